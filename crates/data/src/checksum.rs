@@ -1,4 +1,4 @@
-//! Hashes descriptions, to find damage.
+//! Hashes descriptions to detect damage.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Crates and what they depend on, built in.
+//! Loads the built-in graph of Rust crates and their dependencies.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A graph with features, labels and splits: what a data set is, wherever it came from.
+//! A data set: a graph with features, labels and splits.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A data set as one graph whose frames hold features, labels and masks.
+//! Puts features, labels and masks of a data set into the frames of its graph.
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use burn_gnn_files::DataError;
@@ -41,10 +41,12 @@ impl Dataset {
     /// ```
     ///
     /// # Errors
-    /// [`GraphError::OutOfMemory`](burn_gnn_graph::GraphError::OutOfMemory) for features whose dense form no memory holds; a node id of a split that is out of range.
+    /// [`GraphError::OutOfMemory`](burn_gnn_graph::GraphError::OutOfMemory) for features whose dense form no memory
+    /// holds; a node id of a split that is out of range.
     ///
     /// # Cost
-    /// Structure is shared; features are copied to their dense form. Keep [`features`](Self::features) where they are sparse and wide.
+    /// Structure is shared; features are copied to their dense form. Keep [`features`](Self::features) where they are
+    /// sparse and wide.
     pub fn to_graph(&self, device: &Device) -> Result<Graph, DataError> {
         let mut g = self.graph.clone();
         for (ntype, features) in &self.features {

@@ -1,4 +1,4 @@
-//! Edge lists: one edge per line.
+//! Reads edge lists: one edge per line.
 
 use std::path::Path;
 
@@ -180,7 +180,7 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
 }
 
 /// [`read_edge_list`] as a homogeneous graph: weights are the edge column [`WEIGHT`], and unless the format gives a
-/// number of nodes, `ids` of the node frame tells the number of an id and the id of a number.
+/// number of nodes, `ids` of the node frame maps ids to numbers and back.
 ///
 /// # Errors
 /// As [`read_edge_list`] and [`Graph::homogeneous`].

@@ -1,4 +1,4 @@
-//! How far compressed files may expand.
+//! Bounds the expansion of compressed files.
 
 /// Bytes that a compressed file may expand to whatever its length.
 pub(crate) const FREE: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-//! What every reader does first: open a plain file, bound its size, keep names inside the folder.
+//! Opens plain files, bounds their size, and keeps names inside the folder.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -144,7 +144,7 @@ pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Re
     Ok(once)
 }
 
-/// `dir/file`, where `file` was written by somebody else (into `described_in`) and must stay inside `dir`.
+/// `dir/file`, where `file` was written by others (into `described_in`) and must stay inside `dir`.
 pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, DataError> {
     let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
     // A drive letter or a backslash is a plain name on one system and a way out on another.

@@ -1,4 +1,4 @@
-//! Ids by the names of types.
+//! Converts ids by type names.
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
@@ -8,9 +8,9 @@ use burn_gnn_graph::{HomoId, IdMap, TypedId};
 /// guide.
 ///
 /// Types have the numbers and homogeneous ids the order of the description, which need not be the sorted one of a
-/// [`Graph`](burn_gnn_graph::Graph): ids in files follow it, those of [`Graph::to_homogeneous`](burn_gnn_graph::Graph::to_homogeneous) do
-/// not. Type-wise ids are the same in both. An id on a boundary of two types belongs to the later one (the guide's own
-/// code counts it to the earlier).
+/// [`Graph`](burn_gnn_graph::Graph): ids in files follow it, those of
+/// [`Graph::to_homogeneous`](burn_gnn_graph::Graph::to_homogeneous) do not. Type-wise ids are the same in both. An id
+/// on a boundary of two types belongs to the later one (the guide's own code counts it to the earlier).
 ///
 /// ```
 /// use burn_gnn_data::IdConverter;

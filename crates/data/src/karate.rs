@@ -1,4 +1,4 @@
-//! Zachary's karate club, built in.
+//! Loads the built-in karate club of Zachary.
 
 use std::collections::BTreeMap;
 

@@ -21,10 +21,10 @@ use crate::{Dataset, npy_layout};
 /// the arrays.
 ///
 /// # Errors
-/// [`DataError::Io`] for a missing file, [`DataError::Version`] for another layout version, [`DataError::Table`] for
-/// a bad row, [`DataError::Format`] for anything else that is not what the layout asks for (a set of knowledge graph
-/// triples included: [`load_knowledge_graph`](crate::load_knowledge_graph) reads those), and the errors of [`Graph`](burn_gnn_graph::Graph)
-/// construction.
+/// [`DataError::Io`] for a missing file, [`DataError::Version`] for another layout version, [`DataError::Table`] for a
+/// bad row, [`DataError::Format`] for anything else that is not what the layout asks for (a set of knowledge graph
+/// triples included: [`load_knowledge_graph`](crate::load_knowledge_graph) reads those), and the errors of
+/// [`Graph`](burn_gnn_graph::Graph) construction.
 pub fn load_dataset(dir: impl AsRef<Path>) -> Result<Dataset, DataError> {
     let dir = dir.as_ref();
     if dir.join(METADATA).exists() {

@@ -2,10 +2,9 @@
 //!
 //! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
 //! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction;
-//! [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a user's graph, a [`Topology`] its
-//! structure alone, which may stay in the file;
-//! [`Builder`] makes a graph of tables in GraphLearn's format or of CSV files, [`read_nodes`] and [`read_edges`] read
-//! single ones.
+//! [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a user's graph, a
+//! [`Topology`] its structure alone, which may stay in the file; [`Builder`] makes a graph of tables in GraphLearn's
+//! format or of CSV files, [`read_nodes`] and [`read_edges`] read single ones.
 //!
 //! Files are data from outside: whatever they hold, the answer is a value or a [`DataError`] that
 //! names the file, what was expected and what was found; never a panic, and never memory beyond the size of the files.
@@ -13,8 +12,9 @@
 #![forbid(unsafe_code)]
 
 mod checksum;
-mod column;
 mod crates_graph;
+#[cfg(test)]
+mod damage;
 mod dataset;
 mod dataset_graph;
 pub mod datasets;
@@ -27,6 +27,7 @@ mod files;
 #[cfg(test)]
 #[path = "../tests/faults/harness.rs"]
 mod harness;
+mod host_column;
 mod id_converter;
 mod karate;
 mod layouts;
@@ -35,6 +36,7 @@ mod link_split;
 mod link_split_tests;
 mod matrix;
 mod metadata;
+mod node_split;
 mod npy;
 mod npy_layout;
 #[cfg(test)]
@@ -48,9 +50,6 @@ mod pickle;
 #[cfg(feature = "rdf")]
 mod rdf;
 mod sparse;
-mod split;
-#[cfg(test)]
-mod spoil;
 mod store;
 mod table_writer;
 mod tables;
@@ -67,6 +66,8 @@ mod triples_tests;
 #[doc(inline)]
 pub use burn_gnn_files::{AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 pub use crates_graph::crates_graph;
+#[cfg(test)]
+pub(crate) use damage::{damage, spoil};
 pub use dataset::{Dataset, Features, Split};
 pub(crate) use dataset::{check_split, class_names};
 pub use dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
@@ -79,6 +80,7 @@ pub use id_converter::{IdConverter, TypeIds};
 pub use karate::karate_club;
 pub use layouts::load_dataset;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
+pub use node_split::{RandomNodeSplit, Share};
 #[cfg(test)]
 pub(crate) use npy::npy_bytes;
 pub use npy::{NpyArray, NpyValues, read_npy, write_npy};
@@ -90,9 +92,6 @@ pub use ogb::load_ogb;
 #[cfg(feature = "rdf")]
 pub use rdf::{RDF_NODE, RdfGraph, RdfOptions, RdfSyntax, read_rdf};
 pub(crate) use sparse::csr;
-pub use split::{RandomNodeSplit, Share};
-#[cfg(test)]
-pub(crate) use spoil::{damage, spoil};
 pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph};
 pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{

@@ -1,11 +1,11 @@
-//! Which edges train, choose and test a link predictor, and which carry messages meanwhile.
+//! Splits edges for link prediction, and the edges that carry messages meanwhile.
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Relabel, Relation, Stream};
 use burn_gnn_sampling::{NegativeSampler, SampleKey};
 
-use crate::split::{Share, shuffled, wrong};
+use crate::node_split::{Share, shuffled, wrong};
 
 /// How edges are shared out for link prediction, with the rules of PyG's transform of this name.
 ///
@@ -18,10 +18,10 @@ use crate::split::{Share, shuffled, wrong};
 /// | validation | all training edges | validation edges |
 /// | test | training and validation edges | test edges |
 ///
-/// Edges of a reverse type follow those of their type, so that no part sees an edge from its other end; edges of types
-/// that are not named stay in every part. In an undirected relation an edge and its reverse are one, which falls into
-/// one part and is predicted once, from its smaller end. Negatives are pairs without an edge in the **whole** relation,
-/// never self loops, all different over all three parts.
+/// Edges of a reverse type follow those of their type, so that no part sees an edge from its other endpoint; edges of
+/// types that are not named stay in every part. In an undirected relation an edge and its reverse are one, which falls
+/// into one part and is predicted once, from its smaller endpoint. Negatives are pairs without an edge in the **whole**
+/// relation, never self loops, all different over all three parts.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -194,12 +194,12 @@ impl RandomLinkSplit {
     ///
     /// # Errors
     /// Unknown types, a type named twice; [`DataError::Split`] for shares that leave no training edge, a ratio outside
-    /// its range, a relation that is said to be undirected and has an edge without its reverse, a reverse type whose
+    /// its range, a relation declared undirected and has an edge without its reverse, a reverse type whose
     /// edges are not the reverses, several types and none named, more negatives than there are pairs without an edge.
     pub fn split(&self, graph: &Graph, seed: u64) -> Result<LinkSplit, DataError> {
         let cuts = self.types(graph)?.into_iter().map(|(t, reverse)| self.cut(graph, t, reverse, seed)).collect::<Result<Vec<_>, _>>()?;
         let part = |which: usize| -> Result<LinkPart, DataError> {
-            // Ids of an undirected relation are those of edges from the smaller end; their reverses are added.
+            // Ids of an undirected relation are those of edges from the smaller endpoint; their reverses are added.
             let kept = |c: &Cut| match which {
                 0 => c.parts[0].iter().copied().filter(|e| c.disjoint.binary_search(e).is_err()).collect(),
                 1 => c.parts[0].clone(),

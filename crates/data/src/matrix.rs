@@ -1,4 +1,4 @@
-//! Numbers in rows, without a header.
+//! Reads numbers in rows without a header.
 
 use std::io::Read;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What data sets and knowledge graphs of `.npy` arrays have in common.
+//! Metadata that data sets and knowledge graphs of `.npy` arrays share.
 
 use std::path::Path;
 

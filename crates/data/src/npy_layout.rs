@@ -1,4 +1,4 @@
-//! Data sets as `.npy` arrays beside one `metadata.json`.
+//! Reads and writes data sets as `.npy` arrays beside one `metadata.json`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

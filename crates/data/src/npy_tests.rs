@@ -8,8 +8,8 @@ use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::damage::{damage, spoil};
 use crate::npy::npy_bytes;
-use crate::spoil::{damage, spoil};
 use crate::{Dataset, Features, load_dataset};
 
 /// Name, nodes, edges, edge types, classes, (train, val, test).

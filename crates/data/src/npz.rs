@@ -1,4 +1,4 @@
-//! `.npz`: several NumPy arrays in a zip archive; sparse matrices as SciPy saves them.
+//! Reads `.npz`: NumPy arrays in a zip archive, and sparse matrices of SciPy.
 
 use std::fs::File;
 use std::io::BufReader;

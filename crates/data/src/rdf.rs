@@ -1,4 +1,4 @@
-//! RDF: N-Triples and Turtle as graphs.
+//! Reads RDF (N-Triples and Turtle) as graphs.
 
 mod nesting;
 
@@ -82,7 +82,7 @@ pub struct RdfGraph {
 pub const RDF_NODE: &str = "entity";
 
 /// Reads RDF files as one graph, as R-GCN reads its data sets: every subject and object, literals included, is a node;
-/// every predicate is a relation; the graph is a set of triples, so that one said twice is one edge.
+/// every predicate is a relation; the graph is a set of triples, so that a repeated one is one edge.
 ///
 /// Nodes are numbered in the order in which files name them, subject before object. `ids` of the node frame holds their
 /// terms: an IRI as it is, a literal in N-Triples (`"1"^^<http://…#integer>`), a blank node as `_:b<n>`, numbered in
@@ -107,8 +107,8 @@ pub const RDF_NODE: &str = "entity";
 ///
 /// # Errors
 /// [`DataError::Io`]; [`DataError::Table`] with file, line and column for a syntax error; [`DataError::Format`] for
-/// a file whose name tells no syntax, Turtle with more than 256 brackets inside each other, or more than 16384
-/// predicates and one for each 64 bytes of the files, since each becomes a relation of its own;
+/// a file whose name implies no syntax, Turtle with more than 256 brackets inside each other, or more than 16384
+/// predicates and one for each 64 bytes of the files, since each becomes a separate relation;
 /// [`GraphError::TooLarge`].
 ///
 /// # Cost

@@ -1,4 +1,4 @@
-//! Data sets as tab-separated tables in GraphLearn's format beside one `tables.json`.
+//! Reads data sets as tables in GraphLearn's format beside one `tables.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The structure of a graph as one file, read into memory or mapped.
+//! Saves the structure of a graph as one file, and loads or maps it.
 
 mod source;
 #[cfg(test)]
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
-use burn_gnn_graph::internal::{LayoutArrays, Words};
+use burn_gnn_graph::internal::{LayoutArrays, U32Array};
 use burn_gnn_graph::{EdgeType, Graph, Relation};
 use burn_gnn_sampling::Placement;
 use safetensors::Dtype;
@@ -48,13 +48,13 @@ struct Probe {
 /// several processes of a machine share.
 ///
 /// A mapped graph is a [`Graph`] like any other: samplers, layers and operators take it as it is, and sample the same
-/// blocks. Features come from a [`FeatureSource`](burn_gnn_sampling::FeatureSource) of their own. What is derived from a relation
-/// (a renumbered copy, a subgraph) is in memory.
+/// blocks. Features come from a [`FeatureSource`](burn_gnn_sampling::FeatureSource) of their own. What is derived from
+/// a relation (a renumbered copy, a subgraph) is in memory.
 ///
 /// The file is safetensors with u32 tensors `<src:relation:dst>/src` and `/dst` in edge order, `/csc/indptr`,
 /// `/csc/indices`, `/csc/edge_ids` and the same of `/csr` (`edge_ids` where edges are not in the order of the layout),
-/// and a description with a checksum in its header: up to 24 bytes per edge and 8 per node of each end. It must not be
-/// changed while it is mapped, by any program; [`Placement::Mapped`] says what happens otherwise.
+/// and a description with a checksum in its header: up to 24 bytes per edge and 8 per node of each endpoint. It must
+/// not be changed while it is mapped, by any program; [`Placement::Mapped`] says what happens otherwise.
 /// [`write`](Self::write) renames a new one over it, which does no harm: what is mapped stays the old one.
 ///
 /// ```

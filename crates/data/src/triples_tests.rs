@@ -8,8 +8,8 @@ use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::damage::{damage, spoil};
 use crate::npy::npy_bytes;
-use crate::spoil::{damage, spoil};
 use crate::{KnowledgeGraph, Triple, load_dataset, load_knowledge_graph};
 
 fn triple(head: u32, relation: u32, tail: u32) -> Triple {

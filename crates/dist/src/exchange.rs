@@ -50,8 +50,8 @@ impl<'a> Unpack<'a> {
     }
 }
 
-/// `all_to_all_v` of what this rank has to say, or of the error that kept it from saying it: then this rank gets its own error
-/// back, and every other one a [`Failure`] with its message, in the same call, so that nobody waits for it.
+/// `all_to_all_v` of what this rank has to say, or of the error that kept it from saying it: then this rank gets its
+/// own error back, and every other one a [`Failure`] with its message, in the same call, so that nobody waits for it.
 pub(crate) fn exchange(comm: &dyn Communicator, name: &str, messages: Result<Vec<Vec<u8>>, DistError>) -> Result<Vec<Vec<u8>>, DistError> {
     let (own, mut messages) = match messages {
         Ok(messages) => (None, messages),

@@ -8,14 +8,14 @@
 //! 2. [`run_ranks`] starts ranks, each with a [`Communicator`].
 //! 3. [`LocalPartition`] is one part as layers see it: a [`GraphView`](burn_gnn_ops::GraphView) whose
 //!    source features come from [`halo_exchange`], which sends gradients back to the owner rank.
-//! 4. [`broadcast_module`] gives every rank the parameters of rank 0, [`check_replicas`] compares them, [`all_reduce_gradients`] sums
-//!    the gradients of replicated parameters.
+//! 4. [`broadcast_module`] gives every rank the parameters of rank 0, [`check_replicas`] compares them,
+//!    [`all_reduce_gradients`] sums the gradients of replicated parameters.
 //!
 //! The way of a run in batches:
 //!
 //! 1. [`DistGraph::open`]: the parts as one graph, with features and structure by type-wise id from any rank.
-//! 2. [`DistSampler`] samples each hop where the nodes are; a [`Loader`](burn_gnn_sampling::Loader) of it makes batches ahead, with
-//!    [`DistFeatures`] and a [`FeatureCache`].
+//! 2. [`DistSampler`] samples each hop where the nodes are; a [`Loader`](burn_gnn_sampling::Loader) of it makes batches
+//!    ahead, with [`DistFeatures`] and a [`FeatureCache`].
 //! 3. [`DistTensor`] and [`DistEmbedding`] keep rows with their owners, the latter learned by a [`SparseOptimizer`].
 //! 4. [`all_reduce_gradients_with`] for the rest of the model, and [`Checkpoint`] to stop and go on.
 //!
@@ -37,11 +37,11 @@
 //! # Ok::<(), DistError>(())
 //! ```
 //!
-//! Rules for code that runs on ranks: every rank makes the same collective calls in the same order and
-//! calls `backward` as often as the others, also where it has no training node; it builds its own
-//! parameters, equal to those of the others ([`broadcast_module`], [`broadcast_seed`]); it skips relations by counts of the whole graph only; it keeps a path from the loss to
-//! every exchange (Burn's `slice` of an empty range and `cat` of empty tensors lose it, `select` and
-//! `matmul` keep it). On NdArray, Burn's matmul refuses matrices without rows: multiply by
+//! Rules for code that runs on ranks: every rank makes the same collective calls in the same order and calls `backward`
+//! as often as the others, also where it has no training node; it builds its own parameters, equal to those of the
+//! others ([`broadcast_module`], [`broadcast_seed`]); it skips relations by counts of the whole graph only; it keeps a
+//! path from the loss to every exchange (Burn's `slice` of an empty range and `cat` of empty tensors lose it, `select`
+//! and `matmul` keep it). On NdArray, Burn's matmul refuses matrices without rows: multiply by
 //! `burn_gnn_ops::matmul_rows`, as the layers of `burn-gnn-models` do, where a rank may own no node of a type.
 
 #![deny(unsafe_code)]

@@ -317,8 +317,8 @@ pub(crate) fn requests(
     Ok(types)
 }
 
-/// In-degree of every source row in the whole graph, over edge types on one node type; none over others. An owner holds all in-edges of
-/// its nodes and sends them to the others.
+/// In-degree of every source row in the whole graph, over edge types on one node type; none over others. An owner holds
+/// all in-edges of its nodes and sends them to the others.
 pub(crate) fn global_in_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
     let mut degrees = vec![vec![]; relations.len()];
     let on_one_type = |t: &usize| book.schema().ends(*t).0 == book.schema().ends(*t).1;
@@ -330,7 +330,8 @@ pub(crate) fn global_in_degrees(book: &PartitionBook, relations: &[Relation], pl
     Ok(degrees)
 }
 
-/// Out-degree of every source row in the whole graph: counts of halo rows are sent to their owners and added, the sums come back.
+/// Out-degree of every source row in the whole graph: counts of halo rows are sent to their owners and added, the sums
+/// come back.
 pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
     let (comm, size) = (&plan.comm, plan.comm.size());
     let mut degrees: Vec<Vec<u32>> = relations.iter().map(|r| r.out_degrees().collect()).collect();

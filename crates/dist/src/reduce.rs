@@ -9,10 +9,12 @@ use crate::{Communicator, Failure};
 /// How gradients are summed; see [`all_reduce_gradients_with`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReduceOptions {
-    /// What this rank's gradients are multiplied by before they are added: 1 where its loss is a sum over own seeds divided by the
-    /// number of seeds on all ranks; own seeds as a share of all where its loss is a mean over own seeds. A rank without seeds has 0.
+    /// What this rank's gradients are multiplied by before they are added: 1 where its loss is a sum over own seeds
+    /// divided by the number of seeds on all ranks; own seeds as a share of all where its loss is a mean over own
+    /// seeds. A rank without seeds has 0.
     pub weight: f64,
-    /// Gradients that travel in one call, in bytes of f64, at least one number: large buckets cost memory, small ones waiting.
+    /// Gradients that travel in one call, in bytes of f64, at least one number: large buckets cost memory, small ones
+    /// waiting.
     pub bucket_bytes: usize,
 }
 
@@ -31,7 +33,8 @@ impl Default for ReduceOptions {
 /// gradients stay out. Collective.
 ///
 /// Parameters themselves are not compared: where ranks started from different ones they stay different. Call
-/// [`broadcast_module`](crate::broadcast_module) or [`check_replicas`](crate::check_replicas) once before the first step.
+/// [`broadcast_module`](crate::broadcast_module) or [`check_replicas`](crate::check_replicas) once before the first
+/// step.
 ///
 /// # Errors
 /// Some rank failed, or modules differ in size between ranks.
@@ -56,7 +59,8 @@ pub fn all_reduce_gradients_except<M: Module>(
     all_reduce_gradients_with(comm, module, grads, ReduceOptions::default(), skip)
 }
 
-/// [`all_reduce_gradients_except`] with weights and buckets. Sums do not depend on the size of buckets, which must be the same on all ranks.
+/// [`all_reduce_gradients_except`] with weights and buckets. Sums do not depend on the size of buckets, which must be
+/// the same on all ranks.
 ///
 /// # Errors
 /// As [`all_reduce_gradients`].

@@ -11,10 +11,10 @@ use crate::{Communicator, DistError, Failure};
 /// The module of rank 0 on every rank: each float, int and bool parameter takes the bits that rank 0 has, as torch's
 /// `DistributedDataParallel` does when it is made. Collective.
 ///
-/// Every rank makes its own module of the same structure first and passes it by value. Devices, parameter ids and what requires
-/// gradients stay those of this rank. Fields with `#[module(skip)]` stay as they are: keys of dropout masks are made equal by making
-/// the module from one seed ([`broadcast_seed`]). Rows that ranks own, such as those of a partitioned embedding, must not
-/// be in `module`.
+/// Every rank makes its own module of the same structure first and passes it by value. Devices, parameter ids and what
+/// requires gradients stay those of this rank. Fields with `#[module(skip)]` stay as they are: keys of dropout masks
+/// are made equal by making the module from one seed ([`broadcast_seed`]). Rows that ranks own, such as those of a
+/// partitioned embedding, must not be in `module`.
 ///
 /// ```
 /// use burn::module::{Module, Param};
@@ -34,7 +34,8 @@ use crate::{Communicator, DistError, Failure};
 /// ```
 ///
 /// # Errors
-/// [`DistError::Replicas`] on all ranks where a rank has another number of parameters, or one of another kind, dtype or shape.
+/// [`DistError::Replicas`] on all ranks where a rank has another number of parameters, or one of another kind, dtype or
+/// shape.
 ///
 /// # Cost
 /// A copy of all parameters in host memory and their bytes sent to every rank, once.
@@ -54,8 +55,9 @@ pub fn broadcast_module<M: Module>(comm: &dyn Communicator, module: M) -> Result
 
 /// An error on every rank unless all ranks have the same parameters, bit for bit. Collective.
 ///
-/// What it compares is a hash of each float, int and bool parameter. Fields with `#[module(skip)]` are not seen. Without this check,
-/// ranks whose models differ train on without any error: sums of gradients are equal everywhere, what they are added to is not.
+/// What it compares is a hash of each float, int and bool parameter. Fields with `#[module(skip)]` are not seen.
+/// Without this check, ranks whose models differ train on without any error: sums of gradients are equal everywhere,
+/// what they are added to is not.
 ///
 /// # Errors
 /// [`DistError::Replicas`] on all ranks, with the first parameter that differs from rank 0's and what to do.
@@ -73,9 +75,9 @@ pub fn check_replicas<M: Module>(comm: &dyn Communicator, module: &M) -> Result<
 
 /// A random seed that all ranks share: rank 0 draws it. Collective.
 ///
-/// Models whose initial weights and dropout keys are functions of it are the same on all ranks, without a seed that the user picks:
-/// `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `seeded` of `burn-gnn-models`. For a run that can be repeated, pass a
-/// fixed seed to `seeded` instead.
+/// Models whose initial weights and dropout keys are functions of it are the same on all ranks, without a seed that the
+/// user picks: `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `seeded` of `burn-gnn-models`. For a run
+/// that can be repeated, pass a fixed seed to `seeded` instead.
 ///
 /// # Errors
 /// Some rank failed.
@@ -87,7 +89,8 @@ pub fn broadcast_seed(comm: &dyn Communicator) -> Result<u64, Failure> {
     seed.map_err(|_| Failure { rank: comm.rank(), message: "`broadcast seed`: rank 0 sent no seed".into() })
 }
 
-/// Compares one text per parameter with those of rank 0; every rank sees what all sent, so all find the same difference.
+/// Compares one text per parameter with those of rank 0; every rank sees what all sent, so all find the same
+/// difference.
 fn compare(
     comm: &dyn Communicator,
     name: &str,

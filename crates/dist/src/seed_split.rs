@@ -11,11 +11,12 @@ use crate::{DistError, DistGraph};
 pub enum SplitBy<'a> {
     /// Every rank its own: no seed's features travel, and ranks differ in number.
     Owner,
-    /// As many on every rank, give or take one (DGL's `force_even`): runs of ascending type-wise ids, so that most seeds stay where they
-    /// are (where ids were kept: ascending inside each rank's). Batches are then cut per rank and not out of one order of all seeds: losses depend on the number of ranks.
+    /// As many on every rank, give or take one (DGL's `force_even`): runs of ascending type-wise ids, so that most
+    /// seeds stay where they are (where ids were kept: ascending inside each rank's). Batches are then cut per rank and
+    /// not out of one order of all seeds: losses depend on the number of ranks.
     Even,
-    /// The rank whose number an integer column holds. Graphs that were cut for several trainers per part have such a column, `trainer_id`;
-    /// with as many ranks it deals seeds out as [`Owner`](Self::Owner) does.
+    /// The rank whose number an integer column holds. Graphs that were cut for several trainers per part have such a
+    /// column, `trainer_id`; with as many ranks it deals seeds out as [`Owner`](Self::Owner) does.
     Trainer(&'a str),
 }
 
@@ -44,8 +45,8 @@ impl SeedSplit {
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
-    /// Batches of `batch_size` per rank that it takes until the last rank is through: the same number on all ranks, some of whose last
-    /// batches are empty.
+    /// Batches of `batch_size` per rank that it takes until the last rank is through: the same number on all ranks,
+    /// some of whose last batches are empty.
     ///
     /// # Panics
     /// `batch_size` is 0.
@@ -59,7 +60,8 @@ impl DistGraph {
     /// Deals nodes of a type out to ranks. Collective.
     ///
     /// # Errors
-    /// Unknown type or column, an id out of range or of another rank or named twice, a trainer that is no rank; on all ranks.
+    /// Unknown type or column, an id out of range or of another rank or named twice, a trainer that is no rank; on all
+    /// ranks.
     pub fn node_split(&self, ntype: impl NodeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<SeedSplit, DistError> {
         self.split(true, self.schema().ntype(ntype).map_err(DistError::from), of, by)
     }
@@ -88,7 +90,8 @@ impl DistGraph {
                 let counts = counts(own.len())?;
                 let total: u64 = counts.iter().sum();
                 let before: u64 = counts[..comm.rank()].iter().sum();
-                // Own ids are ascending, and those of earlier ranks come first: seed number `i` of all goes to rank `i · size / total`.
+                // Own ids are ascending, and those of earlier ranks come first: seed number `i` of all goes to rank
+                // `i · size / total`.
                 let rank = |i: u64| (u128::from(before + i) * comm.size() as u128 / u128::from(total)) as usize;
                 (0..own.len() as u64).map(rank).collect()
             }

@@ -1,6 +1,7 @@
 //! Maps ranks to parts and trainers.
 
-/// Which part and which of its trainers a rank is: rank `r` of `parts · trainers` ranks is trainer `r % trainers` of part `r / trainers`.
+/// Which part and which of its trainers a rank is: rank `r` of `parts · trainers` ranks is trainer `r % trainers` of
+/// part `r / trainers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TrainerRank {
     pub(crate) part: usize,
@@ -11,7 +12,8 @@ pub(crate) struct TrainerRank {
 }
 
 impl TrainerRank {
-    /// The part and trainer of a rank of a graph in `parts` parts that was cut for `trainers` trainers each: one per part, or all of them.
+    /// The part and trainer of a rank of a graph in `parts` parts that was cut for `trainers` trainers each: one per
+    /// part, or all of them.
     pub(crate) fn of(rank: usize, size: usize, parts: usize, trainers: usize) -> Option<Self> {
         let trainers = match size {
             _ if size == parts => 1,
@@ -20,7 +22,8 @@ impl TrainerRank {
         };
         Some(Self { part: rank / trainers, trainers, trainer: rank % trainers })
     }
-    /// The rank that this one queries for data of a part: the trainer of the same index there, which spreads the load over all of them.
+    /// The rank that this one queries for data of a part: the trainer of the same index there, which spreads the load
+    /// over all of them.
     pub(crate) fn rank_of(self, part: usize) -> usize {
         part * self.trainers + self.trainer
     }

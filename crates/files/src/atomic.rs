@@ -1,4 +1,4 @@
-//! Files that are complete or not there.
+//! Writes files atomically: complete or not at all.
 
 use std::fs::File;
 use std::io::{BufWriter, Seek, SeekFrom, Write};
@@ -222,7 +222,7 @@ impl DirLock {
 
 impl Drop for DirLock {
     fn drop(&mut self) {
-        // Before the lock ends: afterwards it may be somebody else's.
+        // Before the lock ends: afterwards it may belong to another process.
         if let Some((_, path)) = &self.held {
             let _ = std::fs::remove_file(path);
         }

@@ -1,4 +1,4 @@
-//! Hashes the contents of files, to find damage.
+//! Hashes files to detect damage.
 
 /// A hash of bytes, eight a step (FNV-1a on words). A change of one word always changes it, any other change almost
 /// surely; it does not protect against a forger.

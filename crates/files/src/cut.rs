@@ -1,4 +1,4 @@
-//! Cuts texts from elsewhere that go into error messages.
+//! Truncates foreign texts in error messages.
 
 /// Characters of a text from elsewhere that an error message carries.
 const SHOWN: usize = 80;

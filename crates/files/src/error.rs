@@ -1,4 +1,4 @@
-//! What can be wrong with files.
+//! Errors of files.
 
 use std::path::{Path, PathBuf};
 
@@ -8,8 +8,8 @@ use crate::cut::cut_quoted;
 
 /// What can be wrong with files, with data sets, and with the graphs in them.
 ///
-/// Variants hold data, not prose, so that a program can react to them; the message names the file, what was expected, what
-/// was found and, where there is one, the remedy.
+/// Variants hold data, not prose, so that a program can react to them; the message names the file, what was expected,
+/// what was found and, where there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {

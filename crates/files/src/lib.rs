@@ -1,5 +1,5 @@
-//! Files that features and readers of `burn-gnn` share: opened with care, written whole, mapped, with the headers of their
-//! formats; and [`DataError`], the error of all of them.
+//! Files that features and readers of `burn-gnn` share: opened with care, written whole, mapped, with the headers of
+//! their formats; and [`DataError`], the error of all of them.
 //!
 //! `burn-gnn-data` exports what is for users.
 

@@ -1,10 +1,11 @@
-//! Draws the progress of long work on a terminal.
+//! Draws progress bars on a terminal.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar with counts, rate and time left, on the standard error stream; nothing where that is no terminal. Removed when dropped.
+/// A bar with counts, rate and time left, on the standard error stream; nothing where that is no terminal. Removed when
+/// dropped.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 

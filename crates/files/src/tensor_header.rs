@@ -1,4 +1,4 @@
-//! Headers of safetensors files.
+//! Parses headers of safetensors files.
 
 use safetensors::Dtype;
 use serde_json::{Map, Value, json};

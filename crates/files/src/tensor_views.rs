@@ -1,4 +1,4 @@
-//! Tensors of a safetensors file that lies in memory or is mapped.
+//! Views tensors of a safetensors file in memory or in a mapped file.
 
 use safetensors::tensor::{Metadata, TensorView};
 

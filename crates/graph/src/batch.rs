@@ -1,4 +1,4 @@
-//! Many graphs as one.
+//! Batches many graphs into one, and unbatches them.
 
 use std::collections::BTreeSet;
 

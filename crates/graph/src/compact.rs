@@ -1,4 +1,4 @@
-//! Nodes without edges removed.
+//! Removes nodes without edges.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Between typed graphs and graphs of one type.
+//! Converts between heterogeneous and homogeneous graphs.
 
 use std::collections::BTreeMap;
 

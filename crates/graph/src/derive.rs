@@ -1,4 +1,4 @@
-//! What graphs made of parts of another graph have in common: selections, gathering.
+//! Selects and gathers parts of a graph; shared by graph transforms.
 
 use crate::{EdgeKey, EdgeType, Graph, GraphError, NodeKey, OriginalIds, Relation};
 use burn_gnn_structure::internal::{check_counts, check_ids};
@@ -82,7 +82,7 @@ impl Graph {
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// The number of an edge type with one node type at both ends.
+    /// The number of an edge type with the same source and destination node type.
     #[doc(hidden)]
     pub fn one_node_type(&self, etype: impl EdgeKey, op: &'static str) -> Result<usize, GraphError> {
         let t = self.schema().etype(etype)?;
@@ -120,8 +120,8 @@ impl Graph {
         self.relations().iter().map(|r| OriginalIds::unchanged(r.num_edges())).collect()
     }
 
-    /// The graph of the same types with these nodes and edges, in this order, and their features. Both ends of every
-    /// edge must be among the nodes.
+    /// The graph of the same types with these nodes and edges, in this order, and their features. Both endpoints of
+    /// every edge must be among the nodes.
     #[doc(hidden)]
     pub fn restrict(&self, node_ids: Vec<OriginalIds>, edge_ids: Vec<OriginalIds>) -> Result<Subgraph, GraphError> {
         let renumbered: Vec<Option<Vec<u32>>> = node_ids
@@ -163,8 +163,8 @@ impl Graph {
         Ok(Subgraph { graph, node_ids, edge_ids })
     }
 
-    /// A graph of the node types `ntypes` (their numbers) and other relations between them, with the features of these nodes;
-    /// a relation comes with the number of the edge type here whose features it keeps.
+    /// A graph of the node types `ntypes` (their numbers) and other relations between them, with the features of these
+    /// nodes; a relation comes with the number of the edge type here whose features it keeps.
     pub(crate) fn rebuild(&self, ntypes: &[usize], relations: Vec<(EdgeType, Relation, Option<usize>)>) -> Result<Self, GraphError> {
         let (mut b, names) = (Self::builder(), self.schema().ntypes());
         for &t in ntypes {
@@ -187,7 +187,7 @@ impl Graph {
         Ok(g)
     }
 
-    /// The nodes in `extra` and at the ends of `edges`, ascending.
+    /// The nodes in `extra` and that are endpoints of `edges`, ascending.
     pub(crate) fn touched(&self, edges: &[OriginalIds], extra: &[Vec<u32>]) -> Vec<OriginalIds> {
         let mut keep: Vec<Vec<bool>> = self.node_counts().iter().map(|&n| vec![false; n]).collect();
         for (keep, ids) in keep.iter_mut().zip(extra) {

@@ -1,4 +1,4 @@
-//! Distances from a node, and the labels that link prediction on subgraphs makes of them.
+//! Computes distances from a node, and the node labels of SEAL.
 
 use crate::subgraph::Side;
 use crate::{Graph, GraphError, NodeKey};
@@ -6,9 +6,9 @@ use crate::{Graph, GraphError, NodeKey};
 /// A distance where there is no path.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// The label of a node at distances `a` and `b` from the two ends of a pair: `1 + min(a, b) + (d/2) · (d/2 + d%2 - 1)`
-/// with `d = a + b`; 1 at an end, 0 where an end is not reached (double-radius node labeling: Zhang and Chen, "Link
-/// prediction based on graph neural networks", NeurIPS 2018).
+/// The label of a node at distances `a` and `b` from the two endpoints of a pair:
+/// `1 + min(a, b) + (d/2) · (d/2 + d%2 - 1)` with `d = a + b`; 1 at an endpoint, 0 where an endpoint is not reached
+/// (double-radius node labeling: Zhang and Chen, "Link prediction based on graph neural networks", NeurIPS 2018).
 ///
 /// ```
 /// use burn_gnn_graph::{UNREACHED, double_radius_label};
@@ -110,9 +110,8 @@ impl Graph {
     }
 
     /// [`double_radius_label`] of every node for a pair of nodes, on a subgraph around them
-    /// (`NeighborSampler::induced`, which leaves out the edge between them). The
-    /// distance from one end is that without the other; of a node with itself every other label is 0. Per node type in
-    /// schema order.
+    /// (`NeighborSampler::induced`, which leaves out the edge between them). The distance from one endpoint is that
+    /// without the other; of a node with itself every other label is 0. Per node type in schema order.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

@@ -8,11 +8,11 @@ use crate::Graph;
 const COLORS: [&str; 8] = ["#a6cee3", "#b2df8a", "#fb9a99", "#fdbf6f", "#cab2d6", "#ffff99", "#8dd3c7", "#d9d9d9"];
 
 impl Graph {
-    /// The graph in Graphviz's language, for `dot -Tsvg` and its relatives. Every node and edge is written: for small graphs and
-    /// subgraphs.
+    /// The graph in Graphviz's language, for `dot -Tsvg` and its relatives. Every node and edge is written: for small
+    /// graphs and subgraphs.
     ///
-    /// A node is labelled by its id in files ([`Frame::ids`](crate::Frame::ids)) if there is one, else by its number, with its type where
-    /// there are several; an edge by its relation where there are several edge types.
+    /// A node is labelled by its id in files ([`Frame::ids`](crate::Frame::ids)) if there is one, else by its number,
+    /// with its type where there are several; an edge by its relation where there are several edge types.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

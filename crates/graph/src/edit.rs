@@ -1,4 +1,4 @@
-//! Nodes and edges added and removed: always a new graph, with features in step.
+//! Adds and removes nodes and edges, with their features, into a new graph.
 
 use crate::{Column, EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Relation, Subgraph};
 use burn_gnn_structure::internal::{LIMIT, check_counts, check_ids, check_len, check_nodes};

@@ -315,13 +315,14 @@ impl Graph {
     pub fn total_edges(&self) -> usize {
         self.relations.iter().map(Relation::num_edges).sum()
     }
-    /// Memory of what was derived from the edges of all types and is kept: layouts, degree scales, copies on devices. See
-    /// [`Relation::derived_bytes`].
+    /// Memory of what was derived from the edges of all types and is kept: layouts, degree scales, copies on devices.
+    /// See [`Relation::derived_bytes`].
     pub fn derived_bytes(&self) -> Bytes {
         self.relations.iter().map(Relation::derived_bytes).sum()
     }
-    /// Frees what was derived from the edges of all types; it is made again, the same, where somebody asks for it. Layouts go
-    /// with the last clone of the graph that was made before, samplers' clones included. See [`Relation::clear_derived`].
+    /// Frees what was derived from the edges of all types; it is made again, the same, where somebody asks for it.
+    /// Layouts go with the last clone of the graph that was made before, samplers' clones included. See
+    /// [`Relation::clear_derived`].
     ///
     /// ```
     /// use burn_gnn_graph::{Bytes, Graph};

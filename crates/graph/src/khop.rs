@@ -1,4 +1,4 @@
-//! Neighbourhoods of several hops.
+//! Extracts k-hop neighbourhoods.
 
 use crate::subgraph::Side;
 use crate::{Graph, GraphError, NodeKey, Relabel, Subgraph};

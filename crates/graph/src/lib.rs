@@ -1,9 +1,9 @@
 //! Graphs with features, and graph transforms, for `burn-gnn`.
 //!
-//! Read in this order: [`Relation`] (edges between two sets of nodes), [`Schema`] (node types and canonical edge types), which
-//! come from `burn-gnn-structure` with the other types that hold no tensor; [`Frame`] (features of the nodes or edges of one
-//! type, Burn tensors), [`Graph`] (relations and frames). Samplers, feature sources and loaders are in `burn-gnn-sampling`,
-//! readers of files and data sets in `burn-gnn-data`.
+//! Read in this order: [`Relation`] (edges between two sets of nodes), [`Schema`] (node types and canonical edge
+//! types), which come from `burn-gnn-structure` with the other types that hold no tensor; [`Frame`] (features of the
+//! nodes or edges of one type, Burn tensors), [`Graph`] (relations and frames). Samplers, feature sources and loaders
+//! are in `burn-gnn-sampling`, readers of files and data sets in `burn-gnn-data`.
 //!
 //! Graph transforms: [`batch`], subgraphs ([`Graph::node_subgraph`], [`Graph::khop_in_subgraph`] and others around
 //! them), edits ([`Graph::add_edges`], [`Graph::remove_nodes`]), [`Graph::to_simple`], [`Graph::line_graph`],

@@ -1,4 +1,4 @@
-//! The graph whose nodes are edges.
+//! Makes line graphs.
 
 use std::collections::HashMap;
 
@@ -29,8 +29,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different node types at both ends, or a line graph of more than `u32::MAX - 1` edges (a node with
-    /// `i` in-edges and `o` out-edges makes `i · o` of them); [`GraphError::OutOfMemory`].
+    /// Unknown type, different source and destination node types, or a line graph of more than `u32::MAX - 1` edges (a
+    /// node with `i` in-edges and `o` out-edges makes `i · o` of them); [`GraphError::OutOfMemory`].
     ///
     /// # Cost
     /// `O(V + E + edges of the line graph)`; without backtracking pairs that fall away are met too.

@@ -1,4 +1,4 @@
-//! Nodes joined by paths through given edge types.
+//! Connects nodes that a metapath joins.
 
 use rayon::prelude::*;
 
@@ -8,8 +8,8 @@ use burn_gnn_structure::internal::{LIMIT, room};
 
 impl Graph {
     /// One edge `u -> v` of relation `_E` wherever a path along the edge types of `metapath` leads from `u` to `v`,
-    /// however many paths there are; sorted by (source, destination). The result has the node types at both ends of the
-    /// metapath, with all their nodes and features.
+    /// however many paths there are; sorted by (source, destination). The result has the source and destination node
+    /// types of the metapath, with all their nodes and features.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

@@ -1,4 +1,4 @@
-//! Graphs from and to `petgraph`.
+//! Converts graphs from and to `petgraph`.
 
 use petgraph::graph::DiGraph;
 use petgraph::visit::{EdgeRef, GraphProp, IntoEdgeReferences, NodeCompactIndexable};
@@ -48,7 +48,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown or ambiguous type; [`GraphError::Bipartite`] for different node types at both ends.
+    /// Unknown or ambiguous type; [`GraphError::Bipartite`] for different source and destination node types.
     pub fn to_petgraph(&self, etype: impl EdgeKey) -> Result<DiGraph<u32, u32>, GraphError> {
         let r = &self.relations()[self.one_node_type(etype, "a graph of `petgraph`")?];
         let mut out = DiGraph::with_capacity(r.num_src(), r.num_edges());

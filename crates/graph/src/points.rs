@@ -1,4 +1,4 @@
-//! Makes graphs of points: nearest neighbours, and all within a radius.
+//! Makes k-nearest-neighbour and radius graphs of points.
 
 use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;

@@ -23,8 +23,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different node types at both ends; [`GraphError::TooLarge`] for more than `u32::MAX - 1` walks,
-    /// which are counted before any is made; [`GraphError::OutOfMemory`].
+    /// Unknown type, different source and destination node types; [`GraphError::TooLarge`] for more than `u32::MAX - 1`
+    /// walks, which are counted before any is made; [`GraphError::OutOfMemory`].
     ///
     /// # Cost
     /// `O(k · (V + E))` to count the walks; then for each source `k` passes over the edges of what it reaches, in

@@ -1,4 +1,4 @@
-//! Questions about single edges and nodes.
+//! Queries single edges and nodes.
 
 use crate::{Compressed, EdgeKey, Graph, GraphError, Relation};
 use burn_gnn_structure::internal::{check_ids, check_len, check_nodes};

@@ -1,4 +1,4 @@
-//! The same graph under other numbers, so that what is used together lies together.
+//! Reorders nodes and edges for locality.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Row numbers as index tensors.
+//! Makes index tensors from row numbers.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 

@@ -1,4 +1,4 @@
-//! Self loops added and removed.
+//! Adds and removes self loops.
 
 use crate::frame::Groups;
 use crate::{ByColumn, Column, Combine, EdgeKey, Graph, GraphError, Relation, Subgraph};
@@ -35,7 +35,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different node types at both ends, more than `u32::MAX - 1` edges, a column of rank above
+    /// Unknown type, different source and destination node types, more than `u32::MAX - 1` edges, a column of rank above
     /// [`Column::MAX_RANK`].
     pub fn add_self_loops(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
         self.add_self_loops_with(etype, LoopsAt::EveryNode, LoopFill::Value(1.0))
@@ -77,7 +77,7 @@ impl Graph {
     /// The graph without the self loops of an edge type; edges that stay keep their order and are numbered from 0.
     ///
     /// # Errors
-    /// Unknown type, or different node types at both ends.
+    /// Unknown type, or different source and destination node types.
     pub fn remove_self_loops(&self, etype: impl EdgeKey) -> Result<Subgraph, GraphError> {
         let t = self.one_node_type(etype, "removing self loops")?;
         let r = &self.relations()[t];

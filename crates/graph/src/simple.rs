@@ -1,4 +1,4 @@
-//! Parallel edges merged.
+//! Merges parallel edges, and adds reverse edges.
 
 use crate::frame::Groups;
 use crate::transform::with_reverse_edges;
@@ -48,10 +48,10 @@ impl Graph {
     /// Both directions of every edge, each at most once: [`add_reverse_edges`](Self::add_reverse_edges) and
     /// [`to_simple`](Self::to_simple) for every edge type. Features of a reverse are those of its edge, so under
     /// [`Combine::First`] an edge that was there keeps its own. In the result `edge_ids` and `counts` count reverses
-    /// too, `mapping` tells where each original edge went in its own direction.
+    /// too, `mapping` is where each original edge went in its own direction.
     ///
     /// # Errors
-    /// An edge type with different node types at both ends, more than `u32::MAX - 1` edges and reverses, or as
+    /// An edge type with different source and destination node types, more than `u32::MAX - 1` edges and reverses, or as
     /// [`to_simple`](Self::to_simple).
     pub fn to_bidirected(&self, combine: impl Into<ByColumn<Combine>>) -> Result<Simple, GraphError> {
         self.merged(&combine.into(), |t, r| {

@@ -1,4 +1,4 @@
-//! Counts, degrees and memory of a graph, as a table.
+//! Reports counts, degrees and memory of a graph as a table.
 
 use std::fmt;
 
@@ -85,7 +85,8 @@ impl fmt::Display for DegreeStats {
 }
 
 impl Graph {
-    /// Counts nodes, edges, degrees, isolated nodes, self loops, parallel edges and bytes: the first look at a graph. Prints as a table.
+    /// Counts nodes, edges, degrees, isolated nodes, self loops, parallel edges and bytes: the first look at a graph.
+    /// Prints as a table.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -97,8 +98,8 @@ impl Graph {
     /// ```
     ///
     /// # Cost
-    /// Sorts the edges of each type that are not sorted yet, `O(E log E)`, in 8 bytes per edge of the largest type, and 8 bytes per node;
-    /// nothing is kept with the graph.
+    /// Sorts the edges of each type that are not sorted yet, `O(E log E)`, in 8 bytes per edge of the largest type, and
+    /// 8 bytes per node; nothing is kept with the graph.
     pub fn stats(&self) -> GraphStats {
         let schema = self.schema();
         let mut touched: Vec<Vec<bool>> = self.node_counts().iter().map(|&n| vec![false; n]).collect();

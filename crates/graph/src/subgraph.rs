@@ -1,4 +1,4 @@
-//! Subgraphs by nodes, by edges, by types, and the edges into or out of nodes.
+//! Extracts subgraphs by nodes, edges, types and neighbourhoods.
 
 use crate::Compressed;
 use crate::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph};
@@ -15,7 +15,7 @@ pub enum Relabel {
 /// Which way edges are followed from given nodes.
 #[derive(Clone, Copy)]
 pub(crate) enum Side {
-    /// Edges that end in them.
+    /// Edges into them.
     In,
     /// Edges that start in them.
     Out,
@@ -40,7 +40,7 @@ impl Side {
 }
 
 impl Graph {
-    /// The subgraph induced by nodes: these nodes and every edge with both ends among them.
+    /// The subgraph induced by nodes: these nodes and every edge with both endpoints among them.
     ///
     /// With [`Relabel::Yes`] nodes are numbered in the order given, per type; a type that is not named has none. Edges
     /// stand in ascending original id, whatever the order of the nodes.
@@ -56,7 +56,7 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would have two ends to choose
+    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would have two endpoints to choose
     /// from).
     ///
     /// # Cost
@@ -105,7 +105,7 @@ impl Graph {
     /// The subgraph of edges: edge `i` of a type is the `i`-th one given (repeats make parallel edges); a type that is
     /// not named has none.
     ///
-    /// [`Relabel::Yes`] keeps the nodes at the ends of these edges, in ascending original id.
+    /// [`Relabel::Yes`] keeps the nodes that are endpoints of these edges, in ascending original id.
     ///
     /// # Errors
     /// Unknown type or one named twice, an id out of range.
@@ -122,7 +122,7 @@ impl Graph {
         self.around(edges, &[], relabel)
     }
 
-    /// All edges that end in the given nodes, of every edge type, in ascending original id. Repeated ids count once.
+    /// All edges into the given nodes, of every edge type, in ascending original id. Repeated ids count once.
     ///
     /// [`Relabel::Yes`] keeps the given nodes, also those without in-edges, and the sources, in ascending original id.
     ///
@@ -170,7 +170,7 @@ impl Graph {
         self.around(edges, &nodes, relabel)
     }
 
-    /// These edges, with the nodes at their ends and `extra` or with all nodes.
+    /// These edges, with the nodes that are their endpoints and `extra` or with all nodes.
     fn around(&self, edges: Vec<OriginalIds>, extra: &[Vec<u32>], relabel: Relabel) -> Result<Subgraph, GraphError> {
         let nodes = match relabel {
             Relabel::Yes => self.touched(&edges, extra),
@@ -194,7 +194,7 @@ impl Graph {
         self.with_types(&ids, &etypes)
     }
 
-    /// The given edge types and the node types at their ends; ids and features stay.
+    /// The given edge types and the their endpoint node types; ids and features stay.
     ///
     /// # Errors
     /// Unknown or ambiguous type, or one named twice.

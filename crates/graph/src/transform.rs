@@ -43,7 +43,7 @@ impl Graph {
     /// one edge per pair of nodes [`to_bidirected`](Self::to_bidirected).
     ///
     /// # Errors
-    /// Unknown type, different node types at both ends, or more than `u32::MAX - 1` edges.
+    /// Unknown type, different source and destination node types, or more than `u32::MAX - 1` edges.
     pub fn add_reverse_edges(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "adding reverse edges")?;
         let (relation, origin) = with_reverse_edges(&self.relations()[t]).map_err(|e| self.in_etype(t, e))?;
@@ -128,6 +128,6 @@ mod tests {
         assert_eq!(weights(&b, "s"), [1.0, 2.0, 3.0, 1.0, 3.0]);
         assert_eq!(weights(&b, "r"), [0.5, 0.25]);
         let e = g.add_reverse_edges("r").unwrap_err();
-        assert_eq!(e.to_string(), "relation `a:r:b`: adding reverse edges needs the same node type at both ends");
+        assert_eq!(e.to_string(), "relation `a:r:b`: adding reverse edges needs the same source and destination node type");
     }
 }

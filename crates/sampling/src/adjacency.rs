@@ -1,4 +1,4 @@
-//! Which pairs of nodes have an edge, for draws of pairs that have none.
+//! Tests whether pairs of nodes have an edge, for negative sampling.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Draws in proportion to weights, in constant time.
+//! Alias tables: weighted draws in constant time.
 
 use std::ops::Range;
 
@@ -8,7 +8,8 @@ use burn_gnn_graph::GraphError;
 
 use crate::draws::Draws;
 
-/// One alias table (Walker, ACM TOMS 1977; Vose's linear construction, IEEE TSE 1991) for every row of a compressed layout.
+/// One alias table (Walker, ACM TOMS 1977; Vose's linear construction, IEEE TSE 1991) for every row of a compressed
+/// layout.
 ///
 /// 8 bytes per edge. A row whose weights are all 0 draws nothing.
 #[derive(Clone, Debug)]
@@ -73,9 +74,9 @@ impl AliasTables {
 }
 
 /// Places of a row and what is left of their shares.
-type Pile = Vec<(u32, f64)>;
+type Shares = Vec<(u32, f64)>;
 
-fn fill(weights: &[f32], keep: &mut [u32], other: &mut [u32], (small, large): &mut (Pile, Pile)) {
+fn fill(weights: &[f32], keep: &mut [u32], other: &mut [u32], (small, large): &mut (Shares, Shares)) {
     let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
     if total <= 0.0 {
         other[0] = u32::MAX; // No place of a row has this number: the row is empty.

@@ -1,9 +1,9 @@
-//! Blocks: what one layer computes from, and the batch they make up.
+//! Blocks (message-flow graphs) and mini-batches of them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::facts::BatchFacts;
+use crate::batch_facts::BatchFacts;
 use crate::rules::EdgeRule;
 use crate::stored_ids::edge_ids;
 use crate::{SampleKey, SampledBatch};
@@ -54,26 +54,27 @@ impl Bounds {
 pub(crate) enum Origin {
     /// The graph, which this machine holds.
     Whole(Arc<Source>),
-    /// What was told of a graph that no machine holds as a whole.
-    Told(Arc<BatchFacts>),
+    /// Facts about a graph that is partitioned over machines.
+    Remote(Arc<BatchFacts>),
 }
 
 /// A message flow graph: the edges by which one layer computes its destination nodes from its source nodes.
 ///
-/// Per node type the destinations are the first of the sources, so a layer has a node's own row at hand; the other sources
-/// follow in the order in which they were found. Edges stand in the order of their destinations, inside a destination in
-/// ascending edge id. Every node type and edge type of the graph is there, with no nodes or edges if nothing was found.
-/// Layers take a block as they take a graph (it is a `GraphView`); a clone costs a few reference counts per type.
+/// Per node type the destinations are the first of the sources, so a layer has the features of destination nodes at hand; the other
+/// sources follow in the order in which they were found. Edges stand in the order of their destinations, inside a
+/// destination in ascending edge id. Every node type and edge type of the graph is there, with no nodes or edges if
+/// nothing was found. Layers take a block as they take a graph (it is a `GraphView`); a clone costs a few reference
+/// counts per type.
 ///
 /// # Degrees
-/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, as everywhere in this
-/// library, however the block was made: by [`NeighborSampler`](crate::NeighborSampler), by [`Subgraph::to_block`](crate::ToBlock::to_block)
-/// or from parts. So a layer that normalises by them computes on full neighbourhoods what it computes on the graph. (DGL and PyG
-/// take degrees inside the block.) How many edges of a node were sampled is a degree of [`relation`](Self::relation); means over
-/// messages divide by it.
+/// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, as everywhere
+/// in this library, however the block was made: by [`NeighborSampler`](crate::NeighborSampler), by
+/// [`Subgraph::to_block`](crate::ToBlock::to_block) or from parts. So a layer that normalises by them computes on full
+/// neighbourhoods what it computes on the graph. (DGL and PyG take degrees inside the block.) How many edges of a node
+/// were sampled is a degree of [`relation`](Self::relation); means over messages divide by it.
 ///
-/// Where seeds have times, degrees count the edges before the time of the seed in whose tree the row is, for the edge types that
-/// have times: later edges change nothing of a batch.
+/// Where seeds have times, degrees count the edges before the time of the seed in whose tree the row is, for the edge
+/// types that have times: later edges change nothing of a batch.
 #[derive(Clone, Debug)]
 pub struct Block {
     origin: Origin,
@@ -117,7 +118,8 @@ impl Block {
         self.schema().etype(key).unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of several machines.
+    /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of
+    /// several machines.
     #[doc(hidden)]
     pub fn holds_graph(&self) -> bool {
         matches!(self.origin, Origin::Whole(_))
@@ -145,14 +147,15 @@ impl Block {
         }
     }
 
-    /// A block of rows that were sampled elsewhere, of a graph that no machine holds as a whole.
+    /// A block of rows that were sampled elsewhere, of a graph that is partitioned over machines.
     ///
-    /// Rows of a node type are those of the batch that `facts` describes: the sources of the block are its first `num_src`, the
-    /// destinations its first `num_dst`. `original_edges` has the original id of each edge, by edge of the relation.
+    /// Rows of a node type are those of the batch that `facts` describes: the sources of the block are its first
+    /// `num_src`, the destinations its first `num_dst`. `original_edges` has the original id of each edge, by edge of
+    /// the relation.
     ///
     /// # Errors
-    /// Lists that do not have one entry per type, relations whose ends are not the rows of their types or whose edges do not stand in the
-    /// order of destinations, more rows than `facts` knows.
+    /// Lists that do not have one entry per type, relations whose endpoints are not the rows of their types or whose
+    /// edges do not stand in the order of destinations, more rows than `facts` knows.
     pub fn from_parts(
         facts: &Arc<BatchFacts>,
         num_src: Vec<usize>,
@@ -163,15 +166,15 @@ impl Block {
         facts.check_block(&num_src, &num_dst, &relations, &original_edges)?;
         let positions = relations.iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
         let nodes = facts.rows().clone();
-        let block = Self::of(Origin::Told(facts.clone()), &nodes, BlockParts { relations, positions, num_src, num_dst });
+        let block = Self::of(Origin::Remote(facts.clone()), &nodes, BlockParts { relations, positions, num_src, num_dst });
         for (cell, ids) in block.ids.original_edges.iter().zip(original_edges) {
             cell.get_or_compute(|| ids);
         }
         Ok(block)
     }
 
-    /// The key of the batch that a sampler made this block for: dropout of layers on the block is keyed by its seed and step. None of a
-    /// block that no sampler made, until it is [given one](Self::with_key).
+    /// The key of the batch that a sampler made this block for: dropout of layers on the block is keyed by its seed and
+    /// step. None of a block that no sampler made, until it is [given one](Self::with_key).
     pub fn key(&self) -> Option<SampleKey> {
         self.key
     }
@@ -185,18 +188,19 @@ impl Block {
     pub fn schema(&self) -> &Arc<Schema> {
         match &self.origin {
             Origin::Whole(source) => source.graph.schema(),
-            Origin::Told(facts) => facts.schema(),
+            Origin::Remote(facts) => facts.schema(),
         }
     }
-    /// The graph that was sampled; of a block put together [from parts](Self::from_parts), the graph of its own nodes and edges.
+    /// The graph that was sampled; of a block put together [from parts](Self::from_parts), the graph of its own nodes
+    /// and edges.
     pub fn graph(&self) -> &Graph {
         match &self.origin {
             Origin::Whole(source) => &source.graph,
-            Origin::Told(facts) => self.ids.graph.get_or_compute(|| self.own_graph(facts)),
+            Origin::Remote(facts) => self.ids.graph.get_or_compute(|| self.own_graph(facts)),
         }
     }
     fn own_graph(&self, facts: &BatchFacts) -> Graph {
-        // Destinations are the first sources, so rows of either end are nodes of one numbering.
+        // Destinations are the first sources, so rows of either endpoint are nodes of one numbering.
         let whole = |(t, r): (usize, &Relation)| {
             let (s, d) = facts.schema().ends(t);
             let relation = Relation::from_coo(self.num_src[s], self.num_src[d], r.src().to_vec(), r.dst().to_vec());
@@ -214,7 +218,7 @@ impl Block {
         let ntype = self.ntype(ntype);
         match &self.origin {
             Origin::Whole(source) => *of_ntype(source.whole().node_counts(), ntype) as u64,
-            Origin::Told(facts) => facts.total_nodes(ntype),
+            Origin::Remote(facts) => facts.total_nodes(ntype),
         }
     }
     /// Edges of a type in the whole graph.
@@ -226,7 +230,7 @@ impl Block {
         let etype = self.etype(etype);
         match &self.origin {
             Origin::Whole(source) => of_etype(source.whole().relations(), etype).num_edges() as u64,
-            Origin::Told(facts) => facts.total_edges(etype),
+            Origin::Remote(facts) => facts.total_edges(etype),
         }
     }
     /// The edges of a type between rows of this block.
@@ -244,8 +248,8 @@ impl Block {
     pub fn total_edges(&self) -> usize {
         self.relations.iter().map(Relation::num_edges).sum()
     }
-    /// Source nodes of a type, as ids of [`graph`](Self::graph); the first are the destinations. Types are given by name, by number, or as
-    /// `..` where there is one.
+    /// Source nodes of a type, as ids of [`graph`](Self::graph); the first are the destinations. Types are given by
+    /// name, by number, or as `..` where there is one.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -309,7 +313,7 @@ impl Block {
         let ntype = self.ntype(ntype);
         of_ntype(&self.ids.original_nodes, ntype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => originals(&source.node_ids[ntype], self.src_nodes(ntype)),
-            Origin::Told(facts) => facts.original_nodes(ntype)[..self.num_src[ntype]].into(),
+            Origin::Remote(facts) => facts.original_nodes(ntype)[..self.num_src[ntype]].into(),
         })
     }
     /// Original id of each edge.
@@ -324,7 +328,7 @@ impl Block {
                 Some(reader) if source.edge_ids[etype].as_slice().is_none() => self.stored_ids(reader, etype).into(),
                 _ => originals(&source.edge_ids[etype], self.edge_ids(etype)),
             },
-            Origin::Told(_) => unreachable!("given when the block was made"),
+            Origin::Remote(_) => unreachable!("given when the block was made"),
         })
     }
     /// In-degree of each destination in the whole graph; see [Degrees](Self#degrees).
@@ -343,11 +347,12 @@ impl Block {
                 let whole = of_etype(source.whole().relations(), etype);
                 self.in_degrees_of(source, whole, etype, d, self.num_dst[d])
             }
-            Origin::Told(facts) => facts.in_degrees(etype)[..self.num_dst[d]].to_vec(),
+            Origin::Remote(facts) => facts.in_degrees(etype)[..self.num_dst[d]].to_vec(),
         }
     }
-    /// In-degree of each source in the whole graph, over an edge type on one node type; see [Degrees](Self#degrees). `None` for other
-    /// edge types, and of a block put together [from parts](Self::from_parts) of which those of destinations alone are known.
+    /// In-degree of each source in the whole graph, over an edge type on one node type; see [Degrees](Self#degrees).
+    /// `None` for other edge types, and of a block put together [from parts](Self::from_parts) of which those of
+    /// destinations alone are known.
     ///
     /// # Panics
     /// There is no such type.
@@ -363,11 +368,12 @@ impl Block {
                 let whole = of_etype(source.whole().relations(), etype);
                 Some(self.in_degrees_of(source, whole, etype, s, self.num_src[s]))
             }
-            Origin::Told(facts) if s == d => facts.in_degrees(etype).get(..self.num_src[s]).map(<[u32]>::to_vec),
+            Origin::Remote(facts) if s == d => facts.in_degrees(etype).get(..self.num_src[s]).map(<[u32]>::to_vec),
             _ => None,
         }
     }
-    /// Out-degree of each source in the whole graph; see [Degrees](Self#degrees). The first call on a graph builds its CSR.
+    /// Out-degree of each source in the whole graph; see [Degrees](Self#degrees). The first call on a graph builds its
+    /// CSR.
     ///
     /// # Panics
     /// There is no such type.
@@ -383,7 +389,7 @@ impl Block {
                 let whole = of_etype(source.whole().relations(), etype).csr();
                 self.degrees(source, whole, etype, s, self.num_src[s])
             }
-            Origin::Told(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),
+            Origin::Remote(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),
         }
     }
     fn in_degrees_of(&self, source: &Source, whole: &Relation, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {
@@ -422,10 +428,11 @@ fn originals(of: &OriginalIds, ids: &[u32]) -> Arc<[u64]> {
 pub struct MiniBatch {
     /// In the order of layers: the destinations of each are the sources of the next, those of the last are the seeds.
     pub blocks: Vec<Block>,
-    /// Row of each seed among the destinations of the last block, in the order given, per node type. Seeds given twice share
-    /// a row; where all differ, these are `0, 1, 2, …`.
+    /// Row of each seed among the destinations of the last block, in the order given, per node type. Seeds given twice
+    /// share a row; where all differ, these are `0, 1, 2, …`.
     pub seeds: Vec<Vec<u32>>,
-    /// Where trees are disjoint: for each input node the position of its seed in the joint list of seeds, per node type.
+    /// Where trees are disjoint: for each input node the position of its seed in the concatenated list of seeds, per
+    /// node type.
     pub roots: Option<Vec<Vec<u32>>>,
 }
 

@@ -1,4 +1,4 @@
-//! Samplers of blocks, on the host or a device, as loaders and samplers of links take them.
+//! Abstracts over samplers of blocks, on the host or on a device.
 
 use crate::SampleKey;
 use crate::block::MiniBatch;
@@ -6,15 +6,16 @@ use crate::neighbor::NeighborSampler;
 use crate::{Sampler, SeedKind, Seeds};
 use burn_gnn_graph::GraphError;
 
-/// What makes blocks around seeds: a sampler on the host, or one whose draws are a device's. It is a [`Sampler`] of nodes, and what a
-/// [`LinkSampler`](crate::LinkSampler) makes blocks by.
+/// What makes blocks around seeds: a sampler on the host, or one whose draws are a device's. It is a [`Sampler`] of
+/// nodes, and what a [`LinkSampler`](crate::LinkSampler) makes blocks by.
 pub trait BlockSampler: std::fmt::Debug + Send + Sync {
     /// The sampler, or that on the host which gives the same batches.
     fn on_host(&self) -> &NeighborSampler;
 
-    /// Blocks around seeds, given per node type in schema order, as a function of the arguments alone; over edges before a time of
-    /// each seed where `times`, in the same shape, are given. Without, edges of any time are candidates, also where they have times; a
-    /// caller to whom this matters asks [`NeighborSampler::check_untimed`] once.
+    /// Blocks around seeds, given per node type in schema order, as a function of the arguments alone; over edges
+    /// before a time of each seed where `times`, in the same shape, are given. Without, edges of any time are
+    /// candidates, also where they have times; a caller to whom this matters asks [`NeighborSampler::check_untimed`]
+    /// once.
     ///
     /// # Errors
     /// A seed out of range, lists of other lengths; times that the sampler does not know how to respect.
@@ -22,7 +23,8 @@ pub trait BlockSampler: std::fmt::Debug + Send + Sync {
         self.blocks_excluding(seeds, times, &[], key)
     }
 
-    /// As [`blocks`](Self::blocks), without ever drawing some edges, given by id per edge type in schema order; no lists stand for none.
+    /// As [`blocks`](Self::blocks), without ever drawing some edges, given by id per edge type in schema order; no
+    /// lists stand for none.
     ///
     /// # Errors
     /// As [`blocks`](Self::blocks); an edge out of range.

@@ -6,8 +6,9 @@ use crate::{Sampler, SeedKind, Seeds};
 use burn_gnn_graph::internal::{check_len, scan};
 use burn_gnn_graph::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 
-/// Cuts the nodes of a graph into parts, once, and makes of a few parts the subgraph they induce (Chiang et al., "Cluster-GCN",
-/// KDD 2019): a batch whose edges are nearly all of its nodes' edges, if parts were cut well (by METIS, say).
+/// Cuts the nodes of a graph into parts, once, and makes of a few parts the subgraph they induce (Chiang et al.,
+/// "Cluster-GCN", KDD 2019): a batch whose edges are nearly all of its nodes' edges, if parts were cut well (by METIS,
+/// say).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -82,8 +83,8 @@ impl ClusterSampler {
         self.num_parts
     }
 
-    /// All parts, for a loader: its batch size is that of parts, and [`Traversal::Random`](crate::Traversal::Random) may give one twice,
-    /// which is an error.
+    /// All parts, for a loader: its batch size is that of parts, and [`Traversal::Random`](crate::Traversal::Random)
+    /// may give one twice, which is an error.
     ///
     /// # Errors
     /// 2³² parts or more.

@@ -1,4 +1,4 @@
-//! Describes a sampler to a device that draws by itself, and makes the batch of what it found.
+//! Describes a sampler to a device, and assembles the batch that it sampled.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl TimeRanks {
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct FoundTrees {
-    /// Per node type, the tree of each node: the place of its seed in the joint list of seeds, type after type.
+    /// Per node type, the tree of each node: the place of its seed in the concatenated list of seeds, type after type.
     pub roots: Vec<Vec<u32>>,
     /// Time of each tree.
     pub times: Option<Vec<i64>>,
@@ -107,7 +107,8 @@ impl NeighborSampler {
         self.graph().edge_selection(arg, edges)
     }
 
-    /// What a batch is made of, per type in schema order, checked: seeds, their times where they have any, excluded edges.
+    /// What a batch is made of, per type in schema order, checked: seeds, their times where they have any, excluded
+    /// edges.
     ///
     /// # Errors
     /// Lists that do not have one entry per type or seed, ids out of range, times without times of edges.
@@ -149,7 +150,7 @@ impl NeighborSampler {
         self.source.node_ids[ntype].as_slice()
     }
 
-    /// Whether every seed has a tree of its own.
+    /// Whether every seed has a separate tree.
     pub fn is_disjoint(&self) -> bool {
         self.disjoint
     }
@@ -163,7 +164,8 @@ impl NeighborSampler {
         self.rules[etype].mask.is_some() || self.device_weights(etype).is_some()
     }
 
-    /// Which edges of a type may be taken at all, a bit for each position in CSC, the first one of a word the lowest; `None` where all may.
+    /// Which edges of a type may be taken at all, a bit for each position in CSC, the first one of a word the lowest;
+    /// `None` where all may.
     pub fn device_mask(&self, etype: usize) -> Option<Vec<u32>> {
         if !self.is_masked(etype) {
             return None;
@@ -195,7 +197,8 @@ impl NeighborSampler {
         Some(TimeRanks { distinct, of_edges })
     }
 
-    /// What is drawn at hop number `hop`, 0 being that of the seeds, by edge type; relations of which nothing is drawn are left out.
+    /// What is drawn at hop number `hop`, 0 being that of the seeds, by edge type; relations of which nothing is drawn
+    /// are left out.
     pub fn device_hop(&self, hop: usize, key: SampleKey) -> Vec<HopDraws<'_>> {
         let (g, hop) = (self.graph(), self.first + hop);
         let weighs = matches!(self.strategy, Strategy::Weighted | Strategy::InDegree);
@@ -217,12 +220,12 @@ impl NeighborSampler {
         (0..g.relations().len()).map(one).filter(|draws| draws.fanout > 0).collect()
     }
 
-    /// The batch of all hops, the first one that of the seeds; `nodes` are the nodes of each type in the order in which they were found,
-    /// `seeds` the row of each seed, `trees` those of the nodes where each seed has its own.
+    /// The batch of all hops, the first one that of the seeds; `nodes` are the nodes of each type in the order in which
+    /// they were found, `seeds` the row of each seed, `trees` those of the nodes where each seed has its own.
     ///
     /// # Errors
-    /// Lists that do not have one entry for every hop or type, counts of nodes that are not those of the hop before, nodes, rows or positions
-    /// out of range, offsets that do not go from 0 to the number of edges.
+    /// Lists that do not have one entry for every hop or type, counts of nodes that are not those of the hop before,
+    /// nodes, rows or positions out of range, offsets that do not go from 0 to the number of edges.
     ///
     /// # Cost
     /// Every number is checked: `O(nodes + edges)` of the batch.
@@ -295,7 +298,8 @@ impl NeighborSampler {
         Ok(MiniBatch { blocks, seeds, roots: trees.map(|trees| trees.roots) })
     }
 
-    /// The subgraph of these nodes and edges, per type, as [`induced`](Self::induced) makes it; `seeds` are rows among the nodes.
+    /// The subgraph of these nodes and edges, per type, as [`induced`](Self::induced) makes it; `seeds` are rows among
+    /// the nodes.
     ///
     /// # Errors
     /// Lists that do not have one entry per type, ids or rows out of range, an edge between other nodes.

@@ -1,12 +1,13 @@
-//! What a random choice of a sampler is a function of.
+//! Keys the random draws of samplers.
 
 use burn_gnn_graph::Stream;
 
 /// What all draws of one batch have in common.
 ///
-/// Every draw of a sampler is a pure function of this key, the hop, the relation (by name), the **original** id of the node
-/// drawn for, and the position of a candidate among the node's candidates in ascending original edge id. So a batch is the same
-/// for any number of threads, in any order of batches, and on a renumbered graph, and what is no candidate has no influence.
+/// Every draw of a sampler is a pure function of this key, the hop, the relation (by name), the **original** id of the
+/// node drawn for, and the position of a candidate among the node's candidates in ascending original edge id. So a
+/// batch is the same for any number of threads, in any order of batches, and on a renumbered graph, and what is no
+/// candidate has no influence.
 ///
 /// ```
 /// use burn_gnn_sampling::SampleKey;

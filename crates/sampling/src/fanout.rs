@@ -1,11 +1,11 @@
-//! How many edges are sampled per node.
+//! Fan-outs: how many edges are sampled per node and hop.
 
 use burn_gnn_graph::{EdgeType, Graph, GraphError};
 
 /// Edges per node, hop and relation.
 ///
-/// Numbers are written from the seeds outward: `[15, 10]` is 15 for the seeds and 10 for what was found. -1 stands for all
-/// edges, 0 for none. (DGL writes them from the input layer to the seeds.)
+/// Numbers are written from the seeds outward: `[15, 10]` is 15 for the seeds and 10 for what was found. -1 stands for
+/// all edges, 0 for none. (DGL writes them from the input layer to the seeds.)
 ///
 /// ```
 /// use burn_gnn_sampling::Fanouts;
@@ -108,7 +108,7 @@ mod tests {
         let text = |f: Fanouts| f.resolve(&g).unwrap_err().to_string();
         let refused = "fan-out of relation `(every)`, hop 1: must be -1 (all), 0 (none) or a number of edges up to 4294967294, got -2";
         assert_eq!(text([3, -2].into()), refused);
-        let missing = "`fanouts` names nothing for relation `a:s:a`; give a fan-out for every hop, 0 for none and -1 for all edges";
+        let missing = "`fanouts` has no entry for relation `a:s:a`; give a fan-out for every hop, 0 for none and -1 for all edges";
         assert_eq!(text(Fanouts::per_relation([(r, [1])])), missing);
         let unequal = Fanouts::per_relation([(r, vec![1, 2]), (s, vec![1])]);
         assert_eq!(text(unequal), "`fanouts` of relation `a:s:a`: expected length 2 (hops of the first relation given), got 1");

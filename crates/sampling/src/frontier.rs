@@ -1,4 +1,4 @@
-//! Sampling and making blocks in two steps, as DGL has them.
+//! Samples neighbours and makes blocks in two steps, as in DGL.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use burn_gnn_graph::{Graph, GraphError, NodeKey, OriginalIds, Relation, Subgraph
 
 /// Samples one hop of a graph: `use` it and call [`sample_neighbors`](Self::sample_neighbors) of a [`Graph`].
 pub trait SampleNeighbors {
-    /// The graph of all nodes and of some in-edges of `nodes`, chosen without replacement: `fanouts` for one hop. Features
-    /// follow. [`ToBlock::to_block`] makes a block of it; [`NeighborSampler`] does both in one pass.
+    /// The graph of all nodes and of some in-edges of `nodes`, chosen without replacement: `fanouts` for one hop.
+    /// Features follow. [`ToBlock::to_block`] makes a block of it; [`NeighborSampler`] does both in one pass.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -71,15 +71,16 @@ impl Block {
 
 /// Makes a block of sampled edges: `use` it and call [`to_block`](Self::to_block) of a [`Subgraph`].
 pub trait ToBlock {
-    /// The block of all edges, whose destinations are `dst`, given per node type, first among the sources; the others follow in the
-    /// order in which the edges of these destinations meet them. Nodes and edges keep their ids in `graph`.
+    /// The block of all edges, whose destinations are `dst`, given per node type, first among the sources; the others
+    /// follow in the order in which the edges of these destinations meet them. Nodes and edges keep their ids in
+    /// `graph`.
     ///
-    /// `whole` is the graph of which this is a subgraph. [Degrees](Block#degrees), totals and original ids are those there, as in
-    /// the blocks that [`NeighborSampler`] makes of it; for degrees of the subgraph, sample the subgraph.
+    /// `whole` is the graph of which this is a subgraph. [Degrees](Block#degrees), totals and original ids are those
+    /// there, as in the blocks that [`NeighborSampler`] makes of it; for degrees of the subgraph, sample the subgraph.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range or given twice, an edge that ends elsewhere; `whole` does not have the types
-    /// of the subgraph, or its edges between the same nodes.
+    /// Unknown type or one named twice, an id out of range or given twice, an edge that ends elsewhere; `whole` does
+    /// not have the types of the subgraph, or its edges between the same nodes.
     fn to_block<N: NodeKey, I: AsRef<[u32]>>(&self, whole: &Graph, dst: impl IntoIterator<Item = (N, I)>) -> Result<Block, GraphError>;
 }
 

@@ -20,11 +20,11 @@ pub struct HeteroLinkBatch<B = MiniBatch, T = u32> {
     pub links: Vec<SeedLinks<T>>,
 }
 
-/// Samples around edges of several types: one batch of blocks that compute the endpoints of all pairs. Each type has negative pairs and
-/// an exclusion of its own; the edges that any of them excludes pass no messages for any.
+/// Samples around edges of several types: one batch of blocks that compute the endpoints of all pairs. Each type has
+/// negative pairs and a separate exclusion; the edges that any of them excludes pass no messages for any.
 ///
-/// With the same key the pairs of a type are those that its [`LinkSampler`] draws. Where edges have times, every seed edge has its own, or
-/// the one that is given for it, as under [`LinkSampler`](LinkSampler#times).
+/// With the same key the pairs of a type are those that its [`LinkSampler`] draws. Where edges have times, every seed
+/// edge has its own, or the one that is given for it, as under [`LinkSampler`](LinkSampler#times).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -56,7 +56,8 @@ impl HeteroLinkSampler {
         Self { sampler, types }
     }
 
-    /// Edges of a type may be seeds. `describe` says how, from a [`LinkSampler`] without negatives that leaves the seeds out.
+    /// Edges of a type may be seeds. `describe` says how, from a [`LinkSampler`] without negatives that leaves the
+    /// seeds out.
     ///
     /// # Errors
     /// Unknown or ambiguous type, one added before, what `describe` returns.
@@ -98,7 +99,8 @@ impl HeteroLinkSampler {
         self.sample_batch(&Seeds::edges(self.sampler.graph(), edges)?, key)
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own; see [Times](LinkSampler#times).
+    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own; see
+    /// [Times](LinkSampler#times).
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times.
@@ -112,8 +114,8 @@ impl HeteroLinkSampler {
     }
 }
 
-/// Batches of edges of several types, with negative pairs of each. Where edges of the sampler have times, seeds have those of their edges, or
-/// others that are given; see [Times](LinkSampler#times).
+/// Batches of edges of several types, with negative pairs of each. Where edges of the sampler have times, seeds have
+/// those of their edges, or others that are given; see [Times](LinkSampler#times).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;

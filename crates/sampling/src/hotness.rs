@@ -1,4 +1,4 @@
-//! Which rows are read most often.
+//! Estimates which rows are read most often.
 
 use rayon::prelude::*;
 

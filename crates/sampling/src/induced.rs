@@ -1,4 +1,4 @@
-//! Subgraphs around seeds: all edges between the nodes that were found.
+//! Induces subgraphs by sampled nodes.
 
 use crate::SampleKey;
 use crate::neighbor::NeighborSampler;
@@ -6,10 +6,10 @@ use crate::neighbor::hop::Trees;
 use burn_gnn_graph::{EdgeKey, Frame, Graph, GraphError, KHop, NodeKey, OriginalIds, Relabel, Relation, Subgraph};
 
 impl NeighborSampler {
-    /// The subgraph induced by all nodes of a batch, seeds first, with the place of each seed (GLT's `SubGraphLoader`, SEAL).
-    /// `dropped` edges, by id per edge type, are neither followed nor in the result: pairs under test and their reverses,
-    /// which would give the answer away. Seeds have no time: as under [`sample`](Self::sample), edges of any time are followed, and in the
-    /// result.
+    /// The subgraph induced by all nodes of a batch, seeds first, with the place of each seed (GLT's `SubGraphLoader`,
+    /// SEAL). `dropped` edges, by id per edge type, are neither followed nor in the result: pairs under test and their
+    /// reverses, which would give the answer away. Seeds have no time: as under [`sample`](Self::sample), edges of any
+    /// time are followed, and in the result.
     ///
     /// # Errors
     /// As [`sample_excluding`](Self::sample_excluding).
@@ -41,12 +41,13 @@ impl NeighborSampler {
         Ok(KHop { subgraph, seeds: batch.seeds })
     }
 
-    /// For every seed a subgraph of its own, induced by the nodes that were sampled around it, all in one graph (ShaDow: Zeng et
-    /// al., "Decoupling the depth and scope of graph neural networks", NeurIPS 2021). A network of any depth runs on it as on a
-    /// graph, and reads its results at the seeds.
+    /// For every seed a subgraph of its own, induced by the nodes that were sampled around it, all in one graph
+    /// (ShaDow: Zeng et al., "Decoupling the depth and scope of graph neural networks", NeurIPS 2021). A network of any
+    /// depth runs on it as on a graph, and reads its results at the seeds.
     ///
-    /// Trees stand one after the other in the order of seeds, each seed first in its tree; a node that several trees share is
-    /// there several times. Seeds have no time: as under [`sample`](Self::sample), edges of any time are followed, and in the result.
+    /// Trees stand one after the other in the order of seeds, each seed first in its tree; a node that several trees
+    /// share is there several times. Seeds have no time: as under [`sample`](Self::sample), edges of any time are
+    /// followed, and in the result.
     ///
     /// # Errors
     /// As [`sample`](Self::sample).

@@ -7,13 +7,13 @@
 
 mod adjacency;
 mod alias;
+mod batch_facts;
 mod block;
 mod block_sampler;
-mod choose;
+mod choice;
 mod cluster;
 mod device;
 mod draws;
-mod facts;
 mod fanout;
 mod features;
 mod frontier;
@@ -26,6 +26,7 @@ mod negative;
 mod neighbor;
 mod pinsage;
 mod placement;
+mod random_walk;
 mod relabel;
 mod row_type;
 mod rules;
@@ -34,13 +35,12 @@ mod seeds;
 mod shadow;
 mod stored_ids;
 mod traversal;
-mod walk;
 
+pub use batch_facts::BatchFacts;
 pub use block::{Block, MiniBatch};
 pub use block_sampler::BlockSampler;
 pub use cluster::ClusterSampler;
 pub use draws::SampleKey;
-pub use facts::BatchFacts;
 pub use fanout::Fanouts;
 pub use features::*;
 pub use frontier::{SampleNeighbors, ToBlock};
@@ -52,13 +52,13 @@ pub use negative::{NegativeBy, NegativeSampler, Negatives};
 pub use neighbor::NeighborSampler;
 pub use pinsage::{PinSage, Visits};
 pub use placement::Placement;
+pub use random_walk::{NO_NODE, Node2Vec, RandomWalk, Walks};
 pub use row_type::RowType;
 pub use rules::Strategy;
 pub use sampler::{SampledBatch, Sampler};
 pub use seeds::{SeedKind, Seeds};
 pub use shadow::ShadowSampler;
 pub use traversal::Traversal;
-pub use walk::{NO_NODE, Node2Vec, RandomWalk, Walks};
 
 /// For the other crates of this library alone.
 #[doc(hidden)]

@@ -40,7 +40,7 @@ impl NegativePairs {
     }
 }
 
-/// Edges that are left out of message passing, because they would tell the answer.
+/// Edges that are left out of message passing, because they would leak the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum LinkExclusion {
     /// None: every edge may be sampled.
@@ -51,8 +51,8 @@ pub enum LinkExclusion {
     /// The seed edges, and of each the edge of the same type whose id this list has at its place.
     Reverse(Vec<u32>),
     /// The seed edges, and those of the same ids in the type that holds their reverses, such as one made by
-    /// [`Graph::with_inverse_relations`](burn_gnn_graph::Graph::with_inverse_relations). [`reverse_type`](Self::reverse_type) makes it of
-    /// three names.
+    /// [`Graph::with_inverse_relations`](burn_gnn_graph::Graph::with_inverse_relations).
+    /// [`reverse_type`](Self::reverse_type) makes it of three names.
     ReverseType(EdgeType),
 }
 
@@ -101,7 +101,8 @@ pub struct LinkRows {
     pub dst: Vec<u32>,
 }
 
-/// A batch of seed edges with blocks `B`; over a partitioned graph this rank's share of it, that of the seed edges that it owns.
+/// A batch of seed edges with blocks `B`; over a partitioned graph this rank's share of it, that of the seed edges that
+/// it owns.
 #[derive(Clone, Debug)]
 pub struct LinkBatch<B = MiniBatch, T = u32> {
     /// Blocks that compute the endpoints of all pairs.
@@ -149,8 +150,8 @@ fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
     labels
 }
 
-/// Samples around edges of one type: the edges, negative pairs, and the blocks that compute their endpoints, out of which the edges
-/// themselves are left.
+/// Samples around edges of one type: the edges, negative pairs, and the blocks that compute their endpoints, out of
+/// which the edges themselves are left.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -166,13 +167,14 @@ fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
 /// ```
 ///
 /// # Times
-/// Where edges of the sampler have times ([`NeighborSampler::with_times`]), every seed edge has its own time, or the one that is given
-/// for it ([`sample_before`](Self::sample_before)), and so have its negatives. The endpoints of a pair see edges strictly before that
-/// time, each in a tree of its own, as under [`NeighborSampler::sample_before`]; pairs that keep an endpoint share its row. A strict
-/// negative is no edge up to that time: a later edge keeps no pair from being drawn, the seed edge itself neither where its seed has an
-/// earlier time.
+/// Where edges of the sampler have times ([`NeighborSampler::with_times`]), every seed edge has its own time, or the
+/// one that is given for it ([`sample_before`](Self::sample_before)), and so have its negatives. The endpoints of a
+/// pair see edges strictly before that time, each in a separate tree, as under [`NeighborSampler::sample_before`];
+/// pairs that keep an endpoint share its row. A strict negative is no edge up to that time: a later edge keeps no pair
+/// from being drawn, the seed edge itself neither where its seed has an earlier time.
 ///
-/// Blocks are those of any [`BlockSampler`], so a sampler of a device makes them there; negatives are drawn on the host.
+/// Blocks are those of any [`BlockSampler`], so a sampler of a device makes them there; negatives are drawn on the
+/// host.
 #[derive(Debug)]
 pub struct LinkSampler {
     blocks: Box<dyn BlockSampler>,
@@ -211,8 +213,8 @@ impl LinkSampler {
         self
     }
 
-    /// How negative pairs are drawn, if not strictly and uniformly: their destinations, or their sources if it is a sampler
-    /// [of sources](NegativeSampler::of_sources). May be called once for each.
+    /// How negative pairs are drawn, if not strictly and uniformly: their destinations, or their sources if it is a
+    /// sampler [of sources](NegativeSampler::of_sources). May be called once for each.
     ///
     /// # Errors
     /// A sampler of another edge type or graph; one that counts degrees where edges have times.
@@ -235,8 +237,8 @@ impl LinkSampler {
     /// Which edges are left out of message passing.
     ///
     /// # Errors
-    /// A list of reverses that does not have one edge per edge, or ids out of range; a type of reverses with another number of
-    /// edges, or none of that number.
+    /// A list of reverses that does not have one edge per edge, or ids out of range; a type of reverses with another
+    /// number of edges, or none of that number.
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, GraphError> {
         self.reverse_type = exclusion.check(self.sampler().graph(), self.etype)?;
         self.exclusion = exclusion;
@@ -344,8 +346,8 @@ impl LinkSampler {
     }
 }
 
-/// Batches of edges of the type, with negative pairs. Where edges of the sampler have times, a seed edge and its negatives have the time of
-/// the edge, or one that is given; see [Times](LinkSampler#times).
+/// Batches of edges of the type, with negative pairs. Where edges of the sampler have times, a seed edge and its
+/// negatives have the time of the edge, or one that is given; see [Times](LinkSampler#times).
 impl Sampler for LinkSampler {
     type Seed = u32;
     type Batch = LinkBatch;
@@ -391,8 +393,8 @@ impl LinkSeeds<'_> {
     }
 }
 
-/// The blocks around seed edges of several types, and the seed edges of each: what `blocks` makes of the endpoints of all pairs. Every
-/// [`LinkSampler`] is one on them.
+/// The blocks around seed edges of several types, and the seed edges of each: what `blocks` makes of the endpoints of
+/// all pairs. Every [`LinkSampler`] is one on them.
 pub(super) fn sample_links(
     blocks: &dyn BlockSampler,
     parts: &[LinkSeeds<'_>],
@@ -435,7 +437,8 @@ pub(super) fn sample_links(
     Ok((batch, links))
 }
 
-/// Negative pairs by their places in the lists of sources and destinations, in which the nodes drawn follow those of the positive pairs.
+/// Negative pairs by their places in the lists of sources and destinations, in which the nodes drawn follow those of
+/// the positive pairs.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct CorruptedPairs<V = u32> {
@@ -455,8 +458,8 @@ pub struct CorruptedPairs<V = u32> {
 
 #[doc(hidden)]
 impl<V> CorruptedPairs<V> {
-    /// Of each of `positives` pairs, `tails.0` pairs with its source and `heads.0` with its destination; with the nodes drawn for all
-    /// pairs, and whether each pair is strict.
+    /// Of each of `positives` pairs, `tails.0` pairs with its source and `heads.0` with its destination; with the nodes
+    /// drawn for all pairs, and whether each pair is strict.
     pub fn new(positives: usize, tails: (usize, Vec<V>, Vec<bool>), heads: (usize, Vec<V>, Vec<bool>)) -> Self {
         let ((t, dst, tails), (h, src, heads)) = (tails, heads);
         let of = |k: usize| (0..positives).flat_map(|i| std::iter::repeat_n(i, k)).collect();

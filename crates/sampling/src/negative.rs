@@ -1,4 +1,4 @@
-//! Pairs of nodes without an edge.
+//! Negative sampling: pairs of nodes without an edge.
 
 mod device;
 mod free_pairs;
@@ -55,12 +55,12 @@ impl Negatives {
 
 /// Draws pairs of nodes that have no edge of a relation, as negative examples of link prediction.
 ///
-/// Strict by default: a pair is never an edge, over the exact range of destinations, without leaving any out. The number
-/// asked for always comes back; where there are not enough such pairs the rest is drawn from all, and
+/// Strict by default: a pair is never an edge, over the exact range of destinations, without leaving any out. The
+/// number asked for always comes back; where there are not enough such pairs the rest is drawn from all, and
 /// [`Negatives::is_strict`] says so.
 ///
-/// [`new`](Self::new) replaces the destinations of positive pairs (corrupts tails), [`of_sources`](Self::of_sources) their sources
-/// (corrupts heads).
+/// [`new`](Self::new) replaces the destinations of positive pairs (corrupts tails), [`of_sources`](Self::of_sources)
+/// their sources (corrupts heads).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -74,8 +74,8 @@ impl Negatives {
 /// ```
 ///
 /// # Cost
-/// `O(log degree)` per uniform pair. Other pairs are drawn until one fits, 32 times at most, then chosen exactly in `O(V)`.
-/// The sampler keeps the edges once more, 4 bytes each, and 8 where they have times.
+/// `O(log degree)` per uniform pair. Other pairs are drawn until one fits, 32 times at most, then chosen exactly in
+/// `O(V)`. The sampler keeps the edges once more, 4 bytes each, and 8 where they have times.
 #[derive(Debug)]
 pub struct NegativeSampler {
     name: String,
@@ -126,7 +126,7 @@ impl NegativeSampler {
         Ok(Self::on(graph, graph.schema().etype(etype)?, false, None))
     }
 
-    /// Strict and uniform, of sources: what is said of destinations holds for sources, for this sampler. Pairs are drawn by
+    /// Strict and uniform, of sources: what holds for destinations holds for sources. Pairs are drawn by
     /// [`per_destination`](Self::per_destination).
     ///
     /// ```
@@ -180,7 +180,8 @@ impl NegativeSampler {
     /// How destinations are drawn.
     ///
     /// # Errors
-    /// Not one weight per destination, weights that are negative, infinite or NaN, or all 0; in-degrees where edges have times.
+    /// Not one weight per destination, weights that are negative, infinite or NaN, or all 0; in-degrees where edges
+    /// have times.
     pub fn with_distribution(mut self, by: NegativeBy) -> Result<Self, GraphError> {
         if self.times.is_some() {
             check_degrees(&by)?;
@@ -239,7 +240,7 @@ impl NegativeSampler {
     }
 
     /// Whether all positive pairs of a call get the same destinations. They are drawn without regard to edges;
-    /// [`Negatives::is_strict`] tells which pairs have none.
+    /// [`Negatives::is_strict`] marks the pairs that have none.
     #[must_use]
     pub fn with_batch_shared(mut self, shared: bool) -> Self {
         self.shared = shared;
@@ -248,8 +249,8 @@ impl NegativeSampler {
 
     /// Conditional negatives: this share of the negatives of a positive pair has the positive destination's value of an
     /// attribute, given for each destination node. May be called for several attributes; what shares leave over is
-    /// unconditional. Of `k` negatives, attribute `i` gets those from `round(k · s)` to `round(k · (s + share))`, where `s` is
-    /// the sum of the shares before.
+    /// unconditional. Of `k` negatives, attribute `i` gets those from `round(k · s)` to `round(k · (s + share))`, where
+    /// `s` is the sum of the shares before.
     ///
     /// # Errors
     /// Not one value per destination, a share outside `0.0..=1.0`, shares that sum to more than 1.
@@ -271,21 +272,24 @@ impl NegativeSampler {
     /// Draws are functions of the key and the pair: equal pairs get equal negatives.
     ///
     /// # Errors
-    /// A sampler of sources; lists of different lengths, ids out of range, no destination nodes; [`GraphError::OutOfMemory`].
+    /// A sampler of sources; lists of different lengths, ids out of range, no destination nodes;
+    /// [`GraphError::OutOfMemory`].
     pub fn per_source(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
         self.of_pairs(false, src, dst, None, k, key)
     }
 
-    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its destination: entries `i * k..(i + 1) * k`. Otherwise as
-    /// [`per_source`](Self::per_source).
+    /// `k` negatives for each positive pair `src[i] -> dst[i]`, with its destination: entries `i * k..(i + 1) * k`.
+    /// Otherwise as [`per_source`](Self::per_source).
     ///
     /// # Errors
-    /// A sampler of destinations, which [`of_sources`](Self::of_sources) does not make; as [`per_source`](Self::per_source).
+    /// A sampler of destinations, which [`of_sources`](Self::of_sources) does not make; as
+    /// [`per_source`](Self::per_source).
     pub fn per_destination(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
         self.of_pairs(true, src, dst, None, k, key)
     }
 
-    /// [`per_source`](Self::per_source) or [`per_destination`](Self::per_destination); with a time of each pair, edges count up to then.
+    /// [`per_source`](Self::per_source) or [`per_destination`](Self::per_destination); with a time of each pair, edges
+    /// count up to then.
     #[doc(hidden)]
     pub fn of_pairs(
         &self,
@@ -371,7 +375,7 @@ impl NegativeSampler {
                 0
             };
             if self.unique {
-                crate::choose::Chooser::default().distinct(draws, left, fits as u32, |rank| out.push((node(rank), true)));
+                crate::choice::Chooser::default().distinct(draws, left, fits as u32, |rank| out.push((node(rank), true)));
             } else {
                 out.extend((0..fits).map(|_| (node(draws.below(left)), true)));
             }

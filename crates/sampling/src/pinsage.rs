@@ -1,19 +1,19 @@
-//! PinSAGE: neighbours by how often random walks meet them.
+//! PinSAGE sampling: neighbours by visit counts of random walks.
 
 use rayon::prelude::*;
 
 use crate::SampleKey;
-use crate::walk::{NO_NODE, RandomWalk, check_starts};
+use crate::random_walk::{NO_NODE, RandomWalk, check_starts};
 use crate::{SampledBatch, Sampler, Seeds};
 use burn_gnn_graph::internal::{room, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation};
 
-/// Finds, for nodes of one type, the nodes of this type that short random walks meet most often (PinSAGE: Ying et al., KDD 2018;
-/// DGL's `PinSAGESampler`).
+/// Finds, for nodes of one type, the nodes of this type that short random walks meet most often (PinSAGE: Ying et al.,
+/// KDD 2018; DGL's `PinSAGESampler`).
 ///
-/// From each seed start `num_walks` walks of `traversals` rounds of `metapath` (item to user and back to item); before each round
-/// but the first a walk ends with probability `stop`. A node counts once for every round that ends in it, the seed
-/// too. The `num_neighbors` nodes of the highest counts are kept, of equal ones those of the smallest id.
+/// From each seed start `num_walks` walks of `traversals` rounds of `metapath` (item to user and back to item); before
+/// each round but the first a walk ends with probability `stop`. A node counts once for every round that ends in it,
+/// the seed too. The `num_neighbors` nodes of the highest counts are kept, of equal ones those of the smallest id.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -63,7 +63,8 @@ impl PinSage {
     /// See the type.
     ///
     /// # Errors
-    /// As [`RandomWalk::new`]; [`GraphError::OutOfMemory`]; a metapath that does not end where it begins; no traversals; `stop` outside `0.0..=1.0`.
+    /// As [`RandomWalk::new`]; [`GraphError::OutOfMemory`]; a metapath that does not end where it begins; no
+    /// traversals; `stop` outside `0.0..=1.0`.
     pub fn new<K: EdgeKey>(graph: &Graph, metapath: &[K], traversals: usize, stop: f64) -> Result<Self, GraphError> {
         let round: Vec<usize> = metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
         if traversals == 0 {
@@ -89,8 +90,8 @@ impl PinSage {
         self.nodes
     }
 
-    /// What a [`Loader`](crate::Loader) asks for: `num_walks` from each seed, and at most `num_neighbors` of the nodes that they
-    /// meet most often.
+    /// What a [`Loader`](crate::Loader) asks for: `num_walks` from each seed, and at most `num_neighbors` of the nodes
+    /// that they meet most often.
     #[must_use]
     pub fn with_neighbors(mut self, num_walks: usize, num_neighbors: usize) -> Self {
         self.asked = Some((num_walks, num_neighbors));
@@ -136,7 +137,8 @@ impl PinSage {
     }
 }
 
-/// The neighbours of the seeds, which are nodes of the type where the metapath begins; how many, [`PinSage::with_neighbors`] says.
+/// The neighbours of the seeds, which are nodes of the type where the metapath begins; how many,
+/// [`PinSage::with_neighbors`] says.
 impl Sampler for PinSage {
     type Seed = u32;
     type Batch = Visits;

@@ -1,4 +1,4 @@
-//! Where data live: in memory, in a mapped file, on a device.
+//! Placement of data: in memory, in a mapped file, on a device.
 
 use burn::tensor::Device;
 
@@ -12,7 +12,7 @@ pub enum Placement {
     /// In a file mapped into memory: the system reads what is asked for, keeps what is met often, and drops it when
     /// memory is short.
     ///
-    /// Nodes at both ends of the edges stay in the file. Row offsets and edge ids, which kernels rely on, are in
+    /// Nodes at both endpoints of the edges stay in the file. Row offsets and edge ids, which kernels rely on, are in
     /// memory: 8 bytes per edge at most (4 for each layout whose order is not that of the edges) and 4 per node for
     /// each layout.
     ///

@@ -1,4 +1,4 @@
-//! Numbers for the nodes of a batch, in order of first appearance.
+//! Renumbers the nodes of a batch in order of first appearance.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,8 @@ const AHEAD: usize = 24;
 
 /// The row of each node of one type in the batch at hand: 4 bytes per node of the graph.
 ///
-/// Between batches every entry is [`NONE`]; [`clear`](Self::clear) resets the entries of a batch alone, so that a batch costs
-/// nothing per node of the graph.
+/// Between batches every entry is [`NONE`]; [`clear`](Self::clear) resets the entries of a batch alone, so that a batch
+/// costs nothing per node of the graph.
 #[derive(Debug)]
 pub(crate) struct Rows {
     row: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Types that rows of features are stored in.
+//! Element types of stored feature rows.
 
 /// What the numbers of a row are kept as.
 #[derive(Clone, Copy, Debug, PartialEq)]

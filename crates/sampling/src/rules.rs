@@ -1,10 +1,10 @@
-//! Which edges of a node are candidates, and which of them are taken.
+//! Rules of neighbour sampling: candidate edges of a node, and the choice among them.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::alias::AliasTables;
-use crate::choose::Chooser;
+use crate::choice::Chooser;
 use crate::draws::{Draws, exponential};
 use crate::fanout::ALL;
 use burn_gnn_graph::{OriginalIds, Stream};
@@ -16,20 +16,21 @@ pub enum Strategy {
     /// Every candidate is equally likely.
     #[default]
     Uniform,
-    /// In proportion to weights. Without replacement: one draw after the other from what is left (exactly, by exponential
-    /// keys: Efraimidis and Spirakis, IPL 2006), `O(degree)` per node. With replacement: by alias tables, `O(fan-out)`.
+    /// In proportion to weights. Without replacement: one draw after the other from what is left (exactly, by
+    /// exponential keys: Efraimidis and Spirakis, IPL 2006), `O(degree)` per node. With replacement: by alias tables,
+    /// `O(fan-out)`.
     Weighted,
-    /// In proportion to how many edges of the relation lead to the neighbour from this side: its degree there. These degrees
-    /// count all edges, later ones too, so edges with times cannot be drawn this way.
+    /// In proportion to how many edges of the relation lead to the neighbour from this side: its degree there. These
+    /// degrees count all edges, later ones too, so edges with times cannot be drawn this way.
     InDegree,
     /// The candidates of the largest weights, of equal ones the first in edge-id order.
     TopK,
     /// The candidates of the latest times, of equal ones the first in edge-id order.
     Latest,
-    /// LABOR (Balın and Çatalyürek, NeurIPS 2023): a node draws one number for all who may choose it, so destinations agree
-    /// on their neighbours and a batch has fewer nodes. Each destination takes the candidates of the smallest
-    /// numbers (sequential Poisson sampling), so its neighbours are distributed as under `Uniform`, or under `Weighted` where
-    /// there are weights. `O(degree)` per node.
+    /// LABOR (Balın and Çatalyürek, NeurIPS 2023): a node draws one number for all who may choose it, so destinations
+    /// agree on their neighbours and a batch has fewer nodes. Each destination takes the candidates of the smallest
+    /// numbers (sequential Poisson sampling), so its neighbours are distributed as under `Uniform`, or under `Weighted`
+    /// where there are weights. `O(degree)` per node.
     Labor {
         /// Whether all layers share the numbers, which makes batches smaller still.
         layer_dependent: bool,
@@ -91,8 +92,8 @@ pub(crate) struct RowMemory {
 }
 
 impl Choice<'_> {
-    /// Writes the positions taken out of `row`, the edges of node `v`, to `found`, ascending. `id` keys the draws; where edges have
-    /// times, only those before `time` are candidates, and the others have no influence on the draws.
+    /// Writes the positions taken out of `row`, the edges of node `v`, to `found`, ascending. `id` keys the draws;
+    /// where edges have times, only those before `time` are candidates, and the others have no influence on the draws.
     #[inline]
     pub(crate) fn row(&self, v: u32, id: u64, time: Option<i64>, row: Range<usize>, memory: &mut RowMemory, found: &mut Vec<u32>) {
         let before = time.zip(self.rule.times.as_ref());

@@ -1,4 +1,4 @@
-//! What loaders ask of a sampler.
+//! `Sampler`: the interface between loaders and samplers.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,11 @@ use crate::SampleKey;
 use crate::Seeds;
 use burn_gnn_graph::{GraphError, KHop, OriginalIds, Subgraph};
 
-/// Makes batches of seeds: of the neighbours of nodes, of edges with negatives, of parts of a graph, on a device, over many machines.
+/// Makes batches of seeds: of the neighbours of nodes, of edges with negatives, of parts of a graph, on a device, over
+/// many machines.
 ///
-/// One `impl` of it is all that a user-defined sampler takes: a [`Loader`](crate::Loader) gives it batches made ahead by several threads,
-/// orders of seeds, epochs that go on where they were saved, features, labels and throughput.
+/// One `impl` of it is all that a user-defined sampler takes: a [`Loader`](crate::Loader) gives it batches made ahead
+/// by several threads, orders of seeds, epochs that go on where they were saved, features, labels and throughput.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -48,19 +49,19 @@ use burn_gnn_graph::{GraphError, KHop, OriginalIds, Subgraph};
 /// ```
 ///
 /// # Repeatability
-/// A batch is a function of the arguments of [`sample_batch`](Self::sample_batch) alone: draws come from the [`SampleKey`], never from
-/// the order of calls. So it does not depend on the number of threads.
+/// A batch is a function of the arguments of [`sample_batch`](Self::sample_batch) alone: draws come from the
+/// [`SampleKey`], never from the order of calls. So it does not depend on the number of threads.
 ///
 /// # Times
-/// Where edges have times, a sampler must refuse seeds without a time in [`check`](Self::check), so that no batch holds an edge later than
-/// its seed: [`NeighborSampler::check_untimed`](crate::NeighborSampler::check_untimed) does.
+/// Where edges have times, a sampler must refuse seeds without a time in [`check`](Self::check), so that no batch holds
+/// an edge later than its seed: [`NeighborSampler::check_untimed`](crate::NeighborSampler::check_untimed) does.
 ///
 /// # Distributed samplers
-/// A sampler that talks to other processes while it makes a batch sets [`IN_ORDER`](Self::IN_ORDER): a loader then makes its batches one
-/// after the other on one thread, in the order of the epoch, so that all processes make the same calls. What the sampler adds is in
-/// [`for_thread`](Self::for_thread), [`before_batch`](Self::before_batch) and [`own_seeds`](Self::own_seeds). Its errors must reach all
-/// processes in the same call. In the other methods it may talk to them as well: a loader calls `check` when it is made and `for_thread`
-/// when an epoch begins.
+/// A sampler that talks to other processes while it makes a batch sets [`IN_ORDER`](Self::IN_ORDER): a loader then
+/// makes its batches one after the other on one thread, in the order of the epoch, so that all processes make the same
+/// calls. What the sampler adds is in [`for_thread`](Self::for_thread), [`before_batch`](Self::before_batch) and
+/// [`own_seeds`](Self::own_seeds). Its errors must reach all processes in the same call. In the other methods it may
+/// talk to them as well: a loader calls `check` when it is made and `for_thread` when an epoch begins.
 pub trait Sampler: Send + Sync + Sized + 'static {
     /// A seed: `u32` where seeds are nodes or edges of a graph in memory.
     type Seed: Copy + Send + Sync + 'static;
@@ -87,12 +88,14 @@ pub trait Sampler: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// Those of the seeds of a batch that belong to this process, and to which features and labels are read; all by default.
+    /// Those of the seeds of a batch that belong to this process, and to which features and labels are read; all by
+    /// default.
     fn own_seeds(&self, seeds: Seeds<Self::Seed>, _batch: &Self::Batch) -> Seeds<Self::Seed> {
         seeds
     }
 
-    /// A sampler for the threads of a loader that makes the same batches, where they cannot share this one with the caller's thread.
+    /// A sampler for the threads of a loader that makes the same batches, where they cannot share this one with the
+    /// caller's thread.
     ///
     /// # Errors
     /// What keeps it from being made.
@@ -100,8 +103,8 @@ pub trait Sampler: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
-    /// Called by the thread of a loader before it makes batch number `batch` of an epoch: whether it is still `wanted` here. A loader whose
-    /// epoch was dropped makes this one call more, if the sampler is [`IN_ORDER`](Self::IN_ORDER).
+    /// Called by the thread of a loader before it makes batch number `batch` of an epoch: whether it is still `wanted`
+    /// here. A loader whose epoch was dropped makes this one call more, if the sampler is [`IN_ORDER`](Self::IN_ORDER).
     ///
     /// # Errors
     /// It is not wanted in another process.
@@ -110,7 +113,8 @@ pub trait Sampler: Send + Sync + Sized + 'static {
     }
 }
 
-/// What a sampler makes, with the ids whose features are read with it. All methods have a default for batches without ids.
+/// What a sampler makes, with the ids whose features are read with it. All methods have a default for batches without
+/// ids.
 pub trait SampledBatch: Send + 'static {
     /// Ids of nodes and edges: `u32` in memory, `u64` over several machines.
     type Id: Copy + Send + Sync + 'static;

@@ -1,4 +1,4 @@
-//! Lists of seeds, whole and of a batch.
+//! Seeds of an epoch and of a batch.
 
 use burn_gnn_graph::internal::{check_len, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey};
@@ -15,10 +15,11 @@ pub enum SeedKind {
     Other,
 }
 
-/// Seeds per type, and the time of each, if any: all that a [`Loader`](crate::Loader) cuts into batches, and those of one batch.
+/// Seeds per type, and the time of each, if any: all that a [`Loader`](crate::Loader) cuts into batches, and those of
+/// one batch.
 ///
-/// A batch is cut out of the joint list of all seeds, type after type in schema order, or of an order drawn over it. So a shuffled batch of
-/// several types has about as many seeds of each as their share of all.
+/// A batch is cut out of the concatenated list of all seeds, type after type in schema order, or of an order drawn over
+/// it. So a shuffled batch of several types has about as many seeds of each as their share of all.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -51,8 +52,8 @@ impl Seeds {
         Self::new(SeedKind::Nodes, g.node_selection("seeds", seeds)?, None)
     }
 
-    /// Nodes with a time of each, given per node type by name: batches hold edges strictly before it. Each seed has a tree of its own, so
-    /// that seeds of different times share a batch but no row, as under
+    /// Nodes with a time of each, given per node type by name: batches hold edges strictly before it. Each seed has a
+    /// tree of its own, so that seeds of different times share a batch but no row, as under
     /// [`NeighborSampler::sample_before`](crate::NeighborSampler::sample_before).
     ///
     /// # Errors
@@ -122,8 +123,8 @@ impl<T> Seeds<T> {
         Self::new(SeedKind::Other, vec![seeds], None)
     }
 
-    /// As these, where other processes have lists of their own, as long as `of_each` says: a batch takes the same positions of all lists,
-    /// and [`total`](Self::total) counts the seeds there.
+    /// As these, where other processes have lists of their own, as long as `of_each` says: a batch takes the same
+    /// positions of all lists, and [`total`](Self::total) counts the seeds there.
     ///
     /// # Errors
     /// A list of 2³² seeds or more.
@@ -172,7 +173,8 @@ impl<T> Seeds<T> {
         Self { ids, times: None, ..self }
     }
 
-    /// Refuses other seeds than a sampler makes batches of: of another kind, or of a graph with another number of types.
+    /// Refuses other seeds than a sampler makes batches of: of another kind, or of a graph with another number of
+    /// types.
     ///
     /// # Errors
     /// What was expected, and what was found.
@@ -197,7 +199,8 @@ impl<T> Seeds<T> {
 }
 
 impl<T: Copy> Seeds<T> {
-    /// The seeds at some positions of the joint list; positions beyond its end, where another process has a longer one, have none.
+    /// The seeds at some positions of the joint list; positions beyond its end, where another process has a longer one,
+    /// have none.
     #[must_use]
     pub fn select(&self, positions: &[u32]) -> Self {
         let mut ends: Vec<usize> = self.ids.iter().map(Vec::len).collect();

@@ -1,4 +1,4 @@
-//! ShaDow batches, as loaders take them.
+//! Adapts ShaDow sampling to loaders.
 
 use crate::SampleKey;
 use crate::neighbor::NeighborSampler;

@@ -1,4 +1,4 @@
-//! Ids of edges that are known by their places inside of rows in a file.
+//! Ids of edges that are addressed by their positions in rows of a file.
 
 use burn_gnn_graph::{EdgeReader, GraphError};
 

@@ -1,4 +1,4 @@
-//! The order in which seeds are met.
+//! Orders seeds, shuffled or not.
 
 use rayon::prelude::*;
 

@@ -55,7 +55,8 @@ struct Key<K, V>(K, PhantomData<fn() -> V>);
 /// array in a device's memory.
 ///
 /// Holds at most 16 values, that asked for least recently goes first; all go with the array, or when they are
-/// [cleared](Self::clear). Values [say how much memory](CountBytes) they hold. It takes no part in comparisons: two arrays are equal whatever is kept beside them.
+/// [cleared](Self::clear). Values [say how much memory](CountBytes) they hold. It takes no part in comparisons: two
+/// arrays are equal whatever is kept beside them.
 ///
 /// ```
 /// use burn_gnn_structure::Relation;
@@ -97,7 +98,8 @@ impl Attached {
     pub fn uses(&self) -> CacheUses {
         self.0.uses()
     }
-    /// Frees all values, those that somebody uses with their last user. They are made again where somebody asks for them.
+    /// Frees all values, those that somebody uses with their last user. They are made again where somebody asks for
+    /// them.
     pub fn clear(&self) {
         self.0.clear();
     }
@@ -157,7 +159,8 @@ mod tests {
         assert_eq!(*kept.get_or_insert(0usize, || 99usize), 99);
     }
 
-    /// Bytes grow with values, also with what values fill in later; clearing frees values that nobody uses, and they are made again.
+    /// Bytes grow with values, also with what values fill in later; clearing frees values that nobody uses, and they
+    /// are made again.
     #[test]
     fn bytes_are_counted_and_cleared() {
         let kept = Attached::default();

@@ -1,4 +1,4 @@
-//! Keeps what is computed on first use, without a lock around the computation.
+//! Caches what is computed on first use, without a lock around the computation.
 
 use std::convert::Infallible;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// No thread stays in a cell: it looks, it computes, or it waits, and every wait has an end of its
 /// own, whatever other threads do. The mutex of a cell is held for a few instructions that neither
 /// compute, wait, allocate, nor drop a value. So a cell delays a thread, but is never part of a
-/// cycle of threads that wait for each other for ever:
+/// cycle of threads that wait for each other forever:
 ///
 /// * A worker never waits, so tasks of a pool go on, whichever they are and however many pools
 ///   there are.

@@ -1,4 +1,4 @@
-//! A bounded table of derived values by key.
+//! Caches derived values by key in a bounded table.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What can be wrong with graphs.
+//! Errors of graphs.
 
 /// What can be wrong with a graph, its features or samples of it.
 ///
@@ -182,7 +182,7 @@ pub enum GraphError {
         actual: String,
     },
     /// An operation that needs equal source and destination type was called on a bipartite relation.
-    #[error("relation `{relation}`: {op} needs the same node type at both ends")]
+    #[error("relation `{relation}`: {op} needs the same source and destination node type")]
     Bipartite {
         /// Relation.
         relation: String,
@@ -254,7 +254,7 @@ pub enum GraphError {
         value: i64,
     },
     /// A relation that a list by relation leaves out.
-    #[error("`{arg}` names nothing for relation `{relation}`; {remedy}")]
+    #[error("`{arg}` has no entry for relation `{relation}`; {remedy}")]
     MissingRelation {
         /// Argument.
         arg: &'static str,

@@ -1,4 +1,4 @@
-//! Ids of nodes or edges in a larger graph, beside their positions.
+//! Maps positions of nodes or edges to ids in a larger graph.
 
 use crate::{FileId, GraphError, Ids, NodeIds};
 

@@ -1,4 +1,4 @@
-//! Takes memory that is read at random on huge pages.
+//! Allocates memory that is read at random on huge pages.
 
 /// Bytes from which a huge page can pay.
 pub const HUGE: usize = 4 << 20;

@@ -1,4 +1,4 @@
-//! Typed ids: type-wise, global (homogeneous), and the map between them.
+//! Converts between type-wise and global (homogeneous) ids.
 
 use crate::GraphError;
 

@@ -1,8 +1,8 @@
 //! The structure of graphs for `burn-gnn`: what needs neither tensors nor files.
 //!
-//! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on first use), [`Schema`]
-//! (node types and canonical edge types), [`IdMap`] (type-wise ids to global (homogeneous) ids and back). Graphs with features
-//! are in `burn-gnn-graph`, which exports all of this.
+//! Read in this order: [`Relation`] (edges between two sets of nodes, COO with CSC and CSR built on first use),
+//! [`Schema`] (node types and canonical edge types), [`IdMap`] (type-wise ids to global (homogeneous) ids and back).
+//! Graphs with features are in `burn-gnn-graph`, which exports all of this.
 //!
 //! What is derived from a relation is made once and kept with it: [`Derived`], [`Attached`]. Its memory is counted
 //! ([`Relation::derived_bytes`]) and can be freed ([`Relation::clear_derived`]).
@@ -24,11 +24,11 @@ mod prefetch;
 mod ragged;
 mod random;
 mod relation;
+mod relation_stack;
 mod schema;
-mod stack;
+mod shared_array;
 mod texts;
 mod traversal;
-mod words;
 
 pub use attached::Attached;
 pub use bytes::{Bytes, CountBytes};
@@ -42,8 +42,8 @@ pub use original_ids::OriginalIds;
 pub use ragged::Ragged;
 pub use random::{Stream, philox4x32};
 pub use relation::{Compressed, EdgeReader, Relation, WholeNumber};
+pub use relation_stack::RelationStack;
 pub use schema::{EdgeKey, EdgeType, NodeKey, Schema, of_etype, of_ntype};
-pub use stack::RelationStack;
 pub use texts::Texts;
 pub use traversal::DfsLabel;
 
@@ -57,5 +57,5 @@ pub mod internal {
     pub use crate::prefetch::{prefetch, prefetch_at};
     pub use crate::relation::checks::{check_counts, check_ids, check_len, check_nodes};
     pub use crate::relation::{LIMIT, LayoutArrays, UNNAMED, scan};
-    pub use crate::words::{SharedWords, Words};
+    pub use crate::shared_array::{SharedU32Array, U32Array};
 }

@@ -1,4 +1,4 @@
-//! Memory for outputs whose size a caller chooses, asked for before it is taken.
+//! Reserves memory of a size that a caller chooses, and reports failure as an error.
 
 use crate::GraphError;
 

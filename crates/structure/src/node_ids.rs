@@ -1,4 +1,4 @@
-//! Ids of nodes in files, whatever they are, to node numbers and back.
+//! Maps node ids of files to node numbers and back.
 
 use std::hash::BuildHasher;
 

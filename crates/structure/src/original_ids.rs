@@ -1,4 +1,4 @@
-//! Ids that nodes and edges had in the graph they were taken from.
+//! Keeps the original ids of nodes and edges of a subgraph.
 
 /// The ids that the nodes or edges of one type had in the graph they were taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Asking for memory before it is read.
+//! Prefetches memory before it is read.
 
 /// Asks for the cache lines of `data[at..at + len]`; a hint, so places outside of `data` do no harm.
 ///

@@ -1,4 +1,4 @@
-//! Lists of numbers, one per node or edge.
+//! Ragged lists of numbers, one list per node or edge.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One relation: the edges between two sets of nodes.
+//! A relation: the edges between two sets of nodes.
 
 pub(crate) mod checks;
 mod compress;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::attached::Attached;
 use crate::bytes::{Bytes, CountBytes};
-use crate::words::Words;
+use crate::shared_array::U32Array;
 use crate::{Derived, GraphError};
 pub(crate) use checks::check_nodes;
 use checks::{check_counts, check_len};
@@ -46,7 +46,7 @@ struct Edges {
 /// Endpoints of edges.
 #[derive(Debug)]
 enum Ends {
-    Given { src: Words, dst: Words },
+    Given { src: U32Array, dst: U32Array },
     Stored(Arc<dyn EdgeReader>),
 }
 
@@ -171,7 +171,7 @@ impl Relation {
     }
 
     /// Of arrays that are known to agree: `layouts` are by destination and by source.
-    fn from_words(num_src: usize, num_dst: usize, src: Words, dst: Words, layouts: [Derived<Compressed>; 2]) -> Self {
+    fn from_words(num_src: usize, num_dst: usize, src: U32Array, dst: U32Array, layouts: [Derived<Compressed>; 2]) -> Self {
         let [by_dst, by_src] = layouts;
         let kept = Kept { by_dst, by_src, ..Kept::default() };
         Self { edges: Arc::new(Edges { num_src, num_dst, ends: Ends::Given { src, dst } }), kept: Arc::new(kept), reversed: false }
@@ -282,16 +282,16 @@ impl Relation {
     fn sorted_cell(&self) -> &Derived<Sorted> {
         &self.kept.sorted[usize::from(self.reversed)]
     }
-    /// Memory of what was derived from the edges and is kept: layouts, edges renumbered by destination, and what operators
-    /// keep beside them (degree scales, copies on devices). The edges themselves do not count.
+    /// Memory of what was derived from the edges and is kept: layouts, edges renumbered by destination, and what
+    /// operators keep beside them (degree scales, copies on devices). The edges themselves do not count.
     pub fn derived_bytes(&self) -> Bytes {
         self.kept.bytes()
     }
     /// Frees what was derived from the edges; it is made again, the same, where somebody asks for it.
     ///
-    /// What is kept beside the layouts (degree scales, copies on devices) goes for all clones of the relation, at once or
-    /// with the last operator that uses it. Layouts, which others may be reading, go with the last clone that was made before.
-    /// Layouts that came with edges in memory of somebody else, such as a mapped file, stay.
+    /// What is kept beside the layouts (degree scales, copies on devices) goes for all clones of the relation, at once
+    /// or with the last operator that uses it. Layouts, which others may be reading, go with the last clone that was
+    /// made before. Layouts that came with edges in memory that another owner holds, such as a mapped file, stay.
     ///
     /// ```
     /// use burn_gnn_structure::Relation;

@@ -87,8 +87,8 @@ impl<T: NodeKey + ?Sized> NodeKey for &T {
     }
 }
 
-/// Ways to name an edge type: its number, its canonical triple, its relation name where that is unique, or `..` for the only one there
-/// is.
+/// Ways to name an edge type: its number, its canonical triple, its relation name where that is unique, or `..` for the
+/// only one there is.
 pub trait EdgeKey {
     /// The number of the edge type in `schema`.
     ///
@@ -220,7 +220,7 @@ impl Schema {
     pub fn ends(&self, etype: usize) -> (usize, usize) {
         *of_etype(&self.ends, etype)
     }
-    /// Numbers of the edge types that end in node type `ntype`.
+    /// Numbers of the edge types into node type `ntype`.
     pub fn etypes_into(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
         self.ends.iter().enumerate().filter(move |(_, e)| e.1 == ntype).map(|(i, _)| i)
     }

@@ -1,4 +1,4 @@
-//! Many texts in one buffer.
+//! Stores many texts in one buffer.
 
 use std::fmt;
 

@@ -273,7 +273,7 @@ mod tests {
         assert!(text(r.bfs_nodes(&[9]).unwrap_err()).contains("`sources` must lie in 0..9, got 9"));
         let block = Relation::from_coo(2, 3, vec![0], vec![2]).unwrap();
         for refused in [block.bfs_nodes(&[0]), block.bfs_edges(&[0]), block.dfs_edges(&[0]), block.topological_nodes()] {
-            assert!(text(refused.unwrap_err()).ends_with("needs the same node type at both ends"));
+            assert!(text(refused.unwrap_err()).ends_with("needs the same source and destination node type"));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The record, in processes of its own: tests of one process share one environment.
+//! The record, in separate processes: tests of one process share one environment.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use anyhow::Context;
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
-use crate::words::{author, bucket, licenses, part, words};
+use crate::manifest_text::{author, bucket, licenses, part, words};
 
 /// One crate.
 pub(crate) struct Crate {

@@ -15,18 +15,19 @@
 //! | `author` | name, kept as a 64-bit hash only | `written_by` | crate, author |
 //! | `license` | single licence out of the SPDX expression | `licensed_under` | crate, license |
 //!
-//! * Dependencies are those that Cargo resolved with all features on all platforms, one edge per pair of packages and kind.
-//! * Features: the words of name and description (see `words.rs`), each hashed into one of `--buckets` columns.
+//! * Dependencies are those that Cargo resolved with all features on all platforms, one edge per pair of packages and
+//!   kind.
+//! * Features: the words of name and description (see `manifest_text.rs`), each hashed into one of `--buckets` columns.
 //! * Label: the first category up to `::`, numbered in alphabetical order; -1 without one. Small classes stay.
 //! * Split: labelled crates, 60/20/20, by a hash of the **name**, so that all versions of a crate are in one part.
-//! * Files: tab-separated tables in GraphLearn's format, described by `tables.json`; read them with `load_dataset`.
-//!   No e-mail address, no name of a person, no local path and no date gets into them, and equal input makes equal files.
+//! * Files: tab-separated tables in GraphLearn's format, described by `tables.json`; read them with `load_dataset`. No
+//!   e-mail address, no name of a person, no local path and no date gets into them, and equal input makes equal files.
 
 #![forbid(unsafe_code)]
 
 mod extract;
 mod summary;
-mod words;
+mod manifest_text;
 mod write;
 
 use std::path::PathBuf;

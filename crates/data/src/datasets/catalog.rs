@@ -1,4 +1,4 @@
-//! Which sets there are, where they come from, and under which terms.
+//! Lists the known data sets, their sources and licences.
 
 use std::str::FromStr;
 
@@ -55,7 +55,7 @@ pub struct RemoteFile {
 
 /// Where a set comes from, and under which terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct DatasetInfo {
     /// Terms as far as they are stated.
     pub licence: &'static str,
     /// Papers to cite.
@@ -208,7 +208,7 @@ impl Known {
     }
 
     /// Where it comes from.
-    pub fn about(self) -> About {
+    pub fn about(self) -> DatasetInfo {
         let (licence, citation, files): (_, _, &'static [RemoteFile]) = match self {
             Self::Karate => ("facts of a paper", "Zachary, An information flow model for conflict and fission in small groups, 1977", &[]),
             Self::Crates => ("facts of manifests", "`cargo metadata` of this project (example `crates_graph`)", &[]),
@@ -226,7 +226,7 @@ impl Known {
             Self::OgbnProducts => ("Amazon licence", OGB, ogb!("products", "", 8 * GIB)),
             Self::OgbnMag => ("ODC-BY", OGB, ogb!("mag", "", 2 * GIB)),
         };
-        About { licence, citation, files }
+        DatasetInfo { licence, citation, files }
     }
 
     /// [`load_from`](Self::load_from) the default home.

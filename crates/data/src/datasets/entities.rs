@@ -1,4 +1,4 @@
-//! The data sets of R-GCN: RDF without the relation that gives the class away, and tables of labels.
+//! Loads the data sets of R-GCN: RDF without the relation that reveals the class, and tables of labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Downloads files, as far as they are not there.
+//! Downloads missing files.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -42,7 +42,7 @@ pub struct Download<'a> {
 ///
 /// # Errors
 /// [`DataError::Download`] for an answer other than success, another length than the server says or another SHA-256,
-/// an HTML page where no SHA-256 asks for one, a body whose end nothing tells (neither its length nor a SHA-256 is
+/// an HTML page where no SHA-256 asks for one, a body of unknown length (neither its length nor a SHA-256 is
 /// known), or a connection that breaks off again and again, which alone leaves what came for the next call;
 /// [`DataError::Io`] for the file.
 pub fn fetch(download: Download<'_>, path: impl AsRef<Path>) -> Result<(), DataError> {
@@ -85,8 +85,8 @@ fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part,
                 }
                 return Ok(part);
             }
-            Err(Stop::Final(e)) => return Err(e),
-            Err(Stop::Again(message)) => failed = Some(message),
+            Err(TransferError::Final(e)) => return Err(e),
+            Err(TransferError::Again(message)) => failed = Some(message),
         }
     }
     let message = format!("{} ({TRIES} tries; the next call goes on where this one ended)", failed.unwrap_or_default());
@@ -182,13 +182,13 @@ struct Transfer<'a> {
     most: u64,
 }
 
-enum Stop {
+enum TransferError {
     /// Another try will not help.
     Final(DataError),
     Again(String),
 }
 
-impl From<DataError> for Stop {
+impl From<DataError> for TransferError {
     fn from(e: DataError) -> Self {
         Self::Final(e)
     }
@@ -200,7 +200,7 @@ impl Transfer<'_> {
     }
 
     /// One request; the part is complete afterwards.
-    fn once(&self) -> Result<(), Stop> {
+    fn once(&self) -> Result<(), TransferError> {
         let there = self.part.written();
         let mark = self.part.mark().filter(|_| there > 0);
         let mut request = self.agent.get(self.download.url);
@@ -209,9 +209,9 @@ impl Transfer<'_> {
         }
         let response = request.call().map_err(|e| match e {
             ureq::Error::Io(_) | ureq::Error::Timeout(_) | ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
-                Stop::Again(format!("expected a connection, found: {e}"))
+                TransferError::Again(format!("expected a connection, found: {e}"))
             }
-            e => Stop::Final(self.error(cut(&e.to_string()))),
+            e => TransferError::Final(self.error(cut(&e.to_string()))),
         })?;
         let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
         let (start, total) = match response.status() {
@@ -226,34 +226,34 @@ impl Transfer<'_> {
             // The part is as long as the file, or longer: start anew.
             StatusCode::RANGE_NOT_SATISFIABLE if mark.is_some() => {
                 self.part.file.set_len(0).map_err(|e| io_error(self.path, e))?;
-                return Err(Stop::Again("expected more bytes, found the end of the file".into()));
+                return Err(TransferError::Again("expected more bytes, found the end of the file".into()));
             }
-            status => return Err(Stop::Final(self.error(format!("expected success, found HTTP status {status}")))),
+            status => return Err(TransferError::Final(self.error(format!("expected success, found HTTP status {status}")))),
         };
         if self.download.sha256.is_none() {
             let kind = header("Content-Type").unwrap_or_default();
             if kind.to_ascii_lowercase().starts_with("text/html") {
-                return Err(Stop::Final(self.html(&format!("`Content-Type: {}`", cut(&kind)))));
+                return Err(TransferError::Final(self.html(&format!("`Content-Type: {}`", cut(&kind)))));
             }
             // The client notices the end of a chunked body that is cut short; the end of one without length may be
             // anywhere.
             let chunked = header("Transfer-Encoding").is_some_and(|e| e.to_ascii_lowercase().contains("chunked"));
             if total.is_none() && !chunked {
                 let why = "expected `Content-Length`, chunks or a known SHA-256, found none: a body cut short could not be told";
-                return Err(Stop::Final(self.error(why.into())));
+                return Err(TransferError::Final(self.error(why.into())));
             }
         }
         if let Some(total) = total.filter(|t| *t > self.most) {
-            return Err(Stop::Final(self.too_long(total)));
+            return Err(TransferError::Final(self.too_long(total)));
         }
         let new_mark = header("ETag").filter(|t| !t.starts_with("W/")).or(header("Last-Modified")).unwrap_or_default();
         self.part.set_mark(&new_mark).map_err(|e| io_error(self.path, e))?;
         let written = self.receive(response, start, total)?;
         match total {
             Some(total) if written < total => {
-                Err(Stop::Again(format!("expected {total} bytes, found the end of the connection after {written}")))
+                Err(TransferError::Again(format!("expected {total} bytes, found the end of the connection after {written}")))
             }
-            Some(total) if written > total => Err(Stop::Final(self.error(format!("expected {total} bytes, found more")))),
+            Some(total) if written > total => Err(TransferError::Final(self.error(format!("expected {total} bytes, found more")))),
             _ => Ok(()),
         }
     }
@@ -266,8 +266,8 @@ impl Transfer<'_> {
     }
 
     /// Writes the body behind `start` bytes of the part; the bytes there are then.
-    fn receive(&self, response: Response<ureq::Body>, start: u64, total: Option<u64>) -> Result<u64, Stop> {
-        let failed = |e| Stop::Final(io_error(self.path, e));
+    fn receive(&self, response: Response<ureq::Body>, start: u64, total: Option<u64>) -> Result<u64, TransferError> {
+        let failed = |e| TransferError::Final(io_error(self.path, e));
         let mut file = &self.part.file;
         file.set_len(start).and_then(|()| file.seek(SeekFrom::Start(start))).map_err(failed)?;
         let bar = self.bar(start, total);
@@ -277,12 +277,12 @@ impl Transfer<'_> {
                 Ok(0) => break,
                 Ok(n) => n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(Stop::Again(format!("expected more bytes after {written}, found: {e}"))),
+                Err(e) => return Err(TransferError::Again(format!("expected more bytes after {written}, found: {e}"))),
             };
             file.write_all(&buffer[..n]).map_err(failed)?;
             written += n as u64;
             if written > self.most {
-                return Err(Stop::Final(self.too_long(written)));
+                return Err(TransferError::Final(self.too_long(written)));
             }
             bar.inc(n as u64);
         }

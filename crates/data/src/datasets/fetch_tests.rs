@@ -474,7 +474,7 @@ fn downloads_on_a_full_disk() {
     full_disk("archive", &disk, put, fetch, |d| version(&d.join("set/split/b.csv")));
 }
 
-/// A part that somebody else may have put there: a link, and one that a living call writes.
+/// A part that another process may have put there: a link, and one that a living call writes.
 #[cfg(unix)]
 #[test]
 fn parts_of_others_are_left_alone() {

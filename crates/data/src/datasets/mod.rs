@@ -1,4 +1,4 @@
-//! Well-known data sets, each by one call.
+//! Loads well-known data sets, each by one call.
 //!
 //! [`Known::load`] looks into the folder of a [`DataHome`] and reads the published files there; what is not there is
 //! fetched first, with the feature `download`, from the official home of the set; its SHA-256 must be the known one or,
@@ -20,13 +20,13 @@
 //! ```
 
 mod catalog;
+mod data_home;
 #[cfg(feature = "rdf")]
 mod entities;
 #[cfg(feature = "download")]
 mod fetch;
 #[cfg(all(test, feature = "download"))]
 mod fetch_tests;
-mod home;
 mod planetoid;
 #[cfg(test)]
 mod planetoid_tests;
@@ -37,7 +37,7 @@ mod sets_tests;
 #[cfg(feature = "download")]
 mod unpack;
 
-pub use catalog::{About, Known, RemoteFile};
+pub use catalog::{DatasetInfo, Known, RemoteFile};
+pub use data_home::DataHome;
 #[cfg(feature = "download")]
 pub use fetch::{Download, fetch};
-pub use home::DataHome;

@@ -1,4 +1,4 @@
-//! Reddit as DGL publishes it.
+//! Loads Reddit as DGL publishes it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -104,7 +104,7 @@ fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
 
 fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataError> {
     let mut zip = open_zip(archive, BufReader::new(file))?;
-    let mut left = Left { bytes: most, most };
+    let mut left = UnpackBudget { bytes: most, most };
     for i in 0..zip.len() {
         let entry = zip.by_index(i).map_err(|e| zip_error(archive, e))?;
         left.take(archive, ENTRY)?;
@@ -125,7 +125,7 @@ fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataEr
 fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataError> {
     let damaged = |e: std::io::Error| format_error(archive, format!("expected a gzipped tar archive, found: {}", cut(&e.to_string())));
     let mut tar = ::tar::Archive::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file)));
-    let mut left = Left { bytes: most, most };
+    let mut left = UnpackBudget { bytes: most, most };
     for entry in tar.entries().map_err(damaged)? {
         let entry = entry.map_err(damaged)?;
         left.take(archive, ENTRY)?;
@@ -154,12 +154,12 @@ fn place(archive: &Path, into: &Path, name: &Path) -> Result<PathBuf, DataError>
 }
 
 /// What an archive may still unpack to.
-struct Left {
+struct UnpackBudget {
     bytes: u64,
     most: u64,
 }
 
-impl Left {
+impl UnpackBudget {
     fn take(&mut self, archive: &Path, bytes: u64) -> Result<(), DataError> {
         let left = self.bytes.checked_sub(bytes);
         let most = self.most;
@@ -169,7 +169,7 @@ impl Left {
     }
 }
 
-fn write(archive: &Path, path: &Path, entry: impl Read, left: &mut Left) -> Result<(), DataError> {
+fn write(archive: &Path, path: &Path, entry: impl Read, left: &mut UnpackBudget) -> Result<(), DataError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
     }

@@ -1,4 +1,4 @@
-//! DGL's chunked graph format: arrays in pieces beside a `metadata.json`.
+//! Reads DGL's chunked graph format: arrays in pieces beside a `metadata.json`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The columns of one CSV file, whose types the cells tell.
+//! Reads the columns of a CSV file, with types inferred from the cells.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use burn_gnn_graph::{Column, Texts};
 use hashbrown::HashMap;
 use indicatif::ProgressBar;
 
-use crate::column::column_of;
 use crate::files::{LIMIT, format_error, table_error};
+use crate::host_column::column_of;
 use crate::tables::{CsvFile, ReadOptions, parse_i64, text};
 
 /// Columns of data that a file may have: each becomes a tensor of every graph.

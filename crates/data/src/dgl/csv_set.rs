@@ -1,4 +1,4 @@
-//! DGL's `CSVDataset`: one graph or many in CSV files beside a `meta.yaml`.
+//! Reads DGL's `CSVDataset`: one graph or many in CSV files beside a `meta.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

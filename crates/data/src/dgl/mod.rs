@@ -1,4 +1,4 @@
-//! Data of DGL: its CSV data sets and its chunked graph format.
+//! Reads data of DGL: CSV data sets and the chunked graph format.
 
 mod chunked;
 #[cfg(test)]

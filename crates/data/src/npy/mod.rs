@@ -1,4 +1,4 @@
-//! One `.npy` array, read without trusting it, and written.
+//! Reads untrusted `.npy` arrays, and writes them.
 //!
 //! The declared size is compared with the length there is before anything is allocated.
 
@@ -16,8 +16,8 @@ use burn_gnn_graph::GraphError;
 use bytemuck::Pod;
 use half::f16;
 
-use crate::column::column_of;
 use crate::files::{NpyHead, format_error, io_error, open, read_error};
+use crate::host_column::column_of;
 #[cfg(test)]
 pub(crate) use tests::npy_bytes;
 pub use write::write_npy;

@@ -12,8 +12,8 @@ use crate::files::{NpyHead, format_error, write_atomic};
 /// Bytes of a column that are on the host at a time.
 const PART: usize = 4 << 20;
 
-/// Writes a tensor, or a column of a frame, as a `.npy` file: C order, little endian, in its own type (bfloat16, which NumPy lacks, as
-/// float32, which holds all its values). [`read_npy`](crate::read_npy) and `numpy.load` read it.
+/// Writes a tensor, or a column of a frame, as a `.npy` file: C order, little endian, in its own type (bfloat16, which
+/// NumPy lacks, as float32, which holds all its values). [`read_npy`](crate::read_npy) and `numpy.load` read it.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -27,8 +27,8 @@ const PART: usize = 4 << 20;
 /// ```
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for an element type that NumPy has no name for (quantized numbers). The file appears whole or not
-/// at all.
+/// [`DataError::Io`]; [`DataError::Format`] for an element type that NumPy has no name for (quantized numbers). The
+/// file appears whole or not at all.
 ///
 /// # Cost
 /// One pass; a few MiB of a tensor are copied to the host at a time.

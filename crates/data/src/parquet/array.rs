@@ -1,4 +1,4 @@
-//! A file as an array, as DGL's tools write and read it.
+//! Reads a Parquet file as one array, as DGL's tools write it.
 
 use std::path::Path;
 

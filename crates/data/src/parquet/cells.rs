@@ -1,4 +1,4 @@
-//! The values of a column, in few types.
+//! Converts the values of a Parquet column to a few types.
 
 use parquet::data_type::ByteArray;
 

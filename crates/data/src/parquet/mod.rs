@@ -1,4 +1,4 @@
-//! Parquet files, column by column, read without trusting them.
+//! Reads untrusted Parquet files, column by column.
 //!
 //! The crate `parquet` decodes; before it does, the sizes that a file claims are compared with the length it has, since
 //! a few bytes can ask for gigabytes. It also panics at some damaged pages (dictionary codes without a dictionary, for

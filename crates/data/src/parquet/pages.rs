@@ -1,4 +1,4 @@
-//! The headers of the pages of a column, looked at before anything is decompressed.
+//! Checks page headers of a Parquet column before anything is decompressed.
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expa
     file.seek(SeekFrom::Start(from)).map_err(|e| io_error(path, e))?;
     let (mut left, mut values) = (size, u64::try_from(chunk.num_values()).unwrap_or(0));
     while left > 0 {
-        let mut skim = Skim { file: (&mut file).take(left) };
+        let mut skim = CompactProtocol { file: (&mut file).take(left) };
         let page = skim.page().map_err(|e| match e.kind() {
             std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof => refuse(format!("expected the header of a page: {e}")),
             _ => io_error(path, e),
@@ -68,7 +68,7 @@ struct Page {
 }
 
 /// Thrift's compact protocol, as far as the sizes in the header of a page need it.
-struct Skim<R> {
+struct CompactProtocol<R> {
     file: R,
 }
 
@@ -76,7 +76,7 @@ fn invalid(why: &'static str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, why)
 }
 
-impl<R: BufRead> Skim<R> {
+impl<R: BufRead> CompactProtocol<R> {
     fn page(&mut self) -> std::io::Result<Page> {
         let (mut page, mut id) = (Page { sizes: [-1; 2], is_dictionary: false, values: 0 }, 0);
         while let Some((kind, next)) = self.field(id)? {

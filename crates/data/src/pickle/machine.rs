@@ -1,4 +1,4 @@
-//! The stack machine: opcodes of protocols 0 to 4 that data need.
+//! Runs the stack machine of pickles: the opcodes of protocols 0 to 4 that data need.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Turtle with brackets inside brackets, refused beyond a depth.
+//! Rejects Turtle with brackets nested too deeply.
 //!
 //! The parser keeps some hundred bytes for each open bracket, which takes one byte of the file. So brackets are counted
 //! before it sees them, outside of IRIs, texts and comments.

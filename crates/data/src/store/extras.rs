@@ -1,4 +1,4 @@
-//! What a graph file holds beside columns: lists of numbers, texts and ids.
+//! Writes and reads lists, texts and ids of a graph file.
 
 use std::collections::BTreeSet;
 

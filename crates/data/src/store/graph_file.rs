@@ -1,4 +1,4 @@
-//! A graph out of its tensor file, checked against its description.
+//! Reads a graph from its tensor file, checked against its description.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use safetensors::tensor::TensorView;
 use super::description::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, edges_key, fingerprint};
 use super::extras::Extras;
 use super::tensor_file::{JSON, TensorFile};
-use crate::column::column_of;
 use crate::files::{format_error, node_count};
+use crate::host_column::column_of;
 
 /// Asked for each column whether it stays in the file.
 pub(super) type Keep<'k> = &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, DataError>;

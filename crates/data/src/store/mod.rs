@@ -1,4 +1,4 @@
-//! A graph as `graph.json` and `graph.safetensors`.
+//! Saves and loads a graph as `graph.json` and `graph.safetensors`.
 
 mod description;
 mod extras;
@@ -286,7 +286,7 @@ pub struct MappedGraph {
 /// [`MappedRows`] of the file, without a copy; the others and the structure are read.
 ///
 /// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were.
-/// What happens otherwise is said of [`MappedRows`].
+/// What happens otherwise is described at [`MappedRows`].
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! The tensors of a graph, in their file.
+//! Writes and reads the tensors of a graph.
 
 use std::collections::HashMap;
 use std::io::Read;

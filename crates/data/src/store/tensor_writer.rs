@@ -17,7 +17,7 @@ pub(super) struct Stored<'a> {
 enum Content<'a> {
     Bytes(&'a [u8]),
     /// As u64.
-    Words(&'a [usize]),
+    U32Array(&'a [usize]),
     Column(&'a Column),
 }
 
@@ -32,7 +32,7 @@ impl<'a> Stored<'a> {
     }
     /// Offsets, as u64.
     pub(super) fn offsets(key: String, offsets: &'a [usize]) -> Self {
-        Self { key, dtype: Dtype::U64, shape: vec![offsets.len()], content: Content::Words(offsets) }
+        Self { key, dtype: Dtype::U64, shape: vec![offsets.len()], content: Content::U32Array(offsets) }
     }
     /// A column of a rank and a type that files hold.
     pub(super) fn column(key: String, dtype: Dtype, column: &'a Column) -> Self {
@@ -46,7 +46,7 @@ impl<'a> Stored<'a> {
     pub(super) fn each_part(&self, mut part: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         match self.content {
             Content::Bytes(bytes) => part(bytes),
-            Content::Words(words) => words.chunks(PART / 8).try_for_each(|words| {
+            Content::U32Array(words) => words.chunks(PART / 8).try_for_each(|words| {
                 let words: Vec<u64> = words.iter().map(|&w| w as u64).collect();
                 part(bytemuck::cast_slice(&words))
             }),

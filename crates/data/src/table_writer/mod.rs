@@ -16,15 +16,17 @@ use burn_gnn_graph::{Column, EdgeKey, FileId, Frame, Graph, NodeIds, NodeKey, Ra
 
 use crate::files::format_error;
 
-/// Writes the nodes of a type as a table, one row per node: their ids, then the columns, texts and lists of their frame. Returns the names of
-/// the columns behind the ids.
+/// Writes the nodes of a type as a table, one row per node: their ids, then the columns, texts and lists of their
+/// frame. Returns the names of the columns behind the ids.
 ///
-/// The ending of `path` says the format: `.csv` (comma, header, quotes as in RFC 4180), `.parquet` (feature `parquet`), or none for a folder
-/// of `.npy` arrays, one per column.
+/// The ending of `path` says the format: `.csv` (comma, header, quotes as in RFC 4180), `.parquet` (feature `parquet`),
+/// or none for a folder of `.npy` arrays, one per column.
 ///
 /// * `id` is the id that the node has in the files it came from ([`Frame::ids`]), or its number.
-/// * A column `[rows]` keeps its name; `x` of shape `[rows, 3]` becomes `x_0`, `x_1`, `x_2` (in `.npy` files it stays one array).
-/// * A list becomes the text of its numbers joined by `,` (in `.npy` files two arrays, `<name>.indptr` and `<name>.values`).
+/// * A column `[rows]` keeps its name; `x` of shape `[rows, 3]` becomes `x_0`, `x_1`, `x_2` (in `.npy` files it stays
+///   one array).
+/// * A list becomes the text of its numbers joined by `,` (in `.npy` files two arrays, `<name>.indptr` and
+///   `<name>.values`).
 ///
 /// What is written is read again by [`read_nodes`](crate::read_nodes) and [`Builder`](crate::Builder) with
 /// [`Decoder::csv`](crate::Decoder::csv); pandas, Polars and DuckDB read it too.
@@ -45,8 +47,9 @@ use crate::files::format_error;
 /// ```
 ///
 /// # Errors
-/// Unknown type; [`DataError::Format`] for another ending, two columns of one name, whole numbers beyond `i64`, quantized numbers;
-/// [`DataError::Feature`] for Parquet without the feature; [`DataError::Io`]. A file appears whole or not at all.
+/// Unknown type; [`DataError::Format`] for another ending, two columns of one name, whole numbers beyond `i64`,
+/// quantized numbers; [`DataError::Feature`] for Parquet without the feature; [`DataError::Io`]. A file appears whole
+/// or not at all.
 ///
 /// # Cost
 /// One pass; some thousand rows at a time are copied to the host.
@@ -56,8 +59,8 @@ pub fn write_node_table(path: impl AsRef<Path>, g: &Graph, ntype: impl NodeKey) 
     Table::new(path.as_ref(), vec![("id", ids)], frame)?.write()
 }
 
-/// Writes the edges of a type as a table, one row per edge: `src_id`, `dst_id`, the ids of both endpoints, then the columns of their frame.
-/// All else is as in [`write_node_table`].
+/// Writes the edges of a type as a table, one row per edge: `src_id`, `dst_id`, the ids of both endpoints, then the
+/// columns of their frame. All else is as in [`write_node_table`].
 ///
 /// ```
 /// use burn_gnn_data::write_edge_table;

@@ -86,7 +86,7 @@ fn a_graph_comes_back() {
         let weights = read.edges("reads").unwrap().get::<1>("weight").unwrap().into_data().try_to_vec::<f32>().unwrap();
         assert_eq!(weights, [0.25, f32::INFINITY, -1.0], "{ending}");
     }
-    // The other end as a text is refused by the text of its first row.
+    // The other endpoint as a text is refused by the text of its first row.
     let wrong = Decoder::new().csv(Csv::default().with_text_src_ids());
     let table = Builder::new()
         .node(dir.path().join("person.csv"), "person", Decoder::new().csv(Csv::default()))

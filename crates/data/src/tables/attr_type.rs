@@ -1,4 +1,4 @@
-//! What one attribute of a table is, and how it is written in a description.
+//! Types of table attributes, and their notation in descriptions.
 
 use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub enum AttrType {
         buckets: u32,
         /// How a number comes to its bucket.
         by: IntBuckets,
-        /// Whether an empty value gets a row of its own, bucket number `buckets`.
+        /// Whether an empty value gets a separate row, bucket number `buckets`.
         missing_row: bool,
     },
     /// A text hashed into one of `buckets` categories.
@@ -44,7 +44,7 @@ pub enum AttrType {
         buckets: u32,
         /// Which hash.
         hash: TextHash,
-        /// Whether an empty text gets a row of its own, bucket number `buckets`.
+        /// Whether an empty text gets a separate row, bucket number `buckets`.
         missing_row: bool,
     },
     /// Any number of texts joined by `,`, each hashed. An empty text is one empty value.
@@ -53,14 +53,15 @@ pub enum AttrType {
         buckets: Option<u32>,
         /// Which hash; growing tables always use [`TextHash::FarmFingerprint64`].
         hash: TextHash,
-        /// Whether an empty value gets a row of its own, bucket number `buckets`.
+        /// Whether an empty value gets a separate row, bucket number `buckets`.
         missing_row: bool,
     },
 }
 
 impl AttrType {
-    /// A whole number that is hashed into one of `buckets` categories, GraphLearn's `("int", buckets)`: numbers below `buckets` may share a
-    /// bucket (of 1000, 7 is in bucket 88). For numbers that are categories already use [`category`](Self::category).
+    /// A whole number that is hashed into one of `buckets` categories, GraphLearn's `("int", buckets)`: numbers below
+    /// `buckets` may share a bucket (of 1000, 7 is in bucket 88). For numbers that are categories already use
+    /// [`category`](Self::category).
     ///
     /// ```
     /// use burn_gnn_data::{AttrType, IntBuckets};
@@ -71,7 +72,8 @@ impl AttrType {
     pub fn hashed_int(buckets: u32) -> Self {
         Self::IntBuckets { buckets, by: IntBuckets::default(), missing_row: false }
     }
-    /// A whole number in `0..count` that is its category, [`IntBuckets::Identity`]; another number is an error of the reader.
+    /// A whole number in `0..count` that is its category, [`IntBuckets::Identity`]; another number is an error of the
+    /// reader.
     ///
     /// ```
     /// use burn_gnn_data::{AttrType, Decoder, read_nodes};
@@ -94,7 +96,7 @@ impl AttrType {
     pub fn multi_string(buckets: impl Into<Option<u32>>) -> Self {
         Self::MultiText { buckets: buckets.into(), hash: TextHash::FarmFingerprint64, missing_row: false }
     }
-    /// Empty values get a row of their own, behind the buckets, where GraphLearn mixes them with bucket 0 or the bucket
+    /// Empty values get a separate row, behind the buckets, where GraphLearn mixes them with bucket 0 or the bucket
     /// of the empty text. Only for attributes with buckets.
     ///
     /// # Panics

@@ -1,11 +1,11 @@
-//! The attribute column of a table, split and parsed.
+//! Splits and parses the attribute column of a table.
 
 use burn_gnn_graph::{Ragged, Texts};
 
 use super::attr_type::AttrType;
 use super::decoder::{Decoder, Delimiter, Slot};
 use super::hash;
-use super::number::{parse_f32, parse_i64};
+use super::parse_number::{parse_f32, parse_i64};
 
 /// Attributes of all rows, by kind, as GraphLearn keeps them; [`Decoder::slots`] says where each attribute is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! A text file as blocks of whole lines, decompressed on the way.
+//! Reads a text file as blocks of whole lines, decompressed on the way.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};

@@ -1,4 +1,4 @@
-//! A graph out of tables.
+//! Builds a graph from tables.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Rows of one block of a table, parsed.
+//! Parses the rows of a block of a table into columns.
 
 use burn_gnn_graph::{Ids, Texts};
 
@@ -6,7 +6,7 @@ use super::attributes::{AttributeReader, Attributes};
 use super::blocks::trim_end;
 use super::decoder::Decoder;
 use super::header::Header;
-use super::number::{parse_f32, parse_i64};
+use super::parse_number::{parse_f32, parse_i64};
 use crate::files::Cut;
 
 /// The columns of some rows of a table.
@@ -60,7 +60,7 @@ impl Columns {
         out
     }
 
-    /// Counts a row, and what is wrong with it; `line` where it is not told by the row.
+    /// Counts a row, and what is wrong with it; `line` where the row does not contain it.
     pub(crate) fn end_row(&mut self, row: Result<(), Wrong<'_>>, line: Option<u64>) {
         if let Err((field, expected, found)) = row {
             self.problems.push(Problem { row: self.rows, line, field, expected, found: found.into() });

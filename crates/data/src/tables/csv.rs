@@ -1,4 +1,4 @@
-//! CSV files with a header: columns by name, here and in Parquet files.
+//! Reads CSV files with a header; columns by name.
 
 use std::io::Read;
 use std::path::Path;
@@ -46,7 +46,7 @@ pub struct Csv {
     pub src: String,
     /// Column of destination ids; `dst_id` by default.
     pub dst: String,
-    /// Whether ids are texts and not whole numbers: those of nodes, and of both ends of edges.
+    /// Whether ids are texts and not whole numbers: those of nodes, and of both endpoints of edges.
     pub text_ids: bool,
     /// Whether the source ids of edges are texts, whatever [`text_ids`](Self::text_ids) says.
     pub text_src_ids: bool,
@@ -103,7 +103,7 @@ impl Csv {
         (self.src, self.dst) = (src.into(), dst.into());
         self
     }
-    /// With ids that are texts, of nodes and of both ends of edges.
+    /// With ids that are texts, of nodes and of both endpoints of edges.
     #[must_use]
     pub fn with_text_ids(mut self) -> Self {
         self.text_ids = true;

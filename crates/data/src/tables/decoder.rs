@@ -1,4 +1,4 @@
-//! Which columns a table has, and what is inside its attributes.
+//! Describes the columns of a table and the contents of its attributes.
 
 use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};

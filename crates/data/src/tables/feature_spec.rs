@@ -1,4 +1,4 @@
-//! What an encoder makes of each attribute: kind, rows of its table, columns of the output.
+//! Describes the encoding of each attribute: kind, table rows, output features.
 
 use std::fmt;
 use std::ops::Range;

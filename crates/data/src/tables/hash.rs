@@ -1,4 +1,4 @@
-//! The hashes that turn texts and numbers into buckets, as GraphLearn and TensorFlow have them.
+//! Hashes texts and numbers into buckets, as GraphLearn and TensorFlow do.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The first line of a table: `name:type` per column.
+//! Parses the header of a table: `name:type` per column.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Tab-separated tables with a typed header, as GraphLearn writes them; CSV and Parquet files through the same door.
+//! Reads tab-separated tables of GraphLearn, and CSV and Parquet files by the same interface.
 //!
 //! The first line names the columns, `name:type` each, the others hold one row each. Names are free: only order, number
 //! and type of columns are compared with what the [`Decoder`] expects. There is no quoting, no escape, no comment and
@@ -15,9 +15,9 @@ mod decoder;
 mod feature_spec;
 mod hash;
 mod header;
-mod number;
 mod options;
 mod parquet;
+mod parse_number;
 mod read;
 mod source;
 mod table;
@@ -34,8 +34,8 @@ pub(crate) use csv::{CsvFile, names};
 pub use decoder::{Decoder, Delimiter, Slot};
 pub use feature_spec::{FeatureKind, FeaturePart, FeatureSpec};
 pub use hash::{IntBuckets, TextHash};
-pub(crate) use number::{parse_f32, parse_i64};
 pub use options::{Duplicates, ReadOptions, UnknownNodes};
+pub(crate) use parse_number::{parse_f32, parse_i64};
 pub use source::Source;
 pub(crate) use table::resolve;
 pub use table::{EdgeTable, NodeTable, read_edges, read_edges_with, read_nodes, read_nodes_with};

@@ -1,4 +1,4 @@
-//! What a reader does with wrong rows, repeated nodes, unknown nodes.
+//! Options for wrong rows, repeated nodes and unknown nodes.
 
 use crate::expansion::MAX_EXPANSION;
 

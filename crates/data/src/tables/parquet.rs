@@ -1,4 +1,4 @@
-//! Parquet files: columns by name, typed values instead of text.
+//! Reads Parquet files: columns by name, typed values instead of text.
 
 use std::io::Read;
 use std::path::Path;
@@ -45,7 +45,7 @@ mod typed {
     use super::super::attr_type::AttrType;
     use super::super::attributes::{AttributeReader, Attributes};
     use super::super::columns::Problem;
-    use super::super::number::parse_f32;
+    use super::super::parse_number::parse_f32;
     use super::{Columns, DataError, Decoder, Header, Path, Piece, ProgressBar, ReadOptions, format_error};
     use crate::files::Cut;
     use crate::parquet::{Cell, ParquetFile};

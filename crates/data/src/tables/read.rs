@@ -1,4 +1,4 @@
-//! All rows of a source, parsed in parallel.
+//! Reads all rows of a source in parallel.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,7 +90,7 @@ pub(crate) fn read(
         if first.text_ids != header.text_ids {
             let kind = |h: &Header| {
                 let mut kinds: Vec<&str> = h.text_ids.iter().map(|&text| if text { "string" } else { "int64" }).collect();
-                // Both ends of one kind are one word.
+                // Both endpoints of one kind are one word.
                 kinds.dedup();
                 kinds.join(" and ")
             };

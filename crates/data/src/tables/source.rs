@@ -1,4 +1,4 @@
-//! Where the rows of a table come from: a file, a list, a folder, or one shard of them.
+//! Locates the rows of a table: a file, a list, a folder, or one shard of them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};

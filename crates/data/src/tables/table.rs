@@ -1,4 +1,4 @@
-//! Node tables and edge tables, read whole.
+//! Reads whole node and edge tables.
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Ids, NodeIds};
@@ -52,8 +52,8 @@ pub struct EdgeTable {
 /// [`DataError::Io`]; [`DataError::Table`] at the first line that is wrong: a header with other columns than the
 /// decoder's, a line with another number of fields (a blank line included), a number that cannot be parsed or does not
 /// fit its type, another number of attributes, text that is not UTF-8, an id that an earlier row has.
-/// [`DataError::Format`] for a compressed file that is damaged or expands too far, [`GraphError::TooLarge`](burn_gnn_graph::GraphError::TooLarge) for more
-/// than `u32::MAX - 1` rows.
+/// [`DataError::Format`] for a compressed file that is damaged or expands too far,
+/// [`GraphError::TooLarge`](burn_gnn_graph::GraphError::TooLarge) for more than `u32::MAX - 1` rows.
 ///
 /// # Cost
 /// Time `O(bytes)`; memory the columns, twice while blocks are joined.

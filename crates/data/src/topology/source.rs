@@ -1,4 +1,4 @@
-//! Reads the arrays of a topology out of its file, or maps them.
+//! Reads or maps the arrays of a topology file.
 
 use super::*;
 
@@ -28,14 +28,14 @@ pub(super) fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Met
 }
 
 /// Numbers in a mapped file.
-struct MappedWords {
+struct MappedU32Array {
     map: Arc<MappedFile>,
     /// In bytes.
     start: usize,
     end: usize,
 }
 
-impl MappedWords {
+impl MappedU32Array {
     /// `None` where the file ends before, which may have become shorter since its length was checked, or where the
     /// numbers are not at a multiple of four bytes.
     fn new(map: Arc<MappedFile>, start: usize, bytes: usize) -> Option<Self> {
@@ -45,7 +45,7 @@ impl MappedWords {
     }
 }
 
-impl AsRef<[u32]> for MappedWords {
+impl AsRef<[u32]> for MappedU32Array {
     fn as_ref(&self) -> &[u32] {
         bytemuck::cast_slice(&self.map[self.start..self.end])
     }
@@ -105,12 +105,12 @@ impl Source<'_> {
     }
 
     /// The numbers of a tensor, read, or left where they are in a mapped file.
-    fn nodes(&self, key: &str) -> Result<Words, DataError> {
-        let Some(map) = &self.map else { return self.numbers(key).map(Words::from) };
+    fn nodes(&self, key: &str) -> Result<U32Array, DataError> {
+        let Some(map) = &self.map else { return self.numbers(key).map(U32Array::from) };
         let (place, bytes) = self.tensor(key)?;
-        let words = usize::try_from(place).ok().and_then(|start| MappedWords::new(map.clone(), start, bytes));
+        let words = usize::try_from(place).ok().and_then(|start| MappedU32Array::new(map.clone(), start, bytes));
         words
-            .map(|words| Words::shared(Arc::new(words)))
+            .map(|words| U32Array::shared(Arc::new(words)))
             .ok_or_else(|| format_error(self.path, format!("`{key}`: expected a place at a multiple of four bytes, found another")))
     }
 

@@ -190,7 +190,7 @@ mod limited {
 
     /// KiB of memory that the test below gives this process; each of the files is some times larger.
     const MEMORY: usize = 32 << 10;
-    /// Edges of each node: as many sources and destinations in turn, so that edges are sorted by both ends.
+    /// Edges of each node: as many sources and destinations in turn, so that edges are sorted by both endpoints.
     const DEGREE: usize = 132;
     const NODES: usize = 50_000;
     /// Rows of features, and numbers in each.

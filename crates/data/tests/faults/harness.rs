@@ -1,4 +1,5 @@
-//! Kills processes while they write, and fills disks. Part of the tests of this crate and of those that write files with it.
+//! Kills processes while they write, and fills disks. Part of the tests of this crate and of those that write files
+//! with it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ pub(crate) fn draw(purpose: &str, at: u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A test of this program as a process of its own.
+/// A test of this program as a separate process.
 pub(crate) fn process(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).stdout(Stdio::null());
@@ -44,8 +45,8 @@ pub(crate) fn write_until_killed(write: impl Fn(&Path, u64)) {
     }
 }
 
-/// Kills processes that run `test`, whose body is [`write_until_killed`], at random moments. `version` reads what is in the folder: it must
-/// be the version that was written last, or the one that was being written.
+/// Kills processes that run `test`, whose body is [`write_until_killed`], at random moments. `version` reads what is in
+/// the folder: it must be the version that was written last, or the one that was being written.
 pub(crate) fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u64>) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let (mut now, mut took) = (None, Duration::from_millis(2));
@@ -102,8 +103,8 @@ fn wait_for(child: &mut Child, lines: &mpsc::Receiver<String>, word: &str) -> St
 /// Names the folder in which a small disk is mounted.
 const DISK: &str = "BURN_GNN_SMALL_DISK";
 
-/// Runs `test`, which calls this, in a process that has a disk of so many KiB of its own, and returns the folder there. In the
-/// process that was asked to run the test it is `None`, also where no disk can be mounted, which is printed.
+/// Runs `test`, which calls this, in a process that has a disk of so many KiB of its own, and returns the folder there.
+/// In the process that was asked to run the test it is `None`, also where no disk can be mounted, which is printed.
 pub(crate) fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os(DISK) {
         return Some(dir.into());
@@ -132,9 +133,9 @@ pub(crate) fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
     None
 }
 
-/// Lets a writer run with no room, with 4 KiB, with 8 and so on, until it gets through. `old` and `new` write to a folder, `version` tells
-/// which of the two it holds. A write that fails says so, names the disk and a file in the folder, and leaves the old version and no other
-/// file than before.
+/// Lets a writer run with no room, with 4 KiB, with 8 and so on, until it gets through. `old` and `new` write to a
+/// folder, `version` tells which of the two it holds. A write that fails says so, names the disk and a file in the
+/// folder, and leaves the old version and no other file than before.
 pub(crate) fn full_disk(
     what: &str,
     disk: &Path,

@@ -1,4 +1,4 @@
-//! What happens to the bytes of a file, a function of the number of the case.
+//! Damages the bytes of a file, as a function of the case number.
 
 /// Draws of one case: SplitMix64.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Files of a megabyte or so that took a reader minutes, gigabytes or for ever, and errors that carried them whole.
+//! Files of about a megabyte that took a reader minutes or gigabytes, and errors that contained them whole.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +16,7 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_sampling::MappedRows;
 use burn_gnn_sampling::Placement;
 
-use super::{ALONE, peak, put, sets, watch};
+use super::{ALONE, counting_allocator, put, sets, watchdog};
 
 /// Reads `bytes` bytes of files in time and with no more memory than `fixed` and `per_byte` for each of them.
 fn bounded<T>(
@@ -25,13 +25,13 @@ fn bounded<T>(
     (fixed, per_byte): (usize, usize),
     read: impl FnOnce() -> Result<T, DataError>,
 ) -> Result<T, DataError> {
-    let _watch = watch::watch(what.to_owned(), bytes);
-    peak::reset();
-    let begin = watch::thread_seconds();
+    let _watch = watchdog::watch(what.to_owned(), bytes);
+    counting_allocator::reset();
+    let begin = watchdog::thread_seconds();
     let result = read();
-    let (seconds, used) = (watch::thread_seconds() - begin, peak::above_reset());
+    let (seconds, used) = (watchdog::thread_seconds() - begin, counting_allocator::above_reset());
     println!("{what}: {bytes} bytes, {used} bytes of memory, {seconds:.3} s");
-    assert!(seconds <= watch::seconds(bytes), "{what}: {seconds} s for {bytes} bytes");
+    assert!(seconds <= watchdog::seconds(bytes), "{what}: {seconds} s for {bytes} bytes");
     assert!(used <= fixed + per_byte * bytes, "{what}: {used} bytes of memory for {bytes} bytes");
     if let Err(e) = &result {
         let text = e.to_string();
@@ -336,7 +336,7 @@ fn only_regular_files_are_read() {
             let expected = format!("expected a regular file, found {kind}");
             assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(&expected) || kind == "a directory", "{what}: {e}");
         };
-        let _watch = watch::watch(format!("reading {}", special.display()), 0);
+        let _watch = watchdog::watch(format!("reading {}", special.display()), 0);
         refused("npy", read_npy(&special).map(drop));
         refused("npz", Npz::open(&special).map(drop));
         refused("scipy", read_scipy_npz(&special).map(drop));

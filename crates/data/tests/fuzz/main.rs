@@ -10,14 +10,14 @@
 //! `hostile.rs` has the files that were found to be too much for a reader once, `memory.rs` the arguments that were too
 //! much for a graph transform.
 
+mod counting_allocator;
 mod damage;
 mod hostile;
 mod memory;
-mod peak;
 mod sets;
 mod structure;
 mod values;
-mod watch;
+mod watchdog;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,7 +39,7 @@ use damage::Damage;
 use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, YAML, damaged};
 
 #[global_allocator]
-static ALLOCATOR: peak::Peak = peak::Peak;
+static ALLOCATOR: counting_allocator::CountingAllocator = counting_allocator::CountingAllocator;
 
 /// Bytes of memory that a reader may take: for any file, and for each byte of it. `docs/reliability.md` has the same
 /// numbers.
@@ -106,7 +106,7 @@ struct Worst {
     /// Bytes of memory beyond what any file may take, for each byte.
     memory: f64,
     most: usize,
-    /// Seconds of processor time for a megabyte, of files long enough to tell.
+    /// Seconds of processor time for a megabyte, of files long enough to measure.
     time: f64,
 }
 
@@ -115,13 +115,13 @@ impl Worst {
     fn read(&mut self, name: &str, case: u64, looked_at: usize, read: impl Fn() -> bool) {
         /// Shorter files say nothing about what a byte costs.
         const LONG: usize = 1 << 16;
-        let _watch = watch::watch(format!("{name}, case {case}"), looked_at);
-        peak::reset();
-        let begin = watch::thread_seconds();
+        let _watch = watchdog::watch(format!("{name}, case {case}"), looked_at);
+        counting_allocator::reset();
+        let begin = watchdog::thread_seconds();
         let accepted = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
-        let (seconds, used) = (watch::thread_seconds() - begin, peak::above_reset());
+        let (seconds, used) = (watchdog::thread_seconds() - begin, counting_allocator::above_reset());
         let (fixed, per_byte) = limit(name);
-        let longest = watch::seconds(looked_at);
+        let longest = watchdog::seconds(looked_at);
         assert!(seconds <= longest, "{name}, case {case}: {seconds} s for {looked_at} bytes of files, at most {longest}");
         assert!(used <= fixed + per_byte * looked_at, "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files");
         self.cases += 1;

@@ -1,4 +1,4 @@
-//! Arguments of graph transforms that took gigabytes, or for ever.
+//! Arguments of graph transforms that took gigabytes, or did not end.
 
 use std::sync::PoisonError;
 
@@ -6,14 +6,14 @@ use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Graph, PointOptions, knn_graph, radius_graph};
 
-use super::{ALONE, peak, watch};
+use super::{ALONE, counting_allocator, watchdog};
 
 /// Most bytes of memory that `f` used at a time; it must end.
 fn used<T>(what: &str, f: impl FnOnce() -> T) -> (T, usize) {
-    let _watch = watch::watch(what.to_owned(), 0);
-    peak::reset();
+    let _watch = watchdog::watch(what.to_owned(), 0);
+    counting_allocator::reset();
     let result = f();
-    let used = peak::above_reset();
+    let used = counting_allocator::above_reset();
     println!("{what}: {used} bytes of memory");
     (result, used)
 }

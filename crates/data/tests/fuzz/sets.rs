@@ -1,4 +1,4 @@
-//! Files of published sets and of other systems, small.
+//! Small files of published data sets and of other systems.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

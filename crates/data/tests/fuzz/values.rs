@@ -1,5 +1,5 @@
-//! Damages the values of JSON, `.npy`, safetensors and text files, which keep their form. Needs nothing but `serde_json`, so that other crates
-//! share it.
+//! Damages the values of JSON, `.npy`, safetensors and text files, which keep their form. Needs nothing but
+//! `serde_json`, so that other crates share it.
 
 use serde_json::Value;
 

@@ -8,8 +8,8 @@ use crate::DistError;
 /// Ids from which lookups are shared out among threads.
 const PARALLEL_FROM: usize = 1 << 14;
 
-/// What the calls of a [`PartitionBook`](crate::PartitionBook) take: one id gives one answer; a slice, an array or a vector (by
-/// reference) gives a vector of answers in the same order, or the error of the first id that is wrong.
+/// What the calls of a [`PartitionBook`](crate::PartitionBook) take: one id gives one answer; a slice, an array or a
+/// vector (by reference) gives a vector of answers in the same order, or the error of the first id that is wrong.
 pub trait Lookup<I> {
     /// One answer, or as many as there are ids.
     type Answer<T>;

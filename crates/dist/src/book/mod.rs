@@ -32,15 +32,15 @@ pub struct PartMetadata {
 /// * its *global* id (DGL: homogeneous id), a [`HomoId`]: what files use;
 /// * its *local* id inside (part, type), from 0: a row of an owned feature matrix.
 ///
-/// By default ids are reshuffled: type-wise ids run part by part, global ids part by part and inside a part type by type, and the book
-/// is a table of ranges. The ids of the input graph are in [`Partition`](crate::Partition) and
+/// By default ids are reshuffled: type-wise ids run part by part, global ids part by part and inside a part type by
+/// type, and the book is a table of ranges. The ids of the input graph are in [`Partition`](crate::Partition) and
 /// [`LocalPartition`](crate::LocalPartition). Without reshuffle
-/// ([`PartitionConfig::with_reshuffle`](crate::PartitionConfig::with_reshuffle)) type-wise ids are those of the input graph, global ids
-/// run type by type, and the book holds the owner of every node and edge (8 bytes each).
+/// ([`PartitionConfig::with_reshuffle`](crate::PartitionConfig::with_reshuffle)) type-wise ids are those of the input
+/// graph, global ids run type by type, and the book holds the owner of every node and edge (8 bytes each).
 ///
-/// Types are given by name or by number: node types as `"a"` or `0` ([`NodeKey`]), edge types as `"to"`, `("a", "to", "b")` or `0`
-/// ([`EdgeKey`]), the only type there is as `..`. Calls take one id or many ([`Lookup`]). Ids outside their numbering are errors. A lookup costs `O(log parts)`, of a global id
-/// `O(log (parts · types))`.
+/// Types are given by name or by number: node types as `"a"` or `0` ([`NodeKey`]), edge types as `"to"`,
+/// `("a", "to", "b")` or `0` ([`EdgeKey`]), the only type there is as `..`. Calls take one id or many ([`Lookup`]). Ids
+/// outside their numbering are errors. A lookup costs `O(log parts)`, of a global id `O(log (parts · types))`.
 ///
 /// ```
 /// use burn_gnn_dist::{PartitionConfig, PartitionMethod, partition_graph};
@@ -128,7 +128,8 @@ impl PartitionBook {
     /// Type-wise ids of the nodes of a type that a part owns: a range, because ids were reshuffled.
     ///
     /// # Errors
-    /// No such part or type; [`DistError::KeptIds`] where ids were kept: there use [`nids_of_part`](Self::nids_of_part).
+    /// No such part or type; [`DistError::KeptIds`] where ids were kept: there use
+    /// [`nids_of_part`](Self::nids_of_part).
     pub fn partid2nids(&self, part: usize, ntype: impl NodeKey) -> Result<Range<u64>, DistError> {
         self.nodes.range(part, self.ntype(ntype)?)
     }

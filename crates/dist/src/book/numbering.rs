@@ -17,8 +17,8 @@ pub(crate) struct ByPart {
 }
 
 impl ByPart {
-    /// `owner` of each of `len` ids is below `parts`. A stable counting sort: chunks sort themselves, then are put together, so
-    /// the result does not depend on their number.
+    /// `owner` of each of `len` ids is below `parts`. A stable counting sort: chunks sort themselves, then are put
+    /// together, so the result does not depend on their number.
     pub(crate) fn new(len: usize, parts: usize, owner: impl Fn(usize) -> u32 + Sync) -> Self {
         // Every chunk pays for a counter per part.
         let size = len.div_ceil(4 * rayon::current_num_threads()).max(1 << 14).max(parts);
@@ -74,9 +74,9 @@ pub(crate) struct KeptIds<'a> {
     pub(crate) places: &'a [u32],
 }
 
-/// Nodes (or edges) have *places*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id is its place, and global
-/// ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are those of the input and global ids run
-/// type by type.
+/// Nodes (or edges) have *places*: type by type, inside a type part by part. Where ids were reshuffled a type-wise id
+/// is its place, and global ids run part by part, inside a part type by type. Where ids were kept, type-wise ids are
+/// those of the input and global ids run type by type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbering {
     what: &'static str,

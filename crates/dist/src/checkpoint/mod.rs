@@ -23,10 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Checkpoints of a run on ranks, in a folder that all ranks see.
 ///
-/// Each rank writes its rows to a file of its own in a new folder and syncs it to disk; when all are there, rank 0 replaces the manifest
-/// by renaming, and only then removes the folder before. A run killed at any moment, on any rank, a full disk and a power failure leave
-/// the checkpoint that was complete last. What an unfinished save wrote is removed when it fails or, if the run was killed, by the
-/// next [`save`](Self::save) or [`load`](Self::load).
+/// Each rank writes its rows to a file of its own in a new folder and syncs it to disk; when all are there, rank 0
+/// replaces the manifest by renaming, and only then removes the folder before. A run killed at any moment, on any rank,
+/// a full disk and a power failure leave the checkpoint that was complete last. What an unfinished save wrote is
+/// removed when it fails or, if the run was killed, by the next [`save`](Self::save) or [`load`](Self::load).
 ///
 /// ```text
 /// checkpoint.json        format_version, checksum (of this file), graph_name, fingerprint, num_parts, settings, step, loader, folder,
@@ -102,12 +102,12 @@ impl Checkpoint {
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), settings: BTreeMap::new() }
     }
-    /// A setting that must not change when a run goes on. It is kept with every checkpoint, and [`load`](Self::load) refuses a checkpoint
-    /// that has another value, or settings of other names.
+    /// A setting that must not change when a run goes on. It is kept with every checkpoint, and [`load`](Self::load)
+    /// refuses a checkpoint that has another value, or settings of other names.
     ///
-    /// The size of batches belongs here, since [`RunState::loader`] counts batches, and so do fan-outs and seeds, if the run is to have the
-    /// losses of one that was never stopped. Settings that may change are left out: a run that goes on with another learning rate takes
-    /// its next step with that one, moments of optimizers are kept.
+    /// The size of batches belongs here, since [`RunState::loader`] counts batches, and so do fan-outs and seeds, if
+    /// the run is to have the losses of one that was never stopped. Settings that may change are left out: a run that
+    /// goes on with another learning rate takes its next step with that one, moments of optimizers are kept.
     ///
     /// ```
     /// use burn_gnn_dist::Checkpoint;
@@ -127,8 +127,8 @@ impl Checkpoint {
     /// Writes the state and the rows of `shards`, which all ranks name in the same order. Collective.
     ///
     /// # Errors
-    /// A file cannot be written; two shards of one name; another run that saves to this folder at this moment; on all ranks. The
-    /// checkpoint before is still there, and nothing of this one.
+    /// A file cannot be written; two shards of one name; another run that saves to this folder at this moment; on all
+    /// ranks. The checkpoint before is still there, and nothing of this one.
     pub fn save(&self, graph: &DistGraph, state: &RunState, shards: &[&dyn Shard]) -> Result<(), DistError> {
         let comm = &**graph.comm();
         let begun = if comm.rank() == 0 { self.begin(state.step).map(Some) } else { Ok(None) };
@@ -195,7 +195,8 @@ impl Checkpoint {
             // The new folder is a name in this one.
             sync_dir(&self.dir).map_err(DistError::io(&self.dir))?;
             write_atomic(&path, |w| w.write_all(&text))?;
-            // Nobody needs the others any more, unless another run may be saving; what cannot be removed is in nobody's way.
+            // The others are no longer needed, unless another run may be saving; what cannot be removed is in nobody's
+            // way.
             if exclusive {
                 self.clean();
             }
@@ -207,8 +208,8 @@ impl Checkpoint {
     /// Reads the checkpoint that was complete last into `shards`; `None` where there is none yet. Collective.
     ///
     /// # Errors
-    /// A file that is missing or damaged, shards of other names or sizes; [`DistError::Checkpoint`] for one of another graph, partitioning,
-    /// number of parts or [setting](Self::with_setting); on all ranks.
+    /// A file that is missing or damaged, shards of other names or sizes; [`DistError::Checkpoint`] for one of another
+    /// graph, partitioning, number of parts or [setting](Self::with_setting); on all ranks.
     pub fn load(&self, graph: &DistGraph, shards: &[&dyn Shard]) -> Result<Option<RunState>, DistError> {
         let comm = &**graph.comm();
         let read = || {
@@ -263,8 +264,8 @@ impl Checkpoint {
         if lock.is_exclusive() {
             self.clean();
         }
-        // The folder that the manifest names stays as it is until the manifest is replaced; so does every other one if it is damaged.
-        // One that `clean` left is what the manifest names, or somebody else's: never removed.
+        // The folder that the manifest names stays as it is until the manifest is replaced; so does every other one if
+        // it is damaged. One that `clean` left is what the manifest names, or somebody else's: never removed.
         let mut folder = format!("step-{step}");
         for again in 1.. {
             let dir = self.dir.join(&folder);
@@ -279,7 +280,8 @@ impl Checkpoint {
         Ok((folder, lock))
     }
 
-    /// Removes the folders of saves that did not finish. Without a manifest that can be read nobody knows which these are.
+    /// Removes the folders of saves that did not finish. Without a manifest that can be read it is unknown which these
+    /// are.
     fn clean(&self) {
         let Ok(manifest) = self.manifest() else { return };
         let keep = manifest.map(|m| m.folder);

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use super::{Communicator, Failure, run_ranks};
 
-/// Runs `f` on all ranks and returns the values of those in this process, by rank: `num_ranks` threads ([`run_ranks`]); under `mpirun`, in a
-/// build with the feature `mpi`, this process as one rank (`run_mpi`), of as many as `mpirun` has started.
+/// Runs `f` on all ranks and returns the values of those in this process, by rank: `num_ranks` threads ([`run_ranks`]);
+/// under `mpirun`, in a build with the feature `mpi`, this process as one rank (`run_mpi`), of as many as `mpirun` has
+/// started.
 ///
-/// Whether a process is under `mpirun` is read from what Open MPI, MPICH, Intel MPI and Slurm's PMI set in the environment
-/// (`OMPI_COMM_WORLD_SIZE`, `PMI_SIZE`).
+/// Whether a process is under `mpirun` is read from what Open MPI, MPICH, Intel MPI and Slurm's PMI set in the
+/// environment (`OMPI_COMM_WORLD_SIZE`, `PMI_SIZE`).
 ///
 /// ```
 /// use burn_gnn_dist::{Failure, launch};
@@ -21,7 +22,8 @@ use super::{Communicator, Failure, run_ranks};
 /// ```
 ///
 /// # Errors
-/// As [`run_ranks`] and `run_mpi`; under `mpirun` in a build without the feature `mpi`, where every process would be a separate run.
+/// As [`run_ranks`] and `run_mpi`; under `mpirun` in a build without the feature `mpi`, where every process would be a
+/// separate run.
 pub fn launch<R, E, F>(num_ranks: usize, f: F) -> Result<Vec<R>, Failure>
 where
     R: Send,
@@ -45,8 +47,8 @@ where
     }
 }
 
-/// Writes files on rank 0 and gives their path to all ranks: `write` runs there alone, for files that all ranks then read (a partitioning).
-/// Collective.
+/// Writes files on rank 0 and gives their path to all ranks: `write` runs there alone, for files that all ranks then
+/// read (a partitioning). Collective.
 ///
 /// ```
 /// use burn_gnn_dist::{PartitionConfig, launch, load_partition, on_first_rank, partition_graph};

@@ -409,8 +409,8 @@ mod tests {
         }
     }
 
-    /// An epoch of small batches on many ranks: what all of them together add, and how often they wait, grow with their number, not with
-    /// its square.
+    /// An epoch of small batches on many ranks: what all of them together add, and how often they wait, grow with their
+    /// number, not with its square.
     #[test]
     fn an_epoch_of_three_hundred_ranks() {
         const RANKS: usize = 300;

@@ -44,8 +44,8 @@ fn add_all(sums: &mut [f64], parts: &[Vec<u8>]) {
 /// error naming both, not a hang or mixed-up rows. Every call returns an error on every rank once one
 /// rank has failed. Sums add in rank order, so all ranks hold the same bits.
 ///
-/// Collectives may run on any thread of a rank, one at a time; never inside a parallel iterator. Two threads of a rank that
-/// communicate at the same time need a communicator each: [`duplicate`](Self::duplicate).
+/// Collectives may run on any thread of a rank, one at a time; never inside a parallel iterator. Two threads of a rank
+/// that communicate at the same time need a communicator each: [`duplicate`](Self::duplicate).
 pub trait Communicator: Debug + Send + Sync {
     /// This rank, in `0..size()`.
     fn rank(&self) -> usize;
@@ -121,11 +121,12 @@ pub trait Communicator: Debug + Send + Sync {
         self.all_gather(name, Vec::new()).map(drop)
     }
 
-    /// Another communicator between the same ranks, whose calls neither wait for nor meet those of this one: for another thread
-    /// (MPI's `MPI_Comm_dup`). A failure on one ends both. Collective.
+    /// Another communicator between the same ranks, whose calls neither wait for nor meet those of this one: for
+    /// another thread (MPI's `MPI_Comm_dup`). A failure on one ends both. Collective.
     ///
     /// # Errors
-    /// As [`all_gather`](Self::all_gather); also where an implementation has no such communicators, which is what it says by default.
+    /// As [`all_gather`](Self::all_gather); also where an implementation has no such communicators, which is what it
+    /// says by default.
     fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
         Err(Failure { rank: self.rank(), message: format!("`{name}`: this communicator cannot be duplicated") })
     }

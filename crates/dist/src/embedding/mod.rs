@@ -13,11 +13,12 @@ use optimizer::State;
 
 /// One learned row per node or edge of a type, kept by owners (DGL's `DistEmbedding`).
 ///
-/// [`rows`](Self::rows) brings the rows of a batch as a leaf of autodiff; after `backward`, [`step`](Self::step) sends their gradients to
-/// the owners, who apply the optimizer to the rows that got one. Rows that no batch met do not change, and have no moments.
+/// [`rows`](Self::rows) brings the rows of a batch as a leaf of autodiff; after `backward`, [`step`](Self::step) sends
+/// their gradients to the owners, who apply the optimizer to the rows that got one. Rows that no batch met do not
+/// change, and have no moments.
 ///
-/// Gradients of one row, from several ranks or given twice, are summed (DGL averages them): in f64, in the order of ranks and,
-/// inside a rank, of the list, and rounded once.
+/// Gradients of one row, from several ranks or given twice, are summed (DGL averages them): in f64, in the order of
+/// ranks and, inside a rank, of the list, and rounded once.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -86,7 +87,8 @@ impl EmbeddingRows {
 }
 
 impl<E: EmbeddingElement> DistEmbedding<E> {
-    /// Rows of `dim` numbers for the nodes or edges of `policy`; `init` gives the first value of (id in the input graph, column). Collective.
+    /// Rows of `dim` numbers for the nodes or edges of `policy`; `init` gives the first value of (id in the input
+    /// graph, column). Collective.
     ///
     /// # Errors
     /// As [`DistTensor::new`]; settings of the optimizer out of range.
@@ -140,7 +142,8 @@ impl<E: EmbeddingElement> DistEmbedding<E> {
         Ok(EmbeddingRows { ids: ids.to_vec(), tensor })
     }
 
-    /// Steps the rows that have a gradient; several sets of rows of one step go together. Collective: a rank without rows gives none.
+    /// Steps the rows that have a gradient; several sets of rows of one step go together. Collective: a rank without
+    /// rows gives none.
     ///
     /// # Errors
     /// As [`step_with`](Self::step_with).

@@ -22,8 +22,8 @@ pub enum SparseOptimizer {
         /// Added to the root.
         epsilon: f64,
     },
-    /// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)` (Kingma and Ba, ICLR
-    /// 2015), where `t` counts the steps of the row, as in DGL.
+    /// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)`
+    /// (Kingma and Ba, ICLR 2015), where `t` counts the steps of the row, as in DGL.
     Adam {
         /// Learning rate.
         lr: f64,

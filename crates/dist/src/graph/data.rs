@@ -98,8 +98,8 @@ impl DistGraph {
         wanted.iter().zip(rows).map(column).collect()
     }
 
-    /// Caches the `column` features of at most `rows` hot nodes that other ranks own: the neighbours of this part with the largest
-    /// out-degree, ties broken by id. Collective.
+    /// Caches the `column` features of at most `rows` hot nodes that other ranks own: the neighbours of this part with
+    /// the largest out-degree, ties broken by id. Collective.
     ///
     /// # Errors
     /// Unknown type or column; a column that is a tensor, whose rows change. On all ranks.
@@ -210,7 +210,8 @@ impl<'a> DataSpace<'a> {
     pub fn data(self, column: &str) -> FeatureData<'a> {
         FeatureData { space: self, name: column.to_owned() }
     }
-    /// Takes a tensor out of the feature columns that [`insert`](Self::insert) put there; whether there was one. All ranks do it alike.
+    /// Takes a tensor out of the feature columns that [`insert`](Self::insert) put there; whether there was one. All
+    /// ranks do it alike.
     ///
     /// # Errors
     /// Unknown type.

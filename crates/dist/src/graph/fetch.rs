@@ -21,8 +21,8 @@ type LendRows<'a> = dyn Fn(&mut dyn FnMut(&[u8])) + Sync + 'a;
 pub(crate) enum OwnRows<'a> {
     /// Concatenated.
     Stored(&'a [u8]),
-    /// Concatenated, and borrowed only while they are copied: a lock guards them, and other threads, which ranks may wait for, must be able
-    /// to take it while ranks wait for each other here.
+    /// Concatenated, and borrowed only while they are copied: a lock guards them, and other threads, which ranks may
+    /// wait for, must be able to take it while ranks wait for each other here.
     Lent(Box<LendRows<'a>>),
     /// Written on request.
     Made(Box<WriteRow<'a>>),
@@ -163,10 +163,11 @@ impl Counters {
     }
 }
 
-/// The requested rows, in the order of the request, as bytes per table. Collective: one exchange of ids and one of rows for all tables.
+/// The requested rows, in the order of the request, as bytes per table. Collective: one exchange of ids and one of rows
+/// for all tables.
 ///
-/// Own rows are copied straight into place; a row of another rank is requested once, however often it occurs. `what` names the tables;
-/// ranks compare it.
+/// Own rows are copied straight into place; a row of another rank is requested once, however often it occurs. `what`
+/// names the tables; ranks compare it.
 pub(crate) fn fetch(
     comm: &dyn Communicator,
     name: &'static str,

@@ -31,15 +31,17 @@ pub(crate) use registry::Registry;
 
 /// A partitioned heterogeneous graph, of which every rank holds one part (DGL's `DistGraph`, without servers).
 ///
-/// Types are given by name or by number, the only one there is as `..` ([`NodeKey`], [`EdgeKey`]).
-/// Nodes and edges are named by *type-wise* ids of the [`PartitionBook`], `0..num_nodes(type)`, whichever rank owns them.
-/// [`original_nodes`](Self::original_nodes) and [`find_nodes`](Self::find_nodes) lead to the ids of the input graph and back.
+/// Types are given by name or by number, the only one there is as `..` ([`NodeKey`], [`EdgeKey`]). Nodes and edges are
+/// named by *type-wise* ids of the [`PartitionBook`], `0..num_nodes(type)`, whichever rank owns them.
+/// [`original_nodes`](Self::original_nodes) and [`find_nodes`](Self::find_nodes) lead to the ids of the input graph and
+/// back.
 ///
-/// **Methods marked collective** are called by all ranks in the same order, also by one that has nothing to ask (an empty list). What is
-/// wrong with the arguments of one rank, an unknown type or an id out of range, is an error on all of them in the same call; the
-/// next call works.
+/// **Methods marked collective** are called by all ranks in the same order, also by one that has nothing to ask (an
+/// empty list). What is wrong with the arguments of one rank, an unknown type or an id out of range, is an error on all
+/// of them in the same call; the next call works.
 ///
-/// The structure is read-only. Clones share everything; [`with_communicator`](Self::with_communicator) makes one for another thread.
+/// The structure is read-only. Clones share everything; [`with_communicator`](Self::with_communicator) makes one for
+/// another thread.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, PartitionConfig, partition_graph, run_ranks};
@@ -101,15 +103,17 @@ pub(crate) struct Inner {
 }
 
 impl DistGraph {
-    /// Reads this rank's part of the partitioned graph `name` from the folder of its metadata file `part_config`. Collective.
+    /// Reads this rank's part of the partitioned graph `name` from the folder of its metadata file `part_config`.
+    /// Collective.
     ///
     /// There are as many ranks as parts, or, where the graph was cut for several trainers per part
-    /// ([`num_trainers_per_machine`](crate::PartitionConfig::num_trainers_per_machine)), as many as trainers of all parts: rank `r` of
-    /// `parts · trainers` is a trainer of part `r / trainers`, and [owns](Self::own_nodes) the nodes whose `trainer_id` is `r`.
+    /// ([`num_trainers_per_machine`](crate::PartitionConfig::num_trainers_per_machine)), as many as trainers of all
+    /// parts: rank `r` of `parts · trainers` is a trainer of part `r / trainers`, and [owns](Self::own_nodes) the nodes
+    /// whose `trainer_id` is `r`.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged, another graph than `name`, another number of ranks than parts or trainers, parts of
-    /// different partitionings.
+    /// A file that cannot be read or is damaged, another graph than `name`, another number of ranks than parts or
+    /// trainers, parts of different partitionings.
     pub fn open(name: &str, part_config: impl AsRef<Path>, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
         let path = part_config.as_ref();
         let read = || {
@@ -126,7 +130,8 @@ impl DistGraph {
         Self::from_partition(agree(&*comm, "open graph", read())?, comm)
     }
 
-    /// [`open`](Self::open) of a part in memory; trainers that are threads of one process can share it as an `Arc`. Collective.
+    /// [`open`](Self::open) of a part in memory; trainers that are threads of one process can share it as an `Arc`.
+    /// Collective.
     ///
     /// # Errors
     /// The part is not this rank's, ranks hold parts of different partitionings, original ids beyond `u32`.
@@ -179,7 +184,8 @@ impl DistGraph {
         self.device = device.clone().inner();
         self
     }
-    /// The same graph over another communicator of the same ranks, such as a [duplicate](Communicator::duplicate) for another thread.
+    /// The same graph over another communicator of the same ranks, such as a [duplicate](Communicator::duplicate) for
+    /// another thread.
     #[must_use]
     pub fn with_communicator(mut self, comm: Arc<dyn Communicator>) -> Self {
         self.comm = comm;
@@ -232,8 +238,8 @@ impl DistGraph {
     pub fn num_edges(&self, etype: impl EdgeKey) -> Result<u64, DistError> {
         Ok(self.inner.edges.total(self.schema().etype(etype)?))
     }
-    /// Type-wise ids of the nodes of a type that this rank owns, ascending. Of the nodes of a part with several trainers each owns those that
-    /// it trains on.
+    /// Type-wise ids of the nodes of a type that this rank owns, ascending. Of the nodes of a part with several
+    /// trainers each owns those that it trains on.
     ///
     /// # Errors
     /// Unknown type.
@@ -311,7 +317,8 @@ fn wrong_rank(comm: &dyn Communicator, part: usize, num_parts: usize, trainers: 
     DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts, trainers }
 }
 
-/// Trainer of each inner node and inner edge, per type, if the graph was cut for several: an edge has that of its destination.
+/// Trainer of each inner node and inner edge, per type, if the graph was cut for several: an edge has that of its
+/// destination.
 fn trainers_of(partition: &Partition, nodes: &Owners, relations: &[Relation]) -> Option<[Vec<Vec<u32>>; 2]> {
     // Inner nodes stand type by type.
     let mut rest = partition.trainer_ids()?;

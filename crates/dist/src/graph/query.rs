@@ -128,7 +128,8 @@ impl DistGraph {
         agree(comm, "edge ids: result", found)
     }
 
-    /// All edges into `nodes`, given per node type: per edge type, node by node in the order given, in ascending edge id. Collective.
+    /// All edges into `nodes`, given per node type: per edge type, node by node in the order given, in ascending edge
+    /// id. Collective.
     ///
     /// # Errors
     /// Unknown type or one named twice, an id out of range; on all ranks.

@@ -14,8 +14,8 @@ use crate::{DistError, DistGraph, FeatureCache};
 /// Columns by type and name.
 type Columns = Vec<(usize, String)>;
 
-/// Features and labels in columns of a [`DistGraph`], whoever owns the rows, for the batches of any [`RankSampler`]; all that a batch reads
-/// is fetched in one exchange. All ranks name the same columns.
+/// Features and labels in columns of a [`DistGraph`], whoever owns the rows, for the batches of any [`RankSampler`];
+/// all that a batch reads is fetched in one exchange. All ranks name the same columns.
 #[derive(Clone, Debug)]
 pub struct DistFeatures {
     graph: DistGraph,
@@ -88,8 +88,9 @@ impl DistFeatures {
         add(&mut self.labels, &self.graph, (true, ty), column, ReadAs::Labels)?;
         Ok(self)
     }
-    /// Label of each edge of a type, such as a class or a rating, in an integer column of rank 1: seed edges of the type come with theirs.
-    /// Which pairs are edges and which are negatives is in [`LinkBatch::labels`](burn_gnn_sampling::LinkBatch::labels).
+    /// Label of each edge of a type, such as a class or a rating, in an integer column of rank 1: seed edges of the
+    /// type come with theirs. Which pairs are edges and which are negatives is in
+    /// [`LinkBatch::labels`](burn_gnn_sampling::LinkBatch::labels).
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
@@ -98,8 +99,8 @@ impl DistFeatures {
         add(&mut self.edge_labels, &self.graph, (false, ty), column, ReadAs::Labels)?;
         Ok(self)
     }
-    /// Caches at most `rows` remote rows of hot nodes for each node feature column; see [`DistGraph::feature_cache`]. Call it when all
-    /// columns are named. Collective.
+    /// Caches at most `rows` remote rows of hot nodes for each node feature column; see [`DistGraph::feature_cache`].
+    /// Call it when all columns are named. Collective.
     ///
     /// # Errors
     /// Some rank failed.
@@ -108,17 +109,17 @@ impl DistFeatures {
         self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
     }
-    /// Keeps at most `rows` of the rows of other ranks for each column of nodes: those that `trial.batches` batches of `trial.batch_size`
-    /// of the seeds ask for most often, equal ones by id. How often a row is asked for there estimates the probability that a batch needs
-    /// it, beyond the neighbours of the part too (pre-sampling: Yang et al., "GNNLab: a factored system for sample-based GNN training over
-    /// GPUs", EuroSys 2022). The draws are others than those of training. Call it when all columns are named. Collective, with the same
-    /// arguments on all ranks.
+    /// Keeps at most `rows` of the rows of other ranks for each column of nodes: those that `trial.batches` batches of
+    /// `trial.batch_size` of the seeds ask for most often, equal ones by id. How often a row is asked for there
+    /// estimates the probability that a batch needs it, beyond the neighbours of the part too (pre-sampling: Yang et
+    /// al., "GNNLab: a factored system for sample-based GNN training over GPUs", EuroSys 2022). The draws are others
+    /// than those of training. Call it when all columns are named. Collective, with the same arguments on all ranks.
     ///
     /// # Errors
     /// [`DistError::Config`] for a batch size of 0; some rank failed.
     ///
     /// # Cost
-    /// Samples the batches without fetching features; 12 bytes per row of another rank that was met.
+    /// Samples the batches without fetching features; 12 bytes per remote row that was read.
     pub fn with_presampled_cache<S: RankSampler>(
         mut self,
         rows: usize,

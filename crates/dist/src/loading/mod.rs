@@ -11,14 +11,17 @@ use crate::{Communicator, DistError, DistGraph, Failure};
 pub use features::{DistFeatures, Presampling};
 pub(crate) use seeds::{ELSEWHERE, SeedLists};
 
-/// A sampler whose batches all ranks make together: batch `i` of an epoch is one slice of one order of all seeds, of which each rank takes
-/// the seeds that it owns. Draws are keyed as on one machine, so that the ranks' batches together are the loader's batch there.
+/// A sampler whose batches all ranks make together: batch `i` of an epoch is one slice of one order of all seeds, of
+/// which each rank takes the seeds that it owns. Draws are keyed as on one machine, so that the ranks' batches together
+/// are the loader's batch there.
 ///
-/// All ranks get the same number of batches, some of which are empty here: such a batch takes part with a weight of zero.
+/// All ranks get the same number of batches, some of which are empty here: such a batch takes part with a weight of
+/// zero.
 ///
-/// It is a [`Sampler`] that is [in order](Sampler::IN_ORDER): a loader makes batches ahead on one thread, over its own communicator,
-/// while the caller trains. A user-defined one hands [`for_thread`](Sampler::for_thread) and [`before_batch`](Sampler::before_batch) on to
-/// [`duplicate`](Self::duplicate) and [`others_go_on`](Self::others_go_on), and agrees upon its errors on all ranks.
+/// It is a [`Sampler`] that is [in order](Sampler::IN_ORDER): a loader makes batches ahead on one thread, over its own
+/// communicator, while the caller trains. A user-defined one hands [`for_thread`](Sampler::for_thread) and
+/// [`before_batch`](Sampler::before_batch) on to [`duplicate`](Self::duplicate) and
+/// [`others_go_on`](Self::others_go_on), and agrees upon its errors on all ranks.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistFeatures, DistGraph, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -52,7 +55,8 @@ pub trait RankSampler: Sampler<Seed = u64, Error = DistError> + Clone {
         Ok(self.clone().with_communicator(self.graph().comm().duplicate("loader")?))
     }
 
-    /// An error where a rank has dropped its epoch before batch number `batch`, on all ranks in the same call. Collective.
+    /// An error where a rank has dropped its epoch before batch number `batch`, on all ranks in the same call.
+    /// Collective.
     ///
     /// # Errors
     /// See above.

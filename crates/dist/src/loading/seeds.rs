@@ -34,16 +34,17 @@ fn lists_before<K, I: AsRef<[u64]>, T: AsRef<[i64]>>(
 }
 
 impl DistGraph {
-    /// Nodes as seeds of a loader, given per node type by their ids in the input graph: the same lists on all ranks, each of which takes
-    /// those that it owns. Collective.
+    /// Nodes as seeds of a loader, given per node type by their ids in the input graph: the same lists on all ranks,
+    /// each of which takes those that it owns. Collective.
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, 2³² seeds or more, other lists on another rank; on all ranks.
+    /// Unknown type or one named twice, an id out of range, 2³² seeds or more, other lists on another rank; on all
+    /// ranks.
     pub fn node_seeds<N: NodeKey, I: AsRef<[u64]>>(&self, seeds: impl IntoIterator<Item = (N, I)>) -> Result<Seeds<u64>, DistError> {
         self.own_seeds(self.select_nodes(seeds).map(|ids| (ids, None)))
     }
-    /// As [`node_seeds`](Self::node_seeds), with a time of each seed: batches hold edges strictly before it. Times travel with the seeds to
-    /// the owners of what is found. Collective.
+    /// As [`node_seeds`](Self::node_seeds), with a time of each seed: batches hold edges strictly before it. Times
+    /// travel with the seeds to the owners of what is found. Collective.
     ///
     /// # Errors
     /// As [`node_seeds`](Self::node_seeds); not one time per seed; on all ranks.
@@ -53,8 +54,8 @@ impl DistGraph {
     ) -> Result<Seeds<u64>, DistError> {
         self.own_seeds(self.select_nodes_before(seeds))
     }
-    /// Nodes of one type as seeds of a loader, those of a [`SeedSplit`]: every rank cuts its own list into batches, whose size counts per rank.
-    /// Losses then depend on the number of ranks.
+    /// Nodes of one type as seeds of a loader, those of a [`SeedSplit`]: every rank cuts its own list into batches,
+    /// whose size counts per rank. Losses then depend on the number of ranks.
     ///
     /// # Errors
     /// Unknown type, an id out of range, 2³² seeds of a rank or more.
@@ -62,15 +63,16 @@ impl DistGraph {
         let ids = self.select_nodes([(ntype, &split.ids)])?;
         Ok(Seeds::new(SeedKind::Nodes, ids, None)?.of_each_process(&split.counts)?)
     }
-    /// Edges as seeds of a loader, given per edge type by their ids in the input graph: the same lists on all ranks, each of which takes
-    /// those that it owns. Collective.
+    /// Edges as seeds of a loader, given per edge type by their ids in the input graph: the same lists on all ranks,
+    /// each of which takes those that it owns. Collective.
     ///
     /// # Errors
     /// As [`node_seeds`](Self::node_seeds).
     pub fn edge_seeds<K: EdgeKey, I: AsRef<[u64]>>(&self, seeds: impl IntoIterator<Item = (K, I)>) -> Result<Seeds<u64>, DistError> {
         self.same_seeds(SeedKind::Edges, self.select_edges(seeds).map(|ids| (ids, None)))
     }
-    /// As [`edge_seeds`](Self::edge_seeds), with a given time per seed edge instead of the time of the edge. Collective.
+    /// As [`edge_seeds`](Self::edge_seeds), with a given time per seed edge instead of the time of the edge.
+    /// Collective.
     ///
     /// # Errors
     /// As [`edge_seeds`](Self::edge_seeds); not one time per seed; on all ranks.

@@ -12,16 +12,17 @@ const LONG: usize = 1 << 20;
 /// How nodes are assigned to parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartitionMethod {
-    /// METIS (Karypis and Kumar, SIAM J. Sci. Comput. 1998): few cut edges, balanced parts. Recursive bisection up to 8 pieces where only
-    /// the number of nodes is balanced, else k-way. Its numbers have 32 bits: at most
-    /// 2^31 - 2 nodes and as many edges, both directions counted and parallel ones merged.
+    /// METIS (Karypis and Kumar, SIAM J. Sci. Comput. 1998): few cut edges, balanced parts. Recursive bisection up to 8
+    /// pieces where only the number of nodes is balanced, else k-way. Its numbers have 32 bits: at most 2^31 - 2 nodes
+    /// and as many edges, both directions counted and parallel ones merged.
     Metis,
-    /// Every node on its own, keyed by seed and original id. Where node types or classes are to be balanced, the nodes of each are put into an
-    /// order drawn from the seed and dealt out in equal shares.
+    /// Every node on its own, keyed by seed and original id. Where node types or classes are to be balanced, the nodes
+    /// of each are put into an order drawn from the seed and dealt out in equal shares.
     Random,
-    /// Linear deterministic greedy (Stanton and Kliot, KDD 2012): nodes come one by one in an order drawn from the seed, each goes to
-    /// the part `p` with the largest `|N(v) ∩ p| · (1 - |p| / capacity)`. Further passes stream the nodes again, with the neighbours' parts of
-    /// the pass before (Nishimura and Ugander, KDD 2013); ten are enough for most graphs.
+    /// Linear deterministic greedy (Stanton and Kliot, KDD 2012): nodes come one by one in an order drawn from the
+    /// seed, each goes to the part `p` with the largest `|N(v) ∩ p| · (1 - |p| / capacity)`. Further passes stream the
+    /// nodes again, with the neighbours' parts of the pass before (Nishimura and Ugander, KDD 2013); ten are enough for
+    /// most graphs.
     Ldg {
         /// At least 1.
         passes: usize,
@@ -32,8 +33,9 @@ pub enum PartitionMethod {
         /// At least 1.
         passes: usize,
     },
-    /// By the name of a node type, the part of each of its nodes, by original id; parts may be empty. With several trainers per machine
-    /// it is the trainer, below `num_parts · num_trainers_per_machine`. [`custom`](Self::custom) makes it of a list.
+    /// By the name of a node type, the part of each of its nodes, by original id; parts may be empty. With several
+    /// trainers per machine it is the trainer, below `num_parts · num_trainers_per_machine`. [`custom`](Self::custom)
+    /// makes it of a list.
     Custom(BTreeMap<String, Vec<u32>>),
 }
 
@@ -70,58 +72,63 @@ pub enum Objective {
     /// Edges between parts.
     #[default]
     Cut,
-    /// Copies of nodes in other parts: what a halo exchange sends. METIS' search for it is the weaker one: where communities are
-    /// strong, [`Cut`](Self::Cut) often ends with fewer copies too; compare the tables.
+    /// Copies of nodes in other parts: what a halo exchange sends. METIS' search for it is the weaker one: where
+    /// communities are strong, [`Cut`](Self::Cut) often ends with fewer copies too; compare the tables.
     Volume,
 }
 
 /// How long METIS tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetisEffort {
-    /// METIS' own settings; where cut edges are to be few, nodes alone are balanced and there are at most 8 parts, the better of two bisections
-    /// at each step instead of k-way, with parallel edges counted as one unless more than an eighth of the edges are parallel to others.
+    /// METIS' own settings; where cut edges are to be few, nodes alone are balanced and there are at most 8 parts, the
+    /// better of two bisections at each step instead of k-way, with parallel edges counted as one unless more than an
+    /// eighth of the edges are parallel to others.
     #[default]
     Full,
-    /// As DGL calls it: k-way, one initial partition, one iteration of refinement, light edges dropped from coarse graphs. Faster, with
-    /// more cut edges.
+    /// As DGL calls it: k-way, one initial partition, one iteration of refinement, light edges dropped from coarse
+    /// graphs. Faster, with more cut edges.
     Fast,
 }
 
 /// Settings of [`partition_graph`](crate::partition_graph).
 ///
-/// What DGL's `return_mapping` returns is always there: [`PartitionedGraph::original_nids`](crate::PartitionedGraph::original_nids)
-/// and [`original_eids`](crate::PartitionedGraph::original_eids).
+/// What DGL's `return_mapping` returns is always there:
+/// [`PartitionedGraph::original_nids`](crate::PartitionedGraph::original_nids) and
+/// [`original_eids`](crate::PartitionedGraph::original_eids).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionConfig {
     /// Name of the graph and of its metadata file.
     pub graph_name: String,
-    /// Number of parts, at least 1 and, unless empty parts are allowed or the method is custom, at most the number of nodes.
+    /// Number of parts, at least 1 and, unless empty parts are allowed or the method is custom, at most the number of
+    /// nodes.
     pub num_parts: usize,
     /// How nodes are assigned.
     pub method: PartitionMethod,
-    /// Depth of the halo. 0: a part holds its nodes and their in-edges, which is all that full-graph training uses; the sources that
-    /// others own are included as endpoints of edges. 1, as in DGL: also the edges from its nodes to others. Each hop more: the
-    /// in-edges of the sources before.
+    /// Depth of the halo. 0: a part holds its nodes and their in-edges, which is all that full-graph training uses; the
+    /// sources that others own are included as endpoints of edges. 1, as in DGL: also the edges from its nodes to
+    /// others. Each hop more: the in-edges of the sources before.
     pub num_hops: usize,
     /// Same seed, same parts, for any number of threads.
     pub seed: u64,
-    /// Whether every node type is spread evenly (up to 15 classes of nodes; smaller ones are balanced together). `None`: METIS, LDG and Fennel
-    /// do it, `Random` gives every part the same expected number of nodes. Not with a custom assignment.
+    /// Whether every node type is spread evenly (up to 15 classes of nodes; smaller ones are balanced together).
+    /// `None`: METIS, LDG and Fennel do it, `Random` gives every part the same expected number of nodes. Not with a
+    /// custom assignment.
     pub balance_ntypes: Option<bool>,
-    /// The classes of nodes of a type, by original id, are each spread evenly: training nodes and others, for example. Not with a custom
-    /// assignment.
+    /// The classes of nodes of a type, by original id, are each spread evenly: training nodes and others, for example.
+    /// Not with a custom assignment.
     pub balance_classes: BTreeMap<String, Vec<u32>>,
-    /// METIS, LDG, Fennel only: no part has over 5 % more in-edges than the mean where single nodes allow it, at some price in cut edges.
+    /// METIS, LDG, Fennel only: no part has over 5 % more in-edges than the mean where single nodes allow it, at some
+    /// price in cut edges.
     pub balance_edges: bool,
     /// METIS only: what is minimized.
     pub objective: Objective,
     /// METIS only: how long it tries.
     pub effort: MetisEffort,
-    /// Whether nodes and edges are renumbered part by part. If not, ids stay those of the input graph, and the files `node_map.npy` and
-    /// `edge_map.npy` say who owns what.
+    /// Whether nodes and edges are renumbered part by part. If not, ids stay those of the input graph, and the files
+    /// `node_map.npy` and `edge_map.npy` say who owns what.
     pub reshuffle: bool,
-    /// Trainers that share a part, each with nodes of its own (`trainer_id`): the graph is cut into `num_parts` times as many pieces,
-    /// of which consecutive ones make a part.
+    /// Trainers that share a part, each with nodes of its own (`trainer_id`): the graph is cut into `num_parts` times
+    /// as many pieces, of which consecutive ones make a part.
     pub num_trainers_per_machine: usize,
     /// Whether there may be more parts than nodes; some are empty then.
     pub allow_empty_parts: bool,
@@ -130,8 +137,8 @@ pub struct PartitionConfig {
 }
 
 impl PartitionConfig {
-    /// METIS with a halo of one hop, node types balanced, ids reshuffled, seed 0. An option that the method cannot follow is an error of
-    /// [`partition_graph`](crate::partition_graph).
+    /// METIS with a halo of one hop, node types balanced, ids reshuffled, seed 0. An option that the method cannot
+    /// follow is an error of [`partition_graph`](crate::partition_graph).
     pub fn new(graph_name: impl Into<String>, num_parts: usize) -> Self {
         Self {
             graph_name: graph_name.into(),

@@ -10,15 +10,15 @@ use crate::book::{ByPart, Numbering};
 
 /// Edges between parts: which of a part's own edges come from which other part.
 #[derive(Debug)]
-pub(crate) struct Crossing {
+pub(crate) struct CrossPartEdges {
     /// By destination part, then by edge type.
     lists: Vec<Vec<FromParts>>,
     /// Destination parts of the edges from each part, ascending.
     targets: Vec<Vec<u32>>,
 }
 
-/// Places of edges that end in one part, by the part they come from; ascending for each. Only the parts that edges come from are listed:
-/// with a counter for every pair of parts, memory would grow with their square.
+/// Places of edges that end in one part, by the part they come from; ascending for each. Only the parts that edges come
+/// from are listed: with a counter for every pair of parts, memory would grow with their square.
 #[derive(Debug)]
 struct FromParts {
     /// Part, and where its places begin.
@@ -45,7 +45,7 @@ impl FromParts {
     }
 }
 
-impl Crossing {
+impl CrossPartEdges {
     pub(crate) fn new(graph: &Graph, owner: &[Vec<u32>], edges: &[ByPart], parts: usize) -> Self {
         let schema = graph.schema();
         let starts: Vec<Vec<usize>> = edges
@@ -97,7 +97,8 @@ impl Crossing {
     }
 }
 
-/// What a part holds besides features: edges as (type, place) and halo nodes as (owner, type, place), both in the order of the file.
+/// What a part holds besides features: edges as (type, place) and halo nodes as (owner, type, place), both in the order
+/// of the file.
 pub(crate) struct Outline {
     pub(crate) outer: Vec<(usize, u32)>,
     pub(crate) halo: Vec<(u32, u32, u32)>,

@@ -97,17 +97,19 @@ impl PartitionedGraph {
     /// node_map.npy edge_map.npy       without reshuffle: owner of each global id (int32)
     /// ```
     ///
-    /// Parts are written in parallel, one per thread, and features in pieces: in memory are the edges of as many parts as there are
-    /// threads and some MiB of rows. Equal partitionings give equal bytes.
+    /// Parts are written in parallel, one per thread, and features in pieces: in memory are the edges of as many parts
+    /// as there are threads and some MiB of rows. Equal partitionings give equal bytes.
     ///
-    /// A partitioning that is in the folder already is replaced in one step, by renaming the metadata: killed at any moment, on a full
-    /// disk, or after a power failure, the folder holds the old partitioning or the new one, whole. Up to then every new file is beside
-    /// the old one (`graph-<checksum>.safetensors`), forced to disk, so there must be room for both; where the process ended before
-    /// they got their names, they are read from there. What the old metadata named and the new one does not is removed last.
+    /// A partitioning that is in the folder already is replaced in one step, by renaming the metadata: killed at any
+    /// moment, on a full disk, or after a power failure, the folder holds the old partitioning or the new one, whole.
+    /// Up to then every new file is beside the old one (`graph-<checksum>.safetensors`), forced to disk, so there must
+    /// be room for both; where the process ended before they got their names, they are read from there. What the old
+    /// metadata named and the new one does not is removed last.
     ///
     /// # Errors
-    /// A file cannot be written; another call writes to the folder, or it has a partitioning of another name, readable or not; what [`part`](Self::part) refuses. After an error the folder holds
-    /// what it held before, unless only the last renaming failed: then it holds the new partitioning.
+    /// A file cannot be written; another call writes to the folder, or it has a partitioning of another name, readable
+    /// or not; what [`part`](Self::part) refuses. After an error the folder holds what it held before, unless only the
+    /// last renaming failed: then it holds the new partitioning.
     pub fn write(&self, dir: impl AsRef<Path>) -> Result<PathBuf, DistError> {
         let dir = dir.as_ref();
         create_dirs(dir).map_err(DistError::io(dir))?;
@@ -261,8 +263,8 @@ impl PartitionedGraph {
     }
 }
 
-/// Another file that is the metadata of a partitioning in the folder, and what it is: also one that this program cannot read, of
-/// another version or damaged.
+/// Another file that is the metadata of a partitioning in the folder, and what it is: also one that this program cannot
+/// read, of another version or damaged.
 fn other_metadata(dir: &Path, json: &Path) -> Option<(PathBuf, String)> {
     let paths = fs::read_dir(dir).ok()?.flatten().map(|e| e.path());
     paths.filter(|p| p != json && p.extension().is_some_and(|e| e == "json")).find_map(|path| {
@@ -294,8 +296,8 @@ fn metadata(json: &Path) -> Option<Metadata> {
     serde_json::from_slice(&read_file(json).ok()?).ok()
 }
 
-/// Files beside others get the names of those if the metadata counts on them, and are removed if it does not; so are temporary files of
-/// killed writers. Nothing is done where there is metadata that cannot be read.
+/// Files beside others get the names of those if the metadata counts on them, and are removed if it does not; so are
+/// temporary files of killed writers. Nothing is done where there is metadata that cannot be read.
 fn settle(dir: &Path, json: &Path, metadata: Option<&Metadata>, parts: usize) -> Result<(), DistError> {
     if metadata.is_none() && json.exists() {
         return Ok(());

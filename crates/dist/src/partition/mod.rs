@@ -39,7 +39,7 @@ pub use size_table::{PartStats, PartitionTable, TypeStats};
 pub use traffic::{RankPlan, StepPlan, StepTraffic};
 pub use verify::{PartitionReport, verify_partition};
 
-use extract::Crossing;
+use extract::CrossPartEdges;
 use feature_columns::{Rows, rows_of};
 
 /// A graph, who owns what, and the new numbering. Parts are cut out one at a time by
@@ -60,7 +60,7 @@ pub struct PartitionedGraph {
     node_places: Vec<Vec<u32>>,
     /// `0..n` of the largest type, where ids were kept.
     identity: Vec<u32>,
-    crossing: Crossing,
+    crossing: CrossPartEdges,
     node_rows: Vec<Rows>,
     edge_rows: Vec<Rows>,
     fingerprint: u64,
@@ -69,20 +69,20 @@ pub struct PartitionedGraph {
 /// Assigns nodes to parts and renumbers nodes and edges.
 ///
 /// # Semantics
-/// An edge belongs to the part of its destination. New type-wise ids run part by part and keep the
-/// original order inside (part, type); global ids run part by part, inside a part type by type. METIS
-/// sees all types as one graph with both directions of every edge, parallel edges as weights, self
-/// loops left out; without edges, nodes are dealt out in order. Equal settings give equal parts, bit
-/// for bit, for any number of threads. Types, relations and parts may be empty, graphs disconnected. A part has the feature rows of what it
-/// owns, and the lists, texts and ids (of files, global) of all its local nodes and edges, halo included: [`Partition::to_graph`] gives
-/// them to its frames.
+/// An edge belongs to the part of its destination. New type-wise ids run part by part and keep the original order
+/// inside (part, type); global ids run part by part, inside a part type by type. METIS sees all types as one graph with
+/// both directions of every edge, parallel edges as weights, self loops left out; without edges, nodes are dealt out in
+/// order. Equal settings give equal parts, bit for bit, for any number of threads. Types, relations and parts may be
+/// empty, graphs disconnected. A part has the feature rows of what it owns, and the lists, texts and ids (of files,
+/// global) of all its local nodes and edges, halo included: [`Partition::to_graph`] gives them to its frames.
 ///
 /// # Errors
 /// Settings out of range, more parts than nodes, an assignment that does not fit the graph, more nodes or edges
 /// than METIS can number ([`DistError::TooLarge`]: LDG and Fennel take them), a quantised feature column.
 ///
 /// # Cost
-/// `O(V + E)` time besides METIS or streaming, and 8 bytes per node and edge. METIS takes some 40 bytes per edge, LDG and Fennel 8.
+/// `O(V + E)` time besides METIS or streaming, and 8 bytes per node and edge. METIS takes some 40 bytes per edge, LDG
+/// and Fennel 8.
 ///
 /// ```
 /// use burn_gnn_dist::{PartitionConfig, partition_graph};
@@ -133,7 +133,7 @@ fn partition_rows(
     let book = PartitionBook::new(schema.clone(), parts, numbering("node", &nodes)?, numbering("edge", &edges)?);
     let largest = graph.node_counts().iter().copied().chain(edges.iter().map(|e| e.ids.len())).max().unwrap_or(0);
     let identity = if config.reshuffle { vec![] } else { (0..largest as u32).collect() };
-    let crossing = Crossing::new(graph, &owner, &edges, parts);
+    let crossing = CrossPartEdges::new(graph, &owner, &edges, parts);
     let cut = PartitionedGraph {
         fingerprint: fingerprint(graph, config, trainers.as_ref().unwrap_or(&owner)),
         graph: graph.clone(),
@@ -175,8 +175,8 @@ impl PartitionedGraph {
         let ntype = ntype_number(self.book.schema(), ntype);
         &of_ntype(&self.owner, ntype)[..]
     }
-    /// Trainer of each node of a type, by original id, in `0..num_parts · num_trainers_per_machine`: trainer `t` belongs to part
-    /// `t / num_trainers_per_machine`. An edge has the trainer of its destination.
+    /// Trainer of each node of a type, by original id, in `0..num_parts · num_trainers_per_machine`: trainer `t`
+    /// belongs to part `t / num_trainers_per_machine`. An edge has the trainer of its destination.
     ///
     /// # Panics
     /// There is no such type.

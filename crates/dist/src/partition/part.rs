@@ -8,12 +8,13 @@ use burn::tensor::TensorData;
 use super::ExtrasByType;
 use crate::PartitionBook;
 
-/// One part: its nodes and edges with their neighbours, the features of what it owns, and the lists, texts and ids of all of them.
+/// One part: its nodes and edges with their neighbours, the features of what it owns, and the lists, texts and ids of
+/// all of them.
 ///
-/// Local node ids: owned (inner) nodes first, by global id, then halo nodes, by owner and global id.
-/// Edges: those whose destination is owned (inner) first, by global id, then the rest, by global id. A part holds every in-edge of its
-/// nodes. As in DGL, with a halo of one hop it holds every out-edge of its nodes to other parts too, and with more hops the in-edges of
-/// the sources, of their sources and so on.
+/// Local node ids: owned (inner) nodes first, by global id, then halo nodes, by owner and global id. Edges: those whose
+/// destination is owned (inner) first, by global id, then the rest, by global id. A part holds every in-edge of its
+/// nodes. As in DGL, with a halo of one hop it holds every out-edge of its nodes to other parts too, and with more hops
+/// the in-edges of the sources, of their sources and so on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partition {
     pub(crate) book: Arc<PartitionBook>,

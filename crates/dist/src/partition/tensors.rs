@@ -87,9 +87,9 @@ pub(crate) fn write_tensors(path: &Path, stamp: &str, mut entries: Vec<Entry<'_>
 }
 
 /// Writes a file [`beside`] `path` and forces it to disk; returns the checksum of what `content` wrote.
-pub(crate) fn write_summed(path: &Path, content: impl FnOnce(&mut Summed) -> io::Result<()>) -> Result<String, DistError> {
+pub(crate) fn write_summed(path: &Path, content: impl FnOnce(&mut ChecksumWriter) -> io::Result<()>) -> Result<String, DistError> {
     let write = || {
-        let mut w = Summed { inner: AtomicFile::create(path)?, hash: XxHash3_64::new(), written: 0 };
+        let mut w = ChecksumWriter { inner: AtomicFile::create(path)?, hash: XxHash3_64::new(), written: 0 };
         content(&mut w)?;
         let sum = text(w.hash.finish());
         w.inner.commit_as(&beside(path, &sum))?;
@@ -98,8 +98,8 @@ pub(crate) fn write_summed(path: &Path, content: impl FnOnce(&mut Summed) -> io:
     write().map_err(DistError::io(path))
 }
 
-/// Where the content of a file lies until the metadata that names its checksum is there, and the file can be replaced: its name with the
-/// checksum in it.
+/// Where the content of a file lies until the metadata that names its checksum is there, and the file can be replaced:
+/// its name with the checksum in it.
 pub(crate) fn beside(path: &Path, sum: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let end = path.extension().unwrap_or_default().to_string_lossy();
@@ -112,13 +112,13 @@ pub(crate) fn is_sum(sum: &str) -> bool {
 }
 
 /// Counts and sums what passes through.
-pub(crate) struct Summed {
+pub(crate) struct ChecksumWriter {
     inner: AtomicFile,
     hash: XxHash3_64,
     written: u64,
 }
 
-impl Write for Summed {
+impl Write for ChecksumWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let n = self.inner.write(bytes)?;
         self.hash.write(&bytes[..n]);

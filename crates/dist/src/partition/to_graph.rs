@@ -39,8 +39,9 @@ impl Flags {
 }
 
 impl Partition {
-    /// The part as a graph of its own, as DGL's `load_partition` returns it: all local nodes and edges, of every type those that the part owns
-    /// first, in ascending id, then halo nodes by owner and id, and edges to them by id. Tensors go to `device`, without its autodiff.
+    /// The part as a graph of its own, as DGL's `load_partition` returns it: all local nodes and edges, of every type
+    /// those that the part owns first, in ascending id, then halo nodes by owner and id, and edges to them by id.
+    /// Tensors go to `device`, without its autodiff.
     ///
     /// | column | of | |
     /// | --- | --- | --- |
@@ -50,8 +51,9 @@ impl Partition {
     /// | `part_id` | nodes | the part that owns it |
     /// | `trainer_id` | nodes | where the graph was cut for several trainers per part: the trainer; -1 for halo nodes |
     ///
-    /// Feature columns follow. A part has the features of what it owns alone: rows of halo nodes and of their edges are zeros, which
-    /// the flags distinguish from features. Lists, texts and ids of the input's frames are there for halo nodes and their edges too.
+    /// Feature columns follow. A part has the features of what it owns alone: rows of halo nodes and of their edges are
+    /// zeros, which the flags distinguish from features. Lists, texts and ids of the input's frames are there for halo
+    /// nodes and their edges too.
     ///
     /// ```
     /// use burn::tensor::Device;

@@ -38,9 +38,9 @@ impl StepTraffic {
     pub fn new() -> Self {
         Self::default()
     }
-    /// A halo exchange, as each layer makes one: the columns that travel of each node type, which are the narrower ones of a layer that
-    /// multiplies before its sums; and whether `backward` sends gradients back, which it does where some rank's rows are tracked (not for
-    /// features).
+    /// A halo exchange, as each layer makes one: the columns that travel of each node type, which are the narrower ones
+    /// of a layer that multiplies before its sums; and whether `backward` sends gradients back, which it does where
+    /// some rank's rows are tracked (not for features).
     #[must_use]
     pub fn exchange(mut self, columns: impl IntoIterator<Item = (impl Into<String>, usize)>, gradients: bool) -> Self {
         let columns = columns.into_iter().map(|(ntype, n)| (ntype.into(), n)).collect();
@@ -120,14 +120,16 @@ impl fmt::Display for StepPlan {
 }
 
 impl PartitionedGraph {
-    /// Predicts what each rank holds and sends in one step of full-graph training with one rank per part, before parts are written or read.
+    /// Predicts what each rank holds and sends in one step of full-graph training with one rank per part, before parts
+    /// are written or read.
     ///
     /// ```text
     /// sent = Σ over exchanges of b · Σ over node types of columns · (rows sent + halo rows, if gradients come back)
     ///      + 8 · numbers summed · (ranks - 1)
     /// ```
     /// with `b` bytes per number, and two bytes before each message. Memory of a rank is that of
-    /// `burn_gnn_models::ModelSizes::step_bytes` with its inner and halo nodes as sources and its inner nodes as destinations.
+    /// `burn_gnn_models::ModelSizes::step_bytes` with its inner and halo nodes as sources and its inner nodes as
+    /// destinations.
     ///
     /// ```
     /// use burn_gnn_dist::{PartitionConfig, StepTraffic, partition_graph};

@@ -109,8 +109,8 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// Takes down what a part owns. That inner ids are those of the book, inner edges end in inner nodes and features have a row
-    /// for each was checked when the part was read.
+    /// Takes down what a part owns. That inner ids are those of the book, inner edges end in inner nodes and features
+    /// have a row for each was checked when the part was read.
     fn inner(&mut self, part: &Partition) -> Result<(), DistError> {
         let book = &self.opened.book;
         for (&global, &old) in part.nid.iter().zip(&part.orig_nid).take(part.num_inner_nodes) {
@@ -184,7 +184,8 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// The edges beyond the inner ones are those that the depth of the halo asks for, by its definition, and no halo node is idle.
+    /// The edges beyond the inner ones are those that the depth of the halo asks for, by its definition, and no halo
+    /// node is idle.
     fn halo(&mut self, part: &Partition, relations: &[Relation]) -> Result<(), DistError> {
         let (p, book, hops) = (part.part, &self.opened.book, self.opened.meta.halo_hops);
         let schema = book.schema();

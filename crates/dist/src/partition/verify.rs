@@ -49,10 +49,11 @@ impl fmt::Display for PartitionReport {
 /// * every file is there, of the checksum in the metadata, and says nothing impossible;
 /// * every node and every edge is inner in exactly one part, its original ids are those of the input, each once;
 /// * all in-edges of inner nodes are in the part; inner edges end in inner nodes;
-/// * halo nodes and copies of edges agree with their owner's; the halo has exactly the edges and nodes that its depth asks for;
+/// * halo nodes and copies of edges agree with their owner's; the halo has exactly the edges and nodes that its depth
+///   asks for;
 /// * parts have the same feature columns, with a row per inner node or edge; the cut is what the metadata says;
-/// * with `graph`, the input: types and counts agree, each edge leads back to its input edge, features, lists, texts and ids are the
-///   input rows.
+/// * with `graph`, the input: types and counts agree, each edge leads back to its input edge, features, lists, texts
+///   and ids are the input rows.
 ///
 /// # Errors
 /// The metadata cannot be read, so that there is nothing to check. All else is in the report.

@@ -11,8 +11,8 @@ use crate::book::{etype_number, ntype_number};
 /// A batch sampled over all parts.
 ///
 /// [`mini`](Self::mini) is what models take. Its blocks number nodes by row of the batch; their
-/// [`original_ids`](burn_gnn_sampling::Block::original_ids), degrees and totals are those of the whole graph, so that layers compute what
-/// they compute on one machine. Features are gathered by [`input_nodes`](Self::input_nodes).
+/// [`original_ids`](burn_gnn_sampling::Block::original_ids), degrees and totals are those of the whole graph, so that
+/// layers compute what they compute on one machine. Features are gathered by [`input_nodes`](Self::input_nodes).
 #[derive(Clone, Debug)]
 pub struct DistBatch {
     /// Blocks, and the row of each seed.

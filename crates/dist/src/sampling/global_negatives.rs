@@ -7,8 +7,8 @@ use burn_gnn_sampling::{NegativeSampler, Negatives, SampleKey};
 use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{Communicator, DistError, DistGraph};
 
-/// Draws what [`NegativeSampler::global`] draws on one machine, each pair by its position in the batch of all ranks. Ids are those of the
-/// input graph.
+/// Draws what [`NegativeSampler::global`] draws on one machine, each pair by its position in the batch of all ranks.
+/// Ids are those of the input graph.
 ///
 /// Draws need no communication; whether a pair has an edge is known to the owner of its source.
 #[derive(Debug)]
@@ -32,13 +32,13 @@ struct Open<'a> {
 
 /// Sources with a number and a time each, to be queried from their owners.
 #[derive(Default)]
-struct Questions {
+struct Queries {
     src: Vec<u32>,
     numbers: Vec<u32>,
     times: Vec<i64>,
 }
 
-impl Questions {
+impl Queries {
     fn push(&mut self, src: u32, number: u32, time: i64) {
         self.src.push(src);
         self.numbers.push(number);
@@ -90,7 +90,7 @@ impl GlobalNegatives {
                 break;
             }
             tries -= 1;
-            let mut asked = Questions::default();
+            let mut asked = Queries::default();
             for o in &mut open {
                 let (u, v) = o.draws.pair(n, m);
                 asked.push(u, v, o.time);
@@ -110,7 +110,7 @@ impl GlobalNegatives {
     /// Each of these pairs out of all that have no edge, or out of all pairs where every one has an edge. Collective.
     fn exactly(&self, g: &DistGraph, open: Vec<Open<'_>>, out: &mut Negatives) -> Result<(), DistError> {
         let (n, m) = self.totals(g);
-        let (mut asked, mut places) = (Questions::default(), vec![]);
+        let (mut asked, mut places) = (Queries::default(), vec![]);
         let mut open = open;
         open.sort_by_key(|o| o.time);
         let mut rest = open.into_iter().peekable();
@@ -179,19 +179,20 @@ impl GlobalNegatives {
         Ok(counts.into_iter().map(|counts| FreePairs::new(counts.into_iter())).collect())
     }
 
-    /// What the owner of each source answers for it, the number and the time; none is a question that makes no sense. Collective.
+    /// What the owner of each source answers for it, the number and the time; none is a question that makes no sense.
+    /// Collective.
     fn ask(
         &self,
         g: &DistGraph,
         name: &str,
-        questions: &Questions,
+        questions: &Queries,
         answer: impl Fn(u32, u32, i64) -> Option<u32>,
     ) -> Result<Vec<u32>, DistError> {
         let (comm, s, num_src) = (&*g.comm, g.schema().ends(self.etype).0, self.totals(g).0);
         let originals: Vec<u64> = questions.src.iter().map(|&u| u64::from(u)).collect();
         let ids = g.find_nodes(&g.ntypes()[s], &originals)?;
         let owners: Vec<usize> = ids.iter().map(|&id| g.inner.nodes.locate(s, id).0).collect();
-        let mut asked: Vec<Questions> = (0..comm.size()).map(|_| Questions::default()).collect();
+        let mut asked: Vec<Queries> = (0..comm.size()).map(|_| Queries::default()).collect();
         for (i, &p) in owners.iter().enumerate() {
             asked[p].push(questions.src[i], questions.numbers[i], questions.times[i]);
         }

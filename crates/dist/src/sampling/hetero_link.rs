@@ -11,8 +11,9 @@ use crate::exchange::agree;
 use crate::loading::{SeedLists, in_order};
 use crate::{Communicator, DistError, DistGraph, RankSampler};
 
-/// [`HeteroLinkSampler`](burn_gnn_sampling::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge type, whose pairs one
-/// batch of blocks computes. The edges that any of them excludes pass no messages for any, on all ranks.
+/// [`HeteroLinkSampler`](burn_gnn_sampling::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge
+/// type, whose pairs one batch of blocks computes. The edges that any of them excludes pass no messages for any, on all
+/// ranks.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistHeteroLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -48,8 +49,8 @@ impl DistHeteroLinkSampler {
         Self { sampler, types }
     }
 
-    /// Edges of a type may be seeds. `describe` says how, from a [`DistLinkSampler`] without negatives that leaves the seeds out, the same
-    /// on all ranks. Collective where `describe` is.
+    /// Edges of a type may be seeds. `describe` says how, from a [`DistLinkSampler`] without negatives that leaves the
+    /// seeds out, the same on all ranks. Collective where `describe` is.
     ///
     /// # Errors
     /// Unknown or ambiguous type, one added before, what `describe` returns.
@@ -85,8 +86,8 @@ impl DistHeteroLinkSampler {
         Self { sampler: self.sampler.with_communicator(comm), types }
     }
 
-    /// This rank's share of a batch of seed edges, given per edge type by their ids in the input graph, the same lists on all ranks; where
-    /// edges have times, each seed has that of its edge. Collective.
+    /// This rank's share of a batch of seed edges, given per edge type by their ids in the input graph, the same lists
+    /// on all ranks; where edges have times, each seed has that of its edge. Collective.
     ///
     /// # Errors
     /// Unknown type, one named twice or not [added](Self::with_type); as [`DistLinkSampler::sample`]; on all ranks.
@@ -148,7 +149,8 @@ impl DistHeteroLinkSampler {
     }
 }
 
-/// Batches of edges of several types ([`DistGraph::edge_seeds`]), with negative pairs of each; for times see [`DistLinkSampler`].
+/// Batches of edges of several types ([`DistGraph::edge_seeds`]), with negative pairs of each; for times see
+/// [`DistLinkSampler`].
 impl Sampler for DistHeteroLinkSampler {
     type Seed = u64;
     type Batch = HeteroLinkBatch<DistBatch, u64>;

@@ -10,11 +10,14 @@ use crate::exchange::{Pack, Unpack};
 
 /// What goes with sources that the asking rank does not know yet.
 pub(super) struct Facts {
-    /// The first of them among the source rows: none of the destinations but at the first hop, when seeds come without facts.
+    /// The first of them among the source rows: none of the destinations but at the first hop, when seeds come without
+    /// facts.
     pub(super) all: bool,
-    /// In-degrees of the destinations, over edge types between two node types; all nodes that ever are one have them at the last hop.
+    /// In-degrees of the destinations, over edge types between two node types; all nodes that ever are one have them at
+    /// the last hop.
     pub(super) in_degrees: bool,
-    /// [Degrees](degrees_of) of sources in the whole graph; those before a time are asked for in the end, of their owners.
+    /// [Degrees](degrees_of) of sources in the whole graph; those before a time are asked for in the end, of their
+    /// owners.
     pub(super) degrees: bool,
 }
 
@@ -25,8 +28,8 @@ pub(super) enum Degrees {
     Out(usize),
 }
 
-/// What degrees the sources of a node type have, in the order in which they are sent: out-degrees over each edge type that starts in the
-/// type, then in-degrees over those that also end there.
+/// What degrees the sources of a node type have, in the order in which they are sent: out-degrees over each edge type
+/// that starts in the type, then in-degrees over those that also end there.
 pub(super) fn degrees_of(schema: &Schema, ntype: usize) -> impl Iterator<Item = Degrees> + '_ {
     let inside = schema.etypes_from(ntype).filter(move |&e| schema.ends(e).1 == ntype);
     schema.etypes_from(ntype).map(Degrees::Out).chain(inside.map(Degrees::In))
@@ -40,7 +43,7 @@ pub(super) fn joins_two(schema: &Schema, etype: usize) -> bool {
 /// What seeds have beside ids, the same on all ranks.
 #[derive(Clone, Copy)]
 pub(super) struct Kind {
-    /// Whether each seed has a tree of its own.
+    /// Whether each seed has a separate tree.
     pub(super) disjoint: bool,
     /// Whether trees have times.
     pub(super) timed: bool,
@@ -52,11 +55,12 @@ impl DistSampler {
         Facts { all: hop == 0, in_degrees: hop + 1 == self.hops(), degrees: !kind.timed }
     }
 
-    /// Samples hop `hop` around the own rows that rank `p` asks for, per node type (with the tree of each, and behind them original ids of
-    /// roots and times of trees, where there are any), and packs, in this order:
-    /// * per node type: type-wise ids of sources behind the destinations; original ids of sources (see [`Facts`]), and their
-    ///   [degrees](degrees_of);
-    /// * per relation: number of edges of each destination, on request its in-degree; for each edge source row, local id, original id.
+    /// Samples hop `hop` around the own rows that rank `p` asks for, per node type (with the tree of each, and behind
+    /// them original ids of roots and times of trees, where there are any), and packs, in this order:
+    /// * per node type: type-wise ids of sources behind the destinations; original ids of sources (see [`Facts`]), and
+    ///   their [degrees](degrees_of);
+    /// * per relation: number of edges of each destination, on request its in-degree; for each edge source row, local
+    ///   id, original id.
     pub(super) fn serve(
         &self,
         hop: usize,

@@ -1,7 +1,7 @@
 //! Requests hops from the owners of a frontier, and merges their answers.
 //!
-//! Rows are numbered as [`NeighborSampler`](burn_gnn_sampling::NeighborSampler) numbers them: each source type its new nodes, in the order of
-//! relations, destinations and edges.
+//! Rows are numbered as [`NeighborSampler`](burn_gnn_sampling::NeighborSampler) numbers them: each source type its new
+//! nodes, in the order of relations, destinations and edges.
 
 use std::sync::Arc;
 
@@ -29,7 +29,8 @@ struct Nodes {
     originals: Vec<Vec<u64>>,
     /// Per edge type, by row of the source type.
     out_degrees: Vec<Vec<u32>>,
-    /// Per edge type, by row of the destination type: of all rows over edge types on one node type, else of rows that are destinations.
+    /// Per edge type, by row of the destination type: of all rows over edge types on one node type, else of rows that
+    /// are destinations.
     in_degrees: Vec<Vec<u32>>,
 }
 
@@ -94,7 +95,8 @@ struct Hop {
 }
 
 impl DistSampler {
-    /// The batch around seeds in range, per node type, over edges before `times`, if any. `excluded` are own edges, by local id.
+    /// The batch around seeds in range, per node type, over edges before `times`, if any. `excluded` are own edges, by
+    /// local id.
     pub(crate) fn grow(
         &self,
         seeds: &[Vec<u64>],

@@ -19,12 +19,14 @@ type Drawn = (usize, Vec<u64>, Vec<bool>);
 
 /// [`LinkSampler`](burn_gnn_sampling::LinkSampler) over a partitioned graph.
 ///
-/// All ranks name the same edges, by their ids in the input graph; each gets the batch of those that it owns. Edges of the
-/// whole list are left out of message passing on all ranks, and negatives are drawn where the source lives, by the same keys, so that
-/// the ranks' batches together are the batch of one machine. Global negatives belong to a seed edge by its position in the list.
+/// All ranks name the same edges, by their ids in the input graph; each gets the batch of those that it owns. Edges of
+/// the whole list are left out of message passing on all ranks, and negatives are drawn where the source lives, by the
+/// same keys, so that the ranks' batches together are the batch of one machine. Global negatives belong to a seed edge
+/// by its position in the list.
 ///
 /// Where edges of the sampler have times, every seed edge has its own time, or the one that is given for it
-/// ([`sample_before`](Self::sample_before)), and so have its negatives; see [Times](burn_gnn_sampling::LinkSampler#times).
+/// ([`sample_before`](Self::sample_before)), and so have its negatives; see
+/// [Times](burn_gnn_sampling::LinkSampler#times).
 #[derive(Clone, Debug)]
 pub struct DistLinkSampler {
     sampler: DistSampler,
@@ -62,15 +64,16 @@ impl DistLinkSampler {
     /// How many negative pairs, drawn strictly and uniformly. Collective.
     ///
     /// # Errors
-    /// On all ranks: negatives per source, or global ones, where parts do not hold the out-edges of their nodes (a halo of no hops) and
-    /// these have no times; more than `u32` nodes.
+    /// On all ranks: negatives per source, or global ones, where parts do not hold the out-edges of their nodes (a halo
+    /// of no hops) and these have no times; more than `u32` nodes.
     ///
     /// # Cost
-    /// 4 bytes per node of the source type in the whole graph, and per out-edge of own nodes; as much for destinations and in-edges.
+    /// 4 bytes per node of the source type in the whole graph, and per out-edge of own nodes; as much for destinations
+    /// and in-edges.
     ///
-    /// Global negatives take 8 bytes more per node of the source type, of which each rank sends its own to the others. Where edges
-    /// have times, a batch draws until all pairs fit, one round of messages for each draw and 32 at most; for pairs that did not fit until
-    /// then owners send, for each distinct time, the degrees of all sources.
+    /// Global negatives take 8 bytes more per node of the source type, of which each rank sends its own to the others.
+    /// Where edges have times, a batch draws until all pairs fit, one round of messages for each draw and 32 at most;
+    /// for pairs that did not fit until then owners send, for each distinct time, the degrees of all sources.
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Result<Self, DistError> {
         let [tails, heads] = pairs.kept();
         let g = self.sampler.graph();
@@ -99,10 +102,10 @@ impl DistLinkSampler {
         })
     }
 
-    /// How negative pairs that keep an endpoint are drawn, if not strictly and uniformly: `describe` changes the sampler of destinations,
-    /// then that of sources ([`NegativeSampler::is_of_sources`]), of those that [`with_negatives`](Self::with_negatives), which comes
-    /// first, asked for. Nodes are those of the input graph, so there is a weight or a value of a condition for each of them. All ranks
-    /// describe the same.
+    /// How negative pairs that keep an endpoint are drawn, if not strictly and uniformly: `describe` changes the
+    /// sampler of destinations, then that of sources ([`NegativeSampler::is_of_sources`]), of those that
+    /// [`with_negatives`](Self::with_negatives), which comes first, asked for. Nodes are those of the input graph, so
+    /// there is a weight or a value of a condition for each of them. All ranks describe the same.
     ///
     /// ```
     /// use burn_gnn_dist::{DistError, DistGraph, DistLinkSampler, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -122,8 +125,8 @@ impl DistLinkSampler {
     /// ```
     ///
     /// # Errors
-    /// What `describe` returns; another sampler than it was given; draws by in-degree, or conditional ones that a batch shares, of which a
-    /// part knows too little; no negatives, or global ones, which are uniform.
+    /// What `describe` returns; another sampler than it was given; draws by in-degree, or conditional ones that a batch
+    /// shares, of which a part knows too little; no negatives, or global ones, which are uniform.
     pub fn with_negative_sampler(
         mut self,
         describe: impl Fn(NegativeSampler) -> Result<NegativeSampler, GraphError>,
@@ -156,7 +159,8 @@ impl DistLinkSampler {
     /// Which edges are left out of message passing; ids are those of the input graph.
     ///
     /// # Errors
-    /// A list of reverses that does not have one edge per edge; a type of reverses with another number of edges, or none of that number.
+    /// A list of reverses that does not have one edge per edge; a type of reverses with another number of edges, or
+    /// none of that number.
     pub fn with_exclusion(mut self, exclusion: LinkExclusion) -> Result<Self, DistError> {
         let owners = &self.sampler.graph().inner.edges;
         let (expected, schema) = (owners.total(self.etype), self.sampler.graph().schema());
@@ -190,8 +194,8 @@ impl DistLinkSampler {
         self
     }
 
-    /// This rank's share of a batch of edges, given by their ids in the input graph, the same list on all ranks; where edges have times,
-    /// each seed has that of its edge. Collective.
+    /// This rank's share of a batch of edges, given by their ids in the input graph, the same list on all ranks; where
+    /// edges have times, each seed has that of its edge. Collective.
     ///
     /// # Errors
     /// An id out of range; other edges have times, but not those of this type; on all ranks.
@@ -255,8 +259,8 @@ impl DistLinkSampler {
         Ok(CorruptedPairs::new(count, self.tails(src, dst, times, key)?, self.heads(src, dst, times, key)?))
     }
 
-    /// How many negatives of each own pair, given by local node, have another source; those sources type-wise. Own nodes have all
-    /// their in-edges.
+    /// How many negatives of each own pair, given by local node, have another source; those sources type-wise. Own
+    /// nodes have all their in-edges.
     fn heads(&self, src: &[u32], dst: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<Drawn, DistError> {
         let (k, Some(sampler)) = (self.pairs.kept()[1], &self.heads) else { return Ok(Drawn::default()) };
         let g = self.sampler.graph();
@@ -269,8 +273,8 @@ impl DistLinkSampler {
         Ok((k, g.find_nodes(&g.ntypes()[s], &wide)?, drawn.is_strict))
     }
 
-    /// How many negatives of each own pair, given by local node, have another destination; those destinations type-wise, drawn by the
-    /// owners of the sources.
+    /// How many negatives of each own pair, given by local node, have another destination; those destinations
+    /// type-wise, drawn by the owners of the sources.
     fn tails(&self, src: &[u32], dst: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<Drawn, DistError> {
         let (k, Some(sampler)) = (self.pairs.kept()[0], &self.tails) else { return Ok(Drawn::default()) };
         let g = self.sampler.graph();
@@ -329,7 +333,8 @@ impl DistLinkSampler {
         Ok((self.between_originals(originals(s, relation.src()), originals(d, relation.dst()))?, times))
     }
 
-    /// All edges of the type out of own nodes, and their times, between all nodes of the input graph by their ids there.
+    /// All edges of the type out of own nodes, and their times, between all nodes of the input graph by their ids
+    /// there.
     fn out_edges(&self) -> Result<(Graph, Option<Vec<i64>>), DistError> {
         let g: &DistGraph = self.sampler.graph();
         if let Some(edges) = &self.sampler.out_edges[self.etype] {
@@ -383,8 +388,9 @@ impl DistLinkSampler {
     }
 }
 
-/// Batches of edges of the type ([`DistGraph::edge_seeds`]), with negative pairs. Where edges of the sampler have times, every seed edge has
-/// its own, or the one that is given for it, and so have its negatives; see [Times](burn_gnn_sampling::LinkSampler#times).
+/// Batches of edges of the type ([`DistGraph::edge_seeds`]), with negative pairs. Where edges of the sampler have
+/// times, every seed edge has its own, or the one that is given for it, and so have its negatives; see
+/// [Times](burn_gnn_sampling::LinkSampler#times).
 impl Sampler for DistLinkSampler {
     type Seed = u64;
     type Batch = LinkBatch<DistBatch, u64>;
@@ -467,8 +473,8 @@ impl LinkSeeds<'_> {
     }
 }
 
-/// This rank's share of the blocks around seed edges of several types, and of the seed edges of each, which have been checked but for
-/// their range. Collective.
+/// This rank's share of the blocks around seed edges of several types, and of the seed edges of each, which have been
+/// checked but for their range. Collective.
 pub(super) fn sample_links(
     sampler: &DistSampler,
     parts: &[LinkSeeds<'_>],

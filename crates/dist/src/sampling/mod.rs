@@ -22,11 +22,12 @@ pub use hetero_link::DistHeteroLinkSampler;
 pub use link::DistLinkSampler;
 use out_edges::OutEdges;
 
-/// [`NeighborSampler`] over a partitioned graph: hop after hop the nodes found so far go to their owners, which sample them, because an
-/// owner has all in-edges of its nodes, and send back what they found.
+/// [`NeighborSampler`] over a partitioned graph: hop after hop the nodes found so far go to their owners, which sample
+/// them, because an owner has all in-edges of its nodes, and send back what they found.
 ///
-/// Draws are keyed by original ids, so around the same seeds the batch is, in original ids and in the order of its rows, the batch
-/// that a [`NeighborSampler`] makes of the whole graph, for any number of ranks and any placement. Settings mean what they mean there.
+/// Draws are keyed by original ids, so around the same seeds the batch is, in original ids and in the order of its
+/// rows, the batch that a [`NeighborSampler`] makes of the whole graph, for any number of ranks and any placement.
+/// Settings mean what they mean there.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistSampler, PartitionConfig, partition_graph, run_ranks};
@@ -46,10 +47,10 @@ use out_edges::OutEdges;
 /// ```
 ///
 /// # Cost
-/// Two exchanges per hop. Per sampled edge 16 bytes travel, per source found 16 and 4 more for each relation that starts in its type, and 4
-/// for each that also ends there. With disjoint trees, 4 more per node asked for, and 8 per tree to each rank; where seeds have times, 8
-/// more per tree, and two exchanges more for degrees before these times. A relation with times keeps 16 bytes for each out-edge of own
-/// nodes.
+/// Two exchanges per hop. Per sampled edge 16 bytes travel, per source found 16 and 4 more for each relation that
+/// starts in its type, and 4 for each that also ends there. With disjoint trees, 4 more per node asked for, and 8 per
+/// tree to each rank; where seeds have times, 8 more per tree, and two exchanges more for degrees before these times. A
+/// relation with times keeps 16 bytes for each out-edge of own nodes.
 #[derive(Clone, Debug)]
 pub struct DistSampler {
     graph: DistGraph,
@@ -110,8 +111,9 @@ impl DistSampler {
         let (t, values) = self.values::<f32>(etype, column)?;
         self.change(|s| s.with_weights(t, &values))
     }
-    /// Times of the edges of a type, in an integer column with one value per edge, for [`sample_before`](Self::sample_before) and
-    /// [`Strategy::Latest`]. Loaders take a sampler with times only together with a time for every seed. Collective.
+    /// Times of the edges of a type, in an integer column with one value per edge, for
+    /// [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. Loaders take a sampler with times only together
+    /// with a time for every seed. Collective.
     ///
     /// # Errors
     /// Unknown type or column, another shape; as [`NeighborSampler::with_times`]; on all ranks.
@@ -122,7 +124,7 @@ impl DistSampler {
         new.out_edges[t] = Some(Arc::new(OutEdges::new(&new.graph, t, &values)?));
         Ok(new)
     }
-    /// Whether every seed gets a tree of its own, with rows that it shares with no other seed. All ranks give the same.
+    /// Whether every seed gets a separate tree, with rows that it shares with no other seed. All ranks give the same.
     #[must_use]
     pub fn with_disjoint(mut self, disjoint: bool) -> Self {
         self.disjoint = disjoint;
@@ -158,8 +160,8 @@ impl DistSampler {
         self
     }
 
-    /// A batch around seeds, type-wise ids per node type, whoever owns them; seeds given twice share a row. Collective: a
-    /// rank without seeds gives none and gets a batch without nodes.
+    /// A batch around seeds, type-wise ids per node type, whoever owns them; seeds given twice share a row. Collective:
+    /// a rank without seeds gives none and gets a batch without nodes.
     ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range; on all ranks.
@@ -171,9 +173,9 @@ impl DistSampler {
         self.sample_excluding(seeds, &[], key)
     }
 
-    /// As [`sample`](Self::sample), without ever drawing some edges, given by type-wise id per edge type in schema order (a shorter
-    /// list names none of the others). An edge is left out for the seeds of all ranks; only its owner need name it, or, where several
-    /// trainers share a part, each of them. Collective.
+    /// As [`sample`](Self::sample), without ever drawing some edges, given by type-wise id per edge type in schema
+    /// order (a shorter list names none of the others). An edge is left out for the seeds of all ranks; only its owner
+    /// need name it, or, where several trainers share a part, each of them. Collective.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); an edge that this rank does not own; on all ranks.
@@ -188,8 +190,8 @@ impl DistSampler {
         self.grow(&seeds, None, &excluded, key)
     }
 
-    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree of its own; see
-    /// [`NeighborSampler::sample_before`]. Collective.
+    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree
+    /// of its own; see [`NeighborSampler::sample_before`]. Collective.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no relation has times; on all ranks.
@@ -284,8 +286,8 @@ impl DistSampler {
     }
 }
 
-/// Batches of nodes, of one type or several ([`DistGraph::node_seeds`], [`DistGraph::split_seeds`]); each with a time where edges of the
-/// sampler have times, and only there.
+/// Batches of nodes, of one type or several ([`DistGraph::node_seeds`], [`DistGraph::split_seeds`]); each with a time
+/// where edges of the sampler have times, and only there.
 impl Sampler for DistSampler {
     type Seed = u64;
     type Batch = DistBatch;

@@ -8,12 +8,13 @@ use crate::{DistElement, DistError, DistTensor};
 
 impl DataSpace<'_> {
     /// Makes the rows of a [`DistTensor`] or [`DistEmbedding`](crate::DistEmbedding) a feature column, which
-    /// [`data`](Self::data) and loaders read as any other; a tensor that was inserted under the name before is replaced. The column shows
-    /// what the tensor holds when it is read, and the graph keeps the tensor. Collective.
+    /// [`data`](Self::data) and loaders read as any other; a tensor that was inserted under the name before is
+    /// replaced. The column shows what the tensor holds when it is read, and the graph keeps the tensor. Collective.
     ///
     /// A loader that makes batches ahead reads rows ahead of the steps that change them: take
-    /// [`with_prefetch(0)`](burn_gnn_sampling::Loader::with_prefetch) where batches must see the step before. Such rows are constants of a batch;
-    /// to learn them, take [`DistEmbedding::rows`](crate::DistEmbedding::rows). Caches of loaders leave these columns out.
+    /// [`with_prefetch(0)`](burn_gnn_sampling::Loader::with_prefetch) where batches must see the step before. Such rows
+    /// are constants of a batch; to learn them, take [`DistEmbedding::rows`](crate::DistEmbedding::rows). Caches of
+    /// loaders leave these columns out.
     ///
     /// ```
     /// use burn_gnn_dist::{DistError, DistGraph, DistTensor, PartitionConfig, partition_graph, run_ranks};
@@ -31,8 +32,8 @@ impl DataSpace<'_> {
     /// ```
     ///
     /// # Errors
-    /// Unknown type; a tensor of another graph or another type; a name that a stored column has; other names or tensors on other ranks; on
-    /// all ranks.
+    /// Unknown type; a tensor of another graph or another type; a name that a stored column has; other names or tensors
+    /// on other ranks; on all ranks.
     pub fn insert<E: DistElement>(&self, column: &str, tensor: impl AsRef<DistTensor<E>>) -> Result<(), DistError> {
         let (g, tensor, is_node) = (self.graph, tensor.as_ref(), self.is_node());
         let bad = |arg, expected: String, found: String| Err(DistError::Config { arg, expected, found });

@@ -20,8 +20,9 @@ pub(crate) use update::Pushed;
 /// A tensor whose first dimension counts the nodes or edges of a type; every rank keeps the rows of those that it owns
 /// (DGL's `DistTensor`).
 ///
-/// Rows are read by [`get`](Self::get) and written by [`set`](Self::set) and [`add`](Self::add), from any rank. All three are collective,
-/// and a call sees all that calls before it wrote, on every rank. Clones are handles of one tensor.
+/// Rows are read by [`get`](Self::get) and written by [`set`](Self::set) and [`add`](Self::add), from any rank. All
+/// three are collective, and a call sees all that calls before it wrote, on every rank. Clones are handles of one
+/// tensor.
 ///
 /// ```
 /// use burn_gnn_dist::{DistError, DistGraph, DistTensor, PartitionConfig, partition_graph, run_ranks};
@@ -60,15 +61,15 @@ impl<E: DistElement> fmt::Debug for DistTensor<E> {
 }
 
 impl<E: DistElement> DistTensor<E> {
-    /// A tensor named `name` of `shape`, whose first dimension is the number of nodes or edges of the policy. Without a policy it is the one
-    /// type that has as many. `init` gives the first value of (id in the input graph, column of the flattened row), so that it does not
-    /// depend on the partitioning. Collective.
+    /// A tensor named `name` of `shape`, whose first dimension is the number of nodes or edges of the policy. Without a
+    /// policy it is the one type that has as many. `init` gives the first value of (id in the input graph, column of
+    /// the flattened row), so that it does not depend on the partitioning. Collective.
     ///
     /// If a tensor of this name is alive, this is another handle of it, and `init` is not called.
     ///
     /// # Errors
-    /// No policy, or several, with as many rows; another number of rows than the policy has; a tensor of this name with another element
-    /// type, shape or policy; other arguments on other ranks.
+    /// No policy, or several, with as many rows; another number of rows than the policy has; a tensor of this name with
+    /// another element type, shape or policy; other arguments on other ranks.
     pub fn new(
         graph: &DistGraph,
         name: &str,
@@ -106,7 +107,8 @@ impl<E: DistElement> DistTensor<E> {
     pub fn zeros(graph: &DistGraph, name: &str, shape: &[usize], policy: Option<PartitionPolicy>) -> Result<Self, DistError> {
         Self::new(graph, name, shape, policy, |_, _| E::zeroed())
     }
-    /// Keeps the tensor with the graph: it outlives its handles, and [`new`](Self::new) of the same name finds it again.
+    /// Keeps the tensor with the graph: it outlives its handles, and [`new`](Self::new) of the same name finds it
+    /// again.
     #[must_use]
     pub fn persistent(self) -> Self {
         let kept: Arc<dyn Any + Send + Sync> = self.store.clone();
@@ -189,16 +191,16 @@ impl<E: DistElement> DistTensor<E> {
         Ok(Tensor::from_data(data, (self.graph.device(), dtype)))
     }
 
-    /// Writes rows by type-wise id. Where an id is given several times the last one stays, in the order of ranks and, inside a rank, of
-    /// the list. Collective.
+    /// Writes rows by type-wise id. Where an id is given several times the last one stays, in the order of ranks and,
+    /// inside a rank, of the list. Collective.
     ///
     /// # Errors
     /// An id out of range, not one row of values per id; on all ranks.
     pub fn set(&self, ids: &[u64], values: &[E]) -> Result<(), DistError> {
         self.update("tensor: set", ids, values, |row, values| row.copy_from_slice(values))
     }
-    /// Adds to rows by type-wise id; values for one row are added one after the other, in the order of ranks and, inside a rank, of
-    /// the list. Collective.
+    /// Adds to rows by type-wise id; values for one row are added one after the other, in the order of ranks and,
+    /// inside a rank, of the list. Collective.
     ///
     /// # Errors
     /// As [`set`](Self::set).

@@ -1,4 +1,5 @@
-//! Partitionings and checkpoints whose writers are killed, and whose disks are full. `tests/faults.sh` kills each a hundred times.
+//! Partitionings and checkpoints whose writers are killed, and whose disks are full. `tests/faults.sh` kills each a
+//! hundred times.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -164,7 +165,8 @@ fn unreadable_partitionings_are_not_overwritten() {
     }
 }
 
-/// What older versions wrote has no checksum of itself: it is recognised by its version, and of this version the key must be there.
+/// What older versions wrote has no checksum of itself: it is recognised by its version, and of this version the key
+/// must be there.
 #[test]
 fn metadata_and_manifests_have_checksums() {
     let dir = tempfile::tempdir().unwrap();
@@ -300,7 +302,8 @@ fn checkpoints_killed_at_any_moment() {
     assert_eq!(found, all);
 }
 
-/// A save that fails leaves the checkpoint before, and no folder; what killed runs left goes when the checkpoint is opened.
+/// A save that fails leaves the checkpoint before, and no folder; what killed runs left goes when the checkpoint is
+/// opened.
 #[test]
 fn failed_saves_leave_nothing() {
     let (parts, dir) = (parts(), tempfile::tempdir().unwrap());

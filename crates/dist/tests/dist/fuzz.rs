@@ -1,14 +1,14 @@
-//! Damaged partitionings, checkpoints and chunked graphs: every reader answers with a value or an error that names a file, never a panic,
-//! in time and with memory that grow with the size of the files.
+//! Damaged partitionings, checkpoints and chunked graphs: every reader answers with a value or an error that names a
+//! file, never a panic, in time and with memory that grow with the size of the files.
 //!
-//! Files are damaged by structure and by bytes, mostly with checksums that fit, so that what stands behind them is read. Cases are functions
-//! of their number. `BURN_GNN_FUZZ_BYTES=100000000` damages so many bytes over all readers; three million by default.
-//! `BURN_GNN_FUZZ_READER=checkpoint` runs the readers whose names begin so alone.
+//! Files are damaged by structure and by bytes, mostly with checksums that fit, so that what stands behind them is
+//! read. Cases are functions of their number. `BURN_GNN_FUZZ_BYTES=100000000` damages so many bytes over all readers;
+//! three million by default. `BURN_GNN_FUZZ_READER=checkpoint` runs the readers whose names begin so alone.
 
+#[path = "../../../data/tests/fuzz/counting_allocator.rs"]
+mod counting_allocator;
 #[path = "../../../data/tests/fuzz/damage.rs"]
 mod damage;
-#[path = "../../../data/tests/fuzz/peak.rs"]
-mod peak;
 #[path = "../../../data/tests/fuzz/values.rs"]
 mod values;
 
@@ -35,9 +35,10 @@ use crate::partition::{config, with_extras, with_features};
 use damage::Damage;
 
 #[global_allocator]
-static ALLOCATOR: peak::Peak = peak::Peak;
+static ALLOCATOR: counting_allocator::CountingAllocator = counting_allocator::CountingAllocator;
 
-/// Bytes of memory that a reader may take: for any file, and for each byte of all files. `docs/reliability.md` has the same numbers.
+/// Bytes of memory that a reader may take: for any file, and for each byte of all files. `docs/reliability.md` has the
+/// same numbers.
 const MEMORY: (usize, usize) = (4 << 20, 64);
 /// How long a case may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -46,7 +47,7 @@ const READERS: u64 = 4;
 /// Tells the process that reads.
 const ALONE: &str = "BURN_GNN_FUZZ_ALONE";
 
-/// Reads in a process of its own, whose memory nobody else uses and which can be ended.
+/// Reads in a separate process, whose memory nobody else uses and which can be ended.
 #[test]
 fn damaged_files() {
     let mut child = process("fuzz::damaged_files_alone").env(ALONE, "").stderr(Stdio::piped()).spawn().unwrap();
@@ -148,9 +149,9 @@ fn fuzz(name: &str, dir: &Path, sign: &dyn Fn(), read: &dyn Fn() -> Result<(), D
         if d.below(4) > 0 {
             sign();
         }
-        peak::reset();
+        counting_allocator::reset();
         let found = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
-        let (used, looked_at) = (peak::above_reset(), total + made.len());
+        let (used, looked_at) = (counting_allocator::above_reset(), total + made.len());
         let (fixed, per_byte) = MEMORY;
         assert!(used <= fixed + per_byte * looked_at, "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files");
         match found {

@@ -65,8 +65,8 @@ pub(crate) fn sizes() -> impl proptest::strategy::Strategy<Value = Sizes> {
 const RELATIONS: [(&str, &str, &str, usize, usize); 5] =
     [("a", "to", "b", 0, 1), ("b", "to", "a", 1, 0), ("a", "self", "a", 0, 0), ("c", "to", "a", 2, 0), ("b", "none", "c", 1, 2)];
 
-/// A typed graph of skewed degrees, with self loops and parallel edges, and features that are functions of original ids:
-/// `feat` (float rows), `label` and `trainer` of nodes, `w`, `t` and `m` (weight, time, mask) of edges.
+/// A typed graph of skewed degrees, with self loops and parallel edges, and features that are functions of original
+/// ids: `feat` (float rows), `label` and `trainer` of nodes, `w`, `t` and `m` (weight, time, mask) of edges.
 pub(crate) fn random(seed: u64, sizes: Sizes) -> Graph {
     let device = Device::flex();
     let s = Stream::new(seed, "random graph", 0);

@@ -129,12 +129,12 @@ fn share(d: &DistGraph, seeds: &[Seeds], times: Times, key: SampleKey) -> Result
     Ok((batch, seeds.iter().map(|of| links[of.etype].clone()).collect()))
 }
 
-/// Original ids of the seed edges of a type that a rank has, endpoints of positive pairs, then of negative ones, and which of these are
-/// strict.
+/// Original ids of the seed edges of a type that a rank has, endpoints of positive pairs, then of negative ones, and
+/// which of these are strict.
 type Pairs = (Vec<u64>, [Vec<u32>; 4], Vec<bool>);
 
-/// Each rank's share is one machine's batch around the pairs of the seed edges that the rank owns, and pair by pair what one machine draws
-/// for the whole lists.
+/// Each rank's share is one machine's batch around the pairs of the seed edges that the rank owns, and pair by pair
+/// what one machine draws for the whole lists.
 fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Times, key: SampleKey) {
     let (batch, links) = whole(g, seeds, times, key);
     let shares: Vec<Vec<Pairs>> = on_ranks(parts, |d| {

@@ -248,8 +248,8 @@ pub(crate) fn sparse_adam_and_adagrad_do_not_depend_on_the_number_of_ranks(n: us
     }
 }
 
-/// Trainers that share parts have the losses of one trainer per part, which are those of one machine; also one that goes on from a
-/// checkpoint.
+/// Trainers that share parts have the losses of one trainer per part, which are those of one machine; also one that
+/// goes on from a checkpoint.
 pub(crate) fn trainers_of_a_part_have_the_losses_of_one(n: usize) {
     let (g, device) = (random(11, SOME), Device::flex().autodiff());
     let expected = alone(&g, DType::F64, &device, 0.5);

@@ -239,8 +239,8 @@ pub(crate) fn rows_are_a_leaf_and_their_gradients_go_home(n: usize) {
     }
 }
 
-/// A thread reads a tensor over a communicator of its own while the main thread writes to it. On rank 1 the reader comes late: after a
-/// later collective call of the main threads, which rank 0 must not keep from it.
+/// A thread reads a tensor over a communicator of its own while the main thread writes to it. On rank 1 the reader
+/// comes late: after a later collective call of the main threads, which rank 0 must not keep from it.
 #[test]
 fn a_read_that_waits_for_another_rank_lets_writes_through() {
     let parts = scattered(&random(1, SOME), 2, 3);
@@ -272,7 +272,8 @@ fn a_read_that_waits_for_another_rank_lets_writes_through() {
     run.unwrap();
 }
 
-/// A tensor and a learned table are columns of nodes and edges: read by id, fed to loaders as they are at that moment, kept by the graph.
+/// A tensor and a learned table are columns of nodes and edges: read by id, fed to loaders as they are at that moment,
+/// kept by the graph.
 pub(crate) fn tensors_are_feature_columns(n: usize) {
     let g = random(1, SOME);
     for parts in [scattered(&g, n, 3), kept(&g, n, 3)] {

@@ -17,7 +17,8 @@ fn widths(g: &Graph) -> [Vec<(String, usize)>; 2] {
     [5, 3].map(|w| g.schema().ntypes().iter().enumerate().map(|(t, n)| (n.clone(), w + t)).collect())
 }
 
-/// Of each rank the bytes that it sends in a step with two exchanges and sums of 100 and 2 numbers, its inner nodes and its halo.
+/// Of each rank the bytes that it sends in a step with two exchanges and sums of 100 and 2 numbers, its inner nodes and
+/// its halo.
 fn measured(g: &Graph, parts: &PartitionedGraph) -> Vec<Vec<Vec<u64>>> {
     let widths = widths(g);
     run(parts.book().num_parts(), |comm| {

@@ -94,7 +94,8 @@ pub(crate) fn trainers_write_one_tensor(n: usize) {
     }
 }
 
-/// A graph for several trainers opens with one per part as well; other numbers of ranks and training on whole parts are refused.
+/// A graph for several trainers opens with one per part as well; other numbers of ranks and training on whole parts are
+/// refused.
 #[test]
 fn ranks_that_are_no_trainers() {
     let g = random(5, SOME);

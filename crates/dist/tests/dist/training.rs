@@ -193,9 +193,9 @@ fn single(graph: &Graph, train_on: &[u64], dtype: DType, device: &Device) -> Vec
 }
 
 /// A part whose halo gradients are thrown away.
-struct Deaf(LocalPartition);
+struct WithoutHaloGradients(LocalPartition);
 
-impl GraphView for Deaf {
+impl GraphView for WithoutHaloGradients {
     fn schema(&self) -> &Schema {
         GraphView::schema(&self.0)
     }
@@ -247,7 +247,11 @@ fn on_parts(parts: &PartitionedGraph, train_on: &[u64], deaf: bool, dtype: DType
             count: train_on.len(),
             edge_weights: edge_weights(|e| part.edge_original_ids(e).to_vec(), &part, dtype, device),
         };
-        if deaf { train(&Deaf(part), &task, Some(&*comm), 20, dtype, device) } else { train(&part, &task, Some(&*comm), 20, dtype, device) }
+        if deaf {
+            train(&WithoutHaloGradients(part), &task, Some(&*comm), 20, dtype, device)
+        } else {
+            train(&part, &task, Some(&*comm), 20, dtype, device)
+        }
     });
     assert!(runs.iter().all(|r| *r == runs[0]), "ranks drifted apart");
     runs.into_iter().next().unwrap().0

@@ -1,7 +1,8 @@
 //! Ranks as processes. Run by `tests/mpi.sh`; alone, it is one rank.
 //!
-//! `mpi` runs those tests of threads, listed in `list.rs`, that take as many ranks as there are; `mpi CASE` lets the last rank break the
-//! run, which must end with an error everywhere; `mpi traffic` exchanges for a minute, for somebody else to break.
+//! `mpi` runs those tests of threads, listed in `list.rs`, that take as many ranks as there are; `mpi CASE` lets the
+//! last rank break the run, which must end with an error everywhere; `mpi traffic` exchanges for a minute, for somebody
+//! else to break.
 
 // Tests that run on threads alone are not compiled here, what they use is.
 #![allow(dead_code, deprecated, unused_imports)]

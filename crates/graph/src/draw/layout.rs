@@ -1,4 +1,4 @@
-//! Places the nodes of a picture.
+//! Computes node positions of a drawing.
 
 use std::collections::VecDeque;
 
@@ -12,8 +12,8 @@ const SWEEPS: usize = 8;
 /// How strongly nodes are drawn to the centre, so that components stay together.
 const GRAVITY: f64 = 0.3;
 
-/// Fruchterman and Reingold: with `k` the distance that neighbours would like, neighbours attract by `d² / k`, all repel by `k² / d`, moves are
-/// cut to a temperature that falls to 0. In the unit square.
+/// Fruchterman and Reingold: with `k` the distance that neighbours would like, neighbours attract by `d² / k`, all
+/// repel by `k² / d`, moves are cut to a temperature that falls to 0. In the unit square.
 pub(super) fn force(nodes: usize, edges: &[(usize, usize)], seed: u64) -> Vec<[f64; 2]> {
     let stream = Stream::new(seed, "drawing", 0);
     let mut at: Vec<[f64; 2]> = (0..nodes as u64).map(|i| [stream.uniform(i, 0), stream.uniform(i, 1)]).collect();

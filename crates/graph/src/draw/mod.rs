@@ -17,19 +17,22 @@ const MOST_NODES: usize = 5_000;
 /// How the nodes of a [`Drawing`] are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DrawingLayout {
-    /// Neighbours attract, all nodes repel one another (Fruchterman and Reingold, "Graph drawing by force-directed placement", 1991).
+    /// Neighbours attract, all nodes repel one another (Fruchterman and Reingold, "Graph drawing by force-directed
+    /// placement", 1991).
     #[default]
     Force,
-    /// Rows by distance from the highlighted nodes, which stand in the lowest row, direction ignored; without any, from the node of each
-    /// component with the most edges. Nodes of a row in the order of their neighbours' means (Sugiyama, Tagawa, Toda, 1981).
+    /// Rows by distance from the highlighted nodes, which stand in the lowest row, direction ignored; without any, from
+    /// the node of each component with the most edges. Nodes of a row in the order of their neighbours' means
+    /// (Sugiyama, Tagawa, Toda, 1981).
     Layers,
 }
 
-/// A picture of a small graph, as SVG or as a web page of its own.
+/// A picture of a small graph, as SVG or as a standalone web page.
 ///
-/// Nodes have the colour of their type, or of their group ([`with_groups`](Self::with_groups): parts of a partition, classes, clusters); edges are
-/// as wide as their weight ([`with_edge_weights`](Self::with_edge_weights): attention, the importance that an explanation gives). A node is
-/// labelled by its id in files ([`Frame::ids`](crate::Frame::ids)), else by its number. The same settings draw the same picture.
+/// Nodes have the colour of their type, or of their group ([`with_groups`](Self::with_groups): parts of a partition,
+/// classes, clusters); edges are as wide as their weight ([`with_edge_weights`](Self::with_edge_weights): attention,
+/// the importance that an explanation gives). A node is labelled by its id in files
+/// ([`Frame::ids`](crate::Frame::ids)), else by its number. The same settings draw the same picture.
 ///
 /// ```
 /// use burn_gnn_graph::{Drawing, DrawingLayout, Graph};
@@ -111,7 +114,8 @@ impl<'a> Drawing<'a> {
         self.highlighted.insert(t, nodes.to_vec());
         Ok(self)
     }
-    /// The weight of each edge of a type, which gives it its width: the least of all weights the thinnest line, the largest the thickest.
+    /// The weight of each edge of a type, which gives it its width: the least of all weights the thinnest line, the
+    /// largest the thickest.
     ///
     /// # Errors
     /// Unknown or ambiguous type; not one weight per edge; a weight that is not finite.
@@ -129,12 +133,13 @@ impl<'a> Drawing<'a> {
     pub fn to_svg(&self) -> String {
         svg::draw(self)
     }
-    /// The picture as a web page that needs no other file: it is moved by dragging, enlarged by the wheel, and nodes say what they are.
+    /// The picture as a web page that needs no other file: it is moved by dragging, enlarged by the wheel, and nodes
+    /// say what they are.
     pub fn to_html(&self) -> String {
         page::page(self)
     }
 
-    /// The first joint number of each node type, and the number of all nodes.
+    /// The first global number of each node type, and the number of all nodes.
     fn offsets(&self) -> Vec<usize> {
         let mut sum = 0;
         let mut next = |n: usize| {
@@ -143,7 +148,7 @@ impl<'a> Drawing<'a> {
         };
         std::iter::once(0).chain(self.graph.node_counts().iter().map(|&n| next(n))).collect()
     }
-    /// Endpoints of all edges by joint number, type after type.
+    /// Endpoints of all edges by global number, type after type.
     fn edges(&self) -> Vec<(usize, usize)> {
         let offsets = self.offsets();
         let of_type = |(t, r): (usize, &crate::Relation)| {
@@ -153,14 +158,14 @@ impl<'a> Drawing<'a> {
         };
         self.graph.relations().iter().enumerate().flat_map(of_type).collect()
     }
-    /// Whether each node is highlighted, by joint number.
+    /// Whether each node is highlighted, by global number.
     fn is_highlighted(&self) -> Vec<bool> {
         let offsets = self.offsets();
         let mut is = vec![false; *offsets.last().unwrap_or(&0)];
         self.highlighted.iter().for_each(|(&t, nodes)| nodes.iter().for_each(|&v| is[offsets[t] + v as usize] = true));
         is
     }
-    /// Where each node stands, by joint number: in the unit square, y upwards.
+    /// Where each node stands, by global number: in the unit square, y upwards.
     fn places(&self) -> Vec<[f64; 2]> {
         let (edges, highlighted) = (self.edges(), self.is_highlighted());
         match self.layout {

@@ -1,4 +1,4 @@
-//! Writes a picture as a web page of its own.
+//! Writes a drawing as a standalone web page.
 
 use super::Drawing;
 use super::svg::{draw, escaped};

@@ -1,4 +1,4 @@
-//! Writes a picture as SVG.
+//! Writes a drawing as SVG.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

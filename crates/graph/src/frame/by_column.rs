@@ -1,4 +1,4 @@
-//! Choices per feature column.
+//! Chooses reductions per feature column.
 
 use std::collections::BTreeMap;
 

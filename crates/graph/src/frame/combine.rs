@@ -1,4 +1,4 @@
-//! Groups of rows made one row.
+//! Combines groups of rows into one row each.
 
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Float, IndexingUpdateOp, Int, Tensor, TensorData};

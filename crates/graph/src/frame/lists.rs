@@ -1,4 +1,4 @@
-//! Holds the columns of a frame that are no tensors: lists of numbers, texts, and ids that rows have elsewhere.
+//! Stores the columns of a frame that are no tensors: lists, texts, file ids and global ids.
 
 use std::sync::Arc;
 

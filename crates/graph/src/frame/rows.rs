@@ -1,4 +1,4 @@
-//! Rows of columns for derived graphs: gathered, appended, filled.
+//! Gathers, appends and fills feature rows of derived graphs.
 
 use std::collections::BTreeMap;
 

@@ -65,7 +65,7 @@ fn edits() {
 fn relations_between_two_types() {
     let g = graph();
     let refused = |r: Result<(), GraphError>, op: &str| {
-        assert_eq!(text(r), format!("relation `a:r:b`: {op} needs the same node type at both ends"));
+        assert_eq!(text(r), format!("relation `a:r:b`: {op} needs the same source and destination node type"));
     };
     refused(g.add_self_loops("r").map(|_| ()), "adding self loops");
     refused(g.remove_self_loops("r").map(|_| ()), "removing self loops");

@@ -87,7 +87,7 @@ proptest! {
     fn merged_edges_follow_each_other(c in case(), d in case()) {
         for device in devices() {
             let (a, b) = (c.graph(&device), d.graph(&device));
-            // Rows tell type and id, so those of either graph are right.
+            // Features encode type and id, so those of either graph are right.
             let g = merge([&a, &b]).unwrap();
             for (t, name) in NTYPES.iter().enumerate() {
                 let n = c.nodes[t].max(d.nodes[t]);

@@ -1,4 +1,4 @@
-//! Random typed graphs whose features tell type and id, and the checks that follow from that.
+//! Random typed graphs whose features encode type and id, and the checks that follow from that.
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use burn_gnn_graph::{Frame, Graph, Subgraph};
@@ -8,9 +8,9 @@ pub(crate) const NTYPES: [&str; 3] = ["a", "b", "c"];
 /// In schema order; a relation name twice, two relations between the same types, loops and bipartite ones.
 pub(crate) const ETYPES: [(&str, &str, &str); 6] =
     [("a", "r", "a"), ("a", "s", "b"), ("a", "v", "a"), ("b", "s", "a"), ("b", "t", "c"), ("c", "u", "c")];
-/// Node types at both ends.
+/// Source and destination node types.
 pub(crate) const ENDS: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 0), (1, 0), (1, 2), (2, 2)];
-/// Edge types with one node type at both ends.
+/// Edge types with the same source and destination node type.
 pub(crate) const SQUARE: [usize; 3] = [0, 2, 5];
 
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ impl Case {
         };
         self.edges.iter().enumerate().map(of).collect()
     }
-    /// Nodes at the ends of `edges` and `extra`.
+    /// Nodes that are endpoints of `edges` and `extra`.
     pub(crate) fn touched(&self, edges: &[Vec<u32>], extra: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let mut nodes = extra.to_vec();
         for (t, ids) in edges.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Gathers rows that are spread over several stores.
+//! Gathers rows that are distributed over several sources.
 
 use burn::tensor::{Device, Int, Tensor};
 

@@ -1,11 +1,11 @@
-//! Hot rows on devices, the rest in a source on the host.
+//! Caches features of hot nodes on devices; the rest is in a source on the host.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::by_part::{ByPart, select};
-use super::hot::{COLD, places, share, within};
+use super::hot_nodes::{COLD, places, share, within};
 use super::tiered::Hits;
 use crate::FeatureSource;
 use burn_gnn_graph::GraphError;
@@ -15,9 +15,10 @@ use burn_gnn_graph::internal::{check_ids, setting};
 /// `split_ratio` and `device_group_list`): the tier on top, behind which [`TieredRows`](crate::TieredRows) or any other
 /// source may stand.
 ///
-/// Devices come in groups. Each group has all hot rows, divided among its devices: row number `i` of them is on device
-/// `i mod n`. A batch for a device takes hot rows from its own group and the others from the source, each row in its
-/// place; what comes out does not depend on the split. A batch for a device of no group is read from the source alone.
+/// Devices come in groups. Each group caches all hot rows, divided among its devices: row number `i` of them is on
+/// device `i mod n`. A batch for a device takes hot rows from its own group and the others from the source, each row in
+/// its place; what comes out does not depend on the split. A batch for a device of no group is read from the source
+/// alone.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -45,7 +46,7 @@ pub struct DeviceRows<S> {
     from_cold: AtomicU64,
 }
 
-/// Hot rows of one group, `[rows, width]` on each of its devices.
+/// Cached rows of one group, `[rows, width]` on each of its devices.
 #[derive(Debug)]
 struct Group(Vec<(Device, Tensor<2>)>);
 
@@ -175,7 +176,7 @@ mod tests {
         MemoryRows::new(&rows, 4, RowType::F32).unwrap()
     }
 
-    /// Any split, any groups: two devices that share the rows, each a group of its own, one of no group.
+    /// Any split, any groups: two devices that share the rows, each a separate group, one of no group.
     #[test]
     fn rows_do_not_depend_on_the_split() {
         let (a, b) = (Device::flex(), ndarray());

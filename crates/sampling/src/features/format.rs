@@ -1,4 +1,4 @@
-//! How a row is kept, and the file of rows.
+//! Formats of feature rows and of the feature file.
 
 use std::io::Write;
 use std::mem::MaybeUninit;

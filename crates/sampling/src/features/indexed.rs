@@ -1,4 +1,4 @@
-//! Rows of a source by other ids.
+//! Reads rows of a source by other ids.
 
 use burn::tensor::{Device, Tensor};
 

@@ -1,4 +1,4 @@
-//! Rows in a file that is mapped into memory.
+//! Reads feature rows from a mapped file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

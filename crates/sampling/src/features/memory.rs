@@ -1,4 +1,4 @@
-//! Rows in memory.
+//! Keeps feature rows in memory.
 
 use burn::tensor::Tensor;
 

@@ -1,9 +1,9 @@
-//! Where feature rows live: memory, mapped files, devices.
+//! Feature sources: memory, mapped files, devices.
 
 mod by_part;
 mod device;
 mod format;
-mod hot;
+mod hot_nodes;
 mod indexed;
 mod mapped;
 mod memory;

@@ -1,9 +1,9 @@
-//! Hot rows in memory, the rest in a slower source.
+//! Caches features of hot nodes in memory in front of a slower source.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::hot::{COLD, places, share, within};
+use super::hot_nodes::{COLD, places, share, within};
 use super::memory::MemoryRows;
 use crate::FeatureSource;
 use burn_gnn_graph::GraphError;
@@ -18,7 +18,7 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// Share of rows that memory had, in `0.0..=1.0`; 0 before the first row.
+    /// Cache hit rate, in `0.0..=1.0`; 0 before the first row.
     pub fn rate(&self) -> f64 {
         self.hot as f64 / (self.hot + self.cold).max(1) as f64
     }

@@ -1,4 +1,4 @@
-//! One table of rows in several places: devices, memory, mapped files.
+//! Concatenates feature tables in several places: devices, memory, mapped files.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::RowType;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};
 
-/// Rows of one table in several concatenated parts, each in a place of its own (GraphLearn-for-PyTorch:
+/// Rows of one table in several concatenated parts, each in its own place (GraphLearn-for-PyTorch:
 /// `UnifiedTensor.init_from`): tensors on devices, tensors in memory, mapped files.
 ///
 /// The first part has the first rows, the next one those that follow. A gather reads each part where it is, in one

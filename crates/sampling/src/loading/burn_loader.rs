@@ -1,4 +1,4 @@
-//! Loaders as Burn's training loop takes them.
+//! Adapts loaders to Burn's `DataLoader`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

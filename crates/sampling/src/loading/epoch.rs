@@ -1,4 +1,4 @@
-//! One pass over the seeds.
+//! Iterates over the batches of one epoch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -152,8 +152,8 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
         new
     }
 
-    /// Draws a bar with the batches taken, their rate and the time left, after the words `what`, until the epoch is dropped; nothing where the
-    /// standard error stream is no terminal.
+    /// Draws a bar with the batches taken, their rate and the time left, after the words `what`, until the epoch is
+    /// dropped; nothing where the standard error stream is no terminal.
     ///
     /// ```
     /// # use burn_gnn_graph::Graph;
@@ -233,8 +233,8 @@ impl<S: Sampler, F: BatchFeatures<S>> Iterator for LoaderEpoch<S, F> {
 }
 
 impl<S: Sampler, F: BatchFeatures<S>> Drop for LoaderEpoch<S, F> {
-    /// Closes the queues and waits for the threads, each of which makes one batch at most until then. Not where this thread panics and the
-    /// sampler is in order: other processes wait for this one then, and its threads for them.
+    /// Closes the queues and waits for the threads, each of which makes one batch at most until then. Not where this
+    /// thread panics and the sampler is in order: other processes wait for this one then, and its threads for them.
     fn drop(&mut self) {
         self.queues.clear();
         if S::IN_ORDER && std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! Features and labels that go with a batch.
+//! Gathers features and labels of a batch.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey};
 ///
 /// [`GraphFeatures`] reads a [`FeatureSource`] per type. `()` reads nothing.
 pub trait BatchFeatures<S: Sampler>: Clone + Send + Sync + 'static {
-    /// Features of a batch, and of those of its seeds that belong to this process. Called as [`Sampler::sample_batch`] is, right after it.
+    /// Features of a batch, and of those of its seeds that belong to this process. Called as [`Sampler::sample_batch`]
+    /// is, right after it.
     ///
     /// # Errors
     /// Whatever keeps them from being read.
@@ -49,17 +50,18 @@ pub struct BatchRows {
 pub struct LoadedBatch<B, T = u32> {
     /// What the sampler made.
     pub batch: B,
-    /// Own seeds: nodes per node type, or edges per edge type. Over a partitioned graph they are type-wise ids of nodes, or ids of edges in
-    /// the input graph.
+    /// Own seeds: nodes per node type, or edges per edge type. Over a partitioned graph they are type-wise ids of
+    /// nodes, or ids of edges in the input graph.
     pub seeds: Vec<Vec<T>>,
-    /// Seeds of the batch on all processes. A mean over the batch divides sums over own seeds by it; an empty share adds nothing.
+    /// Seeds of the batch on all processes. A mean over the batch divides sums over own seeds by it; an empty share
+    /// adds nothing.
     pub global_seeds: usize,
     /// Features of the input nodes, per node type, where there are any; no lists where the loader has no features.
     pub x: Vec<Option<Tensor<2>>>,
     /// Features of the edges of each block, per edge type, where there are any.
     pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
-    /// Features of the seed edges (DGL's `pair_graph.edata`), per edge type as [`seeds`](Self::seeds), where there are any; empty where
-    /// seeds are nodes.
+    /// Features of the seed edges (DGL's `pair_graph.edata`), per edge type as [`seeds`](Self::seeds), where there are
+    /// any; empty where seeds are nodes.
     pub seed_x: Vec<Option<Tensor<2>>>,
     /// Labels of the seeds, per type as [`seeds`](Self::seeds), where there are any.
     pub labels: Vec<Option<Tensor<1, Int>>>,
@@ -158,8 +160,8 @@ impl GraphFeatures {
         Ok(self)
     }
 
-    /// Label of each edge of a type, such as a class or a rating: seed edges of the type come with theirs. Which pairs are
-    /// edges and which are negatives is in [`LinkBatch::labels`](crate::LinkBatch::labels).
+    /// Label of each edge of a type, such as a class or a rating: seed edges of the type come with theirs. Which pairs
+    /// are edges and which are negatives is in [`LinkBatch::labels`](crate::LinkBatch::labels).
     ///
     /// # Errors
     /// Unknown type, not one per edge.

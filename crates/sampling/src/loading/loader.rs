@@ -1,4 +1,4 @@
-//! A loader: how seeds become batches, epoch after epoch.
+//! `Loader`: makes batches from seeds, epoch by epoch.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -20,12 +20,12 @@ pub struct LoaderState {
     pub batch: usize,
 }
 
-/// Makes batches ahead on threads of its own and hands them out in order, with features.
+/// Makes batches ahead on its own threads and hands them out in order, with features.
 ///
 /// Batch `i` of an epoch is a function of (seed, epoch, `i`): it does not depend on the number of workers. At most
-/// `workers · prefetch` batches wait to be taken. A [`LoaderEpoch`] may be dropped at any moment: its threads end after the
-/// batch that they are making. What goes wrong in a worker, a panic included, comes out as an error at the place of its batch, and
-/// ends the epoch.
+/// `workers · prefetch` batches wait to be taken. A [`LoaderEpoch`] may be dropped at any moment: its threads end after
+/// the batch that they are making. What goes wrong in a worker, a panic included, comes out as an error at the place of
+/// its batch, and ends the epoch.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -41,9 +41,9 @@ pub struct LoaderState {
 /// It is a Burn `DataLoader` too: each pass over it is the next epoch.
 ///
 /// # Over several processes
-/// A sampler over a partitioned graph is [in order](Sampler::IN_ORDER): one thread makes its batches. All processes make the loader with the
-/// same settings, begin, take and drop epochs alike, and get as many batches; where one drops an epoch early and others go on, these get an
-/// error.
+/// A sampler over a partitioned graph is [in order](Sampler::IN_ORDER): one thread makes its batches. All processes
+/// make the loader with the same settings, begin, take and drop epochs alike, and get as many batches; where one drops
+/// an epoch early and others go on, these get an error.
 pub struct Loader<S: Sampler, F = ()> {
     pub(super) parts: Parts<S, F>,
     /// Of threads, where they cannot share the sampler; each is used by one epoch at a time.
@@ -109,8 +109,8 @@ impl<S: Sampler, F> Loader<S, F> {
         self.seed = seed;
         self
     }
-    /// Threads that make batches, one at most where the sampler is [in order](Sampler::IN_ORDER); with 0 the caller makes them as it asks
-    /// for them.
+    /// Threads that make batches, one at most where the sampler is [in order](Sampler::IN_ORDER); with 0 the caller
+    /// makes them as it asks for them.
     #[must_use]
     pub fn with_workers(mut self, workers: usize) -> Self {
         self.workers = workers;
@@ -154,7 +154,7 @@ impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
         self.resume(LoaderState { epoch, batch: 0 })
     }
 
-    /// The batches of an epoch from one of them on, as [`LoaderEpoch::state`] told it.
+    /// The batches of an epoch from one of them on, as [`LoaderEpoch::state`] returned it.
     pub fn resume(&self, state: LoaderState) -> LoaderEpoch<S, F> {
         LoaderEpoch::new(self, state)
     }

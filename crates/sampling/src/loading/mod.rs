@@ -1,4 +1,4 @@
-//! Batches made ahead of training, by one loader for all samplers.
+//! Prefetches batches ahead of training, by one loader for all samplers.
 
 #[cfg(feature = "dataloader")]
 mod burn_loader;

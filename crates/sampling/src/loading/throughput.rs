@@ -1,4 +1,4 @@
-//! How fast batches come.
+//! Measures the throughput of a loader.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -29,7 +29,8 @@ pub struct Throughput {
     pub elapsed: Duration,
     /// Of it, how long the caller waited for batches.
     pub waited: Duration,
-    /// How long threads sampled the batches taken, exchanges between processes included. Made ahead, they are sampled beside training.
+    /// How long threads sampled the batches taken, exchanges between processes included. Made ahead, they are sampled
+    /// beside training.
     pub sampling: Duration,
     /// How long threads read the features and labels of the batches taken, likewise.
     pub fetching: Duration,

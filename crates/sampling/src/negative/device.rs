@@ -80,7 +80,7 @@ impl NegativeSampler {
     /// Key of the draws by positive pair.
     ///
     /// # Errors
-    /// A sampler of the other end.
+    /// A sampler of the other endpoint.
     pub fn device_pairs(&self, of_sources: bool, key: SampleKey) -> Result<[u32; 2], GraphError> {
         self.check_kind(of_sources)?;
         Ok(self.pair_stream(key).key())

@@ -1,6 +1,7 @@
 //! Numbers the pairs of nodes without an edge.
 
-/// All pairs of nodes without an edge, in the order of their sources, those of a source in the order of their destinations.
+/// All pairs of nodes without an edge, in the order of their sources, those of a source in the order of their
+/// destinations.
 #[derive(Clone, Debug)]
 pub struct FreePairs {
     /// Pairs before each source, and the number of all.

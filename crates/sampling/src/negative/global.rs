@@ -6,7 +6,8 @@ impl NegativeSampler {
     /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform).
     ///
     /// # Errors
-    /// The sampler is not uniform, has conditions, or is one of sources; the relation has no pair of nodes; [`GraphError::OutOfMemory`].
+    /// The sampler is not uniform, has conditions, or is one of sources; the relation has no pair of nodes;
+    /// [`GraphError::OutOfMemory`].
     pub fn global(&self, count: usize, key: SampleKey) -> Result<Negatives, GraphError> {
         self.check_global(count)?;
         let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);

@@ -1,8 +1,8 @@
-//! One hop after the other: sampling and renumbering in one pass.
+//! Samples one hop, and renumbers its nodes in the same pass.
 //!
-//! The destinations of a hop are cut into pieces. For each piece one thread draws positions, then reads what stands there: the
-//! reads of a loop that does nothing else overlap in the processor. Then each source type numbers its new nodes in the
-//! order of relations, destinations and edges, so that nothing depends on threads.
+//! The destinations of a hop are cut into pieces. For each piece one thread draws positions, then reads what stands
+//! there: the reads of a loop that does nothing else overlap in the processor. Then each source type numbers its new
+//! nodes in the order of relations, destinations and edges, so that nothing depends on threads.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::SampleKey;
 use crate::block::{Block, BlockParts, Bounds, MiniBatch, Source};
 use crate::fanout::ALL;
 use crate::neighbor::NeighborSampler;
-use crate::neighbor::stored::{self, StoredRows};
+use crate::neighbor::stored_relation::{self, StoredRows};
 use crate::relabel::{RootedRows, Rows};
 use crate::rules::{Choice, RowMemory, Strategy};
 use burn_gnn_graph::{Graph, GraphError, Relation, Stream};
@@ -298,7 +298,7 @@ impl NeighborSampler {
                 continue;
             }
             let (relation, mut from, mut edges) = (&g.relations()[t], 0, 0);
-            let stored = stored::degrees(relation, dst)?;
+            let stored = stored_relation::degrees(relation, dst)?;
             for (i, &v) in dst.iter().enumerate() {
                 edges += stored.as_ref().map_or_else(|| relation.csc().row(v as usize).len(), |of| of[i] as usize) + 1;
                 if edges >= PIECE_EDGES {

@@ -1,7 +1,7 @@
-//! Neighbour sampling of several hops.
+//! Neighbour sampling over several hops.
 
 pub(crate) mod hop;
-pub(crate) mod stored;
+pub(crate) mod stored_relation;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,17 +18,19 @@ use hop::{Memory, Trees};
 /// Seeds per node type, and the time of each.
 pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
 
-/// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block) of each hop
-/// (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
+/// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block)
+/// of each hop (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
 ///
-/// * **Types.** All relations in one pass; seeds may be of several types at once. A fan-out counts per node and relation.
+/// * **Types.** All relations in one pass; seeds may be of several types at once. A fan-out counts per node and
+///   relation.
 /// * **Direction.** Messages flow along sampled edges to the seeds. To follow out-edges, sample
 ///   [`graph.reverse()`](Graph::reverse), which shares all arrays.
-/// * **Without replacement** (the default) a node gets `min(fan-out, candidates)` different edges, each set equally likely;
-///   with it exactly `fan-out` edges, unless there is no candidate. A fan-out of -1 takes each candidate once either way.
-/// * **Candidates** are the edges that the mask allows, that are not excluded, that are before the seed's time, and whose
-///   weight is not 0. What is no candidate is never drawn and does not make a sample smaller while others are left. A node
-///   without candidates, such as one whose weights are all 0, gets no edge, and stays in the batch.
+/// * **Without replacement** (the default) a node gets `min(fan-out, candidates)` different edges, each set equally
+///   likely; with it exactly `fan-out` edges, unless there is no candidate. A fan-out of -1 takes each candidate once
+///   either way.
+/// * **Candidates** are the edges that the mask allows, that are not excluded, that are before the seed's time, and
+///   whose weight is not 0. What is no candidate is never drawn and does not make a sample smaller while others are
+///   left. A node without candidates, such as one whose weights are all 0, gets no edge, and stays in the batch.
 /// * **Repeatable.** See [`SampleKey`].
 ///
 /// ```
@@ -45,8 +47,8 @@ pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
 ///
 /// # Cost
 /// `O(edges sampled)` per batch for uniform draws and for weighted ones with replacement, `O(degrees of the nodes met)`
-/// otherwise. Beside the graph the sampler keeps 4 bytes per node for every batch that is being made at the same time, and
-/// 4 (weights), 8 to 16 (times), 8 (alias tables) or 1 (mask) bytes per edge where there are such.
+/// otherwise. Beside the graph the sampler keeps 4 bytes per node for every batch that is being made at the same time,
+/// and 4 (weights), 8 to 16 (times), 8 (alias tables) or 1 (mask) bytes per edge where there are such.
 #[derive(Debug)]
 pub struct NeighborSampler {
     pub(crate) source: Arc<Source>,
@@ -92,8 +94,9 @@ impl NeighborSampler {
         self.fanouts.len() - self.first
     }
 
-    /// Hop number `hop` alone, 0 being that of the seeds: batches of one block, whose edges are those that this sampler draws for the same
-    /// nodes at that hop. Where each hop is sampled on another machine, the hops together are one batch.
+    /// Hop number `hop` alone, 0 being that of the seeds: batches of one block, whose edges are those that this sampler
+    /// draws for the same nodes at that hop. Where each hop is sampled on another machine, the hops together are one
+    /// batch.
     ///
     /// # Errors
     /// There is no such hop.
@@ -119,8 +122,8 @@ impl NeighborSampler {
         Ok(one)
     }
 
-    /// The ids that nodes and edges had before the graph was renumbered (by [`Graph::reorder`], say): draws are keyed by them,
-    /// so samples are those of the graph before, under other numbers.
+    /// The ids that nodes and edges had before the graph was renumbered (by [`Graph::reorder`], say): draws are keyed
+    /// by them, so samples are those of the graph before, under other numbers.
     ///
     /// # Errors
     /// Lists that do not fit the graph; edges of a node that do not stand in ascending original id.
@@ -161,8 +164,8 @@ impl NeighborSampler {
     /// How edges are chosen. Weights and times that it needs come first.
     ///
     /// # Errors
-    /// No weights ([`Strategy::Weighted`], [`Strategy::TopK`]) or times ([`Strategy::Latest`]) on some relation; replacement
-    /// with a strategy that has none; [`Strategy::InDegree`] where edges have times.
+    /// No weights ([`Strategy::Weighted`], [`Strategy::TopK`]) or times ([`Strategy::Latest`]) on some relation;
+    /// replacement with a strategy that has none; [`Strategy::InDegree`] where edges have times.
     pub fn with_strategy(mut self, strategy: Strategy) -> Result<Self, GraphError> {
         self.strategy = strategy;
         if strategy == Strategy::InDegree {
@@ -178,8 +181,8 @@ impl NeighborSampler {
         self.checked()
     }
 
-    /// Weight of each edge of a type, by edge id: unnormalised, 0 for an edge that is never drawn. Relations without weights
-    /// have none to choose by, so [`Strategy::Weighted`] asks for weights on every relation.
+    /// Weight of each edge of a type, by edge id: unnormalised, 0 for an edge that is never drawn. Relations without
+    /// weights have none to choose by, so [`Strategy::Weighted`] asks for weights on every relation.
     ///
     /// # Errors
     /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
@@ -223,10 +226,10 @@ impl NeighborSampler {
         Ok(self)
     }
 
-    /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and [`Strategy::Latest`]. Relations without
-    /// times are not bound by any. Loaders take a sampler with times only together with a time for every seed, so that no batch
-    /// holds an edge that was not there yet; what samples without a time per seed ([`sample`](Self::sample),
-    /// [`induced`](Self::induced), [`shadow`](Self::shadow)) takes all edges.
+    /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and [`Strategy::Latest`].
+    /// Relations without times are not bound by any. Loaders take a sampler with times only together with a time for
+    /// every seed, so that no batch holds an edge that was not there yet; what samples without a time per seed
+    /// ([`sample`](Self::sample), [`induced`](Self::induced), [`shadow`](Self::shadow)) takes all edges.
     ///
     /// # Errors
     /// Unknown type, not one time per edge; [`Strategy::InDegree`], which counts later edges.
@@ -240,15 +243,15 @@ impl NeighborSampler {
         self.checked()
     }
 
-    /// Whether every seed gets a tree of its own, with rows that it shares with no other seed.
+    /// Whether every seed gets a separate tree, with rows that it shares with no other seed.
     #[must_use]
     pub fn with_disjoint(mut self, disjoint: bool) -> Self {
         self.disjoint = disjoint;
         self
     }
 
-    /// Whether a batch is made by all threads (the default) or by the caller's alone, as loaders do that make several batches at
-    /// once. Samples are the same.
+    /// Whether a batch is made by all threads (the default) or by the caller's alone, as loaders do that make several
+    /// batches at once. Samples are the same.
     #[must_use]
     pub fn with_parallel(mut self, parallel: bool) -> Self {
         self.parallel = parallel;
@@ -257,8 +260,8 @@ impl NeighborSampler {
 
     /// A batch around seeds, given per node type; seeds given twice share a row.
     ///
-    /// Seeds have no time: where edges have times, all of them are candidates, as for predictions after the last of them. For seeds that
-    /// must not see later edges there is [`sample_before`](Self::sample_before).
+    /// Seeds have no time: where edges have times, all of them are candidates, as for predictions after the last of
+    /// them. For seeds that must not see later edges there is [`sample_before`](Self::sample_before).
     ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range.
@@ -272,8 +275,9 @@ impl NeighborSampler {
         self.run(&seeds, trees, &[], key)
     }
 
-    /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type: seed edges of link prediction,
-    /// for example, whose presence would give the answer away. Samples are as large as if the edges were not there.
+    /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type: seed edges of link
+    /// prediction, for example, whose presence would give the answer away. Samples are as large as if the edges were
+    /// not there.
     ///
     /// # Errors
     /// As [`sample`](Self::sample), and an edge id out of range.
@@ -288,7 +292,8 @@ impl NeighborSampler {
         self.excluding(&seeds, None, edges, key)
     }
 
-    /// [`sample_excluding`](Self::sample_excluding) of checked ids, in schema order; with times in disjoint trees before them.
+    /// [`sample_excluding`](Self::sample_excluding) of checked ids, in schema order; with times in disjoint trees
+    /// before them.
     pub(crate) fn excluding(
         &self,
         seeds: &[Vec<u32>],
@@ -310,10 +315,10 @@ impl NeighborSampler {
         edges.into_iter().zip(self.source.graph.relations()).map(by_dst).collect()
     }
 
-    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop (PyG takes edges up to and at the
-    /// time). Each seed has a tree of its own (see [`with_disjoint`](Self::with_disjoint)), because trees see different edges; so does
-    /// a seed given twice. Later edges have no influence: the batch is the one of the graph without them, and
-    /// [degrees](crate::Block#degrees) do not count them either.
+    /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop (PyG takes edges up
+    /// to and at the time). Each seed has a separate tree (see [`with_disjoint`](Self::with_disjoint)), because trees
+    /// see different edges; so does a seed given twice. Later edges have no influence: the batch is the one of the
+    /// graph without them, and [degrees](crate::Block#degrees) do not count them either.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no relation has times.
@@ -392,8 +397,8 @@ impl NeighborSampler {
     pub(crate) fn check_timed(&self) -> Result<(), GraphError> {
         if self.is_timed() { Ok(()) } else { Err(setting("times", "times of at least one relation (`with_times`)", "none")) }
     }
-    /// Refuses a sampler whose edges have times, for a caller that has no time for its seeds: its batches would hold edges later than a
-    /// seed. [`Sampler::check`](crate::Sampler::check) must call it where seeds have no times.
+    /// Refuses a sampler whose edges have times, for a caller that has no time for its seeds: its batches would hold
+    /// edges later than a seed. [`Sampler::check`](crate::Sampler::check) must call it where seeds have no times.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -426,8 +431,8 @@ impl NeighborSampler {
         let pool = || self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let known = pool().pop();
         let mut memory = known.unwrap_or_else(|| Memory::new(&self.source.graph));
-        // The layouts that hops ask for, before workers do: several batches that begin at the same time wait for one layout here, where
-        // workers would each make their own.
+        // The layouts that hops ask for, before workers do: several batches that begin at the same time wait for one
+        // layout here, where workers would each make their own.
         for (t, relation) in self.source.graph.relations().iter().enumerate() {
             if self.fanouts[self.first..].iter().any(|hop| hop[t] > 0) && relation.stored().is_none() {
                 relation.csc();

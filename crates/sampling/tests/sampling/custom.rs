@@ -1,4 +1,5 @@
-//! A sampler of a user, and those of the library that make no blocks: all that a loader does is theirs by one `impl Sampler`.
+//! A sampler of a user, and those of the library that make no blocks: all that a loader does is theirs by one
+//! `impl Sampler`.
 
 use burn::data::dataloader::DataLoader;
 use burn::tensor::{Device, Int, Tensor};
@@ -12,9 +13,9 @@ use burn_gnn_sampling::{
 use crate::common::skewed;
 
 /// The subgraph of the seeds and of as many nodes drawn for them.
-struct Crowd(Graph);
+struct RandomSubgraph(Graph);
 
-impl Sampler for Crowd {
+impl Sampler for RandomSubgraph {
     type Seed = u32;
     type Batch = Subgraph;
     type Error = GraphError;
@@ -75,7 +76,8 @@ fn khop(b: &LoadedBatch<KHop>) -> Content {
     [b.seeds[0].clone(), of.node_ids[0].to_vec(), of.edge_ids[0].to_vec(), floats(&b.x[0]), floats(&b.edge_x[0][0])]
 }
 
-/// The same batches with any number of workers and batches made ahead, gone on with after any of them; features are those of the ids.
+/// The same batches with any number of workers and batches made ahead, gone on with after any of them; features are
+/// those of the ids.
 fn check<S: Sampler<Seed = u32, Error = GraphError>>(g: &Graph, new: impl Fn() -> (S, Seeds), see: fn(&LoadedBatch<S::Batch>) -> Content)
 where
     S::Batch: burn_gnn_sampling::SampledBatch<Id = u32>,
@@ -105,8 +107,8 @@ where
 #[test]
 fn a_sampler_of_a_user_takes_one_impl() {
     let g = graph();
-    check(&g, || (Crowd(g.clone()), seeds(&g)), subgraph);
-    let loader = loader(&g, Crowd(g.clone()), seeds(&g), 2, 2);
+    check(&g, || (RandomSubgraph(g.clone()), seeds(&g)), subgraph);
+    let loader = loader(&g, RandomSubgraph(g.clone()), seeds(&g), 2, 2);
     let mut epoch = loader.epoch(0);
     let mut counts = (0, 0, 0);
     for b in &mut epoch {
@@ -124,7 +126,7 @@ fn a_sampler_of_a_user_takes_one_impl() {
     met.sort_unstable();
     assert_eq!(met, (10..25).map(|i| i * 2).collect::<Vec<u32>>());
     // Without features there are none.
-    let plain = Loader::new(Crowd(g.clone()), seeds(&g), 20).unwrap();
+    let plain = Loader::new(RandomSubgraph(g.clone()), seeds(&g), 20).unwrap();
     assert!(plain.epoch(0).all(|b| b.is_ok_and(|b| b.x.is_empty() && b.edge_x.is_empty() && b.labels.is_empty())));
 }
 
@@ -174,7 +176,8 @@ fn walks_are_loaded() {
     assert!(matches!(Loader::new(walk, papers, 1), Err(GraphError::Setting { arg: "seeds", .. })));
 }
 
-/// Walks and neighbours of two more samplers: the same with any number of workers, and as calls of the sampler make them.
+/// Walks and neighbours of two more samplers: the same with any number of workers, and as calls of the sampler make
+/// them.
 #[test]
 fn walks_of_node2vec_and_pinsage_are_loaded() {
     let g = graph();

@@ -1,5 +1,5 @@
-//! Batches of edges of several types: the pairs are those of samplers of one type, and the edges that a type leaves out pass no messages
-//! for any.
+//! Batches of edges of several types: the pairs are those of samplers of one type, and the edges that a type leaves out
+//! pass no messages for any.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -122,7 +122,8 @@ fn pairs_of_several_types_are_those_of_samplers_of_one() {
     }
 }
 
-/// One hop of all neighbours: every node that is computed has all its edges but those that are left out, of whichever type.
+/// One hop of all neighbours: every node that is computed has all its edges but those that are left out, of whichever
+/// type.
 #[test]
 fn seeds_of_all_types_pass_no_messages() {
     let g = typed(60, 30, 5);

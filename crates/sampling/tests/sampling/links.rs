@@ -85,7 +85,7 @@ fn negatives_follow_their_distribution() {
     let got: Vec<f64> = [0, 1, 5, 9].map(|v: usize| weighted[v]).to_vec();
     assert_eq!(got.iter().sum::<f64>(), 20_000.0, "neither edges nor weight 0");
     assert!(chi_square(&got, &[2_000.0, 4_000.0, 6_000.0, 8_000.0]) < limit(3), "{weighted:?}");
-    // Node 4 is the end of two edges and node 3 of one; for source 1 only node 3 is left.
+    // Node 4 is the endpoint of two edges and node 3 of one; for source 1 only node 3 is left.
     let by_degree = new().with_distribution(NegativeBy::InDegree).unwrap().per_source(&[1], &[4], 100, key).unwrap();
     assert!(by_degree.dst.iter().all(|&v| v == 3) && by_degree.is_strict.iter().all(|&s| s));
     // Global: each of the 17 pairs without an edge.
@@ -204,7 +204,7 @@ fn tails_heads_or_both_are_corrupted() {
             }
         }
     }
-    // Sources by weights, and what is given of the other end.
+    // Sources by weights, and what is given of the other endpoint.
     let mut weights = vec![0.0; 30];
     weights[28] = 1.0;
     let heads = || NegativeSampler::of_sources(&g, "writes").unwrap().with_distribution(NegativeBy::Weights(weights.clone())).unwrap();

@@ -1,4 +1,5 @@
-//! Samplers against what they promise: edges that exist, fan-outs, distributions, the same bits on any number of threads.
+//! Samplers against what they promise: edges that exist, fan-outs, distributions, the same bits on any number of
+//! threads.
 
 mod blocks;
 mod common;

@@ -116,10 +116,10 @@ fn rows_in_another_order_are_refused() {
     let g = skewed(20, 60, 1);
     let same = g.edge_subgraph([("_E", (0..60).collect::<Vec<u32>>())], Relabel::No).unwrap();
     assert!(NeighborSampler::new(&g, [1]).unwrap().with_original_ids(&same).is_ok());
-    let turned = g.edge_subgraph([("_E", (0..60).rev().collect::<Vec<u32>>())], Relabel::No).unwrap();
-    let e = NeighborSampler::new(&turned.graph, [1]).unwrap().with_original_ids(&turned).unwrap_err().to_string();
+    let reordered = g.edge_subgraph([("_E", (0..60).rev().collect::<Vec<u32>>())], Relabel::No).unwrap();
+    let e = NeighborSampler::new(&reordered.graph, [1]).unwrap().with_original_ids(&reordered).unwrap_err().to_string();
     assert!(e.starts_with("`original_ids`: expected edges of `_N:_E:_N` in ascending original id"), "{e}");
     let mut short = same;
-    short.node_ids = vec![OriginalIds::clone(&turned.edge_ids[0])];
+    short.node_ids = vec![OriginalIds::clone(&reordered.edge_ids[0])];
     assert!(NeighborSampler::new(&g, [1]).unwrap().with_original_ids(&short).is_err());
 }

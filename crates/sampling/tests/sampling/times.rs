@@ -88,7 +88,8 @@ fn sampler(all: &[Edges; 3], (strategy, replace): (Strategy, bool), fanout: i64)
     s.with_replacement(replace).unwrap().with_strategy(strategy).unwrap()
 }
 
-/// All of a batch, or of one tree of it, with edges by the ids that they had at first: nodes, edges and degrees of each block.
+/// All of a batch, or of one tree of it, with edges by the ids that they had at first: nodes, edges and degrees of each
+/// block.
 fn content(batch: &MiniBatch, all: &[Edges; 3], tree: Option<u32>) -> Vec<Vec<u64>> {
     let roots = batch.roots.as_ref().expect("seeds with times have trees of their own");
     let inside = |t: usize, row: usize| tree.is_none_or(|tree| roots[t][row] == tree);
@@ -173,7 +174,8 @@ proptest! {
         }
     }
 
-    /// As for nodes; the time of a pair is that of the seed edge, or the one given, and negatives do not avoid later edges.
+    /// As for nodes; the time of a pair is that of the seed edge, or the one given, and negatives do not avoid later
+    /// edges.
     #[test]
     fn batches_of_links_do_not_depend_on_later_edges(
         seed: u64, edges in 1u64..120, strategy in strategies(), kind in 0usize..4, relation in 0usize..3,

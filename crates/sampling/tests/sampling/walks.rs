@@ -58,7 +58,8 @@ fn walks_stop_as_often_as_asked() {
 
 #[test]
 fn node2vec_weighs_by_the_node_before() {
-    // From 0 by way of 1: back to 0 (1/p), on to 2, which leads to 0 (1), or to 3, which does not (1/q), though 0 leads to it.
+    // From 0 by way of 1: back to 0 (1/p), on to 2, which leads to 0 (1), or to 3, which does not (1/q), though 0 leads
+    // to it.
     let g = Graph::homogeneous(4, vec![0, 0, 1, 1, 1, 2], vec![1, 3, 0, 2, 3, 0]).unwrap();
     let walk = Node2Vec::new(&g, "_E", 4.0, 0.5).unwrap();
     let walks = walk.walk(&[0], 60_000, 2, SampleKey::new(5)).unwrap();
@@ -103,7 +104,8 @@ fn node2vec_ends_for_any_parameters() {
 
 #[test]
 fn node2vec_weighs_neighbours_as_it_draws_them() {
-    // From 0 by way of 1: back with 1/p, to 2, 3 or 4 with 1/q, all far below what 0's other neighbours would have: no draw is accepted.
+    // From 0 by way of 1: back with 1/p, to 2, 3 or 4 with 1/q, all far below what 0's other neighbours would have: no
+    // draw is accepted.
     let g = Graph::homogeneous(5, vec![0, 1, 1, 1, 1], vec![1, 0, 2, 3, 4]).unwrap();
     let weights = [1.0, 1.0, 2.0, 0.0, 3.0];
     for (weights, shares) in [(None, [1.0, 0.0, 3.0, 3.0, 3.0]), (Some(weights), [1.0, 0.0, 6.0, 0.0, 9.0])] {

@@ -1,4 +1,4 @@
-//! Checks of counts, lengths and node ids, before a relation is made of them.
+//! Checks counts, lengths and node ids before a relation is made of them.
 
 use rayon::prelude::*;
 

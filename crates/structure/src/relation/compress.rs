@@ -15,7 +15,8 @@ pub(super) const PARALLEL_FROM: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16
 /// result does not depend on the number of chunks.
 ///
 /// Where rows outnumber edges by far, counters would take as much as the offsets: edges are sorted by comparison
-/// instead, so that the offsets, which [`check_counts`](super::checks::check_counts) asked for, are all that grows with the rows.
+/// instead, so that the offsets, which [`check_counts`](super::checks::check_counts) asked for, are all that grows with
+/// the rows.
 ///
 /// # Panics
 /// Memory for the offsets is gone since then.
@@ -76,7 +77,7 @@ pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
                 let p = &mut next[key[id] as usize];
                 // SAFETY: the scan over `counts` gave each (key, chunk) its own places inside 0..e, as
                 // many as the chunk has edges of that key; no two chunks write the same place. `key` is memory that
-                // nobody changes: a relation whose nodes somebody else owns comes with both layouts.
+                // nobody changes: a relation whose nodes are in shared memory comes with both layouts.
                 unsafe {
                     *out_i.0.add(*p as usize) = other[id];
                     *out_e.0.add(*p as usize) = id as u32;

@@ -1,8 +1,8 @@
-//! One compressed layout of a relation: CSC or CSR.
+//! A compressed layout of a relation: CSC or CSR.
 
 use crate::attached::Attached;
 use crate::bytes::{Bytes, CountBytes};
-use crate::words::Words;
+use crate::shared_array::U32Array;
 
 /// A compressed layout: row `r` holds positions `indptr[r]..indptr[r + 1]`.
 ///
@@ -11,18 +11,18 @@ use crate::words::Words;
 ///
 /// Unsafe code relies on [`indptr`](Self::indptr), which never decreases and ends at the number of edges, and on
 /// [`edge_ids`](Self::edge_ids), a permutation of them. Both are in memory and were checked when the layout was made.
-/// [`indices`](Self::indices) may lie in memory of somebody else (a mapped file), and be others when that is changed: they
-/// are bounds-checked wherever they are used.
+/// [`indices`](Self::indices) may lie in memory that another owner holds (a mapped file), and be others when that is
+/// changed: they are bounds-checked wherever they are used.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Compressed {
     indptr: Vec<u32>,
-    pub(super) indices: Words,
+    pub(super) indices: U32Array,
     edge_ids: Option<Vec<u32>>,
     attached: Attached,
 }
 
 impl Compressed {
-    pub(super) fn new(indptr: Vec<u32>, indices: Words, edge_ids: Option<Vec<u32>>) -> Self {
+    pub(super) fn new(indptr: Vec<u32>, indices: U32Array, edge_ids: Option<Vec<u32>>) -> Self {
         Self { indptr, indices, edge_ids, attached: Attached::default() }
     }
     /// Row offsets, `num_rows + 1` entries, never decreasing, from 0 to the number of edges.
@@ -30,7 +30,7 @@ impl Compressed {
     pub fn indptr(&self) -> &[u32] {
         &self.indptr
     }
-    /// The node at the other end of the edge at each position.
+    /// The node at the other endpoint of the edge at each position.
     #[inline]
     pub fn indices(&self) -> &[u32] {
         &self.indices

@@ -1,4 +1,4 @@
-//! What a relation keeps: its memory counted, freed, and made again.
+//! Tests that derived data of a relation is counted, freed and computed again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,16 +67,16 @@ fn cleared_and_made_again_the_same() {
     assert!(gone.upgrade().is_none());
 }
 
-/// Layouts of edges in memory of somebody else were checked with it, and cannot be made again.
+/// Layouts of edges in memory that another owner holds were checked with it, and cannot be made again.
 #[test]
 fn given_layouts_of_shared_memory_stay() {
     let own = relation();
     let arrays = |l: &Compressed| LayoutArrays {
         indptr: l.indptr().to_vec(),
-        indices: Words::shared(Arc::new(l.indices().to_vec())),
+        indices: U32Array::shared(Arc::new(l.indices().to_vec())),
         edge_ids: l.edge_ids().map(<[u32]>::to_vec),
     };
-    let words = |ids: &[u32]| Words::shared(Arc::new(ids.to_vec()));
+    let words = |ids: &[u32]| U32Array::shared(Arc::new(ids.to_vec()));
     let (nodes, csc, csr) = (own.num_src(), arrays(own.csc()), arrays(own.csr()));
     let mut r = Relation::from_layouts(nodes, nodes, words(own.src()), words(own.dst()), csc, csr).unwrap();
     r.csc().attached().get_or_insert((), || vec![1u8; 100]);

@@ -1,4 +1,4 @@
-//! Relations out of CSR and CSC arrays of any integer type.
+//! Makes relations from CSR and CSC arrays of any integer type.
 
 use rayon::prelude::*;
 

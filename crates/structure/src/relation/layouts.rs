@@ -1,10 +1,10 @@
-//! Relations whose layouts were made before, out of a file for example.
+//! Makes relations from layouts that exist already, in a file for example.
 
 use rayon::prelude::*;
 
 use super::checks::{check_counts, check_len, check_nodes};
 use super::{Compressed, Ends, UNNAMED};
-use crate::words::Words;
+use crate::shared_array::U32Array;
 use crate::{Derived, GraphError, Relation};
 
 /// The arrays of a [`Compressed`] layout that was made before. Offsets and edge ids, which kernels rely on, are in
@@ -13,14 +13,14 @@ pub struct LayoutArrays {
     /// [`Compressed::indptr`].
     pub indptr: Vec<u32>,
     /// [`Compressed::indices`].
-    pub indices: Words,
+    pub indices: U32Array,
     /// [`Compressed::edge_ids`].
     pub edge_ids: Option<Vec<u32>>,
 }
 
 impl Relation {
     /// From edges together with both layouts: `csc` by destination and `csr` by source. Nothing is sorted. Node ids may
-    /// lie in memory of somebody else ([`Words::shared`]).
+    /// lie in memory that another owner holds ([`U32Array::shared`]).
     ///
     /// # Errors
     /// As [`from_coo`](Self::from_coo); [`GraphError::Layout`] for layouts that are not those of the edges.
@@ -31,8 +31,8 @@ impl Relation {
     pub fn from_layouts(
         num_src: usize,
         num_dst: usize,
-        src: Words,
-        dst: Words,
+        src: U32Array,
+        dst: U32Array,
         csc: LayoutArrays,
         csr: LayoutArrays,
     ) -> Result<Self, GraphError> {
@@ -40,7 +40,7 @@ impl Relation {
         check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
         check_nodes("src", &src, num_src)?;
         check_nodes("dst", &dst, num_dst)?;
-        let layout = |name: &'static str, arrays: LayoutArrays, rows: usize, key: &Words, other: &Words| {
+        let layout = |name: &'static str, arrays: LayoutArrays, rows: usize, key: &U32Array, other: &U32Array| {
             let LayoutArrays { indptr, indices, edge_ids } = arrays;
             let layout = Compressed::new(indptr, indices, edge_ids);
             let found = disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
@@ -57,8 +57,8 @@ impl Relation {
         Ok(Self::from_words(num_src, num_dst, src, dst, layouts))
     }
 
-    /// Whether the edges and the layout by destination lie in memory of somebody else, such as a mapped file, who may
-    /// change node ids after they were checked.
+    /// Whether the edges and the layout by destination lie in memory that another owner holds, such as a mapped file,
+    /// who may change node ids after they were checked.
     pub fn is_mapped(&self) -> bool {
         let layout = if self.reversed { &self.kept.by_src } else { &self.kept.by_dst };
         matches!(&self.edges.ends, Ends::Given { src, .. } if src.is_shared()) && layout.get().is_none_or(|l| l.indices.is_shared())
@@ -114,7 +114,7 @@ mod tests {
         let mut arrays = [src, dst, a, b, c, d, e, f];
         change(&mut arrays);
         let [src, dst, csc_indptr, csc_indices, csc_ids, csr_indptr, csr_indices, csr_ids] = arrays;
-        let words = |v: Vec<u32>| if shared { Words::shared(Arc::new(v)) } else { v.into() };
+        let words = |v: Vec<u32>| if shared { U32Array::shared(Arc::new(v)) } else { v.into() };
         let csc = LayoutArrays { indptr: csc_indptr, indices: words(csc_indices), edge_ids: Some(csc_ids) };
         let csr = LayoutArrays { indptr: csr_indptr, indices: words(csr_indices), edge_ids: Some(csr_ids) };
         Relation::from_layouts(3, 2, words(src), words(dst), csc, csr)

@@ -1,4 +1,4 @@
-//! A relation with its edges renumbered by destination.
+//! Sorts a relation by destination, with renumbered edges.
 
 use crate::bytes::{Bytes, CountBytes};
 use crate::{Derived, Relation};

@@ -1,4 +1,4 @@
-//! Relations whose edges stay in a file until somebody needs all of them.
+//! Relations whose edges stay in a file until all of them are needed.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -10,18 +10,19 @@ use super::{Edges, Ends, Kept, LIMIT, Relation, UNNAMED};
 use crate::GraphError;
 use crate::bytes::{Bytes, CountBytes};
 use crate::memory::room;
-use crate::words::Words;
+use crate::shared_array::U32Array;
 
 /// Rows that are read at a time where all edges are.
 const ROWS: usize = 1 << 16;
 
 /// In-edges that lie outside of memory, by destination: what a sampler asks a file.
 ///
-/// A row is the in-edges of one destination in ascending original edge id, at consecutive positions; rows stand in the order of
-/// destinations. Positions are `u64`, so one relation may have more edges than `u32` numbers.
+/// A row is the in-edges of one destination in ascending original edge id, at consecutive positions; rows stand in the
+/// order of destinations. Positions are `u64`, so one relation may have more edges than `u32` numbers.
 ///
-/// A reader checks what it hands out: rows inside of [`num_edges`](Self::num_edges), sources below [`num_src`](Self::num_src). What it
-/// finds wrong (a damaged block, a file that cannot be read) is a [`GraphError::Source`].
+/// A reader checks what it hands out: rows inside of [`num_edges`](Self::num_edges), sources below
+/// [`num_src`](Self::num_src). What it finds wrong (a damaged block, a file that cannot be read) is a
+/// [`GraphError::Source`].
 pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Number of source nodes.
     fn num_src(&self) -> usize;
@@ -48,8 +49,8 @@ pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     fn has_edge_ids(&self) -> bool {
         false
     }
-    /// Writes the original id of the edge at each position, which are in range, to `out` of the same length: the positions
-    /// themselves where there are no others.
+    /// Writes the original id of the edge at each position, which are in range, to `out` of the same length: the
+    /// positions themselves where there are no others.
     ///
     /// # Errors
     /// What keeps the reader from reading.
@@ -70,8 +71,8 @@ pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
 /// All edges of a reader in edge-id order.
 #[derive(Debug)]
 pub(super) struct Coo {
-    pub(super) src: Words,
-    pub(super) dst: Words,
+    pub(super) src: U32Array,
+    pub(super) dst: U32Array,
 }
 
 impl CountBytes for Coo {
@@ -82,8 +83,8 @@ impl CountBytes for Coo {
 
 impl Relation {
     /// Edges that stay where `reader` finds them. Samplers read the rows that they draw from; whatever needs all edges
-    /// ([`src`](Self::src), [`csc`](Self::csc), an operator on the whole graph) reads them into memory on first use, 8 bytes per
-    /// edge and as much for each layout, which [`clear_derived`](Self::clear_derived) frees.
+    /// ([`src`](Self::src), [`csc`](Self::csc), an operator on the whole graph) reads them into memory on first use, 8
+    /// bytes per edge and as much for each layout, which [`clear_derived`](Self::clear_derived) frees.
     ///
     /// Equal to the relation of the same edges in memory: the same rows in the same order, so the same draws.
     ///
@@ -91,15 +92,16 @@ impl Relation {
     /// More than `u32::MAX - 1` nodes.
     ///
     /// # Panics
-    /// Later, where all edges are needed and there are more than [`LIMIT`](Self::LIMIT), memory does not hold them, or the
-    /// reader fails; [`read_stored`](Self::read_stored) gives the error instead.
+    /// Later, where all edges are needed and there are more than [`LIMIT`](Self::LIMIT), memory does not hold them, or
+    /// the reader fails; [`read_stored`](Self::read_stored) gives the error instead.
     pub fn from_stored_csc(reader: Arc<dyn EdgeReader>) -> Result<Self, GraphError> {
         check_counts(reader.num_src(), reader.num_dst(), 0)?;
         let edges = Edges { num_src: reader.num_src(), num_dst: reader.num_dst(), ends: Ends::Stored(reader) };
         Ok(Self { edges: Arc::new(edges), kept: Arc::new(Kept::default()), reversed: false })
     }
 
-    /// Who reads the edges, where they are not in memory. `None` for the reverse of such a relation: its rows are those of sources.
+    /// Who reads the edges, where they are not in memory. `None` for the reverse of such a relation: its rows are those
+    /// of sources.
     pub fn stored(&self) -> Option<&Arc<dyn EdgeReader>> {
         match &self.edges.ends {
             Ends::Stored(reader) if !self.reversed => Some(reader),
@@ -110,7 +112,8 @@ impl Relation {
     /// Reads all edges of a [stored](Self::from_stored_csc) relation into memory, unless they are there.
     ///
     /// # Errors
-    /// [`GraphError::TooLarge`] for more than [`LIMIT`](Self::LIMIT) edges; [`GraphError::OutOfMemory`]; what the reader meets.
+    /// [`GraphError::TooLarge`] for more than [`LIMIT`](Self::LIMIT) edges; [`GraphError::OutOfMemory`]; what the
+    /// reader meets.
     ///
     /// # Cost
     /// One pass over the file, 8 bytes per edge.

@@ -12,9 +12,9 @@ const PIECE: usize = 1 << 30;
 
 /// Message header: the collective call, and the number of bytes that follow.
 #[derive(Clone)]
-pub(super) struct Head([u8; HEAD]);
+pub(super) struct MessageHeader([u8; HEAD]);
 
-impl Head {
+impl MessageHeader {
     pub(super) fn new(call: &str, len: usize) -> Self {
         let mut head = [0; HEAD];
         let mut cut = call.len().min(NAME);
@@ -46,17 +46,17 @@ fn fingerprint(text: &str) -> u64 {
 }
 
 /// The heads of all ranks for this one.
-pub(super) fn heads(comm: &SimpleCommunicator, mine: &[Head]) -> Vec<Head> {
+pub(super) fn heads(comm: &SimpleCommunicator, mine: &[MessageHeader]) -> Vec<MessageHeader> {
     let send: Vec<u8> = mine.iter().flat_map(|h| h.0).collect();
     let mut received = vec![0u8; send.len()];
     comm.all_to_all_into(&send[..], &mut received[..]);
     let (parts, _) = received.as_chunks::<HEAD>();
-    parts.iter().map(|&h| Head(h)).collect()
+    parts.iter().map(|&h| MessageHeader(h)).collect()
 }
 
-/// Sends `send[p]` to every other rank `p` and receives as much as its head has announced. Nothing goes through MPI for a message
-/// without bytes: the pointer of an empty vector is that of `MPI_IN_PLACE` in Open MPI.
-pub(super) fn swap(comm: &SimpleCommunicator, rank: usize, send: &[&[u8]], heads: &[Head]) -> Vec<Vec<u8>> {
+/// Sends `send[p]` to every other rank `p` and receives as much as its head has announced. Nothing goes through MPI for
+/// a message without bytes: the pointer of an empty vector is that of `MPI_IN_PLACE` in Open MPI.
+pub(super) fn swap(comm: &SimpleCommunicator, rank: usize, send: &[&[u8]], heads: &[MessageHeader]) -> Vec<Vec<u8>> {
     let mut received: Vec<Vec<u8>> = heads.iter().enumerate().map(|(p, h)| vec![0; if p == rank { 0 } else { h.len() }]).collect();
     let pieces = |bytes: usize| bytes.div_ceil(PIECE);
     let count = received.iter().map(|r| pieces(r.len())).chain(send.iter().map(|s| pieces(s.len()))).sum();
@@ -84,12 +84,12 @@ mod tests {
     #[test]
     fn heads_name_calls_and_lengths() {
         let long = "x".repeat(300);
-        let (a, b) = (Head::new("all_gather `a`", 5), Head::new("all_gather `b`", 5));
+        let (a, b) = (MessageHeader::new("all_gather `a`", 5), MessageHeader::new("all_gather `b`", 5));
         assert_eq!((a.len(), a.call().as_str()), (5, "all_gather `a`"));
-        assert!(!a.is_call_of(&b) && a.is_call_of(&Head::new("all_gather `a`", 6)));
+        assert!(!a.is_call_of(&b) && a.is_call_of(&MessageHeader::new("all_gather `a`", 6)));
         // Cut at a character, distinguished behind the cut.
-        let cut = Head::new(&format!("{}é", "x".repeat(NAME - 1)), 0);
+        let cut = MessageHeader::new(&format!("{}é", "x".repeat(NAME - 1)), 0);
         assert_eq!(cut.call().len(), NAME - 1);
-        assert!(!Head::new(&long, 0).is_call_of(&Head::new(&format!("{long}y"), 0)));
+        assert!(!MessageHeader::new(&long, 0).is_call_of(&MessageHeader::new(&format!("{long}y"), 0)));
     }
 }

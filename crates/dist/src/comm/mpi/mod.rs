@@ -14,14 +14,14 @@ use mpi::traits::Communicator as _;
 
 use super::local_partition::describe;
 use super::{Communicator, Failure};
-use exchange::{Head, swap};
+use exchange::{MessageHeader, swap};
 use watchdog::{Calls, Watch};
 
 /// A communicator of MPI that threads hand to each other.
 struct Handle(SimpleCommunicator);
 
-// SAFETY: a handle names an object of the MPI library, which was started with `MPI_THREAD_MULTIPLE` (`MpiRanks::run` makes
-// sure of it), so any thread may use it; a mutex around it lets in one thread at a time.
+// SAFETY: a handle names an object of the MPI library, which was started with `MPI_THREAD_MULTIPLE` (`MpiRanks::run`
+// makes sure of it), so any thread may use it; a mutex around it lets in one thread at a time.
 #[expect(unsafe_code, reason = "a handle of the MPI library")]
 unsafe impl Send for Handle {}
 
@@ -52,7 +52,7 @@ impl MpiComm {
     fn exchange(&self, call: &str, bytes: &[&[u8]]) -> Result<Vec<Vec<u8>>, Failure> {
         let handle = self.lock();
         let _call = self.calls.enter(call);
-        let heads: Vec<Head> = bytes.iter().map(|b| Head::new(call, b.len())).collect();
+        let heads: Vec<MessageHeader> = bytes.iter().map(|b| MessageHeader::new(call, b.len())).collect();
         let theirs = exchange::heads(&handle.0, &heads);
         let own = &heads[self.rank];
         if let Some((p, other)) = theirs.iter().enumerate().find(|(_, h)| !h.is_call_of(own)) {
@@ -109,13 +109,13 @@ impl Default for MpiRanks {
 }
 
 impl MpiRanks {
-    /// Cores shared evenly by the ranks of a host, ten minutes of patience in a collective call, eight seconds with a rank that
-    /// gives no sign of life.
+    /// Cores shared evenly by the ranks of a host, ten minutes of patience in a collective call, eight seconds with a
+    /// rank that gives no sign of life.
     pub fn new() -> Self {
         Self { threads: None, timeout: Duration::from_secs(600), silence: Duration::from_secs(8) }
     }
-    /// Threads of this rank's rayon pool. By default the cores that `mpirun` has bound the rank to, or, where it is not bound, its
-    /// share of those of the host.
+    /// Threads of this rank's rayon pool. By default the cores that `mpirun` has bound the rank to, or, where it is not
+    /// bound, its share of those of the host.
     #[must_use]
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads.max(1));
@@ -127,8 +127,8 @@ impl MpiRanks {
         self.timeout = timeout;
         self
     }
-    /// How long a rank may be silent (a killed process, a network failure) before all ranks are aborted. Every rank says each second that it
-    /// is there, whatever its threads compute.
+    /// How long a rank may be silent (a killed process, a network failure) before all ranks are aborted. Every rank
+    /// says each second that it is there, whatever its threads compute.
     #[must_use]
     pub fn silence(mut self, silence: Duration) -> Self {
         self.silence = silence;
@@ -167,8 +167,9 @@ impl MpiRanks {
             .build()
             .unwrap_or_else(|e| fail(rank, &format!("thread pool: {e}")));
         let for_f: Arc<dyn Communicator> = comm.clone();
-        // A panic that leaves the closure is the end of all ranks: unwinding on would reach `MPI_Finalize`, which waits for ranks that wait
-        // for this one. One that is caught inside (by a reader of damaged files, by a loader) is an error there and nothing else.
+        // A panic that leaves the closure is the end of all ranks: unwinding on would reach `MPI_Finalize`, which waits
+        // for ranks that wait for this one. One that is caught inside (by a reader of damaged files, by a loader) is an
+        // error there and nothing else.
         let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(|| f(for_f).map_err(|e| e.to_string()))));
         let value = match outcome {
             Ok(Ok(value)) => value,
@@ -211,20 +212,22 @@ fn default_threads() -> usize {
     if mine < online { mine } else { (mine / local.max(1)).max(1) }
 }
 
-/// Runs `f` as one rank among those that `mpirun` or a cluster's scheduler has started, and ends MPI after it. Without a
-/// launcher there is one rank.
+/// Runs `f` as one rank among those that `mpirun` or a cluster's scheduler has started, and ends MPI after it. Without
+/// a launcher there is one rank.
 ///
-/// The communicator behaves as that of [`run_ranks`](crate::run_ranks) does while all goes well. A rank whose `f` panics, returns an error or
-/// makes another collective call than the others prints its reason and ends all processes with `MPI_Abort`: on MPI a failed run is
-/// over, to be started again from its last checkpoint. A panic that is caught inside of `f` ends nothing. So does a rank that waits longer than the time-out in one call, and one
-/// that receives no heartbeat of another for some seconds (a killed process, a network failure).
+/// The communicator behaves as that of [`run_ranks`](crate::run_ranks) does while all goes well. A rank whose `f`
+/// panics, returns an error or makes another collective call than the others prints its reason and ends all processes
+/// with `MPI_Abort`: on MPI a failed run is over, to be started again from its last checkpoint. A panic that is caught
+/// inside of `f` ends nothing. So does a rank that waits longer than the time-out in one call, and one that receives no
+/// heartbeat of another for some seconds (a killed process, a network failure).
 ///
 /// # Needs
 /// An MPI library with `MPI_THREAD_MULTIPLE`, to build and to run. In containers:
 /// `mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n 4 PROGRAM`.
 ///
 /// # Errors
-/// MPI was started before in this process, or does not allow calls from several threads. A failure of a rank does not return.
+/// MPI was started before in this process, or does not allow calls from several threads. A failure of a rank does not
+/// return.
 ///
 /// ```no_run
 /// use burn_gnn_dist::{Failure, run_mpi};

@@ -9,7 +9,8 @@ use crate::DistError;
 /// Neighbours of a chunk of work.
 const CHUNK: usize = 1 << 15;
 
-/// Both directions of every edge of every type, without self loops, by global node id (type by type); repeats stay. 8 bytes per edge.
+/// Both directions of every edge of every type, without self loops, by global node id (type by type); repeats stay. 8
+/// bytes per edge.
 pub(crate) struct Adjacency {
     /// Where the neighbours of each node begin, and the total.
     start: Vec<u64>,

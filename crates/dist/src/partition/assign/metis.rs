@@ -17,9 +17,9 @@ static METIS: Mutex<()> = Mutex::new(());
 const NIPARTS: usize = NIter::INDEX - 1;
 const DROPEDGES: usize = UFactor::INDEX + 2;
 
-/// Share of the weight that edges have beyond the lightest from which METIS sees weights. It matches heavy edges first when it makes the
-/// graph coarse, and a few parallel edges among many single ones lead it astray: with 4 % of them (arxiv-like, 8 parts) 29.1 % of all edges
-/// are cut with weights and 27.3 % without.
+/// Share of the weight that edges have beyond the lightest from which METIS sees weights. It matches heavy edges first
+/// when it makes the graph coarse, and a few parallel edges among many single ones lead it astray: with 4 % of them
+/// (arxiv-like, 8 parts) 29.1 % of all edges are cut with weights and 27.3 % without.
 const WEIGHTS_FROM: f64 = 1.0 / 8.0;
 
 /// Bisections tried at each step, of which METIS keeps the best.

@@ -70,7 +70,8 @@ impl<'a> Loads<'a> {
     fn has_room_for_edges(&self, p: usize, v: usize) -> bool {
         self.edges[p].saturating_add(u64::from(self.in_degrees[v])) <= self.most_edges
     }
-    /// Share of the mean that a part holds: of the class, or of edges where they are balanced and it holds more of them.
+    /// Share of the mean that a part holds: of the class, or of edges where they are balanced and it holds more of
+    /// them.
     fn fill(&self, p: usize, class: usize) -> f64 {
         let pieces = self.edges.len() as f64;
         let nodes = self.nodes[p * self.classes.sizes.len() + class] as f64 * pieces / self.classes.sizes[class] as f64;
@@ -150,8 +151,8 @@ pub(crate) fn is_overloaded(part: &[u32], in_degrees: &[u32], pieces: usize) -> 
     edges.iter().any(|&e| e as f64 > mean(in_degrees, pieces) * SLACK)
 }
 
-/// Moves nodes out of parts with too many in-edges, those first that cost the fewest cut edges per in-edge moved, as long as another part
-/// has room for their class and their edges.
+/// Moves nodes out of parts with too many in-edges, those first that cost the fewest cut edges per in-edge moved, as
+/// long as another part has room for their class and their edges.
 pub(crate) fn spread_edges(adj: &Adjacency, classes: &Classes, pieces: usize, part: &mut [u32]) {
     let mut loads = Loads::new(classes, adj.in_degrees(), pieces, true);
     part.iter().enumerate().for_each(|(v, &p)| loads.add(p as usize, v));

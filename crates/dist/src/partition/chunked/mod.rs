@@ -14,12 +14,12 @@ pub(crate) use column::ChunkedColumn;
 
 /// A graph in DGL's chunked format: its structure in memory, its features in their files.
 ///
-/// The format is that of [`load_chunked`](burn_gnn_data::load_chunked), which reads features too; here features must be `.npy` files
-/// (`numpy`), which are mapped. Files must not be changed while the graph is in use: whoever
-/// overwrites one changes the features, whoever cuts one short ends the program that reads behind the new end (SIGBUS on Unix).
+/// The format is that of [`load_chunked`](burn_gnn_data::load_chunked), which reads features too; here features must be
+/// `.npy` files (`numpy`), which are mapped. Files must not be changed while the graph is in use: whoever overwrites
+/// one changes the features, whoever cuts one short ends the program that reads behind the new end (SIGBUS on Unix).
 ///
-/// Cutting it ([`partition`](Self::partition)) gives the same files, byte for byte, as [`partition_graph`](crate::partition_graph) of the
-/// graph with all features in memory.
+/// Cutting it ([`partition`](Self::partition)) gives the same files, byte for byte, as
+/// [`partition_graph`](crate::partition_graph) of the graph with all features in memory.
 #[derive(Debug)]
 pub struct ChunkedGraph {
     graph: Graph,
@@ -32,8 +32,8 @@ impl ChunkedGraph {
     /// Reads the metadata and the edges, opens the files of features.
     ///
     /// # Errors
-    /// Those of [`open_chunked`]; features in another format than `numpy`, of another number of rows, of a dtype that parts cannot hold, or of
-    /// chunks that differ in dtype or row shape.
+    /// Those of [`open_chunked`]; features in another format than `numpy`, of another number of rows, of a dtype that
+    /// parts cannot hold, or of chunks that differ in dtype or row shape.
     pub fn open(metadata: impl AsRef<Path>) -> Result<Self, DistError> {
         let json = metadata.as_ref();
         let all = open_chunked(json)?;

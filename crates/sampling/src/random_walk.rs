@@ -1,4 +1,4 @@
-//! Random walks along edges.
+//! Random walks and node2vec.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,8 +47,9 @@ impl Walks {
     }
 }
 
-/// Walks along out-edges, step `i` along an edge of type `metapath[i]` (DeepWalk: Perozzi et al., KDD 2014; metapath2vec: Dong et
-/// al., KDD 2017). A walk ends early at a node without an out-edge, or without one of a weight above 0.
+/// Walks along out-edges, step `i` along an edge of type `metapath[i]` (DeepWalk: Perozzi et al., KDD 2014;
+/// metapath2vec: Dong et al., KDD 2017). A walk ends early at a node without an out-edge, or without one of a weight
+/// above 0.
 ///
 /// Draws are functions of the key, the start, the number of the walk from this start, and the step.
 ///
@@ -249,15 +250,16 @@ fn run(
     Ok(Walks { nodes, edges, length })
 }
 
-/// Second-order walks (node2vec: Grover and Leskovec, KDD 2016): from `t` by way of `v`, the next node `x` is chosen in proportion
-/// to `α(t, x) · w(v, x)`, where `α` is `1 / p` for `x = t`, 1 where there is an edge `x -> t`, and `1 / q` otherwise.
+/// Second-order walks (node2vec: Grover and Leskovec, KDD 2016): from `t` by way of `v`, the next node `x` is chosen in
+/// proportion to `α(t, x) · w(v, x)`, where `α` is `1 / p` for `x = t`, 1 where there is an edge `x -> t`, and `1 / q`
+/// otherwise.
 ///
-/// In a directed graph the edge asked for is that from the next node back to the one before, as the authors' program and DGL's
-/// `node2vec_random_walk` have it. (The paper's `d(t, x) = 1` is about graphs where both directions are one.)
+/// In a directed graph the edge asked for is that from the next node back to the one before, as the authors' program
+/// and DGL's `node2vec_random_walk` have it. (The paper's `d(t, x) = 1` is about graphs where both directions are one.)
 ///
 /// Steps are drawn by rejection (KnightKing: Yang et al., SOSP 2019), so high degrees cost nothing and no neighbour is
-/// cut off; a step takes at most `max α / min α` draws on average. After as many draws as the node has edges, and 64, the neighbours are
-/// weighed instead, which has the same distribution and an end for any `p` and `q`.
+/// cut off; a step takes at most `max α / min α` draws on average. After as many draws as the node has edges, and 64,
+/// the neighbours are weighed instead, which has the same distribution and an end for any `p` and `q`.
 #[derive(Debug)]
 pub struct Node2Vec {
     schema: Arc<Schema>,
@@ -266,7 +268,8 @@ pub struct Node2Vec {
     name: String,
     adjacency: Adjacency,
     weights: Option<AliasTables>,
-    /// `α` of the node before, of nodes with an edge to it, and of others, up to a factor that leaves the largest finite.
+    /// `α` of the node before, of nodes with an edge to it, and of others, up to a factor that leaves the largest
+    /// finite.
     back: f64,
     near: f64,
     away: f64,
@@ -279,7 +282,7 @@ impl Node2Vec {
     /// Return parameter `p` and in-out parameter `q`.
     ///
     /// # Errors
-    /// Unknown type, different node types at both ends, parameters that are not positive and finite.
+    /// Unknown type, different source and destination node types, parameters that are not positive and finite.
     pub fn new(graph: &Graph, etype: impl EdgeKey, p: f64, q: f64) -> Result<Self, GraphError> {
         let t = graph.one_node_type(etype, "node2vec")?;
         for (arg, value) in [("p", p), ("q", q)] {

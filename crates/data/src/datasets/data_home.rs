@@ -1,4 +1,4 @@
-//! Where data sets lie on disk.
+//! Locates the folder of data sets.
 
 use std::path::{Path, PathBuf};
 

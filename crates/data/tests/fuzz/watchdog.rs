@@ -1,4 +1,4 @@
-//! Ends the tests where a reader does not end, which nothing else would tell.
+//! Aborts tests whose reader does not end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +11,8 @@ pub(crate) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Processor time of the calling thread in seconds, which other programs do not change; where the system does not tell,
-/// time itself.
+/// Processor time of the calling thread in seconds, which other programs do not change; where the system does not
+/// report it, time itself.
 pub(crate) fn thread_seconds() -> f64 {
     #[cfg(unix)]
     {

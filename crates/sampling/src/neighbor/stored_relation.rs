@@ -1,7 +1,7 @@
-//! Draws from relations whose edges are in a file.
+//! Samples from relations whose edges are in a file.
 //!
-//! A row is drawn from by places inside of it, so that a choice is the one in memory; what stands there is read afterwards, for all
-//! destinations of a piece at once. Positions of a block are places inside of rows as well.
+//! A row is drawn from by places inside of it, so that a choice is the one in memory; what stands there is read
+//! afterwards, for all destinations of a piece at once. Positions of a block are places inside of rows as well.
 
 use crate::alias::{AliasTables, check_weights};
 use crate::neighbor::NeighborSampler;
@@ -73,8 +73,9 @@ impl NeighborSampler {
         reader.sources(&stored.positions, found)
     }
 
-    /// Weights of the edges of a type out of its file, for [`Strategy::Weighted`], [`Strategy::TopK`] and [`Strategy::Labor`]: those of a row
-    /// are read when it is drawn from. Draws are those of [`with_weights`](Self::with_weights).
+    /// Weights of the edges of a type out of its file, for [`Strategy::Weighted`], [`Strategy::TopK`] and
+    /// [`Strategy::Labor`]: those of a row are read when it is drawn from. Draws are those of
+    /// [`with_weights`](Self::with_weights).
     ///
     /// # Errors
     /// Unknown type, edges that are not in a file or have no weights there.

@@ -1,4 +1,4 @@
-//! Several relations that end in one node type, as one relation.
+//! Stacks several relations into one node type as one relation.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ impl RelationStack {
     pub fn relations(&self) -> &[(usize, Relation)] {
         &self.0.relations
     }
-    /// Joint edge ids of relation `r`.
+    /// Edge ids in the joint relation of relation `r`.
     ///
     /// # Panics
     /// If there is no such relation.
@@ -109,11 +109,11 @@ impl RelationStack {
         assert!(r < self.len(), "`r` must lie in 0..{} (relations of the stack), got {r}", self.len());
         self.0.edges[r] as usize..self.0.edges[r + 1] as usize
     }
-    /// Offsets of the relations among the joint edges, one more than relations.
+    /// Offsets of the relations among its edges, one more than relations.
     pub fn edge_offsets(&self) -> &[u32] {
         &self.0.edges
     }
-    /// For every joint edge, the number of edges of its relation that end where it ends: what a mean inside each
+    /// For every edge, the number of edges of its relation that end where it ends: what a mean inside each
     /// relation divides by. `O(edges)` once, then kept.
     ///
     /// ```
@@ -138,7 +138,7 @@ impl RelationStack {
             degrees
         })
     }
-    /// Offsets of the tables among the joint source rows, one more than tables.
+    /// Offsets of the tables among the source rows, one more than tables.
     pub fn table_offsets(&self) -> &[u32] {
         &self.0.tables
     }

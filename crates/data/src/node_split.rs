@@ -1,4 +1,4 @@
-//! Which nodes train, choose and test: by ratio, as PyG draws them, by masks, by tables.
+//! Splits nodes into training, validation and test sets: by ratio, as PyG does, by masks, by tables.
 
 use std::collections::BTreeMap;
 

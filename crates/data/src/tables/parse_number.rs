@@ -1,4 +1,4 @@
-//! Numbers in tables: base 10, spaces around them allowed, as in GraphLearn.
+//! Parses numbers in tables: base 10, with surrounding spaces, as GraphLearn does.
 
 /// A whole number that fits 64 bits; an empty text is none.
 pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {

@@ -1,4 +1,4 @@
-//! Which rows of a source are hot, and the number of each among them.
+//! Indexes the hot nodes of a source.
 
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};

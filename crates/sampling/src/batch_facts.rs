@@ -1,4 +1,4 @@
-//! Describes a graph that no machine holds as a whole to a batch.
+//! Describes a graph that is partitioned over machines to a batch.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use burn_gnn_graph::{GraphError, Relation, Schema, of_etype, of_ntype};
 /// Facts about the whole graph for the nodes of a batch that was sampled on several machines: what
 /// [`Block::from_parts`](crate::Block::from_parts) needs besides edges. Blocks of a batch share them.
 ///
-/// Rows of a node type are the nodes of the batch, in the order in which they were found. Degrees are those of the whole graph.
+/// Rows of a node type are the nodes of the batch, in the order in which they were found. Degrees are those of the
+/// whole graph.
 #[derive(Debug)]
 pub struct BatchFacts {
     schema: Arc<Schema>,
@@ -24,9 +25,9 @@ pub struct BatchFacts {
 impl BatchFacts {
     /// * `totals`: nodes per node type and edges per edge type of the whole graph.
     /// * `original_nodes`: per node type the original id of each row.
-    /// * `degrees`: per edge type the in-degrees of the first rows of its destination type, as many as are destinations in some block, and
-    ///   the out-degrees of all rows of its source type. Over an edge type on one node type, in-degrees of all rows are those of sources
-    ///   too: [`Block::src_in_degrees`](crate::Block::src_in_degrees).
+    /// * `degrees`: per edge type the in-degrees of the first rows of its destination type, as many as are destinations
+    ///   in some block, and the out-degrees of all rows of its source type. Over an edge type on one node type,
+    ///   in-degrees of all rows are those of sources too: [`Block::src_in_degrees`](crate::Block::src_in_degrees).
     ///
     /// # Errors
     /// Lists that do not have one entry per type, out-degrees that are not one per row, more rows than `u32` numbers.

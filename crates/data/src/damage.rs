@@ -1,4 +1,4 @@
-//! Test help: damage to one file of a folder.
+//! Damages one file of a folder, for tests.
 
 use std::path::{Path, PathBuf};
 

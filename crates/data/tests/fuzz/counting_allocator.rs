@@ -1,9 +1,9 @@
-//! The system's allocator, counting.
+//! Counts allocated bytes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-pub(crate) struct Peak;
+pub(crate) struct CountingAllocator;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
@@ -25,7 +25,7 @@ fn add(bytes: usize) {
 }
 
 // SAFETY: every call is passed on unchanged to the system's allocator; counting does not allocate.
-unsafe impl GlobalAlloc for Peak {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
         // SAFETY: as promised to this function.

@@ -1,4 +1,4 @@
-//! Numbers of a relation, in its own memory or in that of somebody else.
+//! Holds the ids of a relation in own or shared memory.
 
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::bytes::{Bytes, CountBytes};
 
-/// Memory with numbers that others than the relation own, such as a mapped file.
-pub type SharedWords = Arc<dyn AsRef<[u32]> + Send + Sync + UnwindSafe + RefUnwindSafe>;
+/// Memory with another owner than the relation, such as a mapped file.
+pub type SharedU32Array = Arc<dyn AsRef<[u32]> + Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 /// Node ids of edges; layouts read them as a slice and do not know where they are.
-pub struct Words(Place);
+pub struct U32Array(Place);
 
 enum Place {
     Own(Vec<u32>),
@@ -24,7 +24,7 @@ struct Shared {
     at: *const u32,
     len: usize,
     /// Keeps the numbers in place.
-    _owner: SharedWords,
+    _owner: SharedU32Array,
 }
 
 // SAFETY: `at` is a shared slice out of `_owner`, which may itself be sent and shared.
@@ -34,26 +34,26 @@ unsafe impl Send for Shared {}
 #[expect(unsafe_code, reason = "a slice beside its owner")]
 unsafe impl Sync for Shared {}
 
-impl Words {
+impl U32Array {
     /// The numbers that `owner` gives, which it is asked for once.
-    pub fn shared(owner: SharedWords) -> Self {
+    pub fn shared(owner: SharedU32Array) -> Self {
         let words: &[u32] = (*owner).as_ref();
         let (at, len) = (words.as_ptr(), words.len());
         Self(Place::Shared(Shared { at, len, _owner: owner }))
     }
-    /// Whether somebody else owns the memory.
+    /// Whether the memory is shared with another owner.
     pub fn is_shared(&self) -> bool {
         matches!(self.0, Place::Shared(_))
     }
 }
 
-impl From<Vec<u32>> for Words {
+impl From<Vec<u32>> for U32Array {
     fn from(v: Vec<u32>) -> Self {
         Self(Place::Own(v))
     }
 }
 
-impl Deref for Words {
+impl Deref for U32Array {
     type Target = [u32];
 
     #[inline(always)]
@@ -68,8 +68,8 @@ impl Deref for Words {
     }
 }
 
-/// Memory of somebody else does not count.
-impl CountBytes for Words {
+/// Shared memory does not count.
+impl CountBytes for U32Array {
     fn bytes(&self) -> Bytes {
         match &self.0 {
             Place::Own(v) => v.bytes(),
@@ -78,15 +78,15 @@ impl CountBytes for Words {
     }
 }
 
-impl PartialEq for Words {
+impl PartialEq for U32Array {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
     }
 }
 
-impl Eq for Words {}
+impl Eq for U32Array {}
 
-impl std::fmt::Debug for Words {
+impl std::fmt::Debug for U32Array {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         (**self).fmt(f)
     }
@@ -103,13 +103,13 @@ mod tests {
     fn numbers_of_another_owner() {
         let owner: Arc<Vec<u32>> = Arc::new(vec![3, 1, 2]);
         let gone: Weak<Vec<u32>> = Arc::downgrade(&owner);
-        let words = Words::shared(owner);
-        assert!(words.is_shared() && *words == [3, 1, 2] && words == Words::from(vec![3, 1, 2]));
+        let words = U32Array::shared(owner);
+        assert!(words.is_shared() && *words == [3, 1, 2] && words == U32Array::from(vec![3, 1, 2]));
         let words = std::thread::spawn(move || (words.iter().sum::<u32>(), words)).join().unwrap();
         assert_eq!((words.0, gone.upgrade().is_some()), (6, true));
         drop(words);
         assert!(gone.upgrade().is_none());
-        assert_eq!(Words::shared(Arc::new(Vec::new())).len(), 0);
-        assert!(!Words::from(vec![1]).is_shared());
+        assert_eq!(U32Array::shared(Arc::new(Vec::new())).len(), 0);
+        assert!(!U32Array::from(vec![1]).is_shared());
     }
 }

@@ -1,4 +1,4 @@
-//! Data on the host as a column of a frame.
+//! Converts data on the host to frame columns.
 
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Float, Int, Tensor, TensorData};

@@ -1,4 +1,4 @@
-//! Some out of many: choices among candidates `0..n` of one node, in ascending order.
+//! Chooses some of the candidates `0..n` of a node, in ascending order.
 
 use crate::draws::Draws;
 

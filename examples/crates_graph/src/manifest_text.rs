@@ -5,7 +5,8 @@ pub(crate) fn fnv1a64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The lower-cased words of a text: longest runs of letters and digits; everything else, `-` and `_` included, separates.
+/// The lower-cased words of a text: longest runs of letters and digits; everything else, `-` and `_` included,
+/// separates.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_lowercase)
 }
