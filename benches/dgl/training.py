@@ -64,7 +64,7 @@ def prepared(inputs, kind):
 
 def run(inputs):
     if inputs.typed:
-        return {"am-slice": joint, "mag-slice": by_relation}[inputs.name](inputs)
+        return {"am-slice": homogeneous, "mag-slice": by_relation}[inputs.name](inputs)
     for kind in KINDS:
         if wanted(f"{kind}.epoch") or wanted(f"{kind}.infer"):
             epoch, infer, hidden = prepared(inputs, kind)
@@ -80,7 +80,7 @@ def memory(inputs, kind, before):
     emit("memory", inputs.name, f"{kind}.epoch", imports_mb=before, loaded_mb=loaded, peak_mb=memory_mb()[1], hidden=hidden)
 
 
-def joint(inputs):
+def homogeneous(inputs):
     """R-GCN with bases on the homogeneous graph of all types, with learned features."""
     name, size, bases = inputs.name, 16, 30
 

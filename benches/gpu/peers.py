@@ -146,7 +146,7 @@ def train(name):
 
 
 def typed(name, meta, d):
-    """R-GCN with bases on the joint graph, as our entry `rgcn.homogeneous.epoch` (am-slice)."""
+    """R-GCN with bases on the homogeneous graph, as our entry `rgcn.homogeneous.epoch` (am-slice)."""
     if name != "am-slice":
         return
     from torch_geometric.nn import RGCNConv

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures a benchmark binary that was built before beside PyTorch's sparse product and PyG, on a machine with a graphics processor.
+# Measures a benchmark binary that was built before beside PyTorch's sparse product and PyG, on a machine with a GPU.
 #
 #   benches/gpu/run.sh BINARY BACKEND PYTHON DEVICE DATA [OUT]
 #

@@ -1,9 +1,9 @@
 //! The allocator of the benchmark, chosen when it starts: every operator's output is a fresh block, and how
 //! its pages are obtained can cost more than the operator.
 //!
-//! `BENCH_ALLOCATOR` is `mimalloc` (the default; it keeps freed blocks for the next output, for ever where cargo
-//! starts the benchmark: `MIMALLOC_PURGE_DELAY=-1` in `.cargo/config.toml`), `system` (the C library's, which maps a large block
-//! anew each time) or `huge` (the same, on huge pages).
+//! `BENCH_ALLOCATOR` is `mimalloc` (the default; it keeps freed blocks for the next output, forever where cargo starts
+//! the benchmark: `MIMALLOC_PURGE_DELAY=-1` in `.cargo/config.toml`), `system` (the C library's, which maps a large
+//! block anew each time) or `huge` (the same, on huge pages).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -103,7 +103,7 @@ pub(crate) fn device() -> Device {
     DEVICE.get_or_init(make).clone()
 }
 
-/// Waits until the device has done what it was told.
+/// Waits until the device has finished its queue.
 pub(crate) fn settle() {
     if device() != Device::flex() {
         device().sync().unwrap_or_else(|e| panic!("the device failed: {e:?}"));

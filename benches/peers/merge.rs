@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::measure::median;
 
-/// Fields that tell entries apart, as where two systems are compared.
+/// Fields that distinguish entries, as where two systems are compared.
 const KEY: [&str; 6] = ["group", "graph", "op", "dim", "hidden", "via"];
 /// Fields that describe an entry and are no measurements.
 const KEPT: [&str; 5] = ["threads", "bases", "batch", "edges", "rels"];

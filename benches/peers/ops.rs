@@ -77,7 +77,8 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
     Ok(())
 }
 
-/// Resident memory that maximum aggregation of 128 features adds until its backward has run, its output left out: the argmax.
+/// Resident memory that maximum aggregation of 128 features adds until its backward has run, its output left out: the
+/// argmax.
 pub(crate) fn saved(graph: &str, g: &Homogeneous) -> Result<()> {
     const WIDTH: usize = 128;
     let relation = Relation::from_coo(g.nodes, g.nodes, g.src.clone(), g.dst.clone())?;

@@ -1,7 +1,7 @@
 //! One partitioning with its files: wall and processor seconds, edge cut, balance, peak memory.
 //!
-//! Methods: `metis` (its own settings, node types balanced), `metis-plain` (types not balanced), `metis-fast` (DGL's settings of METIS),
-//! `metis-edges` (in-edges balanced too), `random`, `ldg`, `fennel`.
+//! Methods: `metis` (its own settings, node types balanced), `metis-plain` (types not balanced), `metis-fast` (DGL's
+//! settings of METIS), `metis-edges` (in-edges balanced too), `random`, `ldg`, `fennel`.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,7 +19,8 @@ pub(crate) const METHODS: [&str; 7] = ["metis", "metis-plain", "metis-fast", "me
 pub(crate) fn run(name: &str, parts: usize, method: &str) -> Result<()> {
     let (mut g, target, task) = sampling::graph(name)?;
     let (device, n) = (Device::flex(), task.labels.len());
-    // As the script of the other system: features of the target, for graphs of one type also labels and the training mask.
+    // As the script of the other system: features of the target, for graphs of one type also labels and the training
+    // mask.
     let frame = g.nodes_mut(target)?;
     frame.insert("feat", Tensor::<2>::from_data(TensorData::new(task.features, [n, task.width]), &device))?;
     if target == "_N" {

@@ -37,7 +37,7 @@ pub(crate) fn graph(name: &str) -> Result<(Graph, &'static str, Task)> {
 /// Makes a batch around seeds of a type.
 type Sample = Box<dyn Fn(&str, &[u32], SampleKey) -> Result<MiniBatch>>;
 
-/// On the host, or on the graphics processor that was asked for.
+/// On the host, or on the selected GPU.
 fn sampler(g: &Graph, hops: [i64; 2]) -> Result<Sample> {
     let sampler = NeighborSampler::new(g, hops)?;
     #[cfg(feature = "cube")]

@@ -53,7 +53,7 @@ fn epochs<N: Module>(net: N, loss: impl Fn(&N) -> Tensor<1>) -> impl FnMut() {
     }
 }
 
-/// A relational convolution with bases, on the joint graph.
+/// A relational convolution with bases, on the homogeneous graph.
 #[derive(Module, Debug)]
 struct BasisLayer {
     bases: Param<Tensor<3>>,
@@ -94,18 +94,18 @@ pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
     let (source, device) = (make(), device());
     let start = Instant::now();
     let (g, task, target) = build(source);
-    let joint = g.to_homogeneous(&[], &[]).expect("the numbers of a joint graph fit");
+    let homogeneous = g.to_homogeneous(&[], &[]).expect("the node count of the homogeneous graph fits");
     let sizes = [("edges", json!(g.total_edges())), ("rels", json!(g.relations().len()))];
     let build_time = Times::once(start.elapsed().as_secs_f64());
     emit(Entry { group: "build", graph, op: "heterograph+to_homogeneous" }, Some(&build_time), &sizes);
 
-    let relation = &joint.graph.relations()[0];
+    let relation = &homogeneous.graph.relations()[0];
     let types: Vec<u32> = g.relations().iter().enumerate().flat_map(|(t, r)| std::iter::repeat_n(t as u32, r.num_edges())).collect();
     let index = RelationalIndex::new(relation, &types, g.relations().len());
     let degrees: Vec<u32> = relation.in_degrees().collect();
     let norm: Vec<f32> = relation.dst().iter().map(|&v| 1.0 / degrees[v as usize] as f32).collect();
     let norm = Tensor::<1>::from_data(TensorData::new(norm, [types.len()]), &device);
-    let start = joint.node_ids.range(target).expect("a node type").start as u32;
+    let start = homogeneous.node_ids.range(target).expect("a node type").start as u32;
     let mut rows = Rows::new(&task.train, &task.labels, task.classes).expect("labels are below the number of classes");
     rows.index = rows.index.iter().map(|id| id + start).collect();
 
@@ -114,7 +114,7 @@ pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
     for op in names.into_iter().filter(|op| wanted(op, &more)) {
         let autodiff = device.clone().autodiff();
         let layer = |o, name| BasisLayer::new([g.relations().len(), BASES], WIDTH, o, name, &autodiff);
-        let n = joint.graph.node_counts()[0];
+        let n = homogeneous.graph.node_counts()[0];
         let net = Rgcn {
             rows: Param::from_tensor(Tensor::random([n, WIDTH], Distribution::Normal(0.0, 1.0), &autodiff)),
             first: layer(WIDTH, "first"),
@@ -130,7 +130,7 @@ pub(crate) fn am(graph: &str, make: impl Fn() -> Typed) {
     emit(Entry { group: "memory", graph, op: "rgcn" }, None, &[("rss_mb", json!(rss.round())), ("peak_mb", json!(peak.round()))]);
 }
 
-/// The relations that end in one node type, laid together once.
+/// The relations into one node type, concatenated once.
 struct Incoming {
     stack: RelationStack,
     /// Edge types in the order of the stack.

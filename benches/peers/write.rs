@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use crate::graphs::{Task, checksum, homogeneous, typed};
 
-/// Writes the graph `name` into the folder of this name below `folder`. `meta.json` comes last: a folder with it is whole.
+/// Writes the graph `name` into the folder of this name below `folder`. `meta.json` comes last: a folder with it is
+/// whole.
 pub(crate) fn run(folder: &Path, name: &str) -> Result<()> {
     let dir = folder.join(name);
     std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;

@@ -6,8 +6,8 @@
 //! cargo run --release --example custom_layer
 //! ```
 //!
-//! Two such layers learn from the two leaders of Zachary's karate club which side the others took. The same layer runs on a graph, on
-//! sampled blocks and on a partition.
+//! Two such layers learn from the two leaders of Zachary's karate club which side the others took. The same layer runs
+//! on a graph, on sampled blocks and on a partition.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! GraphSAGE by sampled mini-batches on a partitioned graph: ranks are threads, or processes under `mpirun`, by the same text.
+//! GraphSAGE by sampled mini-batches on a partitioned graph: ranks are threads, or processes under `mpirun`, by the
+//! same text.
 //!
 //! ```sh
 //! cargo run --release --example distributed                     # two threads
@@ -6,7 +7,7 @@
 //! mpirun -n 2 target/release/examples/distributed               # two processes
 //! ```
 //!
-//! Rank 0 reads and partitions the graph; each rank then holds its part alone, and losses are those of one machine.
+//! Rank 0 reads and partitions the graph; each rank then holds only its part, and losses are those of one machine.
 
 #![forbid(unsafe_code)]
 
@@ -72,7 +73,8 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Blocks, features of their input nodes, and the seeds that this rank owns of a batch; a mean is over the seeds of all ranks.
+/// Blocks, features of their input nodes, and the seeds that this rank owns of a batch; a mean is over the seeds of all
+/// ranks.
 fn parts_of(mut batch: LoadedBatch<DistBatch, u64>) -> (Vec<Block>, Tensor<2>, Rows) {
     let labels = batch.labels[0].take().expect("papers have classes").into_data().iter::<u32>().collect();
     let rows = Rows { index: batch.batch.mini.seeds[0].as_slice().into(), labels, total: batch.global_seeds };

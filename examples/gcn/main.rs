@@ -1,4 +1,5 @@
-//! GCN on the citation graph Cora, full batch: which of seven fields is a paper from, given 140 papers with known fields?
+//! GCN on the citation graph Cora, full batch: which of seven fields is a paper from, given 140 papers with known
+//! fields?
 //!
 //! `H' = D^-1/2 (A + I) D^-1/2 H W` (Kipf and Welling, ICLR 2017), two layers with a ReLU between them.
 //!

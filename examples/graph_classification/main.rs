@@ -7,8 +7,8 @@
 //! cargo run --release --example graph_classification
 //! ```
 //!
-//! Every ring has twelve nodes, three of them red; half of the rings have red neighbours, so a model without edges is right for 50 %. For
-//! `burn::train` with its dashboard, metrics and checkpoints see `examples/learner`.
+//! Every ring has twelve nodes, three of them red; half of the rings have red neighbours, so a model without edges is
+//! right for 50 %. For `burn::train` with its dashboard, metrics and checkpoints see `examples/learner`.
 
 #![forbid(unsafe_code)]
 

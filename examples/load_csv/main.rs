@@ -4,8 +4,8 @@
 //! cargo run --release --example load_csv
 //! ```
 //!
-//! Writes two small files to a temporary folder (members and interactions of a club, after DGL's tutorial on CSV), reads them as
-//! a graph, shows what one wrong cell gives, and keeps the graph in this library's own format.
+//! Writes two small files to a temporary folder (members and interactions of a club, after DGL's tutorial on CSV),
+//! reads them as a graph, shows what one wrong cell gives, and keeps the graph in this library's own format.
 
 #![forbid(unsafe_code)]
 

@@ -6,9 +6,9 @@
 //! cargo run --release --example partition -- --data DIR --parts 8 --method fennel --balance-edges --out parts
 //! ```
 //!
-//! `--data` is a data set (`.npy` arrays or tables, as the training examples take it, or a name as `karate`), a folder that
-//! `save_graph` wrote, or the `metadata.json` of a graph in DGL's chunked format, whose features stay in their files. The parts can be
-//! opened by `load_partition`; training on them: see the examples `rgcn` and `gcn`.
+//! `--data` is a data set (`.npy` arrays or tables, as the training examples take it, or a name as `karate`), a folder
+//! that `save_graph` wrote, or the `metadata.json` of a graph in DGL's chunked format, whose features stay in their
+//! files. The parts can be opened by `load_partition`; training on them: see the examples `rgcn` and `gcn`.
 
 #![forbid(unsafe_code)]
 
@@ -63,7 +63,7 @@ struct Args {
     /// Trainers that share a part.
     #[arg(long, default_value_t = 1)]
     trainers: usize,
-    /// METIS, LDG, Fennel: spread in-edges evenly, not nodes alone.
+    /// METIS, LDG, Fennel: balance in-edges, not nodes only.
     #[arg(long)]
     balance_edges: bool,
     /// METIS: fewest copies of nodes in place of fewest cut edges.

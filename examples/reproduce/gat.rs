@@ -1,7 +1,7 @@
 //! GAT on a graph of one node type and one edge type, full batch.
 //!
-//! `h_i' = elu( Σ_j α_ij W h_j )`, `α_ij = softmax_j( leaky_relu( a · [W h_i ; W h_j] ) )`, eight heads side by side, then one
-//! (Veličković et al., ICLR 2018); dropout on the rows of both layers and on α.
+//! `h_i' = elu( Σ_j α_ij W h_j )`, `α_ij = softmax_j( leaky_relu( a · [W h_i ; W h_j] ) )`, eight heads side by side,
+//! then one (Veličković et al., ICLR 2018); dropout on the rows of both layers and on α.
 //!
 //! ```sh
 //! cargo run --release --example reproduce -- gat                                # Zachary's karate club
@@ -27,7 +27,8 @@ use clap::Parser;
 /// Trains a graph attention network on a graph of one type.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
-    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the karate club by default.
+    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the karate club by
+    /// default.
     #[arg(long)]
     data: Option<PathBuf>,
     /// Passes over the graph, at most.

@@ -28,7 +28,8 @@ use clap::Parser;
 /// Trains a GCN on a graph of one type.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
-    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the karate club by default.
+    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the karate club by
+    /// default.
     #[arg(long)]
     data: Option<PathBuf>,
     /// Number of parts, one in-process rank each.

@@ -1,4 +1,5 @@
-//! Reproduces the accuracies and times that BENCHMARKS.md lists: models with all their options, on known data sets or your own.
+//! Reproduces the accuracies and times that BENCHMARKS.md lists: models with all their options, on known data sets or
+//! your own.
 //!
 //! ```sh
 //! cargo run --release --example reproduce -- --help

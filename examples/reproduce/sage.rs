@@ -8,10 +8,10 @@
 //! cargo run --release --example reproduce -- sage --features plot -- --epochs 5 --plot curves.svg
 //! ```
 //!
-//! A batch is the whole neighbourhood of its nodes, as far as the layers reach; all nodes together are judged layer by layer
-//! (`infer`), in memory that does not grow with the number of edges. Data by default: the crates graph, crates with
-//! words of their descriptions, joined where one depends on the other; classes are crates.io categories. Accuracy over seeds 0..9:
-//! 55.3 ± 1.6 % (most common class 15.5 %), 2 seconds on one thread; Cora 80.9 ± 0.9 %.
+//! A batch is the whole neighbourhood of its nodes, as far as the layers reach; all nodes together are judged layer by
+//! layer (`infer`), in memory that does not grow with the number of edges. Data by default: the crates graph, crates
+//! with words of their descriptions, joined where one depends on the other; classes are crates.io categories. Accuracy
+//! over seeds 0..9: 55.3 ± 1.6 % (most common class 15.5 %), 2 seconds on one thread; Cora 80.9 ± 0.9 %.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,8 @@ use clap::Parser;
 /// Trains GraphSAGE on mini-batches of nodes.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
-    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by default.
+    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by
+    /// default.
     #[arg(long)]
     data: Option<PathBuf>,
     /// Passes over the training nodes.

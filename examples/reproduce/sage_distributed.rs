@@ -1,4 +1,5 @@
-//! GraphSAGE by sampled mini-batches on a partitioned graph, one rank per part; times as the benchmark of DGL's distributed training gives.
+//! GraphSAGE by sampled mini-batches on a partitioned graph, one rank per part; times as the benchmark of DGL's
+//! distributed training gives.
 //!
 //! ```sh
 //! cargo run --release --example reproduce -- sage-distributed                        # 169,343 nodes, 2,332,486 edges, four ranks as threads
@@ -6,10 +7,10 @@
 //! cargo build --release --features mpi --example reproduce -- sage-distributed && mpirun -n 2 target/release/examples/sage_distributed --mpi
 //! ```
 //!
-//! The graphs are made by the recipe of the benchmarks, with the sizes of ogbn-arxiv and Cora; features and labels carry no signal, so a
-//! falling loss is memory of the training nodes and there is no accuracy to look at. What it shows is the work: every rank trains on the nodes
-//! it owns, rows of other nodes come from their owners. A step has `--batch` times as many nodes as there are ranks; with as large a batch, one
-//! rank has the same losses.
+//! The graphs are made by the recipe of the benchmarks, with the sizes of ogbn-arxiv and Cora; features and labels
+//! carry no signal, so a falling loss is memory of the training nodes and there is no accuracy to look at. What it
+//! shows is the work: every rank trains on the nodes it owns, rows of other nodes come from their owners. A step has
+//! `--batch` times as many nodes as there are ranks; with as large a batch, one rank has the same losses.
 
 #[path = "../../benches/peers/graphs.rs"]
 #[allow(dead_code)] // typed graphs are for the benchmarks
@@ -53,13 +54,14 @@ pub(crate) struct Args {
     /// Hidden size.
     #[arg(long, default_value_t = 256)]
     hidden: usize,
-    /// Hot feature rows of other ranks that each rank keeps.
+    /// Remote features of hot nodes that each rank caches.
     #[arg(long, default_value_t = 0)]
     cache: usize,
     /// Choose them by what so many trial batches ask for; without it by out-degree among the neighbours of the part.
     #[arg(long)]
     presample: Option<usize>,
-    /// Batches made ahead by a thread of each rank; by default 2, or none where a rank has one thread, which it would take time from.
+    /// Batches made ahead by a thread of each rank; by default 2, or none where a rank has one thread, which it would
+    /// take time from.
     #[arg(long)]
     prefetch: Option<usize>,
     /// Parts with as many in-edges each, not only as many nodes: more edges are cut, ranks wait less for one another.
@@ -71,7 +73,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    // Of the first rank, which makes the graph and cuts it; the others hold their parts alone.
+    // Of the first rank, which makes the graph and cuts it; the others hold only their parts.
     let first = Mutex::new(None);
     let write = |parts: usize, out: &Path| {
         let g = graphs::homogeneous(&args.graph).with_context(|| format!("no graph is called `{}`", args.graph))?;
@@ -92,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     })
 }
 
-/// What the parts do not tell.
+/// What the parts do not contain.
 struct Facts {
     /// Training nodes, by id in the whole graph.
     train: Vec<u32>,
@@ -168,7 +170,7 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
     Ok(out)
 }
 
-/// Processor time of this process so far, where the system tells it (Linux, in hundredths of a second).
+/// Processor time of this process so far, where the system reports it (Linux, in hundredths of a second).
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();

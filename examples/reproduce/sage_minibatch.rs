@@ -5,11 +5,11 @@
 //! cargo run --release --example reproduce -- sage-minibatch --data DIR       # a data set in the .npy layout
 //! ```
 //!
-//! A batch is some training nodes, a sample of their neighbours, and a sample of the neighbours of these. A worker makes
-//! batches and gathers their features while the network trains. Validation and test read the whole graph.
+//! A batch is some training nodes, a sample of their neighbours, and a sample of the neighbours of these. A worker
+//! makes batches and gathers their features while the network trains. Validation and test read the whole graph.
 //!
-//! The generated graph has communities whose members are linked more often than others, and features that tell little: without the
-//! graph most nodes are guessed wrong.
+//! The generated graph has communities whose members are linked more often than others, and features that carry little
+//! information: without the graph most nodes are guessed wrong.
 
 use std::path::PathBuf;
 

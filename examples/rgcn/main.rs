@@ -6,8 +6,9 @@
 //! cargo run --release --example rgcn
 //! ```
 //!
-//! The graph: crates that this project depends on, with their keywords, authors and licences. Predicted is the top level of a crate's
-//! first category. The same model without the graph, and the most common class, are what to compare with.
+//! The graph: crates that this project depends on, with their keywords, authors and licences. Predicted is the top
+//! level of a crate's first category. The same model without the graph, and the most common class, are what to compare
+//! with.
 
 #![forbid(unsafe_code)]
 
@@ -59,7 +60,7 @@ fn train(parts: &PartitionedGraph, comm: Arc<dyn Communicator>, config: &RgcnCon
         let logits = model.logits(&part.at_step(0, epoch), &task.features, &task.target);
         let loss = task.train.cross_entropy(logits);
         let gradients = GradientsParams::from_grads(loss.backward(), &model);
-        // Learned rows of nodes belong to the rank that owns the node; all other parameters are the same everywhere.
+        // Learned node embeddings belong to the rank that owns the node; all other parameters are the same everywhere.
         let gradients = all_reduce_gradients_except(&*comm, &model, gradients, |path| path.starts_with("embedding"))?;
         model = optimizer.step(0.01, model, gradients);
     }

@@ -25,7 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (g, features, split) = (&cora.graph, cora.features["paper"].row_normalized(), &cora.splits["public"]);
     println!("{g}");
 
-    // At most ten in-edges of each seed, and ten of each of their sources; features stay on the CPU and are gathered per batch.
+    // At most ten in-edges of each seed, and ten of each of their sources; features stay on the CPU and are gathered
+    // per batch.
     let sampler = NeighborSampler::new(g, [10, 10])?;
     let rows = MemoryRows::new(&features.try_to_dense()?, features.cols(), RowType::F32)?;
     let rows = GraphFeatures::new(g, &device.clone().autodiff()).with_nodes("paper", rows)?;

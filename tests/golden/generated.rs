@@ -1,5 +1,5 @@
-//! Makes cases that the folder does not have: other type names, ranks 4 and 5, node types without in-edges or without any
-//! edge, relations without edges and more than ten of them. What is expected comes from loops over f64.
+//! Makes cases that the folder does not have: other type names, ranks 4 and 5, node types without in-edges or without
+//! any edge, relations without edges and more than ten of them. What is expected comes from loops over f64.
 
 use std::collections::BTreeMap;
 
@@ -482,7 +482,7 @@ struct Typed {
 }
 
 impl Typed {
-    /// Numbers of the relations that end in a type.
+    /// Numbers of the relations into a type.
     fn into(&self, ntype: &str) -> Vec<usize> {
         (0..self.relations.len()).filter(|&r| self.relations[r].dst_type == ntype).collect()
     }
@@ -675,7 +675,7 @@ fn transpose(w: &[f64], a: usize, b: usize) -> Vec<f64> {
 fn hetero_graph_conv(vectors: &mut Vectors, g: &Typed, aggregate: &str) {
     const OUT: usize = 4;
     let mut parts = Parts::default();
-    // Every type has features of its own size; a type without edges has none.
+    // Every type has its own feature size; a type without edges has none.
     let linked = |t: &str| g.is_source(t) || !g.into(t).is_empty();
     let mut x: BTreeMap<&str, Array> = BTreeMap::new();
     for (i, (&ntype, &n)) in g.nodes.iter().enumerate().filter(|(_, (ntype, _))| linked(ntype)) {

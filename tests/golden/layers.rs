@@ -104,7 +104,7 @@ impl Layer<'_> {
         self.case.tensor("inputs", role, self.device)
     }
 
-    /// One tensor for both ends, or one for each.
+    /// One tensor for both endpoints, or one for each.
     fn ends(&self) -> Result<(ConvInput, Inputs<2>), String> {
         if self.shape("inputs", "x").is_some() {
             let x = self.input::<2>("x")?;
@@ -358,7 +358,7 @@ impl Layer<'_> {
         self.gradients(conv, outputs, &inputs, &vec![])
     }
 
-    /// Compares the results of node types; one in which no edge type ends has none, here and there.
+    /// Compares the results of node types; one without incoming edge types has none, here and there.
     fn by_type<const D: usize>(&self, outputs: &mut Outputs, y: TypeMap<Tensor<D>>) -> Result<(), String> {
         y.into_iter().try_for_each(|(ntype, y)| outputs.add(self, &format!("out/{ntype}"), y))
     }

@@ -2,10 +2,10 @@
 //! (`BURN_GNN_GOLDEN` names another folder) and computed on every CPU backend, and on wgpu where the system has an
 //! adapter, if only software Vulkan.
 //!
-//! The folder's `manifest.json` lists cases of several families. Names of types, shapes and ranks (up to 5) come from there.
-//! A case that cannot be computed is a failure that names it, and so is one with an output or a gradient that was not
-//! compared. A new family is one more line in [`FAMILIES`] and one function. Cases of other types and ranks than the folder
-//! has are made by [`generated`].
+//! The folder's `manifest.json` lists cases of several families. Names of types, shapes and ranks (up to 5) come from
+//! there. A case that cannot be computed is a failure that names it, and so is one with an output or a gradient that
+//! was not compared. A new family is one more line in [`FAMILIES`] and one function. Cases of other types and ranks
+//! than the folder has are made by [`generated`].
 //!
 //! This binary has no test harness, so that its summary lines are seen under a plain `cargo test`.
 // Burn has deprecated its ndarray backend; people still use it.
@@ -235,7 +235,8 @@ fn read(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
     std::fs::read(folder.join(name)).map_err(|e| format!("{}: {e}", folder.join(name).display()))
 }
 
-/// Every case of a manifest on one device; in another element type than the case's, if one is named, those of [`HALVES`].
+/// Every case of a manifest on one device; in another element type than the case's, if one is named, those of
+/// [`HALVES`].
 fn check_all(folder: &Path, manifest: &Value, device: &Device, rounded: Option<DType>) -> Result<Report, String> {
     let cases = manifest["cases"].as_array().ok_or("manifest.json: `cases` is no list")?;
     if cases.is_empty() {
@@ -315,8 +316,8 @@ impl Case<'_> {
         Ok(self.rounded.unwrap_or(own))
     }
 
-    /// Relative to 1 + |expected|: sums of up to a few hundred terms in any order, `exp` of any library. In 16 bits operands and
-    /// results are rounded, to 11 and 8 bits, and a quotient or a product carries both errors.
+    /// Relative to 1 + |expected|: sums of up to a few hundred terms in any order, `exp` of any library. In 16 bits
+    /// operands and results are rounded, to 11 and 8 bits, and a quotient or a product carries both errors.
     fn tolerance(&self) -> Result<f64, String> {
         Ok(match self.dtype()? {
             DType::F64 => 1e-10,

@@ -1,10 +1,12 @@
-//! Accuracy on real data with the examples' settings: the figures of BENCHMARKS.md, asserted for as many seeds as there is time for.
+//! Accuracy on real data with the examples' settings: the figures of BENCHMARKS.md, asserted for as many seeds as there
+//! is time for.
 //!
-//! Asserted is that the mean over some seeds reaches the mean of ten less one deviation. The deviation is that of single runs; a mean over
-//! `n` seeds spreads by its `√n`-th part, so a row of several seeds fails by a real loss, hardly ever by its draw of seeds.
+//! Asserted is that the mean over some seeds reaches the mean of ten less one deviation. The deviation is that of
+//! single runs; a mean over `n` seeds spreads by its `√n`-th part, so a row of several seeds fails by a real loss,
+//! hardly ever by its draw of seeds.
 //!
-//! `BURN_GNN_ACCURACY_SEEDS=10 cargo test --release -p burn-gnn-tests --test training accuracy -- --nocapture` measures every row with ten
-//! seeds and asserts nothing: it prints what the table should say.
+//! `BURN_GNN_ACCURACY_SEEDS=10 cargo test --release -p burn-gnn-tests --test training accuracy -- --nocapture` measures
+//! every row with ten seeds and asserts nothing: it prints what the table should say.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -42,7 +44,7 @@ struct Rgcn {
     /// Share weights by this many bases, with one-hot input.
     bases: Option<usize>,
     mean_features: bool,
-    /// Without, nodes see their own row alone.
+    /// Without, nodes see only their own features.
     edges: bool,
 }
 

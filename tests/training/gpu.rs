@@ -1,4 +1,4 @@
-//! Training on a graphics backend is the CPU's training: the same initial weights and keyed dropout, so the same losses.
+//! Training on a GPU backend is the CPU's training: the same initial weights and keyed dropout, so the same losses.
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::Dataset;
@@ -60,7 +60,7 @@ fn rgcn_on_aifb() {
     compare(&set, &TrainConfig::new(), |data, device| config.init(&data.graph, data.inputs(), device).unwrap());
 }
 
-/// Mini-batches whose blocks are drawn on the device and whose hot rows are there.
+/// Mini-batches whose blocks are drawn on the device and with cached features there.
 #[cfg(feature = "wgpu")]
 #[test]
 fn sage_by_mini_batches() {

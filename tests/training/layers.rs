@@ -189,7 +189,8 @@ const LAYERS: [(&str, Run); 15] = [
     }),
 ];
 
-/// Weights of relations are means over all nodes of a type: a part refuses to make them up, and takes them from all ranks.
+/// Weights of relations are means over all nodes of a type: a part refuses to make them up, and takes them from all
+/// ranks.
 #[test]
 fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     let g = three();
@@ -206,7 +207,7 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
             let (han, x) = (layer(part.schema()), input(&ids[0], &ids[1]));
             let refused = han.try_forward(&part, x.clone()).err().map(|e| e.to_string());
             let scores = han.relation_scores(&part, x.clone());
-            // Two relations end in `a`, one in `b`.
+            // Two relations into `a`, one into `b`.
             let mut sums: Vec<f64> = scores["a"].clone().into_data().iter::<f64>().collect();
             assert!(scores.get("b").is_none());
             part.comm().all_reduce("scores", &mut sums)?;
@@ -234,7 +235,8 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     }
 }
 
-/// Rows of one type of [`three`] by the formula of HAN over its edges, weighed by means over `nodes`, in the order of these.
+/// Rows of one type of [`three`] by the formula of HAN over its edges, weighed by means over `nodes`, in the order of
+/// these.
 fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
     let g = three();
     let cpu = Device::flex();
@@ -353,7 +355,8 @@ fn han_conv_by_local_scores_is_the_formula_over_the_nodes_of_a_batch() {
     }
 }
 
-/// On the blocks of a batch of several ranks, whose degrees their owners tell, layers compute what they do on one machine's blocks.
+/// On the blocks of a batch of several ranks, whose degrees come from the owners, layers compute what they do on one
+/// machine's blocks.
 #[test]
 fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
     let g = three();

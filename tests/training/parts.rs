@@ -1,5 +1,5 @@
 //! Losses on 1, 2 and 4 parts are those of one machine: 1e-9 relative in f64, 1e-4 in f32, over 20 epochs,
-//! dropout in force, through partition files, one rank per part.
+//! dropout in effect, through partition files, one rank per part.
 
 use std::sync::Arc;
 
@@ -114,7 +114,8 @@ fn aifb_rgcn() {
     }
 }
 
-/// Models of ranks that were made outside of a scope are an error before the first step; one seed for all makes them equal.
+/// Models of ranks that were made outside of a scope are an error before the first step; one seed for all makes them
+/// equal.
 #[test]
 fn ranks_must_begin_with_one_model() {
     let (data, device) = (load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap(), Device::flex());

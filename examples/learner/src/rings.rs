@@ -1,4 +1,4 @@
-//! Rings with tails, in pairs that only structure tells apart.
+//! Rings with tails, in pairs that only structure distinguishes.
 
 use anyhow::Result;
 use burn_gnn::graph::{Graph, GraphError};
@@ -25,9 +25,10 @@ impl Draws {
     }
 }
 
-/// `pairs` pairs of rings of 10 to 20 nodes, 3 to a third of which carry a tail, which is one more node. Both rings of a pair have
-/// the same numbers of nodes and tails, and so the same degrees: 3 where a tail is, 2 elsewhere on the ring, 1 at its
-/// end. In class 1 exactly two tails stand on neighbours of each other, in class 0 none do. Nodes are numbered at random.
+/// `pairs` pairs of rings of 10 to 20 nodes, 3 to a third of which carry a tail, which is one more node. Both rings of
+/// a pair have the same numbers of nodes and tails, and so the same degrees: 3 where a tail is, 2 elsewhere on the
+/// ring, 1 at its end. In class 1 exactly two tails stand on neighbours of each other, in class 0 none do. Nodes are
+/// numbered at random.
 ///
 /// # Errors
 /// None in fact: ids are in range.

@@ -36,8 +36,8 @@ pub(crate) fn data_set(data: Option<&Path>, default: Known) -> Result<Dataset> {
     }
 }
 
-/// Puts features into frames and picks the split (`None`: the only or first one; `60` stands for `public_60`). Each row of features is
-/// divided by its sum, as GCN and its successors do with word counts, and stored in `dtype`.
+/// Puts features into frames and picks the split (`None`: the only or first one; `60` stands for `public_60`). Each row
+/// of features is divided by its sum, as GCN and its successors do with word counts, and stored in `dtype`.
 pub(crate) fn load(mut set: Dataset, split: Option<&str>, device: &Device, dtype: FloatDType) -> Result<Loaded> {
     let features = std::mem::take(&mut set.features);
     let known = || set.splits.keys().cloned().collect::<Vec<_>>().join(", ");
@@ -86,8 +86,8 @@ impl Loaded {
         Ok(x.with_context(|| format!("`{}` has no node features, which this model reads", self.name))?.dims()[1])
     }
 
-    /// Gives each type without features the mean of its neighbours' features, along the first relation that leads there from a type
-    /// that has some.
+    /// Gives each type without features the mean of its neighbours' features, along the first relation that leads there
+    /// from a type that has some.
     pub(crate) fn mean_features(&mut self) -> Result<()> {
         let schema = self.graph.schema().clone();
         let known = self.features().into_list(&schema)?;

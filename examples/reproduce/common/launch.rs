@@ -11,7 +11,8 @@ use clap::Args;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LaunchArgs {
-    /// Number of parts, one rank each: threads of this process, 4 by default; under MPI as many as `mpirun` has started.
+    /// Number of parts, one rank each: threads of this process, 4 by default; under MPI as many as `mpirun` has
+    /// started.
     #[arg(long)]
     parts: Option<usize>,
     /// Be one rank among those that `mpirun -n N` has started (needs the feature `mpi`).
@@ -23,8 +24,8 @@ pub(crate) struct LaunchArgs {
 }
 
 impl LaunchArgs {
-    /// Runs `f` on all ranks and prints their reports by rank. `write` puts the parts, as many as it is told, into a folder on the first
-    /// rank, and returns the path that `f` gets on all of them.
+    /// Runs `f` on all ranks and prints their reports by rank. `write` puts the parts, the number of parts is its
+    /// argument, into a folder on the first rank, and returns the path that `f` gets on all of them.
     pub(crate) fn run(
         &self,
         write: impl Fn(usize, &Path) -> Result<PathBuf> + Sync + Send,

@@ -20,7 +20,7 @@ pub(crate) enum BackendName {
     /// Burn's ndarray backend.
     #[cfg(feature = "ndarray")]
     Ndarray,
-    /// The best graphics processor through WebGPU, software Vulkan where there is none.
+    /// The best GPU through WebGPU, software Vulkan where there is none.
     #[cfg(feature = "wgpu")]
     Wgpu,
     /// The same with shaders compiled to SPIR-V.
@@ -29,10 +29,10 @@ pub(crate) enum BackendName {
     /// The same with Metal's own shaders.
     #[cfg(feature = "metal")]
     Metal,
-    /// The first AMD graphics processor, through ROCm.
+    /// The first AMD GPU, through ROCm.
     #[cfg(feature = "rocm")]
     Rocm,
-    /// The first NVIDIA graphics processor, through CUDA.
+    /// The first NVIDIA GPU, through CUDA.
     #[cfg(feature = "cuda")]
     Cuda,
 }
@@ -73,7 +73,7 @@ pub(crate) fn device(backend: BackendName, precision: Precision) -> Result<Devic
     Ok(device)
 }
 
-/// The device that Burn's wgpu backend takes by itself: a graphics processor, else software Vulkan; `None` where the
+/// The device that Burn's wgpu backend takes by itself: a GPU, else software Vulkan; `None` where the
 /// system has no adapter, which making the device would panic about.
 #[cfg(feature = "wgpu")]
 pub(crate) fn wgpu() -> Option<Device> {

@@ -12,8 +12,8 @@ pub(crate) struct SeedArgs {
     /// Train once with each of this many seeds, from 0, on the whole graph, and print mean and deviation.
     #[arg(long, value_name = "N")]
     pub(crate) seeds: Option<u64>,
-    /// With `--seeds`: choose settings without a look at test nodes. Judges by the validation nodes; where there are none, by a
-    /// fifth of the training nodes that the training does not see, another fifth for each of five seeds.
+    /// With `--seeds`: choose settings without a look at test nodes. Judges by the validation nodes; where there are
+    /// none, by a fifth of the training nodes that the training does not see, another fifth for each of five seeds.
     #[arg(long, requires = "seeds")]
     pub(crate) tune: bool,
 }

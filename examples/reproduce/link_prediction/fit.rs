@@ -27,7 +27,8 @@ pub(crate) struct Settings {
     /// Columns of entities and relations.
     #[arg(long, default_value_t = 128)]
     pub(crate) dim: usize,
-    /// Edges per node and relation that a step draws (mini-batches of `--batch` triples); without it every step sees the whole graph.
+    /// Edges per node and relation that a step draws (mini-batches of `--batch` triples); without it every step sees
+    /// the whole graph.
     #[arg(long)]
     pub(crate) fanout: Option<i64>,
     /// Layers of the R-GCN.

@@ -34,7 +34,8 @@ impl Net {
     pub(crate) fn new(graph: &Graph, s: &Settings, device: &Device) -> Result<Self> {
         let relations = graph.relations().len();
         let conv = |_| {
-            // Messages carry their weights themselves: one over the in-degree in all relations, as the paper has it here.
+            // Messages carry their weights themselves: one over the in-degree in all relations, as the paper has it
+            // here.
             RelGraphConvConfig::new(s.dim, s.dim, relations)
                 .with_weights(RelWeights::BlockDiagonal(s.blocks))
                 .with_norm(RelNorm::None)
@@ -49,8 +50,8 @@ impl Net {
         })
     }
 
-    /// Features of all entities, `[entities, dim]`; messages go along all edges but those of the train triples `hidden`. Dropout, of a
-    /// model that trains, is that of `step`.
+    /// Features of all entities, `[entities, dim]`; messages go along all edges but those of the train triples
+    /// `hidden`. Dropout, of a model that trains, is that of `step`.
     pub(crate) fn entities(&self, messages: &Messages, hidden: &[u32], (seed, step): (u64, u64)) -> Tensor<2> {
         let Some(rows) = self.rows.rows(&self.rows.ntypes()[0]) else { unreachable!("entities have rows") };
         let weights = if self.convs.is_empty() { vec![] } else { messages.weights(hidden, &rows.device()) };
@@ -97,8 +98,8 @@ impl Net {
         self.scorer.against_all(heads, ids(relations, &entities.device()), entities.clone())
     }
 
-    /// Cross entropy between the softmax over all entities and the uniform distribution over the tails that a query (the facts
-    /// of one head and relation) has, mean over queries:
+    /// Cross entropy between the softmax over all entities and the uniform distribution over the tails that a query
+    /// (the facts of one head and relation) has, mean over queries:
     /// `log Σ_e exp s[e] - mean_t s[t] = (log Σ_e exp s[e] - s[t0]) + (s[t0] - mean_t s[t])` with any one tail `t0`.
     pub(crate) fn loss(&self, entities: &Tensor<2>, asked: &[&[Fact]]) -> Result<Tensor<1>> {
         let device = entities.device();

@@ -1,4 +1,5 @@
-//! Steps of sampled neighbourhoods, for graphs of which no step can hold all rows: a worker makes batches while the network trains.
+//! Steps of sampled neighbourhoods, for graphs of which no step can hold all rows: a worker makes batches while the
+//! network trains.
 
 use std::sync::Arc;
 

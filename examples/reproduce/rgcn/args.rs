@@ -18,7 +18,8 @@ pub(crate) enum Method {
 /// Trains an R-GCN on a partitioned heterogeneous graph.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
-    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by default.
+    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by
+    /// default.
     #[arg(long)]
     pub(crate) data: Option<PathBuf>,
     /// Number of parts, one in-process rank each.

@@ -8,8 +8,8 @@
 //! cargo run --release --example reproduce -- rgcn --data DIR        # your own, in the .npy or table layout
 //! ```
 //!
-//! Data by default: the crates graph inside the library, made from this project's `cargo metadata` by the example `crates_graph`;
-//! the class of a crate is the top level of its first category. Accuracy to expect: see README.md.
+//! Data by default: the crates graph inside the library, made from this project's `cargo metadata` by the example
+//! `crates_graph`; the class of a crate is the top level of its first category. Accuracy to expect: see README.md.
 
 mod args;
 

@@ -7,8 +7,10 @@
 //! cargo build --release --features mpi --example reproduce -- rgcn-distributed && mpirun -n 4 target/release/examples/rgcn_distributed --mpi
 //! ```
 //!
-//! The first rank reads the data set and cuts it; every rank, the first too, then holds its part alone. Node types without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and initial
-//! values are functions of original ids: losses are the same for any `--parts`, up to the order of sums (1e-4 relative in f32).
+//! The first rank reads the data set and cuts it; every rank, the first too, then holds only its part. Node types
+//! without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and
+//! initial values are functions of original ids: losses are the same for any `--parts`, up to the order of sums (1e-4
+//! relative in f32).
 
 mod net;
 mod task;
@@ -37,7 +39,8 @@ use task::{Task, inputs};
 /// Trains an R-GCN by mini-batches on a partitioned graph.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
-    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by default.
+    /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by
+    /// default.
     #[arg(long)]
     data: Option<PathBuf>,
     #[command(flatten)]
@@ -57,7 +60,7 @@ pub(crate) struct Args {
     /// Learning rate of Adam, for weights and learned rows.
     #[arg(long, default_value_t = 0.01)]
     lr: f64,
-    /// Hot feature rows of other ranks that each rank keeps, per node type.
+    /// Remote features of hot nodes that each rank caches, per node type.
     #[arg(long, default_value_t = 200)]
     cache: usize,
     /// Batches made ahead by a thread of each rank.
@@ -69,8 +72,8 @@ pub(crate) struct Args {
     /// Where tensors are and what computes.
     #[arg(long, value_enum, default_value_t = BackendName::Flex)]
     backend: BackendName,
-    /// Folder of a checkpoint, written after every epoch, that the run goes on from if there is one; `--batch`, `--fanouts` and `--seed`
-    /// must be those that it was begun with.
+    /// Folder of a checkpoint, written after every epoch, that the run goes on from if there is one; `--batch`,
+    /// `--fanouts` and `--seed` must be those that it was begun with.
     #[arg(long, value_name = "DIR")]
     resume: Option<PathBuf>,
 }
@@ -118,7 +121,8 @@ fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, devi
     let mut learned = Learned::new(&g, &inputs, args.hidden, args.lr, args.seed)?;
     let (train, test) = (batches(args, task, &g, &task.train)?, batches(args, task, &g, &task.test)?);
 
-    // A run that goes on may have another learning rate, number of epochs or cache; with other batches it would be another run.
+    // A run that goes on may have another learning rate, number of epochs or cache; with other batches it would be
+    // another run.
     let kept = |dir| {
         let fanouts = args.fanouts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         Checkpoint::new(dir).with_setting("batch", args.batch).with_setting("fanouts", fanouts).with_setting("seed", args.seed)

@@ -13,7 +13,7 @@ use crate::common::data::{FEATURE, Loaded};
 /// Column with the class of each labelled node, -1 for others.
 const LABEL: &str = "label";
 
-/// What the parts do not tell.
+/// What the parts do not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     /// The node type that is classified.
@@ -60,7 +60,7 @@ impl Task {
     }
 }
 
-/// Features where a type has them, a learned row otherwise, as the part of this rank tells.
+/// Features where a type has them, a learned row otherwise, as described by the part of this rank.
 pub(crate) fn inputs(g: &DistGraph) -> Vec<TypeInput> {
     let part = g.local_partition();
     let input = |t: usize| part.node_feature(t, FEATURE).map_or(TypeInput::Embedding, |x| TypeInput::Features(x.shape()[1]));
