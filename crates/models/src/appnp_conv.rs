@@ -1,4 +1,4 @@
-//! Personalised propagation of predictions.
+//! APPNP: personalised propagation of neural predictions.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -24,8 +24,8 @@ pub struct AppnpConvConfig {
     /// What messages are normalised by. DGL's `APPNPConv` has `Both`, PyTorch Geometric [`DegreeNorm::BothIn`].
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
-    /// Whether the degrees of `norm` are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL and PyTorch
-    /// Geometric; otherwise edge weights multiply messages and degrees count edges.
+    /// Whether the degrees of `norm` are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL
+    /// and PyTorch Geometric; otherwise edge weights multiply messages and degrees count edges.
     #[config(default = false)]
     pub weighted_norm: bool,
 }
@@ -35,13 +35,13 @@ pub struct AppnpConvConfig {
 /// ```text
 /// z⁰ = x,    zᵏ⁺¹[v] = (1 - α) · Σ_(u,v,e) w_e · zᵏ[u] / sqrt(deg_out(u) deg_in(v)) + α · x[v],    y = z^hops
 /// ```
-/// Degrees are those of the whole graph. `norm` takes others ([`DegreeNorm`]), `weighted_norm` sums of edge weights in their place,
-/// where weights are given.
+/// Degrees are those of the whole graph. `norm` takes others ([`DegreeNorm`]), `weighted_norm` sums of edge weights in
+/// their place, where weights are given.
 ///
 /// # Shapes
-/// `x: [num_input, d]` (predictions of a perceptron), `w: [num_edges]`, output `[num_dst, d]`. With more than one hop all input rows
-/// must be computed rows, on a whole graph or a partition, or every hop has a block ([`forward_hops`](Self::forward_hops)). A node
-/// without in-edges gets `α x[v]`.
+/// `x: [num_input, d]` (predictions of a perceptron), `w: [num_edges]`, output `[num_dst, d]`. With more than one hop
+/// all input rows must be computed rows, on a whole graph or a partition, or every hop has a block
+/// ([`forward_hops`](Self::forward_hops)). A node without in-edges gets `α x[v]`.
 ///
 /// # Departures from the paper
 /// None; the caller must add self loops, as the paper does (`Graph::add_self_loops`). Edges are dropped as in DGL, in
@@ -61,8 +61,8 @@ pub struct AppnpConv {
 }
 
 impl AppnpConvConfig {
-    /// A layer; without parameters, yet with a key of its own for dropout, which the device's generator draws outside of
-    /// [`seeded`](crate::seeded).
+    /// A layer; without parameters, yet with a key of its own for dropout, which the device's generator draws outside
+    /// of [`seeded`](crate::seeded).
     ///
     /// # Errors
     /// `alpha` outside `0.0..=1.0`, dropout outside `0.0..1.0`.
@@ -86,8 +86,9 @@ impl AppnpConvConfig {
 
 impl AppnpConv {
     /// [`forward`](Conv::forward) with the edges of every hop: hop `i` runs on `hops[i]`, as on the blocks of a
-    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch), whose input nodes have the features `x`. With all neighbours of as many hops the result
-    /// is that of the graph. One entry serves all hops. What follows the layer is asked of the last entry.
+    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch), whose input nodes have the features `x`. With all neighbours of as
+    /// many hops the result is that of the graph. One entry serves all hops. What follows the layer is asked of the
+    /// last entry.
     ///
     /// # Panics
     /// Neither one entry nor one per hop; as [`forward`](Conv::forward).

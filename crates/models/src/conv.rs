@@ -1,4 +1,4 @@
-//! Layers on one relation: what they take, and how features of both endpoints come there.
+//! `Conv`, the trait of layers on one relation, and its inputs.
 
 use burn::module::{Module, ModuleDisplay};
 use burn::nn::Linear;
@@ -18,8 +18,8 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// What `project` makes of the features of destinations: the first of the projected sources where both endpoints share
-    /// features, which saves the product.
+    /// What `project` makes of the features of destinations: the first of the projected sources where both endpoints
+    /// share features, which saves the product.
     pub(crate) fn projected_dst(&self, src: &Tensor<2>, project: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Tensor<2> {
         if self.shared { first_rows(src, self.dst.dims()[0]) } else { project(self.dst.clone()) }
     }
@@ -32,13 +32,14 @@ pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
 
 /// A layer on one relation: `conv.forward(&edges, x)`, on a graph, a block and a partition alike.
 ///
-/// `edges` are the [`Edges`] of one type, `g.edge_type("writes")?`, or a view of one edge type, `&g`. Edge weights, edge features and
-/// the activation and dropout that follow are options of the edges; degrees, ids and keys of dropout come from their view. `x` is one
-/// tensor, or a pair `(source, destination)` where the relation joins two node types. Dropout drops on autodiff devices
-/// ([`DrawKey`](burn_gnn_ops::DrawKey)).
+/// `edges` are the [`Edges`] of one type, `g.edge_type("writes")?`, or a view of one edge type, `&g`. Edge weights,
+/// edge features and the activation and dropout that follow are options of the edges; degrees, ids and keys of dropout
+/// come from their view. `x` is one tensor, or a pair `(source, destination)` where the relation joins two node types.
+/// Dropout drops on autodiff devices ([`DrawKey`](burn_gnn_ops::DrawKey)).
 ///
-/// A custom layer states [`aggregate`](Self::aggregate), and [`project`](Self::project) where it transforms sources before messages are
-/// made. [`HeteroGraphConv`](crate::HeteroGraphConv) is made of such layers, with one exchange of features for all of them.
+/// A custom layer states [`aggregate`](Self::aggregate), and [`project`](Self::project) where it transforms sources
+/// before messages are made. [`HeteroGraphConv`](crate::HeteroGraphConv) is made of such layers, with one exchange of
+/// features for all of them.
 ///
 /// ```
 /// use burn::module::Module;
@@ -78,8 +79,8 @@ pub trait Conv: Module + ModuleDisplay {
     /// ([`Edges::finish`]); otherwise they follow in a pass of their own.
     const FUSES_EPILOGUE: bool = false;
 
-    /// What becomes of the features of a source before messages are made of them. A layer on its own does this before features travel
-    /// between ranks, where that makes them narrower.
+    /// What becomes of the features of a source before messages are made of them. A layer on its own does this before
+    /// features travel between ranks, where that makes them narrower.
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         x
     }
@@ -93,8 +94,8 @@ pub trait Conv: Module + ModuleDisplay {
     /// Features `[num_dst, d_output]` of destinations from those of the input nodes.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph; one tensor for a relation of two node types; edge weights or features that the layer does
-    /// not read; a view of several edge types in place of the edges of one.
+    /// Shapes that disagree with the graph; one tensor for a relation of two node types; edge weights or features that
+    /// the layer does not read; a view of several edge types in place of the edges of one.
     #[track_caller]
     fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
         let edges = edges.into();
@@ -179,7 +180,7 @@ pub(crate) fn check_computed(call: &str, computed: usize, x: &Tensor<2>) {
     );
 }
 
-/// `y` with 0 where no edge ends.
+/// `y` with 0 at nodes without in-edges.
 pub(crate) fn where_reached(relation: &Relation, y: Tensor<2>) -> Tensor<2> {
     let alone: Vec<bool> = relation.in_degrees().map(|d| d == 0).collect();
     if !alone.contains(&true) {

@@ -1,4 +1,4 @@
-//! Convolution over differences of neighbours.
+//! EdgeConv: convolution over feature differences to neighbours.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -15,9 +15,9 @@ use crate::pretrained::{Framework, ParamMapping, Pretrained};
 /// Describes an [`EdgeConv`].
 #[derive(Config, Debug)]
 pub struct EdgeConvConfig {
-    /// Columns of the input.
+    /// Input feature size.
     pub d_input: usize,
-    /// Columns of the layers of `h`, at least one.
+    /// Output feature sizes of the layers of `h`, at least one.
     pub widths: Vec<usize>,
     /// How the edges of a node become one row.
     #[config(default = "Reduce::Max")]
@@ -32,10 +32,11 @@ pub struct EdgeConvConfig {
 /// `h` is the identity for one width, otherwise ReLU and a perceptron through the other widths.
 ///
 /// # Shapes
-/// Both ends `[num_input, d_input]`, output `[num_dst, last width]`. A node without in-edges gets 0.
+/// Source and destination features `[num_input, d_input]`, output `[num_dst, d_output]` with `d_output` the last
+/// feature size. A node without in-edges gets 0.
 ///
 /// # Departures from the paper
-/// With one width there is no ReLU behind the sum, as in DGL: ReLU of a maximum is the maximum of ReLUs.
+/// With one layer there is no ReLU behind the sum, as in DGL: ReLU of a maximum is the maximum of ReLUs.
 ///
 /// # Cost
 /// The first layer is one product per node, `x Θ` for sources and `x (Φ - Θ) + b` for destinations. With one width the
@@ -45,9 +46,9 @@ pub struct EdgeConvConfig {
 /// Wang, Sun, Liu, Sarma, Bronstein, Solomon, "Dynamic graph CNN for learning on point clouds", ACM TOG 2019.
 #[derive(Module, Debug)]
 pub struct EdgeConv {
-    /// `Θ: [d_input, first width]` and a bias.
+    /// `Θ: [d_input, first feature size]` and a bias.
     pub theta: Linear,
-    /// `Φ: [d_input, first width]` and a bias.
+    /// `Φ: [d_input, first feature size]` and a bias.
     pub phi: Linear,
     /// The other layers of `h`.
     pub nn: Option<Mlp>,
@@ -59,7 +60,7 @@ impl EdgeConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
-    /// No widths.
+    /// No feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<EdgeConv, ModelError> {
         let Some(&first) = self.widths.first() else {
             return Err(ModelError::OutOfRange { arg: "number of widths".into(), range: "1..".into(), value: "0".into() });
@@ -85,7 +86,7 @@ impl EdgeConvConfig {
 }
 
 impl EdgeConv {
-    /// Whether rows are multiplied before they travel.
+    /// Whether features are multiplied with the weight before the halo exchange.
     fn multiplies_first(&self) -> bool {
         let [i, o] = self.theta.weight.val().dims();
         i > o
@@ -127,8 +128,8 @@ impl Conv for EdgeConv {
 impl Pretrained for EdgeConv {
     /// DGL's `Θ` is multiplied with `x[v] - x[u]`, the opposite of ours: its sign is changed.
     ///
-    /// PyG's layer has one matrix for `[x[v], x[u] - x[v]]`, in a single map or a `Sequential` with ReLU between, and one bias where
-    /// ours (and DGL's) have two that add up.
+    /// PyG's layer has one matrix for `[x[v], x[u] - x[v]]`, in a single map or a `Sequential` with ReLU between, and
+    /// one bias where ours (and DGL's) have two that add up.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if from == Framework::Dgl {
             let mapping = ParamMapping::same(path);

@@ -1,4 +1,4 @@
-//! Normalisation of edge weights.
+//! Normalises edge weights.
 
 use burn::config::Config;
 use burn::tensor::{Tensor, TensorData};
@@ -17,9 +17,9 @@ use crate::{DegreeNorm, ModelError};
 /// ```
 ///
 /// # Source
-/// `EdgeWeightNorm` of DGL, and for "both in" `gcn_norm` of PyTorch Geometric without the self loops that it adds; with weights of 1,
-/// the normalisations of [`DegreeNorm`]. Both take sums over all edges of a node, in a mini-batch over those that were sampled; here
-/// weights of the whole graph are normalised before it is sampled, and taken by edge ids.
+/// `EdgeWeightNorm` of DGL, and for "both in" `gcn_norm` of PyTorch Geometric without the self loops that it adds; with
+/// weights of 1, the normalisations of [`DegreeNorm`]. Both take sums over all edges of a node, in a mini-batch over
+/// those that were sampled; here weights of the whole graph are normalised before it is sampled, and taken by edge ids.
 #[derive(Config, Debug)]
 pub struct EdgeWeightNorm {
     /// What is divided by.
@@ -37,10 +37,10 @@ impl EdgeWeightNorm {
     /// Through the weight and through the sums.
     ///
     /// # Errors
-    /// Not one weight per edge; a weight that is not positive (its sum may be 0, and the root of a negative sum is
-    /// no number); sums over edges out of a node where this view does not hold all of them (a block or a partition:
-    /// normalise weights of the whole graph before it is cut), over edges into a source where it does not (a block); "both in" on an
-    /// edge type of two node types.
+    /// Not one weight per edge; a weight that is not positive (its sum may be 0, and the root of a negative sum is no
+    /// number); sums over edges out of a node where this view does not hold all of them (a block or a partition:
+    /// normalise weights of the whole graph before it is cut), over edges into a source where it does not (a block);
+    /// "both in" on an edge type of two node types.
     ///
     /// # Cost
     /// Three passes over the weights, which are copied to the host to be checked. "Both in" has one exchange, which all
@@ -136,8 +136,8 @@ pub(crate) struct Hop<'h, 'a> {
     pub(crate) options: AggregateOptions,
 }
 
-/// Each of `count` hops, on edges of its own or on the same; where degrees are sums of weights (`weighted`), weights are normalised
-/// and nothing is left for degrees.
+/// Each of `count` hops, on edges of its own or on the same; where degrees are sums of weights (`weighted`), weights
+/// are normalised and nothing is left for degrees.
 #[track_caller]
 pub(crate) fn hops_of<'h, 'a>(call: &str, count: usize, edges: &'h [Edges<'a>], (norm, weighted): (DegreeNorm, bool)) -> Vec<Hop<'h, 'a>> {
     let found = edges.len();

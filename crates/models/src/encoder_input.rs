@@ -1,4 +1,4 @@
-//! Attributes of nodes on their way into a [`FeatureEncoder`](crate::FeatureEncoder): checked, and in the form operators take.
+//! Validates and converts node attributes for a [`FeatureEncoder`](crate::FeatureEncoder).
 
 use std::collections::HashMap;
 
@@ -123,7 +123,8 @@ fn check_width(frame: &Frame, name: &str, width: usize, at: usize) -> Result<(),
     Err(ModelError::Length { arg, why: "the decoder has as many attributes".into(), expected: at + 1, actual: width })
 }
 
-/// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table no edge.
+/// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table
+/// no edge.
 pub(crate) fn lookup(
     attribute: usize,
     kind: FeatureKind,

@@ -1,4 +1,4 @@
-//! Attributes of tables as rows of a network.
+//! Encodes table attributes as features and embeddings.
 
 use std::collections::HashMap;
 
@@ -20,8 +20,8 @@ use crate::{ModelError, init, next_stream};
 pub struct FeatureEncoderConfig {
     /// Types and dimensions of the attributes, as for the tables.
     pub decoder: Decoder,
-    /// How the rows of several values of one node become one: [`Reduce::Sum`], as GraphLearn's documentation says, [`Reduce::Mean`], as its
-    /// TensorFlow code does, or the largest or smallest entries.
+    /// How the rows of several values of one node become one: [`Reduce::Sum`], as GraphLearn's documentation says,
+    /// [`Reduce::Mean`], as its TensorFlow code does, or the largest or smallest entries.
     #[config(default = "Reduce::Sum")]
     pub combiner: Reduce,
     /// Mean of each number attribute, subtracted; empty for numbers as they are.
@@ -33,17 +33,18 @@ pub struct FeatureEncoderConfig {
     /// Keys of each growing embedding, in the order of its rows.
     #[config(default = "vec![]")]
     pub keys: Vec<Vec<i64>>,
-    /// Rows from which on a table is sparse, growing tables whatever their rows; `None`: no table is. Sparse tables are trained by
-    /// [`FeatureEncoder::forward_rows`] and [`SparseAdam`](crate::SparseAdam), and not by an optimizer of Burn.
+    /// Rows from which on a table is sparse, growing tables whatever their rows; `None`: no table is. Sparse tables are
+    /// trained by [`FeatureEncoder::forward_rows`] and [`SparseAdam`](crate::SparseAdam), and not by an optimizer of
+    /// Burn.
     pub sparse_from: Option<usize>,
 }
 
-/// Attributes to rows: numbers as they are or standardised, categories as rows of a table, several values as the sum or mean
-/// of rows; side by side in the order of the attributes ([`spec`](Self::spec) prints the layout).
+/// Attributes to rows: numbers as they are or standardised, categories as rows of a table, several values as the sum or
+/// mean of rows; side by side in the order of the attributes ([`spec`](Self::spec) prints the layout).
 ///
 /// # Gradients
-/// Of the tables, through a relation from table rows to nodes: a row gets the sum over the nodes that have its value, in node
-/// order, the same bits for any number of threads. Rows without a node get 0.
+/// Of the tables, through a relation from table rows to nodes: a row gets the sum over the nodes that have its value,
+/// in node order, the same bits for any number of threads. Rows without a node get 0.
 ///
 /// # Cost
 /// One pass over the rows that the input names; the gradient of a table is as large as the table, unless it is sparse
@@ -100,8 +101,8 @@ impl FeatureEncoderConfig {
         Ok(self.decoder.feature_spec()?)
     }
 
-    /// The same with the keys of growing embeddings that `frame` has and that are not known yet, in the order of the nodes.
-    /// [`FeatureEncoder::grow`] gives an encoder rows for them.
+    /// The same with the keys of growing embeddings that `frame` has and that are not known yet, in the order of the
+    /// nodes. [`FeatureEncoder::grow`] gives an encoder rows for them.
     ///
     /// # Errors
     /// A column that `frame` lacks or that has another type.
@@ -117,8 +118,8 @@ impl FeatureEncoderConfig {
         Ok(self)
     }
 
-    /// The same with mean and standard deviation of the number attributes over the nodes `rows`: the training nodes, so that
-    /// nothing of the others is seen. Attributes that are constant there are only shifted.
+    /// The same with mean and standard deviation of the number attributes over the nodes `rows`: the training nodes, so
+    /// that nothing of the others is seen. Attributes that are constant there are only shifted.
     ///
     /// # Errors
     /// No rows, or one out of range; a column that `frame` lacks.
@@ -142,8 +143,9 @@ impl FeatureEncoderConfig {
         Ok(self)
     }
 
-    /// Initial rows are uniform in `±sqrt(6 / (rows + dim))`, for tables without end in `±sqrt(6 / dim)`. Each table takes a
-    /// stream ([`seeded`](crate::seeded)), in which a row is keyed by its number, in growing tables by its key, whenever it is added.
+    /// Initial rows are uniform in `±sqrt(6 / (rows + dim))`, for tables without end in `±sqrt(6 / dim)`. Each table
+    /// takes a stream ([`seeded`](crate::seeded)), in which a row is keyed by its number, in growing tables by its key,
+    /// whenever it is added.
     ///
     /// # Errors
     /// A decoder without a layout, statistics of another number of attributes, keys of another number of tables.
@@ -224,7 +226,7 @@ impl FeatureEncoder {
     pub fn spec(&self) -> &FeatureSpec {
         &self.layout.spec
     }
-    /// Columns of the output.
+    /// Output feature size.
     pub fn width(&self) -> usize {
         self.layout.spec.width()
     }
@@ -335,8 +337,9 @@ impl FeatureEncoder {
     }
 
     /// The encoder with rows for the keys that `config` has beyond its own ([`FeatureEncoderConfig::learn_keys`] on
-    /// [`config`](Self::config)); rows and statistics that it has stay. New rows are those that [`FeatureEncoderConfig::init`] would have
-    /// drawn with these keys, also in a later process that makes the encoder in a [`seeded`](crate::seeded) scope of the same seed.
+    /// [`config`](Self::config)); rows and statistics that it has stay. New rows are those that
+    /// [`FeatureEncoderConfig::init`] would have drawn with these keys, also in a later process that makes the encoder
+    /// in a [`seeded`](crate::seeded) scope of the same seed.
     ///
     /// # Errors
     /// `config` does not start with the keys of this encoder, or describes another layout.
@@ -375,7 +378,8 @@ impl FeatureEncoder {
     }
 }
 
-/// No rows, on the device of a table; from data, for Burn 0.22.1 fuses `zeros` of no entries with what stands beside it, and then launches nothing.
+/// No rows, on the device of a table; from data, for Burn 0.22.1 fuses `zeros` of no entries with what stands beside
+/// it, and then launches nothing.
 pub(crate) fn no_rows(dim: usize, like: &Tensor<2>) -> Tensor<2> {
     let dtype = like.dtype();
     Tensor::from_data(TensorData::full_dtype([0, dim], 0.0, dtype), (&like.device(), dtype))

@@ -1,4 +1,4 @@
-//! Adam in one pass over each parameter, as an optimizer of Burn.
+//! Fused Adam, one pass over each parameter, as an optimizer of Burn.
 
 use burn::config::Config;
 use burn::grad_clipping::GradientClippingConfig;

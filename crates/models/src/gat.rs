@@ -1,4 +1,4 @@
-//! Graph attention network for node classification on graphs of one type.
+//! GAT for node classification on homogeneous graphs.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -17,11 +17,11 @@ use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, ModelError, NodeClas
 /// Describes a [`Gat`].
 #[derive(Config, Debug)]
 pub struct GatConfig {
-    /// Columns of the input features.
+    /// Input feature size.
     pub d_input: usize,
     /// Number of classes.
     pub num_classes: usize,
-    /// Columns of each head between layers.
+    /// Output feature size of each head in hidden layers.
     #[config(default = 8)]
     pub d_head: usize,
     /// Heads of every layer but the last.
@@ -39,10 +39,11 @@ pub struct GatConfig {
     /// Dropout of attention weights.
     #[config(default = 0.6)]
     pub attn_dropout: f64,
-    /// Whether rows are added to the results of layers.
+    /// Whether layers have residual connections.
     #[config(default = false)]
     pub residual: bool,
-    /// Whether features are added to the results of all layers, the first too, through a weight, as in PyTorch Geometric.
+    /// Whether features are added to the results of all layers, the first too, through a weight, as in PyTorch
+    /// Geometric.
     #[config(default = false)]
     pub residual_weight: bool,
     /// Whether ReLU stands between layers, as in PyTorch Geometric, in place of ELU.
@@ -102,8 +103,8 @@ impl Gat {
         self.over(&Whole(g), x)
     }
 
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
-    /// features of its input nodes.
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on
+    /// block `i`, `x` the features of its input nodes.
     ///
     /// # Panics
     /// Not one block per layer.

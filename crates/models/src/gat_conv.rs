@@ -1,4 +1,4 @@
-//! Graph attention.
+//! Graph attention (GAT).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -18,16 +18,16 @@ use crate::{ConvInput, DropoutKey, ModelError, init};
 /// Describes a [`GatConv`].
 #[derive(Config, Debug)]
 pub struct GatConvConfig {
-    /// Columns of source rows.
+    /// Feature size of source nodes.
     pub d_input: usize,
-    /// Columns of each head.
+    /// Output feature size of each head.
     pub d_head: usize,
     /// Number of heads.
     pub num_heads: usize,
-    /// Columns of destination rows where they have a weight of their own (two node types); none: one weight
-    /// serves both ends.
+    /// Feature size of destination nodes where they have a separate weight (two node types); none: one weight
+    /// is shared by source and destination.
     pub d_dst: Option<usize>,
-    /// Columns of edge rows that scores are made of, if there are any (`edge_dim` of PyTorch Geometric).
+    /// Feature size of edges in the attention scores, if there are any (`edge_dim` of PyTorch Geometric).
     pub d_edge: Option<usize>,
     /// What LeakyReLU multiplies scores below 0 by.
     #[config(default = 0.2)]
@@ -35,13 +35,13 @@ pub struct GatConvConfig {
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
     pub dropout: f64,
-    /// Whether destination rows are added to the result, through a weight where widths differ.
+    /// Whether destination features are added to the result (residual), through a weight where feature sizes differ.
     #[config(default = false)]
     pub residual: bool,
     /// Whether destination features are added through a weight whatever their size, as in PyTorch Geometric.
     #[config(default = false)]
     pub residual_weight: bool,
-    /// Whether heads stand beside each other in the result (`num_heads · d_head` columns) or are averaged (`d_head`).
+    /// Whether heads are concatenated in the result (`num_heads · d_head` features) or averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether a bias is added.
@@ -62,9 +62,10 @@ pub struct GatConvConfig {
 /// plus `x[v]` or `x[v] W_res` with `residual`.
 ///
 /// # Shapes
-/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, `f: [num_edges, d_edge]`, output
-/// `[num_dst, num_heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A destination without in-edges
-/// gets the bias (and the residual). Edge features enter scores alone, as in PyTorch Geometric, not what is summed.
+/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, `f: [num_edges, d_edge]`,
+/// output `[num_dst, num_heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A destination without
+/// in-edges gets the bias (and the residual). Edge features enter scores alone, as in PyTorch Geometric, not what is
+/// summed.
 ///
 /// # Departures from the paper
 /// None: the caller must apply dropout to input features, apply the activation, and add self loops
@@ -91,7 +92,7 @@ pub struct GatConv {
     pub lin_edge: Option<Linear>,
     /// `a_e: [1, heads, d_head]`, of edges.
     pub attn_edge: Option<Param<Tensor<3>>>,
-    /// `[d_dst, num_heads · d_head]` and the layer's bias, where a residual changes width.
+    /// `[d_dst, num_heads · d_head]` and the layer's bias, where a residual changes the feature size.
     pub res_fc: Option<Linear>,
     /// `[num_heads · d_head]`, where `res_fc` does not hold it.
     pub bias: Option<Param<Tensor<1>>>,
@@ -105,7 +106,7 @@ impl GatConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
-    /// No heads or columns, a dropout probability outside `0.0..1.0`, a slope that is not finite.
+    /// No heads or features, a dropout probability outside `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GatConv, ModelError> {
         ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
@@ -154,7 +155,7 @@ impl GatConv {
         }
     }
 
-    /// Whether rows are multiplied before they travel.
+    /// Whether features are multiplied with the weight before the halo exchange.
     fn multiplies_first(&self) -> bool {
         let [i, o] = self.fc.weight.val().dims();
         i > o

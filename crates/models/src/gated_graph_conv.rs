@@ -1,4 +1,4 @@
-//! Gated graph convolution: messages read by a recurrent unit.
+//! Gated graph convolution: messages update a recurrent unit.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -17,7 +17,7 @@ use crate::{LayerViews, ModelError, Whole};
 /// Describes a [`GatedGraphConv`].
 #[derive(Config, Debug)]
 pub struct GatedGraphConvConfig {
-    /// Columns of states; narrower input is filled up with zeros.
+    /// Hidden size of states; smaller input is padded with zeros.
     pub hidden: usize,
     /// Number of steps.
     pub steps: usize,
@@ -44,8 +44,8 @@ pub struct GatedGraphConvConfig {
 ///
 /// # Shapes
 /// A graph of one node type and any number of edge types; `x: [num_input, up to hidden]`, output `[num_dst, hidden]`.
-/// With more than one step all input rows must be computed rows, on a whole graph or a partition, or every step has a block
-/// ([`forward_blocks`](Self::forward_blocks)). A node without in-edges reads `a = 0`.
+/// With more than one step all input rows must be computed rows, on a whole graph or a partition, or every step has a
+/// block ([`forward_blocks`](Self::forward_blocks)). A node without in-edges reads `a = 0`.
 ///
 /// # Departures from the paper
 /// Edges run one way; the paper's second direction is an edge type (`Graph::with_inverse_relations`).
@@ -57,7 +57,8 @@ pub struct GatedGraphConvConfig {
 /// Li, Tarlow, Brockschmidt, Zemel, "Gated graph sequence neural networks", ICLR 2016.
 #[derive(Module, Debug)]
 pub struct GatedGraphConv {
-    /// `W_r: [hidden, hidden]` and `b_r`, per edge type; with `weight_per_step` those of the first step before those of the next.
+    /// `W_r: [hidden, hidden]` and `b_r`, per edge type; with `weight_per_step` those of the first step before those of
+    /// the next.
     pub linears: Vec<Linear>,
     /// `[hidden, 3 · hidden]` and a bias: reset, update and new gate of messages.
     pub ih: Linear,
@@ -80,7 +81,7 @@ impl GatedGraphConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
-    /// No columns.
+    /// No features.
     pub fn try_init(&self, device: &Device) -> Result<GatedGraphConv, ModelError> {
         ModelError::check_sizes(&[("hidden", self.hidden)], 0.0)?;
         let d = self.hidden;
@@ -111,14 +112,15 @@ impl GatedGraphConv {
     /// States after all steps.
     ///
     /// # Panics
-    /// A graph of several node types, another number of edge types, a block under several steps, an input wider than `hidden`.
+    /// A graph of several node types, another number of edge types, a block under several steps, an input wider than
+    /// `hidden`.
     #[track_caller]
     pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
         self.over(&Whole(g), x)
     }
 
-    /// States of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), step `i` on block `i`; `x` are the rows of its input nodes. With
-    /// all neighbours these are the states of the graph.
+    /// States of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), step `i` on block `i`; `x` are the rows of
+    /// its input nodes. With all neighbours these are the states of the graph.
     ///
     /// # Panics
     /// Not one block per step; as [`forward`](Self::forward).

@@ -1,4 +1,4 @@
-//! Graph attention with scores that look at both ends together.
+//! Graph attention with dynamic scores (GATv2).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -16,17 +16,17 @@ use crate::{DropoutKey, ModelError, init};
 /// Describes a [`Gatv2Conv`].
 #[derive(Config, Debug)]
 pub struct Gatv2ConvConfig {
-    /// Columns of source rows.
+    /// Feature size of source nodes.
     pub d_input: usize,
-    /// Columns of each head.
+    /// Output feature size of each head.
     pub d_head: usize,
     /// Number of heads.
     pub num_heads: usize,
-    /// Columns of destination rows where they differ from those of sources.
+    /// Feature size of destination nodes where it differs from that of source nodes.
     pub d_dst: Option<usize>,
-    /// Columns of edge rows that scores are made of, if there are any (`edge_dim` of PyTorch Geometric).
+    /// Feature size of edges in the attention scores, if there are any (`edge_dim` of PyTorch Geometric).
     pub d_edge: Option<usize>,
-    /// Whether one weight serves both ends.
+    /// Whether source and destination share one weight.
     #[config(default = false)]
     pub share_weights: bool,
     /// What LeakyReLU multiplies numbers below 0 by.
@@ -35,13 +35,13 @@ pub struct Gatv2ConvConfig {
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
     pub dropout: f64,
-    /// Whether destination rows are added to the result, through a weight where widths differ.
+    /// Whether destination features are added to the result (residual), through a weight where feature sizes differ.
     #[config(default = false)]
     pub residual: bool,
     /// Whether destination features are added through a weight whatever their size, as in PyTorch Geometric.
     #[config(default = false)]
     pub residual_weight: bool,
-    /// Whether heads stand beside each other in the result (`num_heads · d_head` columns) or are averaged (`d_head`).
+    /// Whether heads are concatenated in the result (`num_heads · d_head` features) or averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether the products have biases.
@@ -64,14 +64,16 @@ pub struct Gatv2ConvConfig {
 /// plus `x[v]` or `x[v] W_res + b_res` with `residual`, plus `b` with `output_bias`.
 ///
 /// # Shapes
-/// As [`GatConv`](crate::GatConv), without edge weights. A destination without in-edges gets 0 (and the residual and `b`).
+/// As [`GatConv`](crate::GatConv), without edge weights. A destination without in-edges gets 0 (and the residual and
+/// `b`).
 ///
 /// # Departures from the paper
 /// Biases stand in the products, as in DGL; one behind the sum only with `output_bias`.
 ///
 /// # Cost
-/// Scores are not sums of a number per end, so one row of `num_heads · d_head` per edge is made (and kept for the
-/// gradient); softmax and weighted sum are one pass. The halo exchange moves `min(d_input, num_heads · d_head)` columns.
+/// Scores are not sums of a number per endpoint, so one row of `num_heads · d_head` per edge is made (and kept for the
+/// gradient); softmax and weighted sum are one pass. The halo exchange moves `min(d_input, num_heads · d_head)`
+/// columns.
 ///
 /// # Paper
 /// Brody, Alon, Yahav, "How attentive are graph attention networks?", ICLR 2022.
@@ -85,7 +87,7 @@ pub struct Gatv2Conv {
     pub attn: Param<Tensor<3>>,
     /// `W_e: [d_edge, num_heads · d_head]`, no bias.
     pub lin_edge: Option<Linear>,
-    /// `[d_dst, num_heads · d_head]`, where a residual changes width.
+    /// `[d_dst, num_heads · d_head]`, where a residual changes the feature size.
     pub res_fc: Option<Linear>,
     /// `[num_heads · d_head]`, of the result.
     pub bias: Option<Param<Tensor<1>>>,
@@ -99,8 +101,8 @@ impl Gatv2ConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
-    /// No heads or columns, a dropout probability outside `0.0..1.0`, a slope that is not finite, one weight for
-    /// ends of different widths.
+    /// No heads or features, a dropout probability outside `0.0..1.0`, a slope that is not finite, one weight for
+    /// endpoints of different feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<Gatv2Conv, ModelError> {
         ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
@@ -148,7 +150,7 @@ impl Gatv2Conv {
         }
     }
 
-    /// Whether rows are multiplied before they travel.
+    /// Whether features are multiplied with the weight before the halo exchange.
     fn multiplies_first(&self) -> bool {
         let [i, o] = self.fc_src.weight.val().dims();
         i > o
@@ -204,12 +206,12 @@ impl Conv for Gatv2Conv {
 }
 
 impl Pretrained for Gatv2Conv {
-    /// PyG's default has a bias of the result (`output_bias`), which it adds, with the residual, behind the mean of heads: every head
-    /// has them here.
+    /// PyG's default has a bias of the result (`output_bias`), which it adds, with the residual, behind the mean of
+    /// heads: every head has them here.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let (shared, heads) = (self.fc_dst.is_none(), if self.config.concat { 1 } else { self.config.num_heads });
         match (from, path.split_once('.')) {
-            // A weight of both ends has two names.
+            // A weight shared by both endpoints has two names.
             (Framework::Dgl, Some(("fc_src", field))) if shared => ParamMapping::same(path).also(format!("fc_dst.{field}")),
             (Framework::Dgl, _) => ParamMapping::same(path),
             (Framework::Pyg, Some(("fc_src", field))) if shared => {

@@ -1,4 +1,4 @@
-//! GCN for node classification on graphs of one type.
+//! GCN for node classification on homogeneous graphs.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -17,7 +17,7 @@ use crate::{DegreeNorm, DropoutKey, GcnConv, GcnConvConfig, LayerViews, ModelErr
 /// Describes a [`Gcn`].
 #[derive(Config, Debug)]
 pub struct GcnConfig {
-    /// Columns of the input features.
+    /// Input feature size.
     pub d_input: usize,
     /// Number of classes.
     pub num_classes: usize,
@@ -79,8 +79,8 @@ impl Gcn {
         self.over(&Whole(g), x)
     }
 
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
-    /// features of its input nodes.
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on
+    /// block `i`, `x` the features of its input nodes.
     ///
     /// # Panics
     /// Not one block per layer.
@@ -136,7 +136,8 @@ impl NodeClassifier for Gcn {
 }
 
 impl Pretrained for Gcn {
-    /// PyG's `GCN`, which on directed graphs takes [`DegreeNorm::BothIn`], and of DGL a model with its layers in a list `layers`.
+    /// PyG's `GCN`, which on directed graphs takes [`DegreeNorm::BothIn`], and of DGL a model with its layers in a list
+    /// `layers`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         in_layers(&self.layers, from, path).unwrap_or_else(|| ParamMapping::same(path))
     }

@@ -1,4 +1,4 @@
-//! The graph convolution of Kipf and Welling.
+//! Graph convolution of Kipf and Welling (GCN).
 
 use burn::config::Config;
 use burn::module::{Module, Param, ParamId};
@@ -19,18 +19,20 @@ pub enum DegreeNorm {
     None,
     /// `l_u = 1 / deg_out(u)`.
     Left,
-    /// The mean of the messages that `v` receives: `r_v = 1 / deg_in(v)`, and on a sampled block 1 by the number of edges sampled
-    /// for `v`, as in [`RelNorm::Right`](crate::RelNorm::Right).
+    /// The mean of the messages that `v` receives: `r_v = 1 / deg_in(v)`, and on a sampled block 1 by the number of
+    /// edges sampled for `v`, as in [`RelNorm::Right`](crate::RelNorm::Right).
     Right,
-    /// `l_u = deg_out(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as in DGL's `GraphConv`. Where edges run both ways these are the degrees of the
-    /// paper; on directed graphs PyTorch Geometric takes [`BothIn`](Self::BothIn).
+    /// `l_u = deg_out(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as in DGL's `GraphConv`. Where edges run both ways these are
+    /// the degrees of the paper; on directed graphs PyTorch Geometric takes [`BothIn`](Self::BothIn).
     Both,
-    /// `l_u = deg_in(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as `gcn_norm` of PyTorch Geometric. A node without in-edges has `l_u = 0` there
-    /// and here: it sends nothing (DGL's `SGConv` counts its degree as 1). With self loops there is no such node.
+    /// `l_u = deg_in(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as `gcn_norm` of PyTorch Geometric. A node without in-edges has
+    /// `l_u = 0` there and here: it sends nothing (DGL's `SGConv` counts its degree as 1). With self loops there is no
+    /// such node.
     ///
-    /// For edge types on one node type. The view must know the in-degrees of its input rows ([`Edges::input_in_degrees`]): a graph, a
-    /// partition, a block of a graph that this machine holds. Inside [`HeteroGraphConv`](crate::HeteroGraphConv) no partition, for
-    /// there rows are scaled behind the exchange. It costs one pass over the input rows.
+    /// For edge types on one node type. The view must know the in-degrees of its input rows
+    /// ([`Edges::input_in_degrees`]): a graph, a partition, a block of a graph that this machine holds. Inside
+    /// [`HeteroGraphConv`](crate::HeteroGraphConv) no partition, for there rows are scaled behind the exchange. It
+    /// costs one pass over the input rows.
     BothIn,
 }
 
@@ -83,9 +85,9 @@ impl DegreeNorm {
 /// Describes a [`GcnConv`].
 #[derive(Config, Debug)]
 pub struct GcnConvConfig {
-    /// Columns of the input.
+    /// Input feature size.
     pub d_input: usize,
-    /// Columns of the output.
+    /// Output feature size.
     pub d_output: usize,
     /// Normalisation by degree.
     #[config(default = "DegreeNorm::Both")]
@@ -103,8 +105,9 @@ pub struct GcnConvConfig {
 
 /// Graph convolution, `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`.
 ///
-/// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees; [`EdgeWeightNorm`](crate::EdgeWeightNorm) and
-/// [`DegreeNorm::None`] make them. The caller must add self loops, as the paper does (`Graph::add_self_loops`).
+/// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees;
+/// [`EdgeWeightNorm`](crate::EdgeWeightNorm) and [`DegreeNorm::None`] make them. The caller must add self loops, as the
+/// paper does (`Graph::add_self_loops`).
 ///
 /// `W` is the layer's own; without (`weight` false) that of [`with_weight`](Self::with_weight), or none: then
 /// `d_output` must be `d_input`.
@@ -113,8 +116,8 @@ pub struct GcnConvConfig {
 /// `x: [num_input, d_input]`, `w: [num_edges]` in edge-id order, output `[num_dst, d_output]`.
 /// A destination without in-edges gets the bias.
 ///
-/// Weights are multiplied before aggregation when that makes rows narrower, so the halo exchange and
-/// the sum move `min(d_input, d_output)` columns.
+/// Weights are multiplied before aggregation when that reduces the feature size, so the halo exchange and
+/// the sum move `min(d_input, d_output)` features.
 ///
 /// # Paper
 /// Kipf and Welling, "Semi-supervised classification with graph convolutional networks", ICLR 2017.
@@ -139,7 +142,8 @@ impl GcnConvConfig {
 }
 
 impl GcnConv {
-    /// The layer with a weight `[d_input, d_output]` of the caller, for a layer without one (`weight` false); gradients flow to it.
+    /// The layer with a weight `[d_input, d_output]` of the caller, for a layer without one (`weight` false); gradients
+    /// flow to it.
     ///
     /// # Panics
     /// A layer with a weight of its own.
@@ -157,8 +161,8 @@ fn multiplies_first(weight: &Tensor<2>) -> bool {
     d_input > d_output
 }
 
-/// Where the layer multiplies first, factors, bias and activation are part of the one pass over the edges; where it aggregates first,
-/// bias, activation and dropout are one pass over the product.
+/// Where the layer multiplies first, factors, bias and activation are part of the one pass over the edges; where it
+/// aggregates first, bias, activation and dropout are one pass over the product.
 impl Conv for GcnConv {
     const NAME: &'static str = "gcn_conv";
     const READS_WEIGHT: bool = true;

@@ -1,4 +1,4 @@
-//! Graph isomorphism network, for nodes and for whole graphs.
+//! GIN for node and graph classification.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -18,7 +18,7 @@ use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, ModelError, NodeClas
 /// Describes a [`Gin`].
 #[derive(Config, Debug)]
 pub struct GinConfig {
-    /// Columns of the input features.
+    /// Input feature size.
     pub d_input: usize,
     /// Number of classes.
     pub num_classes: usize,
@@ -31,11 +31,11 @@ pub struct GinConfig {
     /// Whether ε is learned.
     #[config(default = true)]
     pub learn_eps: bool,
-    /// Whether logits are read from the features of every layer, as in the paper; otherwise the last layer gives them, as in
-    /// PyTorch Geometric.
+    /// Whether logits are read from the features of every layer, as in the paper; otherwise the last layer gives them,
+    /// as in PyTorch Geometric.
     #[config(default = true)]
     pub heads: bool,
-    /// Whether rows of every layer are normalised over the nodes (or batch) before ReLU, as in the paper.
+    /// Whether the output of every layer is normalised over the nodes (or batch) before ReLU, as in the paper.
     #[config(default = false)]
     pub batch_norm: bool,
     /// Dropout of the logits of nodes.
@@ -43,9 +43,9 @@ pub struct GinConfig {
     pub dropout: f64,
 }
 
-/// `layers` isomorphism convolutions with perceptrons of two layers; logits are read from the rows of every layer,
-/// `Σ_k readout(hᵏ) W_k + b_k`, with dropout of each term's logits. Without `heads` the last layer gives the logits (their sum
-/// over a graph), and dropout stands between layers.
+/// `layers` isomorphism convolutions with perceptrons of two layers; logits are read from the output of every layer,
+/// `Σ_k readout(hᵏ) W_k + b_k`, with dropout of each term's logits. Without `heads` the last layer gives the logits
+/// (their sum over a graph), and dropout stands between layers.
 ///
 /// # Departures from the paper
 /// Batch normalisation is asked for (`batch_norm`), and then behind each layer, not inside its perceptron. Its means
@@ -108,8 +108,9 @@ impl Gin {
         self.over(&Whole(g), x)
     }
 
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
-    /// features of its input nodes. Batch normalisation in training takes the means of the batch, as the type says.
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on
+    /// block `i`, `x` the features of its input nodes. Batch normalisation in training takes the means of the batch, as
+    /// the type says.
     ///
     /// # Panics
     /// Not one block per layer.
@@ -147,8 +148,9 @@ impl Gin {
         logits
     }
 
-    /// Logits of the graphs of a batch, `[graphs, num_classes]`; `graphs` are the rows of each. Rows of a graph are summed.
-    /// No dropout: graphs have no original ids to key it by. Batch normalisation trains where gradients are tracked.
+    /// Logits of the graphs of a batch, `[graphs, num_classes]`; `graphs` are the rows of each. Rows of a graph are
+    /// summed. No dropout: graphs have no original ids to key it by. Batch normalisation trains where gradients are
+    /// tracked.
     pub fn forward_graphs<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, graphs: &Segments) -> Tensor<2> {
         if self.heads.is_empty() {
             let logits = (0..self.layers.len()).fold(x, |x, i| self.state(i, g, x, normalised));
@@ -158,7 +160,7 @@ impl Gin {
         sum(self.states(g, x, normalised).into_iter().enumerate().map(term))
     }
 
-    /// The input and the rows of every layer, all of the computed nodes.
+    /// The input and the output of every layer, for all computed nodes.
     fn states<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>) -> Vec<Tensor<2>> {
         let mut states = vec![x];
         for i in 0..self.layers.len() {
@@ -167,7 +169,7 @@ impl Gin {
         states
     }
 
-    /// Rows of layer `i`; without ReLU where they are the logits.
+    /// Output of layer `i`; without ReLU where they are the logits.
     fn state<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>) -> Tensor<2> {
         let h = self.layers[i].forward(&g, x);
         if self.heads.is_empty() && i + 1 == self.layers.len() {
@@ -223,8 +225,8 @@ impl NodeClassifier for Gin {
 }
 
 impl Pretrained for Gin {
-    /// PyG's `GIN` without norms and jumping knowledge (take no `heads`, and `learn_eps` only for `train_eps`), and of DGL a model with
-    /// lists `layers`, `norms` and `heads`.
+    /// PyG's `GIN` without norms and jumping knowledge (take no `heads`, and `learn_eps` only for `train_eps`), and of
+    /// DGL a model with lists `layers`, `norms` and `heads`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         // `MLP` keeps its layers in a list.
         if let (Framework::Pyg, ["layers", i, "nn", "layers", k, field]) = (from, &path.split('.').collect::<Vec<_>>()[..]) {

@@ -1,4 +1,4 @@
-//! The layers of graph isomorphism networks.
+//! Graph isomorphism layer (GIN).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -15,7 +15,7 @@ use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 /// Describes a [`GinConv`].
 #[derive(Config, Debug)]
 pub struct GinConvConfig {
-    /// Widths of the perceptron, input first; empty for the identity.
+    /// Feature sizes of the perceptron, input first; empty for the identity.
     pub widths: Vec<usize>,
     /// How neighbours become one row.
     #[config(default = "Reduce::Sum")]
@@ -31,12 +31,13 @@ pub struct GinConvConfig {
     pub initializer: Initializer,
 }
 
-/// Graph isomorphism convolution, `y[v] = MLP((1 + ε) · x[v] + AGG(w_e · x[u] : e = (u, v)))`, `w_e` 1 without edge weights.
+/// Graph isomorphism convolution, `y[v] = MLP((1 + ε) · x[v] + AGG(w_e · x[u] : e = (u, v)))`, `w_e` 1 without edge
+/// weights.
 ///
 /// # Shapes
-/// Both ends `[num_input, d]` with the same `d`, `w: [num_edges]`, output `[num_dst, last width]`. A mean divides by the number
-/// of messages, whatever their weights. A node without in-edges gets
-/// `MLP((1 + ε) x[v])`.
+/// Source and destination features `[num_input, d]` with the same `d`, `w: [num_edges]`, output `[num_dst, d_output]`
+/// with `d_output` the last feature size. A mean divides by the number of messages, whatever their weights. A node
+/// without in-edges gets `MLP((1 + ε) x[v])`.
 ///
 /// # Departures from the paper
 /// No batch normalisation inside the perceptron: its statistics would depend on how a graph is cut.
@@ -82,7 +83,8 @@ pub(crate) fn combine(nn: Option<&Mlp>, eps: Option<&Param<Tensor<1>>>, init_eps
     }
 }
 
-/// Where the perceptron and ε of GIN layers are kept: a single map, a `Sequential` with ReLU between, or the list of an `MLP`.
+/// Where the perceptron and ε of GIN layers are kept: a single map, a `Sequential` with ReLU between, or the list of an
+/// `MLP`.
 pub(crate) fn param_mapping(nn: Option<&Mlp>, from: Framework, path: &str) -> ParamMapping {
     let (module, list) = if from == Framework::Dgl { ("apply_func", "linears") } else { ("nn", "lins") };
     let mut parts = path.splitn(4, '.');
@@ -105,7 +107,7 @@ impl GinConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
-    /// One width only, or an ε that is not finite.
+    /// One feature size only, or an ε that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GinConv, ModelError> {
         let init = Init { initializer: &self.initializer, device };
         let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), init)?;

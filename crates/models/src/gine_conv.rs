@@ -1,4 +1,4 @@
-//! Graph isomorphism convolution with features of edges.
+//! Graph isomorphism layer with edge features (GINE).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -16,11 +16,11 @@ use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 /// Describes a [`GineConv`].
 #[derive(Config, Debug)]
 pub struct GineConvConfig {
-    /// Columns of node rows.
+    /// Node feature size.
     pub d_input: usize,
-    /// Widths of the perceptron, `d_input` first; empty for the identity.
+    /// Feature sizes of the perceptron, `d_input` first; empty for the identity.
     pub widths: Vec<usize>,
-    /// Columns of edge rows, projected to `d_input`; none: they have as many columns as node rows.
+    /// Edge feature size, projected to `d_input`; none: the same as the node feature size.
     pub d_edge: Option<usize>,
     /// First value of ε.
     #[config(default = 0.0)]
@@ -33,11 +33,12 @@ pub struct GineConvConfig {
     pub initializer: Initializer,
 }
 
-/// Graph isomorphism convolution over edges with features,
-/// `y[v] = MLP((1 + ε) · x[v] + Σ_(u,v,e) relu(x[u] + f[e]))`, `f` projected by `f W_e + b_e` where it has other columns.
+/// Graph isomorphism convolution over edges with features, `y[v] = MLP((1 + ε) · x[v] + Σ_(u,v,e) relu(x[u] + f[e]))`,
+/// `f` projected by `f W_e + b_e` where it has other columns.
 ///
 /// # Shapes
-/// Both ends `[num_input, d_input]`, `f: [num_edges, d_edge]` in edge-id order, output `[num_dst, last width]`.
+/// Source and destination features `[num_input, d_input]`, `f: [num_edges, d_edge]` in edge-id order, output
+/// `[num_dst, d_output]` with `d_output` the last feature size.
 ///
 /// # Departures from the paper
 /// No batch normalisation inside the perceptron.

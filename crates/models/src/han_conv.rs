@@ -1,4 +1,4 @@
-//! Hierarchical attention: over the neighbours in a relation, and over relations.
+//! Hierarchical attention (HAN): over the neighbours of a relation, and over relations.
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -19,7 +19,7 @@ use crate::{DropoutKey, ModelError};
 pub struct HanConvConfig {
     /// Input feature size of every node type, by name.
     pub d_inputs: TypeMap<usize>,
-    /// Columns of each head.
+    /// Output feature size of each head.
     pub d_head: usize,
     /// Number of heads.
     pub num_heads: usize,
@@ -29,8 +29,8 @@ pub struct HanConvConfig {
     /// Probability that an attention weight is dropped.
     #[config(default = 0.0)]
     pub dropout: f64,
-    /// Whether relations are weighed by the nodes that a view computes, as PyTorch Geometric does on mini-batches, and not by all nodes
-    /// of a type.
+    /// Whether relations are weighed by the nodes that a view computes, as PyTorch Geometric does on mini-batches, and
+    /// not by all nodes of a type.
     #[config(default = false)]
     pub local_scores: bool,
     /// How weights are drawn; biases begin with 0.
@@ -48,20 +48,21 @@ pub struct HanConvConfig {
 /// Relations are the paper's meta-paths: give the graph one edge type for each.
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_inputs[t]]`, result `[num_dst of type t, num_heads · d_head]` for types in which a relation
-/// with edges ends.
+/// `x[t]: [num_input of type t, d_inputs[t]]`, result `[num_dst of type t, num_heads · d_head]` for types in which a
+/// relation with edges ends.
 ///
 /// # Departures from the paper
 /// Several node types, as in PyTorch Geometric; ReLU where the paper has ELU.
 ///
 /// # Parts of a graph
-/// `s_r` runs over all nodes of a type. A block or a partition computes only some of them. Where a node type has two relations or
-/// more there are two ways:
+/// `s_r` runs over all nodes of a type. A block or a partition computes only some of them. Where a node type has two
+/// relations or more there are two ways:
 ///
-/// * exact: [`relation_scores`](Self::relation_scores) gives the part of the sum that a view has (on partitions, add up those of all
-///   ranks), and [`forward_with_scores`](Self::forward_with_scores) takes the whole sums. [`forward`](Self::forward) refuses such a view;
-/// * `local_scores`: sum and mean run over the nodes that the view computes, on any view. Then weights of relations depend on the
-///   batch or the partition, and the result of a node on what is computed with it.
+/// * exact: [`relation_scores`](Self::relation_scores) gives the part of the sum that a view has (on partitions, add up
+///   those of all ranks), and [`forward_with_scores`](Self::forward_with_scores) takes the whole sums.
+///   [`forward`](Self::forward) refuses such a view;
+/// * `local_scores`: sum and mean run over the nodes that the view computes, on any view. Then weights of relations
+///   depend on the batch or the partition, and the result of a node on what is computed with it.
 ///
 /// # Cost
 /// One [`gat_attention`] per relation, one exchange of projected rows.
@@ -97,7 +98,8 @@ impl HanConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0, for the types of `schema`.
     ///
     /// # Errors
-    /// No heads or columns, not one input size per node type, a type that the schema does not have, dropout outside `0.0..1.0`, a slope that is not finite.
+    /// No heads or features, not one input size per node type, a type that the schema does not have, dropout outside
+    /// `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, schema: &Schema, device: &Device) -> Result<HanConv, ModelError> {
         ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
@@ -132,7 +134,7 @@ impl HanConvConfig {
 }
 
 impl HanConv {
-    /// Rows of the node types in which relations with edges end, on a whole graph, with `local_scores` on any view.
+    /// Rows of the node types that have incoming relations with edges, on a whole graph, with `local_scores` on any view.
     ///
     /// # Panics
     /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.
@@ -165,8 +167,8 @@ impl HanConv {
         Ok(NodeTensors::from_list(g.schema(), over_relations(h, &scores, nodes)))
     }
 
-    /// `s_r` over the destination rows of this view, `[relations with edges into the type]` per node type; none where fewer than
-    /// two compete.
+    /// `s_r` over the destination rows of this view, `[relations with edges into the type]` per node type; none where
+    /// fewer than two compete.
     ///
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
@@ -176,7 +178,8 @@ impl HanConv {
         TypeMap::from_list(edges.view().schema(), self.scores_of(&self.by_relation(&edges, x.into())))
     }
 
-    /// [`forward`](Self::forward) on any view, with `s_r` of the whole graph. Gradients flow through `scores` if it is tracked.
+    /// [`forward`](Self::forward) on any view, with `s_r` of the whole graph. Gradients flow through `scores` if it is
+    /// tracked.
     ///
     /// # Panics
     /// Scores that are missing or not as many as relations; shapes or numbers of types that disagree with the graph.
@@ -242,7 +245,7 @@ fn over_relations(h: ByRelation, scores: &[Option<Tensor<1>>], nodes: impl Fn(us
     h.into_iter().zip(scores).enumerate().map(join).collect()
 }
 
-/// Relations with edges anywhere that end in a node type.
+/// Relations into a node type that have edges on any rank.
 fn relations_into(g: &dyn GraphView, t: usize) -> impl Iterator<Item = usize> + '_ {
     g.schema().etypes_into(t).filter(|&r| g.total_edges(r) > 0)
 }

@@ -1,4 +1,4 @@
-//! Rows of several attention heads.
+//! Helpers for multi-head features.
 
 use burn::module::Param;
 use burn::nn::Linear;
@@ -20,7 +20,7 @@ pub(crate) fn mean_heads(x: Tensor<2>, [heads, d]: [usize; 2]) -> Tensor<2> {
     split(x, [heads, d]).mean_dim(1).reshape([rows, d])
 }
 
-/// `y` with destination rows added, through `fc` where there is one.
+/// `y` with destination features added, through `fc` where there is one.
 pub(crate) fn residual(y: Tensor<2>, wanted: bool, fc: Option<&Linear>, dst: Tensor<2>) -> Tensor<2> {
     match (wanted, fc) {
         (_, Some(fc)) => y + apply(fc, dst, Activation::None),

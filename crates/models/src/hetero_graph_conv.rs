@@ -1,4 +1,4 @@
-//! One layer per edge type, results joined per node type.
+//! Applies one layer per edge type, and aggregates the results per node type.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -13,7 +13,7 @@ use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 /// Describes a [`HeteroGraphConv`].
 #[derive(Config, Debug)]
 pub struct HeteroGraphConvConfig {
-    /// How the results of relations that end in one node type become one.
+    /// How the results of relations into one node type become one.
     #[config(default = "Reduce::Sum")]
     pub aggregate: Reduce,
 }
@@ -23,7 +23,7 @@ pub struct HeteroGraphConvConfig {
 ///
 /// # Shapes
 /// `x[t]: [num_input of type t, d_t]` for every node type that a layer reads. All layers
-/// that end in a node type give the same number of columns. A node type in which no relation ends has no result.
+/// into a node type have the same output feature size. A node type without incoming relations has no result.
 ///
 /// # Semantics
 /// Every relation takes part for every node, those without edges too: a bias or an own term of its layer counts.
@@ -72,7 +72,7 @@ impl HeteroGraphConvConfig {
 }
 
 impl<M: Conv> HeteroGraphConv<M> {
-    /// Features of every node type in which a relation ends.
+    /// Features of every node type with an incoming relation.
     ///
     /// # Panics
     /// Shapes, or edge types, that disagree with the graph; edge weights or features that a layer does not read.
@@ -81,8 +81,8 @@ impl<M: Conv> HeteroGraphConv<M> {
         self.results(edges, x).map(|_, results| join(results, self.aggregate))
     }
 
-    /// The results of the relations into every node type, relations in the order of the schema, before they are joined: to stack them
-    /// (`Tensor::stack`) or to join them in another way.
+    /// The results of the relations into every node type, relations in the order of the schema, before they are joined:
+    /// to stack them (`Tensor::stack`) or to join them in another way.
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
@@ -122,8 +122,8 @@ fn join(results: Vec<Tensor<2>>, by: Reduce) -> Tensor<2> {
 }
 
 impl<M: Pretrained> Pretrained for HeteroGraphConv<M> {
-    /// DGL keys layers by canonical edge types or by relation names, under which edge types of one relation share a layer. Each has its
-    /// own here: they are read from the shared one, and written by canonical edge types.
+    /// DGL keys layers by canonical edge types or by relation names, under which edge types of one relation share a
+    /// layer. Each has its own here: they are read from the shared one, and written by canonical edge types.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let mut parts = path.splitn(3, '.').skip(1);
         let found = parts.next().and_then(|i| i.parse::<usize>().ok()).zip(parts.next());

@@ -1,4 +1,4 @@
-//! Heterogeneous graph transformer for node classification.
+//! HGT for node classification.
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -32,7 +32,7 @@ pub struct HgtConfig {
     /// Dropout inside every layer.
     #[config(default = 0.2)]
     pub dropout: f64,
-    /// Whether layers normalise their rows.
+    /// Whether layers apply layer normalisation.
     #[config(default = true)]
     pub layer_norm: bool,
 }
@@ -48,13 +48,13 @@ pub struct HgtLayers {
     pub head: Linear,
 }
 
-/// HGT: features projected or rows learned, GELU, transformer layers, and a linear map to the classes.
+/// HGT: features projected, or learned embeddings, GELU, transformer layers, and a linear map to the classes.
 ///
 /// # Paper
 /// Hu, Dong, Wang, Sun, WWW 2020; composed as in DGL's example.
 #[derive(Module, Debug)]
 pub struct Hgt {
-    /// Rows of the node types without features; owned by ranks.
+    /// Embeddings of the node types without features; owned by ranks.
     pub embedding: NodeEmbedding,
     /// All other parameters, the same on every rank.
     pub net: HgtLayers,
@@ -63,8 +63,8 @@ pub struct Hgt {
 }
 
 impl HgtConfig {
-    /// A model for `g`, with a [`TypeInput`] by node type; types without one learn a row per node. On a partition the embedded rows are those of
-    /// the nodes it owns; everything else is the same on every rank.
+    /// A model for `g`, with a [`TypeInput`] by node type; types without one learn an embedding per node. On a
+    /// partition the embeddings are those of the nodes it owns; everything else is the same on every rank.
     ///
     /// # Errors
     /// An input of a type that `g` does not have, no layers, heads that do not divide `hidden`.
@@ -93,7 +93,7 @@ impl HgtConfig {
 }
 
 impl Hgt {
-    /// Rows of every node type after the last layer; `x` holds the features of the types that have some.
+    /// Output of the last layer per node type; `x` holds the features of the types that have some.
     ///
     /// # Panics
     /// A type with features has none in `x`, or shapes disagree with the graph.
@@ -102,8 +102,9 @@ impl Hgt {
         self.over(&Whole(g), &x.into())
     }
 
-    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x` holds the features of the
-    /// input nodes of the types that have some; learned rows are those of the graph that was sampled.
+    /// Output for the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`.
+    /// `x` holds the features of the input nodes of the types that have some; embeddings are those of the graph that
+    /// was sampled.
     ///
     /// # Panics
     /// Not one block per layer; as [`forward`](Self::forward).
@@ -161,8 +162,9 @@ impl NodeClassifier for Hgt {
 }
 
 impl Pretrained for Hgt {
-    /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features and
-    /// `embed.embeds.<node type>.weight` (`embed.…`) for learned rows, and `head`; other names are [renamed](crate::StateDict::renamed) first.
+    /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features
+    /// and `embed.embeds.<node type>.weight` (`embed.…`) for embeddings, and `head`; other names are
+    /// [renamed](crate::StateDict::renamed) first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         param_mapping_of_types(from, path, [&self.projected, self.embedding.ntypes()], &self.net.convs)
     }

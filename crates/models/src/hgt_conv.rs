@@ -1,4 +1,4 @@
-//! The heterogeneous graph transformer's layer.
+//! Heterogeneous graph transformer layer (HGT).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -18,9 +18,9 @@ use crate::{DropoutKey, ModelError};
 /// Describes an [`HgtConv`].
 #[derive(Config, Debug)]
 pub struct HgtConvConfig {
-    /// Columns of the input, for every node type.
+    /// Input feature size of every node type.
     pub d_input: usize,
-    /// Columns of each head.
+    /// Output feature size of each head.
     pub d_head: usize,
     /// Number of heads.
     pub num_heads: usize,
@@ -42,11 +42,12 @@ pub struct HgtConvConfig {
     /// Whether GELU stands before `L`, as in the paper and in PyTorch Geometric.
     #[config(default = false)]
     pub gelu: bool,
-    /// Whether the input is mixed in through a weight where widths differ; otherwise it is not where they differ, as in PyTorch
-    /// Geometric.
+    /// Whether the input is mixed in through a weight where feature sizes differ; otherwise it is not where they
+    /// differ, as in PyTorch Geometric.
     #[config(default = true)]
     pub residual_weight: bool,
-    /// Names of the node types, which PyTorch Geometric's weights are found by; [`from_graph`](Self::from_graph) knows them.
+    /// Names of the node types, which PyTorch Geometric's weights are found by; [`from_graph`](Self::from_graph) knows
+    /// them.
     #[config(default = "vec![]")]
     pub ntypes: Vec<String>,
     /// Names of the edge types, `src__relation__dst`.
@@ -65,12 +66,12 @@ pub struct HgtConvConfig {
 /// h[v] = Σ_(u,v,e) softmax(s)[e] · v[u] M_r            softmax over the in-edges of all relations
 /// y[v] = σ(skip_t) · h[v] L_t + (1 - σ(skip_t)) · x[v]
 /// ```
-/// with `x[v] W` in place of `x[v]` where widths differ, and a layer norm at the end if asked for. `bias` adds a bias of the node's type to
-/// `k`, `q`, `v` and behind `L`, `gelu` applies GELU to `h`.
+/// with `x[v] W` in place of `x[v]` where feature sizes differ, and a layer norm at the end if asked for. `bias` adds a
+/// bias of the node's type to `k`, `q`, `v` and behind `L`, `gelu` applies GELU to `h`.
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_input]`, result `[num_dst of type t, num_heads · d_head]` per node type. A node without
-/// in-edges has `h = 0`.
+/// `x[t]: [num_input of type t, d_input]`, result `[num_dst of type t, num_heads · d_head]` per node type. A node
+/// without in-edges has `h = 0`.
 ///
 /// # Departures from the paper
 /// As in DGL, `μ` belongs to relations (the paper: to triples of node type, relation, node type; say so with edge
@@ -110,7 +111,7 @@ pub struct HgtConv {
     pub relation_msg: Vec<Param<Tensor<3>>>,
     /// `[node types]`.
     pub skip: Param<Tensor<1>>,
-    /// `[d_input, num_heads · d_head]` where widths differ.
+    /// `[d_input, num_heads · d_head]` where feature sizes differ.
     pub residual_w: Option<Param<Tensor<2>>>,
     /// `[num_heads · d_head]` each.
     pub norm: Option<LayerNorm>,
@@ -140,7 +141,7 @@ impl HgtConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, `μ` and `skip` 1.
     ///
     /// # Errors
-    /// No heads or columns, dropout outside `0.0..1.0`, not one relation per edge type.
+    /// No heads or features, dropout outside `0.0..1.0`, not one relation per edge type.
     pub fn try_init(&self, device: &Device) -> Result<HgtConv, ModelError> {
         ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         let relations = self.relation_ids();
@@ -273,7 +274,8 @@ impl HgtConv {
         self.sorted = other.sorted.clone();
     }
 
-    /// `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, num_heads · d_head]` for every edge type, and the same of their biases.
+    /// `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, num_heads · d_head]` for every edge type, and the same of
+    /// their biases.
     fn composed(&self, g: &dyn GraphView) -> [Vec<Affine>; 2] {
         let HgtConvConfig { num_heads: heads, d_head, .. } = self.config;
         let stack = |per_head: &[Param<Tensor<3>>]| Tensor::stack::<4>(per_head.iter().map(Param::val).collect(), 1);
@@ -299,7 +301,7 @@ impl HgtConv {
         [compose(&self.linear_k, &self.bias_k, &att), compose(&self.linear_v, &self.bias_v, &msg)]
     }
 
-    /// Attention over all relations that end in one node type, `[num_dst, num_heads · d_head]`.
+    /// Attention over all relations into one node type, `[num_dst, num_heads · d_head]`.
     fn attend(&self, g: &dyn GraphView, incoming: &Incoming, src: &[Tensor<2>], q: Tensor<2>, [keys, values]: [&[Affine]; 2]) -> Tensor<2> {
         let HgtConvConfig { num_heads: heads, d_head, .. } = self.config;
         let relation = incoming.index.relation();

@@ -20,7 +20,8 @@ pub(crate) struct Init<'a> {
 }
 
 impl Init<'_> {
-    /// A weight by the next stream, so that it is a function of the seed of a [`seeded`](crate::seeded) scope; `fan` is (in, out).
+    /// A weight by the next stream, so that it is a function of the seed of a [`seeded`](crate::seeded) scope; `fan` is
+    /// (in, out).
     pub(crate) fn weight<const D: usize>(&self, shape: [usize; D], (fan_in, fan_out): (usize, usize)) -> Param<Tensor<D>> {
         let stream = || next_stream(self.device);
         let uniform = |low, high| {
@@ -58,8 +59,8 @@ impl Init<'_> {
     }
 }
 
-/// Orthonormal rows, or columns where there are fewer of them, of the shape seen as a matrix of `shape[0]` rows, times `gain`: normal
-/// numbers, orthogonalised one vector after the other (Gram and Schmidt, twice for precision).
+/// Orthonormal rows, or columns where there are fewer of them, of the shape seen as a matrix of `shape[0]` rows, times
+/// `gain`: normal numbers, orthogonalised one vector after the other (Gram and Schmidt, twice for precision).
 fn orthogonal<const D: usize>(stream: Stream, gain: f64, shape: [usize; D]) -> TensorData {
     let (rows, cols) = (shape[0], shape[1..].iter().product::<usize>());
     let (count, length) = (rows.min(cols), rows.max(cols));

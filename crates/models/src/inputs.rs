@@ -1,4 +1,4 @@
-//! Rows of the first layer for many node types: features projected, or rows learned.
+//! Prepares the input of heterogeneous models: projected features, or learned embeddings.
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor};
@@ -14,19 +14,19 @@ use crate::{LayerViews, ModelError, NodeEmbedding, init};
 /// What a node type brings to the first layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeInput {
-    /// Features with this many columns, projected to the hidden width.
+    /// Features of this size, projected to the hidden size.
     Features(usize),
     /// A learned row per node.
     Embedding,
 }
 
-/// How node types come to the hidden width.
+/// How the input of a node type is brought to the hidden size.
 pub(crate) struct Inputs {
     /// `[d, hidden]` per type of `projected`.
     pub(crate) projections: Vec<Param<Tensor<2>>>,
     /// Types with features.
     pub(crate) projected: Vec<String>,
-    /// Types with learned rows.
+    /// Node types with learned embeddings.
     pub(crate) embedded: Vec<String>,
 }
 
@@ -52,7 +52,8 @@ impl Inputs {
     }
 }
 
-/// Rows of every node type in the hidden width that the first layer reads; `dropout` is what happens to features of a type before.
+/// Input of the first layer, in the hidden size, per node type; `dropout` is what happens to features of a
+/// type before.
 #[track_caller]
 pub(crate) fn encode<V: LayerViews + ?Sized>(
     views: &V,
@@ -78,7 +79,7 @@ pub(crate) fn encode<V: LayerViews + ?Sized>(
     schema.ntypes().iter().zip(x).enumerate().map(of_type).collect()
 }
 
-/// What [`encode_rows`] reads of every node type: features, or the rows that are learned.
+/// What [`encode_rows`] reads of every node type: features, or learned embeddings.
 pub(crate) fn encoder_inputs(
     g: &Graph,
     features: &NodeTensors,
@@ -113,8 +114,8 @@ pub(crate) fn encode_rows<G: GraphView + ?Sized>(
     })
 }
 
-/// Where a state dict keeps a parameter of a model of several node types: projections and learned rows by the names of types, as DGL's
-/// `HeteroLinear` and `HeteroEmbedding` and PyG's `HeteroDictLinear` have them, layers in a list.
+/// Where a state dict keeps a parameter of a model of several node types: projections and embeddings by the names of
+/// types, as DGL's `HeteroLinear` and `HeteroEmbedding` and PyG's `HeteroDictLinear` have them, layers in a list.
 pub(crate) fn param_mapping_of_types<M: Pretrained>(
     from: Framework,
     path: &str,

@@ -1,4 +1,4 @@
-//! The rows of all layers of a model, joined.
+//! Jumping knowledge: combines the outputs of all layers.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -14,7 +14,7 @@ use crate::pretrained::{Framework, ParamMapping, Pretrained};
 /// How [`JumpingKnowledge`] joins layers.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum Jumping {
-    /// Beside each other: `num_layers · d` columns.
+    /// Concatenated: `num_layers · d` features.
     Cat,
     /// Largest entry over layers.
     Max,
@@ -30,13 +30,13 @@ pub struct JumpingKnowledgeConfig {
     /// Number of layers (for the LSTM).
     #[config(default = 2)]
     pub num_layers: usize,
-    /// Columns of each layer (for the LSTM).
+    /// Feature size of each layer (for the LSTM).
     #[config(default = 1)]
     pub d: usize,
 }
 
-/// Joins the rows `h¹ .. hᵏ` of all layers of a model: `[h¹, .., hᵏ]`, `max_l hˡ`, or `Σ_l α_l[v] hˡ[v]` with
-/// `α[v] = softmax over l of (LSTM states of layer l) · w + b`, states of `k · d / 2` columns per direction.
+/// Combines the outputs `h¹ .. hᵏ` of all layers of a model: `[h¹, .., hᵏ]`, `max_l hˡ`, or `Σ_l α_l[v] hˡ[v]` with
+/// `α[v] = softmax over l of (LSTM states of layer l) · w + b`, hidden size `k · d / 2` per direction.
 ///
 /// # Shapes
 /// Every layer `[rows, d]`; the result `[rows, k · d]` for [`Jumping::Cat`], otherwise `[rows, d]`.

@@ -1,4 +1,4 @@
-//! Which view each layer of a model runs on.
+//! Chooses the view that each layer of a model runs on.
 
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
@@ -6,11 +6,11 @@ use burn_gnn_sampling::Block;
 /// What the layers of a model run on: one view for all of them ([`Whole`]), or one block for each, as a
 /// [`MiniBatch`](burn_gnn_sampling::MiniBatch) has them (`[Block]`).
 ///
-/// A model states its forward once, over any `LayerViews`: layer `i` on [`view(i)`](Self::view). Rows after layer `i` are the
-/// destinations of view `i`, which are the source rows of view `i + 1`; the seeds are the first of all of them.
+/// A model states its forward once, over any `LayerViews`: layer `i` on [`view(i)`](Self::view). Rows after layer `i`
+/// are the destinations of view `i`, which are the source rows of view `i + 1`; the seeds are the first of all of them.
 ///
-/// On blocks with all neighbours (`Fanouts::all`) the rows of the seeds are those that the whole graph gives, dropout included, as
-/// degrees and draws are those of the graph.
+/// On blocks with all neighbours (`Fanouts::all`) the rows of the seeds are those that the whole graph gives, dropout
+/// included, as degrees and draws are those of the graph.
 pub trait LayerViews {
     /// The view of a layer.
     type View: GraphView + ?Sized;
@@ -27,7 +27,8 @@ pub trait LayerViews {
     /// Not one block for each layer.
     fn count(&self, model: &str, layers: usize) -> usize;
 
-    /// Nodes of a type that the first layer reads, as numbers of the graph that was sampled; `None` if all rows that a model has.
+    /// Nodes of a type that the first layer reads, as numbers of the graph that was sampled; `None` if all rows that a
+    /// model has.
     fn input_nodes(&self, ntype: usize) -> Option<&[u32]>;
 }
 

@@ -1,9 +1,9 @@
 //! Graph neural network layers, models and training on Burn.
 //!
 //! Layers on one relation implement [`Conv`]: `conv.forward(&edges, x)`, with the edges of one type of any
-//! [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a partition. Each comes as `Config` + `Module`, as
-//! in Burn, and dropout is in effect on autodiff devices, as in Burn. A model made in a [`seeded`] scope is a function of the seed, on every
-//! rank and thread.
+//! [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a partition. Each comes as
+//! `Config` + `Module`, as in Burn, and dropout is in effect on autodiff devices, as in Burn. A model made in a
+//! [`seeded`] scope is a function of the seed, on every rank and thread.
 //!
 //! | for | there is |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Scores of triples (head, relation, tail).
+//! Scores triples (head, relation, tail).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -13,7 +13,8 @@ use crate::{ModelError, init};
 pub enum LinkScore {
     /// `Σ h · r · t` (Yang, Yih, He, Gao, Deng, ICLR 2015): the same both ways.
     DistMult,
-    /// `Re Σ h · r · conj(t)` (Trouillon et al., ICML 2016); the first half of the columns is real, the second imaginary.
+    /// `Re Σ h · r · conj(t)` (Trouillon et al., ICML 2016); the first half of the columns is real, the second
+    /// imaginary.
     ComplEx,
     /// `-Σ |h + r - t|` (Bordes et al., NeurIPS 2013).
     TransEL1,
@@ -28,7 +29,7 @@ pub struct LinkScorerConfig {
     pub score: LinkScore,
     /// Number of relations.
     pub num_relations: usize,
-    /// Columns of nodes and relations.
+    /// Embedding size of nodes and relations.
     pub d: usize,
 }
 
@@ -113,7 +114,8 @@ impl LinkScorer {
         }
     }
 
-    /// A relation id that no row has would be an index out of range in the backend, on some devices memory of others: ids are read.
+    /// A relation id that no row has would be an index out of range in the backend, on some devices memory of others:
+    /// ids are read.
     fn check(&self, heads: &Tensor<2>, relations: &Tensor<1, Int>, tails: &Tensor<2>) -> Result<(), ModelError> {
         let [count, d] = self.relations.val().dims();
         check_length("columns of heads", "those of the relations", d, heads.dims()[1])?;
@@ -146,9 +148,10 @@ impl LinkScorer {
 }
 
 impl Pretrained for LinkScorer {
-    /// PyG's `DistMult`, `TransE` (`rel_emb.weight`) and `ComplEx` (real parts there, imaginary ones in `rel_emb_im.weight`). They
-    /// keep the rows of nodes in the same model: load the scorer from `state.without("node_emb")`; the rows themselves are
-    /// `node_emb.weight`, under ComplEx beside `node_emb_im.weight`.
+    /// PyG's `DistMult`, `TransE` (`rel_emb.weight`) and `ComplEx` (real parts there, imaginary ones in
+    /// `rel_emb_im.weight`). They keep the rows of nodes in the same model: load the scorer from
+    /// `state.without("node_emb")`; the rows themselves are `node_emb.weight`, under ComplEx beside
+    /// `node_emb_im.weight`.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         match (path, self.score) {
             ("relations", LinkScore::ComplEx) => ParamMapping::same("rel_emb.weight").beside("rel_emb_im.weight"),

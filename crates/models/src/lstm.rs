@@ -1,4 +1,4 @@
-//! A long short-term memory, over the neighbours of nodes and over the layers of a model.
+//! An LSTM over the neighbours of nodes, or over the layers of a model.
 
 use burn::module::Module;
 use burn::nn::Linear;
@@ -31,7 +31,7 @@ impl LstmCell {
         ParamMapping::same(format!("{prefix}{kind}_{part}_l0"))
     }
 
-    /// Columns of a state.
+    /// Hidden size.
     pub(crate) fn hidden(&self) -> usize {
         self.hh.weight.val().dims()[0]
     }
@@ -52,7 +52,8 @@ fn ints(ids: Vec<i64>, device: &Device) -> Tensor<1, Int> {
 }
 
 /// The last state of an LSTM over the sources of every destination, edges in the order of their ids; 0 without
-/// in-edges. Step `t` runs for all destinations with more than `t` edges at once. The cell's states are as wide as `x`.
+/// in-edges. Step `t` runs for all destinations with more than `t` edges at once. The cell's states have the feature
+/// size of `x`.
 pub(crate) fn over_neighbours(cell: &LstmCell, relation: &Relation, x: Tensor<2>) -> Tensor<2> {
     let (csc, device, dtype) = (relation.csc(), x.device(), x.dtype());
     let plain = device.without_autodiff();

@@ -26,8 +26,8 @@ enum Kind {
     Sage,
 }
 
-/// The sizes of a model of which [`plan_full_batch`] and [`plan_mini_batch`] predict the memory: layers one after the other with ReLU between
-/// them, trained with cross entropy and [`FusedAdam`](crate::FusedAdam).
+/// The sizes of a model of which [`plan_full_batch`] and [`plan_mini_batch`] predict the memory: layers one after the
+/// other with ReLU between them, trained with cross entropy and [`FusedAdam`](crate::FusedAdam).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSizes {
     kind: Kind,
@@ -67,18 +67,20 @@ impl ModelSizes {
         let weights = if self.kind == Kind::Sage { 2 } else { 1 };
         self.widths.windows(2).map(|w| weights * w[0] * w[1] + w[1]).sum()
     }
-    /// Bytes that a step holds beyond parameters, optimizer, structure and features: what layers keep for backward, and the most that one
-    /// operator holds beside it. Layer `i` runs on `rows[i]`.
+    /// Bytes that a step holds beyond parameters, optimizer, structure and features: what layers keep for backward, and
+    /// the most that one operator holds beside it. Layer `i` runs on `rows[i]`.
     ///
     /// With `S`, `D` the source and destination rows of a layer and `I`, `O` its feature sizes, all in f32:
     ///
-    /// * It multiplies first where `I > O`: `p = x W` takes `S·O`, the sum over neighbours `D·O`, and its input is kept. Backward holds the
-    ///   gradients of result and `p`, `D·O + S·O`, then those of `p` and input, `S·O + S·I`.
-    /// * Else it aggregates first: the sums `D·I` are kept, the product takes `D·O`. Backward holds the gradients of result and sums,
-    ///   `D·O + D·I`, then those of sums and input, `D·I + S·I`.
-    /// * SAGE keeps its input in both cases, and backward holds the gradient of destination rows, `D·I`, beside the others.
-    /// * A ReLU after a product is kept as a bit per entry, after a sum over neighbours as the result, and backward holds the gradient of the
-    ///   latter twice, `D·O` more. Dropout keeps its key; it copies the features of a GCN, and the result of a sum over neighbours.
+    /// * It multiplies first where `I > O`: `p = x W` takes `S·O`, the sum over neighbours `D·O`, and its input is
+    ///   kept. Backward holds the gradients of result and `p`, `D·O + S·O`, then those of `p` and input, `S·O + S·I`.
+    /// * Else it aggregates first: the sums `D·I` are kept, the product takes `D·O`. Backward holds the gradients of
+    ///   result and sums, `D·O + D·I`, then those of sums and input, `D·I + S·I`.
+    /// * SAGE keeps its input in both cases, and backward holds the gradient of destination rows, `D·I`, beside the
+    ///   others.
+    /// * A ReLU after a product is kept as a bit per entry, after a sum over neighbours as the result, and backward
+    ///   holds the gradient of the latter twice, `D·O` more. Dropout keeps its key; it copies the features of a GCN,
+    ///   and the result of a sum over neighbours.
     ///
     /// # Panics
     /// Not one entry per layer.
@@ -109,7 +111,8 @@ impl ModelSizes {
         let (i_size, o_size) = (self.widths[i], self.widths[i + 1]);
         let (is_first, is_last) = (i == 0, i + 1 == self.num_layers());
         let (sage, first_product) = (self.kind == Kind::Sage, i_size > o_size);
-        // The input: features are the caller's unless dropout copies them, and the result of a layer that keeps it is counted there.
+        // The input: features are the caller's unless dropout copies them, and the result of a layer that keeps it is
+        // counted there.
         let is_kept_there = !is_first && !sage && self.widths[i - 1] > i_size && !self.dropout;
         let input = if (is_first && (sage || !self.dropout)) || is_kept_there { 0 } else { s * i_size };
         let bits = if is_last { 0 } else { rows.destinations * o_size.div_ceil(8) };
@@ -224,8 +227,8 @@ impl fmt::Display for MemoryPlan {
     }
 }
 
-/// Bytes of a layout by one end of the edges: an offset per node, a neighbour per edge, and an edge id where the edges do not stand in that
-/// order.
+/// Bytes of a layout by one end of the edges: an offset per node, a neighbour per edge, and an edge id where the edges
+/// do not stand in that order.
 fn layout_bytes(nodes: usize, edges: usize, is_sorted: bool) -> usize {
     4 * (nodes + 1) + if is_sorted { 4 } else { 8 } * edges
 }
@@ -236,15 +239,15 @@ fn structure_bytes(r: &Relation, gradients: bool) -> usize {
     8 * r.num_edges() + by(r.num_dst(), r.dst()) + if gradients { by(r.num_src(), r.src()) } else { 0 }
 }
 
-/// Predicts the memory of training on a whole graph of one node type and one edge type, a step per epoch, with f32 features of `x`'s size kept
-/// for all nodes.
+/// Predicts the memory of training on a whole graph of one node type and one edge type, a step per epoch, with f32
+/// features of `x`'s size kept for all nodes.
 ///
 /// ```text
 /// peak = structure + features + 4 · parameters + step        (ModelSizes::step_bytes)
 /// ```
-/// Structure: source and destination of each edge, 8 bytes, and for both layouts 4 bytes per node and 4 per edge, 8 where edges do not
-/// stand in that order; factors of degrees, 8 bytes per node. Not counted: the program, threads, buffers of products (some MiB) and what an
-/// allocator keeps of freed memory.
+/// Structure: source and destination of each edge, 8 bytes, and for both layouts 4 bytes per node and 4 per edge, 8
+/// where edges do not stand in that order; factors of degrees, 8 bytes per node. Not counted: the program, threads,
+/// buffers of products (some MiB) and what an allocator keeps of freed memory.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -282,8 +285,8 @@ pub struct BatchSizes {
     pub sampled: usize,
 }
 
-/// Predicts the memory of training in batches of sampled neighbours: as [`plan_full_batch`], with the rows and edges of the largest of some
-/// batches that are sampled for it, and the batches that wait.
+/// Predicts the memory of training in batches of sampled neighbours: as [`plan_full_batch`], with the rows and edges of
+/// the largest of some batches that are sampled for it, and the batches that wait.
 ///
 /// # Errors
 /// Several node types or edge types; seeds out of range.

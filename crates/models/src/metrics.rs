@@ -1,4 +1,4 @@
-//! Loss and accuracy on masked rows.
+//! Loss and accuracy of masked rows.
 
 use burn::tensor::{DType, Tensor};
 use burn_gnn_ops::{LossReduction, cross_entropy_rows};

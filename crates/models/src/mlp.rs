@@ -1,4 +1,4 @@
-//! Linear maps and perceptrons.
+//! Linear layers and multi-layer perceptrons.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -24,7 +24,7 @@ pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     (x * 0.5).tanh() * 0.5 + 0.5
 }
 
-/// Normalisation over columns, also of no rows.
+/// Normalisation over features, also of no rows.
 pub(crate) fn normalise(norm: &LayerNorm, x: Tensor<2>) -> Tensor<2> {
     if x.dims()[0] == 0 { x } else { norm.forward(x) }
 }
@@ -45,7 +45,7 @@ pub(crate) fn normalised(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
 /// Describes an [`Mlp`].
 #[derive(Config, Debug)]
 pub struct MlpConfig {
-    /// Columns of the input, between layers and of the output: one more than layers.
+    /// Feature sizes of the input, the hidden layers and the output: one more than layers.
     pub widths: Vec<usize>,
     /// Whether biases are added.
     #[config(default = true)]
@@ -66,7 +66,7 @@ impl MlpConfig {
     /// Weights by Glorot's rule, biases 0.
     ///
     /// # Errors
-    /// Fewer than two widths.
+    /// Fewer than two feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<Mlp, ModelError> {
         if self.widths.len() < 2 {
             let value = self.widths.len().to_string();
@@ -87,7 +87,7 @@ impl MlpConfig {
 }
 
 impl Mlp {
-    /// `[rows, last width]` from `[rows, first width]`.
+    /// `[rows, last feature size]` from `[rows, first feature size]`.
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         let last = self.layers.len() - 1;

@@ -1,4 +1,4 @@
-//! Learned input rows for node types without features.
+//! Learned embeddings for node types without features.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -9,12 +9,12 @@ use crate::{ModelError, init, next_stream};
 
 /// One learned row per node, for some node types.
 ///
-/// Rows belong to the rank that owns the node. Their gradients are complete there, as the exchange sends gradients of
-/// halo rows back to the owner rank, so the owner steps them and they are kept out of the all-reduce. Initial rows are
-/// keyed by original ids and scaled by the number of nodes of the whole graph: made in a [`seeded`](crate::seeded)
-/// scope, the embeddings of partitions start with the rows of the whole graph. They follow Glorot's rule over the whole
-/// table, because with large initial rows a model distinguishes its training nodes without their neighbours (seen on
-/// AIFB).
+/// Embeddings belong to the rank that owns the node. Their gradients are complete there, as the exchange sends
+/// gradients of halo rows back to the owner rank, so the owner steps them and they are kept out of the all-reduce.
+/// Initial rows are keyed by original ids and scaled by the number of nodes of the whole graph: made in a
+/// [`seeded`](crate::seeded) scope, the embeddings of partitions start with the rows of the whole graph. They follow
+/// Glorot's rule over the whole table, because with large initial rows a model distinguishes its training nodes without
+/// their neighbours (seen on AIFB).
 #[derive(Module, Debug)]
 pub struct NodeEmbedding {
     /// `[num_input, dim]` per embedded type.
@@ -24,7 +24,7 @@ pub struct NodeEmbedding {
 }
 
 impl NodeEmbedding {
-    /// Rows of `dim` columns for the input nodes of some types, each type by a stream of its own.
+    /// Embeddings of size `dim` for the input nodes of some types, each type by a separate stream.
     ///
     /// ```
     /// use burn::tensor::Device;
@@ -58,12 +58,12 @@ impl NodeEmbedding {
         &self.ntypes
     }
 
-    /// The rows of a node type, if it is embedded.
+    /// The embeddings of a node type, if it has some.
     pub fn rows(&self, ntype: &str) -> Option<Tensor<2>> {
         self.ntypes.iter().position(|name| name == ntype).map(|i| self.weights[i].val())
     }
 
-    /// The rows of some nodes of `ntype`, in this order, if it is embedded.
+    /// The embeddings of some nodes of `ntype`, in this order, if it has some.
     ///
     /// # Panics
     /// An id that is no row of the type.

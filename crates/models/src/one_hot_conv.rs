@@ -1,4 +1,4 @@
-//! The relational graph convolution of one-hot inputs.
+//! Relational graph convolution of one-hot input.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -11,13 +11,13 @@ use crate::type_map::{NodeTensors, of_all_types};
 /// First layer of an R-GCN whose nodes have no features,
 /// `y[v] = Σ_r 1/|N_r(v)| Σ_(u in N_r(v)) Σ_b a[r, b] V_b[u] + V_0[v] + c`.
 ///
-/// This is [`RelGraphConv`](crate::RelGraphConv) with bases on the one-hot vectors of nodes, `W_r = Σ_b a[r, b] V_b` with a row per node, without
-/// the one-hot vectors. The rows `V` are not part of the layer, as they belong to the rank that owns the node; `V_0` is left
-/// out without own terms.
+/// This is [`RelGraphConv`](crate::RelGraphConv) with bases on the one-hot vectors of nodes, `W_r = Σ_b a[r, b] V_b`
+/// with a row per node, without the one-hot vectors. The rows `V` are not part of the layer, as they belong to the rank
+/// that owns the node; `V_0` is left out without own terms.
 ///
 /// # Shapes
-/// Rows of a node: `hidden · bases` columns (all bases of a column side by side) and, with own terms, `hidden` more. The result has
-/// `hidden` columns.
+/// Rows of a node: `hidden · bases` columns (all bases of a column side by side) and, with own terms, `hidden` more.
+/// The result has `hidden` columns.
 ///
 /// # Cost
 /// `2 · hidden · bases` operations per edge; one exchange of rows.
@@ -43,7 +43,7 @@ impl OneHotConv {
         Self { coeff, bias: init::zeros(hidden, device), own, sorted: Sorted::default() }
     }
 
-    /// Columns of the rows of a node.
+    /// Feature size of a node.
     pub fn row_columns(&self) -> usize {
         let ([_, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
         hidden * bases + if self.own { hidden } else { 0 }

@@ -1,4 +1,4 @@
-//! Principal neighbourhood aggregation.
+//! Principal neighbourhood aggregation (PNA).
 
 use std::ops::Range;
 
@@ -47,22 +47,22 @@ pub enum PnaScaler {
 /// Describes a [`PnaConv`].
 #[derive(Config, Debug)]
 pub struct PnaConvConfig {
-    /// Columns of the input.
+    /// Input feature size.
     pub d_input: usize,
-    /// Columns of the output.
+    /// Output feature size.
     pub d_output: usize,
     /// `δ`, the mean of `ln(in-degree + 1)` over the nodes trained on; see [`from_edges`](Self::from_edges).
     pub delta: f64,
-    /// Columns of edge rows, if there are any.
+    /// Edge feature size, if edges have features.
     pub d_edge: Option<usize>,
     /// Whether another linear map follows, and one for edge features stands before, as in PyTorch Geometric, whose
     /// [`Std`](PnaAggregator::Std) is taken then.
     #[config(default = false)]
     pub mixing: bool,
-    /// Number of towers: layers beside one another, of which each makes `d_output / towers` columns of the result.
+    /// Number of towers: layers beside one another, of which each makes `d_output / towers` features of the result.
     #[config(default = 1)]
     pub towers: usize,
-    /// Whether each tower reads `d_input / towers` columns of the input of its own, as in DGL, or all of them.
+    /// Whether each tower reads a separate slice of `d_input / towers` input features, as in DGL, or all of them.
     #[config(default = false)]
     pub divide_input: bool,
     /// Linear maps before the sums, with ReLU between them.
@@ -71,11 +71,12 @@ pub struct PnaConvConfig {
     /// Linear maps behind the sums, with ReLU between them.
     #[config(default = 1)]
     pub post_layers: usize,
-    /// Whether, as in DGL, the result of a tower is divided by the square root of the number of nodes of the graph and normalised over
-    /// the batch; a linear map with LeakyReLU follows, and the rows themselves are added where they are as wide. Not with `mixing`.
+    /// Whether, as in DGL, the result of a tower is divided by the square root of the number of nodes of the graph and
+    /// normalised over the batch; a linear map with LeakyReLU follows, and the rows themselves are added where they are
+    /// as wide. Not with `mixing`.
     #[config(default = false)]
     pub batch_norm: bool,
-    /// With `batch_norm`: whether the rows themselves are added where they are as wide.
+    /// With `batch_norm`: whether the input is added where feature sizes agree.
     #[config(default = true)]
     pub residual: bool,
     /// `ε` of the standard deviation, above 0; DGL has `1e-30`, PyTorch Geometric `1e-5`.
@@ -98,24 +99,25 @@ pub struct PnaConvConfig {
 /// m[e] = pre(x[v] W_1 + x[u] W_2 + f[e] W_3 + b)
 /// y[v] = post([x[v], every scaler(deg(v)) · every aggregator(m over in-edges)] W + c)
 /// ```
-/// the aggregators of the first scaler before those of the next; `pre` and `post` are ReLU and a linear map for every layer after
-/// the first. Results of towers are concatenated. With `mixing`, `f[e] W_e + b_e` in place of `f[e]` for all towers, and `W_m` and
-/// `b_m` behind the concatenation. With `batch_norm`, `leaky_relu(Y W_m + b_m) + x[v]` of the concatenation `Y` of `norm(y[v] / sqrt(n))`
-/// for `n` nodes of the graph, slope 0.01, the last term where it is as wide.
+/// the aggregators of the first scaler before those of the next; `pre` and `post` are ReLU and a linear map for every
+/// layer after the first. Results of towers are concatenated. With `mixing`, `f[e] W_e + b_e` in place of `f[e]` for
+/// all towers, and `W_m` and `b_m` behind the concatenation. With `batch_norm`, `leaky_relu(Y W_m + b_m) + x[v]` of the
+/// concatenation `Y` of `norm(y[v] / sqrt(n))` for `n` nodes of the graph, slope 0.01, the last term where it is as
+/// wide.
 ///
 /// # Shapes
-/// Both ends `[num_input, d_input]`, `f: [num_edges, d_edge]`, output `[num_dst, d_output]`. A node without in-edges has
-/// zeros for all aggregators.
+/// Source and destination features `[num_input, d_input]`, `f: [num_edges, d_edge]`, output `[num_dst, d_output]`. A
+/// node without in-edges has zeros for all aggregators.
 ///
 /// # Departures from the paper
-/// The paper's layer mixes towers: take `mixing`, as PyTorch Geometric does, or `batch_norm`, as DGL does. Batch normalisation takes
-/// the rows that a view computes in training, where gradients are tracked, and the running means otherwise, as in [`Gin`](crate::Gin).
-/// On a batch of graphs DGL divides by the nodes of each graph.
+/// The paper's layer mixes towers: take `mixing`, as PyTorch Geometric does, or `batch_norm`, as DGL does. Batch
+/// normalisation takes the rows that a view computes in training, where gradients are tracked, and the running means
+/// otherwise, as in [`Gin`](crate::Gin). On a batch of graphs DGL divides by the nodes of each graph.
 ///
 /// # Cost
-/// With one layer before the sums `m` is linear, so what belongs to `v` is added behind them (variances do not see it) and without
-/// edge rows nothing is made per edge; with several, one row per edge and layer. One pass over the edges per tower and aggregator,
-/// two for the variance.
+/// With one layer before the sums `m` is linear, so what belongs to `v` is added behind them (variances do not see it)
+/// and without edge features nothing is made per edge; with several, one row per edge and layer. One pass over the
+/// edges per tower and aggregator, two for the variance.
 ///
 /// # Paper
 /// Corso, Cavalleri, Beaini, Liò, Veličković, "Principal neighbourhood aggregation for graph nets", NeurIPS 2020.
@@ -123,7 +125,7 @@ pub struct PnaConvConfig {
 pub struct PnaConv {
     /// At least one.
     pub towers: Vec<PnaTower>,
-    /// With `mixing`: `W_e: [d_edge, d]` and `b_e`, `d` the columns that a tower reads.
+    /// With `mixing`: `W_e: [d_edge, d]` and `b_e`, `d` the features that a tower reads.
     pub edge_encoder: Option<Linear>,
     /// With `mixing` or `batch_norm`: `W_m: [d_output, d_output]` and `b_m`.
     pub lin: Option<Linear>,
@@ -131,7 +133,7 @@ pub struct PnaConv {
     config: PnaConvConfig,
 }
 
-/// One tower of a [`PnaConv`]; `d` are the columns of the input that it reads.
+/// One tower of a [`PnaConv`]; `d` is the number of input features that it reads.
 #[derive(Module, Debug)]
 pub struct PnaTower {
     /// `W_1: [d, d]` and `b`.
@@ -151,7 +153,8 @@ pub struct PnaTower {
 }
 
 impl PnaConvConfig {
-    /// With `δ` from the in-degrees of the edges of a graph. Take the whole graph: a partition knows its own nodes only.
+    /// With `δ` from the in-degrees of the edges of a graph. Take the whole graph: a partition knows its own nodes
+    /// only.
     ///
     /// # Panics
     /// A view of several edge types in place of the edges of one.
@@ -166,8 +169,8 @@ impl PnaConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
-    /// No aggregator, scaler, tower or layer, a `δ` that is not a positive number (a graph without edges has none), columns that
-    /// towers cannot share equally, a `std_eps` that is not above 0, `mixing` with `batch_norm`.
+    /// No aggregator, scaler, tower or layer, a `δ` that is not a positive number (a graph without edges has none),
+    /// feature sizes that towers do not divide, a `std_eps` that is not above 0, `mixing` with `batch_norm`.
     pub fn try_init(&self, device: &Device) -> Result<PnaConv, ModelError> {
         let sizes = [
             ("aggregators", self.aggregators.len()),
@@ -262,8 +265,8 @@ impl Conv for PnaConv {
     }
 }
 
-/// Some columns of `x`. Slices of no rows leave the autodiff graph, and with it the halo exchange, in which a rank without nodes takes
-/// part too; products do not.
+/// Some features of `x`. Slices of no rows leave the autodiff graph, and with it the halo exchange, in which a rank
+/// without nodes takes part too; products do not.
 fn columns(x: &Tensor<2>, range: Range<usize>) -> Tensor<2> {
     let [rows, all] = x.dims();
     if rows > 0 {

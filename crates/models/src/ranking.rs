@@ -1,4 +1,4 @@
-//! Filtered ranking: how link prediction is judged.
+//! Filtered ranking metrics of link prediction.
 
 use burn::tensor::{DType, Tensor};
 use burn_gnn_data::Triple;
@@ -99,16 +99,17 @@ impl LinkMetrics {
 /// ```text
 /// rank[i] = 1 + |{e : s[i, e] > s[i, t]}| + |{e ≠ t : s[i, e] = s[i, t]}| / 2        t = tail of triples[i]
 /// ```
-/// where `e` runs over all entities but the other true tails that `known` has for the head and relation of triple `i`. To rank
-/// heads, give reciprocal triples ([`Triple::reciprocal`]) and their scores.
+/// where `e` runs over all entities but the other true tails that `known` has for the head and relation of triple `i`.
+/// To rank heads, give reciprocal triples ([`Triple::reciprocal`]) and their scores.
 ///
 /// # Shapes
 /// `scores`: `[triples, entities]`, larger is likelier.
 ///
 /// # Semantics
-/// - Equal scores share their mean rank, so a model that gives every entity the same score ranks in the middle, not first.
-/// - A score that is NaN counts as larger than that of the tail, and a tail whose score is NaN comes last: a model that has
-///   diverged looks bad.
+/// - Equal scores share their mean rank, so a model that gives every entity the same score ranks in the middle, not
+///   first.
+/// - A score that is NaN counts as larger than that of the tail, and a tail whose score is NaN comes last: a model that
+///   has diverged looks bad.
 ///
 /// # Errors
 /// Another number of rows than triples; a tail, or a tail in `known`, that is no column of `scores`.
@@ -117,8 +118,8 @@ impl LinkMetrics {
 /// One pass over `scores`, in parallel over rows, and one over the known tails of each query.
 ///
 /// # Source
-/// Bordes et al., "Translating embeddings for modeling multi-relational data", NeurIPS 2013 (filtered setting); Sun et al.,
-/// "A re-evaluation of knowledge graph completion methods", ACL 2020 (ties).
+/// Bordes et al., "Translating embeddings for modeling multi-relational data", NeurIPS 2013 (filtered setting); Sun et
+/// al., "A re-evaluation of knowledge graph completion methods", ACL 2020 (ties).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -178,8 +179,8 @@ fn ranks<T: burn::tensor::Element + PartialOrd + Copy + Sync>(scores: Tensor<2>,
     triples.par_iter().enumerate().map(rank).collect()
 }
 
-/// Filtered ranks of the tails of all `triples`, averaged: [`filtered_ranks`] in batches of `batch` triples, whose scores
-/// `[batch, entities]` come from `score`.
+/// Filtered ranks of the tails of all `triples`, averaged: [`filtered_ranks`] in batches of `batch` triples, whose
+/// scores `[batch, entities]` come from `score`.
 ///
 /// # Errors
 /// A batch of 0, and as [`filtered_ranks`].

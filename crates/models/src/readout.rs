@@ -1,4 +1,4 @@
-//! One row per graph by attention over its nodes.
+//! Attention readout: one feature vector per graph.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -12,21 +12,21 @@ use crate::pretrained::{Framework, ParamMapping, Pretrained};
 /// Describes an [`AttentionReadout`].
 #[derive(Config, Debug)]
 pub struct AttentionReadoutConfig {
-    /// Columns of the input.
+    /// Input feature size.
     pub d_input: usize,
-    /// Columns that rows are mapped to before they are summed; none: rows as they are.
+    /// Feature size that node features are mapped to before they are summed; none: no mapping.
     pub d_output: Option<usize>,
 }
 
-/// One row per graph of a batch, `y[k] = Σ_(i in graph k) softmax(x w + b)[i] · (x[i] W + c)`, the softmax over the nodes of
-/// the graph. Sum, mean and maximum over graphs are [`segment_reduce`] itself.
+/// One row per graph of a batch, `y[k] = Σ_(i in graph k) softmax(x w + b)[i] · (x[i] W + c)`, the softmax over the
+/// nodes of the graph. Sum, mean and maximum over graphs are [`segment_reduce`] itself.
 ///
 /// # Shapes
 /// `x: [rows, d_input]`, `graphs` the rows of each graph, output `[graphs, d_output]`. A graph without nodes gets 0.
 ///
 /// # Paper
-/// Li, Tarlow, Brockschmidt, Zemel, "Gated graph sequence neural networks", ICLR 2016, equation 7 with the softmax of DGL's
-/// `GlobalAttentionPooling` in place of a sigmoid.
+/// Li, Tarlow, Brockschmidt, Zemel, "Gated graph sequence neural networks", ICLR 2016, equation 7 with the softmax of
+/// DGL's `GlobalAttentionPooling` in place of a sigmoid.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

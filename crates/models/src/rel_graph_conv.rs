@@ -1,4 +1,4 @@
-//! The relational graph convolution.
+//! Relational graph convolution (R-GCN).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -19,8 +19,9 @@ use crate::{ModelError, RelWeights, init};
 /// How messages of one relation are normalised.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum RelNorm {
-    /// The mean of the messages that `v` receives in the relation, as in the paper: `1 / in-degree of v in the relation`, and on a
-    /// sampled block 1 by the number of edges sampled for `v`, as in [`DegreeNorm::Right`](crate::DegreeNorm::Right).
+    /// The mean of the messages that `v` receives in the relation, as in the paper:
+    /// `1 / in-degree of v in the relation`, and on a sampled block 1 by the number of edges sampled for `v`, as in
+    /// [`DegreeNorm::Right`](crate::DegreeNorm::Right).
     Right,
     /// None: plain sums.
     None,
@@ -29,9 +30,9 @@ pub enum RelNorm {
 /// Describes a [`RelGraphConv`].
 #[derive(Config, Debug)]
 pub struct RelGraphConvConfig {
-    /// Columns of the input, for every node type.
+    /// Input feature size of every node type.
     pub d_input: usize,
-    /// Columns of the output.
+    /// Output feature size.
     pub d_output: usize,
     /// Number of edge types of the schema.
     pub num_relations: usize,
@@ -44,7 +45,7 @@ pub struct RelGraphConvConfig {
     /// Whether a node's own row takes part, by one weight shared by all types.
     #[config(default = true)]
     pub self_loop: bool,
-    /// Whether sums of messages are normalised over their columns, before bias and own row.
+    /// Whether sums of messages are normalised over their features, before bias and self loop.
     #[config(default = false)]
     pub layer_norm: bool,
     /// Whether a bias is added.
@@ -57,7 +58,7 @@ pub struct RelGraphConvConfig {
 
 /// Relational graph convolution, `y[v] = Σ_r Σ_(u,v,e) in r c_e · x[u] W_r + x[v] W_0 + b`.
 ///
-/// With `layer_norm` the double sum is normalised over its columns (Ba, Kiros, Hinton, 2016) before the rest is added.
+/// With `layer_norm` the double sum is normalised over its features (Ba, Kiros, Hinton, 2016) before the rest is added.
 /// `c_e` is `1 / in-degree of v in r` ([`RelNorm::Right`]) or 1, times the edge's weight where weights
 /// are given. The caller must add inverse relations (`Graph::with_inverse_relations`).
 ///
@@ -66,10 +67,10 @@ pub struct RelGraphConvConfig {
 /// A node that no relation reaches gets its own term and the bias.
 ///
 /// # Departures from the paper
-/// None in the formula. Blocks of the block-diagonal form follow DGL: consecutive columns.
+/// None in the formula. Blocks of the block-diagonal form follow DGL: consecutive features.
 ///
 /// # Cost
-/// One [`relational_aggregate`] per node type over all relations that end in it; one halo exchange per
+/// One [`relational_aggregate`] per node type over all relations into it; one halo exchange per
 /// layer for all node types. The edges are sorted by relation at the first call with a graph; the layer
 /// (and its clones) keeps that for the two graphs seen last. A relation without edges anywhere is skipped
 /// on every rank.
@@ -108,7 +109,7 @@ impl RelGraphConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
     ///
     /// # Errors
-    /// No bases or blocks, or blocks that do not divide both widths.
+    /// No bases or blocks, or blocks that do not divide both feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<RelGraphConv, ModelError> {
         let (r, i, o) = (self.num_relations, self.d_input, self.d_output);
         let init = Init { initializer: &self.initializer, device };
@@ -230,7 +231,7 @@ impl RelGraphConv {
     }
 }
 
-/// Rows of relations, put together by the node type that they end in: one gradient for all types, however many there are.
+/// Rows of relations, grouped by destination node type: one gradient for all types, however many there are.
 fn by_dst<const D: usize>(rows: Tensor<D>, sorted: &[Option<Incoming>]) -> Vec<Tensor<D>> {
     let (mut order, mut bounds) = (vec![], vec![0]);
     for Incoming { etypes, .. } in sorted.iter().flatten() {

@@ -1,4 +1,4 @@
-//! Matrices for many types, each its own or tied.
+//! Weight matrices per type, separate or decomposed into bases or blocks.
 
 use burn::config::Config;
 use burn::module::Param;
@@ -47,7 +47,7 @@ impl RelWeights {
         })
     }
 
-    /// Input and output columns, from the last two axes of the weights.
+    /// Input and output feature size, from the last two axes of the weights.
     pub(crate) fn widths(self, [i, o]: [usize; 2]) -> [usize; 2] {
         match self {
             Self::BlockDiagonal(b) => [i * b, o * b],

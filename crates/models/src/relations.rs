@@ -1,4 +1,4 @@
-//! Relations that end in one node type, sorted together once per graph.
+//! Stacks the relations into each node type, sorted once per graph.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{DerivedMap, Relation, RelationStack, row_index};
 use burn_gnn_ops::{GraphView, RelationalIndex};
 
-/// The relations that end in one node type.
+/// The relations into one node type.
 #[derive(Clone, Debug)]
 pub(crate) struct Incoming {
     /// Their edge types, ascending.
     pub(crate) etypes: Vec<usize>,
-    /// Source node types, whose rows lie one behind the other: each once, or one for every relation.
+    /// Source node types, whose features are concatenated: each once, or one for every relation.
     pub(crate) tables: Vec<usize>,
     pub(crate) index: RelationalIndex,
 }
 
-/// Incoming relations of every node type; `None` where no relation with edges anywhere ends in it.
+/// Incoming relations of every node type; `None` where no relation into it has edges on any rank.
 type ByDst = Arc<Vec<Option<Incoming>>>;
 
 /// Sorted relations of the graphs seen last. Clones share them, as do the layers of one model.
@@ -24,7 +24,7 @@ type ByDst = Arc<Vec<Option<Incoming>>>;
 pub(crate) struct Sorted {
     /// By all relations of a graph; held, so that no other graph can take their place in memory.
     kept: Arc<DerivedMap<Vec<Relation>, ByDst>>,
-    /// Whether every relation has source rows of its own.
+    /// Whether every relation has separate source features.
     apart: bool,
 }
 
@@ -38,12 +38,12 @@ impl Default for Sorted {
 }
 
 impl Sorted {
-    /// Every relation with a table of its own, for layers that make other rows of a source for each.
+    /// A table per relation, for layers that transform source features per relation.
     pub(crate) fn apart() -> Self {
         Self { apart: true, ..Self::default() }
     }
 
-    /// Incoming relations of every node type; `None` where no relation with edges anywhere ends in it.
+    /// Incoming relations of every node type; `None` where no relation into it has edges on any rank.
     ///
     /// Graphs are distinguished by the identity of their relations, which costs no pass over edges.
     #[track_caller]
@@ -76,7 +76,7 @@ fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize, apart: bool) -> Option<Inc
     }
 }
 
-/// Rows of several tables, one behind the other, all of which the result depends on.
+/// Several tables, concatenated, all of which the result depends on.
 ///
 /// `Tensor::cat` forgets a tensor without rows and with it the path to a halo exchange, which a rank must
 /// not lose. The sum of no rows is a row of zeros that remembers.

@@ -32,8 +32,9 @@ pub struct RgcnConfig {
     /// Whether a node's own row takes part in each layer.
     #[config(default = true)]
     pub self_loop: bool,
-    /// Whether the first layer takes one-hot node ids ([`OneHotConv`]), as in the paper, instead of a learned row per node. It
-    /// needs [`RelWeights::Basis`], two layers or more, and no type with features; a node has `hidden · bases` numbers.
+    /// Whether the first layer takes one-hot node ids ([`OneHotConv`]), as in the paper, instead of a learned row per
+    /// node. It needs [`RelWeights::Basis`], two layers or more, and no type with features; a node has `hidden · bases`
+    /// numbers.
     #[config(default = false)]
     pub one_hot: bool,
     /// Dropout before every layer.
@@ -52,14 +53,14 @@ pub struct RgcnLayers {
     pub convs: Vec<RelGraphConv>,
 }
 
-/// R-GCN: features projected or rows learned, then relational convolutions with ReLU between them.
+/// R-GCN: features projected, or learned embeddings, then relational convolutions with ReLU between them.
 ///
 /// # Paper
-/// Schlichtkrull et al., ESWC 2018. Learned input rows (rather than one-hot inputs to the first layer, see [`RgcnConfig::one_hot`])
-/// follow DGL's example.
+/// Schlichtkrull et al., ESWC 2018. Learned embeddings (rather than one-hot inputs to the first layer, see
+/// [`RgcnConfig::one_hot`]) follow DGL's example.
 #[derive(Module, Debug)]
 pub struct Rgcn {
-    /// Rows of the node types without features; owned by ranks.
+    /// Embeddings of the node types without features; owned by ranks.
     pub embedding: NodeEmbedding,
     /// All other parameters, the same on every rank.
     pub net: RgcnLayers,
@@ -72,12 +73,12 @@ pub struct Rgcn {
 }
 
 impl RgcnConfig {
-    /// A model for `g`, with a [`TypeInput`] by node type; types without one learn a row per node. On a partition the embedded rows are those of
-    /// the nodes it owns; everything else is the same on every rank.
+    /// A model for `g`, with a [`TypeInput`] by node type; types without one learn an embedding per node. On a
+    /// partition the embeddings are those of the nodes it owns; everything else is the same on every rank.
     ///
     /// # Errors
-    /// An input of a type that `g` does not have, no layers, or bad bases; one-hot inputs with features, with one layer or
-    /// without bases.
+    /// An input of a type that `g` does not have, no layers, or bad bases; one-hot inputs with features, with one layer
+    /// or without bases.
     pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: impl Into<TypeMap<TypeInput>>, device: &Device) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
         ModelError::check_sizes(
@@ -128,7 +129,7 @@ impl RgcnConfig {
 }
 
 impl Rgcn {
-    /// Rows of every node type after the last layer; `x` holds the features of the types that have some.
+    /// Output of the last layer per node type; `x` holds the features of the types that have some.
     ///
     /// # Panics
     /// A type with features has none in `x`, or shapes disagree with the graph.
@@ -137,8 +138,9 @@ impl Rgcn {
         self.over(&Whole(g), &x.into())
     }
 
-    /// Rows of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`. `x` holds the features of the
-    /// input nodes of the types that have some; learned rows are those of the graph that was sampled.
+    /// Output for the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`.
+    /// `x` holds the features of the input nodes of the types that have some; embeddings are those of the graph that
+    /// was sampled.
     ///
     /// # Panics
     /// Not one block per layer; as [`forward`](Self::forward).
@@ -212,8 +214,9 @@ impl NodeClassifier for Rgcn {
 }
 
 impl Pretrained for Rgcn {
-    /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features and
-    /// `embed.embeds.<node type>.weight` (`embed.…`) for learned rows; other names are [renamed](crate::StateDict::renamed) first.
+    /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features
+    /// and `embed.embeds.<node type>.weight` (`embed.…`) for embeddings; other names are
+    /// [renamed](crate::StateDict::renamed) first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         param_mapping_of_types(from, path, [&self.projected, self.embedding.ntypes()], &self.net.convs)
     }

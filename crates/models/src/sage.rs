@@ -1,4 +1,4 @@
-//! GraphSAGE for node classification on graphs of one type.
+//! GraphSAGE for node classification on homogeneous graphs.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -16,7 +16,7 @@ use crate::{DropoutKey, LayerViews, ModelError, NodeClassifier, SageAggregator, 
 /// Describes a [`Sage`].
 #[derive(Config, Debug)]
 pub struct SageConfig {
-    /// Columns of the input features.
+    /// Input feature size.
     pub d_input: usize,
     /// Number of classes.
     pub num_classes: usize,
@@ -79,8 +79,8 @@ impl Sage {
         self.over(&Whole(g), x)
     }
 
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on block `i`, `x` the
-    /// features of its input nodes.
+    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on
+    /// block `i`, `x` the features of its input nodes.
     ///
     /// # Panics
     /// Not one block per layer.

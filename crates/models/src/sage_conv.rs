@@ -1,4 +1,4 @@
-//! The layer of GraphSAGE.
+//! GraphSAGE layer.
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -33,11 +33,11 @@ pub enum SageAggregator {
 /// Describes a [`SageConv`].
 #[derive(Config, Debug)]
 pub struct SageConvConfig {
-    /// Columns of source rows.
+    /// Feature size of source nodes.
     pub d_input: usize,
-    /// Columns of the output.
+    /// Output feature size.
     pub d_output: usize,
-    /// Columns of destination rows where they differ from those of sources.
+    /// Feature size of destination nodes where it differs from that of source nodes.
     pub d_dst: Option<usize>,
     /// How neighbours become one row.
     #[config(default = "SageAggregator::Mean")]
@@ -69,21 +69,21 @@ pub struct SageConvConfig {
 /// lstm   AGG = last state of an LSTM over x[u], edges in the order of their ids
 /// gcn    y[v] = (Σ_(u,v,e) w_e · x[u] + x[v]) / (deg(v) + 1) · W_neigh + b
 /// ```
-/// `deg` counts the edges of the relation (on a block those that were sampled), `w_e` is 1 without edge weights. With `normalize`
-/// `y[v] / max(|y[v]|, 1e-12)` with the Euclidean norm, so a row of zeros stays one.
+/// `deg` counts the edges of the relation (on a block those that were sampled), `w_e` is 1 without edge weights. With
+/// `normalize` `y[v] / max(|y[v]|, 1e-12)` with the Euclidean norm, so a row of zeros stays one.
 ///
 /// # Shapes
 /// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, output `[num_dst, d_output]`.
 /// A node without in-edges gets its own term and the bias.
 ///
 /// # Departures from the paper
-/// Neighbours are those of the relation (sample them with a sampler), rows are divided by their length with `normalize` only,
-/// before the activation as in PyTorch Geometric, and the LSTM reads a fixed order where the paper shuffles: shuffle edges where
-/// that matters.
+/// Neighbours are those of the relation (sample them with a sampler), features are divided by their L2 norm with
+/// `normalize` only, before the activation as in PyTorch Geometric, and the LSTM reads a fixed order where the paper
+/// shuffles: shuffle edges where that matters.
 ///
 /// # Cost
-/// Under mean, sum and gcn `W_neigh` is multiplied first where that makes rows narrower; then the halo exchange and the
-/// sum move `d_output` columns. The LSTM keeps four gates for every edge.
+/// Under mean, sum and gcn `W_neigh` is multiplied first where that reduces the feature size; then the halo exchange
+/// and the sum move `d_output` features. The LSTM keeps four gates for every edge.
 ///
 /// # Paper
 /// Hamilton, Ying, Leskovec, "Inductive representation learning on large graphs", NeurIPS 2017.
@@ -105,7 +105,7 @@ pub struct SageConv {
     normalize: bool,
 }
 
-/// Rows divided by their length.
+/// Features divided by their L2 norm.
 fn unit_rows(x: Tensor<2>) -> Tensor<2> {
     // The bound and squares are out of reach of 16 bits.
     let dtype = x.dtype();
@@ -196,7 +196,8 @@ impl Conv for SageConv {
 }
 
 impl Pretrained for SageConv {
-    /// Under lstm PyG's layer reads zeros after the neighbours of a node, up to the largest degree of the graph; this one does not.
+    /// Under lstm PyG's layer reads zeros after the neighbours of a node, up to the largest degree of the graph; this
+    /// one does not.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         match from {
             Framework::Dgl => match path.strip_prefix("lstm.") {

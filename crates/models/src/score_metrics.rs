@@ -1,12 +1,12 @@
-//! Metrics of scores: area under the ROC curve, average precision, top-k accuracy.
+//! Metrics of scores: ROC AUC, average precision, top-k accuracy.
 
 use burn::tensor::{DType, Tensor};
 use rayon::prelude::*;
 
 use crate::ModelError;
 
-/// Area under the ROC curve of scores for two classes: the share of (positive, negative) pairs in which the positive has the larger score,
-/// a pair of equal scores counting half.
+/// Area under the ROC curve of scores for two classes: the share of (positive, negative) pairs in which the positive
+/// has the larger score, a pair of equal scores counting half.
 ///
 /// ```text
 /// auc = Σ over positives p, negatives n of [s_p > s_n] + [s_p = s_n] / 2   divided by   positives · negatives
@@ -16,13 +16,15 @@ use crate::ModelError;
 /// `scores`: `[rows]`, larger for positive; logits and probabilities give the same. `is_positive`: one entry per row.
 ///
 /// # Errors
-/// Another number of labels than scores; no positive or no negative row, where the area is not defined; a score that is NaN.
+/// Another number of labels than scores; no positive or no negative row, where the area is not defined; a score that is
+/// NaN.
 ///
 /// # Cost
 /// `O(rows log rows)` on the CPU, in f64.
 ///
 /// # Source
-/// Hanley and McNeil, "The meaning and use of the area under a ROC curve", Radiology 1982; scikit-learn's `roc_auc_score`.
+/// Hanley and McNeil, "The meaning and use of the area under a ROC curve", Radiology 1982; scikit-learn's
+/// `roc_auc_score`.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -51,7 +53,8 @@ pub fn roc_auc(scores: Tensor<1>, is_positive: &[bool]) -> Result<f64, ModelErro
 /// ```text
 /// ap = Σ over thresholds of (recall - recall before) · precision
 /// ```
-/// where rows of equal scores share a threshold. Shapes, errors and cost are those of [`roc_auc`], but there may be no negative row.
+/// where rows of equal scores share a threshold. Shapes, errors and cost are those of [`roc_auc`], but there may be no
+/// negative row.
 ///
 /// # Source
 /// scikit-learn's `average_precision_score`; Open Graph Benchmark, `ap`.
@@ -79,8 +82,8 @@ pub fn average_precision(scores: Tensor<1>, is_positive: &[bool]) -> Result<f64,
 
 /// Share of rows whose label is among the `k` classes of the largest logits, in `0.0..=1.0`; 0 without rows.
 ///
-/// The label's rank counts the classes with a larger logit and those of a smaller number with an equal one, as an argmax that takes the first
-/// does. A row whose label has a NaN is no hit, and a NaN elsewhere counts as larger.
+/// The label's rank counts the classes with a larger logit and those of a smaller number with an equal one, as an
+/// argmax that takes the first does. A row whose label has a NaN is no hit, and a NaN elsewhere counts as larger.
 ///
 /// # Shapes
 /// `logits`: `[rows, classes]`; `labels`: one class per row.
@@ -188,8 +191,8 @@ mod tests {
             let (values, positive) = draw(seed, 2 + seed);
             let pairs =
                 || (0..values.len()).flat_map(|p| (0..values.len()).map(move |n| (p, n))).filter(|&(p, n)| positive[p] && !positive[n]);
-            let won = |(p, n): (usize, usize)| if values[p] == values[n] { 0.5 } else { f64::from(u8::from(values[p] > values[n])) };
-            let expected = pairs().map(won).sum::<f64>() / pairs().count() as f64;
+            let ranked = |(p, n): (usize, usize)| if values[p] == values[n] { 0.5 } else { f64::from(u8::from(values[p] > values[n])) };
+            let expected = pairs().map(ranked).sum::<f64>() / pairs().count() as f64;
             assert!((roc_auc(scores(&values), &positive).unwrap() - expected).abs() < 1e-12, "seed {seed}");
             // Precision at the threshold of each positive row, averaged.
             let precision = |t: f64| {

@@ -1,4 +1,4 @@
-//! Simplified graph convolution.
+//! Simplified graph convolution (SGC).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -15,9 +15,9 @@ use crate::{DegreeNorm, init};
 /// Describes an [`SgConv`].
 #[derive(Config, Debug)]
 pub struct SgConvConfig {
-    /// Columns of the input.
+    /// Input feature size.
     pub d_input: usize,
-    /// Columns of the output.
+    /// Output feature size.
     pub d_output: usize,
     /// Number of hops.
     #[config(default = 1)]
@@ -26,8 +26,8 @@ pub struct SgConvConfig {
     /// Geometric `BothIn`.
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
-    /// Whether the degrees of `norm` are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL and PyTorch
-    /// Geometric; otherwise edge weights multiply messages and degrees count edges.
+    /// Whether the degrees of `norm` are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL
+    /// and PyTorch Geometric; otherwise edge weights multiply messages and degrees count edges.
     #[config(default = false)]
     pub weighted_norm: bool,
     /// Whether a bias is added.
@@ -40,20 +40,21 @@ pub struct SgConvConfig {
 
 /// Simplified graph convolution, `y = Âᵏ x W + b` with `Â[u, v] = w_e / sqrt(deg_out(u) deg_in(v))`.
 ///
-/// Degrees are those of the whole graph. `norm` takes others ([`DegreeNorm`]), `weighted_norm` sums of edge weights in their place,
-/// where weights are given.
+/// Degrees are those of the whole graph. `norm` takes others ([`DegreeNorm`]), `weighted_norm` sums of edge weights in
+/// their place, where weights are given.
 ///
 /// # Shapes
-/// `x: [num_input, d_input]`, `w: [num_edges]`, output `[num_dst, d_output]`. With more than one hop all input rows must
-/// be computed rows, on a whole graph or a partition, or every hop has a block ([`forward_hops`](Self::forward_hops)).
+/// `x: [num_input, d_input]`, `w: [num_edges]`, output `[num_dst, d_output]`. With more than one hop all input rows
+/// must be computed rows, on a whole graph or a partition, or every hop has a block
+/// ([`forward_hops`](Self::forward_hops)).
 ///
 /// # Departures from the paper
 /// None; the caller must add self loops, as the paper does (`Graph::add_self_loops`).
 ///
 /// # Cost
-/// One pass over the edges and one exchange per hop, with `min(d_input, d_output)` columns. `Âᵏ x` does not change
-/// during training: who trains long computes it once (a layer of no hops is then a linear map). `weighted_norm` normalises weights in
-/// every call.
+/// One pass over the edges and one exchange per hop, with `min(d_input, d_output)` features. `Âᵏ x` does not change
+/// during training: who trains long computes it once (a layer of no hops is then a linear map). `weighted_norm`
+/// normalises weights in every call.
 ///
 /// # Paper
 /// Wu, Zhang, de Souza, Fifty, Yu, Weinberger, "Simplifying graph convolutional networks", ICML 2019.
@@ -81,8 +82,8 @@ impl SgConvConfig {
 
 impl SgConv {
     /// [`forward`](Conv::forward) with the edges of every hop: hop `i` runs on `hops[i]`, as on the blocks of a
-    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch), whose input nodes have the features `x`. With all neighbours the result is that of the
-    /// graph. One entry serves all hops. What follows the layer is asked of the last entry.
+    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch), whose input nodes have the features `x`. With all neighbours the
+    /// result is that of the graph. One entry serves all hops. What follows the layer is asked of the last entry.
     ///
     /// # Panics
     /// Neither one entry nor one per hop; as [`forward`](Conv::forward).

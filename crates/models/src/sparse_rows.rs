@@ -1,4 +1,4 @@
-//! Large tables of a [`FeatureEncoder`], trained by the rows that a batch names.
+//! Trains large tables of a [`FeatureEncoder`] by the rows that a batch reads.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use burn_gnn_ops::{AdamDecay, AdamStep, adam_step_rows};
 use crate::feature_encoder::no_rows;
 use crate::{EncoderInput, FeatureEncoder};
 
-/// The rows of sparse tables that [`FeatureEncoder::forward_rows`] read: leaves of autodiff, whose gradients have as many rows.
+/// The rows of sparse tables that [`FeatureEncoder::forward_rows`] read: leaves of autodiff, whose gradients have as
+/// many rows.
 #[derive(Clone, Debug)]
 pub struct EncoderRows {
     tables: Vec<TableRows>,
@@ -26,16 +27,18 @@ struct TableRows {
 }
 
 impl EncoderRows {
-    /// Of each sparse table that was read: its place in [`FeatureEncoder::tables`], the rows, and their values `[rows, dim]`.
+    /// Of each sparse table that was read: its place in [`FeatureEncoder::tables`], the rows, and their values
+    /// `[rows, dim]`.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &[u32], Tensor<2>)> {
         self.tables.iter().map(|t| (t.table, &*t.ids, t.rows.clone()))
     }
 }
 
 impl FeatureEncoder {
-    /// [`forward`](Self::forward), with the rows of sparse tables ([`sparse_from`](crate::FeatureEncoderConfig::sparse_from)) that the
-    /// input names as leaves of their own. After `backward`, [`SparseAdam::step`] steps these rows; an optimizer of Burn steps the
-    /// other tables. The values are those of `forward`, to the bit.
+    /// [`forward`](Self::forward), with the rows of sparse tables
+    /// ([`sparse_from`](crate::FeatureEncoderConfig::sparse_from)) that the input names as leaves of their own. After
+    /// `backward`, [`SparseAdam::step`] steps these rows; an optimizer of Burn steps the other tables. The values are
+    /// those of `forward`, to the bit.
     ///
     /// # Gradients
     /// `[rows that the input names, dim]` per sparse table: memory and time of the batch, not of the table.
@@ -140,15 +143,17 @@ fn fixed(t: Tensor<2>) -> Param<Tensor<2>> {
     Param::from_tensor(t).set_require_grad(false)
 }
 
-/// Adam (Kingma and Ba, ICLR 2015) on the rows that have a gradient: rows that no batch names keep their values and moments.
+/// Adam (Kingma and Ba, ICLR 2015) on the rows that have a gradient: rows that no batch names keep their values and
+/// moments.
 ///
-/// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)`, where `t` counts the steps of the
-/// optimizer and `g` is the sum of the gradients of a row that a batch names several times, as in torch's `SparseAdam`. Where every
-/// batch names every row it is [`FusedAdam`](crate::FusedAdam), to the bit.
+/// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)`, where `t`
+/// counts the steps of the optimizer and `g` is the sum of the gradients of a row that a batch names several times, as
+/// in torch's `SparseAdam`. Where every batch names every row it is [`FusedAdam`](crate::FusedAdam), to the bit.
 ///
 /// # Departures from torch
-/// `epsilon` is added after the second moment is corrected, as in the paper and in torch's `Adam`; torch's `SparseAdam` adds it before:
-/// its `eps` is `epsilon · √(1 - β₂ᵗ)`. All tables share `t`; torch counts for each table the steps in which it took part.
+/// `epsilon` is added after the second moment is corrected, as in the paper and in torch's `Adam`; torch's `SparseAdam`
+/// adds it before: its `eps` is `epsilon · √(1 - β₂ᵗ)`. All tables share `t`; torch counts for each table the steps in
+/// which it took part.
 ///
 /// A module of Burn, so that moments and count are saved and loaded beside the encoder.
 #[derive(Module, Debug)]
@@ -164,10 +169,12 @@ pub struct SparseAdam {
 }
 
 impl SparseAdam {
-    /// One step of the rows of a batch. Tables that have grown since ([`FeatureEncoder::grow`]) get moments of 0 for their new rows.
+    /// One step of the rows of a batch. Tables that have grown since ([`FeatureEncoder::grow`]) get moments of 0 for
+    /// their new rows.
     ///
     /// # Panics
-    /// If the optimizer was made for an encoder with another number of sparse tables, or `rows` were read by another encoder.
+    /// If the optimizer was made for an encoder with another number of sparse tables, or `rows` were read by another
+    /// encoder.
     ///
     /// # Cost
     /// Time of the rows of the batch where nobody else holds the tables; otherwise the backend copies them first.

@@ -75,8 +75,9 @@ pub struct NodeTask<'a, G: ?Sized> {
 }
 
 impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
-    /// The task that the columns of a graph state, as `Dataset::to_graph` writes them: features `x` of any node type, and of `target` the
-    /// classes `y` (-1 where unknown) and the masks `train_mask`, `val_mask` and `test_mask`, of which the last two may be missing.
+    /// The task that the columns of a graph state, as `Dataset::to_graph` writes them: features `x` of any node type,
+    /// and of `target` the classes `y` (-1 where unknown) and the masks `train_mask`, `val_mask` and `test_mask`, of
+    /// which the last two may be missing.
     ///
     /// ```
     /// use burn::tensor::Device;
@@ -90,7 +91,8 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
     /// ```
     ///
     /// # Errors
-    /// A type or column that the graph does not have, a column of another shape or type, a node of a mask without a class.
+    /// A type or column that the graph does not have, a column of another shape or type, a node of a mask without a
+    /// class.
     ///
     /// # Cost
     /// `y` and the masks are read from their device once.
@@ -98,8 +100,8 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
         Self::on_ranks(graph, target, &NoSync)
     }
 
-    /// [`from_columns`](Self::from_columns) of a graph whose nodes are spread over ranks: each rank has the rows that it owns, and totals are
-    /// those of all ranks. Collective.
+    /// [`from_columns`](Self::from_columns) of a graph whose nodes are spread over ranks: each rank has the rows that
+    /// it owns, and totals are those of all ranks. Collective.
     ///
     /// # Errors
     /// As [`from_columns`](Self::from_columns).

@@ -18,10 +18,11 @@ pub trait NodeClassifier: Module {
     /// outside it are owned by this rank.
     type Dense: Module;
 
-    /// Logits `[num_dst, num_classes]` of node type `target`, layer `i` on view `i`; `x` holds the features of the input nodes by type.
+    /// Logits `[num_dst, num_classes]` of node type `target`, layer `i` on view `i`; `x` holds the features of the
+    /// input nodes by type.
     ///
-    /// This is what a model states; [`logits`](Self::logits) and [`logits_blocks`](Self::logits_blocks) are it on a graph and on the
-    /// blocks of a batch.
+    /// This is what a model states; [`logits`](Self::logits) and [`logits_blocks`](Self::logits_blocks) are it on a
+    /// graph and on the blocks of a batch.
     ///
     /// # Panics
     /// Not one view for each layer, features that are missing or disagree with the first view.
@@ -38,8 +39,8 @@ pub trait NodeClassifier: Module {
     }
 
     /// Logits `[output nodes, num_classes]` of the nodes of type `target` that the last block of a
-    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch) computes; `x` holds the features of the input nodes by type. Rows of seeds are
-    /// named by `MiniBatch::seeds`. With all neighbours they are those of the graph ([`LayerViews`]).
+    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch) computes; `x` holds the features of the input nodes by type. Rows of
+    /// seeds are named by `MiniBatch::seeds`. With all neighbours they are those of the graph ([`LayerViews`]).
     ///
     /// # Panics
     /// As [`logits_over`](Self::logits_over).
@@ -51,7 +52,7 @@ pub trait NodeClassifier: Module {
     /// See [`Dense`](Self::Dense).
     fn dense(&self) -> &Self::Dense;
 
-    /// The rows of nodes that are this rank's alone, where the model has some.
+    /// The embeddings that only this rank holds, where the model has some.
     fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
         None
     }
@@ -59,8 +60,8 @@ pub trait NodeClassifier: Module {
 
 /// What ranks do together during training. Every rank calls the same methods in the same order.
 pub trait GradientSync {
-    /// Compares the dense parameters of ranks. [`train`] calls it once, before the first step: ranks that begin with different
-    /// parameters would train different models. By default nothing is compared.
+    /// Compares the dense parameters of ranks. [`train`] calls it once, before the first step: ranks that begin with
+    /// different parameters would train different models. By default nothing is compared.
     ///
     /// # Errors
     /// On every rank where those of any differ, usually [`ModelError::Ranks`].
@@ -148,8 +149,8 @@ pub struct Trained<M> {
 /// every rank. Every rank makes `model` itself, with the same dense parameters ([`seeded`](crate::seeded)).
 ///
 /// # Errors
-/// Dense parameters that differ between ranks ([`GradientSync::check_replicas`]), no training row on any rank, no epochs, patience of 0, a learning rate that is not positive, or a loss that
-/// is no longer finite.
+/// Dense parameters that differ between ranks ([`GradientSync::check_replicas`]), no training row on any rank, no
+/// epochs, patience of 0, a learning rate that is not positive, or a loss that is no longer finite.
 pub fn train<M, G, S>(
     mut model: M,
     task: &NodeTask<'_, G>,

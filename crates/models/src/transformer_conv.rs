@@ -1,4 +1,4 @@
-//! Attention by dot products, as in the transformer.
+//! Dot-product attention, as in the transformer.
 
 use burn::config::Config;
 use burn::module::Module;
@@ -16,26 +16,26 @@ use crate::{DropoutKey, ModelError};
 /// Describes a [`TransformerConv`].
 #[derive(Config, Debug)]
 pub struct TransformerConvConfig {
-    /// Columns of source rows.
+    /// Feature size of source nodes.
     pub d_input: usize,
-    /// Columns of each head.
+    /// Output feature size of each head.
     pub d_head: usize,
     /// Number of heads.
     pub num_heads: usize,
-    /// Columns of destination rows where they differ from those of sources.
+    /// Feature size of destination nodes where it differs from that of source nodes.
     pub d_dst: Option<usize>,
-    /// Columns of edge rows, if there are any.
+    /// Edge feature size, if edges have features.
     pub d_edge: Option<usize>,
-    /// Whether heads stand beside each other in the result (`num_heads · d_head` columns) or are averaged (`d_head`).
+    /// Whether heads are concatenated in the result (`num_heads · d_head` features) or averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
-    /// Whether destination rows are added, by a weight.
+    /// Whether destination features are added, through a weight.
     #[config(default = true)]
     pub root_weight: bool,
     /// Whether keys, queries, values and added destination features have biases.
     #[config(default = true)]
     pub bias: bool,
-    /// Whether the sum with destination rows is gated by `β`.
+    /// Whether the sum with destination features is gated by `β`.
     #[config(default = false)]
     pub beta: bool,
     /// Probability that an attention weight is dropped.
@@ -57,14 +57,15 @@ pub struct TransformerConvConfig {
 ///
 /// # Shapes
 /// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `f: [num_edges, d_edge]`, output
-/// `[num_dst, num_heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A node without in-edges has `h = 0`.
+/// `[num_dst, num_heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A node without in-edges has
+/// `h = 0`.
 ///
 /// # Departures from the paper
 /// As in PyTorch Geometric: no layer norm and no activation behind the gate.
 ///
 /// # Cost
-/// Without edge rows one dot product per edge and head and one attention, nothing of the size edges × features. With
-/// edge rows their products take that size. The exchange moves input rows.
+/// Without edge features one dot product per edge and head and one attention, nothing of the size edges × features.
+/// With edge features their products take that size. The exchange moves input features.
 ///
 /// # Paper
 /// Shi, Huang, Feng, Zhong, Wang, Sun, "Masked label prediction", IJCAI 2021.
@@ -78,7 +79,7 @@ pub struct TransformerConv {
     pub lin_value: Linear,
     /// `W_e: [d_edge, num_heads · d_head]`.
     pub lin_edge: Option<Linear>,
-    /// `W_r`, to the width of the result, and a bias.
+    /// `W_r`, to the feature size of the result, and a bias.
     pub lin_skip: Option<Linear>,
     /// `w: [3 · width, 1]`.
     pub lin_beta: Option<Linear>,
@@ -92,7 +93,7 @@ impl TransformerConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
-    /// No heads or columns, a dropout probability outside `0.0..1.0`, a gate without a second side.
+    /// No heads or features, a dropout probability outside `0.0..1.0`, a gate without a second side.
     pub fn try_init(&self, device: &Device) -> Result<TransformerConv, ModelError> {
         ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         if self.beta && !self.root_weight {

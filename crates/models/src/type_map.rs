@@ -1,4 +1,4 @@
-//! Values by the name of a node type.
+//! Maps node type names to values.
 
 use std::ops::Index;
 

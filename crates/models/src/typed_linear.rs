@@ -1,4 +1,4 @@
-//! A linear map for every type.
+//! A linear layer per type.
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -13,9 +13,9 @@ use crate::{ModelError, RelWeights};
 /// Describes a [`TypedLinear`].
 #[derive(Config, Debug)]
 pub struct TypedLinearConfig {
-    /// Columns of the input.
+    /// Input feature size.
     pub d_input: usize,
-    /// Columns of the output.
+    /// Output feature size.
     pub d_output: usize,
     /// Number of types.
     pub num_types: usize,
@@ -54,7 +54,7 @@ impl TypedLinearConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default.
     ///
     /// # Errors
-    /// No bases or blocks, or blocks that do not divide both widths.
+    /// No bases or blocks, or blocks that do not divide both feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<TypedLinear, ModelError> {
         let shape = [self.num_types, self.d_input, self.d_output];
         let init = Init { initializer: &self.initializer, device };
@@ -76,7 +76,7 @@ impl TypedLinear {
     /// Every row times the matrix of its type.
     ///
     /// # Panics
-    /// Not one type per row, another number of types, or another number of columns.
+    /// Not one type per row, another number of types, or another feature size.
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>, types: &TypeIndex) -> Tensor<2> {
         gather_mm(x, self.matrices(), types)

@@ -1,4 +1,4 @@
-//! Saves parameters to files of Burn's own format and loads them.
+//! Saves and loads parameters in Burn's own format.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use crate::ModelError;
 /// layer is a Burn `Config`, which has `save`).
 ///
 /// # Errors
-/// [`ModelError::Weights`] where the record cannot be made, [`ModelError::Graph`] where the file cannot be written; both
-/// name the file.
+/// [`ModelError::Weights`] where the record cannot be made, [`ModelError::Graph`] where the file cannot be written;
+/// both name the file.
 ///
 /// ```
 /// use burn::tensor::Device;

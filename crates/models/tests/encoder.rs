@@ -293,8 +293,8 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
     }
 }
 
-/// The update as torch writes it: moments by lerp, `ε` beside the root of the second moment before its correction. Nodes 0 and 2 name one
-/// row, a batch may name a node twice, and rows rest between steps.
+/// The update as torch writes it: moments by lerp, `ε` beside the root of the second moment before its correction.
+/// Nodes 0 and 2 name one row, a batch may name a node twice, and rows rest between steps.
 #[test]
 fn sparse_adam_against_torchs_update() {
     const LR: f64 = 0.05;

@@ -1,4 +1,5 @@
-//! Inference over a whole graph needs memory for two matrices and a chunk, not for what a forward of the whole graph makes.
+//! Inference over a whole graph needs memory for two matrices and a chunk, not for what a forward of the whole graph
+//! makes.
 
 mod counting;
 
@@ -24,8 +25,8 @@ fn check<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph) {
     let whole = peak(|| model.logits(g, &x, "_N"));
     let [small, large] = [250, 4000].map(chunked);
     println!("{name}: whole {:.2} matrices, chunks of 4000 nodes {:.2}, of 250 nodes {:.2}", of(whole), of(large), of(small));
-    // Rows before and behind a layer; some 1,500 of 40,000 rows for what is made of 250 nodes and their in-neighbours; and what
-    // products pack their operands into, some 2 MB.
+    // Rows before and behind a layer; some 1,500 of 40,000 rows for what is made of 250 nodes and their in-neighbours;
+    // and what products pack their operands into, some 2 MB.
     assert!(of(small) < 2.5, "{name}: {:.2} matrices for chunks of 250 nodes", of(small));
     assert!(small < large, "{name}: {small} and {large} bytes: memory follows the chunk");
     // The bound tells the two apart.

@@ -1,5 +1,5 @@
-//! Sampled blocks under every layer: full fan-out gives what the graph gives, and training on features that do not fit gives
-//! the losses of training on those that do.
+//! Sampled blocks under every layer: full fan-out gives what the graph gives, and training on features that do not fit
+//! gives the losses of training on those that do.
 
 use burn::module::{Module, Param};
 use burn::optim::GradientsParams;

@@ -346,14 +346,14 @@ impl GraphView for Renumbered {
 fn random_parts_follow_original_ids_not_rows() {
     let device = Device::flex();
     let g = homo();
-    let turned = Renumbered { graph: g.clone(), ids: (0..6).rev().collect() };
+    let renumbered = Renumbered { graph: g.clone(), ids: (0..6).rev().collect() };
     let rows = |g: &dyn GraphView| seeded(7, || NodeEmbedding::new(g, ["_N"], 5, &device).unwrap());
-    let (a, b) = (rows(&g), rows(&turned));
+    let (a, b) = (rows(&g), rows(&renumbered));
     let flip = |v: Vec<f64>| v.chunks(5).rev().flatten().copied().collect::<Vec<_>>();
     assert_eq!(values(&a.rows("_N").unwrap()), flip(values(&b.rows("_N").unwrap())));
     let (ones, key) = (Tensor::<2>::ones([6, 5], &device.clone().autodiff()), seeded(7, || DropoutKey::new(&device)));
     let dropped = |g: &dyn GraphView, step, x: Tensor<2>| values(&key.dropout(&GraphView::at_step(&g, 3, step), .., 0.4, x));
-    let (a, b) = (dropped(&g, 8, ones.clone()), dropped(&turned, 8, ones.clone()));
+    let (a, b) = (dropped(&g, 8, ones.clone()), dropped(&renumbered, 8, ones.clone()));
     assert_eq!(a, flip(b));
     assert!(a.contains(&0.0));
     assert_ne!(a, dropped(&g, 9, ones.clone()));

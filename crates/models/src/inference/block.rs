@@ -1,4 +1,4 @@
-//! Some nodes of a graph with all their in-edges, as layers see them.
+//! Makes blocks of chunks of nodes with all their in-edges.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -32,8 +32,8 @@ impl<'a> Blocks<'a> {
         self.graph
     }
 
-    /// Consecutive nodes of type `t` inside the budget, at least one each; one empty chunk for a type without nodes, which
-    /// tells its columns.
+    /// Consecutive nodes of type `t` inside the budget, at least one each; one empty chunk for a type without nodes,
+    /// which defines its feature size.
     pub(super) fn chunks(&self, t: usize, edges: bool, budget: &InferenceConfig) -> Vec<Range<usize>> {
         let into: Vec<&[u32]> = match edges {
             true => self.graph.schema().etypes_into(t).map(|r| self.graph.relations()[r].csc().indptr()).collect(),
@@ -92,7 +92,8 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Destinations are consecutive nodes of one type; sources are these, then their other in-neighbours as edges meet them.
+/// Destinations are consecutive nodes of one type; sources are these, then their other in-neighbours as edges meet
+/// them.
 pub(super) struct Block<'a> {
     graph: &'a Graph,
     out_degrees: &'a [Derived<Vec<u32>>],

@@ -1,4 +1,4 @@
-//! Features against the graph and the model they are for.
+//! Checks features against the graph and the model.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Graph;

@@ -14,8 +14,8 @@ const COLORS: [RGBColor; 4] = [RGBColor(31, 119, 180), RGBColor(214, 39, 40), RG
 /// Draws all series to the file `path`, under a temporary name first.
 ///
 /// # Errors
-/// [`ModelError::Plot`] if no series has values or a value is not finite; [`ModelError::Graph`] with the path if the file
-/// cannot be written.
+/// [`ModelError::Plot`] if no series has values or a value is not finite; [`ModelError::Graph`] with the path if the
+/// file cannot be written.
 pub fn write_svg(path: impl AsRef<Path>, title: &str, series: &[Series]) -> Result<(), ModelError> {
     let plot = |message: String| ModelError::Plot { message };
     if series.iter().all(|s| s.values.is_empty()) {

@@ -1,4 +1,4 @@
-//! Tensors of a state dict that are no parameters here.
+//! Describes tensors of a state dict that are no parameters here.
 
 /// A tensor that another framework saves with a layer and that is no parameter here.
 ///

@@ -1,4 +1,4 @@
-//! Weights of layers that were trained with DGL or PyTorch Geometric.
+//! Loads and saves weights of DGL and PyTorch Geometric layers.
 
 mod buffers;
 mod param_mapping;
@@ -61,7 +61,8 @@ pub trait Pretrained: Module + ModuleDisplay {
     /// Where `from` keeps the parameter at `path` (field names joined by dots).
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping;
 
-    /// What `from` saves with the layer that is no parameter here: numbers that are options here, tensors that nothing reads.
+    /// What `from` saves with the layer that is no parameter here: numbers that are options here, tensors that nothing
+    /// reads.
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
         vec![]
     }
@@ -115,9 +116,10 @@ impl StateDict {
         Ok(Self { tensors })
     }
 
-    /// From a safetensors file, or with the feature `torch` from a `.pt` file that `torch.save` wrote (PyTorch 1.6 and later): what
-    /// the file is, its first bytes say. Tensors of a checkpoint of several dictionaries have the keys of all before their names, joined
-    /// by dots: `{"model": module.state_dict(), "epoch": 7}` is loaded from `StateDict::from_file(path)?.at("model.")`.
+    /// From a safetensors file, or with the feature `torch` from a `.pt` file that `torch.save` wrote (PyTorch 1.6 and
+    /// later): what the file is, its first bytes say. Tensors of a checkpoint of several dictionaries have the keys of
+    /// all before their names, joined by dots: `{"model": module.state_dict(), "epoch": 7}` is loaded from
+    /// `StateDict::from_file(path)?.at("model.")`.
     ///
     /// A `.pt` file is a program; nothing of it is run, and all but tensors and containers is refused
     /// ([`read_torch`](https://docs.rs/burn-gnn-data/latest/burn_gnn_data/fn.read_torch.html)). Burn's own reader
@@ -125,8 +127,8 @@ impl StateDict {
     /// tensor, a stack of several, the negative of one, or one that is shared.
     ///
     /// # Errors
-    /// As [`from_safetensors`](Self::from_safetensors), a file that cannot be read, a `.pt` file without the feature `torch` or with
-    /// more than tensors in it.
+    /// As [`from_safetensors`](Self::from_safetensors), a file that cannot be read, a `.pt` file without the feature
+    /// `torch` or with more than tensors in it.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         // Errors of a graph's files name the file; those about bytes do not.
@@ -161,7 +163,8 @@ impl StateDict {
         Self { tensors: self.tensors.iter().filter_map(rest).collect() }
     }
 
-    /// The tensors whose names do not begin with `prefix`: what is left when another part of the model has taken its own.
+    /// The tensors whose names do not begin with `prefix`: what is left when another part of the model has taken its
+    /// own.
     #[must_use]
     pub fn without(&self, prefix: &str) -> Self {
         let rest = self.tensors.iter().filter(|(name, _)| !name.starts_with(prefix));
@@ -242,8 +245,8 @@ impl StateDict {
         self.tensors.iter().map(|(name, data)| (name.as_str(), data.as_ref()))
     }
 
-    /// The layer or model with all its parameters taken from here, in the precision it has. Shapes are compared axis by axis, where a
-    /// matrix lies transposed there after it was transposed.
+    /// The layer or model with all its parameters taken from here, in the precision it has. Shapes are compared axis by
+    /// axis, where a matrix lies transposed there after it was transposed.
     ///
     /// # Errors
     /// * [`ModelError::WeightMissing`]: a parameter that has no tensor.
@@ -290,7 +293,8 @@ impl StateDict {
     }
 }
 
-/// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; none for another parameter.
+/// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; none for
+/// another parameter.
 pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str) -> Option<ParamMapping> {
     let (i, rest) = path.strip_prefix("layers.")?.split_once('.')?;
     let i: usize = i.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Names and layout of parameters in another framework.
+//! Maps parameter names and layouts of another framework.
 
 use std::ops::Range;
 
@@ -95,7 +95,8 @@ impl ParamMapping {
         self.places.push(Place { name: name.into(), rows: vec![], beside: None, copies: vec![] });
         self
     }
-    /// Under `name` too: PyTorch writes a shared parameter once for each of its names. If both tensors are there, they must be equal.
+    /// Under `name` too: PyTorch writes a shared parameter once for each of its names. If both tensors are there, they
+    /// must be equal.
     #[must_use]
     pub fn also(mut self, name: impl Into<String>) -> Self {
         if let Some(place) = self.places.last_mut() {
@@ -136,7 +137,8 @@ impl ParamMapping {
         self.part = Part::Term;
         self
     }
-    /// `times` times along the columns, of which the layer takes the mean: what belongs to heads here and to their mean there.
+    /// `times` times along the columns, of which the layer takes the mean: what belongs to heads here and to their mean
+    /// there.
     #[must_use]
     pub fn repeated(mut self, times: usize) -> Self {
         self.part = Part::Repeated(times);

@@ -1,4 +1,4 @@
-//! Walks through a module that read its parameters from a state dict, or write them into one.
+//! Visits a module to read its parameters from a state dict, or to write them into one.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

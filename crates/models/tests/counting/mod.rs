@@ -1,4 +1,5 @@
-//! An allocator that counts the bytes in use, for tests of memory; one test to a binary, for another one's memory would be counted too.
+//! An allocator that counts the bytes in use, for tests of memory; one test to a binary, for another one's memory would
+//! be counted too.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

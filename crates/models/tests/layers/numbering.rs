@@ -43,13 +43,13 @@ fn numbers_do_not_matter() {
 }
 
 fn renumber(g: &Graph, nodes: &[u64], edges: &[u64]) {
-    let turned = View::renumbered(g, nodes, edges);
+    let renumbered_view = View::renumbered(g, nodes, edges);
     // An LSTM reads edges in the order of their ids, which they keep here.
     let kept = View::renumbered(g, nodes, &(0..edges.len() as u64).collect::<Vec<_>>());
     for device in &devices() {
         macro_rules! renumbered {
             ($name:expr, $make:expr, $run:expr $(,)?) => {
-                same_on($name, seeded(1, $make), $run, (g, if $name.ends_with("Lstm") { &kept } else { &turned }), device)
+                same_on($name, seeded(1, $make), $run, (g, if $name.ends_with("Lstm") { &kept } else { &renumbered_view }), device)
             };
         }
         let tracked = &device.clone().autodiff();
@@ -102,12 +102,12 @@ proptest! {
 }
 
 /// Adds to one entry of one parameter, in the order of a walk through the module.
-struct Nudge {
+struct Perturb {
     at: usize,
     by: f64,
 }
 
-impl ModuleMapper for Nudge {
+impl ModuleMapper for Perturb {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let shape = param.val().dims();
         let n: usize = shape.iter().product();
@@ -138,8 +138,8 @@ impl ModuleVisitor for Collect<'_> {
     }
 }
 
-/// That `got` is the difference over five points, which has errors of `step⁴` and `1e-16 / step`. The second step is for those few
-/// entries of which the first one passes a kink of ReLU, max or min.
+/// That `got` is the difference over five points, which has errors of `step⁴` and `1e-16 / step`. The second step is
+/// for those few entries of which the first one passes a kink of ReLU, max or min.
 #[track_caller]
 fn is_difference(what: &str, got: f64, at: impl Fn(f64) -> f64) {
     let difference = |step: f64| (8.0 * (at(step) - at(-step)) - (at(2.0 * step) - at(-2.0 * step))) / (12.0 * step);
@@ -164,7 +164,7 @@ fn gradients<M: Module>(name: &str, layer: M, inputs: &[Tensor<2>], run: impl Fn
     let mut params = Collect(&grads, vec![]);
     layer.visit(&mut params);
     for k in (0..params.1.len()).step_by(3) {
-        let nudged = |by: f64| at(&layer.clone().map(&mut Nudge { at: k, by }), inputs);
+        let nudged = |by: f64| at(&layer.clone().map(&mut Perturb { at: k, by }), inputs);
         is_difference(&format!("{name}, parameter entry {k}"), params.1[k], nudged);
     }
     for (i, x) in tracked.iter().enumerate() {

@@ -5,7 +5,7 @@ use burn_gnn_ops::{Edges, GraphView};
 
 /// What edges bring to a layer, made of a matrix with 3 columns.
 #[derive(Clone, Copy)]
-pub(crate) enum Brings {
+pub(crate) enum EdgeInput {
     Nothing,
     Weight,
     /// Weights above 0.
@@ -14,7 +14,7 @@ pub(crate) enum Brings {
     Both,
 }
 
-impl Brings {
+impl EdgeInput {
     pub(crate) fn edges<'a>(self, g: &'a dyn GraphView, e: Tensor<2>) -> Edges<'a> {
         let edges = Edges::from(g);
         let w = || e.clone().slice_dim(1, 0..1).squeeze_dim::<1>(1);
@@ -28,10 +28,11 @@ impl Brings {
     }
 }
 
-/// Calls `$check!(name, || layer, |layer, graph, x, edge rows| result)` for every layer: 4 input features of nodes, 3 of edges.
+/// Calls `$check!(name, || layer, |layer, graph, x, edge rows| result)` for every layer: 4 input features of nodes, 3
+/// of edges.
 macro_rules! each_layer {
     ($check:ident, $device:expr) => {{
-        use crate::registry::Brings::{Both, Features, Nothing, Weight};
+        use crate::registry::EdgeInput::{Both, Features, Nothing, Weight};
         use burn_gnn_models::*;
         let d = $device;
         // The list of layers over the trait.
@@ -111,7 +112,7 @@ macro_rules! each_layer {
 /// Layers that go several hops, which one block cannot serve; otherwise as [`each_layer`].
 macro_rules! each_far_layer {
     ($check:ident, $device:expr) => {{
-        use crate::registry::Brings::{Nothing, Positive, Weight};
+        use crate::registry::EdgeInput::{Nothing, Positive, Weight};
         use burn_gnn_models::*;
         let d = $device;
         macro_rules! conv {
@@ -157,8 +158,8 @@ macro_rules! each_model {
     }};
 }
 
-/// As [`each_model`] for models of a graph of three types, of which the first has 4 features, the second learned rows, the third 3
-/// features.
+/// As [`each_model`] for models of a graph of three types, of which the first has 4 features, the second learned rows,
+/// the third 3 features.
 macro_rules! each_typed_model {
     ($check:ident, $g:expr, $device:expr) => {{
         use burn_gnn_models::*;

@@ -1,5 +1,5 @@
-//! Checkpoints that PyTorch, PyG and DGL wrote (`pytorch/make.py`): each is loaded by one call, computes here what it computed there, and
-//! is saved under the names it came with. What does not fit is refused.
+//! Checkpoints that PyTorch, PyG and DGL wrote (`pytorch/make.py`): each is loaded by one call, computes here what it
+//! computed there, and is saved under the names it came with. What does not fit is refused.
 
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::Graph;
@@ -253,8 +253,8 @@ fn written(tensors: &[(&str, Vec<usize>, Vec<f32>)]) -> StateDict {
     StateDict::from_safetensors(&safetensors::serialize(views, None).unwrap()).unwrap()
 }
 
-/// DGL's layer from its formula: messages of a source, a destination and an edge, sums and scales, `1 / sqrt(nodes)`, batch
-/// normalisation by running means, the mixing layer with LeakyReLU, the row itself.
+/// DGL's layer from its formula: messages of a source, a destination and an edge, sums and scales, `1 / sqrt(nodes)`,
+/// batch normalisation by running means, the mixing layer with LeakyReLU, the row itself.
 #[test]
 fn pna_conv_of_dgl() {
     const D: usize = 3;
