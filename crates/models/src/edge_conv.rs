@@ -44,6 +44,16 @@ pub struct EdgeConvConfig {
 ///
 /// # Paper
 /// Wang, Sun, Liu, Sarma, Bronstein, Solomon, "Dynamic graph CNN for learning on point clouds", ACM TOG 2019.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{Conv, EdgeConvConfig};
+/// let (device, g) = (Device::flex(), Graph::homogeneous(3, vec![0, 2], vec![1, 1])?);
+/// let y = EdgeConvConfig::new(4, vec![8, 2]).init(&device).forward(&g, Tensor::ones([3, 4], &device));
+/// assert_eq!(y.dims(), [3, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct EdgeConv {
     /// `Θ: [d_input, first feature size]` and a bias.

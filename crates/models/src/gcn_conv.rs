@@ -121,6 +121,20 @@ pub struct GcnConvConfig {
 ///
 /// # Paper
 /// Kipf and Welling, "Semi-supervised classification with graph convolutional networks", ICLR 2017.
+///
+/// ```
+/// use burn::module::Param;
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{Conv, GcnConvConfig};
+/// let device = Device::flex();
+/// let g = Graph::homogeneous(2, vec![0, 1], vec![1, 0])?.add_self_loops("_E")?;
+/// let mut conv = GcnConvConfig::new(1, 1).with_bias(false).init(&device);
+/// conv.weight = Some(Param::from_tensor(Tensor::ones([1, 1], &device)));
+/// let y = conv.forward(&g, Tensor::from_data([[1.0], [3.0]], &device));
+/// y.into_data().assert_approx_eq::<f32>(&[[2.0], [2.0]].into(), Default::default()); // every degree is 2
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct GcnConv {
     /// `[d_input, d_output]`, if it is the layer's own.

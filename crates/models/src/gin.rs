@@ -56,6 +56,21 @@ pub struct GinConfig {
 ///
 /// # Paper
 /// Xu, Hu, Leskovec, Jegelka, ICLR 2019.
+///
+/// ```
+/// use burn::module::Module;
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::GinConfig;
+/// use burn_gnn_ops::GraphView;
+/// let device = Device::flex().autodiff();
+/// let g = Graph::homogeneous(3, vec![0, 2], vec![1, 1])?;
+/// let model = GinConfig::new(4, 2).with_hidden(16).with_dropout(0.5).init(&device);
+/// let logits = model.forward(&g.at_step(7, 0), Tensor::ones([3, 4], &device)); // dropout of step 0 of seed 7
+/// let predicted = model.valid().forward(&g, Tensor::ones([3, 4], &Device::flex())); // without dropout and gradients
+/// assert_eq!((logits.dims(), predicted.dims()), ([3, 2], [3, 2]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct Gin {
     /// The layers, input first.

@@ -44,6 +44,16 @@ pub struct GinConvConfig {
 ///
 /// # Paper
 /// Xu, Hu, Leskovec, Jegelka, "How powerful are graph neural networks?", ICLR 2019.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{Conv, GinConvConfig};
+/// let (device, g) = (Device::flex(), Graph::homogeneous(3, vec![0, 2], vec![1, 1])?);
+/// let conv = GinConvConfig::new(vec![4, 8, 2]).init(&device); // an MLP of 4, 8 and 2 features
+/// assert_eq!(conv.forward(&g, Tensor::ones([3, 4], &device)).dims(), [3, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct GinConv {
     /// None for the identity.

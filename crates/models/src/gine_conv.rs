@@ -45,6 +45,18 @@ pub struct GineConvConfig {
 ///
 /// # Paper
 /// Hu, Liu, Gomes, Zitnik, Liang, Pande, Leskovec, "Strategies for pre-training graph neural networks", ICLR 2020.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{Conv, GineConvConfig};
+/// use burn_gnn_ops::GraphView;
+/// let (device, g) = (Device::flex(), Graph::homogeneous(3, vec![0, 2], vec![1, 1])?);
+/// let edges = g.edge_type("_E")?.with_features(Tensor::ones([2, 4], &device)); // one row per edge
+/// let y = GineConvConfig::new(vec![4, 2]).init(&device).forward(edges, Tensor::ones([3, 4], &device));
+/// assert_eq!(y.dims(), [3, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct GineConv {
     /// None for the identity.

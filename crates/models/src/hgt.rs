@@ -52,6 +52,22 @@ pub struct HgtLayers {
 ///
 /// # Paper
 /// Hu, Dong, Wang, Sun, WWW 2020; composed as in DGL's example.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{HgtConfig, TypeInput};
+/// let device = Device::flex();
+/// let g = Graph::builder()
+///     .edges(("author", "writes", "paper"), vec![0, 1], vec![0, 0])
+///     .edges(("paper", "written by", "author"), vec![0, 0], vec![0, 1])
+///     .build()?;
+/// // Papers have 4 features; authors, without features, learn a row each.
+/// let model = HgtConfig::new(2).with_hidden(8).with_num_heads(2).init(&g, [("paper", TypeInput::Features(4))], &device)?;
+/// let y = model.forward(&g, [("paper", Tensor::ones([1, 4], &device))]);
+/// assert_eq!(y["paper"].dims()[0], 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct Hgt {
     /// Embeddings of the node types without features; owned by ranks.

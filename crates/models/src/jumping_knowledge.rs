@@ -44,6 +44,15 @@ pub struct JumpingKnowledgeConfig {
 /// # Paper
 /// Xu, Li, Tian, Sonobe, Kawarabayashi, Jegelka, "Representation learning on graphs with jumping knowledge networks",
 /// ICML 2018.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::{Jumping, JumpingKnowledgeConfig};
+/// let device = Device::flex();
+/// let layers = vec![Tensor::<2>::ones([3, 4], &device), Tensor::zeros([3, 4], &device)];
+/// let jk = JumpingKnowledgeConfig::new(Jumping::Cat).init(&device);
+/// assert_eq!(jk.forward(layers).dims(), [3, 8]);
+/// ```
 #[derive(Module, Debug)]
 pub struct JumpingKnowledge {
     /// Forward in layers.

@@ -37,6 +37,16 @@ pub struct LinkScorerConfig {
 ///
 /// # Shapes
 /// Heads and tails `[n, d]`, relations `[n]`, scores `[n]`: larger is likelier.
+///
+/// ```
+/// use burn::tensor::{Device, Int, Tensor};
+/// use burn_gnn_models::{LinkScore, LinkScorerConfig};
+/// let device = Device::flex();
+/// let scorer = LinkScorerConfig::new(LinkScore::DistMult, 3, 8).init(&device); // three relations, 8 features
+/// let (heads, tails) = (Tensor::ones([2, 8], &device), Tensor::ones([5, 8], &device));
+/// let relations = Tensor::<1, Int>::from_data([0, 2], &device);
+/// assert_eq!(scorer.against_all(heads, relations, tails).dims(), [2, 5]); // of each query against each tail
+/// ```
 #[derive(Module, Debug)]
 pub struct LinkScorer {
     /// `[relations, d]`.

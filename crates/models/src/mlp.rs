@@ -56,6 +56,13 @@ pub struct MlpConfig {
 }
 
 /// Linear maps with ReLU between them (none behind the last).
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::MlpConfig;
+/// let mlp = MlpConfig::new(vec![4, 16, 2]).init(&Device::flex());
+/// assert_eq!(mlp.forward(Tensor::ones([3, 4], &Device::flex())).dims(), [3, 2]);
+/// ```
 #[derive(Module, Debug)]
 pub struct Mlp {
     /// Input first.

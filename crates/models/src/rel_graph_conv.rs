@@ -78,6 +78,21 @@ pub struct RelGraphConvConfig {
 /// # Paper
 /// Schlichtkrull, Kipf, Bloem, van den Berg, Titov, Welling, "Modeling relational data with graph
 /// convolutional networks", ESWC 2018.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::RelGraphConvConfig;
+/// let device = Device::flex();
+/// let g = Graph::builder()
+///     .edges(("author", "writes", "paper"), vec![0, 1], vec![0, 0])
+///     .edges(("paper", "cites", "paper"), vec![1], vec![0])
+///     .build()?;
+/// let conv = RelGraphConvConfig::from_graph(&g, 4, 2).init(&device);
+/// let y = conv.forward(&g, [("author", Tensor::ones([2, 4], &device)), ("paper", Tensor::ones([2, 4], &device))]);
+/// assert_eq!(y["paper"].dims(), [2, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct RelGraphConv {
     /// `[R, d_input, d_output]`; bases: `[B, d_input, d_output]`; blocks: `[R · B, d_input / B, d_output / B]`.

@@ -58,6 +58,22 @@ pub struct RgcnLayers {
 /// # Paper
 /// Schlichtkrull et al., ESWC 2018. Learned embeddings (rather than one-hot inputs to the first layer, see
 /// [`RgcnConfig::one_hot`]) follow DGL's example.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{RgcnConfig, TypeInput};
+/// let device = Device::flex();
+/// let g = Graph::builder()
+///     .edges(("author", "writes", "paper"), vec![0, 1], vec![0, 0])
+///     .edges(("paper", "written by", "author"), vec![0, 0], vec![0, 1])
+///     .build()?;
+/// // Papers have 4 features; authors, without features, learn a row each.
+/// let model = RgcnConfig::new(2).with_hidden(8).init(&g, [("paper", TypeInput::Features(4))], &device)?;
+/// let y = model.forward(&g, [("paper", Tensor::ones([1, 4], &device))]);
+/// assert_eq!(y["paper"].dims()[0], 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct Rgcn {
     /// Embeddings of the node types without features; owned by ranks.

@@ -58,6 +58,16 @@ pub struct SgConvConfig {
 ///
 /// # Paper
 /// Wu, Zhang, de Souza, Fifty, Yu, Weinberger, "Simplifying graph convolutional networks", ICML 2019.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{Conv, SgConvConfig};
+/// let (device, g) = (Device::flex(), Graph::homogeneous(3, vec![0, 2], vec![1, 1])?.add_self_loops("_E")?);
+/// let y = SgConvConfig::new(4, 2).with_hops(2).init(&device).forward(&g, Tensor::ones([3, 4], &device));
+/// assert_eq!(y.dims(), [3, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct SgConv {
     /// `[d_input, d_output]`.

@@ -38,6 +38,16 @@ pub struct TypedLinearConfig {
 ///
 /// # Source
 /// `TypedLinear` of DGL; bases and blocks are those of Schlichtkrull et al., ESWC 2018.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::TypedLinearConfig;
+/// use burn_gnn_ops::TypeIndex;
+/// let device = Device::flex();
+/// let linear = TypedLinearConfig::new(4, 2, 3).init(&device); // 4 to 2 features, a matrix for each of three types
+/// let y = linear.forward(Tensor::ones([5, 4], &device), &TypeIndex::new(&[0u8, 2, 2, 1, 0], 3));
+/// assert_eq!(y.dims(), [5, 2]);
+/// ```
 #[derive(Module, Debug)]
 pub struct TypedLinear {
     /// `[T, d_input, d_output]`; bases: `[B, d_input, d_output]`; blocks: `[T · B, d_input / B, d_output / B]`.

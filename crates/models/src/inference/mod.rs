@@ -1,4 +1,4 @@
-//! Rows of all nodes of a graph, layer by layer, in bounded memory.
+//! Layer-wise inference for all nodes of a graph in bounded memory.
 
 mod block;
 mod inputs;
@@ -7,12 +7,14 @@ use burn::config::Config;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Graph, NodeKey};
 use burn_gnn_ops::GraphView;
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{ModelError, NodeTensors};
 use block::Blocks;
 pub(crate) use inputs::{check_types, feature, one_input, only, only_type};
 
-/// A model as a chain of layers, each of which computes some nodes from the rows of all nodes before it: what [`infer`] runs.
+/// A model as a chain of layers, each of which computes some nodes from the rows of all nodes before it: what [`infer`]
+/// runs.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -45,8 +47,8 @@ pub trait Layerwise {
     /// Number of layers.
     fn num_layers(&self) -> usize;
 
-    /// Whether a layer reads rows of neighbours. One that does not (a projection) runs on nodes without edges, so that no row is
-    /// computed twice.
+    /// Whether a layer reads features of neighbours. One that does not (a projection) runs on nodes without edges, so
+    /// that no row is computed twice.
     fn reads_neighbours(&self, _layer: usize) -> bool {
         true
     }
@@ -57,8 +59,8 @@ pub trait Layerwise {
     /// Features that the model or the graph does not fit.
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError>;
 
-    /// Rows `[num_dst, columns]` of every node type after layer `layer`, without dropout; `x` holds the input rows of `g`. What a
-    /// model needs of several layers (a sum of readouts) travels as columns.
+    /// Rows `[num_dst, columns]` of every node type after layer `layer`, without dropout; `x` holds the input rows of
+    /// `g`. What a model needs of several layers (a sum of readouts) is passed on as features.
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors;
 }
 
@@ -71,6 +73,9 @@ pub struct InferenceConfig {
     /// Most in-edges of a chunk; a node with more is a chunk of its own.
     #[config(default = 1_048_576)]
     pub max_edges: usize,
+    /// Whether a bar with rate and time left is drawn (on a terminal).
+    #[config(default = true)]
+    pub progress: bool,
 }
 
 impl InferenceConfig {
@@ -79,25 +84,25 @@ impl InferenceConfig {
     }
 }
 
-/// Rows `[nodes of type, columns]` of node type `target` after the last layer of `model`: what its forward gives for the whole
-/// graph without dropout, up to rounding.
+/// Rows `[nodes of type, columns]` of node type `target` after the last layer of `model`: what its forward gives for
+/// the whole graph without dropout, up to rounding.
 ///
-/// Every layer runs over chunks of consecutive destination nodes with all their in-edges. A chunk is a block: a view whose
-/// source rows are the chunk's nodes and their in-neighbours, and whose degrees are those of the whole graph. Its
+/// Every layer runs over chunks of consecutive destination nodes with all their in-edges. A chunk is a block: a view
+/// whose source rows are the chunk's nodes and their in-neighbours, and whose degrees are those of the whole graph. Its
 /// result is written into one matrix for all nodes before the next chunk begins.
 ///
 /// # Memory
-/// The rows before a layer, the rows behind it, and what the layer makes for one chunk: about `max_nodes + max_edges` rows of
-/// the width that it works in, however large the graph. Features and parameters are the caller's. One number per node, and per
-/// edge of the CSC layout, which the graph keeps.
+/// The rows before a layer, the rows behind it, and what the layer makes for one chunk: about `max_nodes + max_edges`
+/// rows of its feature size, however large the graph. Features and parameters are the caller's. One number per node,
+/// and per edge of the CSC layout, which the graph keeps.
 ///
 /// # Cost
 /// `O(layers · (nodes + edges))`; a row is gathered once for each chunk that has an edge from it, and a layer that
 /// multiplies sources first multiplies it as often. Nothing is tracked for a backward.
 ///
 /// # Errors
-/// A budget of 0, no node type `target`, no layers, features that do not fit the graph or the model, a layer that returns
-/// other rows than those of its block.
+/// A budget of 0, no node type `target`, no layers, features that do not fit the graph or the model, a layer that
+/// returns other rows than those of its block.
 ///
 /// # Panics
 /// As the layers of the model do.
@@ -124,10 +129,18 @@ pub fn infer<M: Layerwise>(
         x.push(input);
     }
     let mut blocks = Blocks::new(g);
-    for layer in 0..model.num_layers() - 1 {
-        x = (0..types).map(|t| rows_of(model, layer, t, &mut blocks, &x, config)).collect::<Result<_, _>>()?;
+    // Every node once per layer, the last layer for one type alone.
+    let total = (model.num_layers() - 1) as u64 * g.total_nodes() as u64 + g.node_counts()[target] as u64;
+    let bar = if config.progress { ProgressBar::new(total) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {human_pos}/{human_len} nodes, {per_sec}, {eta} left") {
+        bar.set_style(style);
     }
-    rows_of(model, model.num_layers() - 1, target, &mut blocks, &x, config)
+    for layer in 0..model.num_layers() - 1 {
+        x = (0..types).map(|t| rows_of(model, layer, t, &mut blocks, &x, config, &bar)).collect::<Result<_, _>>()?;
+    }
+    let y = rows_of(model, model.num_layers() - 1, target, &mut blocks, &x, config, &bar);
+    bar.finish_and_clear();
+    y
 }
 
 /// All rows of node type `t` behind a layer.
@@ -138,6 +151,7 @@ fn rows_of<M: Layerwise>(
     blocks: &mut Blocks<'_>,
     x: &[Tensor<2>],
     config: &InferenceConfig,
+    bar: &ProgressBar,
 ) -> Result<Tensor<2>, ModelError> {
     let reads = model.reads_neighbours(layer);
     let n = blocks.graph().node_counts()[t];
@@ -151,11 +165,13 @@ fn rows_of<M: Layerwise>(
         let none = || ModelError::Input { ntype: ntype.clone(), message: format!("layer {layer} gives no result for it") };
         let y = y.into_list(schema)?.swap_remove(t).ok_or_else(none)?.without_autodiff();
         let [rows, columns] = y.dims();
+        bar.inc(range.len() as u64);
         length(&format!("rows of layer {layer} for node type `{ntype}`"), "one per destination of the block", range.len(), rows)?;
         if rows == n {
             return Ok(y);
         }
-        // A repeated row becomes a matrix when it is written to; `Tensor::empty` takes twice the memory for a moment (Flex).
+        // A repeated row becomes a matrix when it is written to; `Tensor::empty` takes twice the memory for a moment
+        // (Flex).
         let into = all.take().unwrap_or_else(|| y.clone().slice_dim(0, 0..1).expand([n, columns]));
         length(&format!("columns of layer {layer} for node type `{ntype}`"), "as for the nodes before", into.dims()[1], columns)?;
         // In place: nobody else holds this matrix.
