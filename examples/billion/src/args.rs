@@ -2,8 +2,20 @@
 
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use serde::Serialize;
+
+/// Order of nodes in the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Order {
+    /// As they were generated.
+    Kept,
+    /// Hubs first.
+    Degree,
+    /// Part by part of a streaming cut.
+    Parts,
+}
 
 /// The whole path of a graph that is larger than memory: generate, build, cut, sample, train, infer, under a limit.
 #[derive(Clone, Debug, Parser, Serialize)]
@@ -14,6 +26,9 @@ pub(crate) struct Args {
     /// Nodes; by default a fifteenth of the edges, as in ogbn-papers100M.
     #[arg(long)]
     pub(crate) nodes: Option<u32>,
+    /// Order of nodes in the files. Batches, losses and logits are the same in every order, bit for bit.
+    #[arg(long, value_enum, default_value_t = Order::Kept)]
+    pub(crate) order: Order,
     /// Limit of memory that the program puts itself under, page cache included where it may use a cgroup: a number of bytes, or with KiB,
     /// MiB, GiB.
     #[arg(long, default_value = "256MiB", value_parser = bytes)]
@@ -31,6 +46,11 @@ pub(crate) struct Args {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) keep: bool,
+    /// With `--keep`: keeps the state of training every so many steps, and goes on from the one that is there; 0 for never. It is removed when
+    /// the run ends.
+    #[arg(long, value_name = "STEPS", default_value_t = 0, requires = "keep")]
+    #[serde(skip)]
+    pub(crate) checkpoint_every: u64,
     /// Compares batches and losses with those of the graph in memory, where the limit allows it.
     #[arg(long)]
     #[serde(skip)]

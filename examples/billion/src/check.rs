@@ -7,7 +7,7 @@ use burn_gnn_store::{EdgeChunk, EdgeStream, NpyEdges};
 
 use crate::args::Args;
 use crate::generate::Shape;
-use crate::learn::{batches, seeds, train};
+use crate::learn::{Batches, State, seeds, train};
 
 /// Whether the graph and its layout find room beside the program.
 fn fits(args: &Args) -> bool {
@@ -34,20 +34,21 @@ pub(crate) fn equal(args: &Args, shape: &Shape, stored: &Graph, edges: NpyEdges,
     }
     let memory = in_memory(args, edges)?;
     let ids = seeds(args, count);
-    for (a, b) in batches(args, stored, ids.clone())?.zip(batches(args, &memory, ids.clone())?) {
-        if !same(&a?.0, &b?.0) {
+    let (of_file, of_memory) = (Batches::new(args, stored, ids.clone())?, Batches::new(args, &memory, ids)?);
+    for step in 0..of_file.steps() {
+        if !same(&of_file.make(step)?.0, &of_memory.make(step)?.0) {
             return Ok(Some(false));
         }
     }
-    let batches = batches(args, &memory, ids)?.map(|batch| -> Result<(MiniBatch, Vec<f32>)> {
-        let (batch, ids) = batch?;
+    let batches = (0..of_memory.steps()).map(|step| -> Result<(MiniBatch, Vec<f32>)> {
+        let (batch, ids) = of_memory.make(step)?;
         // What the file of features was made of, rounded as it is there.
         let mut values = Vec::with_capacity(ids.len() * args.width);
         ids.iter().for_each(|&v| shape.row(v, args.width, &mut values));
         let rows = MemoryRows::new(&values, args.width, RowType::F16)?;
         Ok((batch, rows.gather(&(0..ids.len() as u32).collect::<Vec<_>>())?))
     });
-    let (_, again) = train(args, shape, batches)?;
+    let again = train(args, shape, State::new(args)?, batches, |_| Ok(()))?.losses;
     Ok(Some(again.iter().map(|l| l.to_bits()).eq(losses.iter().map(|l| l.to_bits()))))
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use burn_gnn_files::NpyHead;
-use burn_gnn_store::{RowFormat, RowWriter};
+use burn_gnn_store::{Renumbering, RowFormat, RowWriter};
 
 use crate::args::Args;
 
@@ -89,14 +89,16 @@ impl Shape {
         Ok(())
     }
 
-    /// Writes features, noise around a corner that the class decides.
-    pub(crate) fn write_rows(&self, path: &Path, width: usize) -> Result<()> {
+    /// Writes features, noise around a corner that the class decides, in the order of the files.
+    pub(crate) fn write_rows(&self, path: &Path, width: usize, order: Option<&Renumbering>) -> Result<()> {
         const ROWS: u32 = 1 << 10;
         let mut out = RowWriter::create(path, self.nodes as usize, width, RowFormat::F16)?;
         let mut rows = vec![];
         for from in (0..self.nodes).step_by(ROWS as usize) {
             rows.clear();
-            (from..self.nodes.min(from.saturating_add(ROWS))).for_each(|v| self.row(v, width, &mut rows));
+            for i in from..self.nodes.min(from.saturating_add(ROWS)) {
+                self.row(order.map_or(i, |of| of.original_ids()[i as usize]), width, &mut rows);
+            }
             out.put(&rows)?;
         }
         out.finish()?;

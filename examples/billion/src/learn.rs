@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use burn::module::Module;
-use burn::optim::GradientsParams;
+use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Layerwise, Sage, SageConfig, cross_entropy, seeded};
 use burn_gnn::sampling::{MiniBatch, NeighborSampler, SampleKey};
-use burn_gnn_store::{CacheStats, PlannedRows, RowFormat, RowWriter, StoreError, StoredRows};
+use burn_gnn_store::{CacheStats, PlannedRows, Renumbering, RowFormat, RowWriter, StoreError, StoredRows};
 
 use crate::args::Args;
+use crate::checkpoint::Checkpoint;
 use crate::generate::{CLASSES, Shape};
 
 /// Destinations of a chunk of inference.
@@ -32,59 +33,136 @@ pub(crate) fn seeds(args: &Args, count: usize) -> Vec<u32> {
     ids
 }
 
-/// The batches of an epoch: a function of the graph, the seeds and the key alone.
-pub(crate) fn batches(
-    args: &Args,
-    graph: &Graph,
+/// The batches of an epoch, by number: each a function of the graph, the seeds and the key alone.
+pub(crate) struct Batches {
+    sampler: NeighborSampler,
     seeds: Vec<u32>,
-) -> Result<impl Iterator<Item = Result<(MiniBatch, Vec<u32>), StoreError>> + Send + use<>> {
-    let sampler = NeighborSampler::new(graph, &args.fanouts[..])?.with_parallel(false);
-    let (seed, size) = (args.seed, args.batch.max(1));
-    let steps = seeds.len().div_ceil(size);
-    Ok((0..steps).map(move |step| -> Result<(MiniBatch, Vec<u32>), StoreError> {
-        let ids = &seeds[step * size..seeds.len().min((step + 1) * size)];
-        let batch = sampler.sample([("_N", ids)], SampleKey::new(seed).at(0, step as u64))?;
-        let nodes = batch.input_nodes(0).to_vec();
-        Ok((batch, nodes))
-    }))
+    size: usize,
+    seed: u64,
 }
 
-/// One epoch; the model and the loss of every step.
-pub(crate) fn train(args: &Args, shape: &Shape, batches: impl Iterator<Item = Result<(MiniBatch, Vec<f32>)>>) -> Result<(Sage, Vec<f32>)> {
+impl Batches {
+    pub(crate) fn new(args: &Args, graph: &Graph, seeds: Vec<u32>) -> Result<Self> {
+        let sampler = NeighborSampler::new(graph, &args.fanouts[..])?.with_parallel(false);
+        Ok(Self { sampler, seeds, size: args.batch.max(1), seed: args.seed })
+    }
+    pub(crate) fn steps(&self) -> u64 {
+        self.seeds.len().div_ceil(self.size) as u64
+    }
+    /// Batch number `step` and the nodes whose features it reads.
+    pub(crate) fn make(&self, step: u64) -> Result<(MiniBatch, Vec<u32>), StoreError> {
+        let from = step as usize * self.size;
+        let ids = &self.seeds[from..self.seeds.len().min(from + self.size)];
+        let batch = self.sampler.sample([("_N", ids)], SampleKey::new(self.seed).at(0, step))?;
+        let nodes = batch.input_nodes(0).to_vec();
+        Ok((batch, nodes))
+    }
+}
+
+/// Rows of features in a file, and the order in which they stand there.
+#[derive(Clone)]
+pub(crate) struct Rows {
+    pub(crate) file: Arc<StoredRows>,
+    pub(crate) order: Option<Arc<Renumbering>>,
+}
+
+impl Rows {
+    /// Where the rows of nodes are.
+    fn places(&self, nodes: Vec<u32>) -> Result<Vec<u32>, StoreError> {
+        match &self.order {
+            None => Ok(nodes),
+            Some(of) => of.to_new(&nodes),
+        }
+    }
+}
+
+/// What training is a function of, besides the batches to come.
+pub(crate) struct State {
+    pub(crate) net: Sage,
+    pub(crate) optimizer: ModuleOptimizer,
+    /// Of every step until now.
+    pub(crate) losses: Vec<f32>,
+}
+
+impl State {
+    /// Before the first step.
+    pub(crate) fn new(args: &Args) -> Result<Self> {
+        let config =
+            SageConfig::new(args.width, CLASSES as usize).with_num_layers(args.fanouts.len()).with_hidden(args.hidden).with_dropout(0.2);
+        let net = seeded(args.seed, || config.try_init(&Device::flex().autodiff()))?;
+        Ok(Self { net, optimizer: FusedAdamConfig::new().init(), losses: vec![] })
+    }
+    /// Number of the next batch.
+    pub(crate) fn step(&self) -> u64 {
+        self.losses.len() as u64
+    }
+}
+
+/// The rest of an epoch, from the step of `state` on; `after` sees the state after every step.
+pub(crate) fn train(
+    args: &Args,
+    shape: &Shape,
+    mut state: State,
+    batches: impl Iterator<Item = Result<(MiniBatch, Vec<f32>)>>,
+    mut after: impl FnMut(&State) -> Result<()>,
+) -> Result<State> {
     let device = Device::flex();
-    let config =
-        SageConfig::new(args.width, CLASSES as usize).with_num_layers(args.fanouts.len()).with_hidden(args.hidden).with_dropout(0.2);
-    let mut net = seeded(args.seed, || config.try_init(&device.clone().autodiff()))?;
-    let (mut optimizer, mut losses) = (FusedAdamConfig::new().init(), vec![]);
     for batch in batches {
         let (batch, rows) = batch?;
         let labels: Vec<i64> = batch.output_nodes(0).iter().map(|&v| i64::from(shape.class(v))).collect();
         let seeds: Vec<u32> = (0..labels.len() as u32).collect();
         let x = Tensor::<2>::from_data(TensorData::new(rows, [batch.input_nodes(0).len(), args.width]), &device);
-        let loss = cross_entropy(net.forward_blocks(&batch.blocks, Tensor::from_inner(x)), &labels, &seeds);
-        losses.push(loss.clone().inner().into_scalar::<f32>());
-        let grads = GradientsParams::from_grads(loss.backward(), &net);
-        net = optimizer.step(0.003, net, grads);
+        let loss = cross_entropy(state.net.forward_blocks(&batch.blocks, Tensor::from_inner(x)), &labels, &seeds);
+        state.losses.push(loss.clone().inner().into_scalar::<f32>());
+        let grads = GradientsParams::from_grads(loss.backward(), &state.net);
+        state.net = state.optimizer.step(0.003, state.net, grads);
+        after(&state)?;
     }
-    Ok((net, losses))
+    Ok(state)
 }
 
-/// [`train`] on batches out of files, made and read while the network learns.
+/// [`train`] on batches out of files, made and read while the network learns. Where a checkpoint is kept, it begins there.
 pub(crate) fn train_stored(
     args: &Args,
     shape: &Shape,
     graph: &Graph,
-    rows: &Arc<StoredRows>,
+    rows: &Rows,
     seeds: Vec<u32>,
-) -> Result<(Sage, Vec<f32>, CacheStats)> {
-    let mut planned = PlannedRows::new(rows.clone(), args.memory / 4, args.window, batches(args, graph, seeds)?);
-    let batches = planned.by_ref().map(|batch| batch.map(|b| (b.batch, b.rows)).map_err(anyhow::Error::from));
-    let (net, losses) = train(args, shape, batches)?;
-    Ok((net, losses, planned.stats()))
+    checkpoint: Option<&Checkpoint>,
+) -> Result<Trained> {
+    let mut state = State::new(args)?;
+    if let Some(of) = checkpoint {
+        state = of.load(state)?;
+    }
+    let (first, batches) = (state.step(), Batches::new(args, graph, seeds)?);
+    let steps = batches.steps();
+    let places = rows.clone();
+    let make = move |step: u64| -> Result<(MiniBatch, Vec<u32>), StoreError> {
+        let (batch, nodes) = batches.make(step)?;
+        Ok((batch, places.places(nodes)?))
+    };
+    let mut planned = PlannedRows::of_steps(rows.file.clone(), args.memory / 4, args.window, first..steps, make);
+    let read = planned.by_ref().map(|batch| batch.map(|b| (b.batch, b.rows)).map_err(anyhow::Error::from));
+    let state = train(args, shape, state, read, |state| match checkpoint {
+        Some(of) if state.step().is_multiple_of(args.checkpoint_every) || state.step() == steps => of.save(state),
+        _ => Ok(()),
+    })?;
+    Ok(Trained { net: state.net, losses: state.losses, first, stats: planned.stats() })
+}
+
+/// What [`train_stored`] ends with.
+pub(crate) struct Trained {
+    pub(crate) net: Sage,
+    /// Of all steps, those before the checkpoint too.
+    pub(crate) losses: Vec<f32>,
+    /// The step that it began with.
+    pub(crate) first: u64,
+    /// Of the steps that were made here.
+    pub(crate) stats: CacheStats,
 }
 
 /// Rows of a share of the nodes, layer by layer, each into a file; nodes correct by their logits.
-pub(crate) fn infer(args: &Args, shape: &Shape, graph: &Graph, rows: &Arc<StoredRows>, net: &Sage, dir: &Path) -> Result<(u64, u64)> {
+pub(crate) fn infer(args: &Args, shape: &Shape, graph: &Graph, rows: &Rows, net: &Sage, dir: &Path) -> Result<(u64, u64)> {
     let (net, n, layers) = (net.valid(), args.num_nodes() as usize, net.num_layers());
     let wanted = ((n as f64 * args.infer_share.clamp(0.0, 1.0)) as usize).max(1);
     // Which nodes each layer has to compute: those wanted, and before a layer all that its nodes hear from.
@@ -106,12 +184,15 @@ pub(crate) fn infer(args: &Args, shape: &Shape, graph: &Graph, rows: &Arc<Stored
         let path = dir.join(format!("layer-{}", layer + 1));
         let mut out = RowWriter::create(&path, n, width, if last { RowFormat::F32 } else { RowFormat::F16 })?;
         let chunks: Vec<Vec<u32>> = chunk_nodes(compute);
-        let own = sampler.clone();
-        let batches = chunks.into_iter().map(move |nodes| chunk(&own, &nodes).map_err(StoreError::from));
+        let (own, places) = (sampler.clone(), input.clone());
+        let batches = chunks.into_iter().map(move |nodes| -> Result<(MiniBatch, Vec<u32>), StoreError> {
+            let (batch, nodes) = chunk(&own, &nodes)?;
+            Ok((batch, places.places(nodes)?))
+        });
         let mut next = 0;
-        for batch in PlannedRows::new(input.clone(), args.memory / 4, args.window, batches) {
+        for batch in PlannedRows::new(input.file.clone(), args.memory / 4, args.window, batches) {
             let b = batch?;
-            let x = Tensor::<2>::from_data(TensorData::new(b.rows, [b.batch.input_nodes(0).len(), input.width()]), &Device::flex());
+            let x = Tensor::<2>::from_data(TensorData::new(b.rows, [b.batch.input_nodes(0).len(), input.file.width()]), &Device::flex());
             let y = net.layer(layer, &b.batch.blocks[0], [("_N", x)].into()).remove("_N").context("a layer has rows of its node type")?;
             let y: Vec<f32> = y.into_data().iter::<f32>().collect();
             for (&v, row) in b.batch.output_nodes(0).iter().zip(y.chunks_exact(width)) {
@@ -125,7 +206,7 @@ pub(crate) fn infer(args: &Args, shape: &Shape, graph: &Graph, rows: &Arc<Stored
         }
         put_zeros(&mut out, n - next, width)?;
         out.finish()?;
-        input = Arc::new(StoredRows::open(&path)?);
+        input = Rows { file: Arc::new(StoredRows::open(&path)?), order: None };
     }
     Ok((correct, wanted as u64))
 }

@@ -11,10 +11,14 @@
 
 mod args;
 mod check;
+mod checkpoint;
 mod generate;
 mod learn;
 mod limit;
+mod order;
 mod phases;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,9 +26,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use args::Args;
-use burn_gnn::sampling::{NeighborSampler, SampleKey};
-use burn_gnn_store::{CscBuild, NpyEdges, StoredGraph, StoredRows, StreamCut};
+use args::{Args, Order};
+use burn_gnn::sampling::{Loader, NeighborSampler, Seeds, Traversal};
+use burn_gnn_store::{CscBuild, NpyEdges, RenumberedEdges, Renumbering, StoredGraph, StoredRows, StreamCut};
+use checkpoint::Checkpoint;
 use clap::Parser;
 use generate::Shape;
 use limit::Limit;
@@ -47,6 +52,8 @@ struct Files {
     dst: PathBuf,
     rows: PathBuf,
     graph: PathBuf,
+    /// Original ids of the nodes, in the order of the files.
+    nodes: PathBuf,
     /// Says what was generated, when all of it was.
     done: PathBuf,
 }
@@ -54,7 +61,15 @@ struct Files {
 impl Files {
     fn new(dir: &Path) -> Self {
         let at = |name: &str| dir.join(name);
-        Self { dir: dir.into(), src: at("src.npy"), dst: at("dst.npy"), rows: at("rows"), graph: at("graph"), done: at("generated.json") }
+        Self {
+            dir: dir.into(),
+            src: at("src.npy"),
+            dst: at("dst.npy"),
+            rows: at("rows"),
+            graph: at("graph"),
+            nodes: at("nodes"),
+            done: at("generated.json"),
+        }
     }
 }
 
@@ -80,9 +95,18 @@ fn run(args: &Args) -> Result<()> {
     let out = work(args, &files, &limit, reuse, &settings);
     if !args.keep {
         // What was there before was nothing.
-        for name in
-            ["src.npy", "dst.npy", "rows", "rows.writing", "generated.json", "layer-1", "layer-2", "layer-1.writing", "layer-2.writing"]
-        {
+        for name in [
+            "src.npy",
+            "dst.npy",
+            "nodes",
+            "rows",
+            "rows.writing",
+            "generated.json",
+            "layer-1",
+            "layer-2",
+            "layer-1.writing",
+            "layer-2.writing",
+        ] {
             let _ = std::fs::remove_file(dir.join(name));
         }
         let _ = std::fs::remove_dir_all(&files.graph);
@@ -105,24 +129,40 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
     say(format!("build: {}", build.plan(args.edges)?));
     let mut phases = Phases::new(limit, &files.dir, args.json);
 
-    phases.run("generate", || {
-        if reuse {
-            return Ok(());
-        }
-        shape.write_edges(&files.src, &files.dst)?;
-        shape.write_rows(&files.rows, args.width)?;
+    // Features stand in the order of the files.
+    let generated = |order: Option<&Renumbering>| -> Result<()> {
+        shape.write_rows(&files.rows, args.width, order)?;
         Ok(std::fs::write(&files.done, settings)?)
+    };
+    phases.run("generate", || match reuse {
+        true => Ok(()),
+        false => {
+            shape.write_edges(&files.src, &files.dst)?;
+            if args.order == Order::Kept { generated(None) } else { Ok(()) }
+        }
     })?;
-    let edges = || NpyEdges::of_two(&files.src, &files.dst);
+    let edges = || -> Result<NpyEdges> { Ok(NpyEdges::of_two(&files.src, &files.dst)?) };
+    let find = || -> Result<Arc<Renumbering>> {
+        if reuse {
+            return Ok(Arc::new(Renumbering::open(&files.nodes)?));
+        }
+        let order = order::find(args, &files.dir, edges)?;
+        order.write(&files.nodes)?;
+        generated(Some(&order))?;
+        Ok(Arc::new(order))
+    };
+    let order = if args.order == Order::Kept { None } else { Some(phases.run("order", find)?) };
     let stored = phases.run("build", || {
         std::fs::create_dir_all(&files.graph)?;
         if !(reuse && files.graph.join("graph.json").exists()) {
-            build.run(edges()?)?;
+            build.run(RenumberedEdges::new(edges()?, order.clone(), order.clone()))?;
             StoredGraph::create(&files.graph, [("_N", n)], [(("_N", "_E", "_N"), "edges.csc")])?;
         }
         Ok(StoredGraph::open(&files.graph)?)
     })?;
-    let (graph, rows) = (stored.graph().clone(), Arc::new(StoredRows::open(&files.rows)?));
+    // By original ids, in whatever order the files are.
+    let graph = stored.by_original_ids(order.clone().map(|of| ("_N", of)))?;
+    let rows = learn::Rows { file: Arc::new(StoredRows::open(&files.rows)?), order };
     let csc = &stored.files()[0];
     phases.run("partition", || {
         let parts = StreamCut::new(args.parts).assign(csc)?;
@@ -135,18 +175,28 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
     })?;
     let seeds_per_s = phases.run("sample", || {
         let ids = learn::seeds(args, args.sample.unwrap_or_else(|| (n / 5).min(2_000_000)));
-        let sampler = NeighborSampler::new(&graph, &args.fanouts[..])?;
+        // A batch per thread: the numbering of new nodes, which is a third of the work, is not parallel inside of one.
+        let sampler = NeighborSampler::new(&graph, &args.fanouts[..])?.with_parallel(false);
+        let seeds = Seeds::nodes(&graph, [("_N", &ids)])?;
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let loader = Loader::new(sampler, seeds, args.batch.max(1))?.with_seed(args.seed).with_workers(workers);
         let (began, mut edges) = (Instant::now(), 0);
-        for (step, ids) in ids.chunks(args.batch.max(1)).enumerate() {
-            edges += sampler.sample([("_N", ids)], SampleKey::new(args.seed).at(1, step as u64))?.total_edges();
+        for batch in loader.with_traversal(Traversal::ByOrder).epoch(1) {
+            edges += batch?.batch.total_edges();
         }
         let per_s = ids.len() as f64 / began.elapsed().as_secs_f64();
         say(format!("{per_s:.0} seeds/s, {:.1} edges per seed", edges as f64 / ids.len().max(1) as f64));
         Ok(per_s)
     })?;
     let count = args.train.unwrap_or_else(|| (n * 108 / 10_000).max(n.min(16_384))).max(1);
-    let (net, losses, stats) = phases.run("train", || learn::train_stored(args, &shape, &graph, &rows, learn::seeds(args, count)))?;
-    say(format!("{count} training nodes, loss {:?} to {:?}; {stats} ({})", losses.first(), losses.last(), rows.engine()));
+    let checkpoint = Checkpoint::new(&files.dir.join("train.checkpoint"), args, count)?;
+    let kept = (args.checkpoint_every > 0).then_some(&checkpoint);
+    let trained = phases.run("train", || learn::train_stored(args, &shape, &graph, &rows, learn::seeds(args, count), kept))?;
+    let learn::Trained { net, losses, first, stats } = trained;
+    if first > 0 {
+        say(format!("training went on from step {first}"));
+    }
+    say(format!("{count} training nodes, loss {:?} to {:?}; {stats} ({})", losses.first(), losses.last(), rows.file.engine()));
     let equal = if args.check { check::equal(args, &shape, &graph, edges()?, count, &losses)? } else { None };
     phases.run("infer", || {
         let (correct, all) = learn::infer(args, &shape, &graph, &rows, &net, &files.dir)?;
@@ -156,16 +206,19 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
     if args.check {
         say(format!("batches and losses equal to those in memory: {equal:?}"));
     }
+    checkpoint.remove();
     let line = serde_json::json!({
         "edges": args.edges,
         "nodes": n,
         "limit_bytes": args.memory,
         "limit": limit.describe(),
+        "order": args.order,
         "phases": phases.done,
         "seeds_per_s": seeds_per_s,
         "hit_rate": stats.hit_rate(),
         "bytes_read": stats.bytes_read,
         "read_wait_s": stats.wait.as_secs_f64(),
+        "first_step": first,
         "batches_equal_in_memory": equal,
         "losses": losses,
     });
