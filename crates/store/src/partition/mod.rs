@@ -137,7 +137,9 @@ struct Columns {
 impl Columns {
     /// Appends those of a row to the sections behind the sources.
     fn copy(&mut self, csc: &StoredCsc, row: Range<u64>, out: &mut SectionWriter) -> Result<(), StoreError> {
-        (self.ids.clear(), self.weights.clear(), self.times.clear());
+        self.ids.clear();
+        self.weights.clear();
+        self.times.clear();
         let mut section = 2;
         let mut put = |has: bool, bytes: &[u8]| -> Result<(), StoreError> {
             if has {

@@ -40,7 +40,8 @@ impl StoredPart {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let file = dir.path().join("graph.csc");
     /// CscBuild::new(&file, 4, 4).run(EdgeIter::new([(0, 1), (3, 1), (1, 2)]))?;
-    /// Assignment::new(vec![0, 1, 1, 0], 2)?.write(&StoredCsc::open(&file)?, dir.path().join("parts"))?;
+    /// let csc = StoredCsc::open(&file)?;
+    /// Assignment::new(vec![0, 1, 1, 0], 2)?.write(&csc, dir.path().join("parts"))?;
     ///
     /// // On rank 1.
     /// let part = StoredPart::open(dir.path().join("parts"), 1)?;
