@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Heads between layers.
     #[arg(long, default_value_t = 8)]
     heads: usize,
-    /// Columns of each of them.
+    /// Output feature size of each of them.
     #[arg(long, default_value_t = 8)]
     hidden: usize,
     /// Heads of the last layer, which are averaged.

@@ -62,7 +62,7 @@ pub(crate) struct MessagePass<'a> {
     pub(crate) formula: Formula,
     /// `a`, `b`, `c`, as many as the formula has, all of one element type.
     pub(crate) operands: Vec<Source>,
-    /// Winning edge ids, in rows and columns of `a`: only those edges bring anything.
+    /// Argmax edge ids, one per row and feature of `a`: only these edges contribute.
     pub(crate) argmax: Option<CubeTensor>,
     /// Row offsets whose differences divide the rows of `a`.
     pub(crate) share: Option<CubeTensor>,

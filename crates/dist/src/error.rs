@@ -51,7 +51,7 @@ pub enum DistError {
         edges: usize,
         /// Parts asked for.
         parts: usize,
-        /// What METIS said.
+        /// The message of METIS.
         message: String,
     },
     /// A custom assignment that does not fit the graph.

@@ -47,7 +47,7 @@ pub fn write_atomic(path: impl AsRef<Path>, content: impl FnOnce(&mut dyn Write)
 ///   or a power failure the name stands for the old content or for the new. Of several writers of one name the last one
 ///   to commit wins.
 /// * A killed process leaves its temporary file. The next writer of the same name removes it: a writer holds a lock on
-///   its temporary file, so that those of living processes are told from it (on file systems with locks; elsewhere
+///   its temporary file, so that those of living processes are distinguished from it (on file systems with locks; elsewhere
 ///   temporary files of killed processes stay).
 ///
 /// The folder must exist. Permissions are those of any new file.

@@ -56,7 +56,7 @@ impl Progress {
     pub fn inc(&self, steps: u64) {
         self.0.inc(steps);
     }
-    /// What is said before the bar.
+    /// The message before the bar.
     pub fn say(&self, what: impl Into<String>) {
         self.0.set_message(what.into());
     }

@@ -72,7 +72,7 @@ fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize, apart: bool) -> Option<Inc
     let relations: Vec<_> = etypes.iter().enumerate().map(|r| (table(r), g.relation(*r.1).clone())).collect();
     match RelationStack::new(g.num_dst(dst), &rows, &relations) {
         Ok(stack) => Some(Incoming { etypes, tables, index: RelationalIndex::from_stack(&stack) }),
-        Err(error) => panic!("relations of this graph into one node type cannot be laid together: {error}"),
+        Err(error) => panic!("relations of this graph into one node type cannot be concatenated: {error}"),
     }
 }
 

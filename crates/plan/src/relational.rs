@@ -211,11 +211,11 @@ impl RelationalPlan {
     pub fn block_shape(&self) -> [usize; 3] {
         [self.0.blocks, self.0.input, self.0.output]
     }
-    /// Columns of the input.
+    /// Input feature size.
     pub fn d_input(&self) -> usize {
         self.0.blocks * self.0.input
     }
-    /// Columns of the result.
+    /// Output feature size.
     pub fn d_output(&self) -> usize {
         self.0.blocks * self.0.output
     }

@@ -24,7 +24,7 @@ pub(crate) struct Settings {
     /// Queries (head, relation) per step; 200 on the crates graph, 2000 on other data.
     #[arg(long)]
     pub(crate) batch: Option<usize>,
-    /// Columns of entities and relations.
+    /// Embedding size of entities and relations.
     #[arg(long, default_value_t = 128)]
     pub(crate) dim: usize,
     /// Edges per node and relation that a step draws (mini-batches of `--batch` triples); without it every step sees

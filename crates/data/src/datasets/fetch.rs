@@ -239,7 +239,7 @@ impl Transfer<'_> {
             // anywhere.
             let chunked = header("Transfer-Encoding").is_some_and(|e| e.to_ascii_lowercase().contains("chunked"));
             if total.is_none() && !chunked {
-                let why = "expected `Content-Length`, chunks or a known SHA-256, found none: a body cut short could not be told";
+                let why = "expected `Content-Length`, chunks or a known SHA-256, found none: a truncated body would go unnoticed";
                 return Err(TransferError::Final(self.error(why.into())));
             }
         }

@@ -39,7 +39,7 @@ pub struct FeaturePart {
     pub kind: FeatureKind,
     /// Where its values are.
     pub slot: Slot,
-    /// Its columns of the output.
+    /// Its output features.
     pub columns: Range<usize>,
 }
 
@@ -66,7 +66,7 @@ pub struct FeatureSpec {
 }
 
 impl FeatureSpec {
-    /// Columns of the output.
+    /// Output feature size.
     pub fn width(&self) -> usize {
         self.parts.last().map_or(0, |p| p.columns.end)
     }

@@ -1,4 +1,4 @@
-//! Columns of a partitioned graph that go with batches.
+//! Gathers features and labels of a partitioned graph for batches.
 
 use std::sync::Arc;
 

@@ -30,7 +30,7 @@ pub(crate) use update::Pushed;
 /// let parts = partition_graph(&Graph::homogeneous(4, vec![0], vec![1])?, &PartitionConfig::new("g", 2))?;
 /// run_ranks(2, |comm| {
 ///     let g = DistGraph::from_partition(parts.part(comm.rank())?, comm)?;
-///     let visits = DistTensor::<i64>::zeros(&g, "visits", &[4], None)?; // four nodes, one edge: rows of nodes
+///     let visits = DistTensor::<i64>::zeros(&g, "visits", &[4], None)?; // four nodes, one edge: a node tensor
 ///     visits.add(&[3, 3], &[1, 1])?; // by each of two ranks
 ///     assert_eq!(visits.get(&[0, 3])?, [0, 4]);
 ///     Ok::<_, DistError>(())

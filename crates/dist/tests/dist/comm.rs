@@ -181,7 +181,7 @@ fn duplicates_do_not_meet() {
     }
 }
 
-/// A failure anywhere ends the calls on all communicators; two threads on one of them are told so.
+/// A failure anywhere ends the calls on all communicators; two threads on one of them get an error.
 #[test]
 fn failures_reach_duplicates() {
     ends(3, 1, "panicked: in the main thread", |comm| {

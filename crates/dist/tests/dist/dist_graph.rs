@@ -238,7 +238,7 @@ pub(crate) fn errors_reach_every_rank(n: usize) {
     });
 }
 
-/// Ranks that read different columns at the same time are told so.
+/// Ranks that read different columns at the same time get an error.
 pub(crate) fn different_calls_are_no_mixed_up_rows(n: usize) {
     let g = random(3, SOME);
     let parts = scattered(&g, n, 3);

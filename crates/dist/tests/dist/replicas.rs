@@ -48,7 +48,7 @@ fn bits(model: &Model) -> Vec<Vec<u8>> {
     all.map(|d| d.as_bytes().to_vec()).collect()
 }
 
-/// Without a scope and a broadcast, ranks are told so; after it they hold rank 0's bits.
+/// Without a scope and a broadcast, ranks get an error; after it they hold rank 0's bits.
 pub(crate) fn models_are_made_equal(n: usize) {
     // NdArray has no f16.
     for (device, third) in [(Device::flex(), DType::F16), (Device::ndarray().autodiff(), DType::F32)] {

@@ -99,11 +99,11 @@ impl<S: Sampler, F: BatchFeatures<S>> Work<S, F> {
     fn run(&self, turns: impl Iterator<Item = usize>, queue: &SyncSender<Made<S>>) {
         let mut wanted = true;
         for i in turns {
-            let told = self.parts.sampler.before_batch(i, wanted);
+            let ready = self.parts.sampler.before_batch(i, wanted);
             if !wanted {
                 return;
             }
-            let batch = told.and_then(|()| self.make(i));
+            let batch = ready.and_then(|()| self.make(i));
             let failed = batch.is_err();
             // Nobody listens any more once the epoch is dropped; of this other processes hear before the next batch.
             wanted = queue.send(batch).is_ok();
