@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use burn_gnn_files::{create_dirs, sync_dir};
 use burn_gnn_structure::EdgeReader;
 
-pub use assign::{Assignment, StreamCut, StreamMethod};
 use assign::rows_of;
+pub use assign::{Assignment, StreamCut, StreamMethod};
 pub use part::StoredPart;
 
 use crate::StoredCsc;
