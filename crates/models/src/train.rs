@@ -10,7 +10,7 @@ use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{Counts, FusedAdamConfig, LayerViews, ModelError, NodeEmbedding, NodeTask, NodeTensors, Rows, Whole};
+use crate::{Counts, FusedAdamConfig, GradientSync, LayerViews, ModelError, NodeEmbedding, NodeTask, NodeTensors, Rows, Whole};
 
 /// A model that classifies the nodes of one type.
 pub trait NodeClassifier: Module {
@@ -55,38 +55,6 @@ pub trait NodeClassifier: Module {
     /// The embeddings that only this rank holds, where the model has some.
     fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
         None
-    }
-}
-
-/// What ranks do together during training. Every rank calls the same methods in the same order.
-pub trait GradientSync {
-    /// Compares the dense parameters of ranks. [`train`] calls it once, before the first step: ranks that begin with
-    /// different parameters would train different models. By default nothing is compared.
-    ///
-    /// # Errors
-    /// On every rank where those of any differ, usually [`ModelError::Ranks`].
-    fn check_replicas<M: Module>(&self, _module: &M) -> Result<(), ModelError> {
-        Ok(())
-    }
-    /// Gradients summed over ranks, in rank order.
-    fn sum_gradients<M: Module>(&self, module: &M, grads: GradientsParams) -> GradientsParams;
-    /// Numbers summed over ranks, in rank order.
-    fn sum(&self, values: &mut [f64]);
-    /// Whether this rank reports progress.
-    fn reports(&self) -> bool;
-}
-
-/// One machine: nothing to sum.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoSync;
-
-impl GradientSync for NoSync {
-    fn sum_gradients<M: Module>(&self, _module: &M, grads: GradientsParams) -> GradientsParams {
-        grads
-    }
-    fn sum(&self, _values: &mut [f64]) {}
-    fn reports(&self) -> bool {
-        true
     }
 }
 
