@@ -26,8 +26,8 @@
 #![forbid(unsafe_code)]
 
 mod extract;
-mod summary;
 mod manifest_text;
+mod summary;
 mod write;
 
 use std::path::PathBuf;
