@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{}", cut.table()?);
     let load = |rank| load_partition(&index, rank);
     let trained =
-        train_parts(args.parts, load, data.target_type(), &training, &device, |_, device| Ok(config.try_init(device)?), report::epoch)?;
+        train_parts(args.parts, load, data.target_type(), &training, &device, |_, device| config.try_init(device), report::epoch)?;
 
     let weights = out.join("gcn.bpk");
     save_weights(&trained.model, &weights)?;
