@@ -127,9 +127,11 @@ impl EdgeReader for ByOriginal {
 }
 
 /// Local ids at both ends; halo nodes are destinations without edges.
+#[cfg(feature = "sampling")]
 #[derive(Debug)]
 struct ByLocal(Arc<Content>);
 
+#[cfg(feature = "sampling")]
 impl EdgeReader for ByLocal {
     fn num_src(&self) -> usize {
         self.0.nodes.len()
