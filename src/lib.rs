@@ -12,6 +12,11 @@
 //! | [`models`] | layers, models, training |
 //! | `ranks` | models trained on ranks (feature `dist`) |
 //!
+//! The [book](https://github.com/burn-gnn/burn-gnn/blob/main/docs/SUMMARY.md) begins with installation and a first model; users of
+//! [Burn](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-burn.md),
+//! [PyG](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-pyg.md) and
+//! [DGL](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-dgl.md) have a chapter each.
+//!
 //! One aggregation with its gradient:
 //!
 //! ```

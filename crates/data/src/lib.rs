@@ -1,5 +1,7 @@
 //! Graphs from files and to files, and well-known data sets ([`datasets`]).
 //!
+//! The chapter on data of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/data.md>.
+//!
 //! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
 //! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction;
 //! [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a user's graph, a

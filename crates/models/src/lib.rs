@@ -1,5 +1,7 @@
 //! Graph neural network layers, models and training on Burn.
 //!
+//! The chapter on layers of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/layers.md>.
+//!
 //! Layers on one relation implement [`Conv`]: `conv.forward(&edges, x)`, with the edges of one type of any
 //! [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a partition. Each comes as
 //! `Config` + `Module`, as in Burn, and dropout is in effect on autodiff devices, as in Burn. A model made in a

@@ -1,5 +1,7 @@
 //! Samplers, feature sources and loaders of batches for `burn-gnn`.
 //!
+//! The chapter on mini-batches of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/mini-batches.md>.
+//!
 //! [`NeighborSampler`] makes a [`MiniBatch`] of [`Block`]s around seeds; every draw is a function of a [`SampleKey`]. A
 //! [`Loader`] makes the batches of any [`Sampler`] ahead, with rows of a [`FeatureSource`] per type.
 
