@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
 use crate::error::{StoreError, io};
-use crate::sections::{BLOCK, Header};
+use crate::sections::{BLOCK, Header, PAGE};
 
 /// Bytes that are written at a time, in whole blocks.
 const BUFFER: usize = 16 * BLOCK;
@@ -51,18 +51,18 @@ struct Part {
     /// The last of them, from a block's beginning on.
     buffer: Vec<u8>,
     checks: Vec<u64>,
-    /// Whether nothing lies in the file behind `len`, so that blocks of zeros need no write.
+    /// Whether nothing lies in the file behind `len`, so that pages of zeros need no write.
     fresh: bool,
 }
 
 impl Part {
-    /// Hashes and writes the whole blocks of the buffer; all of it if `all`. Blocks of zeros stay holes of a fresh file.
+    /// Hashes and writes the whole blocks of the buffer; all of it if `all`. Pages of zeros stay holes of a fresh file.
     fn write(&mut self, file: &File, all: bool) -> std::io::Result<()> {
         let whole = if all { self.buffer.len() } else { self.buffer.len() / BLOCK * BLOCK };
         let at = self.offset + self.len - self.buffer.len() as u64;
         let (mut from, mut next) = (0, 0);
         while next < whole {
-            let to = whole.min(next + BLOCK);
+            let to = whole.min(next + PAGE as usize);
             if self.fresh && self.buffer[next..to].iter().all(|&b| b == 0) {
                 write_at(file, &self.buffer[from..next], at + from as u64)?;
                 from = to;
