@@ -1,5 +1,4 @@
-//! GraphSAGE by sampled mini-batches on a partitioned graph: ranks are threads, or processes under `mpirun`, by the
-//! same text.
+//! GraphSAGE by sampled mini-batches on a partitioned graph; ranks are threads, or processes under `mpirun`.
 //!
 //! ```sh
 //! cargo run --release --example distributed                     # two threads
@@ -16,10 +15,7 @@ use std::error::Error;
 use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor};
-use burn_gnn::dist::{
-    DistBatch, DistError, DistFeatures, DistGraph, DistSampler, PartitionConfig, SplitBy, SplitOf, all_reduce_gradients, launch,
-    on_first_rank, partition_graph,
-};
+use burn_gnn::dist::*;
 use burn_gnn::models::{Counts, Rows};
 use burn_gnn::prelude::*;
 use burn_gnn::sampling::{Block, LoadedBatch};
@@ -35,18 +31,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         })?;
         train(&DistGraph::open("cora", &index, comm)?)
     })?;
+    std::fs::remove_dir_all(&dir).ok(); // only the first process has written one
     Ok(())
 }
 
 /// What a rank does; rank 0 prints.
 fn train(g: &DistGraph) -> Result<(), Box<dyn Error>> {
-    let comm = &**g.comm();
-    let device = Device::flex().autodiff();
-    let features = || DistFeatures::new(g).with_nodes("paper", "x")?.with_labels("paper", "y");
+    let (comm, device) = (&**g.comm(), Device::flex().autodiff());
     let loader = |mask| -> Result<_, DistError> {
         let seeds = g.node_split("paper", SplitOf::Mask(mask), SplitBy::Owner)?;
-        let sampler = DistSampler::new(g, [10, 10])?;
-        Ok((seeds.total() as f64, Loader::new(sampler, g.split_seeds("paper", &seeds)?, 32)?.with_features(features()?)))
+        let features = DistFeatures::new(g).with_nodes("paper", "x")?.with_labels("paper", "y")?;
+        let loader = Loader::new(DistSampler::new(g, [10, 10])?, g.split_seeds("paper", &seeds)?, 32)?;
+        Ok((seeds.total() as f64, loader.with_features(features)))
     };
     let ((num_train, train), (num_test, test)) = (loader("train_mask")?, loader("test_mask")?);
     let mut model = seeded(0, || SageConfig::new(1433, 7).with_hidden(64).with_dropout(0.5).init(&device));
@@ -73,8 +69,7 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Blocks, features of their input nodes, and the seeds that this rank owns of a batch; a mean is over the seeds of all
-/// ranks.
+/// Blocks, features of their input nodes, and the own seeds of a batch, whose loss is a mean over those of all ranks.
 fn parts_of(mut batch: LoadedBatch<DistBatch, u64>) -> (Vec<Block>, Tensor<2>, Rows) {
     let labels = batch.labels[0].take().expect("papers have classes").into_data().iter::<u32>().collect();
     let rows = Rows { index: batch.batch.mini.seeds[0].as_slice().into(), labels, total: batch.global_seeds };

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! A few seconds; area under the ROC curve on hidden citations 0.88.
+
 #![forbid(unsafe_code)]
 
 use std::error::Error;
