@@ -61,7 +61,7 @@ pub struct GatConfig {
 /// use burn_gnn_ops::GraphView;
 /// let device = Device::flex().autodiff();
 /// let g = Graph::homogeneous(3, vec![0, 2], vec![1, 1])?;
-/// let model = GatConfig::new(4, 2).with_hidden(8).with_num_heads(4).with_dropout(0.5).init(&device);
+/// let model = GatConfig::new(4, 2).with_d_head(8).with_num_heads(4).with_dropout(0.5).init(&device);
 /// let logits = model.forward(&g.at_step(7, 0), Tensor::ones([3, 4], &device)); // dropout of step 0 of seed 7
 /// let predicted = model.valid().forward(&g, Tensor::ones([3, 4], &Device::flex())); // without dropout and gradients
 /// assert_eq!((logits.dims(), predicted.dims()), ([3, 2], [3, 2]));

@@ -53,7 +53,7 @@ pub struct GineConvConfig {
 /// use burn_gnn_ops::GraphView;
 /// let (device, g) = (Device::flex(), Graph::homogeneous(3, vec![0, 2], vec![1, 1])?);
 /// let edges = g.edge_type("_E")?.with_features(Tensor::ones([2, 4], &device)); // one row per edge
-/// let y = GineConvConfig::new(vec![4, 2]).init(&device).forward(edges, Tensor::ones([3, 4], &device));
+/// let y = GineConvConfig::new(4, vec![4, 2]).init(&device).forward(edges, Tensor::ones([3, 4], &device));
 /// assert_eq!(y.dims(), [3, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
