@@ -12,7 +12,7 @@ use mpi::Threading;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator as _;
 
-use super::local_partition::describe;
+use super::local::describe;
 use super::{Communicator, Failure};
 use exchange::{MessageHeader, swap};
 use watchdog::{Calls, Watch};
