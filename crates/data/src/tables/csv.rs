@@ -13,6 +13,7 @@ use super::blocks::text;
 use super::columns::Columns;
 use super::decoder::Decoder;
 use super::header::Header;
+use super::line_starts::LineStarts;
 use super::options::ReadOptions;
 use super::source::Piece;
 use crate::files::{format_error, io_error, table_error};
@@ -151,7 +152,7 @@ impl Csv {
 
 /// A CSV file whose first record has been read.
 pub(crate) struct CsvFile {
-    reader: ::csv::Reader<Box<dyn Read + Send>>,
+    reader: ::csv::Reader<LineStarts<Box<dyn Read + Send>>>,
     /// The names of the columns. Read as any other record: the reader would keep them three times.
     pub(crate) head: ::csv::ByteRecord,
     record: ::csv::ByteRecord,
@@ -159,7 +160,7 @@ pub(crate) struct CsvFile {
 
 impl CsvFile {
     pub(crate) fn new(path: &Path, delimiter: u8, text: Box<dyn Read + Send>) -> Result<Self, DataError> {
-        let mut reader = ::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(text);
+        let mut reader = ::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(LineStarts::new(text));
         // One that has headers gives the first record as any other, and keeps no copies of it.
         reader.set_byte_headers(::csv::ByteRecord::new());
         let mut file = Self { reader, head: ::csv::ByteRecord::new(), record: ::csv::ByteRecord::new() };
@@ -168,10 +169,13 @@ impl CsvFile {
         }
         Ok(file)
     }
-    /// The next record, and its line.
+    /// The next record, and the line that it begins in.
     pub(crate) fn next(&mut self, path: &Path) -> Result<Option<(&::csv::ByteRecord, u64)>, DataError> {
         match self.reader.read_byte_record(&mut self.record) {
-            Ok(true) => Ok(Some((&self.record, self.record.position().map_or(0, ::csv::Position::line)))),
+            Ok(true) => {
+                let from = self.record.position().map_or(0, ::csv::Position::byte);
+                Ok(Some((&self.record, self.reader.get_mut().line_at(from))))
+            }
             Ok(false) => Ok(None),
             Err(e) => Err(match e.into_kind() {
                 ::csv::ErrorKind::Io(e) if e.get_ref().is_none() => io_error(path, e),

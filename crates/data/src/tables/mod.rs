@@ -15,6 +15,7 @@ mod decoder;
 mod feature_spec;
 mod hash;
 mod header;
+mod line_starts;
 mod options;
 mod parquet;
 mod parse_number;
