@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use super::{Communicator, Failure, run_ranks};
 
+/// What Open MPI, PMIx (Slurm's `srun --mpi=pmix`) and PMI (MPICH, Intel MPI, Slurm's `--mpi=pmi2`) tell a process that they have started.
+const RANK_OF_PROCESS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
+
 /// Runs `f` on all ranks and returns the values of those in this process, by rank: `num_ranks` threads ([`run_ranks`]);
 /// under `mpirun`, in a build with the feature `mpi`, this process as one rank (`run_mpi`), of as many as `mpirun` has
 /// started.
 ///
-/// Whether a process is under `mpirun` is read from what Open MPI, MPICH, Intel MPI and Slurm's PMI set in the
-/// environment (`OMPI_COMM_WORLD_SIZE`, `PMI_SIZE`).
+/// A process is under `mpirun`, or a scheduler in its place, where its environment has one of `OMPI_COMM_WORLD_RANK`, `PMIX_RANK` and
+/// `PMI_RANK`.
 ///
 /// ```
 /// use burn_gnn_dist::{Failure, launch};
@@ -30,16 +33,14 @@ where
     E: Display,
     F: Fn(Arc<dyn Communicator>) -> Result<R, E> + Sync + Send,
 {
-    let started = |name: &str| std::env::var(name).ok().and_then(|n| n.parse().ok());
-    let processes: Option<usize> = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].into_iter().find_map(started);
-    match processes {
+    match RANK_OF_PROCESS.into_iter().find(|name| std::env::var_os(name).is_some()) {
         None => run_ranks(num_ranks, f),
         #[cfg(feature = "mpi")]
         Some(_) => super::run_mpi(f).map(|value| vec![value]),
         #[cfg(not(feature = "mpi"))]
-        Some(processes) => {
+        Some(name) => {
             let message = format!(
-                "this is one of {processes} processes that `mpirun` has started, and the program is built without the feature `mpi`; build it with \
+                "`mpirun` has started this process (`{name}` is set), and the program is built without the feature `mpi`; build it with \
                  `--features mpi`, or start it without `mpirun`"
             );
             Err(Failure { rank: 0, message })
