@@ -15,9 +15,8 @@ use burn_gnn_files::internal::open;
 
 use crate::error::{StoreError, io};
 
-/// Reads past the page cache begin and end at multiples of the first of these that the file system takes: the sector of the disk, or a
-/// page.
-const SECTORS: [u64; 2] = [512, 4096];
+/// Reads past the page cache begin and end at multiples of this.
+const SECTOR: u64 = 4096;
 /// A gap that is read rather than left: less than a request costs.
 const GAP: u64 = 4096;
 /// The longest request.
@@ -57,14 +56,14 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        let (file, sector) = open_direct(path)?;
+        let (file, direct) = open_direct(path)?;
         let bytes = file.metadata().map_err(io(path))?.len();
         #[cfg(target_os = "linux")]
         let ring = uring::Ring::new();
         Ok(Self {
             file,
             bytes,
-            sector,
+            sector: if direct { SECTOR } else { 1 },
             #[cfg(target_os = "linux")]
             has_ring: ring.is_some(),
             #[cfg(target_os = "linux")]
@@ -91,8 +90,7 @@ impl Reader {
             let mut window = vec![];
             while let Some(request) = requests.get(next).filter(|r| window.is_empty() || size + r.len <= WINDOW) {
                 window.push(Request { to: size, ..request.clone() });
-                // A place in memory is aligned as one in the file.
-                size += request.len.next_multiple_of(self.sector as usize);
+                size += request.len.next_multiple_of(SECTOR as usize);
                 next += 1;
             }
             if size > buffer.len() {
@@ -118,7 +116,7 @@ impl Reader {
         if self.has_ring
             && let Some(mut ring) = pop(&self.rings).or_else(uring::Ring::new)
         {
-            let done = ring.read(&self.file, (self.bytes, self.sector as usize), window, buffer);
+            let done = ring.read(&self.file, self.bytes, window, buffer);
             if done.is_ok() {
                 // After an error requests may be under way: that ring goes, after it has waited for them.
                 push(&self.rings, ring);
@@ -129,23 +127,20 @@ impl Reader {
     }
 }
 
-/// Opens a file past the page cache where that is possible; what reads are multiples of.
-fn open_direct(path: &Path) -> Result<(File, u64), StoreError> {
+/// Opens a file past the page cache where that is possible; whether it is.
+fn open_direct(path: &Path) -> Result<(File, bool), StoreError> {
     #[cfg(target_os = "linux")]
     {
         use std::os::unix::fs::OpenOptionsExt;
         if let Ok(file) = File::options().read(true).custom_flags(libc::O_DIRECT).open(path) {
-            // Some file systems take the flag and refuse reads: the header page, from its second sector on, tells.
-            let mut page = Aligned::new(4096);
-            for sector in SECTORS {
-                let bytes = &mut page.bytes_mut()[sector as usize % 4096..][..sector as usize];
-                if std::os::unix::fs::FileExt::read_at(&file, bytes, sector % 4096).is_ok_and(|n| n as u64 == sector) {
-                    return Ok((file, sector));
-                }
+            // Some file systems take the flag and refuse reads: the header page tells.
+            let mut page = Aligned::new(SECTOR as usize);
+            if std::os::unix::fs::FileExt::read_at(&file, page.bytes_mut(), 0).is_ok_and(|n| n as u64 == SECTOR) {
+                return Ok((file, true));
             }
         }
     }
-    Ok((open(path)?.0, 1))
+    Ok((open(path)?.0, false))
 }
 
 /// Sorted reads as requests of whole sectors, near ones together.
@@ -223,10 +218,10 @@ mod tests {
             None => println!("the kernel refuses io_uring"),
             Some(mut ring) => {
                 buffer.fill(0);
-                ring.read(&file, (bytes.len() as u64, 1), &window, &mut buffer).unwrap();
+                ring.read(&file, bytes.len() as u64, &window, &mut buffer).unwrap();
                 assert!(window.iter().all(|r| buffer[r.to..r.to + r.len] == bytes[r.at as usize..r.at as usize + r.len]));
                 let far = Request { at: 2_999_990, len: 500, reads: 0..1, to: 0 };
-                assert!(ring.read(&file, (10 * bytes.len() as u64, 1), &[far], &mut buffer).is_err());
+                assert!(ring.read(&file, 10 * bytes.len() as u64, &[far], &mut buffer).is_err());
             }
         }
     }

@@ -26,15 +26,9 @@ impl Ring {
         IoUring::new(DEPTH).ok().map(Self)
     }
 
-    /// As [`threads::read`](super::threads::read), of a file whose reads are multiples of `sector`.
+    /// As [`threads::read`](super::threads::read).
     #[expect(unsafe_code, reason = "requests of the kernel")]
-    pub(super) fn read(
-        &mut self,
-        file: &File,
-        (bytes, sector): (u64, usize),
-        window: &[Request],
-        buffer: &mut [u8],
-    ) -> std::io::Result<()> {
+    pub(super) fn read(&mut self, file: &File, bytes: u64, window: &[Request], buffer: &mut [u8]) -> std::io::Result<()> {
         assert!(window.iter().all(|r| r.to + r.len <= buffer.len()), "requests lie in the buffer");
         let fd = types::Fd(file.as_raw_fd());
         let start = buffer.as_mut_ptr();
@@ -87,7 +81,7 @@ impl Ring {
         for (request, n) in short {
             let Request { at, len, to, .. } = window[request];
             // Whole sectors again, as reads past the page cache begin at one.
-            let n = n / sector * sector;
+            let n = n / 4096 * 4096;
             whole(file, bytes, at + n as u64, &mut buffer[to + n..to + len])?;
         }
         Ok(())
