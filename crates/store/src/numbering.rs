@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 
 use crate::build::{EdgeChunk, EdgeStream};
 use crate::error::{StoreError, format, io};
-use crate::section_writer::SectionWriter;
+use crate::section_writer::{SectionWriter, rename};
 use crate::sections::{Header, Section, SectionFile};
 
 /// Kind of these files, and their section.
@@ -93,7 +93,7 @@ impl<K: RawId> RawNumbers<K> {
         let mut out = SectionWriter::create(&temporary, header)?;
         runs.merge(memory, |id: K| out.put(0, bytemuck::bytes_of(&id)))?;
         out.finish(&[])?;
-        std::fs::rename(&temporary, path).map_err(io(path))?;
+        rename(&temporary, path)?;
         Self::open(path)
     }
 

@@ -3,9 +3,10 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use burn_gnn_files::sync_dir;
 use twox_hash::XxHash3_64;
 
-use crate::error::{StoreError, io};
+use crate::error::{StoreError, format, io};
 use crate::sections::{BLOCK, Header, PAGE};
 
 /// Bytes that are written at a time, in whole blocks.
@@ -76,6 +77,33 @@ impl Part {
         self.buffer.drain(..hashed);
         Ok(())
     }
+}
+
+/// The name that a file has until it is whole, beside it: another for each file of a folder.
+pub(crate) fn temporary_of(path: &Path) -> Result<PathBuf, StoreError> {
+    let mut name = path.file_name().ok_or_else(|| format(path, "expected the name of a file"))?.to_owned();
+    name.push(".writing");
+    Ok(path.with_file_name(name))
+}
+
+/// Gives a file that is whole and on disk its own name, so that a crash leaves the old file or the new one.
+pub(crate) fn rename(temporary: &Path, path: &Path) -> Result<(), StoreError> {
+    std::fs::rename(temporary, path).map_err(io(path))?;
+    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sync_dir(dir).map_err(io(dir))
+}
+
+/// Writes a file of sections under a temporary name, then gives it its own.
+pub(crate) fn replace(
+    path: &Path,
+    header: Header,
+    put: impl FnOnce(&mut SectionWriter) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let temporary = temporary_of(path)?;
+    let mut out = SectionWriter::create(&temporary, header)?;
+    put(&mut out)?;
+    out.finish(&[])?;
+    rename(&temporary, path)
 }
 
 /// A file that is being written, section by section or all of them at once.

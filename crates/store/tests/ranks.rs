@@ -138,7 +138,10 @@ proptest! {
             expected.sort_by_key(|e| e.1);
             prop_assert_eq!(found, expected);
             prop_assert_eq!(sub.node_ids[0].to_vec(), nodes);
-            // Draws of inner nodes are those of the whole graph, by other numbers.
+            // Draws of inner nodes are those of the whole graph, by other numbers, and leave the edges in their file.
+            let fresh = part.subgraph().unwrap();
+            NeighborSampler::new(&fresh.graph, [2]).unwrap().with_original_ids(&fresh).unwrap().sample([("_N", [0u32; 0])], SampleKey::new(1)).unwrap();
+            prop_assert_eq!(fresh.graph.relations()[0].derived_bytes().host, 0);
             let key = SampleKey::new(1);
             let seeds: Vec<u32> = (0..part.inner().len() as u32).collect();
             let local = NeighborSampler::new(&sub.graph, [2]).unwrap().with_original_ids(&sub).unwrap().sample([("_N", &seeds)], key).unwrap();

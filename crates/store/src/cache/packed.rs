@@ -11,7 +11,7 @@ use super::{Slots, capacity};
 use crate::error::{StoreError, format, io};
 use crate::io::{Read, Reader};
 use crate::rows::{RowFormat, StoredRows};
-use crate::section_writer::SectionWriter;
+use crate::section_writer::{SectionWriter, rename};
 use crate::sections::{Header, SectionFile};
 
 /// Kind of these files, and their sections.
@@ -114,7 +114,7 @@ impl PackedRows {
         }
         out.put(0, &start.to_le_bytes())?;
         out.finish(&[])?;
-        std::fs::rename(&temporary, path).map_err(io(path))?;
+        rename(&temporary, path)?;
         Self::open(path)
     }
 

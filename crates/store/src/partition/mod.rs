@@ -18,7 +18,7 @@ pub use part::StoredPart;
 use crate::StoredCsc;
 use crate::csc::{EDGE_IDS, INDPTR, KIND as CSC, SOURCES, TIMES, WEIGHTS};
 use crate::error::{StoreError, format, io};
-use crate::section_writer::SectionWriter;
+use crate::section_writer::{SectionWriter, replace};
 use crate::sections::{Header, SectionFile};
 
 /// Kind of the file of a part's nodes, and its sections.
@@ -152,15 +152,6 @@ impl Columns {
         put(csc.weights_of(row.clone(), &mut self.weights)?, bytemuck::cast_slice(&self.weights))?;
         put(csc.times_of(row, &mut self.times)?, bytemuck::cast_slice(&self.times))
     }
-}
-
-/// Writes a file of sections under another name, then gives it its own.
-fn replace(path: &Path, header: Header, put: impl FnOnce(&mut SectionWriter) -> Result<(), StoreError>) -> Result<(), StoreError> {
-    let temporary = path.with_extension("writing");
-    let mut out = SectionWriter::create(&temporary, header)?;
-    put(&mut out)?;
-    out.finish(&[])?;
-    std::fs::rename(&temporary, path).map_err(io(path))
 }
 
 impl StoredParts {

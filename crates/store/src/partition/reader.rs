@@ -59,8 +59,8 @@ impl StoredPart {
     }
 
     /// The part as a graph of its own: local ids, inner nodes first, halo nodes without in-edges, degrees and totals of the part alone. With
-    /// the original ids of its nodes for `NeighborSampler::with_original_ids`, which reads the edges of the part into memory; edges are
-    /// numbered by position in the part.
+    /// the original ids of its nodes for `NeighborSampler::with_original_ids`; edges stay in the file and are numbered by position in the
+    /// part.
     ///
     /// # Errors
     /// As [`Relation::from_stored_csc`].

@@ -16,7 +16,7 @@ const AHEAD: usize = 24;
 impl StoredGraph {
     /// The graph of files that were built with [`RenumberedEdges`](crate::RenumberedEdges), by original ids: of each node type given, the
     /// files have new ids and the graph has those from before. For samplers: batches, bit for bit, are those of files that were built without
-    /// new ids, where these have edge ids or both have none that are asked for; without, edge ids are positions in these files.
+    /// new ids. Edge ids are so where the files keep them (`CscBuild::with_edge_ids`); without, they are positions in these files.
     ///
     /// What needs all edges of a relation whose destinations are renumbered (operators on the whole graph, `Relation::csc`, out-degrees) is
     /// refused with [`GraphError::Layout`], as its rows stand in another order; [`graph`](Self::graph) has them by new ids.

@@ -14,9 +14,9 @@ pub use edges::RenumberedEdges;
 pub use rows::RenumberedRows;
 
 use crate::build::{EdgeChunk, EdgeStream};
-use crate::error::{StoreError, format, io};
+use crate::error::{StoreError, format};
 use crate::partition::Assignment;
-use crate::section_writer::SectionWriter;
+use crate::section_writer::replace;
 use crate::sections::{Header, SectionFile};
 
 /// Kind of these files, and their section.
@@ -157,16 +157,9 @@ impl Renumbering {
     /// # Errors
     /// [`StoreError::Data`] for a file that cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), StoreError> {
-        let path = path.as_ref();
-        let mut name = path.file_name().ok_or_else(|| format(path, "expected the name of a file"))?.to_owned();
-        name.push(".writing");
-        let temporary = path.with_file_name(name);
         let mut header = Header::new(KIND).with("nodes", self.len());
         header.section(ORIGINAL, 4 * self.len() as u64);
-        let mut out = SectionWriter::create(&temporary, header)?;
-        out.put(0, bytemuck::cast_slice(&self.original))?;
-        out.finish(&[])?;
-        std::fs::rename(&temporary, path).map_err(io(path))
+        replace(path.as_ref(), header, |out| out.put(0, bytemuck::cast_slice(&self.original)))
     }
 
     /// Reads a file that [`write`](Self::write) wrote.

@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use burn_gnn_files::sync_dir;
-
 use super::{ROWS, RowFormat, header};
-use crate::error::{StoreError, format as wrong, io};
-use crate::section_writer::SectionWriter;
+use crate::error::{StoreError, format as wrong};
+use crate::section_writer::{SectionWriter, rename, temporary_of};
 
 /// Writes the rows of a file in their order, as many at a time as the caller has; the file appears under its name when it is whole.
 ///
@@ -30,9 +28,7 @@ impl RowWriter {
     /// [`StoreError::Data`] for a file that cannot be written.
     pub fn create(path: impl AsRef<Path>, rows: usize, width: usize, format: RowFormat) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let mut name = path.file_name().ok_or_else(|| wrong(path, "expected the name of a file"))?.to_owned();
-        name.push(".writing");
-        let temporary = path.with_file_name(name);
+        let temporary = temporary_of(path)?;
         let out = SectionWriter::create(&temporary, header(rows, width, format)?)?;
         Ok(Self { path: path.into(), temporary, out, rows, width, format, put: 0, bytes: vec![] })
     }
@@ -77,9 +73,7 @@ impl RowWriter {
             return Err(wrong(&self.path, format!("`{ROWS}`: expected {} rows, found {}", self.rows, self.put)));
         }
         let bytes = self.out.finish(&[])?;
-        std::fs::rename(&self.temporary, &self.path).map_err(io(&self.path))?;
-        let dir = self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        sync_dir(dir).map_err(io(&self.path))?;
+        rename(&self.temporary, &self.path)?;
         Ok(bytes)
     }
 }
