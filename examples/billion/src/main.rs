@@ -206,7 +206,9 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
     if args.check {
         say(format!("batches and losses equal to those in memory: {equal:?}"));
     }
-    checkpoint.remove();
+    if let Some(checkpoint) = kept {
+        checkpoint.remove();
+    }
     let line = serde_json::json!({
         "edges": args.edges,
         "nodes": n,
