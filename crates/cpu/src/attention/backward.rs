@@ -172,25 +172,25 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                     for (i, &v) in targets.iter().enumerate() {
                         let g = &given.grad[v as usize * width..][..width];
                         let total = &meta[v as usize * 4 * heads + 3 * heads..][..heads];
-                        let (a, w, s) = (&alpha[i * heads..][..heads], &w[i * heads..][..heads], &slopes[i * heads..][..heads]);
-                        ds.put(heads, |to| {
-                            lanes!(heads, h, K => {
-                                let mut d = [zero; K];
-                                for k in 0..K {
-                                    d[k] = dot(&z[(h + k) * dim..], &g[(h + k) * dim..], dim);
-                                }
-                                let (a, w, s, total) =
-                                    (get::<T::Acc, K>(a, h), get::<T::Acc, K>(w, h), get::<T::Acc, K>(s, h), get::<T::Acc, K>(total, h));
-                                let mut sum = get::<T::Acc, K>(&sums, h);
-                                for k in 0..K {
-                                    // w = m α: m α <g, z> - α T.
-                                    d[k] = (w[k] * d[k] - a[k] * total[k]) * s[k];
-                                    sum[k] += d[k];
-                                }
-                                sums[h..h + K].copy_from_slice(&sum);
-                                to.put(&d);
-                            })
+                        let (row, w, s) = (&mut alpha[i * heads..][..heads], &w[i * heads..][..heads], &slopes[i * heads..][..heads]);
+                        // In place of the weights, not in the closure of `put`, which would be compiled for the baseline.
+                        lanes!(heads, h, K => {
+                            let mut d = [zero; K];
+                            for k in 0..K {
+                                d[k] = dot(&z[(h + k) * dim..], &g[(h + k) * dim..], dim);
+                            }
+                            let (a, w, s, total) =
+                                (get::<T::Acc, K>(row, h), get::<T::Acc, K>(w, h), get::<T::Acc, K>(s, h), get::<T::Acc, K>(total, h));
+                            let mut sum = get::<T::Acc, K>(&sums, h);
+                            for k in 0..K {
+                                // w = m α: m α <g, z> - α T.
+                                d[k] = (w[k] * d[k] - a[k] * total[k]) * s[k];
+                                sum[k] += d[k];
+                            }
+                            sums[h..h + K].copy_from_slice(&sum);
+                            row[h..h + K].copy_from_slice(&d);
                         });
+                        ds.put(heads, |to| to.put(row));
                         if given.dz {
                             accumulate::<T, H, D>((heads, dim), &mut acc, w, given.grad, &targets[i..i + 1]);
                         }

@@ -297,7 +297,7 @@ impl<T: Elem> Vectorised for Walk<'_, '_, T> {
         let (csc, blocks) = (Adjacency::new(job.plan.relation().csc()), job.plan.blocks());
         let (sources, len) = (csc.indices, blocks.len);
         let (far_len, near_len) = (job.lens[far], job.lens[near]);
-        let entries = job.plan.out_width();
+        let mut row = vec![T::of(T::Acc::ZERO); job.plan.out_width()];
         self.out.whole();
         for v in self.run {
             let y = &job.data[near][v * near_len..][..near_len];
@@ -306,14 +306,11 @@ impl<T: Elem> Vectorised for Walk<'_, '_, T> {
                     ask(job.data[far], u as usize, far_len);
                 }
                 let x = &job.data[far][sources[p] as usize * far_len..][..far_len];
-                self.out.put(entries, |out| {
-                    if entries == 1 {
-                        return out.fill(1, T::of(dot::<T, true, true>(x, y, len)));
-                    }
-                    for (&a, &b) in blocks.starts[far].iter().zip(&blocks.starts[near]) {
-                        out.fill(1, T::of(dot::<T, true, true>(block::<T, true>(x, a, len), block::<T, true>(y, b, len), len)));
-                    }
-                });
+                // Not in the closure of `put`, which would be compiled for the baseline.
+                for ((entry, &a), &b) in row.iter_mut().zip(&blocks.starts[far]).zip(&blocks.starts[near]) {
+                    *entry = T::of(dot::<T, true, true>(block::<T, true>(x, a, len), block::<T, true>(y, b, len), len));
+                }
+                self.out.put(row.len(), |out| out.put(&row));
             }
         }
     }
