@@ -128,14 +128,16 @@ fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
         return refuse("a subgraph that does not have one original id per node and edge".into());
     }
     for ((ids, &count), name) in part.node_ids.iter().zip(whole.node_counts()).zip(g.schema().ntypes()) {
-        if let Some(id) = ids.iter().find(|&id| id as usize >= count) {
+        let largest = ids.as_slice().map_or(ids.len().checked_sub(1), |ids| ids.iter().max().map(|&id| id as usize));
+        if let Some(id) = largest.filter(|&id| id >= count) {
             return refuse(format!("one of {count} nodes `{name}`, without node {id}"));
         }
     }
     for (t, (own, all)) in g.relations().iter().zip(whole.relations()).enumerate() {
         let (s, d) = g.schema().ends(t);
         let ends = own.src().iter().zip(own.dst()).map(|(&u, &v)| (part.node_ids[s].get(u as usize), part.node_ids[d].get(v as usize)));
-        let is_there = |(e, (u, v)): (u32, (u32, u32))| all.src().get(e as usize) == Some(&u) && all.dst()[e as usize] == v;
+        let (src, dst) = (all.src(), all.dst());
+        let is_there = |(e, (u, v)): (u32, (u32, u32))| src.get(e as usize) == Some(&u) && dst[e as usize] == v;
         if let Some(e) = part.edge_ids[t].iter().zip(ends).position(|edge| !is_there(edge)) {
             return refuse(format!("one without the nodes of edge {e} of `{}`", g.schema().etypes()[t]));
         }

@@ -35,10 +35,12 @@ impl OriginalIds {
         Self { len: ids.len(), ids: Some(ids) }
     }
     /// Number of nodes or edges.
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -46,12 +48,14 @@ impl OriginalIds {
     ///
     /// # Panics
     /// `i` is not below [`len`](Self::len).
+    #[inline]
     #[track_caller]
     pub fn get(&self, i: usize) -> u32 {
         assert!(i < self.len, "id {i} is out of range 0..{}", self.len);
         self.ids.as_ref().map_or(i as u32, |ids| ids[i])
     }
     /// The original ids; `None` where nothing was renumbered, so that nothing need be gathered.
+    #[inline]
     pub fn as_slice(&self) -> Option<&[u32]> {
         self.ids.as_deref()
     }
@@ -59,6 +63,7 @@ impl OriginalIds {
     pub fn to_vec(&self) -> Vec<u32> {
         self.ids.clone().unwrap_or_else(|| (0..self.len as u32).collect())
     }
+    #[inline]
     #[doc(hidden)]
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.len).map(|i| self.get(i))

@@ -183,14 +183,17 @@ impl Relation {
     }
 
     /// Number of source nodes.
+    #[inline]
     pub fn num_src(&self) -> usize {
         if self.reversed { self.edges.num_dst } else { self.edges.num_src }
     }
     /// Number of destination nodes.
+    #[inline]
     pub fn num_dst(&self) -> usize {
         if self.reversed { self.edges.num_src } else { self.edges.num_dst }
     }
     /// Number of edges.
+    #[inline]
     pub fn num_edges(&self) -> usize {
         match &self.edges.ends {
             Ends::Given { src, .. } => src.len(),
@@ -198,16 +201,19 @@ impl Relation {
         }
     }
     /// Source of each edge, by edge id.
+    #[inline]
     pub fn src(&self) -> &[u32] {
         let (src, dst) = self.ends();
         if self.reversed { dst } else { src }
     }
     /// Destination of each edge, by edge id.
+    #[inline]
     pub fn dst(&self) -> &[u32] {
         let (src, dst) = self.ends();
         if self.reversed { src } else { dst }
     }
     /// Endpoints of each edge as given, whichever way the relation is read.
+    #[inline]
     fn ends(&self) -> (&[u32], &[u32]) {
         match &self.edges.ends {
             Ends::Given { src, dst } => (src, dst),
