@@ -6,8 +6,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::{
-    BatchSizes, FusedAdamConfig, GcnConfig, LayerViews, MemoryPlan, ModelSizes, NodeClassifier, Rows, SageConfig, Whole, plan_full_batch,
-    plan_mini_batch,
+    BatchSizes, FusedAdamConfig, GatConfig, GcnConfig, LayerViews, MemoryPlan, ModelSizes, NodeClassifier, NodeTensors, RelWeights,
+    RgcnConfig, Rows, SageConfig, TypeInput, Whole, plan_full_batch, plan_mini_batch, plan_rgcn,
 };
 use burn_gnn_ops::{GraphView, Stream};
 use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
@@ -24,10 +24,10 @@ fn step<M: NodeClassifier, V: LayerViews + ?Sized>(
     model: M,
     optimizer: &mut burn::optim::ModuleOptimizer,
     views: &V,
-    x: Tensor<2>,
+    (x, target): (&NodeTensors, &str),
     rows: &Rows,
 ) -> M {
-    let logits = model.logits_over(views, &[("_N", x)].into(), "_N");
+    let logits = model.logits_over(views, x, target);
     let grads = rows.cross_entropy(logits).backward();
     let grads = GradientsParams::from_grads(grads, &model);
     optimizer.step(0.01, model, grads)
@@ -64,7 +64,7 @@ fn full_batch<M: NodeClassifier>(
     let measured = peak(before, || {
         let mut model = model;
         for i in 0..3 {
-            model = step(model, &mut optimizer, &Whole(&g.at_step(1, i)), x.clone(), &rows);
+            model = step(model, &mut optimizer, &Whole(&g.at_step(1, i)), (&[("_N", x.clone())].into(), "_N"), &rows);
         }
     });
     if compared {
@@ -97,10 +97,42 @@ fn mini_batch<M: NodeClassifier>(
             let labels: Vec<i64> = b.seeds[0].iter().map(|&v| i64::from(v % 4)).collect();
             let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
             let x = Tensor::from_inner(b.x[0].clone().unwrap());
-            model = step(model, &mut optimizer, &b.batch.blocks[..], x, &rows);
+            model = step(model, &mut optimizer, &b.batch.blocks[..], (&[("_N", x)].into(), "_N"), &rows);
         }
     });
     compare(what, plan_mini_batch(sizes, loader.sampler(), "_N", &seeds, batch).unwrap(), measured);
+}
+
+/// Papers with features, authors and places without, and edges in both directions.
+fn typed(what: &str, config: &RgcnConfig, [papers, authors, places]: [usize; 3], width: usize) {
+    let before = live();
+    let g = {
+        let s = Stream::new(4, "typed", 0);
+        let ends = |etype: u64, m: usize, n: usize| (0..m as u64).map(|e| (s.uniform(e, etype) * n as f64) as u32).collect::<Vec<_>>();
+        let [writes, cites, at] = [3 * papers, 5 * papers, authors];
+        let g = Graph::builder()
+            .nodes("paper", papers)
+            .nodes("author", authors)
+            .nodes("place", places)
+            .edges(("author", "writes", "paper"), ends(0, writes, authors), ends(1, writes, papers))
+            .edges(("paper", "cites", "paper"), ends(2, cites, papers), ends(3, cites, papers))
+            .edges(("author", "works at", "place"), ends(4, at, authors), ends(5, at, places));
+        g.build().unwrap().with_inverse_relations("_inv").unwrap()
+    };
+    let device = Device::flex().autodiff();
+    let x: NodeTensors = [("paper", Tensor::<2>::ones([papers, width], &device))].into();
+    let labels: Vec<i64> = (0..papers as i64).map(|v| v % config.num_classes as i64).collect();
+    let rows = Rows::new(&(0..papers as u32 / 2).collect::<Vec<_>>(), &labels, config.num_classes).unwrap();
+    drop(labels);
+    let inputs = [("paper", TypeInput::Features(width))];
+    let (model, mut optimizer) = (config.init(&g, inputs, &device).unwrap(), FusedAdamConfig::new().init());
+    let measured = peak(before, || {
+        let mut model = model;
+        for i in 0..3 {
+            model = step(model, &mut optimizer, &Whole(&g.at_step(1, i)), (&x, "paper"), &rows);
+        }
+    });
+    compare(what, plan_rgcn(config, &g, inputs, "paper").unwrap(), measured);
 }
 
 /// One test: another one's memory would be counted too.
@@ -108,6 +140,11 @@ fn mini_batch<M: NodeClassifier>(
 fn what_is_predicted_is_used() {
     let gcn = |w: [usize; 3], dropout: f64| move |d: &Device| GcnConfig::new(w[0], w[2]).with_hidden(w[1]).with_dropout(dropout).init(d);
     let sage = |w: [usize; 3], dropout: f64| move |d: &Device| SageConfig::new(w[0], w[2]).with_hidden(w[1]).with_dropout(dropout).init(d);
+    let gat = |w: [usize; 3], heads: usize, dropout: f64| {
+        let of =
+            GatConfig::new(w[0], w[2]).with_num_heads(heads).with_d_head(w[1] / heads).with_dropout(dropout).with_attn_dropout(dropout);
+        move |d: &Device| of.init(d)
+    };
     // What is made once: threads and their buffers.
     full_batch("warm-up", &ModelSizes::gcn([64, 64, 8]), gcn([64, 64, 8], 0.0), 2_000, 4, false);
     let n = 20_000;
@@ -117,8 +154,30 @@ fn what_is_predicted_is_used() {
         full_batch(&format!("gcn {w:?}, dropout"), &ModelSizes::gcn(w).with_dropout(), gcn(w, 0.5), n, 6, true);
         full_batch(&format!("sage {w:?}, dropout"), &ModelSizes::sage(w).with_dropout(), sage(w, 0.5), n, 6, true);
     }
+    for (w, heads) in [([128, 64, 8], 8), ([64, 128, 16], 4), ([32, 32, 4], 1)] {
+        full_batch(&format!("gat {w:?}, {heads} heads"), &ModelSizes::gat(w, heads), gat(w, heads, 0.0), n, 12, true);
+        full_batch(
+            &format!("gat {w:?}, {heads} heads, dropout"),
+            &ModelSizes::gat(w, heads).with_dropout(),
+            gat(w, heads, 0.5),
+            n,
+            4,
+            true,
+        );
+    }
+    for (hidden, classes, layers) in [(64, 8, 2), (32, 32, 2), (16, 100, 3)] {
+        let config = RgcnConfig::new(classes).with_hidden(hidden).with_num_layers(layers);
+        for (name, config) in [
+            ("full", config.clone()),
+            ("bases, dropout", config.clone().with_weights(RelWeights::Basis(2)).with_dropout(0.5)),
+            ("blocks", config.with_weights(RelWeights::BlockDiagonal(4))),
+        ] {
+            typed(&format!("rgcn {name}, {hidden}, {classes} classes, {layers} layers"), &config, [20_000, 30_000, 500], 128);
+        }
+    }
     for (w, fanouts) in [([128, 64, 8], [10, 10]), ([64, 128, 16], [15, 5])] {
         mini_batch(&format!("gcn {w:?}, fan-outs {fanouts:?}"), &ModelSizes::gcn(w), gcn(w, 0.0), 40_000, 12, fanouts);
         mini_batch(&format!("sage {w:?}, fan-outs {fanouts:?}"), &ModelSizes::sage(w), sage(w, 0.0), 40_000, 12, fanouts);
+        mini_batch(&format!("gat {w:?}, fan-outs {fanouts:?}"), &ModelSizes::gat(w, 8), gat(w, 8, 0.0), 40_000, 12, fanouts);
     }
 }
