@@ -79,6 +79,12 @@ pub trait Conv: Module + ModuleDisplay {
     /// ([`Edges::finish`]); otherwise they follow in a pass of their own.
     const FUSES_EPILOGUE: bool = false;
 
+    /// Feature sizes of sources and of destinations that the layer reads; none where it takes any, or reads none of them. Others are refused,
+    /// with the names of layer and edge type.
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [None, None]
+    }
+
     /// What becomes of the features of a source before messages are made of them. A layer on its own does this before
     /// features travel between ranks, where that makes them narrower.
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
@@ -117,6 +123,23 @@ pub(crate) fn check_options<M: Conv>(edges: &Edges<'_>) {
     }
 }
 
+/// Refuses features of another size than the layer reads.
+#[track_caller]
+pub(crate) fn check_size(call: &str, edges: &Edges<'_>, what: &str, expected: Option<usize>, x: &Tensor<2>) {
+    let size = x.dims()[1];
+    if let Some(expected) = expected.filter(|&d| d != size) {
+        panic!("{call}: edge type `{}`: expected {what} features of size {expected}, got {:?}", edges.edge_type(), x.dims());
+    }
+}
+
+/// [`check_size`] of sources and destinations.
+#[track_caller]
+pub(crate) fn check_sizes<M: Conv>(layer: &M, edges: &Edges<'_>, src: &Tensor<2>, dst: &Tensor<2>) {
+    let [of_src, of_dst] = layer.input_sizes();
+    check_size(M::NAME, edges, "source", of_src, src);
+    check_size(M::NAME, edges, "destination", of_dst, dst);
+}
+
 /// Features of both endpoints of a relation, sources projected before they travel.
 #[track_caller]
 pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> Endpoints {
@@ -126,10 +149,12 @@ pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> 
         ConvInput::Same(x) => {
             let (call, name) = (M::NAME, edges.edge_type());
             assert!(s == d, "{call}: edge type `{name}` joins two node types; give the features of both, `(src, dst)`");
+            check_sizes(layer, edges, &x, &x);
             let (src, dst) = edges.view().with_dst_rows(d, x);
             Endpoints { dst, src: edges.src_rows(M::NAME, layer.project(edges, src)), shared: true }
         }
         ConvInput::Pair(src, dst) => {
+            check_sizes(layer, edges, &src, &dst);
             Endpoints { dst: edges.dst_rows(dst), src: edges.src_rows(M::NAME, layer.project(edges, src)), shared: false }
         }
     }

@@ -106,6 +106,10 @@ impl EdgeConv {
 impl Conv for EdgeConv {
     const NAME: &'static str = "edge_conv";
 
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [Some(self.theta.weight.val().dims()[0]); 2]
+    }
+
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         if self.multiplies_first() { matmul_rows(x, self.theta.weight.val()) } else { x }
     }

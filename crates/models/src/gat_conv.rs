@@ -219,6 +219,10 @@ impl Conv for GatConv {
     const READS_FEATURES: bool = true;
     const FUSES_EPILOGUE: bool = true;
 
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [Some(self.config.d_input), Some(self.config.d_dst.unwrap_or(self.config.d_input))]
+    }
+
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         if self.multiplies_first() { apply(&self.fc, x, Activation::None) } else { x }
     }

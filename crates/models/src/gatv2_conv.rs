@@ -195,6 +195,10 @@ impl Conv for Gatv2Conv {
     const NAME: &'static str = "gatv2_conv";
     const READS_FEATURES: bool = true;
 
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [Some(self.config.d_input), Some(self.config.d_dst.unwrap_or(self.config.d_input))]
+    }
+
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         if self.multiplies_first() { apply(&self.fc_src, x, Activation::None) } else { x }
     }

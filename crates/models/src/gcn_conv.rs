@@ -182,6 +182,10 @@ impl Conv for GcnConv {
     const READS_WEIGHT: bool = true;
     const FUSES_EPILOGUE: bool = true;
 
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [self.weight.as_ref().map(|w| w.val().dims()[0]), None]
+    }
+
     #[track_caller]
     fn project(&self, edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         let x = match self.weight.as_ref().map(|w| w.val()).filter(multiplies_first) {

@@ -81,6 +81,11 @@ pub(crate) fn parts(
     Ok((nn, learn_eps.then(|| Param::from_tensor(Tensor::full([1], init_eps, device)))))
 }
 
+/// Feature size that the perceptron reads; none without one.
+pub(crate) fn input_size(nn: Option<&Mlp>) -> Option<usize> {
+    nn.and_then(|nn| nn.layers.first()).map(|layer| layer.weight.val().dims()[0])
+}
+
 /// `MLP((1 + ε) own + sum)`.
 pub(crate) fn combine(nn: Option<&Mlp>, eps: Option<&Param<Tensor<1>>>, init_eps: f64, own: Tensor<2>, sum: Tensor<2>) -> Tensor<2> {
     let own = match eps {
@@ -137,6 +142,10 @@ impl GinConvConfig {
 impl Conv for GinConv {
     const NAME: &'static str = "gin_conv";
     const READS_WEIGHT: bool = true;
+
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [input_size(self.nn.as_ref()); 2]
+    }
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {

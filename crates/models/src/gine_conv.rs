@@ -8,7 +8,7 @@ use burn_gnn_ops::{Activation, Edges, copy_e_sum, u_add_e};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints};
-use crate::gin_conv::{buffers, combine, param_mapping, parts};
+use crate::gin_conv::{buffers, combine, input_size, param_mapping, parts};
 use crate::init::Init;
 use crate::mlp::{Mlp, apply};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
@@ -98,6 +98,10 @@ impl GineConvConfig {
 impl Conv for GineConv {
     const NAME: &'static str = "gine_conv";
     const READS_FEATURES: bool = true;
+
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [input_size(self.nn.as_ref()); 2]
+    }
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {

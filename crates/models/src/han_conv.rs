@@ -204,7 +204,7 @@ impl HanConv {
         let (schema, config) = (g.schema(), &self.config);
         assert_eq!(schema.etypes().len(), self.lin_src.len(), "edge types of the layer and of the graph");
         assert_eq!(schema.ntypes(), &self.ntypes[..], "node types of the graph and of the layer");
-        let x = of_all_types("han_conv", g, x);
+        let x = of_all_types("han_conv", g, x, |t| self.proj[t].weight.val().dims()[0]);
         let z: Vec<Tensor<2>> = x.into_iter().zip(&self.proj).map(|(x, proj)| apply(proj, x, Activation::None)).collect();
         let src = g.src_rows("han_conv", z.clone());
         let dst: Vec<Tensor<2>> = z.into_iter().enumerate().map(|(t, z)| g.dst_rows(t, z)).collect();

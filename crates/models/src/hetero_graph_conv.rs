@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeType, Schema};
 use burn_gnn_ops::{EdgeTypes, Reduce, div_by};
 
-use crate::conv::{Conv, Endpoints, check_options};
+use crate::conv::{Conv, Endpoints, check_options, check_sizes};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 
@@ -98,6 +98,7 @@ impl<M: Conv> HeteroGraphConv<M> {
         let result = |r: usize| {
             let ((s, d), conv, edges) = (schema.ends(r), &self.mods[r], edges.at(r));
             check_options::<M>(&edges);
+            check_sizes(conv, &edges, &src[s], &own[d]);
             let rows = Endpoints { src: conv.project(&edges, src[s].clone()), dst: own[d].clone(), shared: s == d };
             conv.aggregate(&edges, rows)
         };

@@ -213,7 +213,7 @@ impl HgtConv {
         let (schema, config) = (g.schema(), &self.config);
         assert_eq!(schema.etypes().len(), config.num_etypes, "`num_etypes` of the layer and edge types of the graph");
         assert_eq!(schema.ntypes().len(), config.num_ntypes, "`num_ntypes` of the layer and node types of the graph");
-        let x = of_all_types("hgt_conv", g, x.into());
+        let x = of_all_types("hgt_conv", g, x.into(), |_| config.d_input);
         let src = g.src_rows("hgt_conv", x.clone());
         let [keys, values] = self.composed(g);
         let sorted = self.sorted.of(&g);

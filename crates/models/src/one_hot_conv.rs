@@ -55,7 +55,7 @@ impl OneHotConv {
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
     pub fn forward(&self, g: &dyn GraphView, rows: impl Into<NodeTensors>) -> NodeTensors {
-        let rows = of_all_types("one_hot_conv", g, rows.into());
+        let rows = of_all_types("one_hot_conv", g, rows.into(), |_| self.row_columns());
         let ([relations, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
         assert_eq!(g.schema().etypes().len(), relations, "relations of the layer and edge types of the graph");
         let sent = hidden * bases;

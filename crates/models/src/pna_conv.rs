@@ -231,12 +231,13 @@ impl Conv for PnaConv {
     const NAME: &'static str = "pna_conv";
     const READS_FEATURES: bool = true;
 
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [Some(self.config.d_input); 2]
+    }
+
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
         let d_input = self.config.d_input;
-        for [_, d] in [rows.src.dims(), rows.dst.dims()] {
-            assert!(d == d_input, "pna_conv: expected {d_input} columns of `x` (`d_input`), got {d}");
-        }
         let relation = edges.relation();
         let reads_edges = self.edge_encoder.as_ref().or_else(|| self.towers.first().and_then(|t| t.pre_edge.as_ref()));
         let edge = edge_rows(Self::NAME, edges, reads_edges).map(|(_, f)| match &self.edge_encoder {

@@ -164,8 +164,8 @@ impl RelGraphConv {
         let (g, edge_weights) = (edges.view(), edges.weights());
         let schema = g.schema();
         assert_eq!(schema.etypes().len(), self.num_relations, "`num_relations` of the layer and edge types of the graph");
-        let x = of_all_types("rel_graph_conv", g, x.into());
         let [d_input, d_output] = self.widths();
+        let x = of_all_types("rel_graph_conv", g, x.into(), |_| d_input);
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("rel_graph_conv", x);
         let sorted = self.sorted.of(&g);

@@ -149,6 +149,11 @@ impl Conv for SageConv {
     const READS_WEIGHT: bool = true;
     const FUSES_EPILOGUE: bool = true;
 
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        let size = |layer: &Linear| layer.weight.val().dims()[0];
+        [Some(size(self.fc_pool.as_ref().unwrap_or(&self.fc_neigh))), self.fc_self.as_ref().map(size)]
+    }
+
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         match &self.fc_pool {
             Some(pool) => apply(pool, x, Activation::Relu),

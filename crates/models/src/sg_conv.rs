@@ -6,7 +6,7 @@ use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, ConvInput, Edges, bias_activation, matmul_rows, weighted_aggregate};
 
-use crate::conv::{Conv, Endpoints, check_computed, check_options, hop_input};
+use crate::conv::{Conv, Endpoints, check_computed, check_options, check_size, hop_input};
 use crate::edge_weight_norm::{Hop, hops_of};
 use crate::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -112,6 +112,9 @@ impl SgConv {
             (ConvInput::Same(x) | ConvInput::Pair(x, _), _) => x,
         };
         let [d_input, d_output] = self.weight.val().dims();
+        if let Some(edges) = hops.first() {
+            check_size(Self::NAME, edges, "source", Some(d_input), &x);
+        }
         let first = d_input > d_output;
         let x = if first { matmul_rows(x, self.weight.val()) } else { x };
         let x = steps.iter().fold(x, |x, Hop { edges, weight, norm, options }| {
@@ -132,6 +135,10 @@ impl Conv for SgConv {
     const NAME: &'static str = "sg_conv";
     const READS_WEIGHT: bool = true;
     const FUSES_EPILOGUE: bool = true;
+
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [Some(self.weight.val().dims()[0]), None]
+    }
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {

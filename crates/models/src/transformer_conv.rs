@@ -130,6 +130,10 @@ impl Conv for TransformerConv {
     const NAME: &'static str = "transformer_conv";
     const READS_FEATURES: bool = true;
 
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [Some(self.config.d_input), Some(self.config.d_dst.unwrap_or(self.config.d_input))]
+    }
+
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
         let TransformerConvConfig { num_heads: heads, d_head, dropout, concat, .. } = self.config;

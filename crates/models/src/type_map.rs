@@ -169,13 +169,16 @@ impl<T> Index<&str> for TypeMap<T> {
     }
 }
 
-/// One tensor per node type of a view.
+/// One tensor per node type of a view, of the feature size that a layer reads of the type with that number.
 #[track_caller]
-pub(crate) fn of_all_types(call: &str, g: &dyn GraphView, x: NodeTensors) -> Vec<Tensor<2>> {
+pub(crate) fn of_all_types(call: &str, g: &dyn GraphView, x: NodeTensors, size: impl Fn(usize) -> usize) -> Vec<Tensor<2>> {
     let schema = g.schema();
     let list = x.into_list(schema).unwrap_or_else(|e| panic!("{call}: {e}"));
     let given = |(t, x): (usize, Option<Tensor<2>>)| {
-        x.unwrap_or_else(|| panic!("{call}: no features of node type `{}`; give those of every node type", schema.ntypes()[t]))
+        let x = x.unwrap_or_else(|| panic!("{call}: no features of node type `{}`; give those of every node type", schema.ntypes()[t]));
+        let (expected, got) = (size(t), x.dims());
+        assert!(got[1] == expected, "{call}: node type `{}`: expected features of size {expected}, got {got:?}", schema.ntypes()[t]);
+        x
     };
     list.into_iter().enumerate().map(given).collect()
 }

@@ -9,6 +9,7 @@ use burn_gnn_sampling::ToBlock;
 
 use crate::formulas::two_types;
 use crate::matrix;
+use crate::registry::each_layer;
 use crate::views::{View, graph};
 
 #[test]
@@ -81,6 +82,35 @@ fn edge_features_that_are_missing_or_not_expected() {
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 1).init(d);
     let bare = panic_of(|| hgt.forward(&typed, x()));
     assert_eq!(bare, "hgt_conv: expected no edge weights, got some of `_N:_E:_N`; this layer does not read them");
+}
+
+/// The layer is named and the type, not the operator inside that would not fit.
+#[test]
+fn features_of_another_size() {
+    let (device, g) = (Device::flex(), graph());
+    let (x, e) = (matrix(&device, "x", 6, 5), matrix(&device, "e", 8, 3));
+    macro_rules! refuses {
+        ($name:expr, $make:expr, $run:expr $(,)?) => {{
+            let name: &str = $name;
+            // It takes features of any size.
+            if name != "gcn_conv without weight" {
+                let found = panic_of(|| refused($make(), $run, &g, (x.clone(), e.clone())));
+                let layer = name.split(' ').next().unwrap();
+                let expected = [&format!("{layer}: ")[..], "type `_N", "features of size 4, got [6, 5]"];
+                assert!(found.starts_with(expected[0]) && expected.iter().all(|part| found.contains(part)), "{name}: {found}");
+            }
+        }};
+    }
+    each_layer!(refuses, &device);
+}
+
+fn refused<M>(
+    layer: M,
+    run: impl Fn(&M, &dyn GraphView, Tensor<2>, Tensor<2>) -> Tensor<2>,
+    g: &dyn GraphView,
+    (x, e): (Tensor<2>, Tensor<2>),
+) -> Tensor<2> {
+    run(&layer, g, x, e)
 }
 
 #[test]
