@@ -437,9 +437,9 @@ mod tests {
             assert!(e.ends_with(end), "expected {end:?} at the end of {e}");
         };
         let new = EdgeListFormat::new;
-        refused("1 2\n3\n", new(), "e:2:0: expected 2 fields separated by white space, got \"3\"");
-        refused("1 2 3\n", new(), "e:1:0: expected 2 fields separated by white space, got \"1 2 3\"");
-        refused("1,2\n", new().with_delimiter(",").weighted(), "e:1:0: expected 3 fields separated by \",\", got \"1,2\"");
+        refused("1 2\n3\n", new(), "e:2: expected 2 fields separated by white space, got \"3\"");
+        refused("1 2 3\n", new(), "e:1: expected 2 fields separated by white space, got \"1 2 3\"");
+        refused("1,2\n", new().with_delimiter(",").weighted(), "e:1: expected 3 fields separated by \",\", got \"1,2\"");
         refused("1,2,x\n", new().with_delimiter(",").weighted(), "e:1:3: expected a float (weight), got \"x\"");
         refused("1,,2\n", new().with_delimiter(","), "e:1:2: expected an int64, got \"\"");
         refused("0 3\n", new().with_num_nodes(3), "e:1:2: expected a node number in 0..3, got \"3\"");

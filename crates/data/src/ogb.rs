@@ -254,8 +254,8 @@ mod tests {
         };
         let e = refused("raw/edge.csv.gz", "0,1\n3,x\n", "edge.csv.gz:2:2: expected an int64, got \"x\"");
         assert!(matches!(e, DataError::Table { .. }));
-        refused("raw/edge.csv.gz", "0,1\n3\n", "edge.csv.gz:2:0: expected 2 numbers separated by commas, got \"3\"");
-        refused("raw/node-feat.csv.gz", "1,2\n3\n", "node-feat.csv.gz:2:0: expected 2 numbers");
+        refused("raw/edge.csv.gz", "0,1\n3\n", "edge.csv.gz:2: expected 2 numbers separated by commas, got \"3\"");
+        refused("raw/node-feat.csv.gz", "1,2\n3\n", "node-feat.csv.gz:2: expected 2 numbers");
         refused("raw/node-feat.csv.gz", "1,2\n", "number of rows: expected 4 as the description says, found 1");
         refused("raw/num-node-list.csv.gz", "4\n5\n", "expected one graph, found 2");
         refused("raw/num-node-list.csv.gz", "-4\n", "expected a number of nodes, found -4");

@@ -172,7 +172,7 @@ fn bad_tables() {
         "buys.tsv:3:2: expected the id of a `item` node, got \"123\"",
     );
     table("train.tsv", "id:int64\tweight:float\n5\t1.0\n", "train.tsv:2:1: expected the id of a `user` node, got \"5\"");
-    table("test.tsv", "id:int64\n123\n", "test.tsv:1:0: expected 2 columns");
+    table("test.tsv", "id:int64\n123\n", "test.tsv:1: expected 2 columns");
     table("test.tsv", "id:int64\tweight:float\n123\t1\n123\t1\n", "test.tsv:3:1: expected an id that occurs once");
 }
 

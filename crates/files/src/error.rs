@@ -64,7 +64,7 @@ pub enum DataError {
         expected: u32,
     },
     /// A row of a text table is wrong.
-    #[error("{}:{line}:{column}: expected {expected}, got {found:?}", path.display())]
+    #[error("{}:{line}:{} expected {expected}, got {found:?}", path.display(), of_column(*column))]
     Table {
         /// File.
         path: PathBuf,
@@ -122,6 +122,11 @@ pub enum DataError {
         /// What is wrong, with the expected and the found value.
         message: String,
     },
+}
+
+/// The column in a message, none for the whole line.
+fn of_column(column: usize) -> String {
+    if column > 0 { format!("{column}:") } else { String::new() }
 }
 
 impl DataError {

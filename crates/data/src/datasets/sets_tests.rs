@@ -51,15 +51,15 @@ fn entities_with_labels() {
         let e = Known::Aifb.load_from(&home).unwrap_err();
         assert!(e.to_string().contains(part), "expected {part:?} in {e}");
     };
-    let row = "testSet.tsv:2:0: expected a node of the graph, got \"http://p/9\"";
+    let row = "testSet.tsv:2: expected a node of the graph, got \"http://p/9\"";
     refused("testSet.tsv", b"person\tlabel_affiliation\nhttp://p/9\thttp://g/a\n", row);
     refused(
         "testSet.tsv",
         b"person\tlabel_affiliation\nhttp://p/3\tx\n",
-        "testSet.tsv:2:0: expected a class of completeDataset.tsv, got \"x\"",
+        "testSet.tsv:2: expected a class of completeDataset.tsv, got \"x\"",
     );
-    refused("testSet.tsv", b"who\tlabel_affiliation\nhttp://p/3\tx\n", "testSet.tsv:1:0: expected a column `person`");
-    refused("testSet.tsv", b"person\tlabel_affiliation\nhttp://p/3\n", "testSet.tsv:2:0: expected 2 fields, got \"fewer\"");
+    refused("testSet.tsv", b"who\tlabel_affiliation\nhttp://p/3\tx\n", "testSet.tsv:1: expected a column `person`");
+    refused("testSet.tsv", b"person\tlabel_affiliation\nhttp://p/3\n", "testSet.tsv:2: expected 2 fields, got \"fewer\"");
     refused("testSet.tsv", b"person\tlabel_affiliation\nhttp://p/1\thttp://g/b\n", "node 0 in train and again in test");
     refused("aifb_stripped.nt.gz", &gzip("<http://p/1> nonsense .\n"), "aifb_stripped.nt.gz:1:");
 }

@@ -103,7 +103,7 @@ fn refusals() {
     let wrong_id = "nodes.csv:3:1: expected the id of a node that no row before has, got \"1\"";
     assert!(matches!(refused("nodes.csv", "node_id,x\n1,2\n1,3\n", wrong_id), DataError::Table { .. }));
     refused("nodes.csv", "id,x\n1,2\n", "expected a column `node_id`, found none");
-    refused("nodes.csv", "node_id,x\n1\n", "nodes.csv:2:0: expected 2 fields, not 1");
+    refused("nodes.csv", "node_id,x\n1\n", "nodes.csv:2: expected 2 fields, not 1");
     refused(
         "nodes.csv",
         "node_id,x\n1,red\n",

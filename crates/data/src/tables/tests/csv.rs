@@ -51,12 +51,12 @@ fn errors_name_the_line_even_behind_records_of_several() {
     let row = |r: &str| format!("name,id,height,group\n\"two\nlines\",1,1,1\n{r}\n");
     refused(&row("x,z,1,1"), "p.csv:4:2: expected an int64 (`id`), got \"z\"");
     refused(&row("x,2,tall,1"), "p.csv:4:3: expected a float (`height`), got \"tall\"");
-    refused(&row("x,2,1"), "p.csv:4:0: expected 4 fields, not 3, got \"x21\"");
+    refused(&row("x,2,1"), "p.csv:4: expected 4 fields, not 3, got \"x21\"");
     refused(
         &row("x,1,1,1"),
         "(p.csv:2 has it), got \"1\"".replace("(p.csv", &format!("({}", files.0.path().join("p.csv").display())).as_str(),
     );
-    refused("name,id,group\n", "p.csv:1:0: expected a column `height`, got \"name, id, group\"");
+    refused("name,id,group\n", "p.csv:1: expected a column `height`, got \"name, id, group\"");
     refused("name,id,id,height,group\n", "p.csv:1:3: expected one column `id`, got \"id\"");
     refused("", "expected a column `id`, got \"\"");
     let several = read_nodes_with(files.put("p.csv", row("x,z,1,1\ny,2,1,q")), &people(), &ReadOptions::new().with_max_problems(9));
