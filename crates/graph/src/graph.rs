@@ -360,14 +360,10 @@ const SHOWN: usize = 24;
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = &self.schema;
-        writeln!(
-            f,
-            "Graph: {} nodes of {} types, {} edges of {} types",
-            self.total_nodes(),
-            s.ntypes().len(),
-            self.total_edges(),
-            s.etypes().len()
-        )?;
+        let [nodes, ntypes, edges, etypes] =
+            [(self.total_nodes(), "node"), (s.ntypes().len(), "type"), (self.total_edges(), "edge"), (s.etypes().len(), "type")]
+                .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+        writeln!(f, "Graph: {nodes} of {ntypes}, {edges} of {etypes}")?;
         let columns = |frame: &Frame| frame.columns().map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice())).collect::<String>();
         let width = s.ntypes().iter().map(String::len).chain(s.etypes().iter().take(SHOWN).map(|t| t.to_string().len())).max().unwrap_or(0);
         for (i, t) in s.ntypes().iter().enumerate().take(SHOWN) {
@@ -442,7 +438,7 @@ mod tests {
     #[test]
     fn display_is_a_table() {
         let text = Graph::builder().nodes("paper", 4).edges(("paper", "cites", "paper"), vec![0], vec![1]).build().unwrap().to_string();
-        assert!(text.starts_with("Graph: 4 nodes of 1 types, 1 edges of 1 types"), "{text}");
+        assert!(text.starts_with("Graph: 4 nodes of 1 type, 1 edge of 1 type"), "{text}");
         assert!(text.lines().any(|l| l.contains("paper:cites:paper") && l.ends_with("1 edges")), "{text}");
         assert!(text.lines().last().unwrap().starts_with("  memory: edges 8 B, features 0 B, derived 0 B;"), "{text}");
         let many = (0..40).fold(Graph::builder().nodes("a", 1), |b, i| b.edges(("a", format!("r{i}"), "a"), vec![], vec![]));
