@@ -55,6 +55,10 @@ pub(crate) struct Args {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) check: bool,
+    /// Compares an epoch with features mapped and through each cache, under the limit: time, rows and bytes read, losses.
+    #[arg(long)]
+    #[serde(skip)]
+    pub(crate) caches: bool,
     /// Numbers per row of features, kept in 16 bits.
     #[arg(long, default_value_t = 64)]
     pub(crate) width: usize,

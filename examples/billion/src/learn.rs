@@ -68,7 +68,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// Where the rows of nodes are.
-    fn places(&self, nodes: Vec<u32>) -> Result<Vec<u32>, StoreError> {
+    pub(crate) fn places(&self, nodes: Vec<u32>) -> Result<Vec<u32>, StoreError> {
         match &self.order {
             None => Ok(nodes),
             Some(of) => of.to_new(&nodes),

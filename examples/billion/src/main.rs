@@ -10,6 +10,7 @@
 //! holds the edges or the features.
 
 mod args;
+mod caches;
 mod check;
 mod checkpoint;
 mod generate;
@@ -106,6 +107,9 @@ fn run(args: &Args) -> Result<()> {
             "layer-2",
             "layer-1.writing",
             "layer-2.writing",
+            "rows.safetensors",
+            "rows.packed",
+            "rows.packing",
         ] {
             let _ = std::fs::remove_file(dir.join(name));
         }
@@ -209,6 +213,14 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
     if let Some(checkpoint) = kept {
         checkpoint.remove();
     }
+    let epochs = match args.caches {
+        true => Some(caches::compare(args, &shape, &graph, &rows, &learn::seeds(args, count), &files.dir, &mut phases)?),
+        false => None,
+    };
+    if let Some((epochs, fewest)) = &epochs {
+        epochs.iter().for_each(|of| say(of.to_string()));
+        say(format!("fewest rows that a cache of the budget reads: {fewest}"));
+    }
     let line = serde_json::json!({
         "edges": args.edges,
         "nodes": n,
@@ -223,6 +235,8 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
         "first_step": first,
         "batches_equal_in_memory": equal,
         "losses": losses,
+        "caches": epochs.as_ref().map(|e| &e.0),
+        "fewest_rows_read": epochs.as_ref().map(|e| e.1),
     });
     if args.json {
         println!("{line}");
