@@ -9,10 +9,6 @@
 //! Two such layers learn from the two leaders of Zachary's karate club which side the others took. The same layer runs
 //! on a graph, on sampled blocks and on a partition.
 
-#![forbid(unsafe_code)]
-
-use std::error::Error;
-
 use burn::module::{Initializer, Module, Param};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::activation::{relu, sigmoid};
@@ -50,7 +46,7 @@ impl MessagePassing for Gated {
     }
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::flex().autodiff();
     device.seed(0);
     let club = karate_club();

@@ -8,19 +8,14 @@
 //!
 //! Rank 0 reads and partitions the graph; each rank then holds only its part, and losses are those of one machine.
 
-#![forbid(unsafe_code)]
-
-use std::error::Error;
-
-use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams};
-use burn::tensor::{Device, Tensor};
+use burn::prelude::*;
 use burn_gnn::dist::*;
 use burn_gnn::models::{Counts, Rows};
 use burn_gnn::prelude::*;
 use burn_gnn::sampling::{Block, LoadedBatch};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::temp_dir().join(format!("burn-gnn-parts-{}", std::process::id()));
     launch(2, |comm| {
         let index = on_first_rank(&*comm, || {
@@ -35,8 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a rank does; rank 0 prints.
-fn train(g: &DistGraph) -> Result<(), Box<dyn Error>> {
+fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
     let (comm, device) = (&**g.comm(), Device::flex().autodiff());
     let loader = |mask| -> Result<_, DistError> {
         let seeds = g.node_split("paper", SplitOf::Mask(mask), SplitBy::Owner)?;
@@ -53,8 +47,7 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn Error>> {
             let (blocks, x, rows) = parts_of(batch?);
             let loss = rows.cross_entropy(model.forward_blocks(&blocks, Tensor::from_inner(x)));
             sums[0] += loss.clone().into_scalar::<f64>() * rows.total as f64;
-            let gradients = GradientsParams::from_grads(loss.backward(), &model);
-            let gradients = all_reduce_gradients(comm, &model, gradients)?;
+            let gradients = all_reduce_gradients(comm, &model, GradientsParams::from_grads(loss.backward(), &model))?;
             model = optimizer.step(0.01, model, gradients);
         }
         for batch in test.epoch(0) {

@@ -10,8 +10,6 @@
 //! Every ring has twelve nodes, three of them red; half of the rings have red neighbours, so a model without edges is
 //! right for 50 %. For `burn::train` with its dashboard, metrics and checkpoints see `examples/learner`.
 
-#![forbid(unsafe_code)]
-
 use std::error::Error;
 
 use burn::module::Module;

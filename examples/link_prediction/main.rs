@@ -9,14 +9,9 @@
 //!
 //! A few seconds; area under the ROC curve on hidden citations 0.88.
 
-#![forbid(unsafe_code)]
-
-use std::error::Error;
-
-use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams};
+use burn::prelude::*;
 use burn::tensor::activation::{log_sigmoid, relu};
-use burn::tensor::{Device, Int, Tensor};
 use burn_gnn::data::RandomLinkSplit;
 use burn_gnn::models::roc_auc;
 use burn_gnn::prelude::*;
@@ -43,7 +38,7 @@ fn scores(z: &Tensor<2>, src: &[u32], dst: &[u32]) -> Tensor<1> {
     (rows(src) * rows(dst)).sum_dim(1).squeeze_dim(1)
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::flex().autodiff();
     let cora = load_dataset(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cora"))?;
     let x = cora.features["paper"].row_normalized().to_tensor(&device)?;

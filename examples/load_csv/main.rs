@@ -7,8 +7,6 @@
 //! Writes two small files to a temporary folder (members and interactions of a club, after DGL's tutorial on CSV),
 //! reads them as a graph, shows what one wrong cell gives, and keeps the graph in this library's own format.
 
-#![forbid(unsafe_code)]
-
 use anyhow::{Result, ensure};
 use burn::tensor::Device;
 use burn_gnn::data::{AttrType, Builder, Csv, Decoder, LABEL, RandomNodeSplit, ReadOptions, Share, Split, load_graph, save_graph};

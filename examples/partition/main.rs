@@ -10,8 +10,6 @@
 //! that `save_graph` wrote, or the `metadata.json` of a graph in DGL's chunked format, whose features stay in their
 //! files. The parts can be opened by `load_partition`; training on them: see the examples `rgcn` and `gcn`.
 
-#![forbid(unsafe_code)]
-
 #[path = "../reproduce/common/mod.rs"]
 mod common;
 

@@ -10,8 +10,6 @@
 //! level of a crate's first category. The same model without the graph, and the most common class, are what to compare
 //! with.
 
-#![forbid(unsafe_code)]
-
 use std::error::Error;
 use std::sync::Arc;
 

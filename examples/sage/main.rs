@@ -8,8 +8,6 @@
 //!
 //! Workers sample batches and gather their features while the model trains. A second; 81 % of the test papers.
 
-#![forbid(unsafe_code)]
-
 use std::error::Error;
 
 use burn::module::Module;
