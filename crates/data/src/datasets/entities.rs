@@ -60,7 +60,7 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
 fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, DataError> {
     let mut file = CsvFile::new(path, b'\t', Box::new(open(path)?.0))?;
     let place = |name: &str| {
-        let missing = || table_error(path, 1, 0, format!("a column `{name}`"), &names(file.head.iter()));
+        let missing = || table_error(path, file.head_line, 0, format!("a column `{name}`"), &names(file.head.iter()));
         file.head.iter().position(|h| h == name.as_bytes()).ok_or_else(missing)
     };
     let (places, width) = ([place(columns[0])?, place(columns[1])?], file.head.len());

@@ -66,11 +66,11 @@ impl CsvColumns {
                 continue;
             }
             if places.insert(name.to_owned(), i).is_some() {
-                return Err(table_error(path, 1, i + 1, "columns of different names", name));
+                return Err(table_error(path, file.head_line, i + 1, "columns of different names", name));
             }
             if places.len() > MOST_COLUMNS {
                 let expected = format!("at most {MOST_COLUMNS} columns; join those of one feature, as in \"0.1, 0.2\"");
-                return Err(table_error(path, 1, i + 1, expected, name));
+                return Err(table_error(path, file.head_line, i + 1, expected, name));
             }
         }
         let keys: Vec<Option<usize>> = keys.iter().map(|&k| places.get(k).copied()).collect();

@@ -155,6 +155,8 @@ pub(crate) struct CsvFile {
     reader: ::csv::Reader<LineStarts<Box<dyn Read + Send>>>,
     /// The names of the columns. Read as any other record: the reader would keep them three times.
     pub(crate) head: ::csv::ByteRecord,
+    /// The line that they begin in.
+    pub(crate) head_line: u64,
     record: ::csv::ByteRecord,
 }
 
@@ -163,9 +165,11 @@ impl CsvFile {
         let mut reader = ::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(LineStarts::new(text));
         // One that has headers gives the first record as any other, and keeps no copies of it.
         reader.set_byte_headers(::csv::ByteRecord::new());
-        let mut file = Self { reader, head: ::csv::ByteRecord::new(), record: ::csv::ByteRecord::new() };
-        if file.next(path)?.is_some() {
+        let mut file = Self { reader, head: ::csv::ByteRecord::new(), head_line: 1, record: ::csv::ByteRecord::new() };
+        let first = file.next(path)?.map(|(_, line)| line);
+        if let Some(line) = first {
             std::mem::swap(&mut file.head, &mut file.record);
+            file.head_line = line;
         }
         Ok(file)
     }
@@ -210,7 +214,7 @@ pub(crate) fn read_csv(
         ));
     }
     let mut file = csv.reader(path, options, bar)?;
-    let (header, attributes) = csv.header(path, 1, file.head.iter(), ids, decoder)?;
+    let (header, attributes) = csv.header(path, file.head_line, file.head.iter(), ids, decoder)?;
     let width = file.head.len();
     let mut out = Columns::empty(&header, decoder);
     let attribute_reader = AttributeReader::new(decoder);

@@ -5,8 +5,9 @@ use std::io::Read;
 
 use memchr::memchr2;
 
-/// A text that remembers where its lines begin, those without a byte left out, until somebody has read past them: a parser of CSV passes
-/// over empty lines and over the second byte of `\r\n` only when it reads the next record.
+/// A reader that records the offset and the number of each line that is not empty; [`line_at`](Self::line_at) drops those
+/// before its argument. Lines end with `\n`, `\r\n` or `\r`. The parser's own numbers are too small: it passes over empty
+/// lines, and over the second byte of `\r\n`, only when it reads the next record.
 pub(crate) struct LineStarts<R> {
     text: R,
     /// Bytes that were read.
@@ -15,13 +16,15 @@ pub(crate) struct LineStarts<R> {
     line: u64,
     /// Whether only line ends came since the last line.
     at_start: bool,
+    /// Whether the byte before was `\r`.
+    after_return: bool,
     /// First byte and number of each line.
     starts: VecDeque<(u64, u64)>,
 }
 
 impl<R> LineStarts<R> {
     pub(crate) fn new(text: R) -> Self {
-        Self { text, offset: 0, line: 1, at_start: true, starts: VecDeque::new() }
+        Self { text, offset: 0, line: 1, at_start: true, after_return: false, starts: VecDeque::new() }
     }
 
     /// Number of the first line with a byte that begins at byte `from` or behind it; `from` does not fall from call to call.
@@ -41,14 +44,15 @@ impl<R: Read> Read for LineStarts<R> {
         loop {
             if self.at_start {
                 while let Some(&end) = bytes.get(at).filter(|&&b| b == b'\n' || b == b'\r') {
-                    self.line += u64::from(end == b'\n');
+                    self.line += u64::from(!(end == b'\n' && self.after_return));
+                    self.after_return = end == b'\r';
                     at += 1;
                 }
                 if at == n {
                     break;
                 }
                 self.starts.push_back((self.offset + at as u64, self.line));
-                self.at_start = false;
+                (self.at_start, self.after_return) = (false, false);
             }
             match memchr2(b'\n', b'\r', &bytes[at..]) {
                 Some(to_end) => (at, self.at_start) = (at + to_end, true),

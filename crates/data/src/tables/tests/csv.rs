@@ -68,17 +68,23 @@ fn errors_name_the_line_even_behind_records_of_several() {
     }
 }
 
-/// Whatever lines end with, and however many empty ones stand before: also for ids that are there twice, whose lines are looked up.
+/// Whatever lines end with, and however many empty ones stand before: also for ids that are there twice, whose lines are
+/// looked up, and for the names of columns.
 #[test]
 fn errors_name_the_line_behind_any_line_ends() {
     let files = Files::new();
-    for (end, empty, rows) in ["\n", "\r\n"].into_iter().flat_map(|end| (0..4).flat_map(move |n| [0, 1, 3000].map(|rows| (end, n, rows)))) {
+    for (end, empty, rows) in
+        ["\n", "\r\n", "\r"].into_iter().flat_map(|end| (0..4).flat_map(move |n| [0, 1, 3000].map(|rows| (end, n, rows))))
+    {
         // More rows than a buffer of the parser holds.
         let good: String = (0..rows).map(|i| format!("\"a{end}b\",{i},1,1{end}")).collect();
         let text = |last: &str| format!("name,id,height,group{end}{good}{}{last}{end}", end.repeat(empty));
         let line = 2 + 2 * rows + empty;
         let e = read_nodes(files.put("p.csv", text("x,z,1,1")), &people()).unwrap_err();
         assert!(matches!(e, DataError::Table { line: found, column: 2, .. } if found == line as u64), "{end:?} {empty} {rows}: {e}");
+        let head = format!("{}name,id,group{end}", end.repeat(empty));
+        let e = read_nodes(files.put("p.csv", head), &people()).unwrap_err().to_string();
+        assert!(e.contains(&format!("p.csv:{}: expected a column `height`", 1 + empty)), "{end:?} {empty}: {e}");
         if rows > 0 {
             let e = read_nodes(files.put("p.csv", text("x,0,1,1")), &people()).unwrap_err().to_string();
             assert!(e.contains(&format!("p.csv:{line}:")) && e.contains("p.csv:2 has it"), "{end:?} {empty} {rows}: {e}");
