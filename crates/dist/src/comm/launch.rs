@@ -7,15 +7,16 @@ use std::sync::Arc;
 
 use super::{Communicator, Failure, run_ranks};
 
-/// What Open MPI, PMIx (Slurm's `srun --mpi=pmix`) and PMI (MPICH, Intel MPI, Slurm's `--mpi=pmi2`) tell a process that they have started.
+/// Environment variables with the rank of a process: of Open MPI, PMIx (Slurm's `srun --mpi=pmix`) and PMI (MPICH, Intel
+/// MPI, Slurm's `--mpi=pmi2`).
 const RANK_OF_PROCESS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
 
 /// Runs `f` on all ranks and returns the values of those in this process, by rank: `num_ranks` threads ([`run_ranks`]);
 /// under `mpirun`, in a build with the feature `mpi`, this process as one rank (`run_mpi`), of as many as `mpirun` has
 /// started.
 ///
-/// A process is under `mpirun`, or a scheduler in its place, where its environment has one of `OMPI_COMM_WORLD_RANK`, `PMIX_RANK` and
-/// `PMI_RANK`.
+/// A process is under `mpirun`, or a scheduler in its place, where its environment has one of `OMPI_COMM_WORLD_RANK`,
+/// `PMIX_RANK` and `PMI_RANK`.
 ///
 /// ```
 /// use burn_gnn_dist::{Failure, launch};
@@ -40,8 +41,8 @@ where
         #[cfg(not(feature = "mpi"))]
         Some(name) => {
             let message = format!(
-                "`mpirun` has started this process (`{name}` is set), and the program is built without the feature `mpi`; build it with \
-                 `--features mpi`, or start it without `mpirun`"
+                "`mpirun` or `srun` has started this process (`{name}` is set), and the program is built without the feature `mpi`; build \
+                 it with `--features mpi`, or start it without them (Slurm: `srun --mpi=none`)"
             );
             Err(Failure { rank: 0, message })
         }
