@@ -79,8 +79,8 @@ pub trait Conv: Module + ModuleDisplay {
     /// ([`Edges::finish`]); otherwise they follow in a pass of their own.
     const FUSES_EPILOGUE: bool = false;
 
-    /// Feature sizes of sources and of destinations that the layer reads; none where it takes any, or reads none of them. Others are refused,
-    /// with the names of layer and edge type.
+    /// Feature sizes of sources and of destinations that the layer reads; none where it takes any, or reads none of them.
+    /// Others are refused, with the names of layer and edge type.
     fn input_sizes(&self) -> [Option<usize>; 2] {
         [None, None]
     }

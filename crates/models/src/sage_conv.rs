@@ -151,7 +151,10 @@ impl Conv for SageConv {
 
     fn input_sizes(&self) -> [Option<usize>; 2] {
         let size = |layer: &Linear| layer.weight.val().dims()[0];
-        [Some(size(self.fc_pool.as_ref().unwrap_or(&self.fc_neigh))), self.fc_self.as_ref().map(size)]
+        let of_src = size(self.fc_pool.as_ref().unwrap_or(&self.fc_neigh));
+        // A row that is summed with those of its neighbours is of their size.
+        let summed = (self.aggregator == SageAggregator::Gcn).then_some(of_src);
+        [Some(of_src), self.fc_self.as_ref().map(size).or(summed)]
     }
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {

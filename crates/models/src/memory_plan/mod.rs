@@ -32,7 +32,7 @@ enum Kind {
 }
 
 /// The sizes of a model of which [`plan_full_batch`] and [`plan_mini_batch`] predict the memory: layers one after the
-/// other with ReLU between them, trained with cross entropy and [`FusedAdam`](crate::FusedAdam).
+/// other with ReLU (GAT: ELU or ReLU) between them, trained with cross entropy and [`FusedAdam`](crate::FusedAdam).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSizes {
     kind: Kind,
@@ -49,8 +49,8 @@ impl ModelSizes {
     pub fn sage(widths: impl Into<Vec<usize>>) -> Self {
         Self { kind: Kind::Sage, widths: widths.into(), dropout: false }
     }
-    /// [`Gat`](crate::Gat) with `heads` heads side by side in hidden layers and one in the last, without residuals: `widths[i]` is the feature
-    /// size of all heads before layer `i`, the last entry the number of classes.
+    /// [`Gat`](crate::Gat) with `heads` concatenated heads in hidden layers, one in the last (`out_heads` 1), and without
+    /// residuals: `widths[i]` is the feature size of all heads before layer `i`, the last entry the number of classes.
     pub fn gat(widths: impl Into<Vec<usize>>, heads: usize) -> Self {
         Self { kind: Kind::Gat { heads }, widths: widths.into(), dropout: false }
     }
@@ -93,9 +93,10 @@ impl ModelSizes {
     ///   result and sums, `D·O + D·I`, then those of sums and input, `D·I + S·I`.
     /// * SAGE keeps its input in both cases, and backward holds the gradient of destination rows, `D·I`, beside the
     ///   others.
-    /// * GAT keeps its input, `z = x W` with `S·O`, scores with `(S + D)·H` for `H` heads, sums and result, `2·D·O`, and two numbers per
-    ///   destination and head. Backward holds the gradients of sums and `z`, `D·O + S·O`, of scores, `(S + D)·H`, and of each edge, `E·H`; then
-    ///   those of `z` twice; then those of `z` and input. Where `D < S`, on blocks, a copy of the first rows of `z` comes with it.
+    /// * GAT keeps its input, `z = x W` with `S·O`, scores with `(S + D)·H` for `H` heads, sums and result, `2·D·O`, and
+    ///   two numbers per destination and head. Backward holds the gradients of sums and `z`, `D·O + S·O`, of scores,
+    ///   `(S + D)·H`, and of each edge, `E·H`; then that of `z` twice; then those of `z` and input. Where `D < S`, on
+    ///   blocks, a copy of the first rows of `z` is added.
     /// * A ReLU after a product is kept as a bit per entry, after a sum over neighbours as the result, and backward
     ///   holds the gradient of the latter twice, `D·O` more. Dropout keeps its key; it copies the features of a GCN,
     ///   and the result of a sum over neighbours.
@@ -131,7 +132,7 @@ impl ModelSizes {
         }
     }
 
-    /// Of attention. The result is the input of the layer behind, which keeps it too.
+    /// Of attention. The result is the input of the next layer, which keeps it too.
     fn gat_layer(&self, i: usize, rows: LayerRows, heads: usize) -> Layer {
         let (s, d) = (rows.sources * F32, rows.destinations * F32);
         let (i_size, o_size) = (self.widths[i], self.widths[i + 1]);

@@ -6,16 +6,18 @@ use super::{F32, MemoryPlan, layout_bytes};
 use crate::type_map::TypeMap;
 use crate::{ModelError, RelWeights, RgcnConfig, TypeInput};
 
-/// Predicts the memory of training an [`Rgcn`](crate::Rgcn) on a whole typed graph, a step per epoch: full batch, f32 features for all nodes
-/// of the types that have some, cross entropy on the nodes of type `target`, [`FusedAdam`](crate::FusedAdam).
+/// Predicts the memory of training an [`Rgcn`](crate::Rgcn) on a whole typed graph, a step per epoch: full batch, f32
+/// features for all nodes of the types that have some, cross entropy on the nodes of type `target`,
+/// [`FusedAdam`](crate::FusedAdam).
 ///
 /// ```text
 /// peak = structure + features + 4 · parameters + step
 /// ```
-/// Structure, of the edges into each node type: 8 bytes for endpoints in the graph, 12 for those of all relations side by side and their
-/// numbers, the layouts by destination and by source, 20 more by each of them grouped by relation, and 8 for each pair of a relation and an
-/// endpoint. Parameters hold a row per node of the types without features. A step keeps the result of each layer, the source features of
-/// relations from several types side by side, and holds their gradients; gradients of parameters that are not made yet are taken off.
+/// Structure, per edge into a node type: 8 bytes for endpoints in the graph, 12 for those of all relations concatenated
+/// and their numbers, the layouts by destination and by source, 12 for each of them grouped by relation and 8 for edges
+/// by relation and their degrees; and 8 for each pair of a relation and an endpoint. Parameters hold a row per node of the
+/// types without features. A step keeps the result of each layer and the source features of relations from several types,
+/// concatenated, and holds their gradients; gradients of parameters that are not made yet are taken off.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -31,7 +33,7 @@ use crate::{ModelError, RelWeights, RgcnConfig, TypeInput};
 /// ```
 ///
 /// # Errors
-/// A type that `g` does not have; one-hot inputs, which are not predicted.
+/// A type that `g` does not have; a size of 0, or dropout outside `0.0..1.0`; one-hot inputs, which are not predicted.
 ///
 /// # Cost
 /// Two passes over the edges.
@@ -44,6 +46,8 @@ pub fn plan_rgcn(
     if config.one_hot {
         return Err(ModelError::OutOfRange { arg: "one_hot".into(), range: "false for a prediction".into(), value: "true".into() });
     }
+    let sizes = [("num_layers", config.num_layers), ("hidden", config.hidden), ("num_classes", config.num_classes)];
+    ModelError::check_sizes(&sizes, config.dropout)?;
     let schema = g.schema();
     let target = schema.ntype(target)?;
     let nodes = g.node_counts();
@@ -76,7 +80,8 @@ fn parameters(config: &RgcnConfig, relations: usize, inputs: &[Option<usize>], n
         let o = if last { config.num_classes } else { h };
         let weights = match config.weights {
             RelWeights::Basis(b) => b * h * o + relations * b,
-            RelWeights::BlockDiagonal(b) if b > 0 && o % b == 0 => relations * h * o / b,
+            // The last layer has full weights where blocks do not divide the classes.
+            RelWeights::BlockDiagonal(b) if !last || o % b.max(1) == 0 => relations * h * o / b.max(1),
             RelWeights::Full | RelWeights::BlockDiagonal(_) => relations * h * o,
         };
         weights + if config.self_loop { h * o } else { 0 } + o
@@ -113,7 +118,7 @@ impl Incoming {
     fn rows(&self, nodes: &[usize]) -> usize {
         self.tables.iter().map(|&t| nodes[t]).sum()
     }
-    /// Source rows that are copied side by side: those of several types.
+    /// Source rows that are concatenated: those of several types.
     fn copied(&self, nodes: &[usize]) -> usize {
         if self.tables.len() > 1 { self.rows(nodes) } else { 0 }
     }
@@ -170,9 +175,9 @@ impl Step<'_> {
                 // Rows of embeddings have their gradients among those of parameters.
                 let counted = |s: usize| reached[s] && (i > 0 || inputs[s].is_some() || drops);
                 let inputs_so_far: usize = (0..nodes.len()).filter(|&s| counted(s)).map(|s| nodes[s] * h).sum();
-                let side_by_side = into[t].copied(nodes) * h;
-                let there = if i == 0 { 0 } else { gradients };
-                most = most.max((kept + results + inputs_so_far + 2 * side_by_side).saturating_sub(there));
+                let concatenated = into[t].copied(nodes) * h;
+                let missing = if i == 0 { 0 } else { gradients };
+                most = most.max((kept + results + inputs_so_far + 2 * concatenated).saturating_sub(missing));
                 results -= nodes[t] * out(i);
             }
             kept -= copied(i) + if i == 0 { 0 } else { all * out(i - 1) };

@@ -102,6 +102,14 @@ fn features_of_another_size() {
         }};
     }
     each_layer!(refuses, &device);
+    let pair = |of_dst: usize, layer: SageConv| {
+        let of_dst = matrix(&device, "x", g.num_dst(0), of_dst).cast(FloatDType::F32);
+        panic_of(|| layer.forward(&g, (matrix(&device, "x", 6, 4).cast(FloatDType::F32), of_dst)))
+    };
+    for aggregator in [SageAggregator::Mean, SageAggregator::Gcn] {
+        let found = pair(1, SageConvConfig::new(4, 8).with_aggregator(aggregator).init(&device));
+        assert_eq!(found, "sage_conv: edge type `_N:_E:_N`: expected destination features of size 4, got [6, 1]");
+    }
 }
 
 fn refused<M>(
