@@ -11,7 +11,7 @@ use super::{Slots, capacity};
 use crate::error::{StoreError, format, io};
 use crate::io::{Read, Reader};
 use crate::rows::{RowFormat, StoredRows};
-use crate::section_writer::{SectionWriter, rename};
+use crate::section_writer::{SectionWriter, rename, temporary_of};
 use crate::sections::{Header, SectionFile};
 
 /// Kind of these files, and their sections.
@@ -86,7 +86,7 @@ impl PackedRows {
         let lens = [8 * (checks.len() + 1), 8 * checks.len(), 4 * hot.len(), each * hot.len()].map(|n| n as u64);
         [STARTS, CHECKS, HOT_IDS, HOT_ROWS].into_iter().zip(lens).for_each(|(name, len)| header.section(name, len));
         header.section(ROWS, cold * each as u64);
-        let temporary = path.with_extension("packing");
+        let temporary = temporary_of(path)?;
         let mut out = SectionWriter::create(&temporary, header)?;
         out.put(1, bytemuck::cast_slice(&checks))?;
         out.put(2, bytemuck::cast_slice(&hot))?;

@@ -81,7 +81,7 @@ impl Ring {
         for (request, n) in short {
             let Request { at, len, to, .. } = window[request];
             // Whole sectors again, as reads past the page cache begin at one.
-            let n = n / 4096 * 4096;
+            let n = n / super::SECTOR as usize * super::SECTOR as usize;
             whole(file, bytes, at + n as u64, &mut buffer[to + n..to + len])?;
         }
         Ok(())
