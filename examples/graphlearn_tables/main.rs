@@ -9,8 +9,6 @@
 //! four of five cases; city, age and income say nothing about it. So a network sees the group only through the items.
 //! Prints the layout of the encoders, and the accuracy on 300 users (98.3 %; without the edges 34.0 %, as by chance).
 
-#![forbid(unsafe_code)]
-
 mod tables;
 
 use std::path::PathBuf;

@@ -9,8 +9,6 @@
 //!
 //! To learn how a model is written and trained, read the short examples instead (`gcn`, `sage`, `rgcn`, …).
 
-#![forbid(unsafe_code)]
-
 mod common;
 mod gat;
 mod gcn;

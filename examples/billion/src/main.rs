@@ -109,7 +109,7 @@ fn run(args: &Args) -> Result<()> {
             "layer-2.writing",
             "rows.safetensors",
             "rows.packed",
-            "rows.packing",
+            "rows.packed.writing",
         ] {
             let _ = std::fs::remove_file(dir.join(name));
         }
@@ -219,7 +219,7 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
     };
     if let Some((epochs, fewest)) = &epochs {
         epochs.iter().for_each(|of| say(of.to_string()));
-        say(format!("fewest rows that a cache of the budget reads: {fewest}"));
+        say(format!("fewest rows that any cache as large as the planned one reads: {fewest}"));
     }
     let line = serde_json::json!({
         "edges": args.edges,

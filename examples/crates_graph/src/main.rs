@@ -23,8 +23,6 @@
 //! * Files: tab-separated tables in GraphLearn's format, described by `tables.json`; read them with `load_dataset`. No
 //!   e-mail address, no name of a person, no local path and no date gets into them, and equal input makes equal files.
 
-#![forbid(unsafe_code)]
-
 mod extract;
 mod manifest_text;
 mod summary;

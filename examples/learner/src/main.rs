@@ -15,8 +15,6 @@
 //! of seeds 0..9, after 12 to 18 epochs and one second on one thread. Without a terminal progress is printed line by
 //! line.
 
-#![forbid(unsafe_code)]
-
 #[path = "../../reproduce/common/mod.rs"]
 mod common;
 mod model;
