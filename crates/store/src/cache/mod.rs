@@ -14,7 +14,7 @@ pub use packed::PackedRows;
 pub use planned::{PlannedBatch, PlannedRows};
 
 use crate::error::StoreError;
-use crate::rows::StoredRows;
+use crate::rows::{RowFormat, StoredRows};
 use lru::Lru;
 
 /// No slot has this number.
@@ -82,6 +82,17 @@ pub(crate) fn capacity(rows: &StoredRows, budget: u64) -> usize {
     (budget / (rows.row_bytes() as u64 + OVERHEAD)).min(rows.num_rows() as u64) as usize
 }
 
+/// Writes rows as f32: `row` has the bytes of each of `from`.
+fn widen<'a>(of: (RowFormat, usize), from: &[(bool, u32)], row: impl Fn((bool, u32)) -> &'a [u8] + Sync, out: &mut [f32]) {
+    const CHUNK: usize = 512;
+    let (format, width) = of;
+    if width > 0 {
+        let decode = |(out, &from): (&mut [f32], &(bool, u32))| format.decode(row(from), out);
+        let chunks = out.par_chunks_mut(CHUNK * width).zip(from.par_chunks(CHUNK));
+        chunks.for_each(|(out, from)| out.chunks_exact_mut(width).zip(from).for_each(decode));
+    }
+}
+
 impl<P: Policy + Sync> Slots<P> {
     pub(crate) fn new(rows: Arc<StoredRows>, policy: P) -> Self {
         Self { rows, policy, bytes: vec![], read: vec![], stats: CacheStats::default() }
@@ -123,15 +134,8 @@ impl<P: Policy + Sync> Slots<P> {
 
     /// Writes the rows of a batch to `out`; ids differ and are in range.
     pub(crate) fn gather(&mut self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
-        let (width, format) = (self.rows.width(), self.rows.format());
         let (from, step) = self.fetch(ids)?;
-        if width > 0 {
-            const CHUNK: usize = 512;
-            let this = &*self;
-            let rows = out.par_chunks_mut(CHUNK * width).zip(from.par_chunks(CHUNK));
-            let decode = |(row, &from): (&mut [f32], &(bool, u32))| format.decode(this.row(from), row);
-            rows.for_each(|(out, from)| out.chunks_exact_mut(width).zip(from).for_each(decode));
-        }
+        widen((self.rows.format(), self.rows.width()), &from, |from| self.row(from), out);
         self.keep(&from, &step);
         Ok(())
     }

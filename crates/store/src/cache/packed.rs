@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use twox_hash::XxHash3_64;
 
 use super::belady::Belady;
-use super::{Slots, capacity};
+use super::{Slots, capacity, widen};
 use crate::error::{StoreError, format, io};
 use crate::io::{Read, Reader};
 use crate::rows::{RowFormat, StoredRows};
@@ -183,16 +183,16 @@ impl PackedRows {
         let reads: Vec<Read> = (from..to).step_by(PIECE).map(piece).collect();
         self.reader.read(&reads, &mut cold).map_err(io(&self.file.path))?;
         let (mut out, mut next) = (vec![0.0; ids.len() * self.width], 0);
-        for (id, row) in ids.iter().zip(out.chunks_exact_mut(self.width.max(1))) {
-            let bytes = match self.hot.get(id) {
-                Some(&at) => &self.hot_rows[at as usize * each..][..each],
-                None => {
-                    next += each;
-                    &cold[next - each..next]
-                }
-            };
-            self.format.decode(bytes, row);
-        }
+        let place = |id| match self.hot.get(id) {
+            Some(&at) => (true, at),
+            None => {
+                next += 1;
+                (false, next - 1)
+            }
+        };
+        let places: Vec<(bool, u32)> = ids.iter().map(place).collect();
+        let row = |(is_hot, at)| &(if is_hot { &self.hot_rows } else { &cold })[at as usize * each..][..each];
+        widen((self.format, self.width), &places, row, &mut out);
         Ok(out)
     }
 }

@@ -59,6 +59,7 @@ pub struct PlannedBatch<B> {
 #[derive(Debug)]
 pub struct PlannedRows<B> {
     next_step: u64,
+    capacity: usize,
     receive: Option<Receiver<Result<PlannedBatch<B>, StoreError>>>,
     stats: Arc<Mutex<CacheStats>>,
     threads: Vec<JoinHandle<()>>,
@@ -84,9 +85,9 @@ impl<B: Send + 'static> PlannedRows<B> {
                 }
             }
         });
-        let shared = stats.clone();
+        let (shared, capacity) = (stats.clone(), capacity(&rows, budget / 4 * 3));
         let reader = std::thread::spawn(move || {
-            let cache = Slots::new(rows.clone(), Belady::new(capacity(&rows, budget / 4 * 3)));
+            let cache = Slots::new(rows.clone(), Belady::new(capacity));
             let plan = Plan { rows, cache, window: window.max(1), reads: budget / 4 / PLANNED_BYTES };
             plan.run(&make, |batch, of| {
                 let mut stats = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +96,7 @@ impl<B: Send + 'static> PlannedRows<B> {
                 filled.send(batch).is_ok()
             });
         });
-        Self { next_step: 0, receive: Some(receive), stats, threads: vec![maker, reader] }
+        Self { next_step: 0, capacity, receive: Some(receive), stats, threads: vec![maker, reader] }
     }
 
     /// The batches with the numbers `steps`, which `make` makes, each with the ids that it reads: a run that was stopped after batch `k - 1`
@@ -130,6 +131,11 @@ impl<B: Send + 'static> PlannedRows<B> {
     /// Number of the batch that comes next: the number of batches that were taken, after the first of [`of_steps`](Self::of_steps).
     pub fn next_step(&self) -> u64 {
         self.next_step
+    }
+
+    /// Number of rows that the cache holds at most.
+    pub fn capacity(&self) -> usize {
+        self.capacity
     }
 
     /// What the cache did until now.
