@@ -39,8 +39,9 @@ impl std::fmt::Display for Epoch {
 
 type Loaded = Result<(MiniBatch, Vec<f32>)>;
 
-/// Runs the same epoch with features mapped, in a cache of those used last, in one of those needed first, and packed. Caches have the
-/// budget of training. Losses are equal, bit for bit.
+/// Runs the same epoch with features packed, in a cache of those needed first, in one of those used last, and mapped.
+/// Caches have the budget of training. Losses are equal, bit for bit, or it is an error. Beside the epochs: the fewest rows
+/// that a cache as large as the planned one can read.
 pub(crate) fn compare(
     args: &Args,
     shape: &Shape,
@@ -72,7 +73,7 @@ pub(crate) fn compare(
         PackedRows::write(&packed, &rows.file, budget, || ids().into_iter().flatten()).map(drop).map_err(Into::into)
     })?;
 
-    let mut out = vec![];
+    let (mut out, mut capacity, steps) = (vec![], 0, batches()?.1);
     let mut losses: Option<Vec<f32>> = None;
     for (features, load_name, train_name) in [
         ("packed", "load: packed", "train: packed"),
@@ -81,7 +82,7 @@ pub(crate) fn compare(
         // Last, as it takes longest.
         ("mapped", "load: mapped", "train: mapped"),
     ] {
-        // Each epoch begins with an empty cache. `stats` sees it at the end.
+        // Each epoch begins with an empty cache, whose statistics it returns.
         let mut epoch = |name, consume: &mut dyn FnMut(&mut dyn Iterator<Item = Loaded>) -> Result<()>| -> Result<_> {
             let stats = phases.run(name, || {
                 Ok(match features {
@@ -98,6 +99,7 @@ pub(crate) fn compare(
                     "planned" => {
                         let (make, steps) = batches()?;
                         let mut planned = PlannedRows::of_steps(rows.file.clone(), budget, args.window, 0..steps, make);
+                        capacity = planned.capacity();
                         consume(&mut planned.by_ref().map(|b| b.map(|b| (b.batch, b.rows)).map_err(Into::into)))?;
                         Some(planned.stats())
                     }
@@ -112,9 +114,12 @@ pub(crate) fn compare(
             Ok((stats, phases.done.last().context("the phase has ended")?.wall_s))
         };
         let (stats, load_s) = epoch(load_name, &mut |batches| {
+            let mut found = 0;
             for batch in batches {
                 drop(batch?);
+                found += 1;
             }
+            ensure!(found == steps, "expected {steps} batches with {features} rows, found {found}");
             Ok(())
         })?;
         let (_, train_s) = epoch(train_name, &mut |batches| {
@@ -136,8 +141,6 @@ pub(crate) fn compare(
             bytes_read: stats.map(|s| s.bytes_read),
         });
     }
-    // Of the planned cache, whose plan has the last quarter; the one of rows used last has more.
-    let capacity = (budget / 4 * 3) as usize / (rows.file.row_bytes() + 32);
     let ids = all()?.map(|batch| batch.map(|b| b.1)).collect::<Result<Vec<_>, _>>()?;
     for name in [&mapped, &packed] {
         std::fs::remove_file(name).with_context(|| format!("removing {}", name.display()))?;

@@ -27,13 +27,18 @@ fn start(dir: &Path, more: &str) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Bits of all losses, and the step that training began with.
-fn result(child: Child) -> (Vec<u32>, u64) {
+/// What a run printed.
+fn json(child: Child) -> serde_json::Value {
     let out = child.wait_with_output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let text = String::from_utf8(out.stdout).unwrap();
     let line = text.lines().find_map(|l| l.find("{\"").map(|at| &l[at..])).unwrap();
-    let value: serde_json::Value = serde_json::from_str(line).unwrap();
+    serde_json::from_str(line).unwrap()
+}
+
+/// Bits of all losses, and the step that training began with.
+fn result(child: Child) -> (Vec<u32>, u64) {
+    let value = json(child);
     let losses = value["losses"].as_array().unwrap().iter().map(|l| (l.as_f64().unwrap() as f32).to_bits()).collect();
     (losses, value["first_step"].as_u64().unwrap())
 }
@@ -43,6 +48,19 @@ fn steps(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap_or_default();
     let head = bytes.split(|&b| b == b'\n').next().and_then(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     head.map_or(0, |head| head["losses"].as_array().unwrap().len())
+}
+
+/// Losses are compared by the program. All rows fit into the planned cache here, so it reads each once, as few as any can.
+#[test]
+fn caches_are_compared() {
+    let dir = std::env::temp_dir().join(format!("burn-gnn-billion-caches-{}", std::process::id()));
+    let line = json(start(&dir, "--caches"));
+    let epochs = line["caches"].as_array().unwrap();
+    let names: Vec<&str> = epochs.iter().map(|e| e["features"].as_str().unwrap()).collect();
+    assert_eq!(names, ["packed", "planned", "last used", "mapped"]);
+    let (read, fewest) = (|i: usize| epochs[i]["rows_read"].as_u64().unwrap(), line["fewest_rows_read"].as_u64().unwrap());
+    assert!(fewest > 0 && read(1) == fewest && read(2) >= fewest, "{line}");
+    assert!(!dir.exists(), "what was written is removed");
 }
 
 #[test]
