@@ -100,7 +100,7 @@ pub trait Conv: Module + ModuleDisplay {
     /// Features `[num_dst, d_output]` of destinations from those of the input nodes.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph; one tensor for a relation of two node types; edge weights or features that
+    /// Shapes that disagree with the graph, or with [`input_sizes`](Self::input_sizes); one tensor for a relation of two node types; edge weights or features that
     /// the layer does not read; a view of several edge types in place of the edges of one.
     #[track_caller]
     fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
