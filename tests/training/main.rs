@@ -7,6 +7,7 @@ mod common;
 
 mod accuracy;
 mod distributed;
+mod errors;
 mod gpu;
 mod layers;
 mod parts;

@@ -9,7 +9,7 @@ use crate::Failure;
 /// What can be wrong with a partitioning, its files or a distributed run.
 ///
 /// Variants hold data; the message names the argument, what was expected and what was found.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum DistError {
     /// A setting outside its range.
@@ -236,6 +236,8 @@ pub enum DistError {
     #[error(transparent)]
     Rank(#[from] Failure),
 }
+
+burn_gnn_graph::internal::debug_is_message!(DistError);
 
 impl From<DataError> for DistError {
     fn from(e: DataError) -> Self {

@@ -10,7 +10,7 @@ use crate::cut::cut_quoted;
 ///
 /// Variants hold data, not prose, so that a program can react to them; the message names the file, what was expected,
 /// what was found and, where there is one, the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// What was read makes no graph.
@@ -123,6 +123,8 @@ pub enum DataError {
         message: String,
     },
 }
+
+burn_gnn_structure::debug_is_message!(DataError);
 
 /// The column in a message, none for the whole line.
 fn of_column(column: usize) -> String {

@@ -1,5 +1,5 @@
 /// What can be wrong with the description of a layer, model or task.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
     /// A size that must divide another does not.
@@ -166,6 +166,8 @@ pub enum ModelError {
         lr: f64,
     },
 }
+
+burn_gnn_graph::internal::debug_is_message!(ModelError);
 
 impl From<burn_gnn_files::DataError> for ModelError {
     fn from(e: burn_gnn_files::DataError) -> Self {

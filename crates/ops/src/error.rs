@@ -8,7 +8,7 @@ use burn_gnn_plan::PlanError;
 /// What can be wrong with the arguments of an operator.
 ///
 /// Every check happens before any kernel runs. The functions without `try_` panic with the same text.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpsError {
     /// Sizes, numbers or ids that are wrong, whatever the tensors.
@@ -236,6 +236,8 @@ pub enum OpsError {
         etype: String,
     },
 }
+
+burn_gnn_graph::internal::debug_is_message!(OpsError);
 
 /// A [`GraphError`] inside an [`OpsError`]: equal if it says the same.
 #[derive(Clone, Debug)]

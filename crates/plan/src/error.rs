@@ -1,7 +1,7 @@
 //! Errors of plans: invalid sizes, numbers and ids.
 
 /// What is wrong with an argument of an operator, as far as sizes, numbers and ids show.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// The first axis of an operand does not count what it must count.
@@ -141,6 +141,8 @@ pub enum PlanError {
         what: String,
     },
 }
+
+burn_gnn_structure::debug_is_message!(PlanError);
 
 /// The panic that a function without `try_` makes of an error, at its caller's line.
 #[track_caller]

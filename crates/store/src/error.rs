@@ -8,7 +8,7 @@ use burn_gnn_structure::GraphError;
 /// What can be wrong with graphs and features in files.
 ///
 /// Variants hold data, not prose, so that a program can react to them.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// A file could not be read or written, or is of another format.
@@ -105,6 +105,8 @@ pub enum StoreError {
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
 }
+
+burn_gnn_structure::debug_is_message!(StoreError);
 
 impl StoreError {
     /// What a source of edges met.

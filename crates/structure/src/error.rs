@@ -1,10 +1,24 @@
 //! Errors of graphs.
 
+/// Writes errors by their message where `Debug` is asked for: the one that `main` returns, or `unwrap` meets, is then the
+/// text with the expected and the found value and the fix, which names its cause too.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! debug_is_message {
+    ($error:ty) => {
+        impl std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+
 /// What can be wrong with a graph, its features or samples of it.
 ///
 /// Variants hold data, not prose, so that a program can react to them; the message names the
 /// argument, what was expected, what was found and, where there is one, the remedy.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
     /// A node id lies outside `0..bound`.
@@ -372,6 +386,8 @@ pub enum GraphError {
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
 }
+
+crate::debug_is_message!(GraphError);
 
 impl GraphError {
     /// What a user's source of features or sampler met, such as a file that cannot be read.

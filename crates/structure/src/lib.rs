@@ -51,6 +51,7 @@ pub use traversal::DfsLabel;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::bytes::readable_bytes;
+    pub use crate::debug_is_message;
     pub use crate::error::setting;
     pub use crate::huge_pages::{HUGE, huge_room};
     pub use crate::memory::{filled, reserve, room};

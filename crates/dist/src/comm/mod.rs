@@ -16,7 +16,7 @@ pub use local::{Ranks, run_ranks};
 pub use metered::{Metered, Traffic};
 
 /// Why a distributed run failed: the rank at fault and its message.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}: {message}")]
 pub struct Failure {
     /// The rank at fault.
@@ -24,6 +24,8 @@ pub struct Failure {
     /// Its message.
     pub message: String,
 }
+
+burn_gnn_graph::internal::debug_is_message!(Failure);
 
 /// Numbers per rank up to which a sum is taken of everybody's numbers at once.
 const ALL_AT_ONCE: usize = 1024;
