@@ -72,6 +72,11 @@ impl AtomicFile {
         Ok(Self { file: BufWriter::with_capacity(1 << 20, file), temp, path })
     }
 
+    /// The file, for writes by position: those of [`Write`] are buffered and not mixed with them.
+    pub fn by_position(&self) -> &File {
+        self.file.get_ref()
+    }
+
     /// Replaces bytes that were written, from `at` on, by as many others. What is written next goes to the end.
     pub fn overwrite(&mut self, at: u64, bytes: &[u8]) -> std::io::Result<()> {
         self.file.seek(SeekFrom::Start(at))?;

@@ -106,6 +106,14 @@ impl StoredCsc {
     pub fn num_nodes(&self) -> (usize, usize) {
         (self.num_src, self.num_dst)
     }
+    /// What the header says of something.
+    pub(crate) fn fact(&self, name: &str) -> Option<&serde_json::Value> {
+        self.file.header.facts.get(name)
+    }
+    /// Compares the blocks of all offsets, a pass over 8 bytes per destination.
+    pub(crate) fn check_offsets(&self) -> Result<(), StoreError> {
+        self.indptr.check_range(0..self.indptr.bytes().len())
+    }
     /// Whether edges have weights.
     pub fn has_weights(&self) -> bool {
         self.weights.is_some()

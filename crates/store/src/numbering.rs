@@ -1,7 +1,7 @@
 //! Numbers raw ids of 64 bits or text, more of them than memory holds.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 
 use crate::build::{EdgeChunk, EdgeStream};
 use crate::error::{StoreError, format, io};
-use crate::section_writer::{SectionWriter, rename};
+use crate::section_writer::SectionWriter;
 use crate::sections::{Header, Section, SectionFile};
 
 /// Kind of these files, and their section.
@@ -67,7 +67,7 @@ impl<K: RawId> RawNumbers<K> {
             return Err(StoreError::Memory { what: "numbering", least: LEAST, given: memory });
         }
         let most = (memory / 2) as usize / size_of::<K>();
-        let mut runs = Runs { path: path.into(), files: vec![] };
+        let mut runs = Runs { path: path.into(), files: VecDeque::new(), made: 0 };
         let mut run: Vec<K> = vec![];
         for id in ids {
             run.push(id?);
@@ -83,17 +83,16 @@ impl<K: RawId> RawNumbers<K> {
         distinct(&mut run);
         runs.write(&run)?;
         drop(run);
+        runs.join::<K>(memory)?;
         let count = runs.merge(memory, |_: K| Ok(()))?;
         if count >= u64::from(u32::MAX) {
             return Err(format(path, format!("expected at most {} different ids, found {count}", u32::MAX - 1)));
         }
         let mut header = Header::new(KIND).with("width", size_of::<K>());
         header.section(IDS, count * size_of::<K>() as u64);
-        let temporary = runs.name("writing");
-        let mut out = SectionWriter::create(&temporary, header)?;
+        let mut out = SectionWriter::replace(path, header)?;
         runs.merge(memory, |id: K| out.put(0, bytemuck::bytes_of(&id)))?;
         out.finish(&[])?;
-        rename(&temporary, path)?;
         Self::open(path)
     }
 
@@ -136,11 +135,15 @@ impl<K: RawId> RawNumbers<K> {
     /// The number of each id.
     ///
     /// # Errors
-    /// An id that has none; [`StoreError::Damaged`].
+    /// An id that has none; more than `u32::MAX` ids; [`StoreError::Damaged`].
     ///
     /// # Cost
     /// `O(n log n)`: ids are looked up in ascending order, so the file is read forward.
     pub fn numbers(&self, ids: &[K]) -> Result<Vec<u32>, StoreError> {
+        if ids.len() as u64 > u64::from(u32::MAX) {
+            let why = format!("expected at most {} ids at a time, found {}; look them up in several calls", u32::MAX, ids.len());
+            return Err(format(&self.path, why));
+        }
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
         order.sort_unstable_by_key(|&i| ids[i as usize]);
         let (mut numbers, mut from, all) = (vec![0; ids.len()], 0, self.len());
@@ -171,10 +174,15 @@ fn distinct<K: RawId>(ids: &mut Vec<K>) {
     ids.dedup();
 }
 
+/// Runs that are merged at a time: a process may have a thousand open files.
+const OPEN: usize = if cfg!(test) { 4 } else { 256 };
+
 /// Sorted runs beside a file, removed with this value.
 struct Runs {
     path: PathBuf,
-    files: Vec<PathBuf>,
+    /// Files and the ids in each.
+    files: VecDeque<(PathBuf, u64)>,
+    made: usize,
 }
 
 impl Runs {
@@ -183,26 +191,55 @@ impl Runs {
         name.push(format!(".{ending}"));
         self.path.with_file_name(name)
     }
-    fn write<K: RawId>(&mut self, ids: &[K]) -> Result<(), StoreError> {
-        let path = self.name(&format!("run-{:05}", self.files.len()));
-        self.files.push(path.clone());
+    /// A new run, by what `put` writes; it returns how many ids these are.
+    fn add(&mut self, put: impl FnOnce(&Self, &mut BufWriter<File>, &Path) -> Result<u64, StoreError>) -> Result<(), StoreError> {
+        let path = self.name(&format!("run-{:05}", self.made));
+        self.made += 1;
         let mut out = BufWriter::with_capacity(1 << 18, File::create(&path).map_err(io(&path))?);
-        out.write_all(bytemuck::cast_slice(ids)).and_then(|()| out.flush()).map_err(io(&path))
+        // Removed with the others, whole or not.
+        self.files.push_back((path.clone(), 0));
+        let count = put(self, &mut out, &path)?;
+        out.flush().map_err(io(&path))?;
+        if let Some(last) = self.files.back_mut() {
+            last.1 = count;
+        }
+        Ok(())
+    }
+    fn write<K: RawId>(&mut self, ids: &[K]) -> Result<(), StoreError> {
+        self.add(|_, out, path| {
+            out.write_all(bytemuck::cast_slice(ids)).map_err(io(path))?;
+            Ok(ids.len() as u64)
+        })
+    }
+    /// Merges runs until all of them can be open at a time.
+    fn join<K: RawId>(&mut self, memory: u64) -> Result<(), StoreError> {
+        while self.files.len() > OPEN {
+            self.add(|runs, out, path| runs.merge_first(OPEN, memory, |id: K| out.write_all(bytemuck::bytes_of(&id)).map_err(io(path))))?;
+            for (path, _) in self.files.drain(..OPEN) {
+                std::fs::remove_file(&path).map_err(io(&path))?;
+            }
+        }
+        Ok(())
     }
     /// Calls `f` with every different id, ascending; how many there are.
-    fn merge<K: RawId>(&self, memory: u64, mut f: impl FnMut(K) -> Result<(), StoreError>) -> Result<u64, StoreError> {
-        let buffer = (memory as usize / 2 / self.files.len().max(1)).clamp(1 << 12, 1 << 20);
+    fn merge<K: RawId>(&self, memory: u64, f: impl FnMut(K) -> Result<(), StoreError>) -> Result<u64, StoreError> {
+        self.merge_first(self.files.len(), memory, f)
+    }
+    /// [`merge`](Self::merge) of the first runs.
+    fn merge_first<K: RawId>(&self, runs: usize, memory: u64, mut f: impl FnMut(K) -> Result<(), StoreError>) -> Result<u64, StoreError> {
+        let buffer = (memory as usize / 2 / runs.max(1)).clamp(1 << 12, 1 << 20);
         let mut readers = vec![];
-        for path in &self.files {
-            readers.push((path, BufReader::with_capacity(buffer, File::open(path).map_err(io(path))?)));
+        for (path, left) in self.files.iter().take(runs) {
+            readers.push((path, *left, BufReader::with_capacity(buffer, File::open(path).map_err(io(path))?)));
         }
-        let next = |r: &mut (&PathBuf, BufReader<File>)| -> Result<Option<K>, StoreError> {
-            let mut id = K::zeroed();
-            match r.1.read_exact(bytemuck::bytes_of_mut(&mut id)) {
-                Ok(()) => Ok(Some(id)),
-                Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
-                Err(e) => Err(io(r.0)(e)),
+        let next = |(path, left, reader): &mut (&PathBuf, u64, BufReader<File>)| -> Result<Option<K>, StoreError> {
+            if *left == 0 {
+                return Ok(None);
             }
+            let mut id = K::zeroed();
+            reader.read_exact(bytemuck::bytes_of_mut(&mut id)).map_err(io(path))?;
+            *left -= 1;
+            Ok(Some(id))
         };
         let mut heap = BinaryHeap::new();
         for (i, reader) in readers.iter_mut().enumerate() {
@@ -222,7 +259,7 @@ impl Runs {
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        for path in &self.files {
+        for (path, _) in &self.files {
             // A file that stays is overwritten by the next numbering of this name.
             let _ = std::fs::remove_file(path);
         }

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use burn_gnn_files::sync_dir;
+use burn_gnn_files::AtomicFile;
 use twox_hash::XxHash3_64;
 
-use crate::error::{StoreError, format, io};
+use crate::error::{StoreError, io};
 use crate::sections::{BLOCK, Header, PAGE};
 
 /// Bytes that are written at a time, in whole blocks.
@@ -79,38 +79,40 @@ impl Part {
     }
 }
 
-/// The name that a file has until it is whole, beside it: another for each file of a folder.
-pub(crate) fn temporary_of(path: &Path) -> Result<PathBuf, StoreError> {
-    let mut name = path.file_name().ok_or_else(|| format(path, "expected the name of a file"))?.to_owned();
-    name.push(".writing");
-    Ok(path.with_file_name(name))
-}
-
-/// Gives a file that is whole and on disk its own name, so that a crash leaves the old file or the new one.
-pub(crate) fn rename(temporary: &Path, path: &Path) -> Result<(), StoreError> {
-    std::fs::rename(temporary, path).map_err(io(path))?;
-    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    sync_dir(dir).map_err(io(dir))
-}
-
 /// Writes a file of sections under a temporary name, then gives it its own.
 pub(crate) fn replace(
     path: &Path,
     header: Header,
     put: impl FnOnce(&mut SectionWriter) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let temporary = temporary_of(path)?;
-    let mut out = SectionWriter::create(&temporary, header)?;
+    let mut out = SectionWriter::replace(path, header)?;
     put(&mut out)?;
-    out.finish(&[])?;
-    rename(&temporary, path)
+    out.finish(&[]).map(drop)
+}
+
+/// What is written to.
+#[derive(Debug)]
+enum Target {
+    /// A file of a build, which names it when it is whole.
+    Plain(File),
+    /// A file that gets its name when it is whole, and is removed if it never is.
+    Atomic(AtomicFile),
+}
+
+impl Target {
+    fn file(&self) -> &File {
+        match self {
+            Self::Plain(file) => file,
+            Self::Atomic(file) => file.by_position(),
+        }
+    }
 }
 
 /// A file that is being written, section by section or all of them at once.
 #[derive(Debug)]
 pub(crate) struct SectionWriter {
     path: PathBuf,
-    file: File,
+    target: Target,
     header: Header,
     parts: Vec<Part>,
 }
@@ -119,24 +121,29 @@ impl SectionWriter {
     /// Writes to `path`, of which everything is new. Sections have at most the bytes that `header` says.
     pub(crate) fn create(path: &Path, header: Header) -> Result<Self, StoreError> {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path).map_err(io(path))?;
-        Ok(Self::new(path, file, header))
+        Ok(Self::new(path, Target::Plain(file), header))
     }
 
-    fn new(path: &Path, file: File, header: Header) -> Self {
+    /// Writes a file that takes the place of `path` when it is [finished](Self::finish).
+    pub(crate) fn replace(path: &Path, header: Header) -> Result<Self, StoreError> {
+        Ok(Self::new(path, Target::Atomic(AtomicFile::create(path).map_err(io(path))?), header))
+    }
+
+    fn new(path: &Path, target: Target, header: Header) -> Self {
         let part = |offset| Part { offset, len: 0, buffer: Vec::with_capacity(BUFFER + BLOCK), checks: vec![], fresh: true };
         let parts = header.sections.iter().map(|p| part(p.offset)).collect();
-        Self { path: path.into(), file, header, parts }
+        Self { path: path.into(), target, header, parts }
     }
 
     /// Goes on where sections have the lengths `lens`, which were [synced](Self::sync). Reads what is there for its checksums.
     pub(crate) fn resume(path: &Path, header: Header, lens: &[u64]) -> Result<Self, StoreError> {
         let file = File::options().read(true).write(true).open(path).map_err(io(path))?;
-        let mut writer = Self::new(path, file, header);
+        let mut writer = Self::new(path, Target::Plain(file), header);
         let mut bytes = vec![0; BLOCK];
         for (part, &len) in writer.parts.iter_mut().zip(lens) {
             for at in (0..len).step_by(BLOCK) {
                 let n = (len - at).min(BLOCK as u64) as usize;
-                read_at(&writer.file, &mut bytes[..n], part.offset + at).map_err(io(path))?;
+                read_at(writer.target.file(), &mut bytes[..n], part.offset + at).map_err(io(path))?;
                 if n == BLOCK {
                     part.checks.push(XxHash3_64::oneshot(&bytes));
                 } else {
@@ -158,7 +165,7 @@ impl SectionWriter {
             part.len += n as u64;
             bytes = &bytes[n..];
             if part.buffer.len() == BUFFER {
-                part.write(&self.file, false).map_err(io(&self.path))?;
+                part.write(self.target.file(), false).map_err(io(&self.path))?;
             }
         }
         Ok(())
@@ -167,35 +174,43 @@ impl SectionWriter {
     /// Forces to disk what was put; the lengths of the sections, to [resume](Self::resume) from.
     pub(crate) fn sync(&mut self) -> Result<Vec<u64>, StoreError> {
         for part in &mut self.parts {
-            part.write(&self.file, true).map_err(io(&self.path))?;
+            part.write(self.target.file(), true).map_err(io(&self.path))?;
         }
         // A hole at the end is no byte of the file yet.
         let end = self.parts.iter().map(|p| p.offset + p.len).max().unwrap_or(0);
-        if self.file.metadata().map_err(io(&self.path))?.len() < end {
-            self.file.set_len(end).map_err(io(&self.path))?;
+        let file = self.target.file();
+        if file.metadata().map_err(io(&self.path))?.len() < end {
+            file.set_len(end).map_err(io(&self.path))?;
         }
-        self.file.sync_data().map_err(io(&self.path))?;
+        file.sync_data().map_err(io(&self.path))?;
         Ok(self.parts.iter().map(|p| p.len).collect())
     }
 
-    /// Writes checksums and the header, to which `facts` were added, and forces all to disk. The file has its final content, not yet its name.
+    /// Writes checksums and the header, to which `facts` were added, and forces all to disk. A file that was to [replace](Self::replace)
+    /// another has its name then.
     pub(crate) fn finish(mut self, facts: &[(&str, serde_json::Value)]) -> Result<u64, StoreError> {
         for (part, place) in self.parts.iter_mut().zip(&mut self.header.sections) {
-            part.write(&self.file, true).map_err(io(&self.path))?;
+            part.write(self.target.file(), true).map_err(io(&self.path))?;
             if !part.buffer.is_empty() {
                 part.checks.push(XxHash3_64::oneshot(&part.buffer));
             }
             place.bytes = part.len;
         }
+        // Checksums stand behind what there is, which may be less than was announced.
+        self.header.bytes = self.header.sections.iter().map(|p| p.offset + p.bytes.next_multiple_of(PAGE)).max().unwrap_or(PAGE);
         self.header.facts.extend(facts.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
         self.header.place_checks();
         for (part, place) in self.parts.iter().zip(&self.header.sections) {
-            write_at(&self.file, bytemuck::cast_slice(&part.checks), place.checks).map_err(io(&self.path))?;
+            write_at(self.target.file(), bytemuck::cast_slice(&part.checks), place.checks).map_err(io(&self.path))?;
         }
         let page = self.header.page(&self.path)?;
-        self.file.set_len(self.header.bytes).map_err(io(&self.path))?;
-        write_at(&self.file, &page, 0).map_err(io(&self.path))?;
-        self.file.sync_all().map_err(io(&self.path))?;
+        self.target.file().set_len(self.header.bytes).map_err(io(&self.path))?;
+        write_at(self.target.file(), &page, 0).map_err(io(&self.path))?;
+        match self.target {
+            Target::Plain(file) => file.sync_all(),
+            Target::Atomic(file) => file.commit(),
+        }
+        .map_err(io(&self.path))?;
         Ok(self.header.bytes)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use burn_gnn_files::internal::open;
-use memmap2::{Advice, Mmap};
+use memmap2::Mmap;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
@@ -151,7 +151,7 @@ impl SectionFile {
             }
         }
         // Rows are anywhere: what is read around them would be for nothing.
-        let _ = map.advise(Advice::Random);
+        hint(&map, Hint::Random, 0..map.len());
         Ok(Arc::new(Self { path: path.into(), header, map }))
     }
 
@@ -174,15 +174,38 @@ impl SectionFile {
 
     /// Compares every block with its checksum.
     pub(crate) fn verify(self: &Arc<Self>) -> Result<(), StoreError> {
-        let _ = self.map.advise(Advice::Sequential);
+        hint(&self.map, Hint::Sequential, 0..self.map.len());
         for place in &self.header.sections {
             let section = self.section(&place.name).unwrap_or_else(|| unreachable!("a section of this header"));
             (0..place.blocks()).try_for_each(|block| section.compare(block as usize))?;
         }
-        let _ = self.map.advise(Advice::Random);
+        hint(&self.map, Hint::Random, 0..self.map.len());
         Ok(())
     }
 }
+
+/// How bytes of a map will be read.
+#[derive(Clone, Copy)]
+enum Hint {
+    Random,
+    Sequential,
+    WillNeed,
+}
+
+/// Tells the system; where it takes no hints, bytes are read when they are used.
+#[cfg(unix)]
+fn hint(map: &Mmap, how: Hint, range: std::ops::Range<usize>) {
+    use memmap2::Advice;
+    let advice = match how {
+        Hint::Random => Advice::Random,
+        Hint::Sequential => Advice::Sequential,
+        Hint::WillNeed => Advice::WillNeed,
+    };
+    let _ = map.advise_range(advice, range.start, range.len());
+}
+
+#[cfg(not(unix))]
+fn hint(_: &Mmap, _: Hint, _: std::ops::Range<usize>) {}
 
 #[expect(unsafe_code, reason = "maps a file")]
 fn map(path: &Path, file: &std::fs::File) -> Result<Mmap, StoreError> {
@@ -254,7 +277,7 @@ impl Section {
     }
     /// Asks the system to read bytes that are about to be used.
     pub(crate) fn will_need(&self, range: std::ops::Range<usize>) {
-        // A hint: where the system has none, bytes are read when they are used.
-        let _ = self.file.map.advise_range(Advice::WillNeed, self.place.offset as usize + range.start, range.len());
+        let at = self.place.offset as usize;
+        hint(&self.file.map, Hint::WillNeed, at + range.start..at + range.end);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 4_000_000)]
     pub(crate) edges: u64,
     /// Nodes; by default a fifteenth of the edges, as in ogbn-papers100M.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(16..))]
     pub(crate) nodes: Option<u32>,
     /// Order of nodes in the files. Batches, losses and logits are the same in every order, bit for bit.
     #[arg(long, value_enum, default_value_t = Order::Kept)]

@@ -95,27 +95,9 @@ fn run(args: &Args) -> Result<()> {
     let limit = Limit::new(args.memory);
     let out = work(args, &files, &limit, reuse, &settings);
     if !args.keep {
-        // What was there before was nothing.
-        for name in [
-            "src.npy",
-            "dst.npy",
-            "nodes",
-            "rows",
-            "rows.writing",
-            "generated.json",
-            "layer-1",
-            "layer-2",
-            "layer-1.writing",
-            "layer-2.writing",
-            "rows.safetensors",
-            "rows.packed",
-            "rows.packed.writing",
-        ] {
-            let _ = std::fs::remove_file(dir.join(name));
-        }
-        let _ = std::fs::remove_dir_all(&files.graph);
-        let _ = std::fs::remove_dir_all(dir.join("parts"));
-        let _ = std::fs::remove_dir(&dir);
+        // It was empty before.
+        let removed = std::fs::remove_dir_all(&dir).with_context(|| format!("removing {}", dir.display()));
+        return out.and(removed);
     }
     out
 }
@@ -150,7 +132,7 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
         if reuse {
             return Ok(Arc::new(Renumbering::open(&files.nodes)?));
         }
-        let order = order::find(args, &files.dir, edges)?;
+        let order = order::find(args, &files.dir, settings, edges)?;
         order.write(&files.nodes)?;
         generated(Some(&order))?;
         Ok(Arc::new(order))

@@ -42,11 +42,11 @@ impl Journal {
         let lock = lock_dir(dir).map_err(io(dir))?.ok_or_else(|| StoreError::Busy { path: dir.into() })?;
         let path = dir.join("journal");
         let mut file = File::options().read(true).append(true).create(true).open(&path).map_err(io(&path))?;
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(io(&path))?;
+        let mut bytes = vec![];
+        file.read_to_end(&mut bytes).map_err(io(&path))?;
         let (mut entries, mut whole) = (vec![], 0);
-        for line in text.split_inclusive('\n') {
-            match parse(line) {
+        for line in bytes.split_inclusive(|&b| b == b'\n') {
+            match std::str::from_utf8(line).ok().and_then(parse) {
                 Some(entry) => entries.push(entry),
                 None => break,
             }

@@ -118,12 +118,14 @@ impl<'a> Merger<'a> {
 
     /// A bucket that is not: rows are put in groups that memory holds, each in a pass over the bucket.
     pub(super) fn large(&mut self, bucket: usize, most: u64) -> Result<(), StoreError> {
+        self.runs.iter().try_for_each(|run| run.check(bucket))?;
         let rows = self.rows(bucket);
         let mut counts = vec![0u64; rows + 1];
         self.parts(bucket, |_, _, view| {
             view.each_low(|_, low| counts[low + 1] += 1);
             Ok(())
         })?;
+        self.check_lengths(bucket, &counts[1..])?;
         let mut from = 0;
         while from < rows {
             let (mut to, mut sum) = (from + 1, counts[from + 1]);
@@ -148,6 +150,13 @@ impl<'a> Merger<'a> {
             from = to;
         }
         Ok(())
+    }
+
+    /// Rows have as many edges as a number of 32 bits counts.
+    fn check_lengths(&self, bucket: usize, counts: &[u64]) -> Result<(), StoreError> {
+        let Some(row) = counts.iter().position(|&n| n > u64::from(u32::MAX)) else { return Ok(()) };
+        let (v, n, most) = (((bucket as u64) << self.settings.shift) + row as u64, counts[row], u32::MAX);
+        Err(StoreError::source(format!("node {v}: expected at most {most} in-edges, found {n}; split the relation")))
     }
 
     /// A row of more edges than memory holds: they are in its order already.

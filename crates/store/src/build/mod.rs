@@ -191,7 +191,16 @@ impl CscBuild {
         let budget = self.memory / 4 * 3;
         let run_edges = (budget / (2 * columns.chunk_bytes() + columns.bytes()) as u64).clamp(1024, 1 << 31);
         let rows = 24u64 << shift;
-        let bucket_edges = (budget.saturating_sub(rows) / (3 * columns.bytes() + columns.result_bytes()) as u64).max(1024);
+        // With less, most of the memory would be offsets, and every bucket be read many times over.
+        if rows > budget / 2 {
+            let mut least = self.memory;
+            while 24u64 << shift > least / 4 * 3 / 2 {
+                least *= 2;
+            }
+            return Err(StoreError::Memory { what: "a build of as many nodes", least, given: self.memory });
+        }
+        // Places in a bucket have 32 bits.
+        let bucket_edges = ((budget - rows) / (3 * columns.bytes() + columns.result_bytes()) as u64).clamp(1024, u64::from(u32::MAX));
         let (num_src, num_dst, loops, simple, stream) = (self.num_src, self.num_dst, self.loops, self.simple, self.stream.clone());
         Ok(Settings { num_src, num_dst, shift, columns, loops, simple, run_edges, bucket_edges, stream })
     }
@@ -220,7 +229,14 @@ impl CscBuild {
         name.push(".building");
         let dir = self.path.with_file_name(name);
         let (mut journal, done) = Journal::open(&dir, &settings)?;
+        let made = dir.join(KIND);
         let whole = done.iter().find_map(|e| if let Entry::Finished(stats) = e { Some(*stats) } else { None });
+        if whole.is_some() && !made.exists() && !self.path.exists() {
+            // The result was removed after it had its name.
+            std::fs::remove_dir_all(&dir).map_err(io(&dir))?;
+            drop(journal);
+            return self.run(edges);
+        }
         let stats = match whole {
             // Killed between the last byte and the end of the folder.
             Some(stats) => BuildStats { resumed: stats.read, ..stats },
@@ -232,7 +248,6 @@ impl CscBuild {
                 BuildStats { resumed, ..stats }
             }
         };
-        let made = dir.join(KIND);
         if whole.is_none() || made.exists() {
             std::fs::rename(&made, &self.path).map_err(io(&self.path))?;
         }

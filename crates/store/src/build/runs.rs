@@ -23,11 +23,17 @@ pub(super) struct RunEdges {
     pub(super) read: u64,
 }
 
-/// A run on disk: buckets one after the other, in each the columns one after the other.
+/// Runs whose files stay open; those of others are opened for each read, as a process may have a thousand at a time.
+const OPEN: usize = 256;
+/// Bytes that are hashed at a time.
+const PIECE: u64 = 1 << 20;
+
+/// A run on disk: buckets one after the other, in each the columns one after the other; then where buckets begin, their checksums, and a
+/// checksum of these.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) path: PathBuf,
-    pub(super) file: File,
+    file: Option<File>,
     /// Where each bucket begins, in edges; one more than there are buckets.
     starts: Vec<u64>,
     checks: Vec<u64>,
@@ -110,10 +116,12 @@ impl Sorted {
             checks.push(hash.finish());
         }
         let starts: Vec<u64> = starts.into_iter().map(u64::from).collect();
-        let tail = out.write_all(bytemuck::cast_slice(&starts)).and_then(|()| out.write_all(bytemuck::cast_slice(&checks)));
+        let mut tail: Vec<u64> = [&starts[..], &checks].concat();
+        tail.push(XxHash3_64::oneshot(bytemuck::cast_slice(&tail)));
+        let tail = out.write_all(bytemuck::cast_slice(&tail));
         let file = tail.and_then(|()| out.into_inner().map_err(std::io::IntoInnerError::into_error)).map_err(io(&path))?;
         file.sync_data().map_err(io(&path))?;
-        Ok(Run { path, file, starts, checks, columns })
+        Ok(Run { path, file: (number < OPEN).then_some(file), starts, checks, columns })
     }
 }
 
@@ -124,17 +132,31 @@ impl Run {
         let file = File::options().read(true).write(true).open(&path).map_err(io(&path))?;
         let found = file.metadata().map_err(io(&path))?.len();
         let buckets = settings.buckets();
-        let tail = 8 * (2 * buckets as u64 + 1);
-        let (mut starts, mut checks) = (vec![0u64; buckets + 1], vec![0u64; buckets]);
+        let mut starts = vec![0u64; 2 * buckets + 2];
+        let tail = 8 * starts.len() as u64;
         let short = |expected| StoreError::Truncated { path: path.clone(), expected, found };
         let at = found.checked_sub(tail).ok_or_else(|| short(tail))?;
         read_at(&file, bytemuck::cast_slice_mut(&mut starts), at).map_err(io(&path))?;
-        read_at(&file, bytemuck::cast_slice_mut(&mut checks), at + 8 * (buckets as u64 + 1)).map_err(io(&path))?;
+        let expected = starts.pop().unwrap_or_default();
+        let found_sum = XxHash3_64::oneshot(bytemuck::cast_slice(&starts));
+        if expected != found_sum {
+            return Err(StoreError::Damaged { path, section: "buckets".into(), block: 0, expected, found: found_sum });
+        }
+        let checks = starts.split_off(buckets + 1);
         let edges = starts[buckets];
         if !starts.is_sorted() || edges.checked_mul(settings.columns.bytes() as u64) != Some(at) {
             return Err(short(edges.saturating_mul(settings.columns.bytes() as u64).saturating_add(tail)));
         }
-        Ok(Self { path, file, starts, checks, columns: settings.columns })
+        Ok(Self { path, file: (number < OPEN).then_some(file), starts, checks, columns: settings.columns })
+    }
+
+    /// Calls `f` with the open file.
+    fn with_file<T>(&self, f: impl FnOnce(&File) -> std::io::Result<T>) -> Result<T, StoreError> {
+        match &self.file {
+            Some(file) => f(file),
+            None => File::options().read(true).write(true).open(&self.path).and_then(|file| f(&file)),
+        }
+        .map_err(io(&self.path))
     }
 
     pub(super) fn edges(&self) -> u64 {
@@ -148,16 +170,37 @@ impl Run {
     pub(super) fn read(&self, bucket: usize) -> Result<Vec<u8>, StoreError> {
         let each = self.columns.bytes() as u64;
         let mut bytes = vec![0; (self.edges_of(bucket) * each) as usize];
-        read_at(&self.file, &mut bytes, self.starts[bucket] * each).map_err(io(&self.path))?;
-        let (expected, found) = (self.checks[bucket], XxHash3_64::oneshot(&bytes));
-        if expected != found {
-            let (path, section) = (self.path.clone(), "edges".into());
-            return Err(StoreError::Damaged { path, section, block: bucket as u64, expected, found });
-        }
+        self.with_file(|file| read_at(file, &mut bytes, self.starts[bucket] * each))?;
+        self.compare(bucket, XxHash3_64::oneshot(&bytes))?;
         Ok(bytes)
     }
 
-    /// Some edges of a bucket, with the columns one after the other as in [`read`](Self::read).
+    fn compare(&self, bucket: usize, found: u64) -> Result<(), StoreError> {
+        let expected = self.checks[bucket];
+        if expected == found {
+            return Ok(());
+        }
+        let (path, section) = (self.path.clone(), "edges".into());
+        Err(StoreError::Damaged { path, section, block: bucket as u64, expected, found })
+    }
+
+    /// Compares a bucket that memory does not hold with its checksum.
+    pub(super) fn check(&self, bucket: usize) -> Result<(), StoreError> {
+        let each = self.columns.bytes() as u64;
+        let (from, to) = (self.starts[bucket] * each, self.starts[bucket + 1] * each);
+        let found = self.with_file(|file| {
+            let (mut hash, mut bytes) = (XxHash3_64::new(), vec![]);
+            for at in (from..to).step_by(PIECE as usize) {
+                bytes.resize((to - at).min(PIECE) as usize, 0);
+                read_at(file, &mut bytes, at)?;
+                hash.write(&bytes);
+            }
+            Ok(hash.finish())
+        })?;
+        self.compare(bucket, found)
+    }
+
+    /// Some edges of a bucket that was [checked](Self::check), with the columns one after the other as in [`read`](Self::read).
     pub(super) fn read_some(&self, bucket: usize, from: u64, count: usize, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         let all = self.edges_of(bucket);
         let mut at = self.starts[bucket] * self.columns.bytes() as u64;
@@ -165,7 +208,7 @@ impl Run {
         let mut left = &mut bytes[..];
         for width in self.columns.widths() {
             let (column, rest) = left.split_at_mut(count * width);
-            read_at(&self.file, column, at + from * width as u64).map_err(io(&self.path))?;
+            self.with_file(|file| read_at(file, column, at + from * width as u64))?;
             at += all * width as u64;
             left = rest;
         }
@@ -175,7 +218,11 @@ impl Run {
     /// Gives back the disk of the buckets before `bucket`, which are in the result.
     pub(super) fn free_before(&self, bucket: usize) {
         let bytes = self.starts[bucket] * self.columns.bytes() as u64;
-        punch(&self.file, bytes / 4096 * 4096);
+        // A file that cannot be opened now is one more that keeps its disk until the end.
+        let _ = self.with_file(|file| {
+            punch(file, bytes / 4096 * 4096);
+            Ok(())
+        });
     }
 }
 
@@ -192,3 +239,55 @@ fn punch(file: &File, bytes: u64) {
 
 #[cfg(not(target_os = "linux"))]
 fn punch(_: &File, _: u64) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::SelfLoops;
+
+    /// Damage to edges, also of a bucket that is read in parts, and to the table of buckets is found, in a file that is kept open or not.
+    #[test]
+    fn damage_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let columns = Columns { narrow: true, ids: true, weights: false, times: false };
+        let (loops, stream) = (SelfLoops::Keep, String::new());
+        let settings = Settings {
+            num_src: 1000,
+            num_dst: 1000,
+            shift: 8,
+            columns,
+            loops,
+            simple: false,
+            run_edges: 1 << 20,
+            bucket_edges: 1024,
+            stream,
+        };
+        for number in [3, OPEN + 3] {
+            let mut of = RunEdges::default();
+            for e in 0..300_000u32 {
+                of.edges.src.push(e % 997);
+                of.edges.dst.push(e * 7 % 1000);
+                of.index.push(e);
+            }
+            let run = Sorted::default().write(dir.path(), number, &of, &settings).unwrap();
+            assert_eq!(run.file.is_some(), number < OPEN);
+            let good = std::fs::read(&run.path).unwrap();
+            for at in [5, 700_000, good.len() - 9, good.len() - 100] {
+                let mut bytes = good.clone();
+                bytes[at] ^= 4;
+                std::fs::write(&run.path, &bytes).unwrap();
+                let checked =
+                    Run::open(dir.path(), number, &settings).and_then(|run| (0..settings.buckets()).try_for_each(|b| run.check(b)));
+                assert!(matches!(checked, Err(StoreError::Damaged { .. })), "byte {at}");
+            }
+            std::fs::write(&run.path, &good).unwrap();
+            let run = Run::open(dir.path(), number, &settings).unwrap();
+            for bucket in 0..settings.buckets() {
+                run.check(bucket).unwrap();
+                let (all, mut some) = (run.read(bucket).unwrap(), vec![]);
+                run.read_some(bucket, 0, run.edges_of(bucket) as usize, &mut some).unwrap();
+                assert_eq!(all, some);
+            }
+        }
+    }
+}

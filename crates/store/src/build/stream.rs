@@ -251,7 +251,12 @@ impl NpyEnd {
             "<i4" | "<u4" => 4,
             other => return Err(format(path, format!("expected dtype int64, uint64, int32 or uint32, found '{other}'"))),
         };
-        let data = head.shape.iter().try_fold(width, |bytes, &n| bytes.checked_mul(n)).map(|bytes| (bytes + head.offset) as u64);
+        let data = head
+            .shape
+            .iter()
+            .try_fold(width, |bytes, &n| bytes.checked_mul(n))
+            .and_then(|bytes| bytes.checked_add(head.offset))
+            .map(|bytes| bytes as u64);
         if data != Some(len) {
             return Err(format(path, format!("shape {:?}: expected as many bytes of data, found {len} in all", head.shape)));
         }
@@ -264,7 +269,7 @@ impl NpyEnd {
         let far = |i: usize, value| StoreError::NodeOutOfRange { edge: from + i as u64, arg, bound: 1 << 32, value };
         if width == 4 {
             out.extend(bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)));
-            // A negative number is a large one, which no bound on nodes allows.
+            // A negative number is one of 2^31 and more, which is refused where there are fewer nodes.
             return Ok(());
         }
         for (i, b) in bytes.as_chunks().0.iter().enumerate() {

@@ -24,6 +24,11 @@ impl Lru {
         Self { capacity, slot_of: HashMap::new(), row: vec![], newer: links.clone(), older: links }
     }
 
+    /// A cache of as many slots, without rows.
+    pub(crate) fn emptied(&self) -> Self {
+        Self::new(self.capacity)
+    }
+
     fn unlink(&mut self, slot: u32) {
         let (newer, older) = (self.newer[slot as usize], self.older[slot as usize]);
         self.older[newer as usize] = older;

@@ -82,6 +82,17 @@ pub(crate) fn capacity(rows: &StoredRows, budget: u64) -> usize {
     (budget / (rows.row_bytes() as u64 + OVERHEAD)).min(rows.num_rows() as u64) as usize
 }
 
+/// Whether the ids of a batch are rows, each once.
+pub(crate) fn check_batch(ids: &[u32], rows: usize) -> Result<(), StoreError> {
+    burn_gnn_structure::internal::check_ids("ids", "the features", ids, rows)?;
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|w| w[0] == w[1]) {
+        Some(w) => Err(burn_gnn_structure::internal::setting("ids", "every row of a batch once", &format!("row {} twice", w[0])).into()),
+        None => Ok(()),
+    }
+}
+
 /// Writes rows as f32: `row` has the bytes of each of `from`.
 fn widen<'a>(of: (RowFormat, usize), from: &[(bool, u32)], row: impl Fn((bool, u32)) -> &'a [u8] + Sync, out: &mut [f32]) {
     const CHUNK: usize = 512;
@@ -200,17 +211,27 @@ impl CachedRows {
         Ok(out)
     }
 
+    /// After an error, or a panic of another thread, what slots hold is not what the policy says: the cache begins anew.
+    fn gather_distinct(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
+        let mut slots = self.slots.lock().unwrap_or_else(|poisoned| {
+            self.slots.clear_poison();
+            let mut slots = poisoned.into_inner();
+            slots.policy = slots.policy.emptied();
+            slots
+        });
+        slots.gather(ids, out).inspect_err(|_| slots.policy = slots.policy.emptied())
+    }
+
     fn fill(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
         let mut distinct = ids.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if distinct.len() == ids.len() {
-            return slots.gather(ids, out);
+            return self.gather_distinct(ids, out);
         }
         let width = self.rows.width();
         let mut rows = vec![0.0; distinct.len() * width];
-        slots.gather(&distinct, &mut rows)?;
+        self.gather_distinct(&distinct, &mut rows)?;
         for (id, out) in ids.iter().zip(out.chunks_exact_mut(width.max(1))) {
             let at = distinct.binary_search(id).unwrap_or_else(|_| unreachable!("sorted out of the same ids"));
             out.copy_from_slice(&rows[at * width..][..width]);

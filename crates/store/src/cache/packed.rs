@@ -10,8 +10,8 @@ use super::belady::Belady;
 use super::{Slots, capacity, widen};
 use crate::error::{StoreError, format, io};
 use crate::io::{Read, Reader};
-use crate::rows::{RowFormat, StoredRows};
-use crate::section_writer::{SectionWriter, rename, temporary_of};
+use crate::rows::{RowFormat, StoredRows, WIDEST};
+use crate::section_writer::SectionWriter;
 use crate::sections::{Header, SectionFile};
 
 /// Kind of these files, and their sections.
@@ -61,10 +61,10 @@ impl PackedRows {
     /// for the rows in memory: here those of a cache while rows are read, later those that most batches read.
     ///
     /// # Errors
-    /// An id that is no row; other batches the second time; what the batches report; [`StoreError::Data`].
+    /// An id that is no row or is in a batch twice; other batches the second time; what the batches report; [`StoreError::Data`].
     ///
     /// # Cost
-    /// Every batch is made twice; memory of 4 bytes per row of the file beside the budget.
+    /// Every batch is made twice; memory of 8 bytes per row of the file, and of the rows of one batch, beside the budget.
     pub fn write<I>(path: impl AsRef<Path>, rows: &Arc<StoredRows>, budget: u64, batches: impl Fn() -> I) -> Result<Self, StoreError>
     where
         I: Iterator<Item = Result<Vec<u32>, StoreError>>,
@@ -73,7 +73,7 @@ impl PackedRows {
         let (mut uses, mut checks) = (vec![0u32; rows.num_rows()], vec![]);
         for ids in batches() {
             let ids = ids?;
-            burn_gnn_structure::internal::check_ids("ids", "the features", &ids, rows.num_rows())?;
+            super::check_batch(&ids, rows.num_rows())?;
             ids.iter().for_each(|&id| uses[id as usize] += 1);
             checks.push(hash(&ids));
         }
@@ -86,8 +86,7 @@ impl PackedRows {
         let lens = [8 * (checks.len() + 1), 8 * checks.len(), 4 * hot.len(), each * hot.len()].map(|n| n as u64);
         [STARTS, CHECKS, HOT_IDS, HOT_ROWS].into_iter().zip(lens).for_each(|(name, len)| header.section(name, len));
         header.section(ROWS, cold * each as u64);
-        let temporary = temporary_of(path)?;
-        let mut out = SectionWriter::create(&temporary, header)?;
+        let mut out = SectionWriter::replace(path, header)?;
         out.put(1, bytemuck::cast_slice(&checks))?;
         out.put(2, bytemuck::cast_slice(&hot))?;
         let mut bytes = vec![];
@@ -114,7 +113,6 @@ impl PackedRows {
         }
         out.put(0, &start.to_le_bytes())?;
         out.finish(&[])?;
-        rename(&temporary, path)?;
         Self::open(path)
     }
 
@@ -125,7 +123,10 @@ impl PackedRows {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let file = SectionFile::open(path, KIND)?;
-        let width = file.header.number(path, "width")? as usize;
+        let width = match file.header.number(path, "width")? {
+            width @ 0..=WIDEST => width as usize,
+            width => return Err(format(path, format!("expected rows of at most {WIDEST} numbers, found {width}"))),
+        };
         let found = file.header.facts.get("format").cloned().unwrap_or_default();
         let row_format: RowFormat =
             serde_json::from_value(found).map_err(|e| format(path, format!("expected a format of rows in the header, found {e}")))?;
@@ -177,6 +178,11 @@ impl PackedRows {
             return Err(format(&self.file.path, why));
         }
         let each = self.format.row_bytes(self.width);
+        let (expected, found) = (self.starts[batch + 1] - self.starts[batch], ids.iter().filter(|&id| !self.hot.contains_key(id)).count());
+        if expected != found as u64 {
+            let why = format!("batch {batch}: expected {expected} rows that are not in memory, found {found}; pack the batches again");
+            return Err(format(&self.file.path, why));
+        }
         let (from, to) = (self.starts[batch] * each as u64, self.starts[batch + 1] * each as u64);
         let mut cold = vec![0; (to - from) as usize];
         let piece = |at: u64| Read { at: self.offset + at, len: (to - at).min(PIECE as u64) as usize };

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::belady::Belady;
-use super::{CacheStats, Slots, capacity};
+use super::{CacheStats, Slots, capacity, check_batch};
 use crate::error::StoreError;
 use crate::rows::StoredRows;
 
@@ -32,7 +32,7 @@ pub struct PlannedBatch<B> {
 /// window are made ahead, and of the rows in memory those stay that are needed first (Belady's optimal cache). Reads of a batch
 /// are sorted, merged and made at once. Three quarters of the budget are rows, the rest is the plan, which is how long the window can be.
 ///
-/// The rows and their order do not depend on the budget or on threads; nor do hits.
+/// The rows and their order depend neither on the budget nor on threads, hits not on threads.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -164,8 +164,8 @@ impl Plan {
             while more && (waiting.is_empty() || waiting.len() < self.window && (self.cache.policy.planned_reads() as u64) < self.reads) {
                 match make.recv() {
                     Ok(Ok((batch, ids))) => {
-                        if let Err(e) = burn_gnn_structure::internal::check_ids("ids", "the features", &ids, self.rows.num_rows()) {
-                            (more, failed) = (false, Some(e.into()));
+                        if let Err(e) = check_batch(&ids, self.rows.num_rows()) {
+                            (more, failed) = (false, Some(e));
                             break;
                         }
                         self.cache.policy.plan(&ids);

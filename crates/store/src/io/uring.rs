@@ -21,9 +21,12 @@ impl std::fmt::Debug for Ring {
 }
 
 impl Ring {
-    /// `None` where the kernel has none or forbids them.
+    /// `None` where the kernel has none, forbids them, or cannot read by them (before Linux 5.6).
     pub(super) fn new() -> Option<Self> {
-        IoUring::new(DEPTH).ok().map(Self)
+        let ring = IoUring::new(DEPTH).ok()?;
+        let mut probe = io_uring::Probe::new();
+        ring.submitter().register_probe(&mut probe).ok()?;
+        probe.is_supported(opcode::Read::CODE).then_some(Self(ring))
     }
 
     /// As [`threads::read`](super::threads::read).

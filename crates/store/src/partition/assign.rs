@@ -95,14 +95,23 @@ impl Assignment {
     pub fn cut_seen(&self) -> f64 {
         if self.edges == 0 { 0.0 } else { self.cut as f64 / self.edges as f64 }
     }
+    /// Whether this is of the nodes of a graph of one node type.
+    pub(super) fn check(&self, csc: &StoredCsc) -> Result<(), StoreError> {
+        let nodes = of_one_type(csc)?;
+        if self.part_of.len() != nodes {
+            return Err(setting("part_of", &format!("the parts of {nodes} nodes"), &format!("those of {}", self.part_of.len())).into());
+        }
+        Ok(())
+    }
     /// Share of edges between parts.
     ///
     /// # Errors
-    /// As [`StreamCut::assign`].
+    /// Another number of nodes than the file has; a relation between two node types; [`StoreError::Damaged`].
     ///
     /// # Cost
     /// One pass over the file.
     pub fn cut(&self, csc: &StoredCsc) -> Result<f64, StoreError> {
+        self.check(csc)?;
         let (mut cut, mut edges) = (0u64, 0u64);
         each_row(csc, |v, row| {
             let own = self.part_of[v as usize];
@@ -144,10 +153,7 @@ impl StreamCut {
     /// # Cost
     /// `O(passes · (edges + nodes · parts))`, on one thread; the file is read from its beginning to its end, and once or twice more to look at ranges.
     pub fn assign(&self, csc: &StoredCsc) -> Result<Assignment, StoreError> {
-        let (n, sources) = csc.num_nodes();
-        if n != sources {
-            return Err(setting("csc", "a relation on one node type", &format!("{sources} sources and {n} destinations")).into());
-        }
+        let n = of_one_type(csc)?;
         if self.parts == 0 || self.parts >= NONE as usize {
             return Err(setting("parts", "at least one part", &self.parts.to_string()).into());
         }
@@ -203,6 +209,14 @@ impl StreamCut {
             of.cut = between;
         }
         Ok(of)
+    }
+}
+
+/// Number of nodes of a relation on one node type.
+fn of_one_type(csc: &StoredCsc) -> Result<usize, StoreError> {
+    match csc.num_nodes() {
+        (sources, n) if n == sources => Ok(n),
+        (sources, n) => Err(setting("csc", "a relation on one node type", &format!("{sources} sources and {n} destinations")).into()),
     }
 }
 

@@ -5,11 +5,13 @@ mod part;
 mod reader;
 mod verify;
 
+use std::hash::Hasher;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_files::{create_dirs, sync_dir};
 use burn_gnn_structure::EdgeReader;
+use twox_hash::XxHash3_64;
 
 use assign::rows_of;
 pub use assign::{Assignment, StreamCut, StreamMethod};
@@ -17,7 +19,7 @@ pub use part::StoredPart;
 
 use crate::StoredCsc;
 use crate::csc::{EDGE_IDS, INDPTR, KIND as CSC, SOURCES, TIMES, WEIGHTS};
-use crate::error::{StoreError, format, io};
+use crate::error::{StoreError, io};
 use crate::section_writer::{SectionWriter, replace};
 use crate::sections::{Header, SectionFile};
 
@@ -27,6 +29,8 @@ const INNER: &str = "inner";
 const HALO: &str = "halo";
 const OWNERS: &str = "owners";
 const STARTS: &str = "starts";
+/// A fact of both files of a part: a digest of the cut.
+const CUT: &str = "cut";
 /// No row in the part.
 const NONE: u32 = u32::MAX;
 
@@ -41,31 +45,51 @@ fn paths(dir: &Path, part: usize) -> [PathBuf; 2] {
     ["nodes", "csc"].map(|name| dir.join(format!("part-{part:05}.{name}")))
 }
 
+/// Removes parts of another cut, which would be taken for parts of this one.
+fn remove_parts(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let (entry, is_part) = (entry?, |name: &str| {
+            let number = name.strip_prefix("part-").and_then(|rest| rest.split_once('.'));
+            number.is_some_and(|(n, of)| n.parse::<u32>().is_ok() && ["nodes", "csc"].contains(&of))
+        });
+        if entry.file_name().to_str().is_some_and(is_part) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 impl Assignment {
     /// Writes every part: `part-<number>.nodes` and `part-<number>.csc`, of which a rank needs its own. Edges keep the ids, weights and times
-    /// that the file has.
+    /// that the file has. Parts that are in the folder are removed first.
     ///
     /// # Errors
-    /// Another number of nodes than the file has; [`StoreError::Data`], [`StoreError::Damaged`].
+    /// Another number of nodes than the file has; a relation between two node types; [`StoreError::Data`], [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// Two passes over the file, part by part; 8 bytes of memory per node.
+    /// Two passes over the file, part by part; 8 bytes of memory per node and 4 per halo node of a part.
     pub fn write(&self, csc: &StoredCsc, dir: impl AsRef<Path>) -> Result<StoredParts, StoreError> {
         let dir = dir.as_ref();
         create_dirs(dir).map_err(io(dir))?;
-        if self.part_of.len() != csc.num_nodes().1 {
-            let why = format!("expected the parts of {} nodes, found those of {}", csc.num_nodes().1, self.part_of.len());
-            return Err(format(csc.path(), why));
-        }
-        let mut local = vec![NONE; self.part_of.len()];
+        self.check(csc)?;
+        remove_parts(dir).map_err(io(dir))?;
+        let (cut, mut local) = (self.digest(csc), vec![NONE; self.part_of.len()]);
         for part in 0..self.parts {
-            self.write_part(csc, dir, part, &mut local)?;
+            self.write_part(csc, dir, (part, cut), &mut local)?;
         }
         sync_dir(dir).map_err(io(dir))?;
         Ok(StoredParts { dir: dir.into(), parts: self.parts })
     }
 
-    fn write_part(&self, csc: &StoredCsc, dir: &Path, part: usize, local: &mut [u32]) -> Result<(), StoreError> {
+    /// A digest of the cut: parts of another one are told by it.
+    fn digest(&self, csc: &StoredCsc) -> u64 {
+        let mut hash = XxHash3_64::new();
+        hash.write(bytemuck::cast_slice(&[self.parts as u64, csc.num_edges()]));
+        hash.write(bytemuck::cast_slice(&self.part_of));
+        hash.finish()
+    }
+
+    fn write_part(&self, csc: &StoredCsc, dir: &Path, (part, cut): (usize, u64), local: &mut [u32]) -> Result<(), StoreError> {
         let inner = || (0..).zip(&self.part_of).filter(|&(_, &p)| p as usize == part).map(|(v, _)| v);
         let mut num_inner = 0;
         for v in inner() {
@@ -87,7 +111,7 @@ impl Assignment {
             }
         }
         let [nodes, path] = paths(dir, part);
-        let mut header = Header::new(KIND).with("part", part).with("parts", self.parts).with("nodes", self.part_of.len());
+        let mut header = Header::new(KIND).with("part", part).with("parts", self.parts).with("nodes", self.part_of.len()).with(CUT, cut);
         header.section(INNER, 4 * u64::from(num_inner));
         header.section(HALO, 4 * halo.len() as u64);
         header.section(OWNERS, 4 * halo.len() as u64);
@@ -101,7 +125,7 @@ impl Assignment {
             })
         })?;
         let mut header = Header::new(CSC).with("num_src", num_inner as usize + halo.len()).with("num_dst", num_inner);
-        header = header.with("num_edges", edges);
+        header = header.with("num_edges", edges).with(CUT, cut);
         header.section(INDPTR, 8 * (u64::from(num_inner) + 1));
         header.section(SOURCES, 4 * edges);
         for (name, has, each) in [(EDGE_IDS, csc.has_edge_ids(), 8), (WEIGHTS, csc.has_weights(), 4), (TIMES, csc.has_times(), 8)] {

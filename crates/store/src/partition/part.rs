@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use burn_gnn_structure::EdgeReader;
 
-use super::{HALO, INNER, KIND, OWNERS, STARTS, paths};
+use super::{CUT, HALO, INNER, KIND, OWNERS, STARTS, paths};
 use crate::StoredCsc;
 use crate::error::{StoreError, format};
 use crate::sections::{Section, SectionFile};
@@ -52,8 +52,8 @@ pub(super) struct Content {
 }
 
 impl StoredPart {
-    /// Opens part number `part` of those in `dir`. No file of another part is looked at. Node lists are read, 4 bytes per inner node and 8
-    /// per halo node; edges are read when a sampler draws them.
+    /// Opens part number `part` of those in `dir`. No file of another part is looked at. Node lists and offsets are read, 20 bytes per inner
+    /// node and 8 per halo node; edges are read when a sampler draws them.
     ///
     /// # Errors
     /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`]; files that do not go together, or are of another part.
@@ -77,8 +77,14 @@ impl StoredPart {
         let (mut nodes, halo, of) = (list(INNER, None)?, list(HALO, None)?, csc.num_nodes());
         let num_inner = nodes.len();
         let starts = file.required(STARTS, 8 * num_inner as u64)?;
+        // Edge ids are asked for where an error has no way out.
+        starts.check_range(0..starts.bytes().len())?;
+        csc.check_offsets()?;
         let owners = list(OWNERS, Some(halo.len() as u64))?;
         nodes.extend(halo);
+        if file.header.facts.get(CUT) != csc.fact(CUT) {
+            return Err(format(&path, "expected the nodes and the edges of one cut, found those of two; write the parts again"));
+        }
         if of != (nodes.len(), num_inner) {
             let why = format!("expected edges from {} to {num_inner} nodes, found {of:?}", nodes.len());
             return Err(format(csc.path(), why));
@@ -94,6 +100,10 @@ impl StoredPart {
         Ok(Self { of: Arc::new(Content { csc, path, nodes, num_inner, owners, starts, part, parts, whole }) })
     }
 
+    /// What all parts of one cut have in common and those of others do not: a digest of the assignment and of the graph's sizes.
+    pub fn cut(&self) -> u64 {
+        self.of.csc.fact(CUT).and_then(serde_json::Value::as_u64).unwrap_or_default()
+    }
     /// Number of this part, and of all.
     pub fn number(&self) -> (usize, usize) {
         (self.of.part as usize, self.of.parts as usize)
@@ -167,7 +177,7 @@ impl Content {
                     return Err(format(self.csc.path(), format!("position {p}: expected in row {local}, found that at {row:?}")));
                 }
             }
-            *id = start + (p - row.start);
+            *id = start.saturating_add(p - row.start);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// | --- | --- | --- |
 /// | `F32` | `4 w` | 0 |
 /// | `F16` | `2 w` | `2^-11 · \|x\|`, or `2^-25` below `2^-14`; finite numbers above 65,504 become that |
-/// | `Bf16` | `2 w` | `2^-8 · \|x\|` |
+/// | `Bf16` | `2 w` | `2^-8 · \|x\|`; finite numbers above 3.39e38 become that |
 /// | `Int8` | `w + 4` | `m / 254`, and rounding of f32 |
 /// | `Int4` | `w / 2 + 4` | `m / 14`, and rounding of f32 |
 ///
@@ -51,7 +51,7 @@ impl RowFormat {
             _ if row.is_empty() => {}
             Self::F32 => row.iter().for_each(|x| out.extend(x.to_le_bytes())),
             Self::F16 => row.iter().for_each(|&x| out.extend(to_f16(x).to_le_bytes())),
-            Self::Bf16 => row.iter().for_each(|&x| out.extend(bf16::from_f32(x).to_le_bytes())),
+            Self::Bf16 => row.iter().for_each(|&x| out.extend(to_bf16(x).to_le_bytes())),
             Self::Int8 => {
                 let scale = scale(row, 127.0)?;
                 out.extend(scale.to_le_bytes());
@@ -105,11 +105,20 @@ fn to_f16(x: f32) -> f16 {
     if near.is_infinite() && x.is_finite() { if x > 0.0 { f16::MAX } else { f16::MIN } } else { near }
 }
 
+/// The nearest bf16, of finite numbers a finite one.
+fn to_bf16(x: f32) -> bf16 {
+    let near = bf16::from_f32(x);
+    if near.is_infinite() && x.is_finite() { if x > 0.0 { bf16::MAX } else { bf16::MIN } } else { near }
+}
+
 /// The scale of a row whose largest number becomes `most`.
 fn scale(row: &[f32], most: f32) -> Result<f32, usize> {
     let largest = row.iter().enumerate().try_fold(0f32, |m, (i, x)| if x.is_finite() { Ok(m.max(x.abs())) } else { Err(i) })?;
     // Small rows have a scale that is not subnormal, so that quotients keep their bits.
-    Ok(if largest == 0.0 { 0.0 } else { (largest / most).max(f32::MIN_POSITIVE) })
+    let scale = (largest / most).max(f32::MIN_POSITIVE);
+    // A quotient that was rounded up may be too large for the largest finite number.
+    let scale = if (scale * most).is_infinite() { scale.next_down() } else { scale };
+    Ok(if largest == 0.0 { 0.0 } else { scale })
 }
 
 fn quantise(x: f32, scale: f32, most: f32) -> i8 {

@@ -56,11 +56,8 @@ impl StoredRows {
         let found = file.header.facts.get("format").cloned().unwrap_or_default();
         let format: RowFormat =
             serde_json::from_value(found).map_err(|e| wrong(path, format!("expected a format of rows in the header, found {e}")))?;
-        let each = usize::try_from(width).ok().filter(|w| *w <= 1 << 28).map(|w| format.row_bytes(w) as u64);
-        let bytes = each.and_then(|each| each.checked_mul(rows)).filter(|_| rows <= u64::from(u32::MAX));
-        let bytes = bytes.ok_or_else(|| wrong(path, format!("{rows} rows of {width} numbers, more than a file holds")))?;
-        file.required(ROWS, bytes)?;
-        let offset = file.header.sections[0].offset;
+        file.required(ROWS, size(path, rows, width, format)?)?;
+        let offset = file.header.sections.iter().find(|p| p.name == ROWS).map_or(0, |p| p.offset);
         let reader = Reader::open(path)?;
         Ok(Self { path: path.into(), rows: rows as usize, width: width as usize, format, offset, reader })
     }
@@ -137,10 +134,23 @@ impl StoredRows {
     }
 }
 
-fn header(rows: usize, width: usize, format: RowFormat) -> Result<Header, StoreError> {
+/// Most numbers of a row.
+pub(crate) const WIDEST: u64 = 1 << 28;
+
+/// Bytes of rows, if a file holds as many.
+fn size(path: &Path, rows: u64, width: u64, format: RowFormat) -> Result<u64, StoreError> {
+    let each = usize::try_from(width).ok().filter(|_| width <= WIDEST).map(|w| format.row_bytes(w) as u64);
+    let bytes = each.and_then(|each| each.checked_mul(rows)).filter(|_| rows <= u64::from(u32::MAX));
+    bytes.ok_or_else(|| {
+        let most = u32::MAX;
+        wrong(path, format!("expected at most {most} rows of {WIDEST} numbers, found {rows} rows of {width}; split the features"))
+    })
+}
+
+fn header(path: &Path, rows: usize, width: usize, format: RowFormat) -> Result<Header, StoreError> {
     let format_value = serde_json::to_value(format).unwrap_or_else(|e| unreachable!("a plain name: {e}"));
     let mut header = Header::new(KIND).with("rows", rows).with("width", width).with("format", format_value);
-    header.section(ROWS, (rows * format.row_bytes(width)) as u64);
+    header.section(ROWS, size(path, rows as u64, width as u64, format)?);
     Ok(header)
 }
 

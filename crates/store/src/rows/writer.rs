@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use super::{ROWS, RowFormat, header};
 use crate::error::{StoreError, format as wrong};
-use crate::section_writer::{SectionWriter, rename, temporary_of};
+use crate::section_writer::SectionWriter;
 
-/// Writes the rows of a file in their order, as many at a time as the caller has; the file appears under its name when it is whole.
+/// Writes the rows of a file in their order, as many at a time as the caller has; the file appears under its name when it is whole, and
+/// nothing stays of one that is dropped before.
 ///
 /// See [`StoredRows`](crate::StoredRows).
 #[derive(Debug)]
 pub struct RowWriter {
     path: PathBuf,
-    temporary: PathBuf,
     out: SectionWriter,
     rows: usize,
     width: usize,
@@ -25,12 +25,11 @@ impl RowWriter {
     /// Begins a file of `rows` rows of `width` numbers.
     ///
     /// # Errors
-    /// [`StoreError::Data`] for a file that cannot be written.
+    /// More rows or numbers than a file holds; [`StoreError::Data`] for a file that cannot be written.
     pub fn create(path: impl AsRef<Path>, rows: usize, width: usize, format: RowFormat) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let temporary = temporary_of(path)?;
-        let out = SectionWriter::create(&temporary, header(rows, width, format)?)?;
-        Ok(Self { path: path.into(), temporary, out, rows, width, format, put: 0, bytes: vec![] })
+        let out = SectionWriter::replace(path, header(path, rows, width, format)?)?;
+        Ok(Self { path: path.into(), out, rows, width, format, put: 0, bytes: vec![] })
     }
 
     /// Appends whole rows.
@@ -72,8 +71,6 @@ impl RowWriter {
         if self.put != self.rows && self.width > 0 {
             return Err(wrong(&self.path, format!("`{ROWS}`: expected {} rows, found {}", self.rows, self.put)));
         }
-        let bytes = self.out.finish(&[])?;
-        rename(&self.temporary, &self.path)?;
-        Ok(bytes)
+        self.out.finish(&[])
     }
 }

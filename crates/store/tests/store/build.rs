@@ -264,3 +264,23 @@ fn streams() {
     let mut weights = vec![];
     assert!(StoredCsc::open(&path).unwrap().weights_of(0..2, &mut weights).unwrap() && weights == [2.5, 0.0]);
 }
+
+/// Memory that offsets alone would fill is refused, with an amount that is enough.
+#[test]
+fn too_little_memory_for_the_nodes_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let build = |memory| CscBuild::new(dir.path().join("csc"), 111_059_956, 111_059_956).with_memory(memory);
+    let StoreError::Memory { least, .. } = build(8 << 20).plan(1_615_685_872).unwrap_err() else { panic!("expected a refusal") };
+    assert!(least > 8 << 20 && build(least).plan(1_615_685_872).is_ok());
+}
+
+/// A file of few edges out of many is no longer than what is in it.
+#[test]
+fn simple_files_are_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("csc");
+    let stats = CscBuild::new(&path, 10, 10).with_simple().run(EdgeIter::new((0..1_000_000).map(|e| (e % 3, e % 7)))).unwrap();
+    assert_eq!((stats.edges, stats.bytes), (21, std::fs::metadata(&path).unwrap().len()));
+    assert!(stats.bytes < 20_000, "{}", stats.bytes);
+    StoredCsc::open(&path).unwrap().verify().unwrap();
+}

@@ -29,7 +29,7 @@ fn child() {
 }
 
 fn start(path: &Path, before: &str) -> Child {
-    let run = format!("{before}exec \"$0\" --exact --ignored child");
+    let run = format!("{before}exec \"$0\" --exact --ignored resume::child");
     let exe = std::env::current_exe().unwrap();
     Command::new("sh").args(["-c", &run]).arg(exe).env(FILE, path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }

@@ -187,3 +187,62 @@ fn errors_and_early_ends() {
     assert_eq!(endless.next().unwrap().unwrap().batch, 0);
     drop(endless);
 }
+
+/// A read that fails leaves no row in the cache that was not read: the next one is right.
+#[test]
+fn a_cache_is_right_after_a_failed_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows");
+    let rows = write(&path, 3000, 64, RowFormat::F32);
+    let bytes = std::fs::read(&path).unwrap();
+    let cache = CachedRows::new(rows, 1 << 20);
+    cache.gather_rows(&[1, 2]).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(8192).unwrap();
+    assert!(cache.gather_rows(&[2, 2900, 2800]).is_err());
+    std::os::unix::fs::FileExt::write_all_at(&file, &bytes, 0).unwrap();
+    let found = cache.gather_rows(&[2800, 1, 2900]).unwrap();
+    for (row, id) in found.chunks_exact(64).zip([2800, 1, 2900]) {
+        assert_eq!(row, (0..64).map(|c| value(id, c)).collect::<Vec<_>>());
+    }
+}
+
+/// A plan is of rows that a batch reads once each.
+#[test]
+fn a_row_twice_in_a_batch_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = Arc::new(write(&dir.path().join("rows"), 10, 2, RowFormat::F32));
+    let mut planned = PlannedRows::new(rows.clone(), 1 << 20, 4, [Ok(((), vec![1, 2])), Ok(((), vec![3, 3]))]);
+    assert!(planned.next().unwrap().is_ok());
+    assert!(planned.next().unwrap().unwrap_err().to_string().contains("row 3 twice"));
+    let packed = PackedRows::write(dir.path().join("packed"), &rows, 1 << 20, || [Ok(vec![4, 5, 4])].into_iter());
+    assert!(packed.unwrap_err().to_string().contains("row 4 twice"));
+}
+
+/// Nothing stays of a file that was not finished, and more rows than ids count are refused before they are written.
+#[test]
+fn unfinished_files_leave_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("rows");
+    let mut out = RowWriter::create(&path, 10, 2, RowFormat::Int8).unwrap();
+    out.put(&[1.0, 2.0]).unwrap();
+    assert!(out.put(&[f32::NAN, 2.0]).is_err());
+    drop(out);
+    assert!(RowWriter::create(&path, u32::MAX as usize + 1, 2, RowFormat::Int8).is_err());
+    assert!(RowWriter::create(&path, 1, (1 << 28) + 1, RowFormat::Int8).is_err());
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+}
+
+/// The largest finite numbers stay finite.
+#[test]
+fn large_numbers_stay_finite() {
+    let dir = tempfile::tempdir().unwrap();
+    for format in FORMATS {
+        let path = dir.path().join("rows");
+        let mut out = RowWriter::create(&path, 1, 2, format).unwrap();
+        out.put(&[f32::MAX, f32::MIN]).unwrap();
+        out.finish().unwrap();
+        let found = StoredRows::open(&path).unwrap().gather(&[0]).unwrap();
+        assert!(found[0].is_finite() && found[0] >= 65_504.0 && found[1] == -found[0], "{format:?}: {found:?}");
+    }
+}

@@ -1,7 +1,5 @@
 //! Batches out of files are those of the same graph in memory, bit for bit.
 
-#![cfg(feature = "sampling")]
-
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
 use burn_gnn_store::{CscBuild, EdgeIter, EdgeResults, StoredCsc, StoredGraph};

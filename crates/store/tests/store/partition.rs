@@ -134,3 +134,33 @@ fn wrong_parts() {
     assert!(StreamCut::new(0).assign(&csc).is_err() && Assignment::new(vec![2], 2).is_err());
     assert!(csc.num_edges() == 400);
 }
+
+/// Parts of an older cut in the folder are no parts of this one, and the two files of a part are of one cut.
+#[test]
+fn parts_of_two_cuts_are_not_mixed() {
+    let dir = tempfile::tempdir().unwrap();
+    let csc = build(dir.path(), 6, &vec![(0, 1), (2, 3), (4, 5), (1, 0)]);
+    let parts = dir.path().join("parts");
+    Assignment::new(vec![0, 1, 2, 3, 0, 1], 4).unwrap().write(&csc, &parts).unwrap();
+    let old = std::fs::read(parts.join("part-00001.nodes")).unwrap();
+    std::fs::write(parts.join("part-list.csc"), "not a part").unwrap();
+    Assignment::new(vec![0, 1, 0, 1, 0, 1], 2).unwrap().write(&csc, &parts).unwrap();
+    assert!(StoredPart::open(&parts, 1).is_ok() && StoredPart::open(&parts, 2).is_err());
+    assert_eq!(std::fs::read_dir(&parts).unwrap().count(), 5);
+    std::fs::write(parts.join("part-00001.nodes"), old).unwrap();
+    let e = StoredPart::open(&parts, 1).unwrap_err().to_string();
+    assert!(e.contains("one cut"), "{e}");
+}
+
+#[test]
+fn assignments_that_do_not_fit_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("bipartite");
+    CscBuild::new(&path, 100, 10).run(EdgeIter::new([(99, 3)])).unwrap();
+    let bipartite = StoredCsc::open(&path).unwrap();
+    let of = Assignment::new(vec![0; 10], 1).unwrap();
+    assert!(of.write(&bipartite, dir.path().join("parts")).unwrap_err().to_string().contains("one node type"));
+    assert!(of.cut(&bipartite).is_err());
+    let csc = build(dir.path(), 4, &vec![(0, 1)]);
+    assert!(of.cut(&csc).unwrap_err().to_string().contains("the parts of 4 nodes"));
+}

@@ -1,7 +1,5 @@
 //! Files in new ids: the graph and the features of before, under other numbers.
 
-#![cfg(feature = "sampling")]
-
 use std::sync::Arc;
 
 use burn_gnn_graph::{Graph, OriginalIds, Subgraph};

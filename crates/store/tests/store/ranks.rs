@@ -1,7 +1,5 @@
 //! A rank opens its own part alone; what ranks draw together is the batch of the whole graph.
 
-#![cfg(feature = "sampling")]
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
