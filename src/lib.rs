@@ -11,6 +11,7 @@
 //! | `dist` | partitioning, communicators, halo exchange (feature `dist`) |
 //! | [`models`] | layers, models, training |
 //! | `ranks` | models trained on ranks (feature `dist`) |
+//! | `store` | graphs and features larger than memory (feature `store`) |
 //!
 //! The [book](https://github.com/burn-gnn/burn-gnn/blob/main/docs/SUMMARY.md) begins with installation and a first model; users of
 //! [Burn](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-burn.md),

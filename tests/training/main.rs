@@ -13,6 +13,7 @@ mod layers;
 mod parts;
 mod prelude;
 mod report;
+mod stored;
 
 use burn::tensor::Device;
 use burn_gnn::data::{Dataset, load_dataset};

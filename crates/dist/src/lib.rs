@@ -82,8 +82,9 @@ pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange
 pub use loading::{DistFeatures, Presampling, RankSampler};
 pub use local_partition::LocalPartition;
 pub use partition::{
-    ChunkedGraph, MetisEffort, Objective, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport, PartitionTable,
-    PartitionedGraph, RankPlan, StepPlan, StepTraffic, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
+    ChunkedGraph, MetisEffort, Objective, OwnEdges, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport,
+    PartitionTable, PartitionedGraph, RankPlan, StepPlan, StepTraffic, TypeStats, load_partition, load_partition_book, partition_graph,
+    verify_partition,
 };
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
 pub use replicas::{broadcast_module, broadcast_seed, check_replicas};

@@ -93,6 +93,10 @@ impl Partition {
     pub fn original_nids(&self) -> &[u64] {
         &self.orig_nid
     }
+    /// Type-wise id in the input graph of each node that this part owns, type by type.
+    pub fn inner_nids(&self) -> &[u64] {
+        &self.orig_nid[..self.num_inner_nodes]
+    }
     /// Type-wise id in the input graph of each local edge.
     pub fn original_eids(&self) -> &[u64] {
         &self.orig_eid
