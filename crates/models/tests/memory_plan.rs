@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::{
     BatchSizes, FusedAdamConfig, GatConfig, GcnConfig, LayerViews, MemoryPlan, ModelSizes, NodeClassifier, NodeTensors, RelWeights,
-    RgcnConfig, Rows, SageConfig, TypeInput, Whole, plan_full_batch, plan_mini_batch, plan_rgcn,
+    RgcnConfig, Rows, SageConfig, TypeInput, Whole, plan_full_batch, plan_mini_batch, plan_rgcn, plan_rgcn_mini_batch,
 };
 use burn_gnn_ops::{GraphView, Stream};
 use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
@@ -103,22 +103,25 @@ fn mini_batch<M: NodeClassifier>(
     compare(what, plan_mini_batch(sizes, loader.sampler(), "_N", &seeds, batch).unwrap(), measured);
 }
 
-/// Papers with features, authors and places without, and edges in both directions.
-fn typed(what: &str, config: &RgcnConfig, [papers, authors, places]: [usize; 3], width: usize) {
+/// Papers, authors and places, and edges in both directions.
+fn typed_graph([papers, authors, places]: [usize; 3]) -> Graph {
+    let s = Stream::new(4, "typed", 0);
+    let ends = |etype: u64, m: usize, n: usize| (0..m as u64).map(|e| (s.uniform(e, etype) * n as f64) as u32).collect::<Vec<_>>();
+    let [writes, cites, at] = [3 * papers, 5 * papers, authors];
+    let g = Graph::builder()
+        .nodes("paper", papers)
+        .nodes("author", authors)
+        .nodes("place", places)
+        .edges(("author", "writes", "paper"), ends(0, writes, authors), ends(1, writes, papers))
+        .edges(("paper", "cites", "paper"), ends(2, cites, papers), ends(3, cites, papers))
+        .edges(("author", "works at", "place"), ends(4, at, authors), ends(5, at, places));
+    g.build().unwrap().with_inverse_relations("_inv").unwrap()
+}
+
+/// Papers have features, authors and places an embedding.
+fn typed(what: &str, config: &RgcnConfig, nodes: [usize; 3], width: usize) {
     let before = live();
-    let g = {
-        let s = Stream::new(4, "typed", 0);
-        let ends = |etype: u64, m: usize, n: usize| (0..m as u64).map(|e| (s.uniform(e, etype) * n as f64) as u32).collect::<Vec<_>>();
-        let [writes, cites, at] = [3 * papers, 5 * papers, authors];
-        let g = Graph::builder()
-            .nodes("paper", papers)
-            .nodes("author", authors)
-            .nodes("place", places)
-            .edges(("author", "writes", "paper"), ends(0, writes, authors), ends(1, writes, papers))
-            .edges(("paper", "cites", "paper"), ends(2, cites, papers), ends(3, cites, papers))
-            .edges(("author", "works at", "place"), ends(4, at, authors), ends(5, at, places));
-        g.build().unwrap().with_inverse_relations("_inv").unwrap()
-    };
+    let (g, papers) = (typed_graph(nodes), nodes[0]);
     let device = Device::flex().autodiff();
     let x: NodeTensors = [("paper", Tensor::<2>::ones([papers, width], &device))].into();
     let labels: Vec<i64> = (0..papers as i64).map(|v| v % config.num_classes as i64).collect();
@@ -133,6 +136,32 @@ fn typed(what: &str, config: &RgcnConfig, [papers, authors, places]: [usize; 3],
         }
     });
     compare(what, plan_rgcn(config, &g, inputs, "paper").unwrap(), measured);
+}
+
+fn typed_mini_batch(what: &str, config: &RgcnConfig, nodes: [usize; 3], width: usize, fanouts: [i64; 2]) {
+    let (device, before) = (Device::flex().autodiff(), live());
+    let batch = BatchSizes { batch_size: 512, ahead: 0, sampled: 4 };
+    let g = typed_graph(nodes);
+    let seeds: Vec<u32> = (0..nodes[0] as u32).step_by(8).collect();
+    let source = MemoryRows::new(&vec![1.0; nodes[0] * width], width, RowType::F32).unwrap();
+    let sampler = NeighborSampler::new(&g, fanouts).unwrap();
+    let features = GraphFeatures::new(&g, &Device::flex()).with_nodes("paper", source).unwrap();
+    let loader = Loader::new(sampler, Seeds::nodes(&g, [("paper", &seeds)]).unwrap(), batch.batch_size).unwrap();
+    let loader = loader.with_prefetch(0).with_features(features);
+    let inputs = [("paper", TypeInput::Features(width))];
+    let (model, mut optimizer) = (config.init(&g, inputs, &device).unwrap(), FusedAdamConfig::new().init());
+    let paper = g.schema().ntype("paper").unwrap();
+    let measured = peak(before, || {
+        let mut model = model;
+        for b in loader.epoch(0) {
+            let b = b.unwrap();
+            let labels: Vec<i64> = b.seeds[paper].iter().map(|&v| i64::from(v) % config.num_classes as i64).collect();
+            let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, config.num_classes).unwrap();
+            let x = Tensor::from_inner(b.x[paper].clone().unwrap());
+            model = step(model, &mut optimizer, &b.batch.blocks[..], (&[("paper", x)].into(), "paper"), &rows);
+        }
+    });
+    compare(what, plan_rgcn_mini_batch(config, loader.sampler(), inputs, "paper", &seeds, batch).unwrap(), measured);
 }
 
 /// One test: another one's memory would be counted too.
@@ -179,5 +208,12 @@ fn what_is_predicted_is_used() {
         mini_batch(&format!("gcn {w:?}, fan-outs {fanouts:?}"), &ModelSizes::gcn(w), gcn(w, 0.0), 40_000, 12, fanouts);
         mini_batch(&format!("sage {w:?}, fan-outs {fanouts:?}"), &ModelSizes::sage(w), sage(w, 0.0), 40_000, 12, fanouts);
         mini_batch(&format!("gat {w:?}, fan-outs {fanouts:?}"), &ModelSizes::gat(w, 8), gat(w, 8, 0.0), 40_000, 12, fanouts);
+    }
+    for (hidden, width, fanouts) in [(64, 128, [10, 10]), (32, 32, [15, 5])] {
+        let config = RgcnConfig::new(8).with_hidden(hidden);
+        for (name, config) in [("full", config.clone()), ("bases, dropout", config.with_weights(RelWeights::Basis(2)).with_dropout(0.5))] {
+            let what = format!("rgcn {name}, {hidden} of {width}, fan-outs {fanouts:?}");
+            typed_mini_batch(&what, &config, [40_000, 60_000, 500], width, fanouts);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 mod rgcn;
 
-pub use rgcn::plan_rgcn;
+pub use rgcn::{plan_rgcn, plan_rgcn_mini_batch};
 
 use std::fmt;
 
@@ -340,6 +340,19 @@ pub struct BatchSizes {
     pub sampled: usize,
 }
 
+impl BatchSizes {
+    /// Some batches, spread over the seeds: their numbers and seeds.
+    fn of<'a>(&self, seeds: &'a [u32]) -> impl Iterator<Item = (u64, &'a [u32])> + use<'a> {
+        let size = self.batch_size.max(1);
+        let count = seeds.len().div_ceil(size);
+        let some = self.sampled.clamp(1, count.max(1));
+        (0..some).map(move |i| {
+            let from = (i * count / some * size).min(seeds.len());
+            (i as u64, &seeds[from..(from + size).min(seeds.len())])
+        })
+    }
+}
+
 /// Predicts the memory of training in batches of sampled neighbours: as [`plan_full_batch`], with the rows and edges of
 /// the largest of some batches that are sampled for it, and the batches that wait.
 ///
@@ -359,12 +372,8 @@ pub fn plan_mini_batch(
     let (relation, nodes, t) = (g.relation(..)?, g.num_nodes(..)?, g.schema().ntype(ntype)?);
     let width = model.widths.first().copied().unwrap_or(0);
     let (mut step, mut largest) = (0, 0);
-    let count = seeds.len().div_ceil(sizes.batch_size.max(1));
-    let some = sizes.sampled.clamp(1, count.max(1));
-    for i in 0..some {
-        let from = (i * count / some) * sizes.batch_size;
-        let of_batch = &seeds[from.min(seeds.len())..(from + sizes.batch_size).min(seeds.len())];
-        let batch = sampler.sample([(t, of_batch)], SampleKey::new(0).at(0, i as u64))?;
+    for (i, of_batch) in sizes.of(seeds) {
+        let batch = sampler.sample([(t, of_batch)], SampleKey::new(0).at(0, i))?;
         let rows: Vec<LayerRows> = batch.blocks.iter().map(|b| rows_of(b, t)).collect();
         step = step.max(model.step_bytes(&rows));
         let blocks: usize = rows.iter().map(block_bytes).sum();

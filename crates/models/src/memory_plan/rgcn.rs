@@ -1,8 +1,9 @@
-//! Predicts the memory of training an R-GCN on a whole graph.
+//! Predicts the memory of training an R-GCN.
 
-use burn_gnn_graph::{Graph, NodeKey, Relation};
+use burn_gnn_graph::{Graph, NodeKey, Relation, Schema};
+use burn_gnn_sampling::{Block, NeighborSampler, SampleKey};
 
-use super::{F32, MemoryPlan, layout_bytes};
+use super::{BatchSizes, F32, MemoryPlan, layout_bytes, structure_bytes};
 use crate::type_map::TypeMap;
 use crate::{ModelError, RelWeights, RgcnConfig, TypeInput};
 
@@ -43,33 +44,110 @@ pub fn plan_rgcn(
     inputs: impl Into<TypeMap<TypeInput>>,
     target: impl NodeKey,
 ) -> Result<MemoryPlan, ModelError> {
-    if config.one_hot {
-        return Err(ModelError::OutOfRange { arg: "one_hot".into(), range: "false for a prediction".into(), value: "true".into() });
+    let sizes = Checked::new(config, g, inputs, target)?;
+    let layer = LayerTypes::of(g.schema(), g.node_counts(), g.node_counts(), |r| &g.relations()[r]);
+    let structure = g.relations().iter().map(|r| 8 * r.num_edges()).sum::<usize>() + layer.bytes();
+    let layers = vec![&layer; config.num_layers];
+    Ok(MemoryPlan { structure, batches: 0, ..sizes.plan(config, g, &layers) })
+}
+
+/// Predicts the memory of training an [`Rgcn`](crate::Rgcn) in batches of sampled neighbours: as [`plan_rgcn`], with the
+/// nodes and edges of the largest of some batches that are sampled for it, and the batches that wait. Rows of embeddings
+/// that a batch uses are copies, as are the first rows of each type where destinations are fewer than sources.
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{BatchSizes, RgcnConfig, TypeInput, plan_rgcn_mini_batch};
+/// use burn_gnn_sampling::NeighborSampler;
+/// let g = Graph::builder()
+///     .edges(("author", "writes", "paper"), vec![0, 1], vec![0, 0])
+///     .edges(("paper", "written by", "author"), vec![0, 0], vec![0, 1])
+///     .build()?;
+/// let sampler = NeighborSampler::new(&g, [5, 5])?;
+/// let batches = BatchSizes { batch_size: 1, ahead: 2, sampled: 1 };
+/// let inputs = [("paper", TypeInput::Features(4))];
+/// let plan = plan_rgcn_mini_batch(&RgcnConfig::new(2).with_hidden(8), &sampler, inputs, "paper", &[0], batches)?;
+/// assert!(plan.batches > 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`plan_rgcn`]; seeds out of range; a sampler of other than one hop per layer.
+///
+/// # Cost
+/// That of sampling `sampled` batches, and two passes over their edges.
+pub fn plan_rgcn_mini_batch(
+    config: &RgcnConfig,
+    sampler: &NeighborSampler,
+    inputs: impl Into<TypeMap<TypeInput>>,
+    target: impl NodeKey,
+    seeds: &[u32],
+    batches: BatchSizes,
+) -> Result<MemoryPlan, ModelError> {
+    let g = sampler.graph();
+    let sizes = Checked::new(config, g, inputs, target)?;
+    let mut plan = MemoryPlan::default();
+    for of_batch in batches.of(seeds) {
+        let batch = sampler.sample([(sizes.target, of_batch.1)], SampleKey::new(0).at(0, of_batch.0))?;
+        let layer = |b: &Block| {
+            let count = |of: fn(&Block, usize) -> usize| (0..g.schema().ntypes().len()).map(|t| of(b, t)).collect::<Vec<_>>();
+            let sources = count(|b, t| b.src_nodes(t).len());
+            LayerTypes::of(g.schema(), &sources, &count(|b, t| b.dst_nodes(t).len()), |r| &b.relations()[r])
+        };
+        let layers: Vec<LayerTypes> = batch.blocks.iter().map(layer).collect();
+        if layers.len() != config.num_layers {
+            let (range, value) = (format!("{} for the hops of the sampler", layers.len()), config.num_layers.to_string());
+            return Err(ModelError::OutOfRange { arg: "num_layers".into(), range, value });
+        }
+        let of_layers: Vec<&LayerTypes> = layers.iter().collect();
+        let of_batch = sizes.plan(config, g, &of_layers);
+        let blocks: usize = batch.blocks.iter().map(|b| 12 * b.total_edges()).sum();
+        let rows: usize = sizes.inputs.iter().zip(&layers[0].sources).map(|(d, n)| n * (4 + d.unwrap_or(0) * F32)).sum();
+        let made: usize = layers.iter().map(LayerTypes::bytes).sum();
+        plan.step = plan.step.max(of_batch.step + made);
+        plan.batches = plan.batches.max((blocks + rows) * (batches.ahead + 1));
+        (plan.features, plan.parameters) = (of_batch.features, of_batch.parameters);
     }
-    let sizes = [("num_layers", config.num_layers), ("hidden", config.hidden), ("num_classes", config.num_classes)];
-    ModelError::check_sizes(&sizes, config.dropout)?;
-    let schema = g.schema();
-    let target = schema.ntype(target)?;
-    let nodes = g.node_counts();
-    let inputs: Vec<Option<usize>> = inputs
-        .into()
-        .into_list(schema)?
-        .into_iter()
-        .map(|input| match input {
+    plan.structure = g.relations().iter().map(|r| structure_bytes(r, false)).sum();
+    Ok(plan)
+}
+
+/// A model, checked against the types of a graph.
+struct Checked {
+    /// Width of the features of each node type that has some.
+    inputs: Vec<Option<usize>>,
+    target: usize,
+}
+
+impl Checked {
+    fn new(config: &RgcnConfig, g: &Graph, inputs: impl Into<TypeMap<TypeInput>>, target: impl NodeKey) -> Result<Self, ModelError> {
+        if config.one_hot {
+            let (arg, range, value) = ("one_hot".into(), "false for a prediction".into(), "true".into());
+            return Err(ModelError::OutOfRange { arg, range, value });
+        }
+        let sizes = [("num_layers", config.num_layers), ("hidden", config.hidden), ("num_classes", config.num_classes)];
+        ModelError::check_sizes(&sizes, config.dropout)?;
+        let width = |input| match input {
             Some(TypeInput::Features(d)) => Some(d),
             Some(TypeInput::Embedding) | None => None,
-        })
-        .collect();
-    let into: Vec<Incoming> = (0..nodes.len()).map(|t| Incoming::new(g, t)).collect();
-    let features: usize = inputs.iter().zip(nodes).map(|(d, n)| n * d.unwrap_or(0) * F32).sum();
-    let parameters = parameters(config, schema.etypes().len(), &inputs, nodes);
-    Ok(MemoryPlan {
-        structure: g.relations().iter().map(|r| 8 * r.num_edges()).chain(into.iter().map(|i| i.bytes)).sum(),
-        features,
-        parameters: 4 * F32 * parameters,
-        batches: 0,
-        step: Step { config, nodes, inputs: &inputs, into: &into, target }.bytes(F32 * parameters),
-    })
+        };
+        let inputs = inputs.into().into_list(g.schema())?.into_iter().map(width).collect();
+        Ok(Self { inputs, target: g.schema().ntype(target)? })
+    }
+
+    /// Features, parameters and a step, whose layer `i` runs on `layers[i]`.
+    fn plan(&self, config: &RgcnConfig, g: &Graph, layers: &[&LayerTypes]) -> MemoryPlan {
+        let (inputs, nodes) = (&self.inputs, g.node_counts());
+        let parameters = parameters(config, g.schema().etypes().len(), inputs, nodes);
+        let embeddings = inputs.iter().zip(nodes).filter(|i| i.0.is_none()).map(|i| i.1 * config.hidden).sum::<usize>();
+        let step = Step { config, layers, inputs, target: self.target };
+        MemoryPlan {
+            features: inputs.iter().zip(nodes).map(|(d, n)| n * d.unwrap_or(0) * F32).sum(),
+            parameters: 4 * F32 * parameters,
+            step: step.bytes(F32 * parameters, F32 * embeddings),
+            ..MemoryPlan::default()
+        }
+    }
 }
 
 fn parameters(config: &RgcnConfig, relations: usize, inputs: &[Option<usize>], nodes: &[usize]) -> usize {
@@ -89,6 +167,33 @@ fn parameters(config: &RgcnConfig, relations: usize, inputs: &[Option<usize>], n
     first + (0..config.num_layers).map(layer).sum::<usize>()
 }
 
+/// What one layer computes with, by node type: of a whole graph or of a block.
+struct LayerTypes {
+    sources: Vec<usize>,
+    destinations: Vec<usize>,
+    into: Vec<Incoming>,
+}
+
+impl LayerTypes {
+    fn of<'a>(schema: &Schema, sources: &[usize], destinations: &[usize], relation: impl Fn(usize) -> &'a Relation) -> Self {
+        let into = (0..sources.len()).map(|t| Incoming::new(schema, (sources, destinations[t]), t, &relation)).collect();
+        Self { sources: sources.to_vec(), destinations: destinations.to_vec(), into }
+    }
+    /// Bytes of structure beyond that of the graph or block.
+    fn bytes(&self) -> usize {
+        self.into.iter().map(|i| i.bytes).sum()
+    }
+    /// Rows of destinations that are copied out of those of sources.
+    fn own(&self, t: usize) -> usize {
+        if self.destinations[t] < self.sources[t] { self.destinations[t] } else { 0 }
+    }
+    /// Source rows of relations into a type that are concatenated: those of several types.
+    fn concatenated(&self, t: usize) -> usize {
+        let tables = &self.into[t].tables;
+        if tables.len() > 1 { tables.iter().map(|&s| self.sources[s]).sum() } else { 0 }
+    }
+}
+
 /// The relations into one node type.
 struct Incoming {
     /// Node types of sources, each once.
@@ -98,29 +203,22 @@ struct Incoming {
 }
 
 impl Incoming {
-    fn new(g: &Graph, dst: usize) -> Self {
-        let etypes = g.schema().etypes_into(dst).filter(|&r| g.relations()[r].num_edges() > 0);
+    fn new<'a>(schema: &Schema, (sources, num_dst): (&[usize], usize), dst: usize, relation: &impl Fn(usize) -> &'a Relation) -> Self {
         let (mut tables, mut edges, mut pairs) = (vec![], 0, 0);
-        for r in etypes {
-            let relation: &Relation = &g.relations()[r];
-            tables.push(g.schema().ends(r).0);
-            edges += relation.num_edges();
-            pairs += distinct(relation.src(), relation.num_src()) + distinct(relation.dst(), relation.num_dst());
+        for r in schema.etypes_into(dst) {
+            let of = relation(r);
+            if of.num_edges() > 0 {
+                tables.push(schema.ends(r).0);
+                edges += of.num_edges();
+                pairs += distinct(of.src(), of.num_src()) + distinct(of.dst(), of.num_dst());
+            }
         }
         tables.sort_unstable();
         tables.dedup();
-        let rows: usize = tables.iter().map(|&t| g.node_counts()[t]).sum();
-        let layouts = layout_bytes(g.node_counts()[dst], edges, false) + layout_bytes(rows, edges, false);
+        let rows: usize = tables.iter().map(|&t| sources[t]).sum();
+        let layouts = layout_bytes(num_dst, edges, false) + layout_bytes(rows, edges, false);
         let bytes = if edges == 0 { 0 } else { (12 + 2 * 12 + 8) * edges + 8 * pairs + layouts };
         Self { tables, bytes }
-    }
-    /// Source rows.
-    fn rows(&self, nodes: &[usize]) -> usize {
-        self.tables.iter().map(|&t| nodes[t]).sum()
-    }
-    /// Source rows that are concatenated: those of several types.
-    fn copied(&self, nodes: &[usize]) -> usize {
-        if self.tables.len() > 1 { self.rows(nodes) } else { 0 }
     }
 }
 
@@ -133,56 +231,71 @@ fn distinct(ids: &[u32], bound: usize) -> usize {
 /// One step.
 struct Step<'a> {
     config: &'a RgcnConfig,
-    nodes: &'a [usize],
+    layers: &'a [&'a LayerTypes],
     inputs: &'a [Option<usize>],
-    into: &'a [Incoming],
     target: usize,
 }
 
 impl Step<'_> {
-    /// The most that is held at once, less the gradients of parameters that are not there yet.
-    fn bytes(&self, gradients: usize) -> usize {
-        let Self { config, nodes, inputs, into, target } = *self;
-        let (h, layers, drops) = (F32 * config.hidden, config.num_layers, config.dropout > 0.0);
-        let all: usize = nodes.iter().sum();
+    /// The most that is held at once, less the gradients of parameters that are not there yet: `gradients` of all, `embeddings` of rows of
+    /// nodes.
+    fn bytes(&self, gradients: usize, embeddings: usize) -> usize {
+        let Self { config, layers, inputs, target } = *self;
+        let (h, last, drops) = (F32 * config.hidden, layers.len() - 1, config.dropout > 0.0);
+        let types = 0..inputs.len();
+        let first = &layers[0].sources;
+        let is_block = types.clone().any(|t| layers[0].own(t) > 0);
         let (mut kept, mut most) = (0, 0);
-        // Features that are dropped are copies; embeddings are parameters, unless dropped.
-        let projected: usize = inputs.iter().zip(nodes).map(|(d, n)| if d.is_some() || drops { n * h } else { 0 }).sum();
-        kept += projected + if drops { inputs.iter().zip(nodes).map(|(d, n)| n * d.unwrap_or(0) * F32).sum() } else { 0 };
-        let out = |i: usize| F32 * if i + 1 == layers { config.num_classes } else { config.hidden };
+        // Features that are dropped are copies; embeddings are parameters, unless dropped or those of a block. Where rows are copied for
+        // layers, by types that are concatenated and for destinations, nobody else keeps them.
+        let is_copy = |t: usize| inputs[t].is_some() || drops || is_block;
+        let is_kept = |t: usize| !is_block || layers[0].into.iter().any(|i| i.tables == [t]);
+        let rows = |which: &dyn Fn(usize) -> bool| types.clone().filter(|&t| which(t)).map(|t| first[t] * h).sum::<usize>();
+        kept += rows(&|t| is_copy(t) && is_kept(t));
+        let passing = rows(&|t| is_copy(t) && !is_kept(t));
+        if drops {
+            kept += types.clone().map(|t| first[t] * inputs[t].unwrap_or(0) * F32).sum::<usize>();
+        }
+        let out = |i: usize| F32 * if i == last { config.num_classes } else { config.hidden };
+        let results = |i: usize| layers[i].destinations.iter().sum::<usize>() * out(i);
+        let own = |i: usize, t: usize| layers[i].own(t) * h;
         let copied = |i: usize| {
-            let last = i + 1 == layers;
-            let types = (0..nodes.len()).filter(|&t| !last || t == target);
-            types.map(|t| into[t].copied(nodes) * h).sum::<usize>()
+            let wanted = types.clone().filter(|&t| i < last || t == target);
+            wanted.map(|t| layers[i].concatenated(t) * h + own(i, t)).sum::<usize>()
         };
         // Forward: results of all types, of which the last layer leaves those of the target.
-        let every: usize = into.iter().map(|i| i.copied(nodes) * h).sum();
-        for i in 0..layers {
-            most = most.max(kept + every + all * out(i));
-            kept += copied(i) + if i + 1 == layers { 0 } else { all * out(i) };
+        for (i, layer) in layers.iter().enumerate() {
+            let every: usize = types.clone().map(|t| layer.concatenated(t) * h + own(i, t)).sum();
+            most = most.max(kept + every + results(i) + if i == 0 { passing } else { 0 });
+            kept += copied(i) + if i == last { 0 } else { results(i) };
         }
-        let logits = nodes[target] * out(layers - 1);
+        let logits = layers[last].destinations[target] * out(last);
         most = most.max(kept + 2 * logits).saturating_sub(gradients);
         // Backward, layer by layer, type by type: from gradients of results to those of inputs.
-        let mut wanted = vec![false; nodes.len()];
+        let mut wanted = vec![false; inputs.len()];
         wanted[target] = true;
-        for i in (0..layers).rev() {
-            let mut results: usize = (0..nodes.len()).filter(|&t| wanted[t]).map(|t| nodes[t] * out(i)).sum();
-            let mut reached = vec![false; nodes.len()];
-            for t in (0..nodes.len()).filter(|&t| wanted[t]) {
-                into[t].tables.iter().for_each(|&s| reached[s] = true);
+        for i in (0..=last).rev() {
+            let layer = layers[i];
+            let mut waiting: usize = types.clone().filter(|&t| wanted[t]).map(|t| layer.destinations[t] * out(i)).sum();
+            let mut reached = vec![false; inputs.len()];
+            for t in types.clone().filter(|&t| wanted[t]) {
+                layer.into[t].tables.iter().for_each(|&s| reached[s] = true);
                 reached[t] |= config.self_loop;
                 // Rows of embeddings have their gradients among those of parameters.
-                let counted = |s: usize| reached[s] && (i > 0 || inputs[s].is_some() || drops);
-                let inputs_so_far: usize = (0..nodes.len()).filter(|&s| counted(s)).map(|s| nodes[s] * h).sum();
-                let concatenated = into[t].copied(nodes) * h;
-                let missing = if i == 0 { 0 } else { gradients };
-                most = most.max((kept + results + inputs_so_far + 2 * concatenated).saturating_sub(missing));
-                results -= nodes[t] * out(i);
+                let counted = |s: usize| reached[s] && (i > 0 || is_copy(s));
+                let inputs_so_far: usize = types.clone().filter(|&s| counted(s)).map(|s| layer.sources[s] * h).sum();
+                let missing = match i {
+                    0 if is_block => embeddings,
+                    0 => 0,
+                    _ => gradients,
+                };
+                most = most.max((kept + waiting + inputs_so_far + 2 * layer.concatenated(t) * h + own(i, t)).saturating_sub(missing));
+                waiting -= layer.destinations[t] * out(i);
             }
-            kept -= copied(i) + if i == 0 { 0 } else { all * out(i - 1) };
+            kept -= copied(i) + if i == 0 { 0 } else { results(i - 1) };
             wanted = reached;
         }
-        most
+        // Gradients of the embeddings of a block are spread over all rows at the end.
+        most.max(if is_block { kept + rows(&|t| inputs[t].is_none()) } else { 0 })
     }
 }
