@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A run under MPI that is killed and started again:  tests/mpi_restart.sh RGCN_DISTRIBUTED
-# RGCN_DISTRIBUTED: that example, built with the feature `mpi`. A rank is killed with SIGKILL some time after each of the first
+# A run under MPI that is killed and started again:  tests/mpi_restart.sh REPRODUCE
+# REPRODUCE: that example, built with the feature `mpi`; its command `rgcn-distributed` runs. A rank is killed with SIGKILL some time after each of the first
 # epochs; the run that goes on from the checkpoint must print the losses of a run that was never stopped. With another number of ranks the
 # checkpoint is refused.
 set -euo pipefail
@@ -8,7 +8,7 @@ binary=$(realpath "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 train() { # ranks, arguments
-  timeout 300 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n "$1" "$binary" --mpi --epochs 6 "${@:2}"
+  timeout 300 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n "$1" "$binary" rgcn-distributed --mpi --epochs 6 "${@:2}"
 }
 losses() { grep -oE 'epoch +[0-9]+ +loss +[0-9.]+' "$1" | sort -u; }
 
@@ -24,7 +24,7 @@ for epoch in 1 2 3 4 5; do
   # Not the moment of the checkpoint itself every time.
   sleep "0.$epoch"
   # None is left where the run was faster.
-  mapfile -t pids < <(pgrep -f "^$binary --mpi")
+  mapfile -t pids < <(pgrep -f "^$binary rgcn-distributed --mpi")
   victim=${pids[rank]:-}
   if [ -n "$victim" ] && kill -9 "$victim" 2>/dev/null; then
     killed=$((killed + 1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ranks on two hosts that share nothing but a cable:  tests/two_hosts.sh MPI_TEST [RGCN_DISTRIBUTED]
-# MPI_TEST: the test `mpi` of crates/dist; RGCN_DISTRIBUTED: that example, built with the feature `mpi`. The hosts are network namespaces of
+# Ranks on two hosts that share nothing but a cable:  tests/two_hosts.sh MPI_TEST [REPRODUCE]
+# MPI_TEST: the test `mpi` of crates/dist; REPRODUCE: that example, built with the feature `mpi`, whose command `rgcn-distributed` runs. The hosts are network namespaces of
 # this machine, so that only TCP joins them. Needs root, iproute2 and Open MPI.
 set -euo pipefail
 binary=$(realpath "$1")
@@ -48,8 +48,8 @@ done
 
 if [ -n "$example" ]; then
   losses() { grep -oE 'epoch +[0-9]+ +loss +[0-9.]+' "$1"; }
-  "$example" --parts 2 --epochs 3 >"$work/alone"
-  start 2 "$example" --mpi --epochs 3 --out "$work/parts" >"$work/both"
+  "$example" rgcn-distributed --parts 2 --epochs 3 >"$work/alone"
+  start 2 "$example" rgcn-distributed --mpi --epochs 3 --out "$work/parts" >"$work/both"
   diff <(losses "$work/alone") <(losses "$work/both")
   [ -n "$(losses "$work/both")" ]
   echo "two hosts: the losses of three sampled epochs are those of one process"

@@ -4,7 +4,7 @@
 //! ```sh
 //! cargo run --release --example reproduce -- sage-distributed                        # 169,343 nodes, 2,332,486 edges, four ranks as threads
 //! cargo run --release --example reproduce -- sage-distributed --graph cora-like   # a small one
-//! cargo build --release --features mpi --example reproduce -- sage-distributed && mpirun -n 2 target/release/examples/sage_distributed --mpi
+//! cargo build --release --features mpi --example reproduce && mpirun -n 2 target/release/examples/reproduce sage-distributed --mpi
 //! ```
 //!
 //! The graphs are made by the recipe of the benchmarks, with the sizes of ogbn-arxiv and Cora; features and labels

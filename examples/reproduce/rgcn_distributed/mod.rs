@@ -4,7 +4,7 @@
 //! cargo run --release --example reproduce -- rgcn-distributed --parts 4            # the crates graph of this repository
 //! cargo run --release --example reproduce -- rgcn-distributed --data DIR           # your own, in the .npy or table layout
 //! cargo run --release --example reproduce -- rgcn-distributed --resume DIR         # keeps a checkpoint there, or goes on from it
-//! cargo build --release --features mpi --example reproduce -- rgcn-distributed && mpirun -n 4 target/release/examples/rgcn_distributed --mpi
+//! cargo build --release --features mpi --example reproduce && mpirun -n 4 target/release/examples/reproduce rgcn-distributed --mpi
 //! ```
 //!
 //! The first rank reads the data set and cuts it; every rank, the first too, then holds only its part. Node types
