@@ -284,3 +284,45 @@ fn simple_files_are_short() {
     assert!(stats.bytes < 20_000, "{}", stats.bytes);
     StoredCsc::open(&path).unwrap().verify().unwrap();
 }
+
+/// More edges in one relation than 32 bits count: half an hour of a debug build, 30 GB of disk.
+#[test]
+#[ignore = "takes minutes and 30 GB of disk; run it in release"]
+fn more_edges_than_32_bits_count() {
+    const NODES: u64 = 1 << 20;
+    let edges = (1u64 << 32) + (1 << 27);
+    let src = |i: u64| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as u32;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("csc");
+    let began = std::time::Instant::now();
+    let build = CscBuild::new(&path, NODES as usize, NODES as usize).with_memory(256 << 20);
+    let stats = build.run(EdgeIter::new((0..edges).map(|i| (src(i), (i % NODES) as u32)))).unwrap();
+    assert_eq!(stats.edges, edges);
+    println!("{} edges in {:?}, {} bytes", stats.edges, began.elapsed(), stats.bytes);
+    let csc = StoredCsc::open(&path).unwrap();
+    let each = edges / NODES;
+    for v in [0, 1, 77_777, NODES - 2, NODES - 1] {
+        let (start, len) = csc.row(v as u32).unwrap();
+        assert_eq!((start, u64::from(len)), (v * each, each));
+        let mut row = vec![];
+        csc.sources_of(start..start + each, &mut row).unwrap();
+        assert!(row.iter().zip((v..).step_by(NODES as usize)).all(|(&u, i)| u == src(i)), "row {v}");
+    }
+    // Draws beyond 2^32 are edges of the graph.
+    #[cfg(feature = "sampling")]
+    {
+        use burn_gnn_sampling::{NeighborSampler, SampleKey};
+        StoredGraph::create(dir.path(), [("_N", NODES as usize)], [(("_N", "_E", "_N"), "csc")]).unwrap();
+        let g = StoredGraph::open(dir.path()).unwrap();
+        let seeds: Vec<u32> = (NODES as u32 - 64..NODES as u32).collect();
+        let batch = NeighborSampler::new(g.graph(), [10]).unwrap().sample([("_N", &seeds[..])], SampleKey::new(0)).unwrap();
+        let block = &batch.blocks[0];
+        assert_eq!(block.total_edges(), 640);
+        assert!(block.original_edge_ids(0).iter().all(|&id| id > u64::from(u32::MAX)));
+        let (nodes, relation) = (block.src_nodes(0), &block.relations()[0]);
+        for (e, &id) in block.original_edge_ids(0).iter().enumerate() {
+            let (v, k) = (id / each, id % each);
+            assert_eq!((nodes[relation.dst()[e] as usize], nodes[relation.src()[e] as usize]), (v as u32, src(v + k * NODES)));
+        }
+    }
+}
