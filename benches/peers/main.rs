@@ -11,6 +11,7 @@
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
 //! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
 //! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max: what it keeps
+//! BENCH_ALLOCATOR=counted cargo bench -p burn-gnn-benches -- plan arxiv-like gcn # predicted memory against bytes in use
 //! cargo bench -p burn-gnn-benches -- calls                       # what one call costs beside its work
 //! cargo bench -p burn-gnn-benches -- machine                     # bandwidth of memory
 //! cargo bench -p burn-gnn-benches -- merge round1.jsonl round2.jsonl
@@ -38,6 +39,7 @@ mod messages;
 mod nets;
 mod ops;
 mod partition;
+mod plan;
 mod precision;
 mod reorder;
 mod sampling;
@@ -69,7 +71,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, calls, machine, merge FILES..., write FOLDER GRAPH..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, plan GRAPH KIND, calls, machine, merge FILES..., write FOLDER GRAPH..."
         );
     };
     if section == "merge" {
@@ -129,6 +131,10 @@ fn run(args: &[String]) -> Result<()> {
             [name, parts, method] => partition::run(name, parts.parse().context("reading the number of parts")?, method)?,
             _ => bail!("partition: name a graph, a number of parts and a method ({})", partition::METHODS.join(", ")),
         },
+        "plan" => match rest {
+            [name, kind] => plan::run(name, kind, || homogeneous(name), before)?,
+            _ => bail!("plan: name a graph and a set-up ({})", plan::KINDS.join(", ")),
+        },
         "calls" => calls::run(),
         "machine" => machine::run(),
         "write" => {
@@ -152,7 +158,7 @@ fn run(args: &[String]) -> Result<()> {
         }
         other => {
             bail!(
-                "unknown section `{other}`; there are ops, train, sample, minibatch, messages, reorder, partition, tables, precision, memory, machine, merge and write"
+                "unknown section `{other}`; there are ops, train, sample, minibatch, messages, reorder, partition, tables, precision, memory, plan, machine, merge and write"
             )
         }
     }

@@ -1,5 +1,6 @@
 //! Trains models of `models` on the ranks of `dist`, which do not know each other.
 
+mod plan;
 #[cfg(feature = "store")]
 mod stored;
 
@@ -11,6 +12,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_dist::{Communicator, DistError, Failure, LocalPartition, Partition, all_reduce_gradients, check_replicas, run_ranks};
 use burn_gnn_models::{Epoch, GradientSync, ModelError, NodeClassifier, NodeTask, TrainConfig, Trained, seeded, train};
 use burn_gnn_ops::GraphView;
+pub use plan::{PartPlan, plan_parts};
 #[cfg(feature = "store")]
 pub use stored::stored_partition;
 

@@ -11,6 +11,7 @@ mod errors;
 mod gpu;
 mod layers;
 mod parts;
+mod plans;
 mod prelude;
 mod report;
 mod stored;

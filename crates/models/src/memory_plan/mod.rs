@@ -105,9 +105,46 @@ impl ModelSizes {
     /// Not one entry per layer.
     #[track_caller]
     pub fn step_bytes(&self, rows: &[LayerRows]) -> usize {
+        self.step(rows, (0..rows.len()).map(|i| self.layer(i, rows[i])).collect())
+    }
+
+    /// The feature size that each layer exchanges between ranks, and whether gradients come back.
+    pub fn exchanges(&self) -> Vec<(usize, bool)> {
+        let of = |(i, w): (usize, &[usize])| if w[0] > w[1] { (w[1], true) } else { (w[0], i > 0) };
+        self.widths.windows(2).enumerate().map(of).collect()
+    }
+
+    /// [`step_bytes`](Self::step_bytes) of a rank that owns `inner` nodes, borrows `halo` nodes and has `edges` in-edges: with the rows
+    /// that it sends and receives.
+    ///
+    /// With `w` the feature size of an [exchange](Self::exchanges): forward has the rows before it, those after it and the messages,
+    /// `inner·w + 2·halo·w` more, and backward their gradients.
+    pub fn step_bytes_of_part(&self, inner: usize, halo: usize, edges: usize) -> usize {
+        let rows = vec![LayerRows { sources: inner + halo, destinations: inner, edges }; self.num_layers()];
+        let layer = |(i, (w, tracked)): (usize, (usize, bool))| {
+            let (mut layer, messages) = (self.layer(i, rows[i]), 2 * halo * w * F32);
+            if w < self.widths[i] {
+                // The product is exchanged: its input has no rows of others.
+                let borrowed = halo * self.widths[i] * F32;
+                let of_input = borrowed.min(layer.input);
+                layer.input -= of_input;
+                layer.forward = layer.forward.saturating_sub(of_input) + inner * w * F32;
+                layer.backward_of_input = layer.backward_of_input.saturating_sub(if i == 0 { 0 } else { borrowed });
+            } else if layer.input == 0 {
+                // The features of the first layer and those that were received are one tensor.
+                layer.forward += (inner + halo) * w * F32;
+            }
+            layer.forward += messages;
+            layer.backward_of_input += if tracked { inner * w * F32 + messages } else { 0 };
+            layer
+        };
+        self.step(&rows, self.exchanges().into_iter().enumerate().map(layer).collect())
+    }
+
+    #[track_caller]
+    fn step(&self, rows: &[LayerRows], layers: Vec<Layer>) -> usize {
         assert_eq!(rows.len(), self.num_layers(), "`rows` must have one entry per layer");
         let mut step = Step::default();
-        let layers: Vec<Layer> = (0..rows.len()).map(|i| self.layer(i, rows[i])).collect();
         for layer in &layers {
             step.holds(layer.forward);
             step.kept += layer.kept();
