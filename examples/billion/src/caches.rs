@@ -41,7 +41,7 @@ type Loaded = Result<(MiniBatch, Vec<f32>)>;
 
 /// Runs the same epoch with features packed, in a cache of those needed first, in one of those used last, and mapped.
 /// Caches have the budget of training. Losses are equal, bit for bit, or it is an error. Beside the epochs: the fewest rows
-/// that a cache as large as the planned one can read.
+/// that a cache as large as the planned one can read. `say` is told of each when it is known.
 pub(crate) fn compare(
     args: &Args,
     shape: &Shape,
@@ -49,7 +49,7 @@ pub(crate) fn compare(
     rows: &Rows,
     seeds: &[u32],
     dir: &Path,
-    phases: &mut Phases<'_>,
+    (phases, say): (&mut Phases<'_>, &dyn Fn(String)),
 ) -> Result<(Vec<Epoch>, u64)> {
     let (mapped, packed, budget) = (dir.join("rows.safetensors"), dir.join("rows.packed"), args.memory / 4);
     let batches = || -> Result<_> {
@@ -73,7 +73,7 @@ pub(crate) fn compare(
         PackedRows::write(&packed, &rows.file, budget, || ids().into_iter().flatten()).map(drop).map_err(Into::into)
     })?;
 
-    let (mut out, mut capacity, steps) = (vec![], 0, batches()?.1);
+    let (mut out, mut capacity, mut fewest, steps) = (vec![], 0, 0, batches()?.1);
     let mut losses: Option<Vec<f32>> = None;
     for (features, load_name, train_name) in [
         ("packed", "load: packed", "train: packed"),
@@ -132,20 +132,27 @@ pub(crate) fn compare(
             Ok(())
         })?;
         let cached = stats.filter(|s| s.misses > 0);
-        out.push(Epoch {
+        let done = Epoch {
             features,
             load_s,
             train_s,
             hit_rate: cached.map(|s| s.hit_rate()),
             rows_read: cached.map(|s| s.misses),
             bytes_read: stats.map(|s| s.bytes_read),
-        });
+        };
+        say(done.to_string());
+        out.push(done);
+        if features == "planned" {
+            let ids = all()?.map(|batch| batch.map(|b| b.1)).collect::<Result<Vec<_>, _>>()?;
+            fewest = fewest_reads(&ids, rows.file.num_rows(), capacity);
+            let mb = (fewest * rows.file.row_bytes() as u64) as f64 / 1e6;
+            say(format!("the fewest rows that any cache of {capacity} reads: {fewest}, {mb:.1} MB"));
+        }
     }
-    let ids = all()?.map(|batch| batch.map(|b| b.1)).collect::<Result<Vec<_>, _>>()?;
     for name in [&mapped, &packed] {
         std::fs::remove_file(name).with_context(|| format!("removing {}", name.display()))?;
     }
-    Ok((out, fewest_reads(&ids, rows.file.num_rows(), capacity)))
+    Ok((out, fewest))
 }
 
 /// Batches made on a thread of their own, two ahead.

@@ -196,13 +196,9 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
         checkpoint.remove();
     }
     let epochs = match args.caches {
-        true => Some(caches::compare(args, &shape, &graph, &rows, &learn::seeds(args, count), &files.dir, &mut phases)?),
+        true => Some(caches::compare(args, &shape, &graph, &rows, &learn::seeds(args, count), &files.dir, (&mut phases, &say))?),
         false => None,
     };
-    if let Some((epochs, fewest)) = &epochs {
-        epochs.iter().for_each(|of| say(of.to_string()));
-        say(format!("fewest rows that any cache as large as the planned one reads: {fewest}"));
-    }
     let line = serde_json::json!({
         "edges": args.edges,
         "nodes": n,
