@@ -38,7 +38,7 @@ use burn_gnn_store::{StoreError, StoredPart};
 ///     let config = TrainConfig::new().with_epochs(2).with_progress(false);
 ///     Ok(train_part(&part, comm, "_N", &config, &device, |_, device| GcnConfig::new(1, 2).try_init(device), |_| {})?)
 /// })?;
-/// # assert_eq!(trained[0].epochs.len(), 2);
+/// # assert_eq!(trained[0].history.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -135,7 +135,7 @@ impl Partition {
     /// use burn_gnn_dist::{Communicator, DistError, OwnEdges, Partition, run_ranks};
     /// use burn_gnn_graph::EdgeType;
     /// // 0 -> 1, 2 -> 1, 1 -> 2; rank 0 owns nodes 0 and 1, rank 1 owns node 2.
-    /// let halo_rows = run_ranks(2, |comm| {
+    /// let global_ids = run_ranks(2, |comm| {
     ///     let ids = |own: [&[u32]; 5]| own.map(<[u32]>::to_vec);
     ///     let (own, edge_ids) = match comm.rank() {
     ///         0 => (ids([&[0, 1], &[2], &[1], &[0, 2], &[1, 1]]), vec![0, 1]),
@@ -147,13 +147,13 @@ impl Partition {
     ///     let part = Partition::from_own_edges(Ok(own), &*comm)?;
     ///     Ok::<_, DistError>(part.global_nids().to_vec())
     /// })?;
-    /// assert_eq!(halo_rows, [[0, 1, 2].to_vec(), [2, 1].to_vec()]);
+    /// assert_eq!(global_ids, [[0, 1, 2].to_vec(), [2, 1].to_vec()]);
     /// # Ok::<(), DistError>(())
     /// ```
     ///
     /// # Errors
-    /// On every rank: `own` of one of them; lists that do not ascend, or differ in length; ids that are not local; a halo node that its owner has
-    /// not; edges that end outside of `inner`.
+    /// On every rank: `own` of one of them; lists that do not ascend, or differ in length; ids that are not local; edges that
+    /// end outside of `inner`; a halo node that its owner does not have; parts of different graphs or cuts.
     ///
     /// # Cost
     /// `O(E log E)` of the part at most, and two exchanges of 8 bytes per halo node.
