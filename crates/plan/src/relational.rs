@@ -75,7 +75,7 @@ impl RelationalIndex {
     /// The relations of a stack, in its order; sources are the rows of its tables, concatenated.
     pub fn from_stack(stack: &RelationStack) -> Self {
         let types = (0..stack.len()).flat_map(|r| std::iter::repeat_n(r as u32, stack.edge_range(r).len())).collect();
-        Self::of(stack.joint().clone(), types, stack.len())
+        Self::of(stack.concatenated().clone(), types, stack.len())
     }
 
     fn of(relation: Relation, types: Vec<u32>, num_relations: usize) -> Self {

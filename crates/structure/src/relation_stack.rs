@@ -10,7 +10,7 @@ use crate::{Derived, GraphError, Relation};
 ///
 /// Source rows are those of several tables (one for each source type), concatenated; relations of
 /// one source type share a table. Edges come relation by relation, so edge `i` of relation `r` is edge
-/// `edge_range(r).start + i` of [`joint`](Self::joint), and edges of one relation are neighbours.
+/// `edge_range(r).start + i` of [`concatenated`](Self::concatenated), and edges of one relation are neighbours.
 ///
 /// Cloning costs one reference count.
 ///
@@ -19,8 +19,8 @@ use crate::{Derived, GraphError, Relation};
 /// let writes = Relation::from_coo(2, 3, vec![0, 1], vec![0, 2])?; // 2 authors -> 3 papers
 /// let cites = Relation::from_coo(3, 3, vec![1], vec![2])?;        // 3 papers -> 3 papers
 /// let stack = RelationStack::new(3, &[2, 3], &[(0, writes), (1, cites)])?;
-/// assert_eq!(stack.joint().src(), [0, 1, 3]); // paper 1 is source row 2 + 1
-/// assert_eq!(stack.joint().dst(), [0, 2, 2]);
+/// assert_eq!(stack.concatenated().src(), [0, 1, 3]); // paper 1 is source row 2 + 1
+/// assert_eq!(stack.concatenated().dst(), [0, 2, 2]);
 /// assert_eq!(stack.edge_range(1), 2..3);
 /// # Ok::<(), burn_gnn_structure::GraphError>(())
 /// ```
@@ -29,7 +29,7 @@ pub struct RelationStack(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    joint: Relation,
+    concatenated: Relation,
     relations: Vec<(usize, Relation)>,
     edges: Vec<u32>,
     tables: Vec<u32>,
@@ -38,7 +38,7 @@ struct Inner {
 
 impl RelationStack {
     /// `tables` are the numbers of rows of the source tables; every relation comes with the index of its
-    /// table. Without relations the joint relation has no edges.
+    /// table. Without relations the concatenated relation has no edges.
     ///
     /// # Errors
     /// A table index out of range, a relation whose numbers of nodes are not those of its table and of
@@ -80,13 +80,13 @@ impl RelationStack {
             src.extend(relation.src().iter().map(|&u| u + starts[*table]));
             dst.extend_from_slice(relation.dst());
         }
-        let joint = Relation::from_coo(starts.last().map_or(0, |&n| n as usize), num_dst, src, dst)?;
-        Ok(Self(Arc::new(Inner { joint, relations: relations.to_vec(), edges, tables: starts, degrees: Derived::new() })))
+        let concatenated = Relation::from_coo(starts.last().map_or(0, |&n| n as usize), num_dst, src, dst)?;
+        Ok(Self(Arc::new(Inner { concatenated, relations: relations.to_vec(), edges, tables: starts, degrees: Derived::new() })))
     }
 
     /// All edges as one relation, sources numbered through the tables.
-    pub fn joint(&self) -> &Relation {
-        &self.0.joint
+    pub fn concatenated(&self) -> &Relation {
+        &self.0.concatenated
     }
     /// Number of relations.
     pub fn len(&self) -> usize {
@@ -100,7 +100,7 @@ impl RelationStack {
     pub fn relations(&self) -> &[(usize, Relation)] {
         &self.0.relations
     }
-    /// Edge ids in the joint relation of relation `r`.
+    /// Edge ids in the concatenated relation of relation `r`.
     ///
     /// # Panics
     /// If there is no such relation.
@@ -126,8 +126,8 @@ impl RelationStack {
     /// ```
     pub fn degrees_by_edge(&self) -> &[u32] {
         self.0.degrees.get_or_compute(|| {
-            let mut at = vec![0u32; self.0.joint.num_dst()];
-            let mut degrees = Vec::with_capacity(self.0.joint.num_edges());
+            let mut at = vec![0u32; self.0.concatenated.num_dst()];
+            let mut degrees = Vec::with_capacity(self.0.concatenated.num_edges());
             for (_, relation) in &self.0.relations {
                 let dst = relation.dst();
                 dst.iter().for_each(|&v| at[v as usize] += 1);
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn relations_of_one_source_type_share_a_table() {
         let stack = RelationStack::new(2, &[3, 2], &[(1, relation(2, 2)), (0, relation(3, 2)), (1, relation(2, 2))]).unwrap();
-        assert_eq!(stack.joint().src(), [3, 4, 0, 1, 3, 4]);
-        assert_eq!(stack.joint().dst(), [1, 0, 1, 0, 1, 0]);
+        assert_eq!(stack.concatenated().src(), [3, 4, 0, 1, 3, 4]);
+        assert_eq!(stack.concatenated().dst(), [1, 0, 1, 0, 1, 0]);
         assert_eq!((stack.edge_offsets(), stack.table_offsets()), (&[0, 2, 4, 6][..], &[0, 3, 5][..]));
         assert_eq!(stack.edge_range(2), 4..6);
     }
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn no_relations() {
         let stack = RelationStack::new(4, &[], &[]).unwrap();
-        assert!(stack.is_empty() && stack.joint().num_edges() == 0 && stack.joint().num_dst() == 4);
+        assert!(stack.is_empty() && stack.concatenated().num_edges() == 0 && stack.concatenated().num_dst() == 4);
     }
 
     #[test]

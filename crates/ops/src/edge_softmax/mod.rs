@@ -174,7 +174,7 @@ pub fn try_edge_softmax_on<const D: usize>(
 /// With the text of the error that [`try_edge_softmax_across`] returns.
 ///
 /// # Cost
-/// As [`edge_softmax`] on the stack's [`joint`](RelationStack::joint) relation, and a copy of the logits
+/// As [`edge_softmax`] on the stack's [`concatenated`](RelationStack::concatenated) relation, and a copy of the logits
 /// into one tensor and back. Who has the logits in one tensor calls `edge_softmax` on the joint relation.
 ///
 /// ```
@@ -208,7 +208,7 @@ pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Ve
         return Ok(logits);
     }
     let joint = Tensor::cat(logits, 0);
-    let plan = plan(ACROSS, stack.joint(), &joint, NormBy::Dst, "one per edge of the joint relation")?;
+    let plan = plan(ACROSS, stack.concatenated(), &joint, NormBy::Dst, "one per edge of the joint relation")?;
     let y: Tensor<D> = tensor(plan, [joint.into_dispatch()]);
     Ok((0..stack.len()).map(|r| y.clone().slice_dim(0, stack.edge_range(r))).collect())
 }

@@ -9,7 +9,7 @@ use crate::gspmm::BinaryOp;
 use crate::primitives::no_tensor;
 use crate::{OpsError, PlanError};
 
-/// The source rows of a stack: its tables, concatenated, as [`RelationStack::joint`] numbers them.
+/// The source rows of a stack: its tables, concatenated, as [`RelationStack::concatenated`] numbers them.
 ///
 /// With them every operator of this crate runs on all relations at once.
 ///
@@ -35,7 +35,7 @@ use crate::{OpsError, PlanError};
 /// let stack = RelationStack::new(1, &[2, 1], &[(0, writes), (1, cites)])?;
 /// let (authors, papers) = (Tensor::<1>::from_data([1.0, 2.0], &Device::flex()), Tensor::from_data([6.0], &Device::flex()));
 /// let rows = stack_rows(&stack, vec![authors, papers]);
-/// assert_eq!(copy_u_sum(stack.joint(), rows).into_data().try_to_vec::<f32>().unwrap(), [9.0]);
+/// assert_eq!(copy_u_sum(stack.concatenated(), rows).into_data().try_to_vec::<f32>().unwrap(), [9.0]);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
@@ -129,8 +129,8 @@ impl<const L: usize, const R: usize> Operands<L, R> {
         }
     }
 
-    /// All source rows and all edge rows of the joint relation.
-    pub(super) fn joint(self) -> (Tensor<L>, Tensor<R>) {
+    /// All source rows and all edge rows of the concatenated relation.
+    pub(super) fn concatenated(self) -> (Tensor<L>, Tensor<R>) {
         match (self.sources.is_empty(), self.edges.is_empty()) {
             (false, false) => (join(self.sources), join(self.edges)),
             (false, true) => {

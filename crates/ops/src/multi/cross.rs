@@ -22,16 +22,20 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
     let over = if cross == Reduce::Mean { stack.len().max(1) as f64 } else { 1.0 };
     let mean = |y: Tensor<O>| if over > 1.0 { div_by(y, over) } else { y };
     if stack.len() <= 1 || same || (both_linear && reduce == Reduce::Sum && over == 1.0) {
-        let (x, w) = operands.joint();
-        return try_gspmm(stack.joint(), op, reduce, x, w);
+        let (x, w) = operands.concatenated();
+        return try_gspmm(stack.concatenated(), op, reduce, x, w);
     }
     // What follows takes several steps: in the type of sums, rounded once at the end.
     let dtype = operands.dtype();
     let operands = operands.wide();
     let y = with_precision(Precision::Full, || -> Result<Tensor<O>, OpsError> {
         if both_linear && (reduce == Reduce::Sum || op == BinaryOp::CopyLhs) {
-            let (x, w) = operands.joint();
-            return Ok(mean(if reduce == Reduce::Sum { try_gspmm(stack.joint(), op, reduce, x, w)? } else { sum_of_means(stack, x)? }));
+            let (x, w) = operands.concatenated();
+            return Ok(mean(if reduce == Reduce::Sum {
+                try_gspmm(stack.concatenated(), op, reduce, x, w)?
+            } else {
+                sum_of_means(stack, x)?
+            }));
         }
         let mut out: Option<Tensor<O>> = None;
         for (r, (table, relation)) in stack.relations().iter().enumerate() {
@@ -61,7 +65,7 @@ fn sum_of_means<const L: usize, const O: usize>(stack: &RelationStack, x: Tensor
         _ => TensorData::new(degrees.map(|&n| (1.0 / f64::from(n)) as f32).collect::<Vec<_>>(), [n]),
     };
     let factors = Tensor::<1>::from_data(factors, (&x.device().without_autodiff(), x.dtype()));
-    try_gspmm(stack.joint(), BinaryOp::Mul, Reduce::Sum, x, factors)
+    try_gspmm(stack.concatenated(), BinaryOp::Mul, Reduce::Sum, x, factors)
 }
 
 /// Where `y` is strictly better than `x`: larger or smaller. The first of equal ones and the first NaN stay, as in

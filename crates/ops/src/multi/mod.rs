@@ -26,7 +26,7 @@ pub type CrossReduce = Reduce;
 /// `[num_dst, ..]`.
 ///
 /// # Semantics, gradients, cost
-/// Those of [`gspmm`](crate::gspmm) on the joint relation, whose edges come relation by relation: mean
+/// Those of [`gspmm`](crate::gspmm) on the concatenated relation, whose edges come relation by relation: mean
 /// divides by the number of all edges into `v`, of equal largest entries the one of the first relation
 /// wins. Several tables are copied behind each other first.
 ///
@@ -56,7 +56,7 @@ pub fn multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>
 /// Those of [`try_stack_rows`] and of [`try_gspmm_copy`].
 pub fn try_multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>, reduce: Reduce) -> Result<Tensor<D>, OpsError> {
     let operands = Operands::<D, 1>::new("multi_gspmm", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
-    try_gspmm_copy(stack.joint(), Side::Lhs, reduce, operands.joint().0)
+    try_gspmm_copy(stack.concatenated(), Side::Lhs, reduce, operands.concatenated().0)
 }
 
 /// Reduces inside every relation, then over relations: `out[v] = cross over r of (reduce over (u, v) in r of x[u])`.
@@ -74,7 +74,7 @@ pub fn try_multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tenso
 /// or smallest row, entry by entry, and the first NaN is beyond every number.
 ///
 /// # Cost
-/// One reduction over the joint relation for sum or mean inside sum or mean, max inside max and min inside min.
+/// One reduction over the concatenated relation for sum or mean inside sum or mean, max inside max and min inside min.
 /// Otherwise, as for a sum inside and a max across, one reduction per relation, which writes `[num_dst, ..]`, and one
 /// combination of that with the result so far: `relations · num_dst · features` entries are written and compared where
 /// one reduction writes `num_dst · features`, and autodiff keeps a mask for each. Who has many relations with few edges
@@ -125,7 +125,7 @@ pub fn try_multi_gspmm_cross<const D: usize>(
 ///   edges alone (`copy_e`).
 ///
 /// # Semantics, gradients
-/// Those of [`gspmm`](crate::gspmm) on the joint relation, whose edges come relation by relation: mean divides by the
+/// Those of [`gspmm`](crate::gspmm) on the concatenated relation, whose edges come relation by relation: mean divides by the
 /// number of all edges into `v`, of equal largest messages the one of the first relation wins.
 ///
 /// # Panics
@@ -133,7 +133,7 @@ pub fn try_multi_gspmm_cross<const D: usize>(
 ///
 /// # Cost
 /// That of one [`gspmm`](crate::gspmm), and a copy of the lists into one tensor each, if they have several. Who has the
-/// rows in one tensor calls `gspmm` on [`RelationStack::joint`].
+/// rows in one tensor calls `gspmm` on [`RelationStack::concatenated`].
 ///
 /// # Source
 /// `update_all` of DGL on a heterogeneous graph, with `u_mul_e` and its like.
@@ -174,8 +174,8 @@ pub fn try_multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
     edges: Vec<Tensor<R>>,
     reduce: Reduce,
 ) -> Result<Tensor<O>, OpsError> {
-    let (x, w) = Operands::new("multi_gspmm_binary", stack, op, sources, edges)?.joint();
-    try_gspmm(stack.joint(), op, reduce, x, w)
+    let (x, w) = Operands::new("multi_gspmm_binary", stack, op, sources, edges)?.concatenated();
+    try_gspmm(stack.concatenated(), op, reduce, x, w)
 }
 
 /// Reduces messages inside every relation, then over relations:

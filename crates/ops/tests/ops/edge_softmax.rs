@@ -252,7 +252,7 @@ fn across_relations() {
         for (y, relation) in y.iter().zip([&a, &b, &c]) {
             f64s(y.clone().slice_dim(1, 0..1)).iter().zip(relation.dst()).for_each(|(y, &v)| sums[v as usize] += y);
         }
-        let reached: Vec<bool> = (0..5).map(|v| stack.joint().dst().contains(&v)).collect();
+        let reached: Vec<bool> = (0..5).map(|v| stack.concatenated().dst().contains(&v)).collect();
         for (sum, reached) in sums.iter().zip(reached) {
             assert!((sum - f64::from(u8::from(reached))).abs() < 1e-12, "{backend}: {sums:?}");
         }
@@ -262,7 +262,7 @@ fn across_relations() {
         let grads = ((y[0].clone() * cotangents[0].clone()).sum() + (y[2].clone() * cotangents[1].clone()).sum()).backward();
         let all: Vec<f64> = x.iter().flat_map(|x| f64s(x.clone())).collect();
         let joint = Tensor::<2>::from_data(TensorData::new(all, [31, 2]), (&device, DType::F64)).require_grad();
-        let want = edge_softmax_reference(stack.joint(), joint.clone(), NormBy::Dst);
+        let want = edge_softmax_reference(stack.concatenated(), joint.clone(), NormBy::Dst);
         assert_near(backend, &y.iter().flat_map(|y| f64s(y.clone())).collect::<Vec<_>>(), &f64s(want.clone()), 1e-12);
         let want = (want * Tensor::cat(cotangents.to_vec(), 0)).sum().backward();
         let want = f64s(joint.grad(&want).unwrap());

@@ -97,7 +97,7 @@ fn softmaxes(w: usize) -> Vec<Family> {
         let (stack, (order, place), device) = (g.stack(present()), g.sorted(), x[0].device());
         let sorted = rows(&x[0], w).select(0, ints(&order, &device));
         let y = if reference {
-            edge_softmax_reference(stack.joint(), sorted, NormBy::Dst)
+            edge_softmax_reference(stack.concatenated(), sorted, NormBy::Dst)
         } else {
             let parts = (0..stack.len()).map(|r| sorted.clone().slice_dim(0, stack.edge_range(r)));
             let y = edge_softmax_across(&stack, parts.collect());
@@ -205,7 +205,7 @@ fn multis(crosses: &[CrossReduce], w: usize) -> Vec<Family> {
     let tables = [(On::Src, w), (On::Src, w)];
     let joint = move |g: &Typed, x: &[Tensor<2>], reduce| {
         let (stack, both) = (g.stack(0..TYPES), Tensor::cat(vec![rows(&x[0], w), rows(&x[1], w)], 0));
-        gspmm_reference::<2, 2, 2>(stack.joint(), BinaryOp::CopyLhs, reduce, both.clone(), both)
+        gspmm_reference::<2, 2, 2>(stack.concatenated(), BinaryOp::CopyLhs, reduce, both.clone(), both)
     };
     let mut all = Vec::new();
     for reduce in Reduce::ALL {
