@@ -43,7 +43,7 @@ use burn_gnn_store::{StoreError, StoredPart};
 /// ```
 ///
 /// # Errors
-/// On every rank: what keeps the files of one from being read; parts of different cuts; more or fewer ranks than parts.
+/// On every rank: what keeps the files of one from being read; parts of different partitionings; more or fewer ranks than parts.
 ///
 /// # Cost
 /// The part's edges in memory, 16 bytes each and 12 more while they are sorted; two exchanges of 8 bytes per halo node.
@@ -58,7 +58,7 @@ pub fn stored_partition(dir: impl AsRef<Path>, graph_name: &str, comm: &dyn Comm
         let StoredEdges { src, dst, edge_ids, columns } = StoredEdges::read(&part).map_err(of_graph)?;
         let (inner, halo, owners) = (part.inner().to_vec(), part.halo().to_vec(), part.owners().to_vec());
         let (graph_name, path, etype) = (graph_name.to_owned(), part.csc().path().to_owned(), EdgeType::new("_N", "_E", "_N"));
-        Ok((OwnEdges { graph_name, cut: part.cut(), path, etype, inner, halo, owners, src, dst, edge_ids }, columns))
+        Ok((OwnEdges { graph_name, fingerprint: part.fingerprint(), path, etype, inner, halo, owners, src, dst, edge_ids }, columns))
     };
     let (own, columns) = match read() {
         Ok((own, columns)) => (Ok(own), columns),

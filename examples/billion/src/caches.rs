@@ -41,7 +41,7 @@ type Loaded = Result<(MiniBatch, Vec<f32>)>;
 
 /// Runs the same epoch with features packed, in a cache of those needed first, in one of those used last, and mapped.
 /// Caches have the budget of training. Losses are equal, bit for bit, or it is an error. Beside the epochs: the fewest rows
-/// that a cache as large as the planned one can read. `say` is told of each when it is known.
+/// that a cache as large as the planned one can read. `say` gets each result as soon as it is there.
 pub(crate) fn compare(
     args: &Args,
     shape: &Shape,

@@ -18,8 +18,8 @@ use crate::{Communicator, DistError, PartitionBook};
 pub struct OwnEdges {
     /// Name of the graph, the same on all ranks.
     pub graph_name: String,
-    /// What parts of one cut have in common and those of others do not; any number where nothing is known.
-    pub cut: u64,
+    /// A hash that all parts of one partitioning share; 0 where there is none.
+    pub fingerprint: u64,
     /// The file that this comes from, for errors.
     pub path: PathBuf,
     /// Edge type; both of its node types are the one that there is.
@@ -51,9 +51,9 @@ impl OwnEdges {
         DistError::format(&self.path, message)
     }
 
-    /// Name of the graph, its edge type and the cut, which ranks compare.
+    /// Name of the graph, its edge type and the fingerprint, which ranks compare.
     fn name(&self) -> String {
-        format!("{} with edges {}, cut {:x}", self.graph_name, self.etype, self.cut)
+        format!("{} with edges {}, fingerprint {:x}", self.graph_name, self.etype, self.fingerprint)
     }
 
     fn check(&self, rank: usize, ranks: usize) -> Result<(), DistError> {
@@ -110,8 +110,9 @@ impl OwnEdges {
                 return Err(self.bad(format!("expected a part of `{}` on rank {from}, found one of `{found}`", self.name())));
             }
             let place = |u: u32| {
-                let missing =
-                    |_| self.bad(format!("rank {from} borrows node {u}, which rank {rank} does not own; do all parts come from one cut?"));
+                let missing = |_| {
+                    self.bad(format!("rank {from} borrows node {u}, which rank {rank} does not own; are all parts of one partitioning?"))
+                };
                 self.inner.binary_search(&u).map(|at| at as u64).map_err(missing)
             };
             let places = unpack.list::<u32>()?.into_iter().map(place).collect::<Result<Vec<_>, _>>()?;
@@ -143,7 +144,7 @@ impl Partition {
     ///     };
     ///     let [inner, halo, owners, src, dst] = own;
     ///     let etype = EdgeType::new("_N", "_E", "_N");
-    ///     let own = OwnEdges { graph_name: "ring".into(), cut: 0, path: "memory".into(), etype, inner, halo, owners, src, dst, edge_ids };
+    ///     let own = OwnEdges { graph_name: "ring".into(), fingerprint: 0, path: "memory".into(), etype, inner, halo, owners, src, dst, edge_ids };
     ///     let part = Partition::from_own_edges(Ok(own), &*comm)?;
     ///     Ok::<_, DistError>(part.global_nids().to_vec())
     /// })?;
@@ -153,10 +154,10 @@ impl Partition {
     ///
     /// # Errors
     /// On every rank: `own` of one of them; lists that do not ascend, or differ in length; ids that are not local; edges that
-    /// end outside of `inner`; a halo node that its owner does not have; parts of different graphs or cuts.
+    /// end outside of `inner`; a halo node that its owner does not have; parts of different graphs or partitionings.
     ///
     /// # Cost
-    /// `O(E log E)` of the part at most, and two exchanges of 8 bytes per halo node.
+    /// `O(E + H log H)` for `E` edges and `H` halo nodes of the part, and two exchanges of 8 bytes per halo node.
     pub fn from_own_edges(own: Result<OwnEdges, DistError>, comm: &dyn Communicator) -> Result<Self, DistError> {
         let (rank, ranks) = (comm.rank(), comm.size());
         let own = agree(comm, "own edges", own.and_then(|own| own.check(rank, ranks).map(|()| own)))?;
@@ -167,7 +168,7 @@ impl Partition {
         };
         let answers = exchange(comm, "places of borrowed nodes", answers)?;
 
-        let OwnEdges { graph_name, cut: _, path, etype, inner, halo, owners, src, dst, edge_ids } = own;
+        let OwnEdges { graph_name, fingerprint: _, path, etype, inner, halo, owners, src, dst, edge_ids } = own;
         let schema = Arc::new(Schema::new(vec![etype.src.clone()], vec![etype])?);
         let numbering = |what, counts: Vec<u64>| {
             let many = || DistError::format(&path, format!("expected at most {} {what}s, found more", u64::MAX));

@@ -29,8 +29,8 @@ const INNER: &str = "inner";
 const HALO: &str = "halo";
 const OWNERS: &str = "owners";
 const STARTS: &str = "starts";
-/// A fact of both files of a part: a digest of the cut.
-const CUT: &str = "cut";
+/// A fact of both files of a part: the fingerprint of the partitioning.
+const FINGERPRINT: &str = "fingerprint";
 /// No row in the part.
 const NONE: u32 = u32::MAX;
 
@@ -73,23 +73,23 @@ impl Assignment {
         create_dirs(dir).map_err(io(dir))?;
         self.check(csc)?;
         remove_parts(dir).map_err(io(dir))?;
-        let (cut, mut local) = (self.digest(csc), vec![NONE; self.part_of.len()]);
+        let (fingerprint, mut local) = (self.fingerprint(csc), vec![NONE; self.part_of.len()]);
         for part in 0..self.parts {
-            self.write_part(csc, dir, (part, cut), &mut local)?;
+            self.write_part(csc, dir, (part, fingerprint), &mut local)?;
         }
         sync_dir(dir).map_err(io(dir))?;
         Ok(StoredParts { dir: dir.into(), parts: self.parts })
     }
 
-    /// A digest of the cut: parts of another one are told by it.
-    fn digest(&self, csc: &StoredCsc) -> u64 {
+    /// A hash of the assignment and of the graph's sizes.
+    fn fingerprint(&self, csc: &StoredCsc) -> u64 {
         let mut hash = XxHash3_64::new();
         hash.write(bytemuck::cast_slice(&[self.parts as u64, csc.num_edges()]));
         hash.write(bytemuck::cast_slice(&self.part_of));
         hash.finish()
     }
 
-    fn write_part(&self, csc: &StoredCsc, dir: &Path, (part, cut): (usize, u64), local: &mut [u32]) -> Result<(), StoreError> {
+    fn write_part(&self, csc: &StoredCsc, dir: &Path, (part, fingerprint): (usize, u64), local: &mut [u32]) -> Result<(), StoreError> {
         let inner = || (0..).zip(&self.part_of).filter(|&(_, &p)| p as usize == part).map(|(v, _)| v);
         let mut num_inner = 0;
         for v in inner() {
@@ -111,7 +111,8 @@ impl Assignment {
             }
         }
         let [nodes, path] = paths(dir, part);
-        let mut header = Header::new(KIND).with("part", part).with("parts", self.parts).with("nodes", self.part_of.len()).with(CUT, cut);
+        let mut header =
+            Header::new(KIND).with("part", part).with("parts", self.parts).with("nodes", self.part_of.len()).with(FINGERPRINT, fingerprint);
         header.section(INNER, 4 * u64::from(num_inner));
         header.section(HALO, 4 * halo.len() as u64);
         header.section(OWNERS, 4 * halo.len() as u64);
@@ -125,7 +126,7 @@ impl Assignment {
             })
         })?;
         let mut header = Header::new(CSC).with("num_src", num_inner as usize + halo.len()).with("num_dst", num_inner);
-        header = header.with("num_edges", edges).with(CUT, cut);
+        header = header.with("num_edges", edges).with(FINGERPRINT, fingerprint);
         header.section(INDPTR, 8 * (u64::from(num_inner) + 1));
         header.section(SOURCES, 4 * edges);
         for (name, has, each) in [(EDGE_IDS, csc.has_edge_ids(), 8), (WEIGHTS, csc.has_weights(), 4), (TIMES, csc.has_times(), 8)] {

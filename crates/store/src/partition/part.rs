@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use burn_gnn_structure::EdgeReader;
 
-use super::{CUT, HALO, INNER, KIND, OWNERS, STARTS, paths};
+use super::{FINGERPRINT, HALO, INNER, KIND, OWNERS, STARTS, paths};
 use crate::StoredCsc;
 use crate::error::{StoreError, format};
 use crate::sections::{Section, SectionFile};
@@ -82,8 +82,8 @@ impl StoredPart {
         csc.check_offsets()?;
         let owners = list(OWNERS, Some(halo.len() as u64))?;
         nodes.extend(halo);
-        if file.header.facts.get(CUT) != csc.fact(CUT) {
-            return Err(format(&path, "expected the nodes and the edges of one cut, found those of two; write the parts again"));
+        if file.header.facts.get(FINGERPRINT) != csc.fact(FINGERPRINT) {
+            return Err(format(&path, "expected nodes and edges of one partitioning, found those of two; write the parts again"));
         }
         if of != (nodes.len(), num_inner) {
             let why = format!("expected edges from {} to {num_inner} nodes, found {of:?}", nodes.len());
@@ -100,9 +100,9 @@ impl StoredPart {
         Ok(Self { of: Arc::new(Content { csc, path, nodes, num_inner, owners, starts, part, parts, whole }) })
     }
 
-    /// What all parts of one cut have in common and those of others do not: a digest of the assignment and of the graph's sizes.
-    pub fn cut(&self) -> u64 {
-        self.of.csc.fact(CUT).and_then(serde_json::Value::as_u64).unwrap_or_default()
+    /// A hash of the assignment and of the graph's sizes: the same for all parts of one partitioning, another for those of others.
+    pub fn fingerprint(&self) -> u64 {
+        self.of.csc.fact(FINGERPRINT).and_then(serde_json::Value::as_u64).unwrap_or_default()
     }
     /// Number of this part, and of all.
     pub fn number(&self) -> (usize, usize) {

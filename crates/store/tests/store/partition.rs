@@ -149,7 +149,7 @@ fn parts_of_two_cuts_are_not_mixed() {
     assert_eq!(std::fs::read_dir(&parts).unwrap().count(), 5);
     std::fs::write(parts.join("part-00001.nodes"), old).unwrap();
     let e = StoredPart::open(&parts, 1).unwrap_err().to_string();
-    assert!(e.contains("one cut"), "{e}");
+    assert!(e.contains("one partitioning"), "{e}");
 }
 
 #[test]
