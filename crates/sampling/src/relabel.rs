@@ -4,49 +4,60 @@ use std::collections::HashMap;
 
 use burn_gnn_graph::internal::{huge_room, prefetch};
 
-/// No node has this number.
+/// What no node of a batch has.
 const NONE: u32 = u32::MAX;
 /// Ids that are prefetched ahead.
 const AHEAD: usize = 24;
 
 /// The row of each node of one type in the batch at hand: 4 bytes per node of the graph.
 ///
-/// Between batches every entry is [`NONE`]; [`clear`](Self::clear) resets the entries of a batch alone, so that a batch
-/// costs nothing per node of the graph.
+/// Entries count on from batch to batch: those of this one are `first..first + rows`, all others are of batches before
+/// it or [`NONE`]. So a batch costs nothing per node of the graph, and no second walk over its own nodes.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    row: Vec<u32>,
+    entries: Vec<u32>,
+    /// The entry of row 0 of this batch; with one more per node of the graph it stays below [`NONE`].
+    first: u32,
 }
 
 impl Rows {
     pub(crate) fn new(num_nodes: usize) -> Self {
-        let mut row = huge_room(num_nodes);
-        row.resize(num_nodes, NONE);
-        Self { row }
+        let mut entries = huge_room(num_nodes);
+        entries.resize(num_nodes, NONE);
+        Self { entries, first: 0 }
     }
 
     /// Writes the row of each id to `out`; ids seen for the first time go to the end of `nodes`.
     pub(crate) fn relabel(&mut self, ids: &[u32], nodes: &mut Vec<u32>, out: &mut [u32]) {
+        let first = self.first;
         let mut next = nodes.len();
         // New and old nodes mix at random: a loop without branches, into memory for the case that all are new.
         nodes.resize(next + ids.len(), 0);
         for (i, (&v, out)) in ids.iter().zip(out).enumerate() {
             if let Some(&ahead) = ids.get(i + AHEAD) {
-                prefetch(&self.row, ahead as usize, 1);
+                prefetch(&self.entries, ahead as usize, 1);
             }
-            let row = &mut self.row[v as usize];
-            let is_new = *row == NONE;
-            *row = if is_new { next as u32 } else { *row };
-            *out = *row;
+            let entry = &mut self.entries[v as usize];
+            // Entries before `first` wrap around to numbers that no row has.
+            let known = entry.wrapping_sub(first);
+            let is_new = known as usize >= next;
+            *out = if is_new { next as u32 } else { known };
+            *entry = first + *out;
             nodes[next] = v;
             next += usize::from(is_new);
         }
         nodes.truncate(next);
     }
 
-    /// Forgets the nodes of a batch.
-    pub(crate) fn clear(&mut self, nodes: &[u32]) {
-        nodes.iter().for_each(|&v| self.row[v as usize] = NONE);
+    /// Begins the next batch after one of `nodes` nodes.
+    pub(crate) fn next_batch(&mut self, nodes: usize) {
+        let (first, most) = (u64::from(self.first) + nodes as u64, self.entries.len() as u64);
+        if first + most < u64::from(NONE) {
+            self.first = first as u32;
+        } else {
+            self.entries.fill(NONE);
+            self.first = 0;
+        }
     }
 }
 
@@ -77,14 +88,18 @@ mod tests {
     #[test]
     fn rows_by_first_appearance_and_nothing_left_behind() {
         let mut rows = Rows::new(9);
-        for _ in 0..2 {
-            let (mut nodes, mut out) = (vec![], [7; 6]);
-            rows.relabel(&[8, 3, 8, 0, 3, 8], &mut nodes, &mut out);
-            assert_eq!((&nodes[..], out), (&[8, 3, 0][..], [0, 1, 0, 2, 1, 0]));
-            rows.relabel(&[0, 5], &mut nodes, &mut out[..2]);
-            assert_eq!((&nodes[..], &out[..2]), (&[8, 3, 0, 5][..], &[2, 3][..]));
-            rows.clear(&nodes);
-            assert!(rows.row.iter().all(|&r| r == NONE));
+        // The last batches before entries begin anew, and some after them.
+        for first in [0, NONE - 18, NONE - 14, NONE - 11] {
+            rows.first = first;
+            for _ in 0..3 {
+                let (mut nodes, mut out) = (vec![], [7; 6]);
+                rows.relabel(&[8, 3, 8, 0, 3, 8], &mut nodes, &mut out);
+                assert_eq!((&nodes[..], out), (&[8, 3, 0][..], [0, 1, 0, 2, 1, 0]), "from {first}");
+                rows.relabel(&[0, 5], &mut nodes, &mut out[..2]);
+                assert_eq!((&nodes[..], &out[..2]), (&[8, 3, 0, 5][..], &[2, 3][..]), "from {first}");
+                rows.next_batch(nodes.len());
+                assert!(rows.first + 9 < NONE, "room for a batch of all nodes");
+            }
         }
     }
 }

@@ -153,7 +153,7 @@ impl NeighborSampler {
         let hops = self.first..self.fanouts.len();
         let parts: Result<Vec<BlockParts>, GraphError> =
             hops.map(|hop| self.hop(hop, &mut nodes, trees.as_mut(), excluded, key, memory)).collect();
-        memory.rows.iter_mut().zip(&nodes).filter(|_| trees.is_none()).for_each(|(rows, nodes)| rows.clear(nodes));
+        memory.rows.iter_mut().zip(&nodes).filter(|_| trees.is_none()).for_each(|(rows, nodes)| rows.next_batch(nodes.len()));
         memory.rooted.iter_mut().for_each(RootedRows::clear);
         // After an error too nothing of the batch is left in memory.
         let mut parts = parts?;
