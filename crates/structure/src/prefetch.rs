@@ -24,7 +24,9 @@ pub fn prefetch_at<T>(start: *const T, len: usize) {
             ask(line);
         }
         // Memory from the allocator does not start on a line, so a row of whole lines lies on one more.
-        ask(bytes.saturating_sub(1));
+        if len > 1 {
+            ask(bytes - 1);
+        }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (start, len);
