@@ -13,6 +13,8 @@
 //! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max: what it keeps
 //! BENCH_ALLOCATOR=counted cargo bench -p burn-gnn-benches -- plan arxiv-like gcn # predicted memory against bytes in use
 //! cargo bench -p burn-gnn-benches -- calls                       # what one call costs beside its work
+//! cargo bench -p burn-gnn-benches -- dense                       # dropout and embeddings beside Burn's
+//! cargo bench -p burn-gnn-benches -- features                    # rows of features in f32, f16 and int8: gathered, and averaged
 //! cargo bench -p burn-gnn-benches -- machine                     # bandwidth of memory
 //! cargo bench -p burn-gnn-benches -- merge round1.jsonl round2.jsonl
 //! cargo bench -p burn-gnn-benches -- write FOLDER arxiv-like     # graphs as .npy files
@@ -29,7 +31,9 @@
 
 mod alloc;
 mod calls;
+mod dense;
 mod edges;
+mod features;
 mod graphs;
 mod inject;
 mod machine;
@@ -71,7 +75,7 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result<()> {
     let Some((section, rest)) = args.split_first() else {
         bail!(
-            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, plan GRAPH KIND, calls, machine, merge FILES..., write FOLDER GRAPH..."
+            "name a section: ops GRAPH..., train GRAPH..., sample GRAPH..., minibatch GRAPH..., messages GRAPH..., reorder GRAPH..., partition GRAPH PARTS METHOD, tables, precision GRAPH..., memory GRAPH KIND, plan GRAPH KIND, calls, dense, features, machine, merge FILES..., write FOLDER GRAPH..."
         );
     };
     if section == "merge" {
@@ -136,6 +140,8 @@ fn run(args: &[String]) -> Result<()> {
             _ => bail!("plan: name a graph and a set-up ({})", plan::KINDS.join(", ")),
         },
         "calls" => calls::run(),
+        "dense" => dense::run(),
+        "features" => features::run()?,
         "machine" => machine::run(),
         "write" => {
             let (folder, names) = rest.split_first().context("write: name a folder and graphs")?;
