@@ -13,7 +13,10 @@ fn debug_is_the_message() {
     let g = Graph::homogeneous(3, vec![0, 1], vec![1, 2]).unwrap();
     let x = Tensor::<2>::ones([5, 4], &Device::flex());
     let e = Graph::homogeneous(3, vec![0, 9], vec![1, 2]).unwrap_err();
-    assert_eq!(format!("{e:?}"), "relation `_N:_E:_N`, position 1: `src` must lie in 0..3, got 9");
+    assert_eq!(
+        format!("{e:?}"),
+        "relation `_N:_E:_N`, position 1: `src` must lie in 0..3, got 9; number nodes from 0, or give the graph more nodes"
+    );
     let errors: [Box<dyn std::error::Error>; 7] = [
         Box::new(e),
         Box::new(try_gspmm_copy::<2>(g.relation("_E").unwrap(), Side::Lhs, Reduce::Sum, x).unwrap_err()),

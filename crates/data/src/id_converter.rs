@@ -180,8 +180,8 @@ mod tests {
         assert_eq!(ids.edges().to_typed(HomoId(4)).unwrap(), ("a:s:a", 0));
         assert!(matches!(ids.ntype2id("c"), Err(DataError::Graph(GraphError::UnknownNodeType { .. }))));
         assert!(matches!(ids.etype2id("r"), Err(DataError::Graph(GraphError::UnknownEdgeType { .. }))));
-        assert_eq!(ids.id2ntype(2).unwrap_err().to_string(), "node type id 2 is out of range 0..2");
-        assert_eq!(ids.id2etype(9).unwrap_err().to_string(), "edge type id 9 is out of range 0..2");
+        assert_eq!(ids.id2ntype(2).unwrap_err().to_string(), "node type id 2 is out of range 0..2; give ids that are numbered from 0");
+        assert_eq!(ids.id2etype(9).unwrap_err().to_string(), "edge type id 9 is out of range 0..2; give ids that are numbered from 0");
         let refused = |part: &str| {
             let e = IdConverter::from_metadata(&file).unwrap_err().to_string();
             assert!(e.contains("metadata.json") && e.contains(part), "{e}");
@@ -189,7 +189,7 @@ mod tests {
         write(r#"["b", "a"]"#, "[[4, 1]]");
         refused("num_nodes_per_chunk: number of types");
         write(r#"["b", "b"]"#, "[[4, 1], [2]]");
-        refused("`b` was given twice");
+        refused("`b` was given twice; give it once");
         write(r#"["b"]"#, "[[18446744073709551615, 1]]");
         refused("sum that fits in 64 bits");
         std::fs::write(&file, "{}").unwrap();

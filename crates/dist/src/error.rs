@@ -43,7 +43,7 @@ pub enum DistError {
         limit: u64,
     },
     /// METIS refused the graph.
-    #[error("METIS failed on {nodes} nodes, {edges} edges, {parts} parts: {message}")]
+    #[error("METIS failed on {nodes} nodes, {edges} edges, {parts} parts: {message}; use another `PartitionMethod`")]
     Metis {
         /// Nodes handed over.
         nodes: usize,
@@ -67,7 +67,7 @@ pub enum DistError {
         found: String,
     },
     /// An id, type or part outside its numbering.
-    #[error("{what} {id} is out of range 0..{bound}")]
+    #[error("{what} {id} is out of range 0..{bound}; number them from 0")]
     OutOfRange {
         /// Which numbering.
         what: String,
@@ -77,7 +77,7 @@ pub enum DistError {
         bound: u64,
     },
     /// A local id was asked for in a part that does not own the node or edge.
-    #[error("{what} {id} belongs to part {owner}, not to part {part}")]
+    #[error("{what} {id} belongs to part {owner}, not to part {part}; ask part {owner} for it")]
     NotOwned {
         /// Which numbering.
         what: String,
@@ -100,7 +100,8 @@ pub enum DistError {
     },
     /// A part was opened by a rank that it does not belong to.
     #[error(
-        "rank {rank} of {size} cannot take part {part} of {num_parts}: rank `i` of `num_parts` ranks takes part `i`{}",
+        "rank {rank} of {size} cannot take part {part} of {num_parts}: rank `i` of `num_parts` ranks takes part `i`{}; \
+         start as many ranks, each with its own part",
         if *trainers > 1 { format!(", or part `i / {trainers}` of `num_parts · {trainers}` ranks, where trainers share parts of a `DistGraph`") } else { String::new() }
     )]
     WrongRank {
@@ -163,7 +164,7 @@ pub enum DistError {
         found: String,
     },
     /// A pair of nodes without an edge where one was asked for.
-    #[error("relation `{relation}`, position {position}: there is no edge {src} -> {dst}")]
+    #[error("relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `in_subgraph` lists the edges into a node")]
     NoSuchEdge {
         /// Relation.
         relation: String,
@@ -175,7 +176,10 @@ pub enum DistError {
         dst: u64,
     },
     /// A partition policy that the graph does not have.
-    #[error("no partition policy `{policy}`: policies are those of the graph's types and fixed when it is opened; there are {known:?}")]
+    #[error(
+        "no partition policy `{policy}`: policies are those of the graph's types and fixed when it is opened; there are {known:?}: \
+         name one of these"
+    )]
     UnknownPolicy {
         /// The policy asked for, `node~type` or `edge~src:relation:dst`.
         policy: String,

@@ -307,6 +307,6 @@ mod tests {
         }
         let x = Tensor::<2>::ones([3, 1], &Device::flex());
         let e = all.broadcast_nodes("x", x).unwrap_err();
-        assert_eq!(e.to_string(), "`x`: expected length 2 (one row per graph), got 3");
+        assert_eq!(e.to_string(), "`x`: expected length 2 (one row per graph), got 3; give 2 entries");
     }
 }

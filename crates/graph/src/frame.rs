@@ -427,10 +427,11 @@ mod tests {
         let mut f = frame(&device);
         let e = f.get::<2>("y").unwrap_err();
         assert!(matches!(e, GraphError::UnknownColumn { .. }));
-        assert_eq!(e.to_string(), "nodes of `a`: no column `y`; there are [\"m\", \"n\", \"x\"]");
+        assert_eq!(e.to_string(), "nodes of `a`: no column `y`; there are [\"m\", \"n\", \"x\"]: name one of these");
         let e = f.get::<1>("x").unwrap_err();
         assert!(matches!(e, GraphError::ColumnType { .. }));
-        let text = "nodes of `a`: column `x` is a Float tensor of rank 2 and dtype F32, asked for a Float tensor of rank 1";
+        let text = "nodes of `a`: column `x` is a Float tensor of rank 2 and dtype F32, asked for a Float tensor of rank 1; \
+                    ask for what is stored, or convert the column";
         assert_eq!(e.to_string(), text);
         assert!(matches!(f.get_int::<2>("x"), Err(GraphError::ColumnType { .. })));
         let e = f.insert("x", Tensor::<2>::zeros([3, 2], (&device, DType::F64))).unwrap_err();
@@ -438,7 +439,7 @@ mod tests {
         let e = f.insert("z", Tensor::<1>::zeros([3], &ndarray())).unwrap_err();
         assert!(matches!(&e, GraphError::ColumnMismatch { what: "device", .. }), "{e}");
         let e = f.insert("z", Tensor::<1>::zeros([4], &device)).unwrap_err();
-        assert_eq!(e.to_string(), "`nodes of `a`: column z`: expected length 3 (one row per node or edge), got 4");
+        assert_eq!(e.to_string(), "`nodes of `a`: column z`: expected length 3 (one row per node or edge), got 4; give 3 entries");
         assert_eq!(f.columns().count(), 3, "a refused column leaves no trace");
     }
 

@@ -450,12 +450,15 @@ mod tests {
         let twice = Graph::builder().nodes("a", 1).nodes("a", 2).build().unwrap_err();
         assert!(matches!(twice, GraphError::Duplicate { what: "node type", .. }));
         let twice = Graph::builder().edges(("a", "r", "a"), vec![], vec![]).edges(("a", "r", "a"), vec![], vec![]).build().unwrap_err();
-        assert_eq!(twice.to_string(), "edge type `a:r:a` was given twice");
+        assert_eq!(twice.to_string(), "edge type `a:r:a` was given twice; give it once");
         let far = Graph::builder().nodes("a", 2).edges(("a", "r", "a"), vec![0], vec![2]).build().unwrap_err();
-        assert_eq!(far.to_string(), "relation `a:r:a`, position 0: `dst` must lie in 0..2, got 2");
+        assert_eq!(
+            far.to_string(),
+            "relation `a:r:a`, position 0: `dst` must lie in 0..2, got 2; number nodes from 0, or give the graph more nodes"
+        );
         let ready = Relation::from_coo(3, 2, vec![], vec![]).unwrap();
         let e = Graph::builder().nodes("a", 2).relation(("a", "r", "a"), ready).build().unwrap_err();
-        assert_eq!(e.to_string(), "`num_src` of relation `a:r:a`: expected length 2 (the node type's count), got 3");
+        assert_eq!(e.to_string(), "`num_src` of relation `a:r:a`: expected length 2 (the node type's count), got 3; give 2 entries");
         let g = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
         assert!(matches!(g.num_nodes("x"), Err(GraphError::UnknownNodeType { .. })));
         assert!(matches!(g.relation("x"), Err(GraphError::UnknownEdgeType { .. })));
@@ -477,7 +480,10 @@ mod tests {
         let build = |ids: Vec<u64>, of: (&str, &str, &str)| {
             Graph::builder().edges(etype, vec![0, 2, 2], vec![1, 0, 2]).edge_ids(of, ids).build().map(drop).unwrap_err().to_string()
         };
-        assert_eq!(build(vec![1, 2], etype), "`edges of `a:r:a`: global ids`: expected length 3 (one row per node or edge), got 2");
+        assert_eq!(
+            build(vec![1, 2], etype),
+            "`edges of `a:r:a`: global ids`: expected length 3 (one row per node or edge), got 2; give 3 entries"
+        );
         assert!(build(vec![1, 2, 1], etype).contains("global id 1 was given twice"));
         assert!(build(vec![1, 2, 3], ("a", "q", "a")).contains("unknown edge type `a:q:a`"));
         let twice = Graph::builder().edges(etype, vec![0], vec![0]).edge_ids(etype, [1]).edge_ids(etype, [2]).build().unwrap_err();

@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(text(knn_graph(x(), 0, &plain)), "`k`: expected at least one neighbour, got 0");
         assert_eq!(text(radius_graph(x(), -1.0, &plain)), "`r`: expected a radius of at least 0, got -1");
         let short = plain.clone().with_segments([1]);
-        assert_eq!(text(radius_graph(x(), 1.0, &short)), "`sum of segments`: expected length 2 (number of points), got 1");
+        assert_eq!(text(radius_graph(x(), 1.0, &short)), "`sum of segments`: expected length 2 (number of points), got 1; give 2 entries");
         let far = || points(&[1.0, 1.0, 1e160, 0.0, -1e160, 1e160], 2);
         assert_eq!(
             text(knn_graph(far(), 1, &plain.clone().with_metric(Metric::Cosine))),

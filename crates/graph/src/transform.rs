@@ -128,6 +128,10 @@ mod tests {
         assert_eq!(weights(&b, "s"), [1.0, 2.0, 3.0, 1.0, 3.0]);
         assert_eq!(weights(&b, "r"), [0.5, 0.25]);
         let e = g.add_reverse_edges("r").unwrap_err();
-        assert_eq!(e.to_string(), "relation `a:r:b`: adding reverse edges needs the same source and destination node type");
+        assert_eq!(
+            e.to_string(),
+            "relation `a:r:b`: adding reverse edges needs the same source and destination node type; \
+             choose an edge type between nodes of one type"
+        );
     }
 }

@@ -112,7 +112,7 @@ pub(crate) fn numbers_of(slot: Slot) -> &'static str {
 }
 
 fn unreadable(frame: &Frame, name: &str, e: impl std::fmt::Debug) -> ModelError {
-    ModelError::Encoder { message: format!("{}, column `{name}`: {e:?}", frame.label()) }
+    ModelError::Encoder { message: format!("{}, column `{name}`: {e:?}; convert the column to f64", frame.label()) }
 }
 
 fn check_width(frame: &Frame, name: &str, width: usize, at: usize) -> Result<(), ModelError> {

@@ -3,7 +3,7 @@
 #[non_exhaustive]
 pub enum ModelError {
     /// A size that must divide another does not.
-    #[error("`{arg}` = {value} must divide {what} = {of}")]
+    #[error("`{arg}` = {value} must divide {what} = {of}; choose {what} as a multiple of {value}")]
     NotDivisible {
         /// Argument.
         arg: &'static str,
@@ -25,7 +25,7 @@ pub enum ModelError {
         value: String,
     },
     /// Two lengths that must agree do not.
-    #[error("`{arg}`: expected {expected} ({why}), got {actual}")]
+    #[error("`{arg}`: expected {expected} ({why}), got {actual}; give {expected}")]
     Length {
         /// Argument.
         arg: String,

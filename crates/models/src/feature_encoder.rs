@@ -345,8 +345,8 @@ impl FeatureEncoder {
     /// `config` does not start with the keys of this encoder, or describes another layout.
     pub fn grow(self, config: &FeatureEncoderConfig, device: &Device) -> Result<Self, ModelError> {
         let other = || {
-            let message = "expected the layout and, first, the keys of the encoder that grows, found others".into();
-            ModelError::Encoder { message }
+            let message = "expected the layout and, first, the keys of the encoder that grows, found others; start from its `config()`";
+            ModelError::Encoder { message: message.into() }
         };
         if config.spec()? != self.layout.spec {
             return Err(other());

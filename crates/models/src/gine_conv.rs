@@ -76,7 +76,7 @@ impl GineConvConfig {
     /// One width only, a first width that is not `d_input`, or an ε that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GineConv, ModelError> {
         if let Some(&actual) = self.widths.first().filter(|&&w| w != self.d_input) {
-            let why = "the perceptron reads sums of node rows".into();
+            let why = "the perceptron reads sums of node features".into();
             return Err(ModelError::Length { arg: "widths[0]".into(), why, expected: self.d_input, actual });
         }
         let init = Init { initializer: &self.initializer, device };

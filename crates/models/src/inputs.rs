@@ -90,7 +90,8 @@ pub(crate) fn encoder_inputs(
         let x = match projected.iter().position(|p| p == ntype) {
             Some(i) => feature(g, features, ntype, projections[i].val().dims()[0])?,
             None => {
-                let none = || ModelError::Input { ntype: ntype.clone(), message: "the model has no learned rows for it".into() };
+                let message = "the model has no embedding for it; build the model for a graph with this node type";
+                let none = || ModelError::Input { ntype: ntype.clone(), message: message.into() };
                 embedding.rows(ntype).ok_or_else(none)?
             }
         };

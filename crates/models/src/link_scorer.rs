@@ -128,8 +128,8 @@ impl LinkScorer {
     /// ids are read.
     fn check(&self, heads: &Tensor<2>, relations: &Tensor<1, Int>, tails: &Tensor<2>) -> Result<(), ModelError> {
         let [count, d] = self.relations.val().dims();
-        check_length("columns of heads", "those of the relations", d, heads.dims()[1])?;
-        check_length("columns of tails", "those of the relations", d, tails.dims()[1])?;
+        check_length("feature size of heads", "those of the relations", d, heads.dims()[1])?;
+        check_length("feature size of tails", "those of the relations", d, tails.dims()[1])?;
         check_length("relations", "one per head", heads.dims()[0], relations.dims()[0])?;
         let ids = relations.to_data();
         match ids.iter::<i64>().enumerate().find(|(_, id)| !usize::try_from(*id).is_ok_and(|id| id < count)) {

@@ -288,7 +288,7 @@ mod tests {
     fn refusals() {
         let s = || Tensor::<2>::zeros([1, 3], &Device::flex());
         let ask = |s, t: &[Triple], known: &[Triple]| filtered_ranks(s, t, &TrueTails::new(known.to_vec())).unwrap_err().to_string();
-        assert_eq!(ask(s(), &[], &[]), "`scores`: expected 0 (one row per triple), got 1");
+        assert_eq!(ask(s(), &[], &[]), "`scores`: expected 0 (one row per triple), got 1; give 0");
         assert_eq!(ask(s(), &[triple(7, 1, 3)], &[]), "`tail of (7, 1)` must lie in 0..3, got 3");
         assert_eq!(ask(s(), &[triple(7, 1, 0)], &[triple(7, 1, 4)]), "`known tail of (7, 1)` must lie in 0..3, got 4");
         let e = rank_links(&[], &TrueTails::default(), 0, |_| s()).unwrap_err();

@@ -215,7 +215,7 @@ mod tests {
         }
         assert_eq!(average_precision(scores(&[1.0, 2.0]), &[true, true]).unwrap(), 1.0);
         let text = |v: &[f64], t: &[bool]| roc_auc(scores(v), t).unwrap_err().to_string();
-        assert_eq!(text(&[1.0], &[true, false]), "`is_positive`: expected 1 (one entry per row of scores), got 2");
+        assert_eq!(text(&[1.0], &[true, false]), "`is_positive`: expected 1 (one entry per row of scores), got 2; give 1");
         assert!(text(&[1.0, 2.0], &[true, true]).contains("at least one negative row"));
         assert!(text(&[], &[]).contains("at least one positive row"));
         assert_eq!(text(&[1.0, f64::NAN], &[true, false]), "`score of row 1` must lie in numbers, which have an order, got NaN");

@@ -110,7 +110,8 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
         let t = schema.ntype(target)?;
         let x = (0..schema.ntypes().len()).map(|t| graph.node_columns(t).and_then(|f| f.get::<2>("x").ok()));
         let features = NodeTensors::from_list(schema, x);
-        let missing = || ModelError::Input { ntype: target.to_owned(), message: "the view has no columns, of which `y` is read".into() };
+        let message = "the view has no node columns, of which `y` is read; give a graph whose nodes have a column `y`";
+        let missing = || ModelError::Input { ntype: target.to_owned(), message: message.into() };
         let frame = graph.node_columns(t).ok_or_else(missing)?;
         let y: Vec<i64> = frame.get_int::<1>("y")?.into_data().iter::<i64>().collect();
         let classes = y.iter().max().map_or(0, |&y| (y + 1).max(0) as usize);

@@ -423,7 +423,7 @@ fn refusals_name_argument_range_and_value() {
     let device = Device::flex();
     let text = |e: ModelError| e.to_string();
     let blocks = RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::BlockDiagonal(3)).try_init(&device);
-    assert_eq!(text(blocks.unwrap_err()), "`blocks` = 3 must divide d_output = 4");
+    assert_eq!(text(blocks.unwrap_err()), "`blocks` = 3 must divide d_output = 4; choose d_output as a multiple of 3");
     let bases = RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::Basis(0)).try_init(&device);
     assert_eq!(text(bases.unwrap_err()), "`bases` must lie in 1.., got 0");
     let unknown = RgcnConfig::new(2).init(&hetero(), [("d", TypeInput::Embedding)], &device);

@@ -97,7 +97,7 @@ pub enum OpsError {
         id: u32,
     },
     /// A list of another length than it must have.
-    #[error("{op}: `{arg}` must have {expected} entries ({why}), got {actual}")]
+    #[error("{op}: `{arg}` must have {expected} entries ({why}), got {actual}; give as many entries")]
     Count {
         /// Operator.
         op: &'static str,
@@ -111,7 +111,7 @@ pub enum OpsError {
         actual: usize,
     },
     /// A tensor of a list that does not fit the others or what it belongs to.
-    #[error("{op}: {what} of `{arg}[{position}]` must be {expected}, got {actual}")]
+    #[error("{op}: {what} of `{arg}[{position}]` must be {expected}, got {actual}; {}", member_remedy(what))]
     Member {
         /// Operator.
         op: &'static str,
@@ -189,7 +189,10 @@ pub enum OpsError {
         most: u32,
     },
     /// A closure called by degree that returns different fields for different degrees.
-    #[error("{op}: by_degree: the reduce function must return {expected:?} for every degree, returned {actual:?} for degree {degree}")]
+    #[error(
+        "{op}: by_degree: the reduce function must return {expected:?} for every degree, returned {actual:?} for degree {degree}; \
+         return the same fields for every degree"
+    )]
     BucketFields {
         /// Operator.
         op: &'static str,
@@ -209,7 +212,7 @@ pub enum OpsError {
         /// Operator.
         op: &'static str,
     },
-    /// Relations into one node type whose rows cannot be combined.
+    /// Relations into one node type whose results cannot be combined.
     #[error("{op}: into node type `{ntype}`, edge type `{etype}` gives {what} {actual}, `{first}` gives {expected}; make them equal")]
     Relations {
         /// Operator.
@@ -227,8 +230,8 @@ pub enum OpsError {
         /// What the other gives.
         actual: Box<str>,
     },
-    /// One table of rows for an edge type that joins two node types.
-    #[error("{op}: edge type `{etype}` joins different node types; give the rows of both as `(x_src, x_dst)`")]
+    /// One tensor of features for an edge type that joins two node types.
+    #[error("{op}: edge type `{etype}` joins different node types; give the features of both as `(x_src, x_dst)`")]
     TwoTables {
         /// Operator.
         op: &'static str,
@@ -238,6 +241,16 @@ pub enum OpsError {
 }
 
 burn_gnn_graph::internal::debug_is_message!(OpsError);
+
+/// The remedy of a tensor of a list that differs from what was expected in `what`.
+fn member_remedy(what: &str) -> &'static str {
+    match what {
+        "device" => "move it",
+        "element type" => "cast it",
+        _ if what.starts_with("feature shape") => "reshape it",
+        _ => "give the tensors in the order of the stack",
+    }
+}
 
 /// A [`GraphError`] inside an [`OpsError`]: equal if it says the same.
 #[derive(Clone, Debug)]

@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(
             text,
             "bias_activation: `slope` of LeakyRelu must be a finite number from 0, got -0.5: \
-             its derivative would not follow from its result"
+             its derivative would not follow from its result; apply the activation as an operation of its own"
         );
     }
 }

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum PlanError {
     /// The first axis of an operand does not count what it must count.
-    #[error("{op}: `{arg}` must have {expected} rows ({why}), got {actual}")]
+    #[error("{op}: `{arg}` must have {expected} rows ({why}), got {actual}; give as many rows")]
     Rows {
         /// Operator.
         op: &'static str,
@@ -21,7 +21,7 @@ pub enum PlanError {
     /// The feature shapes (without the first axis) do not broadcast.
     #[error(
         "{op}: feature shapes {lhs:?} of `lhs` and {rhs:?} of `rhs` (first axis left out) do not broadcast: \
-         aligned at the end, axes must be equal or 1"
+         aligned at the end, axes must be equal or 1; reshape one of them"
     )]
     Broadcast {
         /// Operator.
@@ -42,21 +42,21 @@ pub enum PlanError {
         limit: usize,
     },
     /// The second axis of an operand does not count what it must count.
-    #[error("{op}: `{arg}` must have {expected} columns ({why}), got {actual}")]
+    #[error("{op}: `{arg}` must have feature size {expected} ({why}), got {actual}; give as many features")]
     Columns {
         /// Operator.
         op: &'static str,
         /// Argument.
         arg: &'static str,
-        /// What the columns stand for.
+        /// What the features stand for.
         why: &'static str,
-        /// Columns expected.
+        /// Feature size expected.
         expected: usize,
-        /// Columns found.
+        /// Feature size found.
         actual: usize,
     },
     /// An operand of the wrong shape.
-    #[error("{op}: `{arg}` must have shape {expected:?}, got {actual:?}")]
+    #[error("{op}: `{arg}` must have shape {expected:?}, got {actual:?}; transpose or reshape it, or correct the other operands")]
     Shape {
         /// Operator.
         op: &'static str,
@@ -68,7 +68,7 @@ pub enum PlanError {
         actual: Vec<usize>,
     },
     /// A probability outside its range.
-    #[error("{op}: `{arg}` must lie in [0, 1), got {value}")]
+    #[error("{op}: `{arg}` must lie in [0, 1), got {value}; give 0 for no dropout")]
     Probability {
         /// Operator.
         op: &'static str,
@@ -79,7 +79,10 @@ pub enum PlanError {
     },
     /// A parameter of an activation outside its range, in which the sign of the argument cannot be recovered from the
     /// result.
-    #[error("{op}: {arg} must be {range}, got {value}: its derivative would not follow from its result")]
+    #[error(
+        "{op}: {arg} must be {range}, got {value}: its derivative would not follow from its result; \
+         apply the activation as an operation of its own"
+    )]
     Activation {
         /// Operator.
         op: &'static str,
@@ -103,7 +106,7 @@ pub enum PlanError {
         value: f64,
     },
     /// An entry of a list of numbers (ids, types, targets) out of its range.
-    #[error("{op}: `{arg}[{position}]` must lie in 0..{bound} ({why}), got {value}")]
+    #[error("{op}: `{arg}[{position}]` must lie in 0..{bound} ({why}), got {value}; number them from 0")]
     OutOfRange {
         /// Operator.
         op: &'static str,
@@ -119,7 +122,7 @@ pub enum PlanError {
         value: u64,
     },
     /// Numbers that must ascend, each once.
-    #[error("{op}: `{arg}[{position}]` must be above {before} (they ascend, each once), got {value}")]
+    #[error("{op}: `{arg}[{position}]` must be above {before} (they ascend, each once), got {value}; sort them and remove repeats")]
     Ascending {
         /// Operator.
         op: &'static str,

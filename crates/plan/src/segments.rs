@@ -91,13 +91,21 @@ impl Segments {
     /// No offsets, a first one that is not 0, one below its predecessor, or more than `u32::MAX - 1` rows.
     pub fn try_from_offsets(offsets: &[usize]) -> Result<Self, PlanError> {
         match offsets.first() {
-            None => return Err(wrong("offsets must hold at least one number, the 0 at the beginning, got none".into())),
+            None => return Err(wrong("offsets must hold at least one number, the 0 at the beginning, got none; give `[0]`".into())),
             Some(0) => (),
-            Some(first) => return Err(wrong(format!("offsets[0] must be 0, got {first}"))),
+            Some(first) => {
+                return Err(wrong(format!(
+                    "offsets[0] must be 0, got {first}; compute offsets as the cumulative sum of the lengths, from 0"
+                )));
+            }
         }
         if let Some(i) = offsets.windows(2).position(|w| w[0] > w[1]) {
             let (before, found) = (offsets[i], offsets[i + 1]);
-            return Err(wrong(format!("offsets[{}] must be at least {before} (offsets never decrease), got {found}", i + 1)));
+            let at = i + 1;
+            return Err(wrong(format!(
+                "offsets[{at}] must be at least {before} (offsets never decrease), got {found}; \
+                 compute offsets as the cumulative sum of the lengths, from 0"
+            )));
         }
         match offsets.iter().position(|&o| o > LIMIT) {
             None => Ok(Self::of(offsets.iter().map(|&o| o as u32).collect())),

@@ -111,7 +111,10 @@ mod tests {
         let missing = "`fanouts` has no entry for relation `a:s:a`; give a fan-out for every hop, 0 for none and -1 for all edges";
         assert_eq!(text(Fanouts::per_relation([(r, [1])])), missing);
         let unequal = Fanouts::per_relation([(r, vec![1, 2]), (s, vec![1])]);
-        assert_eq!(text(unequal), "`fanouts` of relation `a:s:a`: expected length 2 (hops of the first relation given), got 1");
+        assert_eq!(
+            text(unequal),
+            "`fanouts` of relation `a:s:a`: expected length 2 (hops of the first relation given), got 1; give 2 entries"
+        );
         assert!(matches!(Fanouts::per_relation([(r, [1]), (r, [1])]).resolve(&g), Err(GraphError::Duplicate { .. })));
         assert!(matches!(Fanouts::per_relation([(("a", "x", "a"), [1])]).resolve(&g), Err(GraphError::UnknownEdgeType { .. })));
     }

@@ -36,7 +36,11 @@ pub enum StoreError {
         found: u64,
     },
     /// A file is shorter or longer than its header says.
-    #[error("{}: expected {expected} bytes, found {found}; the file was cut short or is still being copied", path.display())]
+    #[error(
+        "{}: expected {expected} bytes, found {found}; the file was cut short or is still being copied; \
+         wait for the copy, or build it again",
+        path.display()
+    )]
     Truncated {
         /// File.
         path: PathBuf,
@@ -46,7 +50,7 @@ pub enum StoreError {
         found: u64,
     },
     /// An edge has an endpoint that is no node.
-    #[error("edge {edge}: `{arg}` must lie in 0..{bound}, got {value}")]
+    #[error("edge {edge}: `{arg}` must lie in 0..{bound}, got {value}; number nodes from 0, or build a graph of more nodes")]
     NodeOutOfRange {
         /// Which edge of the stream.
         edge: u64,

@@ -22,7 +22,10 @@ macro_rules! debug_is_message {
 #[non_exhaustive]
 pub enum GraphError {
     /// A node id lies outside `0..bound`.
-    #[error("relation `{relation}`, position {position}: `{arg}` must lie in 0..{bound}, got {value}")]
+    #[error(
+        "relation `{relation}`, position {position}: `{arg}` must lie in 0..{bound}, got {value}; {}",
+        if *.arg == "table" { "number tables from 0" } else { "number nodes from 0, or give the graph more nodes" }
+    )]
     NodeOutOfRange {
         /// Relation as `src:relation:dst`, or `(unnamed)`.
         relation: String,
@@ -35,8 +38,8 @@ pub enum GraphError {
         /// The value found.
         value: i128,
     },
-    /// A compressed layout that came with edges and is not theirs.
-    #[error("relation `{relation}`, `{layout}`: expected the layout of the edges, found {found}")]
+    /// A compressed layout that came with edges and is not the layout of these edges.
+    #[error("relation `{relation}`, `{layout}`: expected the layout of the edges, found {found}; build the layout from these edges")]
     Layout {
         /// Relation.
         relation: String,
@@ -46,7 +49,10 @@ pub enum GraphError {
         found: String,
     },
     /// An edge id in a compressed layout is out of range or occurs twice.
-    #[error("relation `{relation}`, position {position}: `edge_ids` must be a permutation of 0..{bound}, got {value}{}", if *.repeated { " a second time" } else { "" })]
+    #[error(
+        "relation `{relation}`, position {position}: `edge_ids` must be a permutation of 0..{bound}, got {value}{}; give every edge id once",
+        if *.repeated { " a second time" } else { "" }
+    )]
     EdgeIds {
         /// Relation.
         relation: String,
@@ -60,7 +66,10 @@ pub enum GraphError {
         repeated: bool,
     },
     /// `indptr` decreases, does not start at 0 or does not end at the number of edges.
-    #[error("relation `{relation}`: `indptr[{position}]` must be {expected}, got {value}")]
+    #[error(
+        "relation `{relation}`: `indptr[{position}]` must be {expected}, got {value}; \
+         compute `indptr` as the cumulative sum of the row lengths, from 0"
+    )]
     Indptr {
         /// Relation.
         relation: String,
@@ -72,7 +81,10 @@ pub enum GraphError {
         value: i128,
     },
     /// Two lengths that must agree do not.
-    #[error("`{arg}`{}: expected length {expected} ({why}), got {actual}", if .relation.is_empty() { String::new() } else { format!(" of relation `{}`", .relation) })]
+    #[error(
+        "`{arg}`{}: expected length {expected} ({why}), got {actual}; give {expected} entries",
+        if .relation.is_empty() { String::new() } else { format!(" of relation `{}`", .relation) }
+    )]
     Length {
         /// Relation or empty.
         relation: String,
@@ -102,7 +114,7 @@ pub enum GraphError {
         limit: u64,
     },
     /// A node type that the graph does not have.
-    #[error("unknown node type `{name}`; the graph has {known:?}")]
+    #[error("unknown node type `{name}`; the graph has {known:?}: {}", name_one(known))]
     UnknownNodeType {
         /// The name asked for.
         name: String,
@@ -116,7 +128,7 @@ pub enum GraphError {
         candidates: Vec<String>,
     },
     /// An edge type that the graph does not have.
-    #[error("unknown edge type `{name}`; the graph has {known:?}")]
+    #[error("unknown edge type `{name}`; the graph has {known:?}: {}", name_one(known))]
     UnknownEdgeType {
         /// The name asked for.
         name: String,
@@ -132,7 +144,7 @@ pub enum GraphError {
         candidates: Vec<String>,
     },
     /// A type given twice while a graph is built.
-    #[error("{what} `{name}` was given twice")]
+    #[error("{what} `{name}` was given twice; give it once")]
     Duplicate {
         /// `node type` or `edge type`.
         what: &'static str,
@@ -140,7 +152,7 @@ pub enum GraphError {
         name: String,
     },
     /// A name that files could not carry.
-    #[error("{what} name {name:?} {why}")]
+    #[error("{what} name {name:?} {why}; choose another name")]
     BadName {
         /// What is being named.
         what: &'static str,
@@ -150,7 +162,7 @@ pub enum GraphError {
         why: &'static str,
     },
     /// An id outside the range of its numbering.
-    #[error("{what} id {id} is out of range 0..{bound}")]
+    #[error("{what} id {id} is out of range 0..{bound}; give ids that are numbered from 0")]
     IdOutOfRange {
         /// Which numbering.
         what: String,
@@ -160,7 +172,7 @@ pub enum GraphError {
         bound: u64,
     },
     /// A feature column that the frame does not have.
-    #[error("{frame}: no column `{name}`; there are {known:?}")]
+    #[error("{frame}: no column `{name}`; there are {known:?}: {}", name_one(known))]
     UnknownColumn {
         /// Which frame.
         frame: String,
@@ -170,7 +182,10 @@ pub enum GraphError {
         known: Vec<String>,
     },
     /// A column read at the wrong rank or kind.
-    #[error("{frame}: column `{name}` is a {actual}, asked for a {expected}")]
+    #[error(
+        "{frame}: column `{name}` is a {actual}, asked for a {expected}{}",
+        if expected.contains(';') { "" } else { "; ask for what is stored, or convert the column" }
+    )]
     ColumnType {
         /// Which frame.
         frame: String,
@@ -182,7 +197,7 @@ pub enum GraphError {
         actual: String,
     },
     /// A column on another device than its frame, or with another dtype than the column it joins.
-    #[error("{frame}: column `{name}` has {what} {actual}, expected {expected}")]
+    #[error("{frame}: column `{name}` has {what} {actual}, expected {expected}; {}", column_remedy(what))]
     ColumnMismatch {
         /// Which frame.
         frame: String,
@@ -196,7 +211,7 @@ pub enum GraphError {
         actual: String,
     },
     /// An operation that needs equal source and destination type was called on a bipartite relation.
-    #[error("relation `{relation}`: {op} needs the same source and destination node type")]
+    #[error("relation `{relation}`: {op} needs the same source and destination node type; choose an edge type between nodes of one type")]
     Bipartite {
         /// Relation.
         relation: String,
@@ -205,7 +220,8 @@ pub enum GraphError {
     },
     /// A cycle where an order of the nodes was asked for.
     #[error(
-        "relation `{relation}`: expected no cycle for topological traversal, found {nodes} nodes on or downstream of a cycle, such as node {node}"
+        "relation `{relation}`: expected no cycle for topological traversal, found {nodes} nodes on or downstream of a cycle, \
+         such as node {node}; remove the edges that close cycles"
     )]
     Cycle {
         /// Relation.
@@ -216,7 +232,7 @@ pub enum GraphError {
         nodes: usize,
     },
     /// An id given twice where ids must differ.
-    #[error("{what} id {id} was given twice (again at position {position})")]
+    #[error("{what} id {id} was given twice (again at position {position}); give every id once")]
     RepeatedId {
         /// Argument and type.
         what: String,
@@ -226,7 +242,7 @@ pub enum GraphError {
         id: u64,
     },
     /// An id that no row has.
-    #[error("position {position}: no row has the id {id}")]
+    #[error("position {position}: no row has the id {id}; leave the id out, or give it a row")]
     UnknownId {
         /// Index in the list of ids.
         position: usize,
@@ -246,7 +262,10 @@ pub enum GraphError {
         dst: u32,
     },
     /// Edge types of a metapath that do not follow each other.
-    #[error("metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it ends")]
+    #[error(
+        "metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it ends; \
+         choose an edge type with source `{expected}`"
+    )]
     Metapath {
         /// Index of the edge type.
         position: usize,
@@ -278,7 +297,7 @@ pub enum GraphError {
         remedy: &'static str,
     },
     /// A weight that no probability can be made of.
-    #[error("`{arg}` of {of}, position {position}: must be finite and not negative, got {value}")]
+    #[error("`{arg}` of {of}, position {position}: must be finite and not negative, got {value}; give 0 to what must never be drawn")]
     Weight {
         /// Argument.
         arg: &'static str,
@@ -311,13 +330,13 @@ pub enum GraphError {
         column: usize,
         /// The value found.
         value: f32,
-        /// The type that rows are stored in.
+        /// The type that features are stored in.
         row_type: String,
         /// The largest number of the type.
         largest: f32,
     },
-    /// Parts of one table of rows that do not go together.
-    #[error("rows in several parts: part {part} has {what} {actual}, part 0 has {expected}; convert one of them")]
+    /// Features in several parts that do not go together.
+    #[error("features in several parts: part {part} has {what} {actual}, part 0 has {expected}; convert one of them")]
     RowsMismatch {
         /// Index of the part.
         part: usize,
@@ -348,7 +367,8 @@ pub enum GraphError {
     },
     /// An edge of a batch between two of its graphs, or in another graph than its place says.
     #[error(
-        "relation `{relation}`: edge {edge} counts to graph {graph} of the batch, but its ends {src} -> {dst} are not nodes of that graph"
+        "relation `{relation}`: edge {edge} belongs to graph {graph} of the batch, but its endpoints {src} -> {dst} are not nodes of \
+         that graph; sort nodes and edges by graph, or correct `num_nodes` and `num_edges`"
     )]
     CrossesGraphs {
         /// Relation.
@@ -363,7 +383,10 @@ pub enum GraphError {
         dst: u32,
     },
     /// A thread that makes batches has died.
-    #[error("a worker of the loader stopped while it made batch {batch} of epoch {epoch}: {message}")]
+    #[error(
+        "a worker of the loader stopped while it made batch {batch} of epoch {epoch}: {message}; \
+         set `with_workers(0)` to debug it in the calling thread"
+    )]
     Worker {
         /// Epoch.
         epoch: u64,
@@ -388,6 +411,20 @@ pub enum GraphError {
 }
 
 crate::debug_is_message!(GraphError);
+
+/// The remedy of an unknown name.
+fn name_one(known: &[String]) -> &'static str {
+    if known.is_empty() { "add it first" } else { "name one of these" }
+}
+
+/// The remedy of a column that differs from what was expected in `what`.
+fn column_remedy(what: &str) -> &'static str {
+    match what {
+        "device" => "move the column",
+        "dtype" | "kind" => "convert the column",
+        _ => "reshape the column",
+    }
+}
 
 impl GraphError {
     /// What a user's source of features or sampler met, such as a file that cannot be read.

@@ -98,8 +98,8 @@ mod tests {
     #[test]
     fn what_is_refused() {
         let e = GlobalIds::new(vec![5, 1 << 63, 5]).unwrap_err();
-        assert_eq!(e.to_string(), "global id 5 was given twice (again at position 2)");
+        assert_eq!(e.to_string(), "global id 5 was given twice (again at position 2); give every id once");
         let e = GlobalIds::new(vec![5, 1 << 63]).unwrap().positions(&[5, 6]).unwrap_err();
-        assert_eq!(e.to_string(), "position 1: no row has the id 6");
+        assert_eq!(e.to_string(), "position 1: no row has the id 6; leave the id out, or give it a row");
     }
 }

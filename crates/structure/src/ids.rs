@@ -123,8 +123,17 @@ mod tests {
     #[test]
     fn out_of_range_is_an_error() {
         let m = IdMap::from_counts([2, 3]).unwrap();
-        assert_eq!(m.to_homo(TypedId { ty: 0, id: 2 }).unwrap_err().to_string(), "type 0 id 2 is out of range 0..2");
-        assert_eq!(m.to_homo(TypedId { ty: 2, id: 0 }).unwrap_err().to_string(), "type id 2 is out of range 0..2");
-        assert_eq!(m.to_typed(HomoId(5)).unwrap_err().to_string(), "homogeneous id 5 is out of range 0..5");
+        assert_eq!(
+            m.to_homo(TypedId { ty: 0, id: 2 }).unwrap_err().to_string(),
+            "type 0 id 2 is out of range 0..2; give ids that are numbered from 0"
+        );
+        assert_eq!(
+            m.to_homo(TypedId { ty: 2, id: 0 }).unwrap_err().to_string(),
+            "type id 2 is out of range 0..2; give ids that are numbered from 0"
+        );
+        assert_eq!(
+            m.to_typed(HomoId(5)).unwrap_err().to_string(),
+            "homogeneous id 5 is out of range 0..5; give ids that are numbered from 0"
+        );
     }
 }

@@ -118,10 +118,22 @@ mod tests {
     #[test]
     fn refusals() {
         for (indptr, values, end) in [
-            (vec![], vec![], "`indptr[0]` must be 0, got 18446744073709551615"),
-            (vec![1], vec![1], "`indptr[0]` must be 0, got 1"),
-            (vec![0, 2, 1, 2], vec![1, 2], "`indptr[2]` must be at least 2, got 1"),
-            (vec![0, 1], vec![1, 2], "`indptr[1]` must be 2, the number of values, got 1"),
+            (
+                vec![],
+                vec![],
+                "`indptr[0]` must be 0, got 18446744073709551615; compute `indptr` as the cumulative sum of the row lengths, from 0",
+            ),
+            (vec![1], vec![1], "`indptr[0]` must be 0, got 1; compute `indptr` as the cumulative sum of the row lengths, from 0"),
+            (
+                vec![0, 2, 1, 2],
+                vec![1, 2],
+                "`indptr[2]` must be at least 2, got 1; compute `indptr` as the cumulative sum of the row lengths, from 0",
+            ),
+            (
+                vec![0, 1],
+                vec![1, 2],
+                "`indptr[1]` must be 2, the number of values, got 1; compute `indptr` as the cumulative sum of the row lengths, from 0",
+            ),
         ] {
             let e = Ragged::new(indptr, values).unwrap_err().to_string();
             assert!(e.ends_with(end), "{e}");

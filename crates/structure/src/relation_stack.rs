@@ -172,7 +172,7 @@ mod tests {
         let text = |r: Result<RelationStack, GraphError>| r.unwrap_err().to_string();
         assert_eq!(
             text(RelationStack::new(2, &[3], &[(0, relation(2, 2))])),
-            "`num_src` of relation `stack[0]`: expected length 3 (rows of its source table), got 2"
+            "`num_src` of relation `stack[0]`: expected length 3 (rows of its source table), got 2; give 3 entries"
         );
         assert!(text(RelationStack::new(3, &[2], &[(0, relation(2, 2))])).contains("`num_dst`"));
         assert!(text(RelationStack::new(2, &[2], &[(1, relation(2, 2))])).contains("must lie in 0..1, got 1"));

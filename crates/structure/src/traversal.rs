@@ -267,13 +267,16 @@ mod tests {
     fn what_is_refused() {
         let text = |e: GraphError| e.in_relation("a:r:a").to_string();
         let r = relation(&[(0, 1), (1, 2), (2, 1), (2, 3)]);
-        let expected =
-            "relation `a:r:a`: expected no cycle for topological traversal, found 3 nodes on or downstream of a cycle, such as node 1";
+        let expected = "relation `a:r:a`: expected no cycle for topological traversal, found 3 nodes on or downstream of a cycle, \
+                        such as node 1; remove the edges that close cycles";
         assert_eq!(text(r.topological_nodes().unwrap_err()), expected);
         assert!(text(r.bfs_nodes(&[9]).unwrap_err()).contains("`sources` must lie in 0..9, got 9"));
         let block = Relation::from_coo(2, 3, vec![0], vec![2]).unwrap();
         for refused in [block.bfs_nodes(&[0]), block.bfs_edges(&[0]), block.dfs_edges(&[0]), block.topological_nodes()] {
-            assert!(text(refused.unwrap_err()).ends_with("needs the same source and destination node type"));
+            assert!(
+                text(refused.unwrap_err())
+                    .ends_with("needs the same source and destination node type; choose an edge type between nodes of one type")
+            );
         }
     }
 }

@@ -211,7 +211,7 @@ fn what_devices_do_not_draw() {
     assert!(matches!(device.per_destination(ids(&[0]), ids(&[0]), 1, key), Err(GraphError::Setting { arg: "negatives", .. })));
     assert!(matches!(device.per_source(ids(&[0]), ids(&[0, 1]), 1, key), Err(GraphError::Length { expected: 1, actual: 2, .. })));
     let e = device.per_source(ids(&[0, 6]), ids(&[0, 1]), 1, key).map(|_| ()).unwrap_err();
-    assert_eq!(e.to_string(), "`src` of edge type `a:r:b`, position 1: id 6 is out of range 0..6");
+    assert_eq!(e.to_string(), "`src` of edge type `a:r:b`, position 1: id 6 is out of range 0..6; give ids that are numbered from 0");
     let e = device.per_source(ids(&[0]), ids(&[0]), usize::MAX, key).map(|_| ()).unwrap_err();
     assert!(matches!(e, GraphError::Setting { arg: "negatives", .. }), "{e}");
 }

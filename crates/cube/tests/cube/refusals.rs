@@ -110,8 +110,8 @@ fn softmax_and_attention_operands() {
         |prob, ids: usize| GatOptions { slope: 0.2, dropout: Some(KeyedDropout { prob, stream, ids: Some(vec![1; ids].into()) }) };
     let plan = |heads, options: &GatOptions| AttentionPlan::gat("attention", &r, heads, 4, options).map_err(|e| e.to_string());
     wrong("must have at most 134217727 entries", plan(usize::MAX, &GatOptions::default()));
-    wrong("`dropout.ids` must have 20 rows (one per edge of the relation), got 19", plan(2, &options(0.5, 19)));
-    wrong("`dropout.prob` must lie in [0, 1), got 1", plan(2, &options(1.0, 20)));
+    wrong("`dropout.ids` must have 20 rows (one per edge of the relation), got 19; give as many rows", plan(2, &options(0.5, 19)));
+    wrong("`dropout.prob` must lie in [0, 1), got 1; give 0 for no dropout", plan(2, &options(1.0, 20)));
     let kept = |stats: &CubeTensor| AttentionKept { out: g(), stats: stats.clone(), z: z(), scores: ends() };
     let wants = AttentionGradMask { z: true, first: true, second: true };
     attention_grad(&call, g(), kept(&stats), wants);

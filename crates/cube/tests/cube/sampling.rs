@@ -324,9 +324,15 @@ fn tensors_that_are_refused() {
     let device = on_device(&NeighborSampler::new(&g, [2]).unwrap());
     let none = || [] as [(usize, Tensor<1, Int>); 0];
     let text = |seeds: Tensor<1, Int>| device.sample_tensors([("b", seeds)], none(), SampleKey::new(0)).unwrap_err().to_string();
-    assert_eq!(text(ids(&[0, 49, 50, 51])), "`seeds` of node type `b`, position 2: id 50 is out of range 0..50");
+    assert_eq!(
+        text(ids(&[0, 49, 50, 51])),
+        "`seeds` of node type `b`, position 2: id 50 is out of range 0..50; give ids that are numbered from 0"
+    );
     let negative = Tensor::from_data(TensorData::new(vec![-1i32], [1]), (&cube(), DType::I32));
-    assert_eq!(text(negative), "`seeds` of node type `b`, position 0: id 4294967295 is out of range 0..50");
+    assert_eq!(
+        text(negative),
+        "`seeds` of node type `b`, position 0: id 4294967295 is out of range 0..50; give ids that are numbered from 0"
+    );
     let narrow = Tensor::from_data(TensorData::new(vec![1i64], [1]), (&Device::flex(), DType::I64));
     assert!(text(narrow).contains("I32 or U32"));
     let elsewhere = Tensor::from_data(TensorData::new(vec![1i32], [1]), (&Device::flex(), DType::I32));

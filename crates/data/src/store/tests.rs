@@ -267,9 +267,13 @@ fn descriptions_that_disagree() {
     format(json(|d| d["extra"] = json!(1)), j, "unknown field `extra`");
     format(json(|d| drop(d.as_object_mut().unwrap().remove("fingerprint"))), j, "missing field `fingerprint`");
     // Fewer nodes than rows of features, and than edges ask for.
-    let e = refused(json(|d| d["node_types"][0]["count"] = json!(4)), "expected length 4 (one row per node or edge), got 3");
+    let e =
+        refused(json(|d| d["node_types"][0]["count"] = json!(4)), "expected length 4 (one row per node or edge), got 3; give 4 entries");
     assert!(matches!(e.cause(), DataError::Graph(GraphError::Length { .. })));
-    let e = refused(json(|d| d["node_types"][0]["count"] = json!(2)), "relation `a:r:b`, position 1: `src` must lie in 0..2, got 2");
+    let e = refused(
+        json(|d| d["node_types"][0]["count"] = json!(2)),
+        "relation `a:r:b`, position 1: `src` must lie in 0..2, got 2; number nodes from 0, or give the graph more nodes",
+    );
     assert!(matches!(e.cause(), DataError::Graph(GraphError::NodeOutOfRange { .. })));
     let e = refused(json(|d| d["node_types"][0]["count"] = json!(u64::MAX)), "exceed the limit");
     assert!(matches!(e.cause(), DataError::Graph(GraphError::TooLarge { .. })));

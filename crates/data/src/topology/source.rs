@@ -88,7 +88,7 @@ impl Source<'_> {
         let (csc, csr) = (layout("csc")?, layout("csr")?);
         Relation::from_layouts(num_src, num_dst, src, dst, csc, csr).map_err(|e| match e {
             GraphError::Layout { layout, found, .. } => {
-                format_error(self.path, format!("`{t}/{layout}`: expected the layout of the edges, found {found}"))
+                format_error(self.path, format!("`{t}/{layout}`: expected the layout of the edges, found {found}; save the graph again"))
             }
             e => e.in_relation(&t.to_string()).into(),
         })

@@ -73,18 +73,18 @@ fn types_by_name() {
 fn outside_is_an_error() {
     let b = book(&[vec![2, 3]], 2);
     let text = |e: DistError| e.to_string();
-    assert_eq!(text(b.nid2partid(0, 5).unwrap_err()), "node id 5 is out of range 0..5");
-    assert_eq!(text(b.nid2partid(0, &[1, 7, 6]).unwrap_err()), "node id 7 is out of range 0..5");
-    assert_eq!(text(b.nid2partid(1, 0).unwrap_err()), "unknown node type `1`; the graph has [\"t0\"]");
-    assert_eq!(text(b.eid2partid(0, 2).unwrap_err()), "edge id 2 is out of range 0..2");
-    assert_eq!(text(b.global_to_node(HomoId(5)).unwrap_err()), "node global id 5 is out of range 0..5");
-    assert_eq!(text(b.partid2nids(2, 0).unwrap_err()), "node partition 2 is out of range 0..2");
-    assert_eq!(text(b.nids_of_part(2, 0).unwrap_err()), "node partition 2 is out of range 0..2");
-    assert_eq!(text(b.nid2localnid(0, 1, 1).unwrap_err()), "node 1 belongs to part 0, not to part 1");
-    assert_eq!(text(b.localnid2nid(0, 3, 1).unwrap_err()), "node local id 3 is out of range 0..3");
+    assert_eq!(text(b.nid2partid(0, 5).unwrap_err()), "node id 5 is out of range 0..5; number them from 0");
+    assert_eq!(text(b.nid2partid(0, &[1, 7, 6]).unwrap_err()), "node id 7 is out of range 0..5; number them from 0");
+    assert_eq!(text(b.nid2partid(1, 0).unwrap_err()), "unknown node type `1`; the graph has [\"t0\"]: name one of these");
+    assert_eq!(text(b.eid2partid(0, 2).unwrap_err()), "edge id 2 is out of range 0..2; number them from 0");
+    assert_eq!(text(b.global_to_node(HomoId(5)).unwrap_err()), "node global id 5 is out of range 0..5; number them from 0");
+    assert_eq!(text(b.partid2nids(2, 0).unwrap_err()), "node partition 2 is out of range 0..2; number them from 0");
+    assert_eq!(text(b.nids_of_part(2, 0).unwrap_err()), "node partition 2 is out of range 0..2; number them from 0");
+    assert_eq!(text(b.nid2localnid(0, 1, 1).unwrap_err()), "node 1 belongs to part 0, not to part 1; ask part 0 for it");
+    assert_eq!(text(b.localnid2nid(0, 3, 1).unwrap_err()), "node local id 3 is out of range 0..3; number them from 0");
     let b = kept(&[vec![0, 1]], 2);
-    assert_eq!(text(b.nid2partid(0, 2).unwrap_err()), "node id 2 is out of range 0..2");
-    assert_eq!(text(b.map_to_per_ntype(&[HomoId(0), HomoId(2)]).unwrap_err()), "node global id 2 is out of range 0..2");
+    assert_eq!(text(b.nid2partid(0, 2).unwrap_err()), "node id 2 is out of range 0..2; number them from 0");
+    assert_eq!(text(b.map_to_per_ntype(&[HomoId(0), HomoId(2)]).unwrap_err()), "node global id 2 is out of range 0..2; number them from 0");
 }
 
 /// Long lists are shared out among threads; the answers and the first error are the same.
@@ -96,7 +96,7 @@ fn many_ids() {
     assert!(owners.iter().zip(&ids).all(|(&p, &i)| p == if i < 30_000 { 0 } else { 2 }));
     let mut wrong = ids.clone();
     (wrong[40_000], wrong[20_000]) = (99_999, 77_777);
-    assert_eq!(b.nid2partid(0, &wrong).unwrap_err().to_string(), "node id 77777 is out of range 0..50000");
+    assert_eq!(b.nid2partid(0, &wrong).unwrap_err().to_string(), "node id 77777 is out of range 0..50000; number them from 0");
 }
 
 #[test]

@@ -141,7 +141,8 @@ struct File {
 impl File {
     fn open(json: &Path, name: &str, fingerprint: &str, sum: &str) -> Result<Self, DistError> {
         let (path, bytes) = read_summed(json, name, sum)?;
-        let header = SafeTensors::read_metadata(&bytes).map_err(|e| DistError::format(&path, format!("damaged: {e}")))?.1;
+        let header =
+            SafeTensors::read_metadata(&bytes).map_err(|e| DistError::format(&path, format!("damaged: {e}; partition the graph again")))?.1;
         let stamp = header.metadata().as_ref().and_then(|m| m.get(STAMP)).map_or("(none)", String::as_str);
         match stamp.split_once(':') {
             Some((version, found)) if version == FORMAT_VERSION.to_string() => {
@@ -158,7 +159,7 @@ impl File {
         }
     }
     fn tensors(&self) -> Result<SafeTensors<'_>, DistError> {
-        SafeTensors::deserialize(&self.bytes).map_err(|e| DistError::format(&self.path, format!("damaged: {e}")))
+        SafeTensors::deserialize(&self.bytes).map_err(|e| DistError::format(&self.path, format!("damaged: {e}; partition the graph again")))
     }
 }
 

@@ -95,7 +95,8 @@ impl<'a> Verifier<'a> {
             cut += part.src[..part.num_inner_edges].iter().filter(|&&u| u as usize >= part.num_inner_nodes).count() as u64;
         }
         if cut != self.opened.meta.edge_cut {
-            self.found.push(format!("metadata: `edge_cut` is {}, {cut} edges have ends in different parts", self.opened.meta.edge_cut));
+            self.found
+                .push(format!("metadata: `edge_cut` is {}, {cut} edges have endpoints in different parts", self.opened.meta.edge_cut));
         }
         Ok(self.found)
     }
@@ -175,7 +176,7 @@ impl<'a> Verifier<'a> {
             let end = |v: u32| Ok::<_, DistError>(place(&book.nodes, part.nid[v as usize])?.1);
             let found = (end(part.src[j])?, end(part.dst[j])?, part.orig_eid[j]);
             if found != (e.src[at], e.dst[at], u64::from(e.orig[at])) {
-                edges.push(format!("edge {} has other ends or another original id than its owner says", part.eid[j]));
+                edges.push(format!("edge {} has other endpoints or another original id than its owner says", part.eid[j]));
             }
         }
         let name = format!("part {}", part.part);

@@ -74,7 +74,7 @@ fn assignments() {
     assert_eq!(with(&[]), "assignment of node type `_N`: expected 3 entries (one per node), got no entry for this type");
     assert_eq!(with(&[("_N", &[0, 1])]), "assignment of node type `_N`: expected 3 entries (one per node), got 2");
     assert_eq!(with(&[("_N", &[0, 1, 2])]), "assignment of node type `_N`, node 2: expected a part in 0..2, got 2");
-    assert_eq!(with(&[("_N", &[0, 1, 1]), ("user", &[0])]), "unknown node type `user`; the graph has [\"_N\"]");
+    assert_eq!(with(&[("_N", &[0, 1, 1]), ("user", &[0])]), "unknown node type `user`; the graph has [\"_N\"]: name one of these");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn variants_that_small_graphs_cannot_reach() {
     let e = DistError::TooLarge { what: "nodes", count: 3_000_000_000, limit: 2_147_483_646 };
     assert!(e.to_string().starts_with("3000000000 nodes exceed the 2147483646"), "{e}");
     let e = DistError::Metis { nodes: 4, edges: 2, parts: 2, message: "out of memory".into() };
-    assert_eq!(e.to_string(), "METIS failed on 4 nodes, 2 edges, 2 parts: out of memory");
+    assert_eq!(e.to_string(), "METIS failed on 4 nodes, 2 edges, 2 parts: out of memory; use another `PartitionMethod`");
     let e = DistError::from(GraphError::UnknownNodeType { name: "x".into(), known: vec![] });
     assert!(e.to_string().contains("unknown node type `x`"));
 }
@@ -101,7 +101,10 @@ fn parts_on_wrong_ranks() {
     let (one, two) = (partition_graph(&g, &one).unwrap(), partition_graph(&g, &two).unwrap());
     let device = Device::flex();
     let run = run_ranks(2, |comm| LocalPartition::new(&one.part(0)?, comm, &device).map(drop));
-    assert_eq!(run.unwrap_err().message, "rank 1 of 2 cannot take part 0 of 2: rank `i` of `num_parts` ranks takes part `i`");
+    assert_eq!(
+        run.unwrap_err().message,
+        "rank 1 of 2 cannot take part 0 of 2: rank `i` of `num_parts` ranks takes part `i`; start as many ranks, each with its own part"
+    );
     let run = run_ranks(2, |comm| {
         let source = if comm.rank() == 0 { &one } else { &two };
         match LocalPartition::new(&source.part(comm.rank())?, comm, &device) {

@@ -78,5 +78,5 @@ fn plans_are_tables_and_know_their_types() {
     assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["0", "3", "1", "3", "1", "36", "B"]);
     assert!(lines[3].ends_with("72 B") && lines[3].len() == lines[1].len(), "{plan}");
     let e = parts.plan_step(&StepTraffic::new().exchange([("x", 8)], true)).unwrap_err().to_string();
-    assert_eq!(e, "unknown node type `x`; the graph has [\"_N\"]");
+    assert_eq!(e, "unknown node type `x`; the graph has [\"_N\"]: name one of these");
 }

@@ -201,7 +201,7 @@ mod tests {
         assert_eq!((names(&merged), tags(&merged).len()), (["a", "", "köln", ""].map(String::from).to_vec(), 6));
         let f = g.nodes_mut(..).unwrap();
         assert!(f.insert_text("name", Texts::new()).unwrap_err().to_string().contains("text name`: expected length 3"));
-        assert_eq!(f.text("x").unwrap_err().to_string(), "nodes of `_N`: no column `x`; there are [\"name\"]");
+        assert_eq!(f.text("x").unwrap_err().to_string(), "nodes of `_N`: no column `x`; there are [\"name\"]: name one of these");
         assert!(f.remove_text("name").is_some_and(|t| t == texts()) && f.texts().count() == 0);
     }
 
@@ -210,9 +210,9 @@ mod tests {
         let mut g = graph();
         let f = g.nodes_mut("_N").unwrap();
         let e = f.insert_list("words", Ragged::default()).unwrap_err().to_string();
-        assert_eq!(e, "`nodes of `_N`: list words`: expected length 3 (one row per node or edge), got 0");
+        assert_eq!(e, "`nodes of `_N`: list words`: expected length 3 (one row per node or edge), got 0; give 3 entries");
         assert!(f.set_ids(NodeIds::new(Ids::Int(vec![1]))).unwrap_err().to_string().contains("ids`: expected length 3"));
-        assert_eq!(f.list("x").unwrap_err().to_string(), "nodes of `_N`: no column `x`; there are [\"words\"]");
+        assert_eq!(f.list("x").unwrap_err().to_string(), "nodes of `_N`: no column `x`; there are [\"words\"]: name one of these");
         assert!(f.remove_list("words").is_some() && f.lists().count() == 0);
     }
 }

@@ -78,7 +78,11 @@ fn what_is_no_batch() {
     assert!(batch([&g(3)]).unwrap().get(1).unwrap_err().to_string().contains("graph of the batch: id 1 is out of range 0..1"));
     assert!(Batch::new(g(3), vec![vec![2, 1]], vec![vec![1, 1]]).is_ok());
     let t = text(Batch::new(g(3), vec![vec![1, 2]], vec![vec![1, 1]]));
-    assert_eq!(t, "relation `_N:_E:_N`: edge 0 counts to graph 0 of the batch, but its ends 0 -> 1 are not nodes of that graph");
+    assert_eq!(
+        t,
+        "relation `_N:_E:_N`: edge 0 belongs to graph 0 of the batch, but its endpoints 0 -> 1 are not nodes of that graph; \
+         sort nodes and edges by graph, or correct `num_nodes` and `num_edges`"
+    );
     assert!(matches!(Batch::new(g(3), vec![vec![2, 1]], vec![vec![2]]), Err(GraphError::Length { .. })));
     assert!(matches!(Batch::new(g(3), vec![vec![2, 2]], vec![vec![1, 1]]), Err(GraphError::Length { expected: 3, actual: 4, .. })));
     assert!(matches!(Batch::new(g(3), vec![], vec![vec![1, 1]]), Err(GraphError::Length { .. })));

@@ -18,12 +18,15 @@ fn text<T>(r: Result<T, GraphError>) -> String {
 fn selections() {
     let g = graph();
     let sub = |nodes: Vec<(&str, Vec<u32>)>| text(g.node_subgraph(nodes, Relabel::Yes));
-    assert_eq!(sub(vec![("x", vec![])]), "unknown node type `x`; the graph has [\"a\", \"b\"]");
-    assert_eq!(sub(vec![("b", vec![1, 2])]), "`nodes` of node type `b`, position 1: id 2 is out of range 0..2");
-    assert_eq!(sub(vec![("b", vec![1, 0, 1])]), "`nodes` of node type `b`: id 1 was given twice (again at position 2)");
-    assert_eq!(sub(vec![("b", vec![1]), ("b", vec![0])]), "node type `b` was given twice");
+    assert_eq!(sub(vec![("x", vec![])]), "unknown node type `x`; the graph has [\"a\", \"b\"]: name one of these");
+    assert_eq!(
+        sub(vec![("b", vec![1, 2])]),
+        "`nodes` of node type `b`, position 1: id 2 is out of range 0..2; give ids that are numbered from 0"
+    );
+    assert_eq!(sub(vec![("b", vec![1, 0, 1])]), "`nodes` of node type `b`: id 1 was given twice (again at position 2); give every id once");
+    assert_eq!(sub(vec![("b", vec![1]), ("b", vec![0])]), "node type `b` was given twice; give it once");
     let t = text(g.edge_subgraph([("s", [3])], Relabel::No));
-    assert_eq!(t, "`edges` of edge type `a:s:a`, position 0: id 3 is out of range 0..3");
+    assert_eq!(t, "`edges` of edge type `a:s:a`, position 0: id 3 is out of range 0..3; give ids that are numbered from 0");
     assert!(matches!(g.edge_subgraph([("q", [0])], Relabel::No), Err(GraphError::UnknownEdgeType { .. })));
     assert!(matches!(g.edge_subgraph([("s", [0]), ("s", [1])], Relabel::No), Err(GraphError::Duplicate { .. })));
     assert!(text(g.in_subgraph([("a", [7])], Relabel::No)).contains("`nodes` of node type `a`"));
@@ -35,20 +38,32 @@ fn selections() {
     assert!(matches!(g.edge_type_subgraph(["r", "r"]), Err(GraphError::Duplicate { .. })));
     let none: [(&str, [u32; 0]); 0] = [];
     let two = Graph::builder().nodes("a", 4).build().unwrap();
-    assert_eq!(text(compact_graphs([&g, &two], none)), "`graphs[1], node type a`: expected length 3 (as in the graphs before), got 4");
+    assert_eq!(
+        text(compact_graphs([&g, &two], none)),
+        "`graphs[1], node type a`: expected length 3 (as in the graphs before), got 4; give 3 entries"
+    );
 }
 
 #[test]
 fn edits() {
     let (g, device) = (graph(), &devices()[0]);
-    assert_eq!(text(g.remove_nodes("a", &[0, 3])), "`ids` of node type `a`, position 1: id 3 is out of range 0..3");
-    assert_eq!(text(g.remove_edges("r", &[2])), "`ids` of edge type `a:r:b`, position 0: id 2 is out of range 0..2");
+    assert_eq!(
+        text(g.remove_nodes("a", &[0, 3])),
+        "`ids` of node type `a`, position 1: id 3 is out of range 0..3; give ids that are numbered from 0"
+    );
+    assert_eq!(
+        text(g.remove_edges("r", &[2])),
+        "`ids` of edge type `a:r:b`, position 0: id 2 is out of range 0..2; give ids that are numbered from 0"
+    );
     let t = text(g.add_edges("r", &[0, 1], &[1], &[]));
-    assert_eq!(t, "`dst` of relation `a:r:b`: expected length 2 (one entry per entry of `src`), got 1");
-    assert_eq!(text(g.add_edges("r", &[0, 1], &[1, 2], &[])), "relation `a:r:b`, position 1: `dst` must lie in 0..2, got 2");
+    assert_eq!(t, "`dst` of relation `a:r:b`: expected length 2 (one entry per entry of `src`), got 1; give 2 entries");
+    assert_eq!(
+        text(g.add_edges("r", &[0, 1], &[1, 2], &[])),
+        "relation `a:r:b`, position 1: `dst` must lie in 0..2, got 2; number nodes from 0, or give the graph more nodes"
+    );
     let y = || Column::new(Tensor::<1>::zeros([2], device));
     let t = text(g.add_nodes("b", 1, &[("y", y())]));
-    assert_eq!(t, "`nodes of `b`: new rows of column y`: expected length 1 (one row per new node or edge), got 2");
+    assert_eq!(t, "`nodes of `b`: new rows of column y`: expected length 1 (one row per new node or edge), got 2; give 1 entries");
     assert!(matches!(g.add_nodes("b", 2, &[("y", y()), ("y", y())]), Err(GraphError::Duplicate { what: "column", .. })));
     assert!(matches!(g.add_nodes("b", u32::MAX as usize - 2, &[]), Err(GraphError::TooLarge { what: "nodes", .. })));
     assert!(matches!(g.add_nodes("b", usize::MAX, &[]), Err(GraphError::TooLarge { what: "nodes", .. })));
@@ -65,7 +80,12 @@ fn edits() {
 fn relations_between_two_types() {
     let g = graph();
     let refused = |r: Result<(), GraphError>, op: &str| {
-        assert_eq!(text(r), format!("relation `a:r:b`: {op} needs the same source and destination node type"));
+        assert_eq!(
+            text(r),
+            format!(
+                "relation `a:r:b`: {op} needs the same source and destination node type; choose an edge type between nodes of one type"
+            )
+        );
     };
     refused(g.add_self_loops("r").map(|_| ()), "adding self loops");
     refused(g.remove_self_loops("r").map(|_| ()), "removing self loops");
@@ -91,19 +111,34 @@ fn fills_and_rules_that_do_not_fit() {
     }
     g.edges_mut("s").unwrap().remove("k");
     let rule = ByColumn::all(Combine::First).with("w", Combine::Sum);
-    assert_eq!(text(g.to_simple(rule)), "edges of `a:r:b`, edges of `a:s:a`: no column `w`; there are [\"m\"]");
+    assert_eq!(text(g.to_simple(rule)), "edges of `a:r:b`, edges of `a:s:a`: no column `w`; there are [\"m\"]: name one of these");
 }
 
 #[test]
 fn questions() {
     let g = graph();
-    assert_eq!(text(g.find_edges("r", &[0, 2])), "`ids` of edge type `a:r:b`, position 1: id 2 is out of range 0..2");
+    assert_eq!(
+        text(g.find_edges("r", &[0, 2])),
+        "`ids` of edge type `a:r:b`, position 1: id 2 is out of range 0..2; give ids that are numbered from 0"
+    );
     let t = text(g.edge_ids("r", &[0, 1], &[1, 0]));
     assert_eq!(t, "relation `a:r:b`, position 1: there is no edge 1 -> 0; `has_edges` tells which pairs have one");
-    assert_eq!(text(g.has_edges("r", &[3], &[0])), "relation `a:r:b`, position 0: `u` must lie in 0..3, got 3");
-    assert_eq!(text(g.has_edges("r", &[0], &[])), "`v` of relation `a:r:b`: expected length 1 (one entry per entry of `u`), got 0");
-    assert_eq!(text(g.all_edge_ids("r", &[0], &[2])), "relation `a:r:b`, position 0: `v` must lie in 0..2, got 2");
-    assert_eq!(text(g.predecessors("r", 2)), "relation `a:r:b`, position 0: `node` must lie in 0..2, got 2");
+    assert_eq!(
+        text(g.has_edges("r", &[3], &[0])),
+        "relation `a:r:b`, position 0: `u` must lie in 0..3, got 3; number nodes from 0, or give the graph more nodes"
+    );
+    assert_eq!(
+        text(g.has_edges("r", &[0], &[])),
+        "`v` of relation `a:r:b`: expected length 1 (one entry per entry of `u`), got 0; give 1 entries"
+    );
+    assert_eq!(
+        text(g.all_edge_ids("r", &[0], &[2])),
+        "relation `a:r:b`, position 0: `v` must lie in 0..2, got 2; number nodes from 0, or give the graph more nodes"
+    );
+    assert_eq!(
+        text(g.predecessors("r", 2)),
+        "relation `a:r:b`, position 0: `node` must lie in 0..2, got 2; number nodes from 0, or give the graph more nodes"
+    );
     assert!(g.successors("r", 2).is_ok() && g.successors("r", 3).is_err());
     assert!(g.in_edges("r", &[2]).is_err() && g.out_edges("r", &[3]).is_err());
     assert!(g.in_degrees("r", &[2]).is_err() && g.out_degrees("r", &[3]).is_err());
@@ -113,7 +148,10 @@ fn questions() {
 fn metapaths() {
     let g = graph();
     let t = text(g.metapath_reachable_graph(&["s", "r", "s"]));
-    assert_eq!(t, "metapath, position 2: `a:s:a` must start in node type `b`, where the edge type before it ends");
+    assert_eq!(
+        t,
+        "metapath, position 2: `a:s:a` must start in node type `b`, where the edge type before it ends; choose an edge type with source `b`"
+    );
     assert_eq!(text(g.metapath_reachable_graph::<&str>(&[])), "`metapath` is empty; name at least one edge type");
     assert!(matches!(g.metapath_reachable_graph(&["q"]), Err(GraphError::UnknownEdgeType { .. })));
 }

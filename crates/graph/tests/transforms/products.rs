@@ -114,7 +114,7 @@ fn merging_other_types_and_what_is_refused() {
     assert_eq!((g.node_counts(), g.num_edges("r").unwrap(), g.num_edges("s").unwrap()), (&[3, 5][..], 1, 1));
     a.nodes_mut("a").unwrap().insert("h", Tensor::<1>::from_data([1.0f32, 2.0], device)).unwrap();
     let e = merge([&a, &b]).unwrap_err();
-    assert_eq!(e.to_string(), "`nodes of `a`: column h`: expected length 3 (one row per node or edge), got 2");
+    assert_eq!(e.to_string(), "`nodes of `a`: column h`: expected length 3 (one row per node or edge), got 2; give 3 entries");
     assert!(matches!(merge([]), Err(GraphError::Empty { arg: "graphs", .. })));
     a.edges_mut("r").unwrap().insert("w", Tensor::<1>::from_data([1.0f32], device)).unwrap();
     let bare = Graph::builder().nodes("a", 2).edges(("a", "r", "a"), vec![1], vec![1]).build().unwrap();

@@ -11,12 +11,12 @@ use crate::{ModelError, NodeTensors};
 pub(crate) fn feature(g: &Graph, features: &NodeTensors, ntype: &str, columns: usize) -> Result<Tensor<2>, ModelError> {
     let t = g.schema().ntype(ntype)?;
     let Some(x) = features.clone().into_list(g.schema())?.swap_remove(t) else {
-        let message = format!("expected features with {columns} columns, got none");
+        let message = format!("expected features of size {columns}, got none; add them to the features");
         return Err(ModelError::Input { ntype: ntype.to_owned(), message });
     };
     let [rows, found] = x.dims();
-    length(&format!("rows of the features of `{ntype}`"), "one per node", g.node_counts()[t], rows)?;
-    length(&format!("columns of the features of `{ntype}`"), "as the model was made for", columns, found)?;
+    length(&format!("rows of the features of {ntype}"), "one per node", g.node_counts()[t], rows)?;
+    length(&format!("feature size of {ntype}"), "as the model was made for", columns, found)?;
     Ok(x)
 }
 

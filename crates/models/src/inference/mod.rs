@@ -123,9 +123,10 @@ pub fn infer<M: Layerwise>(
     let inputs = model.inputs(g, &features.into())?.into_list(schema)?;
     let mut x = vec![];
     for ((ntype, &n), input) in schema.ntypes().iter().zip(g.node_counts()).zip(inputs) {
-        let none = || ModelError::Input { ntype: ntype.clone(), message: "the model has no input rows for it".into() };
+        let message = "the model has no input features for it; build the model for a graph with this node type";
+        let none = || ModelError::Input { ntype: ntype.clone(), message: message.into() };
         let input = input.ok_or_else(none)?.without_autodiff();
-        length(&format!("input rows of node type `{ntype}`"), "one per node", n, input.dims()[0])?;
+        length(&format!("rows of the input features of {ntype}"), "one per node", n, input.dims()[0])?;
         x.push(input);
     }
     let mut blocks = Blocks::new(g);
@@ -162,18 +163,19 @@ fn rows_of<M: Layerwise>(
         let schema = blocks_schema.as_ref();
         let y = model.layer(layer, &block, NodeTensors::from_list(schema, block.input(x).into_iter().map(Some)));
         let ntype = &schema.ntypes()[t];
-        let none = || ModelError::Input { ntype: ntype.clone(), message: format!("layer {layer} gives no result for it") };
+        let message = || format!("layer {layer} gives no result for it; let the layer compute this node type");
+        let none = || ModelError::Input { ntype: ntype.clone(), message: message() };
         let y = y.into_list(schema)?.swap_remove(t).ok_or_else(none)?.without_autodiff();
         let [rows, columns] = y.dims();
         bar.inc(range.len() as u64);
-        length(&format!("rows of layer {layer} for node type `{ntype}`"), "one per destination of the block", range.len(), rows)?;
+        length(&format!("rows of layer {layer} for node type {ntype}"), "one per destination of the block", range.len(), rows)?;
         if rows == n {
             return Ok(y);
         }
         // A repeated row becomes a matrix when it is written to; `Tensor::empty` takes twice the memory for a moment
         // (Flex).
         let into = all.take().unwrap_or_else(|| y.clone().slice_dim(0, 0..1).expand([n, columns]));
-        length(&format!("columns of layer {layer} for node type `{ntype}`"), "as for the nodes before", into.dims()[1], columns)?;
+        length(&format!("feature size of layer {layer} for node type {ntype}"), "as for the nodes before", into.dims()[1], columns)?;
         // In place: nobody else holds this matrix.
         all = Some(into.slice_assign([range, 0..columns], y));
     }

@@ -19,12 +19,12 @@ const COLORS: [RGBColor; 4] = [RGBColor(31, 119, 180), RGBColor(214, 39, 40), RG
 pub fn write_svg(path: impl AsRef<Path>, title: &str, series: &[Series]) -> Result<(), ModelError> {
     let plot = |message: String| ModelError::Plot { message };
     if series.iter().all(|s| s.values.is_empty()) {
-        return Err(plot("there is nothing to draw: no series has values".into()));
+        return Err(plot("there is nothing to draw: no series has values; record at least one epoch".into()));
     }
     for s in series {
         if let Some(i) = s.values.iter().position(|v| !v.is_finite()) {
             let (name, value, epoch) = (&s.name, s.values[i], i + 1);
-            return Err(plot(format!("`{name}` must be finite to be drawn, got {value} in epoch {epoch}")));
+            return Err(plot(format!("`{name}` must be finite to be drawn, got {value} in epoch {epoch}; leave such values out")));
         }
     }
     let mut svg = String::new();

@@ -79,8 +79,8 @@ fn every_value_is_a_point_at_its_height() {
 fn what_cannot_be_drawn_or_written_is_an_error() {
     let text = |path: &str, s: &[Series]| write_svg(Path::new(path), "t", s).unwrap_err().to_string();
     assert!(text("/no/such/folder/run.svg", &series()).contains("/no/such/folder/run.svg"));
-    assert_eq!(text("run.svg", &[]), "plot: there is nothing to draw: no series has values");
+    assert_eq!(text("run.svg", &[]), "plot: there is nothing to draw: no series has values; record at least one epoch");
     let mut broken = series();
     broken[0].values[2] = f64::NAN;
-    assert_eq!(text("run.svg", &broken), "plot: `training loss` must be finite to be drawn, got NaN in epoch 3");
+    assert_eq!(text("run.svg", &broken), "plot: `training loss` must be finite to be drawn, got NaN in epoch 3; leave such values out");
 }

@@ -98,7 +98,10 @@ impl StateDict {
     /// Bytes that are no such file, or an element type other than those, f16, bf16, f32 and f64.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self, ModelError> {
         let wrong = |message: String| ModelError::StateDict { message: cut_quoted(message) };
-        let file = SafeTensors::deserialize(bytes).map_err(|e| wrong(format!("expected a safetensors file, found: {e}")))?;
+        let foreign = |e: safetensors::SafeTensorError| {
+            wrong(format!("expected a safetensors file, found: {e}; write it with `safetensors.torch.save_file`"))
+        };
+        let file = SafeTensors::deserialize(bytes).map_err(foreign)?;
         let mut tensors = BTreeMap::new();
         for (name, view) in file.iter() {
             let dtype = match view.dtype() {
@@ -108,7 +111,9 @@ impl StateDict {
                 Dtype::F64 => DType::F64,
                 Dtype::BOOL | Dtype::I64 | Dtype::I32 | Dtype::I16 | Dtype::I8 => continue,
                 Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8 => continue,
-                other => return Err(wrong(format!("tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}"))),
+                other => {
+                    return Err(wrong(format!("tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}; cast it")));
+                }
             };
             let data = TensorData::from_bytes_vec(view.data().to_vec(), view.shape().to_vec(), dtype);
             tensors.insert(name.to_owned(), Arc::new(data));
@@ -231,7 +236,9 @@ impl StateDict {
                 DType::BF16 => Dtype::BF16,
                 DType::F32 => Dtype::F32,
                 DType::F64 => Dtype::F64,
-                other => return Err(wrong(format!("tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}"))),
+                other => {
+                    return Err(wrong(format!("tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}; cast it")));
+                }
             };
             let view =
                 TensorView::new(dtype, data.shape().to_vec(), data.as_bytes()).map_err(|e| wrong(format!("tensor `{name}`: {e}")))?;

@@ -120,16 +120,19 @@ fn refusals_name_what_does_not_fit() {
     assert_eq!(text(infer(&gcn, &g, x(6, 4), "_N", &config.clone().with_max_nodes(0))), "`max_nodes` must lie in 1.., got 0");
     assert_eq!(text(infer(&gcn, &g, x(6, 4), "_N", &config.clone().with_max_edges(0))), "`max_edges` must lie in 1.., got 0");
     assert!(text(infer(&gcn, &g, x(6, 4), "paper", &config)).contains("unknown node type"));
-    assert_eq!(text(infer(&gcn, &g, x(5, 4), "_N", &config)), "`rows of the features of `_N``: expected 6 (one per node), got 5");
+    assert_eq!(text(infer(&gcn, &g, x(5, 4), "_N", &config)), "`rows of the features of _N`: expected 6 (one per node), got 5; give 6");
     assert_eq!(
         text(infer(&gcn, &g, x(6, 3), "_N", &config)),
-        "`columns of the features of `_N``: expected 4 (as the model was made for), got 3"
+        "`feature size of _N`: expected 4 (as the model was made for), got 3; give 4"
     );
-    assert_eq!(text(infer(&gcn, &g, NodeTensors::default(), "_N", &config)), "node type `_N`: expected features with 4 columns, got none");
+    assert_eq!(
+        text(infer(&gcn, &g, NodeTensors::default(), "_N", &config)),
+        "node type `_N`: expected features of size 4, got none; add them to the features"
+    );
     let two = Graph::builder().edges(("a", "r", "b"), vec![0], vec![0]).build().unwrap();
     assert_eq!(
         text(infer(&gcn, &two, NodeTensors::default(), "a", &config)),
-        "`node types of the graph`: expected 1 (the model reads one), got 2"
+        "`node types of the graph`: expected 1 (the model reads one), got 2; give 1"
     );
     let rgcn = RgcnConfig::new(2).init(&two, TypeMap::default(), &device).unwrap();
     assert!(
@@ -138,15 +141,15 @@ fn refusals_name_what_does_not_fit() {
     let more = Graph::builder().nodes("a", 2).edges(("a", "r", "b"), vec![1], vec![0]).build().unwrap();
     assert_eq!(
         text(infer(&rgcn, &more, NodeTensors::default(), "a", &config)),
-        "`input rows of node type `a``: expected 2 (one per node), got 1"
+        "`rows of the input features of a`: expected 2 (one per node), got 1; give 2"
     );
 
     let odd = |layer| text(infer(&Odd(layer), &g, x(6, 4), "_N", &config));
-    assert_eq!(odd(|_, _| NodeTensors::default()), "node type `_N`: layer 0 gives no result for it");
-    assert_eq!(odd(|_, x| x.into()), "`rows of layer 0 for node type `_N``: expected 2 (one per destination of the block), got 4");
+    assert_eq!(odd(|_, _| NodeTensors::default()), "node type `_N`: layer 0 gives no result for it; let the layer compute this node type");
+    assert_eq!(odd(|_, x| x.into()), "`rows of layer 0 for node type _N`: expected 2 (one per destination of the block), got 4; give 2");
     let columns = |n: usize, x: Tensor<2>| {
         let rows = x.dims()[0];
         x.slice_dim(0, 0..n).slice_dim(1, 0..rows.min(4) - 1).into()
     };
-    assert!(odd(columns).starts_with("`columns of layer 0 for node type `_N``: expected 3 (as for the nodes before), got"));
+    assert!(odd(columns).starts_with("`feature size of layer 0 for node type _N`: expected 3 (as for the nodes before), got"));
 }

@@ -20,14 +20,20 @@ fn refusals_of_layers() {
     assert!(text(GatConvConfig::new(3, 2, 1).with_dropout(1.0).try_init(d).unwrap_err()).contains("0.0..1.0, got 1"));
     assert!(text(GatConvConfig::new(3, 2, 1).with_negative_slope(f64::NAN).try_init(d).unwrap_err()).contains("`negative_slope`"));
     let shared = Gatv2ConvConfig::new(3, 2, 1).with_share_weights(true).with_d_dst(Some(4)).try_init(d);
-    assert_eq!(text(shared.unwrap_err()), "`d_dst`: expected 3 (the weight of sources serves destinations too), got 4");
+    assert_eq!(text(shared.unwrap_err()), "`d_dst`: expected 3 (the weight of sources serves destinations too), got 4; give 3");
     assert!(text(GinConvConfig::new(vec![3]).try_init(d).unwrap_err()).contains("`number of widths`"));
     assert!(text(GineConvConfig::new(3, vec![4, 2]).try_init(d).unwrap_err()).starts_with("`widths[0]`: expected 3"));
     assert!(text(EdgeConvConfig::new(3, vec![]).try_init(d).unwrap_err()).contains("got 0"));
     assert!(text(PnaConvConfig::new(3, 2, 0.0).try_init(d).unwrap_err()).contains("`delta`"));
     let towers = PnaConvConfig::new(3, 4, 0.9).with_towers(2);
-    assert_eq!(text(towers.clone().with_divide_input(true).try_init(d).unwrap_err()), "`towers` = 2 must divide d_input = 3");
-    assert_eq!(text(towers.clone().with_towers(3).try_init(d).unwrap_err()), "`towers` = 3 must divide d_output = 4");
+    assert_eq!(
+        text(towers.clone().with_divide_input(true).try_init(d).unwrap_err()),
+        "`towers` = 2 must divide d_input = 3; choose d_input as a multiple of 2"
+    );
+    assert_eq!(
+        text(towers.clone().with_towers(3).try_init(d).unwrap_err()),
+        "`towers` = 3 must divide d_output = 4; choose d_output as a multiple of 3"
+    );
     assert_eq!(text(towers.clone().with_towers(0).try_init(d).unwrap_err()), "`towers` must lie in 1.., got 0");
     assert_eq!(text(towers.with_pre_layers(0).try_init(d).unwrap_err()), "`pre_layers` must lie in 1.., got 0");
     assert!(text(PnaConvConfig::new(3, 2, 1.0).with_std_eps(0.0).try_init(d).unwrap_err()).contains("`std_eps`"));
@@ -145,10 +151,16 @@ fn link_scorers_check_relations_and_shapes() {
         let all = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| panic_of(|| scorer.against_all(h.clone(), ids(r), t.clone()));
         assert_eq!(forward(&h, &[0, 5, 9], &h), "link_scorer: `relations[1]` must lie in 0..2, got 5");
         assert_eq!(all(&h, &[0, 1, -1], &short), "link_scorer: `relations[2]` must lie in 0..2, got -1");
-        assert_eq!(forward(&h, &[0, 1], &h), "link_scorer: `relations`: expected 3 (one per head), got 2");
-        assert_eq!(forward(&h, &[0, 1, 1], &short), "link_scorer: `rows of tails`: expected 3 (one per head), got 2");
-        assert_eq!(all(&h, &[0, 1, 1], &narrow), "link_scorer: `columns of tails`: expected 4 (those of the relations), got 2");
-        assert_eq!(all(&narrow, &[0, 1, 1], &h), "link_scorer: `columns of heads`: expected 4 (those of the relations), got 2");
+        assert_eq!(forward(&h, &[0, 1], &h), "link_scorer: `relations`: expected 3 (one per head), got 2; give 3");
+        assert_eq!(forward(&h, &[0, 1, 1], &short), "link_scorer: `rows of tails`: expected 3 (one per head), got 2; give 3");
+        assert_eq!(
+            all(&h, &[0, 1, 1], &narrow),
+            "link_scorer: `feature size of tails`: expected 4 (those of the relations), got 2; give 4"
+        );
+        assert_eq!(
+            all(&narrow, &[0, 1, 1], &h),
+            "link_scorer: `feature size of heads`: expected 4 (those of the relations), got 2; give 4"
+        );
         assert_eq!(scorer.against_all(h.clone(), ids(&[0, 1, 1]), short.clone()).dims(), [3, 2]);
     }
 }
@@ -166,7 +178,10 @@ fn weights_that_one_rank_refuses() {
     let negative = [1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     let want = "`weight of edge 2` must lie in numbers above 0, got -1".to_owned();
     assert_eq!(refused(DegreeNorm::BothIn, &negative), (want.clone(), 1));
-    assert_eq!(refused(DegreeNorm::BothIn, &negative[3..]), ("`weight`: expected 8 (one per edge of the relation), got 5".into(), 1));
+    assert_eq!(
+        refused(DegreeNorm::BothIn, &negative[3..]),
+        ("`weight`: expected 8 (one per edge of the relation), got 5; give 8".into(), 1)
+    );
     assert_eq!(refused(DegreeNorm::Both, &negative), (want, 0));
 }
 

@@ -113,7 +113,7 @@ fn check(
         check_same(NAME, ("weight", w), ("x", x))?;
     }
     if let Some(b) = bias {
-        check_rows(NAME, "bias", "one per column of `x`", width, b.dims()[0])?;
+        check_rows(NAME, "bias", "one per feature of `x`", width, b.dims()[0])?;
         check_same(NAME, ("bias", b), ("x", x))?;
     }
     Ok(AggregatePlan::new(relation, width, options.clone(), weight.is_some(), bias.is_some())?)

@@ -108,9 +108,9 @@ fn errors() {
     let device = Device::flex();
     let t = |n: usize| Tensor::<1>::zeros([n], &device);
     let e = try_adam_step(t(3), t(2), t(3), t(3), step(1, AdamDecay::None)).unwrap_err().to_string();
-    assert_eq!(e, "adam_step: `grad` must have shape [3], got [2]");
+    assert_eq!(e, "adam_step: `grad` must have shape [3], got [2]; transpose or reshape it, or correct the other operands");
     let e = try_adam_step(t(3), t(3), t(3), t(4), step(1, AdamDecay::None)).unwrap_err().to_string();
-    assert_eq!(e, "adam_step: `moment_2` must have shape [3], got [4]");
+    assert_eq!(e, "adam_step: `moment_2` must have shape [3], got [4]; transpose or reshape it, or correct the other operands");
     let double = Tensor::<1>::zeros([3], (&device, DType::F64));
     let e = try_adam_step(t(3), t(3), double, t(3), step(1, AdamDecay::None)).unwrap_err().to_string();
     assert_eq!(e, "adam_step: `moment_1` is F64 and `param` is F32; cast one of them");
@@ -170,12 +170,18 @@ fn rows_that_are_refused() {
         let step = step(time, AdamDecay::None);
         try_adam_step_rows(zeros(4), zeros(grad), zeros(4), zeros(4), &ids.into(), step).unwrap_err().to_string()
     };
-    assert_eq!(run(&[1, 4], 2, 1), "adam_step_rows: `ids[1]` must lie in 0..4 (rows of `param`), got 4");
-    assert_eq!(run(&[2, 2], 2, 1), "adam_step_rows: `ids[1]` must be above 2 (they ascend, each once), got 2");
-    assert_eq!(run(&[2], 2, 1), "adam_step_rows: `grad` must have 1 rows (one per id), got 2");
+    assert_eq!(run(&[1, 4], 2, 1), "adam_step_rows: `ids[1]` must lie in 0..4 (rows of `param`), got 4; number them from 0");
+    assert_eq!(
+        run(&[2, 2], 2, 1),
+        "adam_step_rows: `ids[1]` must be above 2 (they ascend, each once), got 2; sort them and remove repeats"
+    );
+    assert_eq!(run(&[2], 2, 1), "adam_step_rows: `grad` must have 1 rows (one per id), got 2; give as many rows");
     assert_eq!(run(&[2], 1, 0), "adam_step_rows: `step.time` must be at least 1, got 0");
     let step = step(1, AdamDecay::None);
     let wide = Tensor::<2>::zeros([4, 3], &device);
     let e = try_adam_step_rows(zeros(4), zeros(1), wide, zeros(4), &[0].into(), step).unwrap_err();
-    assert_eq!(e.to_string(), "adam_step_rows: `moment_1` must have shape [4, 2], got [4, 3]");
+    assert_eq!(
+        e.to_string(),
+        "adam_step_rows: `moment_1` must have shape [4, 2], got [4, 3]; transpose or reshape it, or correct the other operands"
+    );
 }

@@ -267,9 +267,12 @@ fn errors() {
     let default = AggregateOptions::default();
     let text = |x: &Tensor<2>, w, b, o: &AggregateOptions| try_weighted_aggregate(&relation, x.clone(), w, b, o).unwrap_err().to_string();
     let wrong = Tensor::<2>::zeros([4, 3], &device);
-    assert_eq!(text(&wrong, None, None, &default), "weighted_aggregate: `x` must have 5 rows (one per source node of the relation), got 4");
+    assert_eq!(
+        text(&wrong, None, None, &default),
+        "weighted_aggregate: `x` must have 5 rows (one per source node of the relation), got 4; give as many rows"
+    );
     assert!(text(&x, line(3), None, &default).contains("`weight` must have 8 rows"));
-    assert!(text(&x, None, line(4), &default).contains("`bias` must have 3 rows (one per column of `x`)"));
+    assert!(text(&x, None, line(4), &default).contains("`bias` must have 3 rows (one per feature of `x`)"));
     let degrees = |n: usize| Some(DegreeScale::new(&vec![1; n], -1.0));
     assert!(
         text(&x, None, None, &AggregateOptions { source: degrees(4), ..default.clone() }).contains("`source degrees` must have 5 rows")

@@ -405,18 +405,24 @@ fn errors() {
     let plain = GatOptions::default;
     assert_eq!(
         gat(Tensor::zeros([4, 2, 3], &device), two(5, 2), two(4, 2), plain()),
-        "gat_attention: `z` must have 5 rows (one per source node of the relation), got 4"
+        "gat_attention: `z` must have 5 rows (one per source node of the relation), got 4; give as many rows"
     );
     assert_eq!(
         gat(z(), two(4, 2), two(4, 2), plain()),
-        "gat_attention: `a_src` must have 5 rows (one per source node of the relation), got 4"
+        "gat_attention: `a_src` must have 5 rows (one per source node of the relation), got 4; give as many rows"
     );
     assert_eq!(
         gat(z(), two(5, 2), two(5, 2), plain()),
-        "gat_attention: `a_dst` must have 4 rows (one per destination node of the relation), got 5"
+        "gat_attention: `a_dst` must have 4 rows (one per destination node of the relation), got 5; give as many rows"
     );
-    assert_eq!(gat(z(), two(5, 3), two(4, 2), plain()), "gat_attention: `a_src` must have 2 columns (one per head), got 3");
-    assert_eq!(gat(z(), two(5, 2), two(4, 1), plain()), "gat_attention: `a_dst` must have 2 columns (one per head), got 1");
+    assert_eq!(
+        gat(z(), two(5, 3), two(4, 2), plain()),
+        "gat_attention: `a_src` must have feature size 2 (one per head), got 3; give as many features"
+    );
+    assert_eq!(
+        gat(z(), two(5, 2), two(4, 1), plain()),
+        "gat_attention: `a_dst` must have feature size 2 (one per head), got 1; give as many features"
+    );
     let double = Tensor::<2>::zeros([4, 2], (&device, DType::F64));
     assert_eq!(gat(z(), two(5, 2), double, plain()), "gat_attention: `a_dst` is F64 and `z` is F32; cast one of them");
     let elsewhere = Tensor::<2>::zeros([5, 2], &Device::ndarray());
@@ -426,22 +432,28 @@ fn errors() {
     assert_eq!(gat(z(), two(5, 2), two(4, 2), slope), "gat_attention: `slope` must be a finite number, got NaN");
     let dropout = |prob, ids| EdgeDropout { prob, stream: Stream::new(0, "d", 0), ids };
     let with = |d| GatOptions { slope: 0.2, dropout: Some(d) };
-    assert_eq!(gat(z(), two(5, 2), two(4, 2), with(dropout(1.0, None))), "gat_attention: `dropout.prob` must lie in [0, 1), got 1");
+    assert_eq!(
+        gat(z(), two(5, 2), two(4, 2), with(dropout(1.0, None))),
+        "gat_attention: `dropout.prob` must lie in [0, 1), got 1; give 0 for no dropout"
+    );
     assert_eq!(
         gat(z(), two(5, 2), two(4, 2), with(dropout(0.5, Some([1, 2].into())))),
-        "gat_attention: `dropout.ids` must have 8 rows (one per edge of the relation), got 2"
+        "gat_attention: `dropout.ids` must have 8 rows (one per edge of the relation), got 2; give as many rows"
     );
     assert_eq!(
         text(try_attention(&rel, two(7, 2), z(), None)),
-        "attention: `logits` must have 8 rows (one per edge of the relation), got 7"
+        "attention: `logits` must have 8 rows (one per edge of the relation), got 7; give as many rows"
     );
-    assert_eq!(text(try_attention(&rel, two(8, 1), z(), None)), "attention: `logits` must have 2 columns (one per head), got 1");
+    assert_eq!(
+        text(try_attention(&rel, two(8, 1), z(), None)),
+        "attention: `logits` must have feature size 2 (one per head), got 1; give as many features"
+    );
     let none = graphs::relation(0, 0, &[]);
     let wide = Tensor::<3>::zeros([0, 1 << 20, 1 << 20], &device);
     let e = text(try_attention(&none, Tensor::zeros([0, 1 << 20], &device), wide, None));
     assert!(e.contains("a row of feature shape [1048576, 1048576]") && e.contains("at most 134217727 entries"), "{e}");
     let e = try_gat_attention_weights(&rel, two(5, 2), two(4, 3), &plain()).unwrap_err().to_string();
-    assert_eq!(e, "gat_attention_weights: `a_dst` must have 2 columns (one per head), got 3");
+    assert_eq!(e, "gat_attention_weights: `a_dst` must have feature size 2 (one per head), got 3; give as many features");
 }
 
 #[test]

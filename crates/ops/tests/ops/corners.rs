@@ -225,7 +225,7 @@ fn matrices_without_rows_or_columns() {
 }
 
 #[test]
-#[should_panic(expected = "matmul_rows: `w` must have 4 rows (one per column of `x`), got 0")]
+#[should_panic(expected = "matmul_rows: `w` must have 4 rows (one per feature of `x`), got 0")]
 fn empty_matrices_that_disagree() {
     let _ = matmul_rows(Tensor::zeros([3, 4], &Device::flex()), Tensor::zeros([0, 2], &Device::flex()));
 }

@@ -165,7 +165,10 @@ fn errors() {
         let r: Result<Tensor<1>, OpsError> = try_cross_entropy_rows(x(), &rows.into(), &targets.into(), LossReduction::Mean);
         r.unwrap_err().to_string()
     };
-    assert_eq!(text(&[0, 4], &[0, 0]), "cross_entropy_rows: `rows[1]` must lie in 0..4 (rows of `logits`), got 4");
-    assert_eq!(text(&[0, 1], &[3, 0]), "cross_entropy_rows: `targets[0]` must lie in 0..3 (columns of `logits`), got 3");
-    assert_eq!(text(&[0, 1], &[0]), "cross_entropy_rows: `targets` must have 2 rows (one per entry of `rows`), got 1");
+    assert_eq!(text(&[0, 4], &[0, 0]), "cross_entropy_rows: `rows[1]` must lie in 0..4 (rows of `logits`), got 4; number them from 0");
+    assert_eq!(
+        text(&[0, 1], &[3, 0]),
+        "cross_entropy_rows: `targets[0]` must lie in 0..3 (classes of `logits`), got 3; number them from 0"
+    );
+    assert_eq!(text(&[0, 1], &[0]), "cross_entropy_rows: `targets` must have 2 rows (one per entry of `rows`), got 1; give as many rows");
 }

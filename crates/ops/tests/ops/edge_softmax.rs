@@ -379,11 +379,11 @@ fn errors() {
     let zeros = |rows: usize| Tensor::<1>::zeros([rows], &Device::flex());
     let text = |e: OpsError| e.to_string();
     let error = try_edge_softmax(&rel, zeros(5), NormBy::Dst).unwrap_err();
-    assert_eq!(text(error), "edge_softmax: `logits` must have 8 rows (one per edge of the relation), got 5");
+    assert_eq!(text(error), "edge_softmax: `logits` must have 8 rows (one per edge of the relation), got 5; give as many rows");
     let error = try_edge_softmax_on(&rel, &[1, 2], zeros(3), NormBy::Dst).unwrap_err();
-    assert_eq!(text(error), "edge_softmax_on: `logits` must have 2 rows (one per entry of `eids`), got 3");
+    assert_eq!(text(error), "edge_softmax_on: `logits` must have 2 rows (one per entry of `eids`), got 3; give as many rows");
     let error = try_edge_softmax_on(&rel, &[1, 8], zeros(2), NormBy::Dst).unwrap_err();
-    assert_eq!(text(error), "edge_softmax_on: `eids[1]` must lie in 0..8 (edges of the relation), got 8");
+    assert_eq!(text(error), "edge_softmax_on: `eids[1]` must lie in 0..8 (edges of the relation), got 8; number them from 0");
     let error = try_edge_softmax_on(&rel, &[5, 3, 0, 3], zeros(4), NormBy::Dst).unwrap_err();
     assert_eq!(text(error), "edge_softmax_on: `eids[3]` is edge 3, and so is `eids[1]`; give every edge once");
     let none = graphs::relation(2, 2, &[]);
@@ -392,17 +392,18 @@ fn errors() {
 
     let stack = RelationStack::new(4, &[5], &[(0, rel.clone()), (0, rel)]).unwrap();
     let across = |x| text(try_edge_softmax_across::<1>(&stack, x).unwrap_err());
-    let want = "edge_softmax_across: `logits` must have 2 entries (one tensor per relation of the stack), got 1";
+    let want = "edge_softmax_across: `logits` must have 2 entries (one tensor per relation of the stack), got 1; give as many entries";
     assert_eq!(across(vec![zeros(8)]), want);
-    let want = "edge_softmax_across: number of rows (edges of its relation) of `logits[1]` must be 8, got 7";
+    let want = "edge_softmax_across: number of rows (edges of its relation) of `logits[1]` must be 8, got 7; \
+                give the tensors in the order of the stack";
     assert_eq!(across(vec![zeros(8), zeros(7)]), want);
     let double = Tensor::<1>::zeros([8], (&Device::flex(), DType::F64));
-    assert_eq!(across(vec![zeros(8), double]), "edge_softmax_across: element type of `logits[1]` must be F32, got F64");
+    assert_eq!(across(vec![zeros(8), double]), "edge_softmax_across: element type of `logits[1]` must be F32, got F64; cast it");
     let elsewhere = Tensor::<1>::zeros([8], &Device::ndarray());
     assert!(across(vec![zeros(8), elsewhere]).starts_with("edge_softmax_across: device of `logits[1]` must be "));
     let wide = |n| Tensor::<2>::zeros([8, n], &Device::flex());
     let error = try_edge_softmax_across(&stack, vec![wide(2), wide(3)]).unwrap_err();
-    let want = "edge_softmax_across: feature shape (first axis left out) of `logits[1]` must be [2], got [3]";
+    let want = "edge_softmax_across: feature shape (first axis left out) of `logits[1]` must be [2], got [3]; reshape it";
     assert_eq!(text(error), want);
 }
 

@@ -197,15 +197,21 @@ fn errors() {
         try_bias_activation(x(), bias, activation, dropout.as_ref()).unwrap_err().to_string()
     };
     let bias = Tensor::<1>::zeros([2], &device);
-    assert_eq!(text(Some(bias), Activation::None, None), "bias_activation: `bias` must have 3 rows (one per column of `x`), got 2");
+    assert_eq!(
+        text(Some(bias), Activation::None, None),
+        "bias_activation: `bias` must have 3 rows (one per feature of `x`), got 2; give as many rows"
+    );
     let bias = Tensor::<1>::zeros([3], (&device, DType::F64));
     assert_eq!(text(Some(bias), Activation::None, None), "bias_activation: `bias` is F64 and `x` is F32; cast one of them");
     let e = text(None, Activation::Elu(0.0), None);
     assert!(e.starts_with("bias_activation: `alpha` of Elu must be a finite number above 0, got 0"), "{e}");
     let drop = |prob, ids| Some(RowDropout { prob, stream: Stream::new(0, "d", 0), ids });
-    assert_eq!(text(None, Activation::None, drop(1.0, None)), "bias_activation: `dropout.prob` must lie in [0, 1), got 1");
+    assert_eq!(
+        text(None, Activation::None, drop(1.0, None)),
+        "bias_activation: `dropout.prob` must lie in [0, 1), got 1; give 0 for no dropout"
+    );
     assert_eq!(
         text(None, Activation::None, drop(0.5, Some([1].into()))),
-        "bias_activation: `dropout.ids` must have 4 rows (one per row of `x`), got 1"
+        "bias_activation: `dropout.ids` must have 4 rows (one per row of `x`), got 1; give as many rows"
     );
 }

@@ -17,9 +17,9 @@ fn mul<const L: usize, const R: usize, const O: usize>(lhs: Tensor<L>, rhs: Tens
 #[test]
 fn rows() {
     let text = mul::<2, 2, 2>(zeros([4, 3]), zeros([8, 3]));
-    assert_eq!(text, "gspmm: `lhs` must have 5 rows (one per source node of the relation), got 4");
+    assert_eq!(text, "gspmm: `lhs` must have 5 rows (one per source node of the relation), got 4; give as many rows");
     let text = mul::<2, 2, 2>(zeros([5, 3]), zeros([5, 3]));
-    assert_eq!(text, "gspmm: `rhs` must have 8 rows (one per edge of the relation), got 5");
+    assert_eq!(text, "gspmm: `rhs` must have 8 rows (one per edge of the relation), got 5; give as many rows");
     let error = try_gspmm_copy(&graphs::small(), Side::Rhs, Reduce::Max, zeros([5])).unwrap_err();
     assert!(matches!(error, OpsError::Plan(PlanError::Rows { arg: "rhs", expected: 8, actual: 5, .. })));
 }
@@ -28,7 +28,7 @@ fn rows() {
 fn broadcast() {
     let text = mul::<3, 2, 3>(zeros([5, 2, 3]), zeros([8, 2]));
     let want = "gspmm: feature shapes [2, 3] of `lhs` and [2] of `rhs` (first axis left out) do not broadcast: \
-                aligned at the end, axes must be equal or 1";
+                aligned at the end, axes must be equal or 1; reshape one of them";
     assert_eq!(text, want);
 }
 
@@ -77,9 +77,9 @@ fn probability() {
         assert!(matches!(error, OpsError::Plan(PlanError::Probability { arg: "prob", .. })), "{error}");
     }
     let text = try_dropout(zeros([2, 2]), 1.5, stream, None).unwrap_err().to_string();
-    assert_eq!(text, "dropout: `prob` must lie in [0, 1), got 1.5");
+    assert_eq!(text, "dropout: `prob` must lie in [0, 1), got 1.5; give 0 for no dropout");
     let text = try_dropout(zeros([2, 2]), 0.5, stream, Some([1].into())).unwrap_err().to_string();
-    assert_eq!(text, "dropout: `ids` must have 2 rows (one per row of `x`), got 1");
+    assert_eq!(text, "dropout: `ids` must have 2 rows (one per row of `x`), got 1; give as many rows");
 }
 
 #[test]

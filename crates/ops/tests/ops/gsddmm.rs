@@ -409,13 +409,16 @@ fn errors() {
     let rel = graphs::small();
     let zeros = |rows| Tensor::<2>::zeros([rows, 3], &Device::flex());
     let text = |l, r| try_gsddmm::<2, 2, 2>(&rel, SddmmOp::Dot, Target::Src, Target::Dst, l, r).unwrap_err().to_string();
-    assert_eq!(text(zeros(4), zeros(4)), "gsddmm: `lhs` must have 5 rows (one per source node of the relation), got 4");
-    assert_eq!(text(zeros(5), zeros(5)), "gsddmm: `rhs` must have 4 rows (one per destination node of the relation), got 5");
+    assert_eq!(text(zeros(4), zeros(4)), "gsddmm: `lhs` must have 5 rows (one per source node of the relation), got 4; give as many rows");
+    assert_eq!(
+        text(zeros(5), zeros(5)),
+        "gsddmm: `rhs` must have 4 rows (one per destination node of the relation), got 5; give as many rows"
+    );
     let error = try_gsddmm_copy(&rel, Target::Edge, zeros(5)).unwrap_err();
-    assert_eq!(error.to_string(), "gsddmm: `lhs` must have 8 rows (one per edge of the relation), got 5");
+    assert_eq!(error.to_string(), "gsddmm: `lhs` must have 8 rows (one per edge of the relation), got 5; give as many rows");
     let narrow = Tensor::<2>::zeros([4, 2], &Device::flex());
     let want = "gsddmm: feature shapes [3] of `lhs` and [2] of `rhs` (first axis left out) do not broadcast: \
-                aligned at the end, axes must be equal or 1";
+                aligned at the end, axes must be equal or 1; reshape one of them";
     assert_eq!(text(zeros(5), narrow), want);
     let double = Tensor::<2>::zeros([4, 3], (&Device::flex(), DType::F64));
     assert_eq!(text(zeros(5), double), "gsddmm: `lhs` is F32 and `rhs` is F64; cast one of them");

@@ -43,9 +43,9 @@ fn fields_of_message_and_reduce_differ() {
     assert_eq!(text(on.pull(&[1], closure, sum("m", "y"))), want);
     // A closure as reduce function.
     let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("x")?.sum()?));
-    assert_eq!(text(on.update_all(copy_u("h", "m"), closure)), "messages: no column `x`; there are [\"m\"]");
+    assert_eq!(text(on.update_all(copy_u("h", "m"), closure)), "messages: no column `x`; there are [\"m\"]: name one of these");
     let no_messages = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.sum()?));
-    assert_eq!(text(g.apply_nodes("user", .., no_messages)), "messages: no column `m`; there are []");
+    assert_eq!(text(g.apply_nodes("user", .., no_messages)), "messages: no column `m`; there are []: add it first");
 }
 
 #[test]
@@ -54,27 +54,33 @@ fn unknown_fields_list_those_that_exist() {
     let on = g.on(LIKES).unwrap();
     let error = on.update_all(copy_u("z", "m"), sum("m", "y")).unwrap_err();
     assert!(matches!(&error, OpsError::Graph(e) if matches!(&**e, GraphError::UnknownColumn { name, .. } if name == "z")));
-    assert_eq!(error.to_string(), "nodes of `user`: no column `z`; there are [\"h\", \"n\"]");
+    assert_eq!(error.to_string(), "nodes of `user`: no column `z`; there are [\"h\", \"n\"]: name one of these");
     assert_eq!(error, on.update_all(copy_u("z", "m"), sum("m", "y")).unwrap_err());
-    let want = "edges of `item:has:user`: no column `z`; there are [\"w\"]";
+    let want = "edges of `item:has:user`: no column `z`; there are [\"w\"]: name one of these";
     assert_eq!(text(g.on("has").unwrap().apply_edges(.., u_mul_e("h", "z", "y"))), want);
     let closure = |e: &EdgeBatch| Ok(Fields::of("m", e.data::<1>("z")?));
     assert_eq!(text(g.on("has").unwrap().apply_edges(.., closure)), want);
     // Over all edge types: the one that has no such field.
-    assert_eq!(text(g.update_all(u_mul_e("h", "w", "m"), sum("m", "y"))), "edges of `user:likes:item`: no column `w`; there are []");
+    assert_eq!(
+        text(g.update_all(u_mul_e("h", "w", "m"), sum("m", "y"))),
+        "edges of `user:likes:item`: no column `w`; there are []: add it first"
+    );
 }
 
 #[test]
 fn ranks_and_kinds() {
     let g = graph();
     let on = g.on(LIKES).unwrap();
-    let want = "nodes of `user`: column `n` is a Int tensor of rank 1 and dtype I32, asked for a Float tensor of rank 1 to 5";
+    let want = "nodes of `user`: column `n` is a Int tensor of rank 1 and dtype I32, asked for a Float tensor of rank 1 to 5; \
+                ask for what is stored, or convert the column";
     assert_eq!(text(on.update_all(copy_u("n", "m"), sum("m", "y"))), want);
     let closure = |e: &EdgeBatch| Ok(Fields::of("m", e.src::<3>("h")?));
-    let want = "nodes of `user`: column `h` is a Float tensor of rank 2 and dtype F32, asked for a Float tensor of rank 3";
+    let want = "nodes of `user`: column `h` is a Float tensor of rank 2 and dtype F32, asked for a Float tensor of rank 3; \
+                ask for what is stored, or convert the column";
     assert_eq!(text(on.update_all(closure, sum("m", "y"))), want);
     let closure = |e: &EdgeBatch| Ok(Fields::of("m", e.ends::<1, Int>(Target::Src, "n")?));
-    let want = "messages: column `m` is a Int tensor of rank 1 and dtype I32, asked for a Float tensor of rank 1 to 5";
+    let want = "messages: column `m` is a Int tensor of rank 1 and dtype I32, asked for a Float tensor of rank 1 to 5; \
+                ask for what is stored, or convert the column";
     assert_eq!(text(on.update_all(closure, sum("m", "y"))), want);
     let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.dense::<2>()?));
     let want = "mailbox: the result has rank 3, asked for rank 2; change the rank parameter of the output";
@@ -96,7 +102,7 @@ fn element_types_devices_and_shapes() {
     assert!(matches!(error, OpsError::UnlikeFields { what: "device", .. }), "{error}");
     b.edges_mut().insert("v", Tensor::<2>::ones([8, 2], &device)).unwrap();
     let want = "u_mul_e: feature shapes [3] of `lhs` and [2] of `rhs` (first axis left out) do not broadcast: \
-                aligned at the end, axes must be equal or 1";
+                aligned at the end, axes must be equal or 1; reshape one of them";
     assert_eq!(text(b.update_all(u_mul_e("h", "v", "m"), sum("m", "y"))), want);
     // Results on another device than the frame.
     let y = b.update_all(copy_u("h", "m"), sum("m", "y"));
@@ -109,15 +115,15 @@ fn rows_that_closures_return() {
     let on = g.on(LIKES).unwrap();
     let device = Device::flex();
     let rows = |n: usize| Tensor::<1>::ones([n], &device);
-    let want = "`update_all: message function: field m`: expected length 2 (one row per edge of the batch), got 3";
+    let want = "`update_all: message function: field m`: expected length 2 (one row per edge of the batch), got 3; give 2 entries";
     assert_eq!(text(on.update_all(|_: &EdgeBatch| Ok(Fields::of("m", rows(3))), sum("m", "y"))), want);
-    let want = "`update_all: reduce function: field y`: expected length 1 (one row per node of the batch), got 3";
+    let want = "`update_all: reduce function: field y`: expected length 1 (one row per node of the batch), got 3; give 1 entries";
     assert_eq!(text(on.update_all(copy_u("h", "m"), |_: &NodeBatch| Ok(Fields::of("y", rows(3))))), want);
     assert_eq!(text(on.update_all(copy_u("h", "m"), by_degree(|_: &NodeBatch| Ok(Fields::of("y", rows(3)))))), want);
-    let want = "`apply_nodes: apply function: field y`: expected length 2 (one row per node of the batch), got 3";
+    let want = "`apply_nodes: apply function: field y`: expected length 2 (one row per node of the batch), got 3; give 2 entries";
     assert_eq!(text(g.apply_nodes("user", &[0, 2], |_: &NodeBatch| Ok(Fields::of("y", rows(3))))), want);
     let calls = [burn_gnn_ops::on(LIKES, copy_u("h", "m"), sum("m", "y"))];
-    let want = "`multi_update_all: cross reducer: field y`: expected length 3 (one row per node), got 7";
+    let want = "`multi_update_all: cross reducer: field y`: expected length 3 (one row per node), got 7; give 3 entries";
     assert_eq!(text(g.multi_update_all(calls, Cross::with(|_: Vec<Tensor<2>>| rows(7)))), want);
     // What a closure finds wrong itself comes out as it is.
     let error = on.update_all(|e: &EdgeBatch| Ok(Fields::of("m", e.src::<2>("no")?)), sum("m", "y")).unwrap_err();
@@ -138,18 +144,22 @@ fn dense_mailboxes_and_degrees() {
         let m = n.mailbox::<2>("m")?.dense::<3>()?;
         Ok(Fields::of(format!("y{}", m.dims()[1]), m.sum_dim(1).squeeze_dim::<2>(1)))
     };
-    let want = "update_all: by_degree: the reduce function must return [\"y2\"] for every degree, returned [\"y4\"] for degree 4";
+    let want = "update_all: by_degree: the reduce function must return [\"y2\"] for every degree, returned [\"y4\"] for degree 4; \
+                return the same fields for every degree";
     assert_eq!(text(b.update_all(copy_u("h", "m"), by_degree(other))), want);
     let other = |n: &NodeBatch| {
         let m = n.mailbox::<2>("m")?.dense::<3>()?;
         let [n, d, w] = m.dims();
         Ok(Fields::of("y", m.reshape([n, d * w])))
     };
-    let want =
-        "update_all: by_degree: the reduce function must return [\"y: F32 [6]\"] for every degree, returned [\"y: F32 [12]\"] for degree 4";
+    let want = "update_all: by_degree: the reduce function must return [\"y: F32 [6]\"] for every degree, \
+                returned [\"y: F32 [12]\"] for degree 4; return the same fields for every degree";
     assert_eq!(text(b.update_all(copy_u("h", "m"), by_degree(other))), want);
     let spread = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.spread(Tensor::<1>::ones([9], &device))?));
-    assert_eq!(text(b.update_all(copy_u("h", "m"), spread)), "mailbox: `x` must have 3 rows (one per node of the batch), got 9");
+    assert_eq!(
+        text(b.update_all(copy_u("h", "m"), spread)),
+        "mailbox: `x` must have 3 rows (one per node of the batch), got 9; give as many rows"
+    );
 }
 
 #[test]
@@ -167,11 +177,20 @@ fn ids() {
     let g = graph();
     let on = g.on(LIKES).unwrap();
     let (m, r) = (|| copy_u("h", "m"), || sum("m", "y"));
-    assert_eq!(text(on.pull(&[0, 3], m(), r())), "pull: `nodes[1]` must lie in 0..3 (as many as the graph has), got 3");
-    assert_eq!(text(on.push(&[9], m(), r())), "push: `nodes[0]` must lie in 0..3 (as many as the graph has), got 9");
-    assert_eq!(text(on.send_and_recv(&[0, 2], m(), r())), "send_and_recv: `edges[1]` must lie in 0..2 (as many as the graph has), got 2");
-    assert_eq!(text(on.prop_nodes([[0], [5]], m(), r())), "prop_nodes: `nodes[0]` must lie in 0..3 (as many as the graph has), got 5");
-    assert_eq!(text(on.apply_edges(&[2], m())), "apply_edges: `edges[0]` must lie in 0..2 (as many as the graph has), got 2");
+    assert_eq!(text(on.pull(&[0, 3], m(), r())), "pull: `nodes[1]` must lie in 0..3 (as many as the graph has), got 3; number them from 0");
+    assert_eq!(text(on.push(&[9], m(), r())), "push: `nodes[0]` must lie in 0..3 (as many as the graph has), got 9; number them from 0");
+    assert_eq!(
+        text(on.send_and_recv(&[0, 2], m(), r())),
+        "send_and_recv: `edges[1]` must lie in 0..2 (as many as the graph has), got 2; number them from 0"
+    );
+    assert_eq!(
+        text(on.prop_nodes([[0], [5]], m(), r())),
+        "prop_nodes: `nodes[0]` must lie in 0..3 (as many as the graph has), got 5; number them from 0"
+    );
+    assert_eq!(
+        text(on.apply_edges(&[2], m())),
+        "apply_edges: `edges[0]` must lie in 0..2 (as many as the graph has), got 2; number them from 0"
+    );
     let error = on.pull(&[1, 0, 1], m(), r()).unwrap_err();
     assert!(matches!(error, OpsError::Repeated { position: 2, first: 0, id: 1, .. }));
     assert_eq!(error.to_string(), "pull: `nodes[2]` is 1, and so is `nodes[0]`; give every id once");
@@ -184,9 +203,9 @@ fn a_part_of_a_column_keeps_its_shape_and_element_type() {
     let mut g = graph();
     g.nodes_mut("user").unwrap().insert("y", Tensor::<2>::ones([3, 2], &device)).unwrap();
     let error = g.on(LIKES).unwrap().pull(&[1], copy_u("h", "m"), sum("m", "y")).unwrap_err();
-    assert_eq!(error.to_string(), "nodes of `user`: column `y` has row shape [4], expected [2]");
+    assert_eq!(error.to_string(), "nodes of `user`: column `y` has row shape [4], expected [2]; reshape the column");
     let error = g.on(LIKES).unwrap().pull(&[1], copy_u("h", "m"), sum("m", "n")).unwrap_err();
-    assert_eq!(error.to_string(), "nodes of `user`: column `n` has dtype F32, expected I32");
+    assert_eq!(error.to_string(), "nodes of `user`: column `n` has dtype F32, expected I32; convert the column");
 }
 
 #[test]
@@ -217,7 +236,7 @@ fn relations_that_do_not_fit_each_other() {
     let device = Device::flex();
     let mut g = graph();
     let twice = ["has", "has"].map(|t| on(t, copy_u("h", "m"), sum("m", "y")));
-    assert_eq!(text(g.multi_update_all(twice, Cross::sum())), "edge type `item:has:user` was given twice");
+    assert_eq!(text(g.multi_update_all(twice, Cross::sum())), "edge type `item:has:user` was given twice; give it once");
     let ambiguous = [on("likes", copy_u("h", "m"), sum("m", "y"))];
     assert!(text(g.multi_update_all(ambiguous, Cross::sum())).contains("is ambiguous"));
     let other = [on("has", copy_u("h", "m"), sum("m", "y")), on(LIKES, copy_u("h", "m"), sum("m", "z"))];
@@ -225,7 +244,8 @@ fn relations_that_do_not_fit_each_other() {
                 make them equal";
     assert_eq!(text(g.multi_update_all(other, Cross::sum())), want);
     let ranks = [on("has", copy_u("h", "m"), sum("m", "y")), on(LIKES, copy_u("h", "m"), sum("m", "y"))];
-    let want = "cross reducer: column `rows of an edge type` is a Float tensor of rank 2, asked for a Float tensor of rank 3";
+    let want = "cross reducer: column `rows of an edge type` is a Float tensor of rank 2, asked for a Float tensor of rank 3; \
+                ask for what is stored, or convert the column";
     assert_eq!(text(g.multi_update_all(ranks, Cross::with(|rows: Vec<Tensor<3>>| rows[0].clone()))), want);
     g.nodes_mut("item").unwrap().insert("h", Tensor::<2>::ones([2, 5], &device)).unwrap();
     let want =
@@ -253,13 +273,13 @@ fn layers() {
     let g = graph();
     let device = Device::flex();
     let x = |rows: usize, columns: usize| Tensor::<2>::ones([rows, columns], &device);
-    let want = "propagate: edge type `item:has:user` joins different node types; give the rows of both as `(x_src, x_dst)`";
+    let want = "propagate: edge type `item:has:user` joins different node types; give the features of both as `(x_src, x_dst)`";
     assert_eq!(text(Plain.try_propagate(&g, "has", x(2, 1), None)), want);
-    let want = "propagate: `x` must have 3 rows (one per destination of the relation), got 4";
+    let want = "propagate: `x` must have 3 rows (one per destination of the relation), got 4; give as many rows";
     assert_eq!(text(Plain.try_propagate(&g, LIKES, x(4, 1), None)), want);
-    let want = "propagate: `x` must have 2 rows (one per source of the relation), got 4";
+    let want = "propagate: `x` must have 2 rows (one per source of the relation), got 4; give as many rows";
     assert_eq!(text(Plain.try_propagate(&g, "has", (x(4, 1), x(3, 1)), None)), want);
-    let want = "propagate: `edge_attr` must have 2 rows (one per edge of the relation), got 3";
+    let want = "propagate: `edge_attr` must have 2 rows (one per edge of the relation), got 3; give as many rows";
     assert_eq!(text(Plain.try_propagate(&g, LIKES, x(3, 1), Some(x(3, 1)))), want);
     assert!(text(Plain.try_propagate(&g, "likes", x(3, 1), None)).contains("is ambiguous"));
     let panics = |f: &dyn Fn()| {

@@ -280,8 +280,11 @@ fn no_relations_and_what_is_refused() {
     assert_eq!(f64s(multi_gspmm_cross(&none, x, Reduce::Max, CrossReduce::Mean)), [0.0; 4]);
     let (stack, _) = stack();
     let error = try_multi_gspmm(&stack, sources(&device)[..1].to_vec(), Reduce::Sum).unwrap_err().to_string();
-    assert_eq!(error, "multi_gspmm: `sources` must have 2 entries (one tensor per table of the stack), got 1");
+    assert_eq!(error, "multi_gspmm: `sources` must have 2 entries (one tensor per table of the stack), got 1; give as many entries");
     let swapped = sources(&device).into_iter().rev().collect();
     let error = try_multi_gspmm_cross(&stack, swapped, Reduce::Sum, CrossReduce::Max).unwrap_err().to_string();
-    assert_eq!(error, "multi_gspmm_cross: number of rows (rows of its table) of `sources[0]` must be 4, got 3");
+    assert_eq!(
+        error,
+        "multi_gspmm_cross: number of rows (rows of its table) of `sources[0]` must be 4, got 3; give the tensors in the order of the stack"
+    );
 }

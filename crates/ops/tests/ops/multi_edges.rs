@@ -150,28 +150,30 @@ fn what_is_refused() {
     let short = edges(&device)[..3].to_vec();
     assert_eq!(
         text(mul, sources(&device), short),
-        format!("{name}: `edges` must have 4 entries (one tensor per relation of the stack), got 3")
+        format!("{name}: `edges` must have 4 entries (one tensor per relation of the stack), got 3; give as many entries")
     );
-    let want = format!("{name}: number of rows (edges of its relation) of `edges[1]` must be 5, got 4");
+    let want = format!(
+        "{name}: number of rows (edges of its relation) of `edges[1]` must be 5, got 4; give the tensors in the order of the stack"
+    );
     assert_eq!(text(copy_e, vec![], with(1, tensor(1, 4, &device))), want);
     let single = Tensor::<2>::zeros([3, WIDTH], (&device, DType::F32));
-    assert_eq!(text(copy_e, vec![], with(3, single)), format!("{name}: element type of `edges[3]` must be F64, got F32"));
+    assert_eq!(text(copy_e, vec![], with(3, single)), format!("{name}: element type of `edges[3]` must be F64, got F32; cast it"));
     let wide = Tensor::<2>::zeros([3, 7], (&device, DType::F64));
-    let want = format!("{name}: feature shape (first axis left out) of `edges[3]` must be [3], got [7]");
+    let want = format!("{name}: feature shape (first axis left out) of `edges[3]` must be [3], got [7]; reshape it");
     assert_eq!(text(copy_e, vec![], with(3, wide)), want);
     let singles = edges(&device).into_iter().map(|w| w.cast(FloatDType::F32)).collect();
     assert_eq!(text(mul, sources(&device), singles), format!("{name}: `edges` is F32 and `sources` is F64; cast one of them"));
     assert_eq!(
         text(mul, vec![], edges(&device)),
-        format!("{name}: `sources` must have 2 entries (one tensor per table of the stack), got 0")
+        format!("{name}: `sources` must have 2 entries (one tensor per table of the stack), got 0; give as many entries")
     );
     // Rows of sources, element types, devices and feature shapes, not a panic of a concatenation.
     let stacked = |x| try_stack_rows("stack_rows", &stack, x).unwrap_err().to_string();
     let first = sources(&device).swap_remove(0);
     let second = |dtype| Tensor::<2>::zeros([3, WIDTH], (&device, dtype));
-    let want = "stack_rows: element type of `sources[1]` must be F64, got F32";
+    let want = "stack_rows: element type of `sources[1]` must be F64, got F32; cast it";
     assert_eq!(stacked(vec![first.clone(), second(DType::F32)]), want);
-    let want = "stack_rows: feature shape (first axis left out) of `sources[1]` must be [3], got [2]";
+    let want = "stack_rows: feature shape (first axis left out) of `sources[1]` must be [3], got [2]; reshape it";
     assert_eq!(stacked(vec![first.clone(), Tensor::zeros([3, 2], (&device, DType::F64))]), want);
     let elsewhere = Tensor::zeros([3, WIDTH], (&Device::ndarray(), DType::F64));
     assert!(stacked(vec![first, elsewhere]).starts_with("stack_rows: device of `sources[1]` must be "));

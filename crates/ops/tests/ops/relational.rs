@@ -321,11 +321,11 @@ fn what_is_refused() {
     let text = |r: Result<RelationalIndex, PlanError>| r.unwrap_err().to_string();
     assert_eq!(
         text(RelationalIndex::try_new(&relation, &[0u8; 3], 2)),
-        "relational_index: `types` must have 8 rows (one per edge of the relation), got 3"
+        "relational_index: `types` must have 8 rows (one per edge of the relation), got 3; give as many rows"
     );
     assert_eq!(
         text(RelationalIndex::try_new(&relation, &[0u32, 0, 7, 0, 0, 0, 0, 0], 7)),
-        "relational_index: `types[2]` must lie in 0..7 (relations), got 7"
+        "relational_index: `types[2]` must lie in 0..7 (relations), got 7; number them from 0"
     );
     let index = index(&relation);
     let device = Device::flex();
@@ -333,17 +333,41 @@ fn what_is_refused() {
     let x = |rows, columns| Tensor::<2>::ones([rows, columns], &device);
     let error = |x, w, norm| try_relational_aggregate(&index, x, w, norm).unwrap_err().to_string();
     let name = "relational_aggregate";
-    assert_eq!(error(x(4, 2), ones([5, 2, 2]), None), format!("{name}: `x` must have 5 rows (one per source node of the index), got 4"));
-    assert_eq!(error(x(5, 2), ones([4, 2, 2]), None), format!("{name}: `weight` must have shape [5, 2, 2], got [4, 2, 2]"));
-    assert_eq!(error(x(5, 2), ones([5, 3, 2]), None), format!("{name}: `weight` must have shape [5, 2, 2], got [5, 3, 2]"));
+    assert_eq!(
+        error(x(4, 2), ones([5, 2, 2]), None),
+        format!("{name}: `x` must have 5 rows (one per source node of the index), got 4; give as many rows")
+    );
+    assert_eq!(
+        error(x(5, 2), ones([4, 2, 2]), None),
+        format!("{name}: `weight` must have shape [5, 2, 2], got [4, 2, 2]; transpose or reshape it, or correct the other operands")
+    );
+    assert_eq!(
+        error(x(5, 2), ones([5, 3, 2]), None),
+        format!("{name}: `weight` must have shape [5, 2, 2], got [5, 3, 2]; transpose or reshape it, or correct the other operands")
+    );
     let norm = Some(Tensor::ones([5], &device));
-    assert_eq!(error(x(5, 2), ones([5, 2, 2]), norm), format!("{name}: `norm` must have 8 rows (one per edge of the index), got 5"));
+    assert_eq!(
+        error(x(5, 2), ones([5, 2, 2]), norm),
+        format!("{name}: `norm` must have 8 rows (one per edge of the index), got 5; give as many rows")
+    );
     let basis = |b: [usize; 3], c: [usize; 2]| RelationalWeight::Basis { bases: Tensor::ones(b, &device), coeff: Tensor::ones(c, &device) };
-    assert_eq!(error(x(5, 2), basis([3, 1, 2], [5, 3]), None), format!("{name}: `bases` must have shape [3, 2, 2], got [3, 1, 2]"));
-    assert_eq!(error(x(5, 2), basis([3, 2, 2], [3, 5]), None), format!("{name}: `coeff` must have shape [5, 3], got [3, 5]"));
+    assert_eq!(
+        error(x(5, 2), basis([3, 1, 2], [5, 3]), None),
+        format!("{name}: `bases` must have shape [3, 2, 2], got [3, 1, 2]; transpose or reshape it, or correct the other operands")
+    );
+    assert_eq!(
+        error(x(5, 2), basis([3, 2, 2], [3, 5]), None),
+        format!("{name}: `coeff` must have shape [5, 3], got [3, 5]; transpose or reshape it, or correct the other operands")
+    );
     let blocks = |s: [usize; 4]| RelationalWeight::BlockDiagonal(Tensor::ones(s, &device));
-    assert_eq!(error(x(5, 4), blocks([5, 2, 3, 1]), None), format!("{name}: `weight` must have shape [5, 2, 2, 1], got [5, 2, 3, 1]"));
-    assert_eq!(error(x(5, 5), blocks([5, 2, 2, 1]), None), format!("{name}: `x` must have shape [5, 4], got [5, 5]"));
+    assert_eq!(
+        error(x(5, 4), blocks([5, 2, 3, 1]), None),
+        format!("{name}: `weight` must have shape [5, 2, 2, 1], got [5, 2, 3, 1]; transpose or reshape it, or correct the other operands")
+    );
+    assert_eq!(
+        error(x(5, 5), blocks([5, 2, 2, 1]), None),
+        format!("{name}: `x` must have shape [5, 4], got [5, 5]; transpose or reshape it, or correct the other operands")
+    );
     let wide = RelationalWeight::Full(Tensor::ones([5, 2, 2], (&device, DType::F64)));
     assert_eq!(error(x(5, 2), wide, None), format!("{name}: `weight` is F64 and `x` is F32; cast one of them"));
     let panic = std::panic::catch_unwind(|| relational_aggregate(&index, x(4, 2), ones([5, 2, 2]), None)).unwrap_err();

@@ -192,14 +192,24 @@ fn what_is_refused() {
         format!("segments: lengths[0..=1] must sum to at most {limit} rows, got 1 before lengths[1] = {}; use several calls", usize::MAX)
     );
     assert!(text(Segments::try_from_lengths(&[limit, 1])).contains("must sum to at most"));
-    assert_eq!(text(Segments::try_from_offsets(&[])), "segments: offsets must hold at least one number, the 0 at the beginning, got none");
-    assert_eq!(text(Segments::try_from_offsets(&[1, 2])), "segments: offsets[0] must be 0, got 1");
-    assert_eq!(text(Segments::try_from_offsets(&[0, 3, 2])), "segments: offsets[2] must be at least 3 (offsets never decrease), got 2");
+    assert_eq!(
+        text(Segments::try_from_offsets(&[])),
+        "segments: offsets must hold at least one number, the 0 at the beginning, got none; give `[0]`"
+    );
+    assert_eq!(
+        text(Segments::try_from_offsets(&[1, 2])),
+        "segments: offsets[0] must be 0, got 1; compute offsets as the cumulative sum of the lengths, from 0"
+    );
+    assert_eq!(
+        text(Segments::try_from_offsets(&[0, 3, 2])),
+        "segments: offsets[2] must be at least 3 (offsets never decrease), got 2; \
+         compute offsets as the cumulative sum of the lengths, from 0"
+    );
     assert!(text(Segments::try_from_offsets(&[0, limit + 1])).contains("offsets[1] must be at most"));
     let x = Tensor::<2>::ones([4, 2], &Device::flex());
     let s = Segments::from_lengths(&[2, 1]);
     for error in [try_segment_reduce(x.clone(), &s, SegmentReduce::Max).unwrap_err(), try_segment_softmax(x.clone(), &s).unwrap_err()] {
-        assert!(error.to_string().ends_with(": `x` must have 3 rows (rows of the segments), got 4"), "{error}");
+        assert!(error.to_string().ends_with(": `x` must have 3 rows (rows of the segments), got 4; give as many rows"), "{error}");
     }
     let panic = std::panic::catch_unwind(|| segment_softmax(x.clone(), &s)).unwrap_err();
     assert!(panic.downcast_ref::<String>().unwrap().starts_with("segment_softmax: `x` must have 3 rows"));

@@ -196,15 +196,21 @@ fn what_is_refused() {
     let s = Segments::from_lengths(&[1, 2]);
     let text = |a: &Tensor<2>, b: &Tensor<3>| try_segment_mm(a.clone(), b.clone(), &s).unwrap_err().to_string();
     let short = Tensor::<2>::ones([2, 2], &device);
-    assert_eq!(text(&short, &b), "segment_mm: `a` must have 3 rows (rows of the segments), got 2");
-    assert_eq!(text(&a, &Tensor::ones([3, 2, 4], &device)), "segment_mm: `b` must have shape [2, 2, 4], got [3, 2, 4]");
-    assert_eq!(text(&a, &Tensor::ones([2, 3, 4], &device)), "segment_mm: `b` must have shape [2, 2, 4], got [2, 3, 4]");
+    assert_eq!(text(&short, &b), "segment_mm: `a` must have 3 rows (rows of the segments), got 2; give as many rows");
+    assert_eq!(
+        text(&a, &Tensor::ones([3, 2, 4], &device)),
+        "segment_mm: `b` must have shape [2, 2, 4], got [3, 2, 4]; transpose or reshape it, or correct the other operands"
+    );
+    assert_eq!(
+        text(&a, &Tensor::ones([2, 3, 4], &device)),
+        "segment_mm: `b` must have shape [2, 2, 4], got [2, 3, 4]; transpose or reshape it, or correct the other operands"
+    );
     assert_eq!(text(&a, &Tensor::ones([2, 2, 4], (&device, DType::F64))), "segment_mm: `b` is F64 and `a` is F32; cast one of them");
     let types = TypeIndex::new(&[0u8, 1], 2);
     let error = try_gather_mm(a.clone(), b.clone(), &types).unwrap_err().to_string();
-    assert_eq!(error, "gather_mm: `a` must have 2 rows (one per type given), got 3");
+    assert_eq!(error, "gather_mm: `a` must have 2 rows (one per type given), got 3; give as many rows");
     let error = TypeIndex::try_new(&[0u16, 2], 2).unwrap_err().to_string();
-    assert_eq!(error, "type_index: `types[1]` must lie in 0..2 (types), got 2");
+    assert_eq!(error, "type_index: `types[1]` must lie in 0..2 (types), got 2; number them from 0");
     let panic = std::panic::catch_unwind(|| gather_mm(a, b, &types)).unwrap_err();
     assert!(panic.downcast_ref::<String>().unwrap().starts_with("gather_mm: `a` must have 2 rows"));
 }

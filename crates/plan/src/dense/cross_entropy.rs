@@ -36,7 +36,7 @@ impl CrossEntropyPlan {
     pub fn new(shape: [usize; 2], rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Result<Self, PlanError> {
         check_rows(NAME, "targets", "one per entry of `rows`", rows.len(), targets.len())?;
         check_below(NAME, "rows", "rows of `logits`", shape[0], rows)?;
-        check_below(NAME, "targets", "columns of `logits`", shape[1], targets)?;
+        check_below(NAME, "targets", "classes of `logits`", shape[1], targets)?;
         Ok(Self { shape, rows: rows.clone(), targets: targets.clone(), reduction })
     }
     /// Shape of the logits.

@@ -90,7 +90,10 @@ mod tests {
     fn ids_out_of_range_are_errors_of_every_way_to_read() {
         let rows = MemoryRows::new(&[1.0, 2.0], 2, RowType::F32).unwrap().with_id2index(vec![0, NO_ROW]).unwrap();
         let mut out = [0.0; 2];
-        for (id, what) in [(2, "id 2 is out of range 0..2"), (1, "no row has the id 1")] {
+        for (id, what) in [
+            (2, "id 2 is out of range 0..2; give ids that are numbered from 0"),
+            (1, "no row has the id 1; leave the id out, or give it a row"),
+        ] {
             let found =
                 [rows.read_rows(&[id], &mut out), rows.gather(&[id]).map(drop), rows.gather_tensor(&[id], &Device::flex()).map(drop)];
             for e in found.map(Result::unwrap_err) {

@@ -275,10 +275,10 @@ mod tests {
         let three = || memory(tensor(0, 2, &device));
         let two = Tensor::<2>::zeros([1, 2], &device);
         let e = UnifiedRows::from_tensors([three(), three(), memory(two.clone())]).unwrap_err();
-        assert_eq!(e.to_string(), "rows in several parts: part 2 has feature size 2, part 0 has 3; convert one of them");
+        assert_eq!(e.to_string(), "features in several parts: part 2 has feature size 2, part 0 has 3; convert one of them");
         let half = tensor(0, 2, &device).cast(DType::F16);
         let e = UnifiedRows::from_tensors([three(), (half, Placement::Device(device.clone()))]).unwrap_err();
-        assert_eq!(e.to_string(), "rows in several parts: part 1 has dtype F16, part 0 has F32; convert one of them");
+        assert_eq!(e.to_string(), "features in several parts: part 1 has dtype F16, part 0 has F32; convert one of them");
         let e = UnifiedRows::from_tensors([memory(two.clone().cast(DType::F64))]).unwrap_err().to_string();
         assert_eq!(e, "`tensors`: expected rows of f32, f16 or bf16, got F64");
         let e = UnifiedRows::from_tensors([(two.clone(), Placement::Mapped)]).unwrap_err().to_string();

@@ -15,19 +15,25 @@ fn seeds_edges_and_weights() {
     let s = || NeighborSampler::new(&g, [2]).unwrap();
     let key = SampleKey::new(0);
     let far = text(s().sample([("paper", [3, 10])], key));
-    assert_eq!(far, "`seeds` of node type `paper`, position 1: id 10 is out of range 0..10");
+    assert_eq!(far, "`seeds` of node type `paper`, position 1: id 10 is out of range 0..10; give ids that are numbered from 0");
     assert!(matches!(s().sample([("person", [0])], key), Err(GraphError::UnknownNodeType { .. })));
     assert!(matches!(s().sample([("paper", [0]), ("paper", [1])], key), Err(GraphError::Duplicate { .. })));
     let far = text(s().sample_excluding([("paper", [0])], [("writes", [99])], key));
-    assert_eq!(far, "`edges` of edge type `author:writes:paper`, position 0: id 99 is out of range 0..30");
+    assert_eq!(
+        far,
+        "`edges` of edge type `author:writes:paper`, position 0: id 99 is out of range 0..30; give ids that are numbered from 0"
+    );
     for (value, shown) in [(-1.0, "-1"), (f32::NAN, "NaN"), (f32::INFINITY, "inf")] {
         let mut weights = [1.0; 30];
         weights[4] = value;
-        let expected = format!("`weights` of edge type `author:writes:paper`, position 4: must be finite and not negative, got {shown}");
+        let expected = format!(
+            "`weights` of edge type `author:writes:paper`, position 4: must be finite and not negative, got {shown}; \
+             give 0 to what must never be drawn"
+        );
         assert_eq!(text(s().with_weights("writes", &weights)), expected);
     }
     let short = text(s().with_weights("writes", &[1.0]));
-    assert_eq!(short, "`weights` of relation `author:writes:paper`: expected length 30 (one per edge), got 1");
+    assert_eq!(short, "`weights` of relation `author:writes:paper`: expected length 30 (one per edge), got 1; give 30 entries");
     assert!(matches!(s().with_mask("writes", &[true]), Err(GraphError::Length { .. })));
     assert!(matches!(s().with_times("reads", &[1]), Err(GraphError::UnknownEdgeType { .. })));
     assert!(matches!(s().with_weight_column("w"), Err(GraphError::Setting { .. })));
@@ -46,7 +52,7 @@ fn settings_that_do_not_go_together() {
     assert!(matches!(s().sample_before([("_N", [0], [1])], SampleKey::new(0)), Err(GraphError::Setting { arg: "times", .. })));
     let timed = s().with_times("_E", &[1, 2, 3]).unwrap();
     let e = text(timed.sample_before([("_N", vec![0, 1], vec![4])], SampleKey::new(0)));
-    assert_eq!(e, "`times` of relation `_N`: expected length 2 (one per seed), got 1");
+    assert_eq!(e, "`times` of relation `_N`: expected length 2 (one per seed), got 1; give 2 entries");
     // Degrees count later edges.
     assert!(matches!(timed.clone().with_strategy(Strategy::InDegree), Err(GraphError::Setting { arg: "strategy", .. })));
     let by_degree = s().with_strategy(Strategy::InDegree).unwrap();

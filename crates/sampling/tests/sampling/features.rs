@@ -213,12 +213,15 @@ fn hot_rows_are_hit_more_often() {
 #[test]
 fn what_is_refused() {
     let all = || MemoryRows::new(&[1.0, 2.0], 1, RowType::F32).unwrap();
-    assert_eq!(all().gather(&[0, 2]).unwrap_err().to_string(), "`ids` of the features, position 1: id 2 is out of range 0..2");
+    assert_eq!(
+        all().gather(&[0, 2]).unwrap_err().to_string(),
+        "`ids` of the features, position 1: id 2 is out of range 0..2; give ids that are numbered from 0"
+    );
     let indexed = all().with_id2index(vec![1, NO_ROW]).unwrap();
-    assert_eq!(indexed.gather(&[0, 1]).unwrap_err().to_string(), "position 1: no row has the id 1");
+    assert_eq!(indexed.gather(&[0, 1]).unwrap_err().to_string(), "position 1: no row has the id 1; leave the id out, or give it a row");
     assert!(matches!(indexed.gather(&[2]), Err(GraphError::IdOutOfRange { id: 2, .. })));
     let e = all().with_id2index(vec![0, 2]).unwrap_err();
-    assert_eq!(e.to_string(), "`id2index`, position 1: row id 2 is out of range 0..2");
+    assert_eq!(e.to_string(), "`id2index`, position 1: row id 2 is out of range 0..2; give ids that are numbered from 0");
     assert!(matches!(MemoryRows::new(&[1.0], 2, RowType::F32), Err(GraphError::Length { .. })));
     assert!(matches!(MemoryRows::new(&[1.0], 1, RowType::I8 { scale: 0.0 }), Err(GraphError::Setting { .. })));
     assert!(matches!(TieredRows::with_ratio(all(), &[0, 1], 1.5), Err(GraphError::Setting { .. })));

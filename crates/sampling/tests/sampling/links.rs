@@ -231,7 +231,7 @@ fn what_is_refused() {
         "`weights`: expected a weight above 0, got none"
     );
     let e = text(s().with_distribution(NegativeBy::Weights(vec![1.0])).unwrap_err());
-    assert_eq!(e, "`weights` of relation `author:writes:paper`: expected length 6 (one per destination node), got 1");
+    assert_eq!(e, "`weights` of relation `author:writes:paper`: expected length 6 (one per destination node), got 1; give 6 entries");
     assert!(matches!(s().with_distribution(NegativeBy::Weights(vec![-1.0; 6])), Err(GraphError::Weight { .. })));
     assert!(matches!(s().without_self_loops(), Err(GraphError::Bipartite { .. })));
     let half = s().with_condition(&[0; 6], 0.7).unwrap();

@@ -280,9 +280,9 @@ fn times_of_seed_edges_are_given() {
     let given = Seeds::edges_before(&g, [("r", [0], [1])]).unwrap();
     assert!(matches!(Loader::new(untimed(), given, 1), Err(GraphError::Setting { arg: "times", .. })));
     let e = Seeds::edges_before(&g, [("r", vec![0], vec![1, 2])]).err().unwrap().to_string();
-    assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2");
+    assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2; give 1 entries");
     let e = links("r").sample_before(&[0], &[1, 2], key).err().unwrap().to_string();
-    assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2");
+    assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2; give 1 entries");
     assert!(matches!(hetero().sample_before([("r", [0], [1, 2])], key), Err(GraphError::Length { .. })));
 }
 

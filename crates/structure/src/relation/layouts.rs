@@ -141,6 +141,9 @@ mod tests {
         }
         assert!(!expected.is_mapped());
         let e = with(false, |arrays| arrays[4] = vec![2, 1, 0]).unwrap_err().in_relation("a:r:b").to_string();
-        assert_eq!(e, "relation `a:r:b`, `csc`: expected the layout of the edges, found other edges in row 0");
+        assert_eq!(
+            e,
+            "relation `a:r:b`, `csc`: expected the layout of the edges, found other edges in row 0; build the layout from these edges"
+        );
     }
 }

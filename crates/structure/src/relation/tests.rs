@@ -79,29 +79,54 @@ fn sorted_edges_need_no_permutation() {
 fn refusals_name_place_bound_and_value() {
     let text = |r: Result<Relation, GraphError>| r.unwrap_err().in_relation("a:b:c").to_string();
     let t = text(Relation::from_coo(3, 3, vec![0, 3], vec![0, 0]));
-    assert_eq!(t, "relation `a:b:c`, position 1: `src` must lie in 0..3, got 3");
+    assert_eq!(t, "relation `a:b:c`, position 1: `src` must lie in 0..3, got 3; number nodes from 0, or give the graph more nodes");
     let t = text(Relation::from_coo_i64(3, 3, &[0, 1], &[0, -1]));
-    assert_eq!(t, "relation `a:b:c`, position 1: `dst` must lie in 0..3, got -1");
+    assert_eq!(t, "relation `a:b:c`, position 1: `dst` must lie in 0..3, got -1; number nodes from 0, or give the graph more nodes");
     let t = text(Relation::from_coo(3, 3, vec![0, 1], vec![0]));
-    assert_eq!(t, "`dst` of relation `a:b:c`: expected length 2 (one entry per entry of `src`), got 1");
+    assert_eq!(t, "`dst` of relation `a:b:c`: expected length 2 (one entry per entry of `src`), got 1; give 2 entries");
     let csr = |p: &[u32], i: &[u32], e: Option<&[u32]>| text(Relation::from_csr(2, 2, p, i, e));
-    assert_eq!(csr(&[0, 1], &[0], None), "`indptr` of relation `a:b:c`: expected length 3 (number of rows + 1), got 2");
-    assert_eq!(csr(&[1, 1, 1], &[0], None), "relation `a:b:c`: `indptr[0]` must be 0, got 1");
-    assert_eq!(csr(&[0, 2, 1], &[0], None), "relation `a:b:c`: `indptr[2]` must be at least 2 (it must never decrease), got 1");
-    assert_eq!(csr(&[0, 1, 3], &[0], None), "relation `a:b:c`: `indptr[2]` must be 1 (the length of `indices`), got 3");
-    assert_eq!(csr(&[0, 1, 2], &[0, 5], None), "relation `a:b:c`, position 1: `indices` must lie in 0..2, got 5");
+    assert_eq!(csr(&[0, 1], &[0], None), "`indptr` of relation `a:b:c`: expected length 3 (number of rows + 1), got 2; give 3 entries");
+    assert_eq!(
+        csr(&[1, 1, 1], &[0], None),
+        "relation `a:b:c`: `indptr[0]` must be 0, got 1; compute `indptr` as the cumulative sum of the row lengths, from 0"
+    );
+    assert_eq!(
+        csr(&[0, 2, 1], &[0], None),
+        "relation `a:b:c`: `indptr[2]` must be at least 2 (it must never decrease), got 1; \
+         compute `indptr` as the cumulative sum of the row lengths, from 0"
+    );
+    assert_eq!(
+        csr(&[0, 1, 3], &[0], None),
+        "relation `a:b:c`: `indptr[2]` must be 1 (the length of `indices`), got 3; \
+         compute `indptr` as the cumulative sum of the row lengths, from 0"
+    );
+    assert_eq!(
+        csr(&[0, 1, 2], &[0, 5], None),
+        "relation `a:b:c`, position 1: `indices` must lie in 0..2, got 5; number nodes from 0, or give the graph more nodes"
+    );
     let twice = csr(&[0, 1, 2], &[0, 1], Some(&[1, 1]));
-    assert_eq!(twice, "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 1 a second time");
+    assert_eq!(
+        twice,
+        "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 1 a second time; give every edge id once"
+    );
     let far = csr(&[0, 1, 2], &[0, 1], Some(&[0, 2]));
-    assert_eq!(far, "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 2");
+    assert_eq!(far, "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 2; give every edge id once");
     let t = text(Relation::from_coo(u32::MAX as usize, 1, vec![], vec![]));
     assert!(t.contains("exceed the limit"), "{t}");
     let t = text(Relation::from_csr(2, 2, &[0i64, -1, 1], &[0u64], None));
-    assert_eq!(t, "relation `a:b:c`: `indptr[1]` must be at least 0 (it must never decrease), got -1");
+    assert_eq!(
+        t,
+        "relation `a:b:c`: `indptr[1]` must be at least 0 (it must never decrease), got -1; \
+         compute `indptr` as the cumulative sum of the row lengths, from 0"
+    );
     let t = text(Relation::from_csr(2, 2, &[0u64, 1, 1 << 40], &[0u32], None));
-    assert_eq!(t, "relation `a:b:c`: `indptr[2]` must be 1 (the length of `indices`), got 1099511627776");
+    assert_eq!(
+        t,
+        "relation `a:b:c`: `indptr[2]` must be 1 (the length of `indices`), got 1099511627776; \
+         compute `indptr` as the cumulative sum of the row lengths, from 0"
+    );
     let t = text(Relation::from_csc(2, 2, &[0usize, 1, 2], &[0i64, -3], None));
-    assert_eq!(t, "relation `a:b:c`, position 1: `indices` must lie in 0..2, got -3");
+    assert_eq!(t, "relation `a:b:c`, position 1: `indices` must lie in 0..2, got -3; number nodes from 0, or give the graph more nodes");
 }
 
 /// Offsets and nodes of every type make the same relation, edge ids or not.

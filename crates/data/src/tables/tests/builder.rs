@@ -140,7 +140,8 @@ fn refusals() {
     e(added.edge(&text, ("user", "x", "item"), d(), true), "expected int64 ids");
     let none = e(shop(&files, EDGES).edge(&text, ("user", "x", "shop"), d(), true), "`shop`; the graph has [\"item\", \"user\"]");
     assert!(matches!(none, DataError::Graph(GraphError::UnknownNodeType { .. })));
-    let twice = e(shop(&files, EDGES).node(files.put("u", "id:int64\n"), "user", Decoder::new()), "node type `user` was given twice");
+    let twice =
+        e(shop(&files, EDGES).node(files.put("u", "id:int64\n"), "user", Decoder::new()), "node type `user` was given twice; give it once");
     assert!(matches!(twice, DataError::Graph(GraphError::Duplicate { .. })));
     // A wrong decoder loads nothing at all, and says so.
     let wrong = Builder::new().node(files.put("w", "id:int64\tf:string\n1\ta:b\n"), "w", Decoder::new().with_attributes([Int, Int]));

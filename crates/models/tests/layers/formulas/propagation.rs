@@ -129,7 +129,7 @@ fn edge_weight_norm_refuses_what_it_cannot_divide() {
     let (device, g) = (Device::flex(), graph());
     let norm = EdgeWeightNorm::new();
     let refuse = |w: Vec<f32>| norm.forward(&g, Tensor::from_data(w.as_slice(), &device)).unwrap_err().to_string();
-    assert_eq!(refuse(vec![1.0; 7]), "`weight`: expected 8 (one per edge of the relation), got 7");
+    assert_eq!(refuse(vec![1.0; 7]), "`weight`: expected 8 (one per edge of the relation), got 7; give 8");
     assert_eq!(refuse(vec![1.0, 1.0, -2.0, 1.0, 1.0, 1.0, 1.0, 1.0]), "`weight of edge 2` must lie in numbers above 0, got -2");
     // Ones: the normalisation by degree.
     let ones = Tensor::<1>::ones([8], (&device, DType::F64));

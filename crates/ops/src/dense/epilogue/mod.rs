@@ -101,7 +101,7 @@ pub fn bias_activation_reference(x: Tensor<2>, bias: Option<Tensor<1>>, activati
 fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Result<EpiloguePlan, OpsError> {
     check_dtype(NAME, "x", x.dtype())?;
     if let Some(bias) = bias {
-        check_rows(NAME, "bias", "one per column of `x`", x.dims()[1], bias.dims()[0])?;
+        check_rows(NAME, "bias", "one per feature of `x`", x.dims()[1], bias.dims()[0])?;
         check_same(NAME, ("bias", bias), ("x", x))?;
     }
     Ok(EpiloguePlan::new(x.dims(), activation, dropout)?)

@@ -53,7 +53,7 @@ pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
 pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError> {
     let (mut x, mut w) = (enter(NAME, "x", x)?, enter(NAME, "w", w)?);
     let ([n, k], [actual, m]) = (x.dims(), w.dims());
-    check_rows(NAME, "w", "one per column of `x`", k, actual)?;
+    check_rows(NAME, "w", "one per feature of `x`", k, actual)?;
     check_same(NAME, ("w", &w), ("x", &x))?;
     let device = x.device();
     let product = |x: Tensor<2>, w: Tensor<2>| tensor(Product::default(), [x.into_dispatch(), w.into_dispatch()]);
@@ -121,7 +121,7 @@ pub fn try_matmul_rows_onto(x: Tensor<2>, w: Tensor<2>, sum: Tensor<2>) -> Resul
     const NAME: &str = "matmul_rows_onto";
     let (x, w, sum) = (enter(NAME, "x", x)?, enter(NAME, "w", w)?, enter(NAME, "sum", sum)?);
     let ([n, k], [actual, m], [rows, columns]) = (x.dims(), w.dims(), sum.dims());
-    check_rows(NAME, "w", "one per column of `x`", k, actual)?;
+    check_rows(NAME, "w", "one per feature of `x`", k, actual)?;
     check_rows(NAME, "sum", "one per row of `x`", n, rows)?;
     check_shape(NAME, "sum", &[n, m], &[rows, columns])?;
     check_same(NAME, ("w", &w), ("x", &x))?;
