@@ -44,6 +44,9 @@ impl Lru {
 }
 
 impl Policy for Lru {
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
     fn step(&mut self, ids: &[u32]) -> Step {
         let mut step = Step::default();
         for (at, id) in ids.iter().enumerate() {

@@ -28,10 +28,14 @@ pub(crate) struct Step {
     misses: Vec<u32>,
     /// Misses that stay, and the slots that they take, after all hits were used.
     kept: Vec<(u32, u32)>,
+    /// Rows that are not of the batch and come from the disk with its misses: their ids, and the slots that they take.
+    beside: Vec<(u32, u32)>,
 }
 
 /// Which rows stay.
 pub(crate) trait Policy: Send {
+    /// Rows that stay at most.
+    fn capacity(&self) -> usize;
     /// The next batch; its rows differ.
     fn step(&mut self, ids: &[u32]) -> Step;
 }
@@ -39,7 +43,7 @@ pub(crate) trait Policy: Send {
 /// What a cache did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Rows that were in memory.
+    /// Rows that were in memory, from earlier batches or with other rows of their sectors.
     pub hits: u64,
     /// Rows that were read.
     pub misses: u64,
@@ -112,8 +116,9 @@ impl<P: Policy + Sync> Slots<P> {
     /// Where each row of a batch is, in the cache (`true`) or among what was read, and what stays of it; ids differ and are in range.
     fn fetch(&mut self, ids: &[u32]) -> Result<(Vec<(bool, u32)>, Step), StoreError> {
         let step = self.policy.step(ids);
-        // In the order of the file.
-        let mut order: Vec<(u32, u32)> = step.misses.iter().map(|&at| (ids[at as usize], at)).collect();
+        // In the order of the file; rows beside those of the batch have the places behind it.
+        let beside = step.beside.iter().map(|b| b.0).zip(ids.len() as u32..);
+        let mut order: Vec<(u32, u32)> = step.misses.iter().map(|&at| (ids[at as usize], at)).chain(beside).collect();
         order.sort_unstable();
         let sorted: Vec<u32> = order.iter().map(|o| o.0).collect();
         let began = Instant::now();
@@ -121,7 +126,7 @@ impl<P: Policy + Sync> Slots<P> {
         self.stats.read_time += began.elapsed();
         self.stats.hits += step.hits.len() as u64;
         self.stats.misses += step.misses.len() as u64;
-        let mut from: Vec<(bool, u32)> = vec![(false, 0); ids.len()];
+        let mut from: Vec<(bool, u32)> = vec![(false, 0); ids.len() + step.beside.len()];
         step.hits.iter().for_each(|&(at, slot)| from[at as usize] = (true, slot));
         order.iter().enumerate().for_each(|(i, &(_, at))| from[at as usize] = (false, i as u32));
         Ok((from, step))
@@ -132,9 +137,16 @@ impl<P: Policy + Sync> Slots<P> {
         &(if hit { &self.bytes } else { &self.read })[i as usize * each..][..each]
     }
 
+    /// Keeps what the policy chose; `from` is of the batch and then of the rows beside.
     fn keep(&mut self, from: &[(bool, u32)], step: &Step) {
         let each = self.rows.row_bytes();
-        for &(at, slot) in &step.kept {
+        if self.bytes.is_empty() {
+            // Room that nobody has touched is no memory; growing by copies would take twice as much.
+            self.bytes.reserve_exact(self.policy.capacity() * each);
+        }
+        let first = (from.len() - step.beside.len()) as u32;
+        let beside = step.beside.iter().zip(first..).map(|(&(_, slot), at)| (at, slot));
+        for (at, slot) in step.kept.iter().copied().chain(beside) {
             let (to, i) = (slot as usize * each, from[at as usize].1 as usize * each);
             if self.bytes.len() < to + each {
                 self.bytes.resize(to + each, 0);
@@ -146,7 +158,7 @@ impl<P: Policy + Sync> Slots<P> {
     /// Writes the rows of a batch to `out`; ids differ and are in range.
     pub(crate) fn gather(&mut self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
         let (from, step) = self.fetch(ids)?;
-        widen((self.rows.format(), self.rows.width()), &from, |from| self.row(from), out);
+        widen((self.rows.format(), self.rows.width()), &from[..ids.len()], |from| self.row(from), out);
         self.keep(&from, &step);
         Ok(())
     }
@@ -155,7 +167,7 @@ impl<P: Policy + Sync> Slots<P> {
     pub(crate) fn bytes(&mut self, ids: &[u32], out: &mut Vec<u8>) -> Result<(), StoreError> {
         let (from, step) = self.fetch(ids)?;
         out.clear();
-        from.iter().for_each(|&from| out.extend_from_slice(self.row(from)));
+        from[..ids.len()].iter().for_each(|&from| out.extend_from_slice(self.row(from)));
         self.keep(&from, &step);
         Ok(())
     }

@@ -16,7 +16,7 @@ use burn_gnn_files::internal::open;
 use crate::error::{StoreError, io};
 
 /// Reads past the page cache begin and end at multiples of this.
-const SECTOR: u64 = 4096;
+pub(crate) const SECTOR: u64 = 4096;
 /// A gap that is read rather than left: less than a request costs.
 const GAP: u64 = 4096;
 /// The longest request.
