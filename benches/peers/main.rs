@@ -10,7 +10,7 @@
 //! cargo bench -p burn-gnn-benches -- tables                      # reading tables
 //! cargo bench -p burn-gnn-benches -- partition arxiv-like 8 metis # a partitioning with its files (see partition.rs for methods)
 //! cargo bench -p burn-gnn-benches -- precision arxiv-like        # f32 against f16 and bf16
-//! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max: what it keeps
+//! cargo bench -p burn-gnn-benches -- memory arxiv-like gcn       # peak memory of three epochs (gcn, sage, gat; then f16 or bf16); copy_u_max, BENCH_ALLOCATOR=counted: what it keeps
 //! BENCH_ALLOCATOR=counted cargo bench -p burn-gnn-benches -- plan arxiv-like gcn # predicted memory against bytes in use
 //! cargo bench -p burn-gnn-benches -- calls                       # what one call costs beside its work
 //! cargo bench -p burn-gnn-benches -- dense                       # dropout and embeddings beside Burn's

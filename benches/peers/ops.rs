@@ -2,15 +2,16 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use burn_gnn::graph::Relation;
 use burn_gnn::ops::{copy_u_max, copy_u_mean, copy_u_sum, u_mul_e_sum};
 use serde_json::json;
 
+use crate::alloc;
 use crate::graphs::Homogeneous;
 use crate::inject::fwd_bwd;
-use crate::measure::{Entry, Times, bench, device, emit, memory_mb};
+use crate::measure::{Entry, Times, bench, device, emit};
 
 /// The first `width` columns of the features.
 pub(crate) fn columns(g: &Homogeneous, width: usize, device: &Device) -> Tensor<2> {
@@ -84,9 +85,13 @@ pub(crate) fn saved(graph: &str, g: &Homogeneous) -> Result<()> {
     let relation = Relation::from_coo(g.nodes, g.nodes, g.src.clone(), g.dst.clone())?;
     let x = tracked(&columns(g, WIDTH, &device()));
     let _ = (relation.csr(), relation.csc());
-    let before = memory_mb().0;
+    let before = alloc::begin();
     let y = copy_u_max(&relation, x);
-    let mb = memory_mb().0 - before - (g.nodes * WIDTH * size_of::<f32>()) as f64 / f64::from(1 << 20);
+    let kept = alloc::begin() as f64 - before as f64 - (g.nodes * WIDTH * size_of::<f32>()) as f64;
+    if before == 0 {
+        bail!("bytes in use are counted with BENCH_ALLOCATOR=counted alone; set it");
+    }
+    let mb = kept / f64::from(1 << 20);
     emit(Entry { group: "memory", graph, op: "copy_u_max.saved" }, None, &[("dim", json!(WIDTH)), ("saved_mb", json!(mb.round()))]);
     drop(y);
     Ok(())

@@ -9,6 +9,7 @@ mod atomic;
 mod checksum;
 mod cut;
 mod error;
+mod half_rows;
 mod mapped_file;
 mod npy_header;
 mod open;
@@ -26,6 +27,7 @@ pub mod internal {
     pub use crate::atomic::{LOCK, abandoned, builder, folder, locked, prefix, remove_abandoned};
     pub use crate::checksum::Hash;
     pub use crate::cut::{Cut, cut, cut_quoted};
+    pub use crate::half_rows::widen_f16;
     pub use crate::mapped_file::MappedFile;
     pub use crate::npy_header::EntryType;
     pub use crate::open::{format_error, io_error, open, read_error};

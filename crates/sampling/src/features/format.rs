@@ -9,7 +9,7 @@ use safetensors::Dtype;
 
 use crate::FeatureSource;
 use crate::RowType;
-use burn_gnn_files::internal::{Hash, io_error, tensor_header};
+use burn_gnn_files::internal::{Hash, io_error, tensor_header, widen_f16};
 use burn_gnn_files::{AtomicFile, DataError};
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::setting;
@@ -83,7 +83,15 @@ impl RowType {
         assert_eq!(bytes.len(), out.len() * self.bytes(), "one entry per number");
         match self {
             Self::F32 => put(out, bytes.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b))),
-            Self::F16 => put(out, bytes.as_chunks().0.iter().map(|&b| f16::from_le_bytes(b).to_f32())),
+            Self::F16 => {
+                let mut done = 0;
+                widen_f16(bytes, |at, some| {
+                    assert_eq!(at, done, "numbers follow each other");
+                    done += some.len();
+                    put(&mut out[at..done], some.iter().copied());
+                });
+                assert_eq!(done, out.len(), "every entry is written");
+            }
             Self::BF16 => put(out, bytes.as_chunks().0.iter().map(|&b| bf16::from_le_bytes(b).to_f32())),
             Self::I8 { scale } => put(out, bytes.iter().map(|&b| f32::from(b as i8) * scale)),
         }

@@ -1,5 +1,6 @@
 //! How a row of numbers is kept.
 
+use burn_gnn_files::internal::widen_f16;
 use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +74,7 @@ impl RowFormat {
         match self {
             _ if out.is_empty() => {}
             Self::F32 => put(out, bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b))),
-            Self::F16 => put(out, bytes.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f32())),
+            Self::F16 => widen_f16(bytes, |at, some| put(&mut out[at..at + some.len()], some.iter().copied())),
             Self::Bf16 => put(out, bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32())),
             Self::Int8 => {
                 let (scale, bytes) = split(bytes);
