@@ -5,8 +5,9 @@
 
 Each system builds its form of the graph from the edges that `billion` left in DIR, samples and trains GraphSAGE on
 features that are mapped, one phase per process. A process is put under the limit as `billion` puts itself, by a cgroup
-that counts the page cache; what the limit kills is one line with `"error"`. Prints one JSON line per phase, with the
-wall and processor time, the peak of the process, and that of the group. `load_s` is the time to open what was built.
+that counts the page cache, with none of the files in it before; what the limit kills is one line with `"error"`.
+Prints one JSON line per phase, with the wall and processor time, the peak of the process, and that of the group.
+`load_s` is the time to open what was built.
 """
 import argparse
 import json
@@ -48,6 +49,15 @@ def labels_of(nodes, num_nodes):
     """Classes as `billion` gives them: communities of about 4,096 ids in turns."""
     communities = max(-(-num_nodes // 4096), min(CLASSES, num_nodes))
     return nodes * communities // num_nodes % CLASSES
+
+
+def forget(folder):
+    """Drops the folder's files from the page cache, so that what a phase reads counts in its own limit."""
+    for path in Path(folder).rglob("*"):
+        if path.is_file():
+            with open(path, "rb+") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def spread(num_nodes, count, seed):
@@ -279,6 +289,7 @@ def main():
         SYSTEMS[name](args).prepare()
         for phase in PHASES:
             command = [sys.executable, __file__, *sys.argv[1:], "--phase", phase, "--system", name]
+            forget(args.dir)
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             line = dict(system=name, edges=args.edges, nodes=args.nodes, limit_gib=args.memory, name=phase)
             if done.returncode:

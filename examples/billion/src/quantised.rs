@@ -84,8 +84,10 @@ impl Features {
             return Ok(vec![("degrees by relation", Self::degrees(&set.graph)?)]);
         }
         let words = Self::words(set)?;
-        let projected = words.projected(128);
-        Ok(vec![("words", words), ("128 random projections", projected)])
+        let projected = ("128 random projections", words.projected(128));
+        // Words of many nodes are long to train on, and a scale per row keeps them.
+        let short = words.values.len() < 50_000_000;
+        Ok(short.then_some(("words", words)).into_iter().chain([projected]).collect())
     }
 
     /// Sums of all columns with random signs.

@@ -32,7 +32,7 @@ pub struct PlannedBatch<B> {
 /// window are made ahead, and of the rows in memory those stay that are needed first (Belady's optimal cache). Reads of a batch
 /// are sorted, merged and made at once. Three quarters of the budget are rows, the rest is the plan, which is how long the window can be.
 /// Of small rows a read of 4 KiB brings several: those of them that coming batches read stay as well, so they are read once for all
-/// (at 256 bytes a row a fifth of the bytes, where a quarter of the file finds room).
+/// (at 256 bytes a row a quarter of the bytes, where two fifths of the file find room).
 ///
 /// The rows and their order depend neither on the budget nor on threads, hits not on threads.
 ///
