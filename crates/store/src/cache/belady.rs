@@ -171,7 +171,12 @@ impl Belady {
     /// have room on their way, those with the nearest.
     fn beside(&self, mut missed: Vec<u32>) -> Vec<(u32, u32)> {
         let Some(sectors) = self.sectors else { return vec![] };
-        let (has_room, most) = (self.slots.len() < self.capacity, sectors.most_beside);
+        let most = sectors.most_beside;
+        // Rows that no batch is known to read stay while there is room.
+        let mut room = most.min(self.capacity - self.slots.len());
+        if most == 0 || room == 0 && self.reads.is_empty() {
+            return vec![];
+        }
         missed.sort_unstable();
         let (mut found, mut seen, mut before) = (vec![], 0, 0);
         for &id in &missed {
@@ -185,8 +190,16 @@ impl Belady {
                     continue;
                 }
                 let next = self.reads.get(&row).map_or(FAR, |reads| reads.first);
-                if next != FAR || has_room {
-                    found.push((next, row));
+                if next == FAR {
+                    if room == 0 {
+                        continue;
+                    }
+                    room -= 1;
+                }
+                found.push((next, row));
+                if found.len() > 2 * most {
+                    found.select_nth_unstable(most);
+                    found.truncate(most);
                 }
             }
             seen = rows.end.max(seen);

@@ -141,8 +141,9 @@ impl<P: Policy + Sync> Slots<P> {
     fn keep(&mut self, from: &[(bool, u32)], step: &Step) {
         let each = self.rows.row_bytes();
         if self.bytes.is_empty() {
-            // Room that nobody has touched is no memory; growing by copies would take twice as much.
-            self.bytes.reserve_exact(self.policy.capacity() * each);
+            // Room that nobody has touched is no memory; growing by copies would take twice as much, and is left for a
+            // budget beyond what the system promises.
+            let _ = self.bytes.try_reserve_exact(self.policy.capacity().saturating_mul(each));
         }
         let first = (from.len() - step.beside.len()) as u32;
         let beside = step.beside.iter().zip(first..).map(|(&(_, slot), at)| (at, slot));

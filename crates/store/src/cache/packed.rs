@@ -94,7 +94,7 @@ impl PackedRows {
             rows.read_sorted(ids, &mut bytes)?;
             out.put(3, &bytes)?;
         }
-        let mut cache = Slots::new(rows.clone(), Belady::new(capacity(rows, budget)).with_sectors(each, rows.num_rows()));
+        let mut cache = Slots::new(rows.clone(), Belady::new(capacity(rows, budget)));
         let (mut start, mut found) = (0u64, 0);
         for ids in batches() {
             let mut ids = ids?;

@@ -15,7 +15,7 @@ use crate::rows::StoredRows;
 /// Batches that are made before they are planned, and that are read before they are used.
 const AHEAD: usize = 2;
 /// Memory of a planned read: its row, its next batch, its entry among the last reads.
-const PLANNED_BYTES: u64 = 48;
+const PLANNED_BYTES: u64 = 56;
 
 /// A batch and its rows.
 #[derive(Debug)]
@@ -87,7 +87,10 @@ impl<B: Send + 'static> PlannedRows<B> {
                 }
             }
         });
-        let policy = Belady::new(capacity(&rows, budget / 4 * 3)).with_sectors(rows.row_bytes(), rows.num_rows());
+        let mut policy = Belady::new(capacity(&rows, budget / 4 * 3));
+        if rows.reads_sectors() {
+            policy = policy.with_sectors(rows.row_bytes(), rows.num_rows());
+        }
         let (shared, capacity) = (stats.clone(), policy.capacity());
         let reader = std::thread::spawn(move || {
             let cache = Slots::new(rows.clone(), policy);

@@ -72,6 +72,11 @@ impl Reader {
         })
     }
 
+    /// Whether reads are of whole sectors.
+    pub(crate) fn reads_sectors(&self) -> bool {
+        self.sector == SECTOR
+    }
+
     pub(crate) fn engine(&self) -> &'static str {
         #[cfg(target_os = "linux")]
         if self.has_ring {

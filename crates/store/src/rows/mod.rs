@@ -87,6 +87,11 @@ impl StoredRows {
         self.reader.engine()
     }
 
+    /// Whether a read of a row brings all of its sectors, because it goes past the page cache.
+    pub(crate) fn reads_sectors(&self) -> bool {
+        self.reader.reads_sectors()
+    }
+
     /// Compares every block with its checksum.
     ///
     /// # Errors
