@@ -314,6 +314,8 @@ impl NeighborSampler {
     }
 
     fn fill(&self, piece: &mut Piece, choice: &Choice<'_>, nodes: &[Vec<u32>], trees: Option<&Trees>) {
+        // Several pieces of a batch may have failed, of which one was reported.
+        piece.failed = None;
         if let Some(reader) = self.source.graph.relations()[piece.etype].stored() {
             piece.failed = self.fill_stored(piece, choice, &**reader, nodes, trees).err();
             return;
