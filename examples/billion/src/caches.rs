@@ -41,7 +41,7 @@ type Loaded = Result<(MiniBatch, Vec<f32>)>;
 
 /// Runs the same epoch with features packed, in a cache of those needed first, in one of those used last, and mapped.
 /// Caches have the budget of training. Losses are equal, bit for bit, or it is an error. Beside the epochs: the fewest rows
-/// that a cache as large as the planned one can read. `say` gets each result as soon as it is there.
+/// that a cache as large as the planned one can read, one by one. `say` gets each result as soon as it is there.
 pub(crate) fn compare(
     args: &Args,
     shape: &Shape,
@@ -146,7 +146,7 @@ pub(crate) fn compare(
             let ids = all()?.map(|batch| batch.map(|b| b.1)).collect::<Result<Vec<_>, _>>()?;
             fewest = fewest_reads(&ids, rows.file.num_rows(), capacity);
             let mb = (fewest * rows.file.row_bytes() as u64) as f64 / 1e6;
-            say(format!("the fewest rows that any cache of {capacity} reads: {fewest}, {mb:.1} MB"));
+            say(format!("the fewest rows that any cache of {capacity} reads one by one: {fewest}, {mb:.1} MB"));
         }
     }
     for name in [&mapped, &packed] {

@@ -50,7 +50,8 @@ fn steps(path: &Path) -> usize {
     head.map_or(0, |head| head["losses"].as_array().unwrap().len())
 }
 
-/// Losses are compared by the program. All rows fit into the planned cache here, so it reads each once, as few as any can.
+/// Losses are compared by the program. All rows fit into the planned cache here, so it reads each at most
+/// once, as few as any cache that reads rows one by one, or fewer: rows come with others from the disk.
 #[test]
 fn caches_are_compared() {
     let dir = std::env::temp_dir().join(format!("burn-gnn-billion-caches-{}", std::process::id()));
@@ -59,7 +60,7 @@ fn caches_are_compared() {
     let names: Vec<&str> = epochs.iter().map(|e| e["features"].as_str().unwrap()).collect();
     assert_eq!(names, ["packed", "planned", "last used", "mapped"]);
     let (read, fewest) = (|i: usize| epochs[i]["rows_read"].as_u64().unwrap(), line["fewest_rows_read"].as_u64().unwrap());
-    assert!(fewest > 0 && read(1) == fewest && read(2) >= fewest, "{line}");
+    assert!(fewest > 0 && read(1) > 0 && read(1) <= fewest && read(2) >= fewest, "{line}");
     assert!(!dir.exists(), "what was written is removed");
 }
 
