@@ -88,14 +88,12 @@ impl Belady {
         }
     }
 
-    /// Whose rows of `row_bytes` are read in whole sectors, the first row at the beginning of one. An eighth of the room
-    /// is for rows on their way into the cache then.
-    pub(crate) fn with_sectors(self, row_bytes: usize, rows: usize) -> Self {
-        if row_bytes == 0 || 2 * row_bytes as u64 > SECTOR {
-            return self;
-        }
-        let (most_beside, row_bytes, rows) = (self.capacity / 8, row_bytes as u64, rows as u64);
-        Self { capacity: self.capacity - most_beside, sectors: Some(Sectors { row_bytes, rows, most_beside }), ..self }
+    /// Whose rows of `row_bytes` are read in whole sectors, the first row at the beginning of one; of a batch's sectors at
+    /// most `most_beside` rows are kept beside its own.
+    pub(crate) fn with_sectors(self, row_bytes: usize, rows: usize, most_beside: usize) -> Self {
+        let several = row_bytes > 0 && 2 * row_bytes as u64 <= SECTOR;
+        let sectors = Sectors { row_bytes: row_bytes as u64, rows: rows as u64, most_beside };
+        Self { sectors: several.then_some(sectors), ..self }
     }
 
     /// Batches that are planned.
@@ -289,7 +287,7 @@ mod tests {
         assert_eq!((rows(1024, 0), rows(1024, 5), rows(1024, 9)), (0..4, 4..8, 8..10));
         // Row 1 begins in the first sector and ends in the second; rows 0 to 4 end there, row 5 does not.
         assert_eq!((rows(1500, 0), rows(1500, 2), rows(1500, 4)), (0..2, 0..5, 3..5));
-        assert!(Belady::new(1).with_sectors(2049, 10).sectors.is_none());
+        assert!(Belady::new(1).with_sectors(2049, 10, 1).sectors.is_none());
     }
 
     /// The fewest misses of any choice of what to keep: over all sets of rows that may be kept after each batch.
@@ -366,9 +364,9 @@ mod tests {
         /// Rows that come with others make no batch miss more.
         #[test]
         fn sectors(batches in many(), capacity in 0usize..24, window in 1usize..12) {
-            let cache = || Belady::new(capacity).with_sectors(1024, 30);
+            let cache = || Belady::new(capacity).with_sectors(1024, 30, 3);
             let with = |window| misses_of(cache(), &batches, window);
-            prop_assert!(with(batches.len()) <= run(&batches, cache().capacity(), batches.len()));
+            prop_assert!(with(batches.len()) <= run(&batches, capacity, batches.len()));
             prop_assert!(with(window) <= batches.iter().map(Vec::len).sum());
         }
 

@@ -10,6 +10,7 @@ use std::time::Instant;
 use super::belady::Belady;
 use super::{CacheStats, Policy, Slots, capacity, check_batch};
 use crate::error::StoreError;
+use crate::io::SECTOR;
 use crate::rows::StoredRows;
 
 /// Batches that are made before they are planned, and that are read before they are used.
@@ -87,10 +88,14 @@ impl<B: Send + 'static> PlannedRows<B> {
                 }
             }
         });
-        let mut policy = Belady::new(capacity(&rows, budget / 4 * 3));
-        if rows.reads_sectors() {
-            policy = policy.with_sectors(rows.row_bytes(), rows.num_rows());
-        }
+        let room = budget / 4 * 3;
+        let policy = if rows.reads_sectors() && 2 * rows.row_bytes() as u64 <= SECTOR {
+            // An eighth is for rows on their way into the cache.
+            let beside = capacity(&rows, room / 8);
+            Belady::new(capacity(&rows, room - room / 8)).with_sectors(rows.row_bytes(), rows.num_rows(), beside)
+        } else {
+            Belady::new(capacity(&rows, room))
+        };
         let (shared, capacity) = (stats.clone(), policy.capacity());
         let reader = std::thread::spawn(move || {
             let cache = Slots::new(rows.clone(), policy);
