@@ -88,12 +88,10 @@ impl Belady {
         }
     }
 
-    /// Whose rows of `row_bytes` are read in whole sectors, the first row at the beginning of one; of a batch's sectors at
-    /// most `most_beside` rows are kept beside its own.
+    /// Whose rows of `row_bytes`, not 0, are read in whole sectors, the first row at the beginning of one; of a batch's
+    /// sectors at most `most_beside` rows are kept beside its own.
     pub(crate) fn with_sectors(self, row_bytes: usize, rows: usize, most_beside: usize) -> Self {
-        let several = row_bytes > 0 && 2 * row_bytes as u64 <= SECTOR;
-        let sectors = Sectors { row_bytes: row_bytes as u64, rows: rows as u64, most_beside };
-        Self { sectors: several.then_some(sectors), ..self }
+        Self { sectors: Some(Sectors { row_bytes: row_bytes as u64, rows: rows as u64, most_beside }), ..self }
     }
 
     /// Batches that are planned.
@@ -287,7 +285,6 @@ mod tests {
         assert_eq!((rows(1024, 0), rows(1024, 5), rows(1024, 9)), (0..4, 4..8, 8..10));
         // Row 1 begins in the first sector and ends in the second; rows 0 to 4 end there, row 5 does not.
         assert_eq!((rows(1500, 0), rows(1500, 2), rows(1500, 4)), (0..2, 0..5, 3..5));
-        assert!(Belady::new(1).with_sectors(2049, 10, 1).sectors.is_none());
     }
 
     /// The fewest misses of any choice of what to keep: over all sets of rows that may be kept after each batch.

@@ -10,7 +10,6 @@ use std::time::Instant;
 use super::belady::Belady;
 use super::{CacheStats, Policy, Slots, capacity, check_batch};
 use crate::error::StoreError;
-use crate::io::SECTOR;
 use crate::rows::StoredRows;
 
 /// Batches that are made before they are planned, and that are read before they are used.
@@ -32,8 +31,9 @@ pub struct PlannedBatch<B> {
 /// What a batch reads is known before it is used, since draws are functions of (seed, step, original id): so the batches of a
 /// window are made ahead, and of the rows in memory those stay that are needed first (Belady's optimal cache). Reads of a batch
 /// are sorted, merged and made at once. Three quarters of the budget are rows, the rest is the plan, which is how long the window can be.
-/// Of small rows a read of 4 KiB brings several: those of them that coming batches read stay as well, so they are read once for all
-/// (at 256 bytes a row a quarter of the bytes, where two fifths of the file find room).
+///
+/// Of rows of 2 KiB or less a read past the page cache brings several, as it is of 4 KiB: those of them that coming batches read stay
+/// as well, and count as hits. At 256 bytes a row a quarter of the bytes were read, where two fifths of the file found room.
 ///
 /// The rows and their order depend neither on the budget nor on threads, hits not on threads.
 ///
@@ -42,15 +42,15 @@ pub struct PlannedBatch<B> {
 /// use burn_gnn_store::{PlannedRows, RowFormat, RowWriter, StoreError, StoredRows};
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let file = dir.path().join("rows");
-/// let mut writer = RowWriter::create(&file, 3, 1, RowFormat::F32)?;
-/// writer.put(&[1.0, 2.0, 3.0])?;
+/// let mut writer = RowWriter::create(&file, 3, 1024, RowFormat::F32)?; // a row of 4 KiB comes alone
+/// writer.put(&[1.0; 3 * 1024])?;
 /// writer.finish()?;
 /// let rows = Arc::new(StoredRows::open(&file)?);
 /// let batches = [vec![0, 1], vec![1, 2], vec![2]].into_iter().enumerate().map(|(step, ids)| Ok((step, ids)));
 /// let mut planned = PlannedRows::new(rows, 1 << 20, 100, batches);
 /// for batch in &mut planned {
 ///     let batch = batch?;
-///     println!("step {}: {:?}", batch.batch, batch.rows);
+///     println!("step {}: {} numbers", batch.batch, batch.rows.len());
 /// }
 /// assert_eq!((planned.stats().hits, planned.stats().misses), (2, 3));
 /// # Ok::<(), StoreError>(())
@@ -89,7 +89,7 @@ impl<B: Send + 'static> PlannedRows<B> {
             }
         });
         let room = budget / 4 * 3;
-        let policy = if rows.reads_sectors() && 2 * rows.row_bytes() as u64 <= SECTOR {
+        let policy = if rows.share_sectors() {
             // An eighth is for rows on their way into the cache.
             let beside = capacity(&rows, room / 8);
             Belady::new(capacity(&rows, room - room / 8)).with_sectors(rows.row_bytes(), rows.num_rows(), beside)

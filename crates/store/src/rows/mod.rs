@@ -9,7 +9,7 @@ pub use format::RowFormat;
 pub use writer::RowWriter;
 
 use crate::error::{StoreError, format as wrong, io};
-use crate::io::{Read, Reader};
+use crate::io::{Read, Reader, SECTOR};
 use crate::sections::{Header, SectionFile};
 
 /// Kind of these files, and their section.
@@ -87,9 +87,10 @@ impl StoredRows {
         self.reader.engine()
     }
 
-    /// Whether a read of a row brings all of its sectors, because it goes past the page cache.
-    pub(crate) fn reads_sectors(&self) -> bool {
-        self.reader.reads_sectors()
+    /// Whether a read of a row brings others: rows of at most half a sector, of which reads past the page cache are.
+    pub(crate) fn share_sectors(&self) -> bool {
+        let several = (1..=SECTOR / 2).contains(&(self.row_bytes() as u64));
+        several && self.reader.reads_sectors()
     }
 
     /// Compares every block with its checksum.

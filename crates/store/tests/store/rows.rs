@@ -246,3 +246,29 @@ fn large_numbers_stay_finite() {
         assert!(found[0].is_finite() && found[0] >= 65_504.0 && found[1] == -found[0], "{format:?}: {found:?}");
     }
 }
+
+/// Rows of 256 bytes are sixteen to a sector and of 2 KiB two, of which each is read once where all have room; rows that are
+/// larger are read one by one.
+#[test]
+fn rows_of_a_sector_are_read_once() {
+    let dir = tempfile::tempdir().unwrap();
+    for (width, per_sector) in [(64, 16), (512, 2), (513, 1)] {
+        let rows = 512;
+        let stored = Arc::new(write(&dir.path().join("rows"), rows, width, RowFormat::F32));
+        // Each row once, and those of a sector in sixteen batches.
+        let batches = (0..16u32).map(|step| Ok((step, (0..32).map(|i| 16 * i + step).collect::<Vec<u32>>())));
+        let mut planned = PlannedRows::new(stored, 64 << 20, 1000, batches);
+        for batch in &mut planned {
+            let batch = batch.unwrap();
+            for (i, row) in batch.rows.chunks_exact(width).enumerate() {
+                assert!(row.iter().enumerate().all(|(c, &x)| x == value(16 * i + batch.batch as usize, c)), "row {i} of {}", batch.batch);
+            }
+        }
+        let stats = planned.stats();
+        if !stats.bytes_read.is_multiple_of(4096) {
+            println!("skipped: the file system of temporary files refuses reads past the page cache");
+            return;
+        }
+        assert_eq!((stats.misses, stats.hits + stats.misses), ((rows / per_sector) as u64, rows as u64), "{width} numbers");
+    }
+}
