@@ -24,9 +24,9 @@ BATCH, FANOUTS, CLASSES = 1024, [15, 10], 16
 
 
 class Group:
-    """A cgroup of its own for this process."""
+    """A cgroup for the process `pid`, which is to enter it."""
 
-    def __init__(self, limit):
+    def __init__(self, pid):
         text = Path("/proc/self/cgroup").read_text().splitlines()
         root = Path("/sys/fs/cgroup")
         version_1 = [line.split(":memory:")[1] for line in text if ":memory:" in line]
@@ -36,13 +36,20 @@ class Group:
         else:
             own = root / [line[3:] for line in text if line.startswith("0::")][0].lstrip("/")
             parent, names = own.parent if (own / "memory.max").exists() else own, ("memory.max", "memory.peak")
-        self.dir, self.peak_file = parent / f"on-disk-{os.getpid()}", names[1]
+        self.dir, (self.limit_file, self.peak_file) = parent / f"on-disk-{pid}", names
+
+    def enter(self, limit):
         self.dir.mkdir()
-        (self.dir / names[0]).write_text(str(limit))
+        (self.dir / self.limit_file).write_text(str(limit))
         (self.dir / "cgroup.procs").write_text(str(os.getpid()))
 
     def peak(self):
         return int((self.dir / self.peak_file).read_text())
+
+    def remove(self):
+        """After the process has ended, by itself or by the limit."""
+        if self.dir.exists():
+            self.dir.rmdir()
 
 
 def labels_of(nodes, num_nodes):
@@ -121,7 +128,8 @@ tasks: []
         import dgl.graphbolt as gb
         import torch
 
-        pipe = gb.ItemSampler(gb.ItemSet(torch.from_numpy(ids).to(self.graph.indices.dtype), names="seed_nodes"), batch_size=BATCH, shuffle=False)
+        seeds = gb.ItemSet(torch.from_numpy(ids).to(self.graph.indices.dtype), names="seed_nodes")
+        pipe = gb.ItemSampler(seeds, batch_size=BATCH, shuffle=False)
         # Its fan-outs begin at the inputs.
         pipe = pipe.sample_neighbor(self.graph, FANOUTS[::-1])
         if with_features:
@@ -237,7 +245,8 @@ def child(args):
 
     torch.set_num_threads(2)
     system, line = SYSTEMS[args.system](args), {}
-    group = Group(int(args.memory * 2**30))
+    group = Group(os.getpid())
+    group.enter(int(args.memory * 2**30))
     if args.phase != "build":
         began = time.perf_counter()
         system.load()
@@ -290,13 +299,15 @@ def main():
         for phase in PHASES:
             command = [sys.executable, __file__, *sys.argv[1:], "--phase", phase, "--system", name]
             forget(args.dir)
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            out, err = done.communicate()
+            Group(done.pid).remove()
             line = dict(system=name, edges=args.edges, nodes=args.nodes, limit_gib=args.memory, name=phase)
             if done.returncode:
-                last = (done.stderr.strip().splitlines() or ["nothing on stderr"])[-1]
+                last = (err.strip().splitlines() or ["nothing on stderr"])[-1]
                 line["error"] = "killed" if done.returncode == -9 else f"exit {done.returncode}: {last[:200]}"
             else:
-                line |= json.loads(done.stdout.strip().splitlines()[-1])
+                line |= json.loads(out.strip().splitlines()[-1])
             print(json.dumps(line), flush=True)
             if "error" in line and phase == "build":
                 break
