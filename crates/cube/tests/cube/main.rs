@@ -19,6 +19,7 @@ mod refusals;
 mod relational;
 mod rows;
 mod sampling;
+mod sampling_trees;
 mod support;
 mod tuning;
 mod typed;
