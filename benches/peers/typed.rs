@@ -142,12 +142,12 @@ struct Incoming {
 
 fn incoming(g: &Graph) -> Vec<Incoming> {
     let of = |d: usize| {
-        let etypes: Vec<usize> = (0..g.relations().len()).filter(|&t| g.schema().ends(t).1 == d).collect();
-        let mut tables: Vec<usize> = etypes.iter().map(|&t| g.schema().ends(t).0).collect();
+        let etypes: Vec<usize> = (0..g.relations().len()).filter(|&t| g.schema().endpoints(t).1 == d).collect();
+        let mut tables: Vec<usize> = etypes.iter().map(|&t| g.schema().endpoints(t).0).collect();
         tables.sort_unstable();
         tables.dedup();
         let rows: Vec<usize> = tables.iter().map(|&t| g.node_counts()[t]).collect();
-        let table = |t: usize| tables.iter().position(|&s| s == g.schema().ends(t).0).expect("a source type of this stack");
+        let table = |t: usize| tables.iter().position(|&s| s == g.schema().endpoints(t).0).expect("a source type of this stack");
         let relations: Vec<_> = etypes.iter().map(|&t| (table(t), g.relations()[t].clone())).collect();
         let stack = RelationStack::new(g.node_counts()[d], &rows, &relations).expect("relations of one graph fit together");
         let index = RelationalIndex::from_stack(&stack).mean();

@@ -24,8 +24,8 @@ const NODES: usize = 12;
 /// Many rings as one graph, `[1, 0]` for a red node and `[0, 1]` for others, and the class of each ring.
 fn rings(numbers: std::ops::Range<u64>, device: &Device) -> Result<(Graph, Tensor<2>, Vec<i64>), GraphError> {
     let next = |v: usize| (v + 1) % NODES;
-    let ends = |f: &dyn Fn(usize) -> [usize; 2]| (0..NODES).flat_map(f).map(|v| v as u32).collect::<Vec<_>>();
-    let ring = Graph::homogeneous(NODES, ends(&|v| [v, next(v)]), ends(&|v| [next(v), v]))?;
+    let endpoints = |f: &dyn Fn(usize) -> [usize; 2]| (0..NODES).flat_map(f).map(|v| v as u32).collect::<Vec<_>>();
+    let ring = Graph::homogeneous(NODES, endpoints(&|v| [v, next(v)]), endpoints(&|v| [next(v), v]))?;
     let (mut x, mut labels) = (vec![], vec![]);
     for number in numbers.clone() {
         let draws = Stream::new(0, "red nodes", number);

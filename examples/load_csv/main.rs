@@ -22,7 +22,7 @@ fn main() -> Result<()> {
 
     // Columns are found by name; the club is the label, the age a feature.
     let members = Decoder::new().labeled().with_attributes([AttrType::Float]).csv(Csv::new(["Age"]).with_id("Id").with_label("Club"));
-    let interactions = Decoder::new().weighted().csv(Csv::default().with_ends("Src", "Dst").with_weight("Weight"));
+    let interactions = Decoder::new().weighted().csv(Csv::default().with_endpoints("Src", "Dst").with_weight("Weight"));
     let read = || {
         Builder::new().node(path("members.csv"), "member", members.clone()).edge(
             path("interactions.csv"),

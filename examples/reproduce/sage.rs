@@ -72,7 +72,7 @@ fn of_one_type(mut set: Dataset) -> Result<Dataset> {
     let (g, schema) = (&set.graph, set.graph.schema());
     let target = schema.ntype(&set.target)?;
     let (mut src, mut dst) = (vec![], vec![]);
-    for (_, r) in g.relations().iter().enumerate().filter(|(t, _)| schema.ends(*t) == (target, target)) {
+    for (_, r) in g.relations().iter().enumerate().filter(|(t, _)| schema.endpoints(*t) == (target, target)) {
         for (from, to) in if set.inverse_edges_stored { vec![(r.src(), r.dst())] } else { vec![(r.src(), r.dst()), (r.dst(), r.src())] } {
             src.extend_from_slice(from);
             dst.extend_from_slice(to);

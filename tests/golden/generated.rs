@@ -183,8 +183,8 @@ impl Relation {
     /// Random edges from one of `num_src` nodes to one of the first `num_dst`.
     fn random(seed: u64, [src_type, name, dst_type]: [&'static str; 3], edges: usize, num_src: usize, num_dst: usize) -> Self {
         let stream = Stream::new(seed, "edges", 0);
-        let ends = |end: u64, n: usize| (0..edges).map(|e| (stream.uniform(e as u64, end) * n as f64) as usize).collect();
-        Self { src_type, name, dst_type, src: ends(0, num_src), dst: ends(1, num_dst) }
+        let endpoints = |end: u64, n: usize| (0..edges).map(|e| (stream.uniform(e as u64, end) * n as f64) as usize).collect();
+        Self { src_type, name, dst_type, src: endpoints(0, num_src), dst: endpoints(1, num_dst) }
     }
 }
 
@@ -495,9 +495,9 @@ impl Typed {
 fn several_types(vectors: &mut Vectors, name: &'static str, [paper, author, topic, venue, lonely]: [&'static str; 5]) {
     let counts = [(paper, 6), (author, 5), (topic, 4), (venue, 3), (lonely, 2)];
     let nodes = BTreeMap::from(counts);
-    let relation = |seed: u64, ends: [&'static str; 3], edges| {
+    let relation = |seed: u64, endpoints: [&'static str; 3], edges| {
         // The last node of every type has no in-edges.
-        Relation::random(seed, ends, edges, nodes[ends[0]], nodes[ends[2]] - 1)
+        Relation::random(seed, endpoints, edges, nodes[endpoints[0]], nodes[endpoints[2]] - 1)
     };
     let mut relations = vec![
         relation(1, [paper, "cites", paper], 12),

@@ -105,7 +105,7 @@ impl Layer<'_> {
     }
 
     /// One tensor for both endpoints, or one for each.
-    fn ends(&self) -> Result<(ConvInput, Inputs<2>), String> {
+    fn endpoints(&self) -> Result<(ConvInput, Inputs<2>), String> {
         if self.shape("inputs", "x").is_some() {
             let x = self.input::<2>("x")?;
             return Ok((x.clone().into(), vec![("x".to_owned(), x)]));
@@ -178,8 +178,8 @@ impl Layer<'_> {
         let g = self.graph()?;
         let edges = Edges::from(&g).with_weight(weight);
         // The layer reads no features of destinations.
-        let (ends, none) = (edges.ends(), Tensor::zeros([edges.num_dst(), 0], (self.device, self.case.dtype()?)));
-        let input = if ends.0 == ends.1 { ConvInput::Same(x.clone()) } else { ConvInput::Pair(x.clone(), none) };
+        let (endpoints, none) = (edges.endpoints(), Tensor::zeros([edges.num_dst(), 0], (self.device, self.case.dtype()?)));
+        let input = if endpoints.0 == endpoints.1 { ConvInput::Same(x.clone()) } else { ConvInput::Pair(x.clone(), none) };
         outputs.add(self, "out", conv.forward(edges, input))?;
         self.gradients(conv, outputs, &vec![("x".to_owned(), x)], &weights)
     }
@@ -211,7 +211,7 @@ impl Layer<'_> {
 
     fn sage_conv(&self) -> Result<(), String> {
         let conv = self.load(self.sage("")?.init(self.device))?;
-        let ((x, inputs), (weight, weights)) = (self.ends()?, self.edge_weight()?);
+        let ((x, inputs), (weight, weights)) = (self.endpoints()?, self.edge_weight()?);
         let mut outputs = Outputs::default();
         outputs.add(self, "out", conv.forward(Edges::from(&self.graph()?).with_weight(weight), x))?;
         self.gradients(conv, outputs, &inputs, &weights)
@@ -233,7 +233,7 @@ impl Layer<'_> {
             .with_residual(self.flag("residual", false))
             .with_bias(self.flag("bias", true));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
-        let ((x, inputs), (weight, weights), g) = (self.ends()?, self.edge_weight()?, self.graph()?);
+        let ((x, inputs), (weight, weights), g) = (self.endpoints()?, self.edge_weight()?, self.graph()?);
         let mut outputs = Outputs::default();
         // With and without attention weights: one pass, and one operator after the other.
         let fused = conv.forward(Edges::from(&g).with_weight(weight.clone()), x.clone());
@@ -257,7 +257,7 @@ impl Layer<'_> {
             .with_residual(self.flag("residual", false))
             .with_bias(self.flag("bias", true));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
-        let ((x, inputs), g) = (self.ends()?, self.graph()?);
+        let ((x, inputs), g) = (self.endpoints()?, self.graph()?);
         let mut outputs = Outputs::default();
         let fused = conv.forward(&g, x.clone());
         let (y, attention) = conv.forward_with_attention(&g, x);
@@ -312,7 +312,7 @@ impl Layer<'_> {
             .with_init_eps(self.config["init_eps"].as_f64().unwrap_or(0.0))
             .with_learn_eps(self.flag("learn_eps", false));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
-        let (x, inputs) = self.ends()?;
+        let (x, inputs) = self.endpoints()?;
         let mut outputs = Outputs::default();
         outputs.add(self, "out", conv.forward(&self.graph()?, x))?;
         self.gradients(conv, outputs, &inputs, &vec![])
@@ -379,9 +379,9 @@ impl Layer<'_> {
         }
         for (e, &etype) in etypes.iter().enumerate() {
             let (u, v) = (rel.src()[e], rel.dst()[e]);
-            let ends = edges.entry((ntypes[u as usize], etype, ntypes[v as usize])).or_default();
-            ends.0.push(row(u));
-            ends.1.push(row(v));
+            let endpoints = edges.entry((ntypes[u as usize], etype, ntypes[v as usize])).or_default();
+            endpoints.0.push(row(u));
+            endpoints.1.push(row(v));
         }
         let mut builder = Graph::builder();
         for (t, nodes) in nodes.iter().enumerate() {

@@ -252,19 +252,19 @@ fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
     let (k, k_bias) = (values(layer.k_lin.weight.val()), values(layer.k_lin.bias.as_ref().unwrap().val().unsqueeze()));
     let q = values(layer.q.weight.val());
     let of_relation = |r: usize| -> (Vec<f64>, f64) {
-        let (relation, (s, d)) = (&g.relations()[r], g.schema().ends(r));
+        let (relation, (s, d)) = (&g.relations()[r], g.schema().endpoints(r));
         let (a, c) = (values(layer.lin_src[r].val().reshape([1, 4])), values(layer.lin_dst[r].val().reshape([1, 4])));
         let row = |v: u64| -> Vec<f64> {
             let mut h = vec![0.0; 4];
             for head in 0..2 {
                 let at = |z: &[f64], v: u32, c: usize| z[v as usize * 4 + 2 * head + c];
-                let ends = || relation.src().iter().zip(relation.dst()).filter(|e| u64::from(*e.1) == v);
+                let endpoints = || relation.src().iter().zip(relation.dst()).filter(|e| u64::from(*e.1) == v);
                 let weight = |(&u, &v): (&u32, &u32)| {
                     let score: f64 = (0..2).map(|i| a[2 * head + i] * at(&z[s], u, i) + c[2 * head + i] * at(&z[d], v, i)).sum();
                     (if score < 0.0 { 0.2 * score } else { score }).exp()
                 };
-                let total: f64 = ends().map(weight).sum();
-                for e in ends() {
+                let total: f64 = endpoints().map(weight).sum();
+                for e in endpoints() {
                     (0..2).for_each(|i| h[2 * head + i] += weight(e) / total * at(&z[s], *e.0, i));
                 }
             }

@@ -209,10 +209,10 @@ impl RandomLinkSplit {
             let links = cuts.iter().map(|c| {
                 let edge_ids = if which == 0 && !c.disjoint.is_empty() { c.disjoint.clone() } else { c.parts[which].clone() };
                 let r = &graph.relations()[c.t];
-                let ends = |of: &[u32]| edge_ids.iter().map(|&e| of[e as usize]).collect();
+                let endpoints = |of: &[u32]| edge_ids.iter().map(|&e| of[e as usize]).collect();
                 let (negative_src, negative_dst) = c.negatives[which].clone();
                 let etype = graph.schema().etypes()[c.t].clone();
-                Links { etype, src: ends(r.src()), dst: ends(r.dst()), negative_src, negative_dst, edge_ids: edge_ids.clone() }
+                Links { etype, src: endpoints(r.src()), dst: endpoints(r.dst()), negative_src, negative_dst, edge_ids: edge_ids.clone() }
             });
             Ok(LinkPart { graph: graph_of_part, links: links.collect() })
         };
@@ -240,7 +240,7 @@ impl RandomLinkSplit {
 
     fn cut(&self, graph: &Graph, t: usize, reverse: Option<usize>, seed: u64) -> Result<Cut, DataError> {
         let (r, name) = (&graph.relations()[t], &graph.schema().etypes()[t]);
-        let (s, d) = graph.schema().ends(t);
+        let (s, d) = graph.schema().endpoints(t);
         let paired = self.is_undirected && reverse.is_none();
         if paired && s != d {
             return Err(wrong("is_undirected", format!("the reverse type of `{name}`, which joins two node types, got none")));
@@ -250,7 +250,7 @@ impl RandomLinkSplit {
         }
         if let Some(back) = reverse {
             let other = &graph.relations()[back];
-            if graph.schema().ends(back) != (d, s) {
+            if graph.schema().endpoints(back) != (d, s) {
                 let found = &graph.schema().etypes()[back];
                 return Err(wrong("edge_types", format!("a reverse type of `{name}` from its destinations to its sources, got `{found}`")));
             }
@@ -298,7 +298,7 @@ impl RandomLinkSplit {
         if total == 0 {
             return Ok(Default::default());
         }
-        let (s, d) = graph.schema().ends(t);
+        let (s, d) = graph.schema().endpoints(t);
         let sampler = NegativeSampler::new(graph, t)?.with_unique(true);
         let sampler = if s == d { sampler.without_self_loops()? } else { sampler };
         let drawn = sampler.global(total, SampleKey::new(seed))?;

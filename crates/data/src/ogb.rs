@@ -145,9 +145,9 @@ fn typed_graph(raw: &Path) -> Result<Loaded, DataError> {
             let found = nodes.get(end).copied();
             found.ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: end.to_owned(), known: known() }).in_file(&list))
         };
-        let ends = [count(s)?, count(d)?];
+        let endpoints = [count(s)?, count(d)?];
         let folder = crate::files::inside(raw, &list, &format!("relations/{s}___{r}___{d}"))?;
-        let edges = edges(&expect(&folder, "edge")?, ends)?;
+        let edges = edges(&expect(&folder, "edge")?, endpoints)?;
         b = b.relation(EdgeType::new(s, r, d), edges);
     }
     Ok((b.build()?, Some(list)))

@@ -228,7 +228,7 @@ impl Reader<'_> {
             self.removed.push([subject, predicate, object]);
             return Ok(());
         }
-        let ends = (self.terms.number(&subject), self.terms.number(&object));
+        let endpoints = (self.terms.number(&subject), self.terms.number(&object));
         if self.terms.texts.len() as u64 > LIMIT {
             let count = self.terms.texts.len() as u64;
             return Err(DataError::Graph(GraphError::TooLarge {
@@ -241,7 +241,7 @@ impl Reader<'_> {
         if !self.predicates.contains_key(&predicate) {
             self.aside += predicate.len() as u64;
         }
-        self.predicates.entry(predicate).or_default().push(ends);
+        self.predicates.entry(predicate).or_default().push(endpoints);
         let most = PREDICATES_FREE + read / BYTES_PER_PREDICATE;
         if self.predicates.len() as u64 > most {
             let why = format!("expected at most {most} predicates in {read} bytes, found more; each is a relation of its own");

@@ -79,10 +79,10 @@ impl KnowledgeGraph {
     /// An entity or relation of a train triple that has no name, or more edges of a relation than it can number.
     pub fn train_graph(&self) -> Result<Graph, DataError> {
         const ENTITY: &str = "entity";
-        let mut ends = vec![(vec![], vec![]); self.relations.len()];
+        let mut endpoints = vec![(vec![], vec![]); self.relations.len()];
         for t in &self.train {
-            let bound = ends.len() as u64;
-            let of_relation = ends.get_mut(t.relation as usize);
+            let bound = endpoints.len() as u64;
+            let of_relation = endpoints.get_mut(t.relation as usize);
             let (heads, tails) = of_relation
                 .ok_or_else(|| DataError::Graph(GraphError::IdOutOfRange { what: "relation".into(), id: u64::from(t.relation), bound }))?;
             heads.push(t.head);
@@ -90,9 +90,9 @@ impl KnowledgeGraph {
         }
         // Edge types are sorted by name. Names of relations may hold what names of edge types may not, so they are
         // numbers, filled up to one width.
-        let width = ends.len().saturating_sub(1).to_string().len();
+        let width = endpoints.len().saturating_sub(1).to_string().len();
         let mut builder = Graph::builder().nodes(ENTITY, self.entities.len());
-        for (r, (heads, tails)) in ends.into_iter().enumerate() {
+        for (r, (heads, tails)) in endpoints.into_iter().enumerate() {
             builder = builder.edges(EdgeType::new(ENTITY, format!("{r:0width$}"), ENTITY), heads, tails);
         }
         Ok(builder.build()?.with_inverse_relations("-inv")?)

@@ -61,10 +61,10 @@ fn the_graph_has_train_triples_only_and_inverse_relations_beside_theirs() {
     let kg = KnowledgeGraph { entities: names(3), relations: names(12), train, valid: vec![triple(2, 0, 0)], ..KnowledgeGraph::default() };
     let g = kg.train_graph().unwrap();
     assert_eq!((g.node_counts(), g.relations().len(), g.total_edges()), (&[3][..], 24, 8));
-    let ends = |r: usize| (g.relations()[r].src(), g.relations()[r].dst());
-    assert_eq!(ends(4), (&[0, 2, 0][..], &[1, 2, 1][..]));
-    assert_eq!(ends(5), (&[1, 2, 1][..], &[0, 2, 0][..]));
-    assert_eq!((ends(20), ends(21)), ((&[1][..], &[2][..]), (&[2][..], &[1][..])));
+    let endpoints = |r: usize| (g.relations()[r].src(), g.relations()[r].dst());
+    assert_eq!(endpoints(4), (&[0, 2, 0][..], &[1, 2, 1][..]));
+    assert_eq!(endpoints(5), (&[1, 2, 1][..], &[0, 2, 0][..]));
+    assert_eq!((endpoints(20), endpoints(21)), ((&[1][..], &[2][..]), (&[2][..], &[1][..])));
     let far = KnowledgeGraph { train: vec![triple(0, 12, 0)], ..kg.clone() }.train_graph().unwrap_err();
     assert!(matches!(far, DataError::Graph(GraphError::IdOutOfRange { id: 12, bound: 12, .. })), "{far}");
     let far = KnowledgeGraph { train: vec![triple(3, 0, 0)], ..kg }.train_graph().unwrap_err();

@@ -271,7 +271,7 @@ pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
         // Inner edges stand in their original order inside a type, hence a destination's in-edges too.
         let edge = |j: usize| (rows[p.src[j] as usize], rows[p.dst[j] as usize]);
         let (src, dst) = (at..end).map(edge).unzip();
-        let (s, d) = schema.ends(t);
+        let (s, d) = schema.endpoints(t);
         let relation = Relation::from_coo(next[s] as usize, orig_nodes[d].len(), src, dst);
         relations.push(relation.map_err(|e| e.in_relation(&schema.etypes()[t].to_string()))?);
         orig_edges.push(p.orig_eid[at..end].to_vec());
@@ -321,7 +321,7 @@ pub(crate) fn requests(
 /// all in-edges of its nodes and sends them to the others.
 pub(crate) fn global_in_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
     let mut degrees = vec![vec![]; relations.len()];
-    let on_one_type = |t: &usize| book.schema().ends(*t).0 == book.schema().ends(*t).1;
+    let on_one_type = |t: &usize| book.schema().endpoints(*t).0 == book.schema().endpoints(*t).1;
     for t in (0..relations.len()).filter(on_one_type) {
         degrees[t] = relations[t].in_degrees().collect();
         degrees[t].resize(relations[t].num_src(), 0);
@@ -335,7 +335,7 @@ pub(crate) fn global_in_degrees(book: &PartitionBook, relations: &[Relation], pl
 pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
     let (comm, size) = (&plan.comm, plan.comm.size());
     let mut degrees: Vec<Vec<u32>> = relations.iter().map(|r| r.out_degrees().collect()).collect();
-    let source = |t: usize| &plan.types[book.schema().ends(t).0];
+    let source = |t: usize| &plan.types[book.schema().endpoints(t).0];
     let read = |b: &[u8]| bytemuck::pod_collect_to_vec::<u8, u32>(&b[..b.len() / 4 * 4]);
     let short = |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
 
@@ -369,7 +369,7 @@ pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], p
 /// Gives the halo rows of the source type of each relation, where it has a list, the degrees that their owners have.
 fn tell_degrees(book: &PartitionBook, degrees: &mut [Vec<u32>], plan: &HaloPlan, name: &str) -> Result<(), Failure> {
     let (comm, size) = (&plan.comm, plan.comm.size());
-    let source = |t: usize| &plan.types[book.schema().ends(t).0];
+    let source = |t: usize| &plan.types[book.schema().endpoints(t).0];
     let short = |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
     let mut messages = vec![Vec::<u32>::new(); size];
     for (t, degrees) in degrees.iter().enumerate().filter(|(_, degrees)| !degrees.is_empty()) {

@@ -66,7 +66,7 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
     let total = |per_graph: &Vec<usize>| per_graph.iter().sum::<usize>();
     let mut relations = Vec::with_capacity(num_edges.len());
     for (t, per_graph) in num_edges.iter().enumerate() {
-        let (s, d) = schema.ends(t);
+        let (s, d) = schema.endpoints(t);
         let (mut src, mut dst) = (Vec::with_capacity(total(per_graph)), Vec::with_capacity(total(per_graph)));
         let (mut at_src, mut at_dst) = (0, 0);
         for g in &graphs {
@@ -149,7 +149,7 @@ impl Batch {
             length(format!("sum of {arg}"), "nodes or edges of that type", rows, sum)?;
         }
         for (t, r) in graph.relations().iter().enumerate() {
-            let (s, d) = graph.schema().ends(t);
+            let (s, d) = graph.schema().endpoints(t);
             let (mut edge, mut src, mut dst) = (0, 0..0, 0..0);
             for i in 0..graphs {
                 (src, dst) = (src.end..src.end + num_nodes[s][i], dst.end..dst.end + num_nodes[d][i]);
@@ -244,9 +244,9 @@ impl Batch {
         };
         let (nodes, edges) = (part(&self.num_nodes, node), part(&self.num_edges, edge));
         let relations = self.graph.relations().iter().enumerate().map(|(t, r)| {
-            let (s, d) = self.graph.schema().ends(t);
-            let ends = |ids: &[u32], start: usize| ids[edges[t].clone()].iter().map(|&v| v - start as u32).collect();
-            Relation::from_coo(nodes[s].len(), nodes[d].len(), ends(r.src(), nodes[s].start), ends(r.dst(), nodes[d].start))
+            let (s, d) = self.graph.schema().endpoints(t);
+            let endpoints = |ids: &[u32], start: usize| ids[edges[t].clone()].iter().map(|&v| v - start as u32).collect();
+            Relation::from_coo(nodes[s].len(), nodes[d].len(), endpoints(r.src(), nodes[s].start), endpoints(r.dst(), nodes[d].start))
         });
         let relations = relations.collect::<Result<_, _>>()?;
         let mut g = Graph::assemble(self.graph.schema().clone(), nodes.iter().map(ExactSizeIterator::len).collect(), relations);

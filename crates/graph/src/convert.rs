@@ -35,7 +35,7 @@ impl Graph {
         let total = edge_ids.total() as usize;
         let (mut src, mut dst) = (Vec::with_capacity(total), Vec::with_capacity(total));
         for (t, r) in self.relations().iter().enumerate() {
-            let (s, d) = self.schema().ends(t);
+            let (s, d) = self.schema().endpoints(t);
             let (s, d) = (node_ids.range(s)?.start as u32, node_ids.range(d)?.start as u32);
             src.extend(r.src().iter().map(|u| u + s));
             dst.extend(r.dst().iter().map(|v| v + d));
@@ -246,7 +246,7 @@ mod tests {
             let (typed, nodes, joint) = to_heterogeneous(&g, &["a", "b", "c"], &types[..n as usize], &["r", "s"], &etype).unwrap();
             prop_assert_eq!((typed.total_nodes(), typed.total_edges()), (n as usize, edges.len()));
             for (t, r) in typed.relations().iter().enumerate() {
-                let (s, d) = typed.schema().ends(t);
+                let (s, d) = typed.schema().endpoints(t);
                 for (e, &j) in joint[t].iter().enumerate() {
                     prop_assert_eq!(nodes[s][r.src()[e] as usize], src[j as usize]);
                     prop_assert_eq!(nodes[d][r.dst()[e] as usize], dst[j as usize]);

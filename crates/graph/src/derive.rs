@@ -86,7 +86,7 @@ impl Graph {
     #[doc(hidden)]
     pub fn one_node_type(&self, etype: impl EdgeKey, op: &'static str) -> Result<usize, GraphError> {
         let t = self.schema().etype(etype)?;
-        let (s, d) = self.schema().ends(t);
+        let (s, d) = self.schema().endpoints(t);
         if s == d { Ok(t) } else { Err(self.in_etype(t, GraphError::Bipartite { relation: String::new(), op })) }
     }
     /// The error with the name of edge type `t`.
@@ -135,20 +135,20 @@ impl Graph {
             .collect();
         let mut relations = Vec::with_capacity(edge_ids.len());
         for (t, (r, ids)) in self.relations().iter().zip(&edge_ids).enumerate() {
-            let (s, d) = self.schema().ends(t);
+            let (s, d) = self.schema().endpoints(t);
             if ids.as_slice().is_none() && renumbered[s].is_none() && renumbered[d].is_none() {
                 relations.push(r.clone());
                 continue;
             }
             check_counts(node_ids[s].len(), node_ids[d].len(), ids.len()).map_err(|e| self.in_etype(t, e))?;
-            let ends = |old: &[u32], new: &Option<Vec<u32>>| -> Vec<u32> {
+            let endpoints = |old: &[u32], new: &Option<Vec<u32>>| -> Vec<u32> {
                 let old = ids.iter().map(|e| old[e as usize]);
                 match new {
                     Some(new) => old.map(|v| new[v as usize]).collect(),
                     None => old.collect(),
                 }
             };
-            let (src, dst) = (ends(r.src(), &renumbered[s]), ends(r.dst(), &renumbered[d]));
+            let (src, dst) = (endpoints(r.src(), &renumbered[s]), endpoints(r.dst(), &renumbered[d]));
             relations.push(Relation::from_coo(node_ids[s].len(), node_ids[d].len(), src, dst).map_err(|e| self.in_etype(t, e))?);
         }
         let counts = node_ids.iter().map(OriginalIds::len).collect();
@@ -194,7 +194,7 @@ impl Graph {
             ids.iter().for_each(|&v| keep[v as usize] = true);
         }
         for (t, ids) in edges.iter().enumerate() {
-            let ((s, d), r) = (self.schema().ends(t), &self.relations()[t]);
+            let ((s, d), r) = (self.schema().endpoints(t), &self.relations()[t]);
             for e in ids.iter() {
                 keep[s][r.src()[e as usize] as usize] = true;
                 keep[d][r.dst()[e as usize] as usize] = true;

@@ -88,7 +88,7 @@ impl Graph {
             let mut next = vec![];
             for &(t, v) in &frontier {
                 for (e, side) in (0..self.relations().len()).flat_map(|e| sides.iter().map(move |side| (e, side))) {
-                    let (near, far) = side.ends(self, e);
+                    let (near, far) = side.endpoints(self, e);
                     if near != t {
                         continue;
                     }

@@ -41,7 +41,7 @@ impl Graph {
             }
         }
         for (t, (etype, relation)) in schema.etypes().iter().zip(self.relations()).enumerate() {
-            let (s, d) = schema.ends(t);
+            let (s, d) = schema.endpoints(t);
             let label = if schema.etypes().len() > 1 { format!(" [label={}]", quoted(&etype.relation)) } else { String::new() };
             for (u, v) in relation.src().iter().zip(relation.dst()) {
                 line(format_args!("n{s}_{u} -> n{d}_{v}{label};"));

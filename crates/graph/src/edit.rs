@@ -33,7 +33,7 @@ impl Graph {
             return Err(GraphError::TooLarge { relation, what: "nodes", count: counts[t] as u64, limit: LIMIT });
         }
         let grown = self.relations().iter().enumerate().map(|(i, r)| {
-            let (s, d) = self.schema().ends(i);
+            let (s, d) = self.schema().endpoints(i);
             if s != t && d != t {
                 return Ok(r.clone());
             }
@@ -93,7 +93,7 @@ impl Graph {
         check_ids("ids", &format!("node type `{}`", self.schema().ntypes()[t]), ids, n)?;
         let keep = complement(ids, n);
         let edges = self.relations().iter().enumerate().map(|(i, r)| {
-            let (s, d) = self.schema().ends(i);
+            let (s, d) = self.schema().endpoints(i);
             if s != t && d != t {
                 return OriginalIds::unchanged(r.num_edges());
             }

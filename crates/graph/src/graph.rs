@@ -142,7 +142,7 @@ impl GraphBuilder {
         for (t, e) in self.edges {
             let name = t.to_string();
             let i = schema.etype(&t)?;
-            let (s, d) = schema.ends(i);
+            let (s, d) = schema.endpoints(i);
             let (s, d) = (num_nodes[s], num_nodes[d]);
             let r = match e {
                 Edges::U32(src, dst) => Relation::from_coo(s, d, src, dst),

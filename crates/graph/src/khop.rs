@@ -64,7 +64,7 @@ impl Graph {
         for _ in 0..k {
             let mut next = vec![vec![]; frontier.len()];
             for t in 0..self.relations().len() {
-                let (near, far) = side.ends(self, t);
+                let (near, far) = side.endpoints(self, t);
                 if frontier[near].is_empty() {
                     continue;
                 }

@@ -52,8 +52,8 @@ impl Graph {
             Backtracking::Yes => u64::from(u == v),
             Backtracking::No => parallel.get(&(v, u)).copied().unwrap_or(0),
         };
-        let ends = r.src().iter().zip(r.dst());
-        let count: u64 = ends.map(|(&u, &v)| out.row(v as usize).len() as u64 - dropped(u, v)).sum();
+        let endpoints = r.src().iter().zip(r.dst());
+        let count: u64 = endpoints.map(|(&u, &v)| out.row(v as usize).len() as u64 - dropped(u, v)).sum();
         if count > LIMIT {
             let relation = format!("line graph of {}", self.schema().etypes()[t]);
             return Err(GraphError::TooLarge { relation, what: "edges", count, limit: LIMIT });

@@ -47,8 +47,8 @@ pub fn merge<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Graph, G
         let (num_src, num_dst) = (nodes_of(&t.src), nodes_of(&t.dst));
         let in_type = |e: GraphError| e.in_relation(&t.to_string());
         check_counts(num_src, num_dst, parts().map(Relation::num_edges).sum()).map_err(in_type)?;
-        let ends = |of: fn(&Relation) -> &[u32]| parts().flat_map(of).copied().collect();
-        let relation = Relation::from_coo(num_src, num_dst, ends(Relation::src), ends(Relation::dst));
+        let endpoints = |of: fn(&Relation) -> &[u32]| parts().flat_map(of).copied().collect();
+        let relation = Relation::from_coo(num_src, num_dst, endpoints(Relation::src), endpoints(Relation::dst));
         merged = merged.relation(t.clone(), relation.map_err(in_type)?);
     }
     let mut merged = merged.build()?;

@@ -35,13 +35,13 @@ impl Graph {
             return Err(GraphError::Empty { arg: "metapath", remedy: "name at least one edge type" });
         };
         for (i, w) in path.windows(2).enumerate() {
-            let (ends, starts) = (self.schema().ends(w[0]).1, self.schema().ends(w[1]).0);
-            if ends != starts {
-                let (etype, expected) = (self.schema().etypes()[w[1]].to_string(), self.schema().ntypes()[ends].clone());
+            let (endpoints, starts) = (self.schema().endpoints(w[0]).1, self.schema().endpoints(w[1]).0);
+            if endpoints != starts {
+                let (etype, expected) = (self.schema().etypes()[w[1]].to_string(), self.schema().ntypes()[endpoints].clone());
                 return Err(GraphError::Metapath { position: i + 1, etype, expected });
             }
         }
-        let (s, d) = (self.schema().ends(first).0, self.schema().ends(last).1);
+        let (s, d) = (self.schema().endpoints(first).0, self.schema().endpoints(last).1);
         let sources = self.node_counts()[s];
         let steps: Vec<&Relation> = path.iter().map(|&t| &self.relations()[t]).collect();
         steps.iter().for_each(|r| {

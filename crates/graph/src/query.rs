@@ -34,8 +34,8 @@ impl Graph {
     pub fn find_edges(&self, etype: impl EdgeKey, ids: &[u32]) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
         let (t, r) = self.numbered(etype)?;
         check_ids("ids", &format!("edge type `{}`", self.schema().etypes()[t]), ids, r.num_edges())?;
-        let ends = |of: &[u32]| ids.iter().map(|&e| of[e as usize]).collect();
-        Ok((ends(r.src()), ends(r.dst())))
+        let endpoints = |of: &[u32]| ids.iter().map(|&e| of[e as usize]).collect();
+        Ok((endpoints(r.src()), endpoints(r.dst())))
     }
 
     /// For each pair `u[i] -> v[i]` whether there is an edge.

@@ -82,7 +82,7 @@ impl Graph {
             EdgeOrder::Kept => self.every_edge(),
             EdgeOrder::ByDst => {
                 let of = |(t, r): (usize, &crate::Relation)| {
-                    let (csc, (_, d)) = (r.csc(), self.schema().ends(t));
+                    let (csc, (_, d)) = (r.csc(), self.schema().endpoints(t));
                     let ids = node_ids[d].iter().flat_map(|v| csc.row(v as usize)).map(|p| csc.edge_id(p)).collect();
                     OriginalIds::new(ids, r.num_edges())
                 };
@@ -95,7 +95,7 @@ impl Graph {
     fn by_in_degree(&self) -> Vec<Vec<u32>> {
         let mut degree: Vec<Vec<u64>> = self.node_counts().iter().map(|&n| vec![0; n]).collect();
         for (t, r) in self.relations().iter().enumerate() {
-            let (_, d) = self.schema().ends(t);
+            let (_, d) = self.schema().endpoints(t);
             degree[d].iter_mut().zip(r.in_degrees()).for_each(|(sum, n)| *sum += u64::from(n));
         }
         let order = |degree: Vec<u64>| {
@@ -116,7 +116,7 @@ impl Graph {
             let t = type_of(v);
             let local = v - start[t] as usize;
             (0..self.relations().len()).flat_map(move |e| {
-                let ((s, d), r) = (self.schema().ends(e), &self.relations()[e]);
+                let ((s, d), r) = (self.schema().endpoints(e), &self.relations()[e]);
                 let out = if s == t { &r.csr().indices()[r.csr().row(local)] } else { &[] };
                 let into = if d == t { &r.csc().indices()[r.csc().row(local)] } else { &[] };
                 let (to_d, to_s) = (start[d], start[s]);

@@ -104,7 +104,7 @@ impl Graph {
         let schema = self.schema();
         let mut touched: Vec<Vec<bool>> = self.node_counts().iter().map(|&n| vec![false; n]).collect();
         let of_etype = |(t, r): (usize, &Relation)| {
-            let (s, d) = schema.ends(t);
+            let (s, d) = schema.endpoints(t);
             let degrees = |ids: &[u32], nodes: usize, touched: &mut [bool]| {
                 let mut degrees = vec![0u32; nodes];
                 ids.iter().for_each(|&v| degrees[v as usize] += 1);

@@ -30,8 +30,8 @@ impl Side {
         }
     }
     /// Node types `(given, other)` of edge type `t`.
-    pub(crate) fn ends(self, g: &Graph, t: usize) -> (usize, usize) {
-        let (s, d) = g.schema().ends(t);
+    pub(crate) fn endpoints(self, g: &Graph, t: usize) -> (usize, usize) {
+        let (s, d) = g.schema().endpoints(t);
         match self {
             Self::In => (d, s),
             Self::Out => (s, d),
@@ -82,7 +82,7 @@ impl Graph {
             }
         }
         let edges = (0..self.relations().len()).map(|t| {
-            let (d, s) = Side::In.ends(self, t);
+            let (d, s) = Side::In.endpoints(self, t);
             let mut ids = vec![];
             if nodes[s].is_empty() || nodes[d].is_empty() {
                 return OriginalIds::new(ids, self.relations()[t].num_edges());
@@ -157,7 +157,7 @@ impl Graph {
             ids.dedup();
         }
         let edges = (0..self.relations().len()).map(|t| {
-            let (near, _) = side.ends(self, t);
+            let (near, _) = side.endpoints(self, t);
             let mut ids = vec![];
             if !nodes[near].is_empty() {
                 let layout = side.layout(self, t);
@@ -187,7 +187,7 @@ impl Graph {
         let ids = ntypes.iter().map(|t| self.schema().ntype(t)).collect::<Result<Vec<_>, _>>()?;
         let etypes: Vec<usize> = (0..self.relations().len())
             .filter(|&t| {
-                let (s, d) = self.schema().ends(t);
+                let (s, d) = self.schema().endpoints(t);
                 ids.contains(&s) && ids.contains(&d)
             })
             .collect();
@@ -200,7 +200,7 @@ impl Graph {
     /// Unknown or ambiguous type, or one named twice.
     pub fn edge_type_subgraph<K: EdgeKey>(&self, etypes: impl IntoIterator<Item = K>) -> Result<Self, GraphError> {
         let etypes = etypes.into_iter().map(|t| self.schema().etype(t)).collect::<Result<Vec<_>, _>>()?;
-        let mut ntypes: Vec<usize> = etypes.iter().flat_map(|&t| <[usize; 2]>::from(self.schema().ends(t))).collect();
+        let mut ntypes: Vec<usize> = etypes.iter().flat_map(|&t| <[usize; 2]>::from(self.schema().endpoints(t))).collect();
         ntypes.sort_unstable();
         ntypes.dedup();
         self.with_types(&ntypes, &etypes)

@@ -65,11 +65,11 @@ pub(crate) fn with_reverse_edges(r: &Relation) -> Result<(Relation, Vec<u32>), G
     let mut origin: Vec<u32> = (0..r.num_edges() as u32).collect();
     origin.extend((0..r.num_edges() as u32).filter(|&e| r.src()[e as usize] != r.dst()[e as usize]));
     check_counts(r.num_src(), r.num_dst(), origin.len())?;
-    let ends = |first: &[u32], second: &[u32]| {
+    let endpoints = |first: &[u32], second: &[u32]| {
         let back = origin[r.num_edges()..].iter().map(|&e| second[e as usize]);
         first.iter().copied().chain(back).collect()
     };
-    Ok((Relation::from_coo(r.num_src(), r.num_dst(), ends(r.src(), r.dst()), ends(r.dst(), r.src()))?, origin))
+    Ok((Relation::from_coo(r.num_src(), r.num_dst(), endpoints(r.src(), r.dst()), endpoints(r.dst(), r.src()))?, origin))
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ pub(crate) fn check_sizes<M: Conv>(layer: &M, edges: &Edges<'_>, src: &Tensor<2>
 #[track_caller]
 pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> Endpoints {
     check_options::<M>(edges);
-    let (s, d) = edges.ends();
+    let (s, d) = edges.endpoints();
     match x {
         ConvInput::Same(x) => {
             let (call, name) = (M::NAME, edges.edge_type());
@@ -186,7 +186,7 @@ pub(crate) fn edge_rows<'a>(call: &str, edges: &Edges<'_>, layer: Option<&'a Lin
 /// The one input of layers that go several hops along one edge type, which must join nodes of one type.
 #[track_caller]
 pub(crate) fn hop_input(call: &str, edges: &Edges<'_>, x: ConvInput) -> Tensor<2> {
-    let (s, d) = edges.ends();
+    let (s, d) = edges.endpoints();
     assert!(s == d, "{call}: edge type `{}` joins two node types; several hops need one", edges.edge_type());
     match x {
         ConvInput::Same(x) => x,

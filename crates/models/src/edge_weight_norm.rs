@@ -52,7 +52,7 @@ impl EdgeWeightNorm {
     pub fn forward<'a>(&self, edges: impl Into<Edges<'a>>, weight: Tensor<1>) -> Result<Tensor<1>, ModelError> {
         let edges = &edges.into();
         let in_at_src = self.norm == DegreeNorm::BothIn;
-        let (s, d) = edges.ends();
+        let (s, d) = edges.endpoints();
         if in_at_src && s != d {
             let range = "None, Left, Right or Both on an edge type of two node types".into();
             return Err(ModelError::OutOfRange { arg: "norm".into(), range, value: format!("{:?}", self.norm) });
@@ -108,7 +108,7 @@ impl EdgeWeightNorm {
                 value: w.to_string(),
             });
         }
-        let of_all_sources = || g.original_ids(edges.ends().0).is_none_or(|ids| ids.len() == edges.num_dst());
+        let of_all_sources = || g.original_ids(edges.endpoints().0).is_none_or(|ids| ids.len() == edges.num_dst());
         let all_in = || relation.in_degrees().eq(edges.in_degrees().iter().copied());
         let all_out = || relation.out_degrees().eq(edges.out_degrees().iter().copied());
         let whole = match self.norm {

@@ -134,7 +134,7 @@ impl Gat {
         views.count("gat", self.layers.len());
         let g = views.view(0);
         let x = beside(x, &self.layers[0].fc.weight.val());
-        let x = self.key.at(0).dropout(&g, g.schema().ends(0).0, self.dropout, x);
+        let x = self.key.at(0).dropout(&g, g.schema().endpoints(0).0, self.dropout, x);
         (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x))
     }
 

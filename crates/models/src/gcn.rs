@@ -113,7 +113,7 @@ impl Gcn {
             Some(w) => beside(x, &w.val()),
             None => x,
         };
-        let x = self.key.at(0).dropout(&g, g.schema().ends(0).0, self.dropout, x);
+        let x = self.key.at(0).dropout(&g, g.schema().endpoints(0).0, self.dropout, x);
         (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x))
     }
 

@@ -142,12 +142,12 @@ impl Gin {
         if self.heads.is_empty() {
             return (0..layers).fold(x, |x, i| {
                 let g = views.view(i);
-                let x = if i == 0 { x } else { self.key.at(i).dropout(&g, g.schema().ends(0).0, self.dropout, x) };
+                let x = if i == 0 { x } else { self.key.at(i).dropout(&g, g.schema().endpoints(0).0, self.dropout, x) };
                 self.state(i, g, x, normalised)
             });
         }
         let last = views.view(layers - 1);
-        let (ntype, _) = last.schema().ends(0);
+        let (ntype, _) = last.schema().endpoints(0);
         let term = |k: usize, own: Tensor<2>| {
             let y = apply(&self.heads[k], own, Activation::None);
             match self.key.at(k).of_outputs(&last, ntype, self.dropout, &y) {
@@ -212,7 +212,7 @@ impl Layerwise for Gin {
         }
         let (x, width) = (only(x), self.heads[layer].weight.val().dims()[0]);
         let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h, Activation::None);
-        let own = g.dst_rows(g.schema().ends(0).1, x.clone());
+        let own = g.dst_rows(g.schema().endpoints(0).1, x.clone());
         let columns = x.dims()[1];
         let (h, logits) = match layer {
             0 => (x, read(0, own)),

@@ -209,7 +209,7 @@ impl HanConv {
         let src = g.src_rows("han_conv", z.clone());
         let dst: Vec<Tensor<2>> = z.into_iter().enumerate().map(|(t, z)| g.dst_rows(t, z)).collect();
         let attend = |r: usize| {
-            let (s, d) = schema.ends(r);
+            let (s, d) = schema.endpoints(r);
             let (a_src, a_dst) = (src[s].clone().head_scores(&self.lin_src[r]), dst[d].clone().head_scores(&self.lin_dst[r]));
             let dropout = self.key.of_edges(&edges.at(r), config.dropout, &a_src);
             let options = GatOptions { slope: config.negative_slope, dropout };

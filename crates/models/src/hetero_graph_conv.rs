@@ -96,7 +96,7 @@ impl<M: Conv> HeteroGraphConv<M> {
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("hetero_graph_conv", x);
         let result = |r: usize| {
-            let ((s, d), conv, edges) = (schema.ends(r), &self.mods[r], edges.at(r));
+            let ((s, d), conv, edges) = (schema.endpoints(r), &self.mods[r], edges.at(r));
             check_options::<M>(&edges);
             check_sizes(conv, &edges, &src[s], &own[d]);
             let rows = Endpoints { src: conv.project(&edges, src[s].clone()), dst: own[d].clone(), shared: s == d };

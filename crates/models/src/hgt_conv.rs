@@ -287,7 +287,7 @@ impl HgtConv {
         let compose = |linear: &Param<Tensor<3>>, bias: &Option<Param<Tensor<2>>>, by: &Tensor<4>| {
             let ids = self.config.relation_ids();
             let of = |etype: usize| {
-                let t = g.schema().ends(etype).0;
+                let t = g.schema().endpoints(etype).0;
                 let through = |x: Tensor<2>| {
                     let [rows, width] = x.dims();
                     let x = split(x, [heads, d_head]).swap_dims(0, 1);
@@ -306,7 +306,7 @@ impl HgtConv {
         let HgtConvConfig { num_heads: heads, d_head, .. } = self.config;
         let relation = incoming.index.relation();
         let rows = |by: &[Affine]| {
-            let table = |&r: &usize| affine(src[g.schema().ends(r).0].clone(), by[r].clone());
+            let table = |&r: &usize| affine(src[g.schema().endpoints(r).0].clone(), by[r].clone());
             split(cat_rows(incoming.etypes.iter().map(table)), [heads, d_head])
         };
         let logits: Tensor<3> = u_dot_v(relation, rows(keys), split(q, [heads, d_head]));

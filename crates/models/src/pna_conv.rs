@@ -244,7 +244,7 @@ impl Conv for PnaConv {
             Some(encoder) => apply(encoder, f, Activation::None),
             None => f,
         });
-        let nodes = edges.view().total_nodes(edges.ends().1).max(1);
+        let nodes = edges.view().total_nodes(edges.endpoints().1).max(1);
         let tower = |(i, tower): (usize, &PnaTower)| {
             let [d, _] = tower.pre_src.weight.val().dims();
             let part = |x: &Tensor<2>| if self.config.divide_input { columns(x, i * d..(i + 1) * d) } else { x.clone() };

@@ -57,18 +57,18 @@ impl Sorted {
 
 #[track_caller]
 fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize, apart: bool) -> Option<Incoming> {
-    let ends = |r: usize| g.schema().ends(r);
-    let etypes: Vec<usize> = (0..g.schema().etypes().len()).filter(|&r| ends(r).1 == dst && g.total_edges(r) > 0).collect();
+    let endpoints = |r: usize| g.schema().endpoints(r);
+    let etypes: Vec<usize> = (0..g.schema().etypes().len()).filter(|&r| endpoints(r).1 == dst && g.total_edges(r) > 0).collect();
     if etypes.is_empty() {
         return None;
     }
-    let mut tables: Vec<usize> = etypes.iter().map(|&r| ends(r).0).collect();
+    let mut tables: Vec<usize> = etypes.iter().map(|&r| endpoints(r).0).collect();
     if !apart {
         tables.sort_unstable();
         tables.dedup();
     }
     let rows: Vec<usize> = tables.iter().map(|&t| g.num_src(t)).collect();
-    let table = |(i, &r): (usize, &usize)| if apart { i } else { tables.partition_point(|&t| t < ends(r).0) };
+    let table = |(i, &r): (usize, &usize)| if apart { i } else { tables.partition_point(|&t| t < endpoints(r).0) };
     let relations: Vec<_> = etypes.iter().enumerate().map(|r| (table(r), g.relation(*r.1).clone())).collect();
     match RelationStack::new(g.num_dst(dst), &rows, &relations) {
         Ok(stack) => Some(Incoming { etypes, tables, index: RelationalIndex::from_stack(&stack) }),

@@ -106,15 +106,15 @@ fn mini_batch<M: NodeClassifier>(
 /// Papers, authors and places, and edges in both directions.
 fn typed_graph([papers, authors, places]: [usize; 3]) -> Graph {
     let s = Stream::new(4, "typed", 0);
-    let ends = |etype: u64, m: usize, n: usize| (0..m as u64).map(|e| (s.uniform(e, etype) * n as f64) as u32).collect::<Vec<_>>();
+    let endpoints = |etype: u64, m: usize, n: usize| (0..m as u64).map(|e| (s.uniform(e, etype) * n as f64) as u32).collect::<Vec<_>>();
     let [writes, cites, at] = [3 * papers, 5 * papers, authors];
     let g = Graph::builder()
         .nodes("paper", papers)
         .nodes("author", authors)
         .nodes("place", places)
-        .edges(("author", "writes", "paper"), ends(0, writes, authors), ends(1, writes, papers))
-        .edges(("paper", "cites", "paper"), ends(2, cites, papers), ends(3, cites, papers))
-        .edges(("author", "works at", "place"), ends(4, at, authors), ends(5, at, places));
+        .edges(("author", "writes", "paper"), endpoints(0, writes, authors), endpoints(1, writes, papers))
+        .edges(("paper", "cites", "paper"), endpoints(2, cites, papers), endpoints(3, cites, papers))
+        .edges(("author", "works at", "place"), endpoints(4, at, authors), endpoints(5, at, places));
     g.build().unwrap().with_inverse_relations("_inv").unwrap()
 }
 

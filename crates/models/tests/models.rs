@@ -135,7 +135,7 @@ fn rel_graph_conv_is_its_formula() {
                     let mut want: Vec<Vec<f64>> =
                         x.iter().map(|x| (0..x.dims()[0]).flat_map(|v| dot(&values(x), v, &own, i, o)).collect()).collect();
                     for (r, rel) in g.relations().iter().enumerate() {
-                        let (s, d) = schema.ends(r);
+                        let (s, d) = schema.endpoints(r);
                         let deg: Vec<_> = rel.in_degrees().collect();
                         for e in 0..rel.num_edges() {
                             let (u, v) = (rel.src()[e] as usize, rel.dst()[e] as usize);

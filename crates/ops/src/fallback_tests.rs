@@ -70,8 +70,8 @@ fn assert_same<B: Backend>(what: &str, a: FloatTensor<B>, b: FloatTensor<B>) {
 }
 
 pub(crate) fn graphs() -> Vec<Relation> {
-    let relation = |src, dst, ends: &[(u32, u32)]| {
-        let (u, v) = ends.iter().copied().unzip();
+    let relation = |src, dst, endpoints: &[(u32, u32)]| {
+        let (u, v) = endpoints.iter().copied().unzip();
         Relation::from_coo(src, dst, u, v).unwrap()
     };
     vec![

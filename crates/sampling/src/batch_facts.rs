@@ -51,7 +51,7 @@ impl BatchFacts {
             }
         }
         for (t, degrees) in out_degrees.iter().enumerate() {
-            let rows = original_nodes[schema.ends(t).0].len();
+            let rows = original_nodes[schema.endpoints(t).0].len();
             let named = |e: GraphError| e.in_relation(&schema.etypes()[t].to_string());
             check_len("out_degrees", "one per row of the source type", rows, degrees.len()).map_err(named)?;
         }
@@ -109,7 +109,7 @@ impl BatchFacts {
             }
         }
         for (t, (r, ids)) in relations.iter().zip(original_edges).enumerate() {
-            let (name, (s, d)) = (self.schema.etypes()[t].to_string(), self.schema.ends(t));
+            let (name, (s, d)) = (self.schema.etypes()[t].to_string(), self.schema.endpoints(t));
             check_len("original_edges", "one per edge", r.num_edges(), ids.len()).map_err(|e| e.in_relation(&name))?;
             if (r.num_src(), r.num_dst()) != (num_src[s], num_dst[d]) {
                 let expected = format!("`{name}` to join {} sources and {} destinations", num_src[s], num_dst[d]);

@@ -202,7 +202,7 @@ impl Block {
     fn own_graph(&self, facts: &BatchFacts) -> Graph {
         // Destinations are the first sources, so rows of either endpoint are nodes of one numbering.
         let whole = |(t, r): (usize, &Relation)| {
-            let (s, d) = facts.schema().ends(t);
+            let (s, d) = facts.schema().endpoints(t);
             let relation = Relation::from_coo(self.num_src[s], self.num_src[d], r.src().to_vec(), r.dst().to_vec());
             relation.unwrap_or_else(|_| unreachable!("rows were checked when the block was made"))
         };
@@ -299,7 +299,7 @@ impl Block {
     }
     /// Id of each edge in the file of the relation.
     fn stored_ids(&self, reader: &Arc<dyn EdgeReader>, etype: usize) -> Vec<u64> {
-        let (_, d) = self.schema().ends(etype);
+        let (_, d) = self.schema().endpoints(etype);
         let csc = self.relations[etype].csc();
         let ids = edge_ids(&**reader, &self.nodes[d][..self.num_dst[d]], csc.indptr(), &self.positions[etype]);
         ids.unwrap_or_else(|e| panic!("edge ids of a block: {e}"))
@@ -341,7 +341,7 @@ impl Block {
     #[track_caller]
     pub fn in_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
         let etype = self.etype(etype);
-        let (_, d) = self.schema().ends(etype);
+        let (_, d) = self.schema().endpoints(etype);
         match &self.origin {
             Origin::Whole(source) => {
                 let whole = of_etype(source.whole().relations(), etype);
@@ -362,7 +362,7 @@ impl Block {
     #[track_caller]
     pub fn src_in_degrees(&self, etype: impl EdgeKey) -> Option<Vec<u32>> {
         let etype = self.etype(etype);
-        let (s, d) = self.schema().ends(etype);
+        let (s, d) = self.schema().endpoints(etype);
         match &self.origin {
             Origin::Whole(source) if s == d => {
                 let whole = of_etype(source.whole().relations(), etype);
@@ -383,7 +383,7 @@ impl Block {
     #[track_caller]
     pub fn out_degrees(&self, etype: impl EdgeKey) -> Vec<u32> {
         let etype = self.etype(etype);
-        let (s, _) = self.schema().ends(etype);
+        let (s, _) = self.schema().endpoints(etype);
         match &self.origin {
             Origin::Whole(source) => {
                 let whole = of_etype(source.whole().relations(), etype).csr();

@@ -203,7 +203,7 @@ impl NeighborSampler {
         let (g, hop) = (self.graph(), self.first + hop);
         let weighs = matches!(self.strategy, Strategy::Weighted | Strategy::InDegree);
         let one = |etype: usize| {
-            let d = g.schema().ends(etype).1;
+            let d = g.schema().endpoints(etype).1;
             let fanout = self.fanouts[hop][etype];
             HopDraws {
                 etype,
@@ -277,7 +277,7 @@ impl NeighborSampler {
         let nodes: Arc<[Vec<u32>]> = nodes.into();
         let block = |found: HopFound| {
             let one = |(t, edges): (usize, Option<HopEdges>)| {
-                let ((s, d), name) = (schema.ends(t), schema.etypes()[t].to_string());
+                let ((s, d), name) = (schema.endpoints(t), schema.etypes()[t].to_string());
                 let empty = || HopEdges { indptr: vec![0; found.num_dst[d] + 1], ..HopEdges::default() };
                 let edges = edges.unwrap_or_else(empty);
                 let check = || {

@@ -102,7 +102,7 @@ impl ToBlock for Subgraph {
         let block = batch.blocks.swap_remove(0).with_key(None);
         for (t, (all, found)) in g.relations().iter().zip(block.relations()).enumerate() {
             if all.num_edges() != found.num_edges() {
-                let dst = &seeds[g.schema().ends(t).1];
+                let dst = &seeds[g.schema().endpoints(t).1];
                 let edge = all.dst().iter().position(|v| !dst.contains(v)).unwrap_or(0);
                 let expected = format!("the destinations of all edges of `{}`", g.schema().etypes()[t]);
                 let found = format!("no {}, where edge {edge} ends", all.dst()[edge]);
@@ -134,11 +134,12 @@ fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
         }
     }
     for (t, (own, all)) in g.relations().iter().zip(whole.relations()).enumerate() {
-        let (s, d) = g.schema().ends(t);
-        let ends = own.src().iter().zip(own.dst()).map(|(&u, &v)| (part.node_ids[s].get(u as usize), part.node_ids[d].get(v as usize)));
+        let (s, d) = g.schema().endpoints(t);
+        let endpoints =
+            own.src().iter().zip(own.dst()).map(|(&u, &v)| (part.node_ids[s].get(u as usize), part.node_ids[d].get(v as usize)));
         let (src, dst) = (all.src(), all.dst());
         let is_there = |(e, (u, v)): (u32, (u32, u32))| src.get(e as usize) == Some(&u) && dst[e as usize] == v;
-        if let Some(e) = part.edge_ids[t].iter().zip(ends).position(|edge| !is_there(edge)) {
+        if let Some(e) = part.edge_ids[t].iter().zip(endpoints).position(|edge| !is_there(edge)) {
             return refuse(format!("one without the nodes of edge {e} of `{}`", g.schema().etypes()[t]));
         }
     }

@@ -76,7 +76,7 @@ pub fn presampled_hotness<N: NodeKey, I: AsRef<[u32]>>(
 
 /// One relation, one hop.
 fn along(graph: &Graph, etype: usize, fanout: u32, p: &[Vec<f64>]) -> Vec<f64> {
-    let (s, d) = graph.schema().ends(etype);
+    let (s, d) = graph.schema().endpoints(etype);
     let r = &graph.relations()[etype];
     let skip: Vec<f64> = r
         .in_degrees()

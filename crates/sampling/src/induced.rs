@@ -87,7 +87,7 @@ impl NeighborSampler {
                 rows(t).for_each(|i| row_of[nodes[t][i] as usize] = i as u32);
             }
             for (t, (src, dst, ids)) in edges.iter_mut().enumerate() {
-                let (s, d) = g.schema().ends(t);
+                let (s, d) = g.schema().endpoints(t);
                 let csc = g.relations()[t].csc();
                 for v in rows(d) {
                     for p in csc.row(nodes[d][v] as usize) {
@@ -106,7 +106,7 @@ impl NeighborSampler {
         }
         let (mut relations, mut edge_ids) = (vec![], vec![]);
         for (t, (src, dst, ids)) in edges.into_iter().enumerate() {
-            let (s, d) = g.schema().ends(t);
+            let (s, d) = g.schema().endpoints(t);
             relations.push(Relation::from_coo(nodes[s].len(), nodes[d].len(), src, dst).map_err(|e| g.in_etype(t, e))?);
             edge_ids.push(OriginalIds::new(ids, g.relations()[t].num_edges()));
         }

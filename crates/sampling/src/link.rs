@@ -410,7 +410,7 @@ pub(super) fn sample_links(
         let (src, dst) = g.find_edges(links.etype, edges)?;
         let of = part.times()?;
         let pairs = links.negatives(&src, &dst, of.as_deref(), key)?;
-        let (s, d) = g.schema().ends(links.etype);
+        let (s, d) = g.schema().endpoints(links.etype);
         // Of one node type both endpoints stand in one list, sources first.
         let starts = [(s, &src, &pairs.src, &pairs.src_of), (d, &dst, &pairs.dst, &pairs.dst_of)].map(|(t, given, drawn, drawn_of)| {
             let start = seeds[t].len();

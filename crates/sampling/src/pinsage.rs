@@ -77,7 +77,7 @@ impl PinSage {
         let mut metapath = room((round.len() as u128).saturating_mul(traversals as u128), what, "ask for fewer rounds")?;
         (0..traversals).for_each(|_| metapath.extend_from_slice(&round));
         let walk = RandomWalk::new(graph, &metapath)?;
-        let (first, last) = (graph.schema().ends(round[0]).0, graph.schema().ends(round[round.len() - 1]).1);
+        let (first, last) = (graph.schema().endpoints(round[0]).0, graph.schema().endpoints(round[round.len() - 1]).1);
         if first != last {
             let found = format!("`{}` to `{}`", graph.schema().ntypes()[first], graph.schema().ntypes()[last]);
             return Err(setting("metapath", "one that ends in the node type where it begins", &found));
@@ -110,9 +110,9 @@ impl PinSage {
             for walk in 0..num_walks {
                 let nodes = &walks.nodes[(i * num_walks + walk) * (walks.length + 1)..][..walks.length + 1];
                 for round in 1..=self.traversals {
-                    let ends = round > 1 && stops.uniform(u64::from(seed) | (walk as u64) << 32, round as u64) < self.stop;
+                    let endpoints = round > 1 && stops.uniform(u64::from(seed) | (walk as u64) << 32, round as u64) < self.stop;
                     let v = nodes[round * self.round];
-                    if ends || v == NO_NODE {
+                    if endpoints || v == NO_NODE {
                         break;
                     }
                     met.push(v);

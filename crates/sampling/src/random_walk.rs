@@ -82,7 +82,7 @@ impl RandomWalk {
             return Err(GraphError::Empty { arg: "metapath", remedy: "name an edge type for every step" });
         }
         for (i, w) in metapath.windows(2).enumerate() {
-            let (reached, needed) = (graph.schema().ends(w[0]).1, graph.schema().ends(w[1]).0);
+            let (reached, needed) = (graph.schema().endpoints(w[0]).1, graph.schema().endpoints(w[1]).0);
             if reached != needed {
                 let etype = graph.schema().etypes()[w[1]].to_string();
                 return Err(GraphError::Metapath { position: i + 1, etype, expected: graph.schema().ntypes()[reached].clone() });
@@ -182,13 +182,13 @@ impl Sampler for Node2Vec {
 
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Walks, GraphError> {
         self.check(seeds)?;
-        self.walk(&seeds.ids()[self.schema.ends(self.etype).0], self.per_start, self.length, key)
+        self.walk(&seeds.ids()[self.schema.endpoints(self.etype).0], self.per_start, self.length, key)
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
         if self.length == 0 {
             return Err(setting("length", "at least one step (`Node2Vec::with_length`)", "0"));
         }
-        check_starts(seeds, self.schema.ntypes(), self.schema.ends(self.etype).0)
+        check_starts(seeds, self.schema.ntypes(), self.schema.endpoints(self.etype).0)
     }
 }
 
@@ -211,7 +211,7 @@ impl RandomWalk {
     }
     /// The node type of starts.
     pub(crate) fn first(&self) -> usize {
-        self.graph.schema().ends(self.metapath[0]).0
+        self.graph.schema().endpoints(self.metapath[0]).0
     }
 }
 

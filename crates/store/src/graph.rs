@@ -95,7 +95,7 @@ impl StoredGraph {
         let mut found = vec![];
         for (etype, (.., file)) in etypes.iter().zip(&manifest.relations) {
             let (t, stored) = (schema.etype(etype)?, StoredCsc::open(dir.join(file))?);
-            let (s, d) = schema.ends(t);
+            let (s, d) = schema.endpoints(t);
             let (expected, counts) = ((counts[s], counts[d]), (stored.num_nodes().0, stored.num_nodes().1));
             if expected != counts {
                 let why = format!("relation `{etype}`: expected {expected:?} sources and destinations, found {counts:?}");

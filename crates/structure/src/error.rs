@@ -263,7 +263,7 @@ pub enum GraphError {
     },
     /// Edge types of a metapath that do not follow each other.
     #[error(
-        "metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it ends; \
+        "metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it endpoints; \
          choose an edge type with source `{expected}`"
     )]
     Metapath {

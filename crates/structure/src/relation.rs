@@ -40,12 +40,12 @@ pub const LIMIT: u64 = u32::MAX as u64 - 1;
 struct Edges {
     num_src: usize,
     num_dst: usize,
-    ends: Ends,
+    endpoints: Endpoints,
 }
 
 /// Endpoints of edges.
 #[derive(Debug)]
-enum Ends {
+enum Endpoints {
     Given { src: U32Array, dst: U32Array },
     Stored(Arc<dyn EdgeReader>),
 }
@@ -174,7 +174,11 @@ impl Relation {
     fn from_words(num_src: usize, num_dst: usize, src: U32Array, dst: U32Array, layouts: [Derived<Compressed>; 2]) -> Self {
         let [by_dst, by_src] = layouts;
         let kept = Kept { by_dst, by_src, ..Kept::default() };
-        Self { edges: Arc::new(Edges { num_src, num_dst, ends: Ends::Given { src, dst } }), kept: Arc::new(kept), reversed: false }
+        Self {
+            edges: Arc::new(Edges { num_src, num_dst, endpoints: Endpoints::Given { src, dst } }),
+            kept: Arc::new(kept),
+            reversed: false,
+        }
     }
 
     /// Whether both are clones of one relation in the same direction: the test for caches, which reads no edge.
@@ -195,29 +199,29 @@ impl Relation {
     /// Number of edges.
     #[inline]
     pub fn num_edges(&self) -> usize {
-        match &self.edges.ends {
-            Ends::Given { src, .. } => src.len(),
-            Ends::Stored(reader) => reader.num_edges() as usize,
+        match &self.edges.endpoints {
+            Endpoints::Given { src, .. } => src.len(),
+            Endpoints::Stored(reader) => reader.num_edges() as usize,
         }
     }
     /// Source of each edge, by edge id.
     #[inline]
     pub fn src(&self) -> &[u32] {
-        let (src, dst) = self.ends();
+        let (src, dst) = self.endpoints();
         if self.reversed { dst } else { src }
     }
     /// Destination of each edge, by edge id.
     #[inline]
     pub fn dst(&self) -> &[u32] {
-        let (src, dst) = self.ends();
+        let (src, dst) = self.endpoints();
         if self.reversed { src } else { dst }
     }
     /// Endpoints of each edge as given, whichever way the relation is read.
     #[inline]
-    fn ends(&self) -> (&[u32], &[u32]) {
-        match &self.edges.ends {
-            Ends::Given { src, dst } => (src, dst),
-            Ends::Stored(reader) => {
+    fn endpoints(&self) -> (&[u32], &[u32]) {
+        match &self.edges.endpoints {
+            Endpoints::Given { src, dst } => (src, dst),
+            Endpoints::Stored(reader) => {
                 let coo = self.coo(&**reader);
                 (&coo.src, &coo.dst)
             }
@@ -247,7 +251,7 @@ impl Relation {
         }
     }
     fn compressed(&self, by: By) -> Compressed {
-        let (src, dst) = self.ends();
+        let (src, dst) = self.endpoints();
         match by {
             By::Dst => compress(self.edges.num_dst, dst, src),
             By::Src => compress(self.edges.num_src, src, dst),
@@ -279,7 +283,7 @@ impl Relation {
     fn has_edge_ids(&self, by: By) -> bool {
         let by = by.reversed_if(self.reversed);
         let is_sorted = || {
-            let (src, dst) = self.ends();
+            let (src, dst) = self.endpoints();
             if by == By::Dst { dst.is_sorted() } else { src.is_sorted() }
         };
         self.layout(by).get().map_or_else(|| !is_sorted(), |layout| layout.edge_ids().is_some())
@@ -312,8 +316,8 @@ impl Relation {
     pub fn clear_derived(&mut self) {
         self.kept.clear_attached();
         // To sort edges again they must be in memory that nobody changes.
-        let may_change = |ends: &Ends| matches!(ends, Ends::Given { src, dst } if src.is_shared() || dst.is_shared());
-        if !may_change(&self.edges.ends) {
+        let may_change = |endpoints: &Endpoints| matches!(endpoints, Endpoints::Given { src, dst } if src.is_shared() || dst.is_shared());
+        if !may_change(&self.edges.endpoints) {
             self.kept = Arc::default();
         }
     }
@@ -354,9 +358,9 @@ impl CountBytes for Kept {
 /// With all that was derived: of a relation that was made for this value alone.
 impl CountBytes for Relation {
     fn bytes(&self) -> Bytes {
-        let given = match &self.edges.ends {
-            Ends::Given { src, dst } => src.bytes() + dst.bytes(),
-            Ends::Stored(_) => Bytes::default(),
+        let given = match &self.edges.endpoints {
+            Endpoints::Given { src, dst } => src.bytes() + dst.bytes(),
+            Endpoints::Stored(_) => Bytes::default(),
         };
         given + self.derived_bytes()
     }

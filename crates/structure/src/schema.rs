@@ -148,7 +148,7 @@ impl<T: EdgeKey + ?Sized> EdgeKey for &T {
 pub struct Schema {
     ntypes: Vec<String>,
     etypes: Vec<EdgeType>,
-    ends: Vec<(usize, usize)>,
+    endpoints: Vec<(usize, usize)>,
 }
 
 fn check_name(what: &'static str, name: &str) -> Result<(), GraphError> {
@@ -182,12 +182,12 @@ impl Schema {
             check_name("node type", n)?;
         }
         let find = |n: &String| ntypes.binary_search(n).map_err(|_| GraphError::UnknownNodeType { name: n.clone(), known: ntypes.clone() });
-        let mut ends = Vec::with_capacity(etypes.len());
+        let mut endpoints = Vec::with_capacity(etypes.len());
         for t in &etypes {
             check_name("relation", &t.relation)?;
-            ends.push((find(&t.src)?, find(&t.dst)?));
+            endpoints.push((find(&t.src)?, find(&t.dst)?));
         }
-        Ok(Self { ntypes, etypes, ends })
+        Ok(Self { ntypes, etypes, endpoints })
     }
 
     /// Node types, sorted.
@@ -217,16 +217,16 @@ impl Schema {
     /// # Panics
     /// `etype` is not a number of this schema.
     #[track_caller]
-    pub fn ends(&self, etype: usize) -> (usize, usize) {
-        *of_etype(&self.ends, etype)
+    pub fn endpoints(&self, etype: usize) -> (usize, usize) {
+        *of_etype(&self.endpoints, etype)
     }
     /// Numbers of the edge types into node type `ntype`.
     pub fn etypes_into(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
-        self.ends.iter().enumerate().filter(move |(_, e)| e.1 == ntype).map(|(i, _)| i)
+        self.endpoints.iter().enumerate().filter(move |(_, e)| e.1 == ntype).map(|(i, _)| i)
     }
     /// Numbers of the edge types that start in node type `ntype`.
     pub fn etypes_from(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
-        self.ends.iter().enumerate().filter(move |(_, e)| e.0 == ntype).map(|(i, _)| i)
+        self.endpoints.iter().enumerate().filter(move |(_, e)| e.0 == ntype).map(|(i, _)| i)
     }
     /// One node type and one edge type.
     pub fn is_homogeneous(&self) -> bool {
@@ -283,7 +283,7 @@ mod tests {
         expected = "`etype` must lie in 0..3 (edge types in the order of the schema; `Schema::etype` gives the number of a name), got 3"
     )]
     fn ends_of_no_edge_type() {
-        schema().ends(3);
+        schema().endpoints(3);
     }
 
     fn schema() -> Schema {
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(s.etypes()[0].to_string(), "a:q:z");
         assert_eq!(s.etype("q").unwrap(), 0);
         assert_eq!(s.etype(("z", "r", "a")).unwrap(), 2);
-        assert_eq!(s.ends(2), (1, 0));
+        assert_eq!(s.endpoints(2), (1, 0));
         assert_eq!((s.ntype("z").unwrap(), s.ntype(String::from("a")).unwrap(), s.ntype(1).unwrap()), (1, 0, 1));
         assert_eq!(s.etypes_into(0).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(s.etypes_from(1).collect::<Vec<_>>(), [2]);

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: String,
-    ends: Vec<usize>,
+    endpoints: Vec<usize>,
 }
 
 impl Texts {
@@ -16,18 +16,18 @@ impl Texts {
     }
     /// Number of texts.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.endpoints.len()
     }
     /// Whether there are no texts.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.endpoints.is_empty()
     }
     /// Text `i`.
     ///
     /// # Panics
     /// `i` is not below [`len`](Self::len).
     pub fn get(&self, i: usize) -> &str {
-        &self.bytes[if i == 0 { 0 } else { self.ends[i - 1] }..self.ends[i]]
+        &self.bytes[if i == 0 { 0 } else { self.endpoints[i - 1] }..self.endpoints[i]]
     }
     /// All texts in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
@@ -36,7 +36,7 @@ impl Texts {
     /// One more text.
     pub fn push(&mut self, text: &str) {
         self.bytes.push_str(text);
-        self.ends.push(self.bytes.len());
+        self.endpoints.push(self.bytes.len());
     }
     /// The texts at `rows`, in that order.
     ///
@@ -49,20 +49,20 @@ impl Texts {
     /// All bytes, and where each text ends in them.
     #[doc(hidden)]
     pub fn parts(&self) -> (&str, &[usize]) {
-        (&self.bytes, &self.ends)
+        (&self.bytes, &self.endpoints)
     }
     /// From [`parts`](Self::parts); `None` unless the ends rise to the length and cut between characters.
     #[doc(hidden)]
-    pub fn from_parts(bytes: String, ends: Vec<usize>) -> Option<Self> {
-        let rises = ends.windows(2).all(|w| w[0] <= w[1]) && ends.last().copied().unwrap_or(0) == bytes.len();
-        (rises && ends.iter().all(|&e| bytes.is_char_boundary(e))).then_some(Self { bytes, ends })
+    pub fn from_parts(bytes: String, endpoints: Vec<usize>) -> Option<Self> {
+        let rises = endpoints.windows(2).all(|w| w[0] <= w[1]) && endpoints.last().copied().unwrap_or(0) == bytes.len();
+        (rises && endpoints.iter().all(|&e| bytes.is_char_boundary(e))).then_some(Self { bytes, endpoints })
     }
     /// The texts of another column behind these.
     #[doc(hidden)]
     pub fn append(&mut self, other: &Self) {
         let before = self.bytes.len();
         self.bytes.push_str(&other.bytes);
-        self.ends.extend(other.ends.iter().map(|e| before + e));
+        self.endpoints.extend(other.endpoints.iter().map(|e| before + e));
     }
 }
 
@@ -91,8 +91,8 @@ mod tests {
         t.append(&["x", ""].into_iter().collect());
         assert_eq!(t.iter().collect::<Vec<_>>(), ["ä", "", "bc", "x", ""]);
         assert_eq!(t.select([3, 0, 3]), ["x", "ä", "x"].into_iter().collect());
-        let (bytes, ends) = t.parts();
-        assert_eq!(Texts::from_parts(bytes.to_owned(), ends.to_vec()), Some(t.clone()));
+        let (bytes, endpoints) = t.parts();
+        assert_eq!(Texts::from_parts(bytes.to_owned(), endpoints.to_vec()), Some(t.clone()));
         for bad in [vec![1, 2, 4, 5, 5], vec![2, 1, 4, 5, 5], vec![2, 2, 4, 5], vec![2, 2, 4, 9, 5], vec![]] {
             let bad_ends = bad != [2, 2, 4, 5];
             assert_eq!(Texts::from_parts(bytes.to_owned(), bad).is_none(), bad_ends);

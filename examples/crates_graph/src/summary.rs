@@ -37,7 +37,7 @@ fn guesses(data: &Dataset, known: &[u32], asked: &[u32]) -> String {
     let mut votes = vec![vec![]; data.labels.len()];
     let schema = data.graph.schema();
     for (t, r) in data.graph.relations().iter().enumerate() {
-        let (s, d) = schema.ends(t);
+        let (s, d) = schema.endpoints(t);
         if schema.ntypes()[s] != data.target || schema.ntypes()[d] != data.target {
             continue;
         }

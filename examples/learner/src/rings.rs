@@ -55,10 +55,10 @@ fn one(draws: &mut Draws, ring: usize, tails: usize, side_by_side: bool) -> Resu
     for _ in steps.iter().sum::<usize>()..ring {
         steps[first + draws.below(tails - first)] += 1;
     }
-    let mut ends: Vec<(u32, u32)> = (0..ring as u32).map(|v| (v, (v + 1) % ring as u32)).collect();
+    let mut endpoints: Vec<(u32, u32)> = (0..ring as u32).map(|v| (v, (v + 1) % ring as u32)).collect();
     let mut at = 0;
     for (tail, step) in steps.iter().enumerate() {
-        ends.push((at as u32, (ring + tail) as u32));
+        endpoints.push((at as u32, (ring + tail) as u32));
         at += step;
     }
     let nodes = ring + tails;
@@ -66,7 +66,7 @@ fn one(draws: &mut Draws, ring: usize, tails: usize, side_by_side: bool) -> Resu
     for i in (1..nodes).rev() {
         name.swap(i, draws.below(i + 1));
     }
-    let both_ways = ends.iter().flat_map(|&(u, v)| [(u, v), (v, u)]).map(|(u, v)| (name[u as usize], name[v as usize]));
+    let both_ways = endpoints.iter().flat_map(|&(u, v)| [(u, v), (v, u)]).map(|(u, v)| (name[u as usize], name[v as usize]));
     let (src, dst) = both_ways.unzip();
     Graph::homogeneous(nodes, src, dst)
 }

@@ -92,7 +92,7 @@ impl Loaded {
         let schema = self.graph.schema().clone();
         let known = self.features().into_list(&schema)?;
         for (t, ntype) in schema.ntypes().iter().enumerate().filter(|t| known[t.0].is_none()) {
-            let from = schema.etypes_into(t).find_map(|r| known[schema.ends(r).0].clone().map(|x| (r, x)));
+            let from = schema.etypes_into(t).find_map(|r| known[schema.endpoints(r).0].clone().map(|x| (r, x)));
             let (r, x) = from.with_context(|| format!("no relation leads from a node type with features to `{ntype}`"))?;
             let mean = copy_u_mean(&self.graph.relations()[r], x);
             self.graph.nodes_mut(ntype)?.insert(FEATURE, mean)?;

@@ -23,7 +23,7 @@ pub(crate) fn load(dir: Option<&Path>) -> Result<KnowledgeGraph> {
     }
     for (r, etype) in schema.etypes().iter().enumerate() {
         kg.relations.push(etype.relation.clone());
-        let (relation, (src, dst)) = (&graph.relations()[r], schema.ends(r));
+        let (relation, (src, dst)) = (&graph.relations()[r], schema.endpoints(r));
         let draws = Stream::new(0, &format!("split/{etype}"), 0);
         for (i, (u, v)) in relation.src().iter().zip(relation.dst()).enumerate() {
             let part = match draws.uniform(i as u64, 0) {

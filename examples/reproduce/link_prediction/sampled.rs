@@ -64,8 +64,9 @@ impl Sampler for TripleSampler {
             asked[2 * r].push(edge as u32);
             asked[2 * r + 1].push(edge as u32);
         }
-        let ends = queries.iter().map(|q| q.head).chain(queries.iter().map(|q| q.tail)).chain(drawn.iter().copied());
-        let blocks = self.sampler.sample_excluding([(&g.schema().ntypes()[0], ends.collect::<Vec<_>>())], asked.iter().enumerate(), key)?;
+        let endpoints = queries.iter().map(|q| q.head).chain(queries.iter().map(|q| q.tail)).chain(drawn.iter().copied());
+        let blocks =
+            self.sampler.sample_excluding([(&g.schema().ntypes()[0], endpoints.collect::<Vec<_>>())], asked.iter().enumerate(), key)?;
         let (rows, n) = (&blocks.seeds[0], queries.len());
         let (heads, tails, drawn) = (rows[..n].to_vec(), rows[n..2 * n].to_vec(), rows[2 * n..].to_vec());
         Ok(TripleBatch { heads, tails, drawn, relations: queries.iter().map(|q| q.relation).collect(), is_true, blocks })

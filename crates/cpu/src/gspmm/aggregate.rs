@@ -81,9 +81,9 @@ pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T
     };
     let given = gspmm::GradInputs { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
     let mut d: Vec<T::Acc> = gspmm::gradient(&plan.product(), Side::Rhs, given);
-    for (scale, ends) in [(plan.source(), plan.relation().src()), (plan.destination(), plan.relation().dst())] {
+    for (scale, endpoints) in [(plan.source(), plan.relation().src()), (plan.destination(), plan.relation().dst())] {
         if let Some(by) = factors::<T::Acc>(scale) {
-            d.par_iter_mut().zip(ends).with_min_len(1 << 14).for_each(|(d, &v)| *d = *d * by[v as usize]);
+            d.par_iter_mut().zip(endpoints).with_min_len(1 << 14).for_each(|(d, &v)| *d = *d * by[v as usize]);
         }
     }
     T::round(d)

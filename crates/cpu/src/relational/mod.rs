@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn multiplying_first_or_last() {
         let edges = |src, dst, n: u32| {
-            let ends = |of: fn(u32) -> u32, nodes: usize| (0..n).map(|i| of(i) % nodes as u32).collect();
-            let relation = Relation::from_coo(src, dst, ends(|i| i * 7, src), ends(|i| i * i, dst)).unwrap();
+            let endpoints = |of: fn(u32) -> u32, nodes: usize| (0..n).map(|i| of(i) % nodes as u32).collect();
+            let relation = Relation::from_coo(src, dst, endpoints(|i| i * 7, src), endpoints(|i| i * i, dst)).unwrap();
             RelationalIndex::new(&relation, &(0..n).map(|i| i * 5 % 4).collect::<Vec<_>>(), 6)
         };
         let some = edges(6, 5, 40);

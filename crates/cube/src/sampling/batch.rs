@@ -118,7 +118,7 @@ impl DeviceBatch {
     /// There is no such block or type.
     #[track_caller]
     pub fn src(&self, block: usize, etype: usize) -> Option<Tensor<1, Int>> {
-        let (found, (s, _)) = (self.found(block, etype)?, self.graph.schema().ends(etype));
+        let (found, (s, _)) = (self.found(block, etype)?, self.graph.schema().endpoints(etype));
         Some(Ids { list: found.src.clone(), len: found.positions.len }.tensor(self.graph.node_counts()[s]))
     }
     /// Id of each edge in the graph, `[edges]`, in the order of [`src`](Self::src); `None` where nothing is drawn of

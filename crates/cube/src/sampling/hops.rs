@@ -146,7 +146,7 @@ impl DeviceSampler {
         trees: Option<&mut Trees>,
         tables: &Tables,
     ) -> Result<Found, GraphError> {
-        let (s, d) = self.graph().schema().ends(draw.etype);
+        let (s, d) = self.graph().schema().endpoints(draw.etype);
         let num_dst = num_dst[d];
         // Kernels count edges, and number nodes and edges together, in 32 bits. Without replacement a node has no more
         // than its own edges.

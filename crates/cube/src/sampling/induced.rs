@@ -108,7 +108,7 @@ impl DeviceSampler {
     pub(super) fn edges_between(&self, batch: DeviceBatch, excluded: &[Ids], tables: &Tables) -> Result<DeviceSubgraph, GraphError> {
         let DeviceBatch { graph, nodes, seeds, .. } = batch;
         let one = |t: usize| {
-            let (relation, (s, d)) = (&graph.relations()[t], graph.schema().ends(t));
+            let (relation, (s, d)) = (&graph.relations()[t], graph.schema().endpoints(t));
             let none = || Ids { list: self.ints(0), len: 0 };
             let n = nodes[d].len;
             if n == 0 || nodes[s].len == 0 || relation.num_edges() == 0 {
@@ -202,7 +202,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn src(&self, etype: usize) -> Tensor<1, Int> {
-        of_etype(&self.edges, etype).src.tensor(self.graph.node_counts()[self.graph.schema().ends(etype).0])
+        of_etype(&self.edges, etype).src.tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).0])
     }
     /// Row of the destination of each edge of a type, `[edges]`.
     ///
@@ -210,7 +210,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn dst(&self, etype: usize) -> Tensor<1, Int> {
-        of_etype(&self.edges, etype).dst.tensor(self.graph.node_counts()[self.graph.schema().ends(etype).1])
+        of_etype(&self.edges, etype).dst.tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).1])
     }
     /// Id of each edge of a type in the graph, `[edges]`.
     ///

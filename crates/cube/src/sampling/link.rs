@@ -137,7 +137,7 @@ impl DeviceLinkSampler {
     /// A batch of seed edges, which were checked, with tensors on `device`.
     fn around(&self, ids: &Ids, device: &Device, key: SampleKey) -> Result<DeviceLinkBatch, GraphError> {
         let g = self.sampler.graph();
-        let (relation, (s, d)) = (&g.relations()[self.etype], g.schema().ends(self.etype));
+        let (relation, (s, d)) = (&g.relations()[self.etype], g.schema().endpoints(self.etype));
         let (n, of_edges) = (ids.len, endpoints(relation, &self.sampler.device));
         let node = |table: &CubeTensor, t: usize| pick(ids, table).tensor(g.node_counts()[t]);
         let (src, dst) = (node(&of_edges.src, s), node(&of_edges.dst, d));

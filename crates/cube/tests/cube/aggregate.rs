@@ -25,10 +25,10 @@ fn check(what: &str, relation: &Relation, width: usize, given: Given, activation
     };
     let ((source, l), (destination, r)) = (scale(given[1], src), scale(given[2], dst));
     let grad = numbers.numbers(dst * width);
-    let ends = |e: usize| (relation.src()[e] as usize, relation.dst()[e] as usize);
+    let endpoints = |e: usize| (relation.src()[e] as usize, relation.dst()[e] as usize);
     let mut out = vec![0.0; dst * width];
     for e in 0..edges {
-        let (u, v) = ends(e);
+        let (u, v) = endpoints(e);
         (0..width).for_each(|j| out[v * width + j] += w[e] * l[u] * x[u * width + j]);
     }
     let mut h = vec![0.0; dst * width];
@@ -48,7 +48,7 @@ fn check(what: &str, relation: &Relation, width: usize, given: Given, activation
     }
     let (mut dx, mut dw, mut db) = (vec![0.0; src * width], vec![0.0; edges], vec![0.0; width]);
     for e in 0..edges {
-        let (u, v) = ends(e);
+        let (u, v) = endpoints(e);
         for j in 0..width {
             dx[u * width + j] += l[u] * w[e] * r[v] * h[v * width + j];
             dw[e] += l[u] * r[v] * x[u * width + j] * h[v * width + j];

@@ -48,10 +48,10 @@ impl Case<'_> {
     fn loops(&self, z: &[f64], first: &[f64], second: &[f64], grad: &[f64], stream: &Stream) -> Want {
         let Case { relation, heads, dim, .. } = *self;
         let (n, edges) = (relation.num_dst(), relation.num_edges());
-        let ends = |e: usize| (relation.src()[e] as usize, relation.dst()[e] as usize);
+        let endpoints = |e: usize| (relation.src()[e] as usize, relation.dst()[e] as usize);
         let leaky = |x: f64| if x > 0.0 { x } else { SLOPE * x };
         let pre = |e: usize, h: usize| {
-            let (u, v) = ends(e);
+            let (u, v) = endpoints(e);
             if self.given { first[e * heads + h] } else { first[u * heads + h] + second[v * heads + h] }
         };
         let score = |e, h| if self.given { pre(e, h) } else { leaky(pre(e, h)) };
@@ -63,17 +63,17 @@ impl Case<'_> {
         let mut sums = vec![0.0; n * heads];
         let all = || (0..edges).flat_map(|e| (0..heads).map(move |h| (e, h)));
         for (e, h) in all() {
-            let m = &mut largest[ends(e).1 * heads + h];
+            let m = &mut largest[endpoints(e).1 * heads + h];
             *m = m.max(score(e, h));
         }
         largest.iter_mut().for_each(|m| *m = if *m == f64::NEG_INFINITY { 0.0 } else { *m });
         for (e, h) in all() {
-            let at = ends(e).1 * heads + h;
+            let at = endpoints(e).1 * heads + h;
             sums[at] += (score(e, h) - largest[at]).exp();
         }
         let inverse: Vec<f64> = sums.iter().map(|&s| if s == 0.0 { 0.0 } else { 1.0 / s }).collect();
         let alpha = |e: usize, h: usize| {
-            let at = ends(e).1 * heads + h;
+            let at = endpoints(e).1 * heads + h;
             (score(e, h) - largest[at]).exp() * inverse[at]
         };
         let mut want = Want {
@@ -90,7 +90,7 @@ impl Case<'_> {
         };
         let mut totals = vec![0.0; n * heads];
         for (e, h) in all() {
-            let ((u, v), w) = (ends(e), alpha(e, h) * factor(e, h));
+            let ((u, v), w) = (endpoints(e), alpha(e, h) * factor(e, h));
             for d in 0..dim {
                 let (from, to) = ((u * heads + h) * dim + d, (v * heads + h) * dim + d);
                 want.out[to] += w * z[from];
@@ -99,7 +99,7 @@ impl Case<'_> {
             }
         }
         for (e, h) in all() {
-            let (u, v) = ends(e);
+            let (u, v) = endpoints(e);
             let dot: f64 = (0..dim).map(|d| z[(u * heads + h) * dim + d] * grad[(v * heads + h) * dim + d]).sum();
             let a = alpha(e, h);
             let ds = a * factor(e, h) * dot - a * totals[v * heads + h];
@@ -204,12 +204,12 @@ fn runs_repeat() {
     let relation = random(60, 50, 5000, 9);
     let mut numbers = Numbers::new(10);
     let z = tensor(&numbers.numbers(60 * 32), &[60, 4, 8]);
-    let ends = (tensor(&numbers.numbers(240), &[60, 4]), tensor(&numbers.numbers(200), &[50, 4]));
+    let endpoints = (tensor(&numbers.numbers(240), &[60, 4]), tensor(&numbers.numbers(200), &[50, 4]));
     let grad = tensor(&numbers.numbers(50 * 32), &[50, 4, 8]);
     let dropout = Some(KeyedDropout { prob: 0.5, stream: Stream::new(1, "x", 2), ids: None });
     let plan = attention_plan(&relation, 4, 8, Some(SLOPE), dropout);
     let run = || {
-        let scores = AttentionScores::Nodes(ends.0.clone(), ends.1.clone());
+        let scores = AttentionScores::Nodes(endpoints.0.clone(), endpoints.1.clone());
         let (out, stats) = attention(&plan, z.clone(), scores.clone());
         let kept = AttentionKept { out: out.clone(), stats: stats.clone(), z: z.clone(), scores };
         let (a, b, c) = attention_grad(&plan, grad.clone(), kept, ALL);

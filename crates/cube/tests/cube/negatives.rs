@@ -29,7 +29,7 @@ fn pairs_are_those_of_the_host() {
     let Some(()) = adapter() else { return };
     for (i, g) in graphs().into_iter().enumerate() {
         for etype in 0..g.relations().len() {
-            let (s, d) = g.schema().ends(etype);
+            let (s, d) = g.schema().endpoints(etype);
             let (n, m) = (g.node_counts()[s] as u32, g.node_counts()[d] as u32);
             let src: Vec<u32> = (0..60).map(|i| i * 7 % n).collect();
             let dst: Vec<u32> = (0..60).map(|i| i * 5 % m).collect();

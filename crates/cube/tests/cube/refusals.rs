@@ -99,9 +99,9 @@ fn softmax_and_attention_operands() {
     refused("`grad` must have 20 rows of 2", || edge_softmax_grad(&plan, zeros(&[20, 2]), zeros(&[20, 1])));
     let call = attention_plan(&r, 2, 4, Some(0.2), None);
     let (z, a, b, g) = (|| zeros(&[7, 2, 4]), || zeros(&[7, 2]), || zeros(&[3, 2]), || zeros(&[3, 2, 4]));
-    let ends = || AttentionScores::Nodes(a(), b());
-    let (_, stats) = attention(&call, z(), ends());
-    refused("`z` must have 7 rows of 8", || attention(&call, zeros(&[7, 2, 3]), ends()));
+    let endpoints = || AttentionScores::Nodes(a(), b());
+    let (_, stats) = attention(&call, z(), endpoints());
+    refused("`z` must have 7 rows of 8", || attention(&call, zeros(&[7, 2, 3]), endpoints()));
     refused("`a_src` must have 7 rows", || attention(&call, z(), AttentionScores::Nodes(b(), b())));
     refused("`a_dst` must have 3 rows", || attention(&call, z(), AttentionScores::Nodes(a(), a())));
     refused("`logits` must have 20 rows", || attention(&call, z(), AttentionScores::Edges(a())));
@@ -112,7 +112,7 @@ fn softmax_and_attention_operands() {
     wrong("must have at most 134217727 entries", plan(usize::MAX, &GatOptions::default()));
     wrong("`dropout.ids` must have 20 rows (one per edge of the relation), got 19; give as many rows", plan(2, &options(0.5, 19)));
     wrong("`dropout.prob` must lie in [0, 1), got 1; give 0 for no dropout", plan(2, &options(1.0, 20)));
-    let kept = |stats: &CubeTensor| AttentionKept { out: g(), stats: stats.clone(), z: z(), scores: ends() };
+    let kept = |stats: &CubeTensor| AttentionKept { out: g(), stats: stats.clone(), z: z(), scores: endpoints() };
     let wants = AttentionGradMask { z: true, first: true, second: true };
     attention_grad(&call, g(), kept(&stats), wants);
     refused("`stats` must have 3 rows of 4", || attention_grad(&call, g(), kept(&b()), wants));

@@ -48,7 +48,7 @@ pub(crate) fn same(what: &str, want: &MiniBatch, got: &MiniBatch) {
 /// Two node types, three relations, two of which end in one type and begin in another.
 pub(crate) fn typed(nodes: [usize; 2], edges: usize, seed: u64) -> Graph {
     let mut numbers = Numbers::new(seed);
-    let mut ends = |n: usize, skew: bool| -> Vec<u32> {
+    let mut endpoints = |n: usize, skew: bool| -> Vec<u32> {
         let mut end = || {
             let to_first = skew && numbers.below(3) == 0;
             numbers.below(if to_first { 1 } else { n }) as u32
@@ -59,9 +59,9 @@ pub(crate) fn typed(nodes: [usize; 2], edges: usize, seed: u64) -> Graph {
     Graph::builder()
         .nodes("a", a)
         .nodes("b", b)
-        .edges(("a", "r", "b"), ends(a, false), ends(b, true))
-        .edges(("b", "s", "a"), ends(b, false), ends(a, true))
-        .edges(("a", "t", "a"), ends(a, true), ends(a, false))
+        .edges(("a", "r", "b"), endpoints(a, false), endpoints(b, true))
+        .edges(("b", "s", "a"), endpoints(b, false), endpoints(a, true))
+        .edges(("a", "t", "a"), endpoints(a, true), endpoints(a, false))
         .build()
         .unwrap()
 }

@@ -92,7 +92,7 @@ fn ids_are_texts_where_the_column_holds_texts() {
         vec![texts(&["c"]), texts(&["c"]), Written::Float(vec![None])],
     ];
     write(&path, schema, &groups);
-    let decoder = Decoder::new().weighted().csv(Csv::default().with_ends("from", "to"));
+    let decoder = Decoder::new().weighted().csv(Csv::default().with_endpoints("from", "to"));
     let e = read_edges(&path, &decoder).unwrap_err();
     assert!(e.to_string().ends_with("e:3:3: expected a float (`weight`), got \"nothing\""), "{e}");
     let e = read_edges(&path, &decoder.empty_as_zero()).unwrap();

@@ -77,7 +77,7 @@ pub fn write_node_table(path: impl AsRef<Path>, g: &Graph, ntype: impl NodeKey) 
 /// As [`write_node_table`].
 pub fn write_edge_table(path: impl AsRef<Path>, g: &Graph, etype: impl EdgeKey) -> Result<Vec<String>, DataError> {
     let t = g.schema().etype(etype)?;
-    let (relation, (s, d)) = (&g.relations()[t], g.schema().ends(t));
+    let (relation, (s, d)) = (&g.relations()[t], g.schema().endpoints(t));
     let end = |nodes, t: usize| FileIds { nodes: Some(nodes), count: relation.num_edges(), ids: g.node_frames()[t].ids() };
     let ids = vec![("src_id", end(relation.src(), s)), ("dst_id", end(relation.dst(), d))];
     Table::new(path.as_ref(), ids, &g.edge_frames()[t])?.write()

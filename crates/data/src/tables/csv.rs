@@ -100,7 +100,7 @@ impl Csv {
     }
     /// With other columns of source and destination ids.
     #[must_use]
-    pub fn with_ends(mut self, src: impl Into<String>, dst: impl Into<String>) -> Self {
+    pub fn with_endpoints(mut self, src: impl Into<String>, dst: impl Into<String>) -> Self {
         (self.src, self.dst) = (src.into(), dst.into());
         self
     }

@@ -119,7 +119,7 @@ fn a_mapped_file_that_is_overwritten() {
             if let Ok(batch) = catch_unwind(AssertUnwindSafe(sample)) {
                 for block in &batch.blocks {
                     for (t, r) in block.relations().iter().enumerate() {
-                        let nodes = block.src_nodes(block.schema().ends(t).0).len();
+                        let nodes = block.src_nodes(block.schema().endpoints(t).0).len();
                         assert!(r.src().iter().all(|&row| (row as usize) < nodes), "{garbage}");
                     }
                 }

@@ -329,7 +329,7 @@ fn trainers_of(partition: &Partition, nodes: &Owners, relations: &[Relation]) ->
     });
     let own: Vec<Vec<u32>> = own.collect();
     let schema = partition.book().schema();
-    let of = |(t, r): (usize, &Relation)| r.dst().iter().map(|&v| own[schema.ends(t).1][v as usize]).collect();
+    let of = |(t, r): (usize, &Relation)| r.dst().iter().map(|&v| own[schema.endpoints(t).1][v as usize]).collect();
     let edges = relations.iter().enumerate().map(of).collect();
     Some([own, edges])
 }
@@ -346,7 +346,7 @@ fn local_graph(schema: &Arc<Schema>, node_ids: &[Vec<u64>], relations: &[Relatio
         builder = builder.nodes(name, ids.len());
     }
     for (t, r) in relations.iter().enumerate() {
-        let (s, d) = schema.ends(t);
+        let (s, d) = schema.endpoints(t);
         let whole = Relation::from_coo(node_ids[s].len(), node_ids[d].len(), r.src().to_vec(), r.dst().to_vec())?;
         builder = builder.relation(schema.etypes()[t].clone(), whole);
     }

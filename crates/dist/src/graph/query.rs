@@ -29,7 +29,7 @@ impl DistGraph {
             let csc = self.inner.local.relations()[t].csc();
             move |row: usize, out: &mut [u8]| out.copy_from_slice(&(csc.row(row).len() as u32).to_ne_bytes())
         };
-        let table = t.and_then(|t| self.rows_of_nodes(self.schema().ends(t).1, nodes, 4, read(t)));
+        let table = t.and_then(|t| self.rows_of_nodes(self.schema().endpoints(t).1, nodes, 4, read(t)));
         self.read_rows("in-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
     }
 
@@ -42,7 +42,7 @@ impl DistGraph {
             let degrees = &self.inner.out_degrees[t];
             move |row: usize, out: &mut [u8]| out.copy_from_slice(&degrees[row].to_ne_bytes())
         };
-        let table = self.etype(etype).and_then(|t| self.rows_of_nodes(self.schema().ends(t).0, nodes, 4, read(t)));
+        let table = self.etype(etype).and_then(|t| self.rows_of_nodes(self.schema().endpoints(t).0, nodes, 4, read(t)));
         self.read_rows("out-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
     }
 
@@ -52,7 +52,7 @@ impl DistGraph {
     /// Unknown or ambiguous type, an id out of range; on all ranks.
     pub fn find_edges(&self, etype: impl EdgeKey, edges: &[u64]) -> Result<(Vec<u64>, Vec<u64>), DistError> {
         let table = self.etype(etype).and_then(|t| {
-            let (inner, (s, d)) = (&self.inner, self.schema().ends(t));
+            let (inner, (s, d)) = (&self.inner, self.schema().endpoints(t));
             let relation = &inner.local.relations()[t];
             let read = move |row: usize, out: &mut [u8]| {
                 out[..8].copy_from_slice(&inner.typewise(s, relation.src()[row]).to_ne_bytes());
@@ -61,8 +61,8 @@ impl DistGraph {
             inner.edges.check(t, edges)?;
             Ok(Wanted { owners: &inner.edges, ty: t, ids: edges, row_bytes: 16, own: OwnRows::Made(Box::new(read)), cache: None })
         });
-        let ends: Vec<[u64; 2]> = bytemuck::pod_collect_to_vec(&self.read_rows("ends of edges", table)?);
-        Ok(ends.into_iter().map(|[u, v]| (u, v)).unzip())
+        let endpoints: Vec<[u64; 2]> = bytemuck::pod_collect_to_vec(&self.read_rows("ends of edges", table)?);
+        Ok(endpoints.into_iter().map(|[u, v]| (u, v)).unzip())
     }
 
     /// Ids of the edges `u[i] -> v[i]` of a type, of parallel ones the first. Collective.
@@ -72,7 +72,7 @@ impl DistGraph {
     pub fn edge_ids(&self, etype: impl EdgeKey, u: &[u64], v: &[u64]) -> Result<Vec<u64>, DistError> {
         let (comm, inner) = (&*self.comm, &self.inner);
         let checked = self.etype(etype).and_then(|t| {
-            let (s, d) = self.schema().ends(t);
+            let (s, d) = self.schema().endpoints(t);
             if u.len() != v.len() {
                 let (expected, found) = (format!("one per entry of `u`, {}", u.len()), v.len().to_string());
                 return Err(DistError::Config { arg: "v", expected, found });
@@ -164,7 +164,7 @@ impl DistGraph {
             }
             let mut out = Pack::default();
             for (t, r) in inner.local.relations().iter().enumerate() {
-                let (s, d) = schema.ends(t);
+                let (s, d) = schema.endpoints(t);
                 let csc = r.csc();
                 let counts: Vec<u32> = rows[d].iter().map(|&v| csc.row(v as usize).len() as u32).collect();
                 let positions = || rows[d].iter().flat_map(|&v| csc.row(v as usize));
@@ -180,7 +180,7 @@ impl DistGraph {
         let mut readers: Vec<Unpack<'_>> = answers.iter().enumerate().map(|(p, b)| Unpack::new(b, p, comm.rank())).collect();
         let mut out = Vec::with_capacity(schema.etypes().len());
         for t in 0..schema.etypes().len() {
-            let (_, d) = schema.ends(t);
+            let (_, d) = schema.endpoints(t);
             let mut lists = Vec::with_capacity(comm.size());
             for (reader, asked) in readers.iter_mut().zip(&asked) {
                 let (counts, src) = (reader.list_of::<u32>(asked[d].len())?, reader.list::<u64>()?);

@@ -57,7 +57,7 @@ impl Partition {
                 return bad(format!("edge {j}: `src` and `dst` must lie in 0..{n}, got {u} and {v}"));
             };
             let TypedId { ty, .. } = self.book.global_to_edge(HomoId(self.eid[j]))?;
-            if schema.ends(ty) != (s, d) {
+            if schema.endpoints(ty) != (s, d) {
                 let name = &schema.etypes()[ty];
                 return bad(format!("edge {j} of type `{name}` joins `{}` and `{}`", schema.ntypes()[s], schema.ntypes()[d]));
             }

@@ -60,7 +60,7 @@ impl CrossPartEdges {
             })
             .collect();
         let list = |part: usize, t: usize| {
-            let (of, src, by_part) = (&owner[schema.ends(t).0], graph.relations()[t].src(), &edges[t]);
+            let (of, src, by_part) = (&owner[schema.endpoints(t).0], graph.relations()[t].src(), &edges[t]);
             let from = starts[t][part];
             let places = from..from + by_part.counts[part] as usize;
             let crossing: Vec<(u32, u32)> =
@@ -167,7 +167,7 @@ impl PartitionedGraph {
         let (mut src, mut dst) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let (mut eid, mut orig_eid) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let mut push = |t: usize, place: u32, owner: usize| {
-            let (e, (s, d)) = (self.edges[t].ids[place as usize], schema.ends(t));
+            let (e, (s, d)) = (self.edges[t].ids[place as usize], schema.endpoints(t));
             src.push(local[s][relations[t].src()[e as usize] as usize]);
             dst.push(local[d][relations[t].dst()[e as usize] as usize]);
             eid.push(book.edges.global_id(owner, t, u64::from(place)).0);
@@ -219,7 +219,7 @@ impl PartitionedGraph {
     }
 
     fn owner_of_edge(&self, t: usize, e: u32) -> usize {
-        let d = self.graph.schema().ends(t).1;
+        let d = self.graph.schema().endpoints(t).1;
         self.owner[d][self.graph.relations()[t].dst()[e as usize] as usize] as usize
     }
 
@@ -230,7 +230,7 @@ impl PartitionedGraph {
             return Err(DistError::OutOfRange { what: "partition".into(), id: part as u64, bound: parts as u64 });
         }
         let schema = self.graph.schema();
-        let ends = |t: usize, place: u32| {
+        let endpoints = |t: usize, place: u32| {
             let (e, r) = (self.edges[t].ids[place as usize] as usize, &self.graph.relations()[t]);
             (r.src()[e], r.dst()[e])
         };
@@ -246,7 +246,7 @@ impl PartitionedGraph {
         };
         // Sources of own edges.
         for (t, place) in self.crossing.entering_edges(part) {
-            touch(&mut halo, schema.ends(t).0, ends(t, place).0);
+            touch(&mut halo, schema.endpoints(t).0, endpoints(t, place).0);
         }
         let mut outer = vec![];
         if self.config.num_hops > 0 {
@@ -256,7 +256,7 @@ impl PartitionedGraph {
             self.further_hops(part, &halo, &mut outer);
         }
         for &(t, place) in &outer {
-            let ((s, d), (u, v)) = (schema.ends(t), ends(t, place));
+            let ((s, d), (u, v)) = (schema.endpoints(t), endpoints(t, place));
             touch(&mut halo, s, u);
             touch(&mut halo, d, v);
         }
@@ -287,7 +287,7 @@ impl PartitionedGraph {
             let mut next = vec![];
             for &(d, v) in &frontier {
                 for t in schema.etypes_into(d) {
-                    let (s, csc) = (schema.ends(t).0, relations[t].csc());
+                    let (s, csc) = (schema.endpoints(t).0, relations[t].csc());
                     for p in csc.row(v as usize) {
                         let (u, e) = (csc.indices()[p], csc.edge_id(p));
                         outer.push((t, edge_places[t][e as usize]));

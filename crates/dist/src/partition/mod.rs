@@ -121,7 +121,7 @@ fn partition_rows(
     let node_places: Vec<_> = nodes.par_iter().map(ByPart::places).collect();
     let mut edges = Vec::with_capacity(graph.relations().len());
     for (t, r) in graph.relations().iter().enumerate() {
-        let (of, dst) = (&owner[schema.ends(t).1], r.dst());
+        let (of, dst) = (&owner[schema.endpoints(t).1], r.dst());
         edges.push(ByPart::new(r.num_edges(), parts, |e| of[dst[e] as usize]));
     }
     let numbering = |what, by_part: &[ByPart]| {

@@ -45,7 +45,7 @@ impl fmt::Display for Partition {
         for (t, name) in etypes.iter().enumerate() {
             let inner = self.book.edges.inner(self.part, t).unwrap_or(0) as usize;
             if t < SHOWN {
-                let (mean, max) = self.in_degrees(first..first + inner, schema.ends(t).1);
+                let (mean, max) = self.in_degrees(first..first + inner, schema.endpoints(t).1);
                 let degrees = format!("in-degree {mean:.1} on average, {max} at most");
                 writeln!(f, "  {name:<width$}  {inner:>10} edges  {degrees}{}", columns(&self.edge_feats, t))?;
             }

@@ -83,18 +83,18 @@ impl Partition {
             rows.push(nodes[id.ty].push(id.id, original, i < self.num_inner_nodes));
             nodes[id.ty].parts.push(part as i64);
         }
-        let mut ends = vec![(vec![], vec![]); edges.len()];
+        let mut endpoints = vec![(vec![], vec![]); edges.len()];
         for (j, (&global, &original)) in self.eid.iter().zip(&self.orig_eid).enumerate() {
             let id = self.book.global_to_edge(HomoId(global))?;
             edges[id.ty].push(id.id, original, j < self.num_inner_edges);
-            ends[id.ty].0.push(rows[self.src[j] as usize]);
-            ends[id.ty].1.push(rows[self.dst[j] as usize]);
+            endpoints[id.ty].0.push(rows[self.src[j] as usize]);
+            endpoints[id.ty].1.push(rows[self.dst[j] as usize]);
         }
         let mut builder = Graph::builder();
         for (name, of) in schema.ntypes().iter().zip(&nodes) {
             builder = builder.nodes(name, of.ids.len());
         }
-        for (etype, (src, dst)) in schema.etypes().iter().zip(ends) {
+        for (etype, (src, dst)) in schema.etypes().iter().zip(endpoints) {
             builder = builder.edges(etype.clone(), src, dst);
         }
         let mut graph = builder.build()?;

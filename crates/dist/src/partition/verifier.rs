@@ -79,7 +79,7 @@ impl<'a> Verifier<'a> {
         }
         let mut relations = vec![];
         for (t, e) in self.whole.edges.iter().enumerate() {
-            let (s, d) = self.opened.book.schema().ends(t);
+            let (s, d) = self.opened.book.schema().endpoints(t);
             let nodes = |t: usize| self.whole.nodes[t].len();
             relations.push(Relation::from_coo(nodes(s), nodes(d), e.src.clone(), e.dst.clone())?);
         }
@@ -223,7 +223,7 @@ impl<'a> Verifier<'a> {
             let mut next = vec![];
             for &(d, v) in &frontier {
                 for t in schema.etypes_into(d) {
-                    let (s, csc) = (schema.ends(t).0, relations[t].csc());
+                    let (s, csc) = (schema.endpoints(t).0, relations[t].csc());
                     for at in csc.row(v as usize) {
                         add(t, csc.edge_id(at))?;
                         let u = csc.indices()[at];
@@ -273,8 +273,8 @@ impl<'a> Verifier<'a> {
         for j in 0..part.eid.len() {
             let TypedId { ty, .. } = book.global_to_edge(HomoId(part.eid[j]))?;
             let (r, old) = (&graph.relations()[ty], part.orig_eid[j] as usize);
-            let ends = |v: u32| part.orig_nid[v as usize];
-            if (ends(part.src[j]), ends(part.dst[j])) != (u64::from(r.src()[old]), u64::from(r.dst()[old])) {
+            let endpoints = |v: u32| part.orig_nid[v as usize];
+            if (endpoints(part.src[j]), endpoints(part.dst[j])) != (u64::from(r.src()[old]), u64::from(r.dst()[old])) {
                 wrong.push(format!("edge {} joins other nodes than edge {old} of `{}` of the input", part.eid[j], book.etypes()[ty]));
             }
         }

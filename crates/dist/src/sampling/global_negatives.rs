@@ -145,7 +145,7 @@ impl GlobalNegatives {
 
     /// All pairs without an edge up to each of these times, which each rank chooses for itself. Collective.
     fn free_pairs(&self, g: &DistGraph, times: &[i64]) -> Result<Vec<FreePairs>, DistError> {
-        let (comm, s) = (&*g.comm, g.schema().ends(self.etype).0);
+        let (comm, s) = (&*g.comm, g.schema().endpoints(self.etype).0);
         let mut request = Pack::default();
         request.list(times);
         let requests = exchange(comm, "pairs without an edge: times", Ok(vec![request.into_bytes(); comm.size()]))?;
@@ -188,7 +188,7 @@ impl GlobalNegatives {
         questions: &Queries,
         answer: impl Fn(u32, u32, i64) -> Option<u32>,
     ) -> Result<Vec<u32>, DistError> {
-        let (comm, s, num_src) = (&*g.comm, g.schema().ends(self.etype).0, self.totals(g).0);
+        let (comm, s, num_src) = (&*g.comm, g.schema().endpoints(self.etype).0, self.totals(g).0);
         let originals: Vec<u64> = questions.src.iter().map(|&u| u64::from(u)).collect();
         let ids = g.find_nodes(&g.ntypes()[s], &originals)?;
         let owners: Vec<usize> = ids.iter().map(|&id| g.inner.nodes.locate(s, id).0).collect();
@@ -224,7 +224,7 @@ impl GlobalNegatives {
 
     /// Sources and destinations there are.
     fn totals(&self, g: &DistGraph) -> (u64, u64) {
-        let (s, d) = g.schema().ends(self.etype);
+        let (s, d) = g.schema().endpoints(self.etype);
         (g.inner.nodes.total(s), g.inner.nodes.total(d))
     }
 }

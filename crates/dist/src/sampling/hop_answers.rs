@@ -31,13 +31,13 @@ pub(super) enum Degrees {
 /// What degrees the sources of a node type have, in the order in which they are sent: out-degrees over each edge type
 /// that starts in the type, then in-degrees over those that also end there.
 pub(super) fn degrees_of(schema: &Schema, ntype: usize) -> impl Iterator<Item = Degrees> + '_ {
-    let inside = schema.etypes_from(ntype).filter(move |&e| schema.ends(e).1 == ntype);
+    let inside = schema.etypes_from(ntype).filter(move |&e| schema.endpoints(e).1 == ntype);
     schema.etypes_from(ntype).map(Degrees::Out).chain(inside.map(Degrees::In))
 }
 
 /// Whether in-degrees over an edge type are those of destinations only: it joins two node types.
 pub(super) fn joins_two(schema: &Schema, etype: usize) -> bool {
-    schema.ends(etype).0 != schema.ends(etype).1
+    schema.endpoints(etype).0 != schema.endpoints(etype).1
 }
 
 /// What seeds have beside ids, the same on all ranks.

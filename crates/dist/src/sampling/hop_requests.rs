@@ -227,7 +227,7 @@ impl DistSampler {
         let mut all: Vec<Edges> = Vec::with_capacity(schema.etypes().len());
         #[allow(clippy::needless_range_loop)] // Over several lists at once.
         for e in 0..schema.etypes().len() {
-            let (s, d) = schema.ends(e);
+            let (s, d) = schema.endpoints(e);
             let mut edges = Edges::with_room(owner[d].len(), found.iter().map(|f| f[e].src.len()).sum());
             for (row, &p) in owner[d].iter().enumerate() {
                 let tree = nodes.trees.as_ref().map_or(0, |trees| trees.of_rows[d][row]);
@@ -246,7 +246,7 @@ impl DistSampler {
         let num_src: Vec<usize> = nodes.ids.iter().map(Vec::len).collect();
         let mut out = Hop { num_src, num_dst, relations: vec![], ids: vec![], originals: vec![] };
         for (e, edges) in all.into_iter().enumerate() {
-            let (s, d) = schema.ends(e);
+            let (s, d) = schema.endpoints(e);
             out.relations.push(Relation::from_csc(out.num_src[s], out.num_dst[d], &edges.indptr, &edges.src, None)?);
             out.ids.push(edges.ids);
             out.originals.push(edges.originals.into());
@@ -283,7 +283,7 @@ impl DistSampler {
     fn found(&self, facts: &Facts, given: &[Sources], asked: &[usize], answer: &mut Unpack<'_>) -> Result<Vec<Found>, Failure> {
         let schema = self.graph.schema();
         let relation = |e: usize| {
-            let (s, d) = schema.ends(e);
+            let (s, d) = schema.endpoints(e);
             let counts = answer.list_of::<u32>(asked[d])?;
             let in_degrees = if facts.in_degrees && joins_two(schema, e) { answer.list_of::<u32>(asked[d])? } else { vec![] };
             let total = counts.iter().map(|&n| n as usize).sum();

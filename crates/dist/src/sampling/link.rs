@@ -249,7 +249,7 @@ impl DistLinkSampler {
     /// The negatives of own seed edges, nodes by type-wise id. Collective.
     fn negatives(&self, own: &OwnSeeds, key: SampleKey) -> Result<CorruptedPairs<u64>, DistError> {
         let (g, count) = (self.sampler.graph(), own.edges.len());
-        let (s, d) = g.schema().ends(self.etype);
+        let (s, d) = g.schema().endpoints(self.etype);
         if let Some(global) = &self.global {
             let drawn = global.draw(g, &own.positions, own.times.as_deref(), key)?;
             let typewise = |t: usize, nodes: &[u32]| g.find_nodes(&g.ntypes()[t], &nodes.iter().map(|&v| u64::from(v)).collect::<Vec<_>>());
@@ -264,7 +264,7 @@ impl DistLinkSampler {
     fn heads(&self, src: &[u32], dst: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<Drawn, DistError> {
         let (k, Some(sampler)) = (self.pairs.kept()[1], &self.heads) else { return Ok(Drawn::default()) };
         let g = self.sampler.graph();
-        let (s, d) = g.schema().ends(self.etype);
+        let (s, d) = g.schema().endpoints(self.etype);
         // Ids were narrowed when the sampler was made.
         let originals = |t: usize, nodes: &[u32]| nodes.iter().map(|&v| g.inner.node_ids[t][v as usize] as u32).collect::<Vec<_>>();
         let drawn = sampler.of_pairs(true, &originals(s, src), &originals(d, dst), times, k, key).map_err(DistError::from);
@@ -278,7 +278,7 @@ impl DistLinkSampler {
     fn tails(&self, src: &[u32], dst: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<Drawn, DistError> {
         let (k, Some(sampler)) = (self.pairs.kept()[0], &self.tails) else { return Ok(Drawn::default()) };
         let g = self.sampler.graph();
-        let (comm, inner, (s, d)) = (&*g.comm, &g.inner, g.schema().ends(self.etype));
+        let (comm, inner, (s, d)) = (&*g.comm, &g.inner, g.schema().endpoints(self.etype));
         let owner = |u: u32| inner.nodes.locate(s, inner.typewise(s, u)).0;
         let mut asked = vec![(vec![], vec![], vec![]); comm.size()];
         for (i, (&u, &v)) in src.iter().zip(dst).enumerate() {
@@ -327,7 +327,7 @@ impl DistLinkSampler {
     /// All edges of the type into own nodes, and their times, between all nodes of the input graph by their ids there.
     fn in_edges(&self) -> Result<(Graph, Option<Vec<i64>>), DistError> {
         let inner = &self.sampler.graph().inner;
-        let (relation, (s, d)) = (&inner.local.relations()[self.etype], self.sampler.graph().schema().ends(self.etype));
+        let (relation, (s, d)) = (&inner.local.relations()[self.etype], self.sampler.graph().schema().endpoints(self.etype));
         let originals = |t: usize, nodes: &[u32]| nodes.iter().map(|&v| inner.node_ids[t][v as usize] as u32).collect();
         let times = self.sampler.whole.times_of(self.etype).map(<[i64]>::to_vec);
         Ok((self.between_originals(originals(s, relation.src()), originals(d, relation.dst()))?, times))
@@ -338,7 +338,7 @@ impl DistLinkSampler {
     fn out_edges(&self) -> Result<(Graph, Option<Vec<i64>>), DistError> {
         let g: &DistGraph = self.sampler.graph();
         if let Some(edges) = &self.sampler.out_edges[self.etype] {
-            let own = g.inner.own_originals(g.schema().ends(self.etype).0);
+            let own = g.inner.own_originals(g.schema().endpoints(self.etype).0);
             let (mut src, mut dst, mut times) = (vec![], vec![], vec![]);
             for (row, v, time) in edges.iter() {
                 src.push(own[row] as u32);
@@ -348,7 +348,7 @@ impl DistLinkSampler {
             return Ok((self.between_originals(src, dst)?, Some(times)));
         }
         let (p, inner, schema) = (&g.inner.partition, &g.inner, g.schema());
-        let (s, _) = schema.ends(self.etype);
+        let (s, _) = schema.endpoints(self.etype);
         let own = inner.nodes.count(s);
         let (mut src, mut dst, mut found) = (vec![], vec![], vec![0u32; own]);
         for (e, (&u, &v)) in p.src().iter().zip(p.dst()).enumerate() {
@@ -374,7 +374,7 @@ impl DistLinkSampler {
     /// A graph of edges of the type between all nodes of the input graph.
     fn between_originals(&self, src: Vec<u32>, dst: Vec<u32>) -> Result<Graph, DistError> {
         let (inner, schema) = (&self.sampler.graph().inner, self.sampler.graph().schema());
-        let ((s, d), name) = (schema.ends(self.etype), schema.etypes()[self.etype].clone());
+        let ((s, d), name) = (schema.endpoints(self.etype), schema.etypes()[self.etype].clone());
         let mut builder = Graph::builder();
         for t in [s, d].into_iter().take(if s == d { 1 } else { 2 }) {
             let count = inner.nodes.total(t);
@@ -490,7 +490,7 @@ pub(super) fn sample_links(
     for part in parts {
         let own = part.own();
         let pairs = part.links.negatives(&own, key)?;
-        let (s, d) = g.schema().ends(part.links.etype);
+        let (s, d) = g.schema().endpoints(part.links.etype);
         // Of one node type both endpoints stand in one list, sources first.
         let starts = [(s, &own.src, &pairs.src, &pairs.src_of), (d, &own.dst, &pairs.dst, &pairs.dst_of)].map(|(t, given, drawn, of)| {
             let start = seeds[t].len();

@@ -16,7 +16,7 @@ pub(super) struct OutEdges {
 impl OutEdges {
     /// Of edge type `t`, whose own edges have these times, by local id. Collective.
     pub(super) fn new(g: &DistGraph, t: usize, times: &[i64]) -> Result<Self, DistError> {
-        let (comm, inner, (s, d)) = (&*g.comm, &g.inner, g.schema().ends(t));
+        let (comm, inner, (s, d)) = (&*g.comm, &g.inner, g.schema().endpoints(t));
         let relation = &inner.local.relations()[t];
         let mut to = vec![(vec![], vec![], vec![]); comm.size()];
         for ((&u, &v), &time) in relation.src().iter().zip(relation.dst()).zip(times) {

@@ -47,30 +47,30 @@ pub(crate) fn agrees(g: &Graph, parts: &PartitionedGraph, ranks: usize, seed: u6
                 assert_eq!(label.iter::<i64>().collect::<Vec<_>>(), wide.iter().map(|i| (i * 7 % 5) as i64).collect::<Vec<_>>());
             }
             for (e, etype) in g.schema().etypes().iter().enumerate() {
-                let (r, (s, t)) = (&g.relations()[e], g.schema().ends(e));
+                let (r, (s, t)) = (&g.relations()[e], g.schema().endpoints(e));
                 assert_eq!(d.num_edges(etype.clone())?, r.num_edges() as u64);
                 let ids = picks(rank, r.num_edges() as u64, seed + 1);
                 let old: Vec<u32> = ids.iter().map(|&i| parts.original_eids(e)[i as usize]).collect();
                 let (u, v) = d.find_edges(e, &ids)?;
-                let ends = |new: &[u64], t: usize| new.iter().map(|&i| parts.original_nids(t)[i as usize]).collect::<Vec<_>>();
-                assert_eq!(ends(&u, s), old.iter().map(|&i| r.src()[i as usize]).collect::<Vec<_>>());
-                assert_eq!(ends(&v, t), old.iter().map(|&i| r.dst()[i as usize]).collect::<Vec<_>>());
+                let endpoints = |new: &[u64], t: usize| new.iter().map(|&i| parts.original_nids(t)[i as usize]).collect::<Vec<_>>();
+                assert_eq!(endpoints(&u, s), old.iter().map(|&i| r.src()[i as usize]).collect::<Vec<_>>());
+                assert_eq!(endpoints(&v, t), old.iter().map(|&i| r.dst()[i as usize]).collect::<Vec<_>>());
                 let w = d.edges(etype.clone()).data("w").gather::<1>(&ids)?.into_data();
                 let expected = g.edge_frames()[e].column("w").unwrap().select(&old).to_data();
                 assert_eq!(w.iter::<f32>().collect::<Vec<_>>(), expected.iter::<f32>().collect::<Vec<_>>());
                 // Of parallel edges the first.
                 let found = d.edge_ids(e, &u, &v)?;
-                let first = g.edge_ids(e, &ends(&u, s), &ends(&v, t)).unwrap();
+                let first = g.edge_ids(e, &endpoints(&u, s), &endpoints(&v, t)).unwrap();
                 assert_eq!(found.iter().map(|&i| parts.original_eids(e)[i as usize]).collect::<Vec<_>>(), first);
                 let nodes = picks(rank, r.num_dst() as u64, seed + 2);
-                assert_eq!(d.in_degrees(e, &nodes)?, g.in_degrees(e, &ends(&nodes, t)).unwrap());
+                assert_eq!(d.in_degrees(e, &nodes)?, g.in_degrees(e, &endpoints(&nodes, t)).unwrap());
                 let nodes = picks(rank, r.num_src() as u64, seed + 2);
-                assert_eq!(d.out_degrees(e, &nodes)?, g.out_degrees(e, &ends(&nodes, s)).unwrap());
+                assert_eq!(d.out_degrees(e, &nodes)?, g.out_degrees(e, &endpoints(&nodes, s)).unwrap());
             }
             let nodes: Vec<Vec<u64>> = (0..3).map(|t| picks(rank, g.node_counts()[t] as u64, seed + 3)).collect();
             let into = d.in_subgraph(g.schema().ntypes().iter().zip(&nodes))?;
             for (e, found) in into.iter().enumerate() {
-                let (s, t) = g.schema().ends(e);
+                let (s, t) = g.schema().endpoints(e);
                 let old = |ids: &[u64], t: usize| ids.iter().map(|&i| parts.original_nids(t)[i as usize]).collect::<Vec<_>>();
                 let expected = g.in_edges(e, &old(&nodes[t], t)).unwrap();
                 assert_eq!(old(&found.src, s), expected.src);

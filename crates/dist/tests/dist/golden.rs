@@ -72,8 +72,8 @@ fn same_as_dgl(dir: &Path, name: &str) {
         owner.push(of);
     }
     for ty in &etypes {
-        let ends = npy(&dir.join(format!("input.edges.{}.npy", ty.replace(':', "."))));
-        let (src, dst) = ends.split_at(ends.len() / 2);
+        let endpoints = npy(&dir.join(format!("input.edges.{}.npy", ty.replace(':', "."))));
+        let (src, dst) = endpoints.split_at(endpoints.len() / 2);
         let [s, r, d] = ty.split(':').collect::<Vec<_>>()[..] else { panic!("{ty}") };
         b = b.edges_i64((s, r, d), src.to_vec(), dst.to_vec());
     }

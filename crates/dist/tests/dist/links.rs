@@ -143,13 +143,13 @@ fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Time
         let (mut nodes, mut of_nodes) = (vec![vec![]; 3], (times != Times::None).then(|| vec![vec![]; 3]));
         let (mut out, mut found) = (vec![vec![]; 5], vec![]);
         for (of, links) in seeds.iter().zip(links) {
-            let ((s, t), k) = (g.schema().ends(of.etype), pairs_of_each(of.pairs));
-            let ends = |t: usize, rows: &[u32]| {
+            let ((s, t), k) = (g.schema().endpoints(of.etype), pairs_of_each(of.pairs));
+            let endpoints = |t: usize, rows: &[u32]| {
                 let nodes = batch.output_nodes(t);
                 rows.iter().map(|&r| parts.original_nids(t)[nodes[r as usize] as usize]).collect::<Vec<_>>()
             };
             let (pos, neg) = (&links.positive, &links.negative);
-            let pairs = [ends(s, &pos.src), ends(t, &pos.dst), ends(s, &neg.src), ends(t, &neg.dst)];
+            let pairs = [endpoints(s, &pos.src), endpoints(t, &pos.dst), endpoints(s, &neg.src), endpoints(t, &neg.dst)];
             let column = g.edge_frames()[of.etype].column("t").unwrap().to_data();
             let own: Vec<i64> = column.iter::<i64>().collect();
             let time = |i: usize| if times == Times::Given { of.given(links.edges[i]) } else { own[links.edges[i] as usize] };
@@ -176,7 +176,7 @@ fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Time
     let last = batch.blocks.last().unwrap();
     let node = |t: usize, rows: &[u32], i: usize| last.dst_nodes(t)[rows[i] as usize];
     for (i, (of, whole)) in seeds.iter().zip(&links).enumerate() {
-        let ((s, d), k) = (g.schema().ends(of.etype), pairs_of_each(of.pairs));
+        let ((s, d), k) = (g.schema().endpoints(of.etype), pairs_of_each(of.pairs));
         let mut seen = 0;
         for (ids, [u, v, nu, nv], strict) in shares.iter().map(|share| &share[i]) {
             for (i, id) in ids.iter().enumerate() {

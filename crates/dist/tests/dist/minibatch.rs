@@ -56,7 +56,7 @@ impl Net {
             let mut out: Vec<_> =
                 (0..3).map(|t| matmul_rows(h[t].clone().slice_dim(0, 0..b.dst_nodes(t).len()), self.own[l].val())).collect();
             for (e, r) in b.relations().iter().enumerate().filter(|(_, r)| r.num_edges() > 0) {
-                let (s, d) = b.schema().ends(e);
+                let (s, d) = b.schema().endpoints(e);
                 out[d] = out[d].clone() + copy_u_mean(r, matmul_rows(h[s].clone(), self.layers[l][e].val()));
             }
             h = out.into_iter().map(|h| if l == 0 { h.tanh() } else { h }).collect();

@@ -122,7 +122,7 @@ fn kept_ids() {
         assert_eq!(book.map_to_homo_eid(ty, id).unwrap(), HomoId(global));
         let dst = g.relations()[ty].dst()[id as usize];
         let owner = book.eid2partid(ty, id).unwrap();
-        assert_eq!(owner as u32, parts.assignment(g.schema().ends(ty).1)[dst as usize]);
+        assert_eq!(owner as u32, parts.assignment(g.schema().endpoints(ty).1)[dst as usize]);
         let local = book.eid2localeid(ty, id, owner).unwrap();
         assert_eq!(book.localeid2eid(ty, local, owner).unwrap(), id);
         assert_eq!(book.eids_of_part(owner, ty).unwrap()[local as usize], id);

@@ -90,7 +90,7 @@ pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
             // The local edge leads back to its input edge.
             assert_eq!(part.original_nids()[part.src()[j] as usize], u64::from(r.src()[old as usize]));
             assert_eq!(part.original_nids()[part.dst()[j] as usize], u64::from(r.dst()[old as usize]));
-            assert_eq!((node(part.src()[j]).ty, node(part.dst()[j]).ty), schema.ends(id.ty));
+            assert_eq!((node(part.src()[j]).ty, node(part.dst()[j]).ty), schema.endpoints(id.ty));
             let owner = book.eid2partid(id.ty, id.id).unwrap();
             assert_eq!(owner == p, j < part.num_inner_edges());
             assert_eq!(u64::from(parts.original_eids(id.ty)[id.id as usize]), old);
@@ -268,7 +268,7 @@ fn a_local_partition_sees_global_facts() {
         run_ranks(n, |comm| -> Result<(), DistError> {
             let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
             for e in 0..schema.etypes().len() {
-                let (s, d) = schema.ends(e);
+                let (s, d) = schema.endpoints(e);
                 let (local, whole) = (part.relation(e), &g.relations()[e]);
                 assert_eq!((local.num_src(), local.num_dst()), (part.num_src(s), part.num_dst(d)));
                 assert_eq!(part.total_edges(e), whole.num_edges() as u64);
@@ -353,7 +353,7 @@ fn a_part_is_a_graph() {
                 originals.push(old);
             }
             for (e, r) in local.relations().iter().enumerate() {
-                let ((s, d), whole, frame) = (schema.ends(e), &g.relations()[e], local.edges(e).unwrap());
+                let ((s, d), whole, frame) = (schema.endpoints(e), &g.relations()[e], local.edges(e).unwrap());
                 let (ids, old, inner) = (ints(frame, "_ID"), ints(frame, "orig_id"), flags(frame, "inner_edge"));
                 check_extras(frame, &g.edge_frames()[e], &old);
                 for i in 0..r.num_edges() {

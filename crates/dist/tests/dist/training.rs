@@ -49,7 +49,7 @@ impl Net {
         let relations = 0..schema.etypes().len();
         let c = schema.ntype("c").unwrap();
         Self {
-            first: relations.clone().map(|e| weight("first", e, width(schema, schema.ends(e).0), HIDDEN)).collect(),
+            first: relations.clone().map(|e| weight("first", e, width(schema, schema.endpoints(e).0), HIDDEN)).collect(),
             second: relations.map(|e| weight("second", e, HIDDEN, CLASSES)).collect(),
             own: (0..schema.ntypes().len()).map(|t| weight("own", t, width(schema, t), HIDDEN)).collect(),
             embedding: Param::from_tensor(rows("embedding", &ids(view, c), 2, dtype, device).require_grad()),
@@ -104,7 +104,7 @@ fn layer(
         if view.total_edges(e) == 0 {
             continue;
         }
-        let (s, d) = schema.ends(e);
+        let (s, d) = schema.endpoints(e);
         let r = view.relation(e);
         let norm = view.out_degrees(e).iter().map(|&n| 1.0 / f64::from(n.max(1)).sqrt()).collect();
         let mean = view.in_degrees(e).iter().map(|&n| 1.0 / f64::from(n.max(1))).collect();

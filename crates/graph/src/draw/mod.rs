@@ -152,9 +152,9 @@ impl<'a> Drawing<'a> {
     fn edges(&self) -> Vec<(usize, usize)> {
         let offsets = self.offsets();
         let of_type = |(t, r): (usize, &crate::Relation)| {
-            let (s, d) = self.graph.schema().ends(t);
-            let ends = r.src().iter().zip(r.dst());
-            ends.map(|(&u, &v)| (offsets[s] + u as usize, offsets[d] + v as usize)).collect::<Vec<_>>()
+            let (s, d) = self.graph.schema().endpoints(t);
+            let endpoints = r.src().iter().zip(r.dst());
+            endpoints.map(|(&u, &v)| (offsets[s] + u as usize, offsets[d] + v as usize)).collect::<Vec<_>>()
         };
         self.graph.relations().iter().enumerate().flat_map(of_type).collect()
     }

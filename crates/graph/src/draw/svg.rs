@@ -54,10 +54,10 @@ macro_rules! add {
 }
 
 fn edges(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut String) {
-    let ends = drawing.edges();
+    let endpoints = drawing.edges();
     // Edges between one pair of nodes, in either direction, are bent away from one another.
     let mut between: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    ends.iter().for_each(|&(u, v)| *between.entry((u.min(v), u.max(v))).or_default() += 1);
+    endpoints.iter().for_each(|&(u, v)| *between.entry((u.min(v), u.max(v))).or_default() += 1);
     let mut drawn: BTreeMap<(usize, usize), usize> = BTreeMap::new();
     let range = weight_range(drawing);
     let mut at = 0;
@@ -66,7 +66,7 @@ fn edges(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut Stri
         let color = EDGE_COLORS[t % EDGE_COLORS.len()];
         let name = escaped(&drawing.graph.schema().etypes()[t].to_string());
         for e in 0..relation.num_edges() {
-            let (u, v) = ends[at];
+            let (u, v) = endpoints[at];
             at += 1;
             let pair = (u.min(v), u.max(v));
             let nth = drawn.entry(pair).or_default();

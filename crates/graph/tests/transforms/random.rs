@@ -103,8 +103,8 @@ impl Case {
             assert_eq!((&sub.edge_ids[t].to_vec(), sub.edge_ids[t].len()), (ids, r.num_edges()), "{t}");
             assert_eq!((r.num_src(), r.num_dst()), (nodes[s].len(), nodes[d].len()));
             for (i, &e) in ids.iter().enumerate() {
-                let ends = (nodes[s][r.src()[i] as usize], nodes[d][r.dst()[i] as usize]);
-                assert_eq!(ends, self.edges[t][e as usize], "edge {i} of {t}");
+                let endpoints = (nodes[s][r.src()[i] as usize], nodes[d][r.dst()[i] as usize]);
+                assert_eq!(endpoints, self.edges[t][e as usize], "edge {i} of {t}");
             }
             check_rows(&sub.graph.edge_frames()[t], 10 + t, ids);
         }

@@ -76,14 +76,14 @@ proptest! {
         let g = c.graph(&devices()[0]);
         let etypes: Vec<usize> = (0..ETYPES.len()).filter(|&t| keep[t]).collect();
         let sub = g.edge_type_subgraph(etypes.iter().copied()).unwrap();
-        let ends = sorted(&etypes.iter().flat_map(|&t| [ENDS[t].0 as u32, ENDS[t].1 as u32]).collect::<Vec<_>>());
+        let endpoints = sorted(&etypes.iter().flat_map(|&t| [ENDS[t].0 as u32, ENDS[t].1 as u32]).collect::<Vec<_>>());
         prop_assert_eq!(sub.schema().etypes().len(), etypes.len());
         for (i, &t) in etypes.iter().enumerate() {
             prop_assert_eq!((&sub.schema().etypes()[i], &sub.relations()[i]), (&g.schema().etypes()[t], &g.relations()[t]));
             check_rows(&sub.edge_frames()[i], 10 + t, &c.all_edges()[t]);
         }
-        prop_assert_eq!(sub.node_counts().len(), ends.len());
-        for (i, &t) in ends.iter().enumerate() {
+        prop_assert_eq!(sub.node_counts().len(), endpoints.len());
+        for (i, &t) in endpoints.iter().enumerate() {
             check_rows(&sub.node_frames()[i], t as usize, &c.all_nodes()[t as usize]);
         }
         let ab = g.node_type_subgraph(&["b", "a"]).unwrap();

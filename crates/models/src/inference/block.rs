@@ -62,10 +62,10 @@ impl<'a> Blocks<'a> {
             self.row_of[t][v] = nodes[t].len() as u32;
             nodes[t].push(v as u32);
         }
-        let mut ends: Vec<(Vec<u32>, Vec<u32>)> = vec![(vec![], vec![]); schema.etypes().len()];
+        let mut endpoints: Vec<(Vec<u32>, Vec<u32>)> = vec![(vec![], vec![]); schema.etypes().len()];
         for r in schema.etypes_into(t).filter(|_| edges) {
-            let (csc, (s, _)) = (graph.relations()[r].csc(), schema.ends(r));
-            let (row_of, nodes, (src, dst)) = (&mut self.row_of[s], &mut nodes[s], &mut ends[r]);
+            let (csc, (s, _)) = (graph.relations()[r].csc(), schema.endpoints(r));
+            let (row_of, nodes, (src, dst)) = (&mut self.row_of[s], &mut nodes[s], &mut endpoints[r]);
             for (row, v) in rows.clone().enumerate() {
                 for &u in &csc.indices()[csc.row(v)] {
                     let at = &mut row_of[u as usize];
@@ -83,11 +83,11 @@ impl<'a> Blocks<'a> {
         }
         let num_dst = |ntype: usize| if ntype == t { rows.len() } else { 0 };
         let relation = |(r, (src, dst)): (usize, (Vec<u32>, Vec<u32>))| {
-            let (s, d) = schema.ends(r);
+            let (s, d) = schema.endpoints(r);
             // Edges of a node keep their order, so sums add as in the whole graph.
             Relation::from_coo(nodes[s].len(), num_dst(d), src, dst).unwrap_or_else(|e| unreachable!("a part of a checked relation: {e}"))
         };
-        let relations = ends.into_iter().enumerate().map(relation).collect();
+        let relations = endpoints.into_iter().enumerate().map(relation).collect();
         Block { graph, out_degrees: &self.out_degrees, ntype: t, rows, nodes, relations }
     }
 }
@@ -154,7 +154,7 @@ impl GraphView for Block<'_> {
     }
     #[track_caller]
     fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
-        let (s, d) = self.graph.schema().ends(etype);
+        let (s, d) = self.graph.schema().endpoints(etype);
         let indptr = of_etype(self.graph.relations(), etype).csc().indptr();
         (s == d).then(|| self.nodes[s].iter().map(|&v| indptr[v as usize + 1] - indptr[v as usize]).collect())
     }
@@ -166,7 +166,7 @@ impl GraphView for Block<'_> {
             whole.src().iter().for_each(|&u| degrees[u as usize] += 1);
             degrees
         });
-        Cow::Owned(self.nodes[self.graph.schema().ends(etype).0].iter().map(|&u| degrees[u as usize]).collect())
+        Cow::Owned(self.nodes[self.graph.schema().endpoints(etype).0].iter().map(|&u| degrees[u as usize]).collect())
     }
     #[track_caller]
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {

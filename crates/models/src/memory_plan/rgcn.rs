@@ -208,7 +208,7 @@ impl Incoming {
         for r in schema.etypes_into(dst) {
             let of = relation(r);
             if of.num_edges() > 0 {
-                tables.push(schema.ends(r).0);
+                tables.push(schema.endpoints(r).0);
                 edges += of.num_edges();
                 pairs += distinct(of.src(), of.num_src()) + distinct(of.dst(), of.num_dst());
             }

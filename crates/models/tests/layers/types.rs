@@ -17,9 +17,10 @@ fn renamed(g: &Graph, names: &[Vec<u32>]) -> Graph {
     }
     for (r, etype) in g.relations().iter().zip(g.schema().etypes()) {
         let (s, d) = (g.schema().ntype(&etype.src).unwrap(), g.schema().ntype(&etype.dst).unwrap());
-        let mut ends: Vec<(u32, u32)> = r.src().iter().zip(r.dst()).map(|(&u, &v)| (names[s][u as usize], names[d][v as usize])).collect();
-        ends.sort_unstable();
-        let (src, dst) = ends.into_iter().unzip();
+        let mut endpoints: Vec<(u32, u32)> =
+            r.src().iter().zip(r.dst()).map(|(&u, &v)| (names[s][u as usize], names[d][v as usize])).collect();
+        endpoints.sort_unstable();
+        let (src, dst) = endpoints.into_iter().unzip();
         b = b.edges(etype.clone(), src, dst);
     }
     b.build().unwrap()

@@ -81,17 +81,17 @@ pub(crate) fn gat<B: Backend>(
     if plan.is_empty() {
         return zeros::<B>(&z, plan);
     }
-    let ends = Endpoints::<B>::new(plan, &z.device());
-    let sum = B::float_add(ends.at_src(widen::<B>(a_src)), ends.at_dst(widen::<B>(a_dst)));
-    forward::<B>(z, leaky::<B>(sum, plan.slope().unwrap_or_default()).0, &ends, plan)
+    let endpoints = Endpoints::<B>::new(plan, &z.device());
+    let sum = B::float_add(endpoints.at_src(widen::<B>(a_src)), endpoints.at_dst(widen::<B>(a_dst)));
+    forward::<B>(z, leaky::<B>(sum, plan.slope().unwrap_or_default()).0, &endpoints, plan)
 }
 
 pub(crate) fn edges<B: Backend>(z: FloatTensor<B>, logits: FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
     if plan.is_empty() {
         return zeros::<B>(&z, plan);
     }
-    let ends = Endpoints::<B>::new(plan, &z.device());
-    forward::<B>(z, widen::<B>(logits), &ends, plan)
+    let endpoints = Endpoints::<B>::new(plan, &z.device());
+    forward::<B>(z, widen::<B>(logits), &endpoints, plan)
 }
 
 pub(super) fn wide(dtype: DType) -> DType {
@@ -105,7 +105,7 @@ fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B
 fn forward<B: Backend>(
     z: FloatTensor<B>,
     scores: FloatTensor<B>,
-    ends: &Endpoints<B>,
+    endpoints: &Endpoints<B>,
     plan: &AttentionPlan,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
     let (dtype, device, wide) = (z.dtype(), z.device(), scores.dtype());
@@ -118,14 +118,14 @@ fn forward<B: Backend>(
     // Any shift gives the same weights, so none passes a gradient on.
     let max = copy::<B>(B::float_detach(scores.clone()), &over_edges(Reduce::Max)).0;
     let max = replace::<B>(max, f64::NEG_INFINITY, 0.0);
-    let e = B::float_exp(B::float_sub(scores, ends.at_dst(max.clone())));
+    let e = B::float_exp(B::float_sub(scores, endpoints.at_dst(max.clone())));
     let sum = copy::<B>(e.clone(), &over_edges(Reduce::Sum)).0;
     // 0 without edges and of masks only: the largest score adds 1 to every other sum. Infinity, the inverse of 0,
     // would make NaN of the zeros that it is multiplied by, here and in the gradient.
     let bools = get_device_settings::<B>(&device).bool_dtype;
     let none = B::float_equal_elem(sum.clone(), 0.0.into(), bools);
     let inverse = B::float_mask_fill(B::float_recip(replace::<B>(sum, 0.0, 1.0)), none, 0.0.into());
-    let mut w = B::float_mul(e, ends.at_dst(inverse.clone()));
+    let mut w = B::float_mul(e, endpoints.at_dst(inverse.clone()));
     if let Some(mask) = mask::<B>(plan, wide, &device) {
         w = B::float_mul(w, mask);
     }
@@ -133,8 +133,8 @@ fn forward<B: Backend>(
     if dim == 0 {
         return (nothing::<B>(plan.out_shape(), &z, dtype), stats);
     }
-    let messages = B::float_mul(ends.at_src(widen::<B>(z)), reshape::<B, 3>(w, [edges, heads, 1]));
-    (narrow::<B>(sum_rows::<B>(rows, ends.dst.clone(), messages), dtype), stats)
+    let messages = B::float_mul(endpoints.at_src(widen::<B>(z)), reshape::<B, 3>(w, [edges, heads, 1]));
+    (narrow::<B>(sum_rows::<B>(rows, endpoints.dst.clone(), messages), dtype), stats)
 }
 
 /// One of the two statistics, `[num_dst, heads]`.
@@ -152,9 +152,9 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
     if plan.is_empty() || dim == 0 {
         return op.wanted(op.shapes()).into_iter().map(|shape| nothing::<B>(shape.into(), &grad, dtype)).collect::<Vec<_>>().into();
     }
-    let ends = Endpoints::<B>::new(plan, &device);
+    let endpoints = Endpoints::<B>::new(plan, &device);
     let (is_gat, pre) = match second {
-        Some(second) => (true, B::float_add(ends.at_src(widen::<B>(first)), ends.at_dst(widen::<B>(second)))),
+        Some(second) => (true, B::float_add(endpoints.at_src(widen::<B>(first)), endpoints.at_dst(widen::<B>(second)))),
         None => (false, widen::<B>(first)),
     };
     let (scores, slopes) = match plan.slope() {
@@ -164,31 +164,31 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
         }
         None => (pre, None),
     };
-    let part = |at: usize| ends.at_dst(part_of::<B>(stats.clone(), at, plan));
+    let part = |at: usize| endpoints.at_dst(part_of::<B>(stats.clone(), at, plan));
     let alpha = B::float_mul(B::float_exp(B::float_sub(scores, part(0))), part(1));
     let w = match mask::<B>(plan, alpha.dtype(), &device) {
         Some(mask) => B::float_mul(alpha.clone(), mask),
         None => alpha.clone(),
     };
     let wide_grad = widen::<B>(grad);
-    let g = ends.at_dst(wide_grad.clone());
+    let g = endpoints.at_dst(wide_grad.clone());
     let dz = op.z.then(|| {
         let d = B::float_mul(g.clone(), reshape::<B, 3>(w.clone(), [edges, heads, 1]));
-        narrow::<B>(sum_rows::<B>(src, ends.src.clone(), d), dtype)
+        narrow::<B>(sum_rows::<B>(src, endpoints.src.clone(), d), dtype)
     });
     if !op.first && !op.second {
         return dz.into_iter().collect::<Vec<_>>().into();
     }
-    let dots = reshape::<B, 2>(B::float_sum_dim(B::float_mul(g, ends.at_src(widen::<B>(z))), 2), [edges, heads]);
+    let dots = reshape::<B, 2>(B::float_sum_dim(B::float_mul(g, endpoints.at_src(widen::<B>(z))), 2), [edges, heads]);
     let total = reshape::<B, 2>(B::float_sum_dim(B::float_mul(wide_grad, widen::<B>(out)), 2), [dst, heads]);
-    let mut ds = B::float_sub(B::float_mul(w, dots), B::float_mul(alpha, ends.at_dst(total)));
+    let mut ds = B::float_sub(B::float_mul(w, dots), B::float_mul(alpha, endpoints.at_dst(total)));
     if let Some(slopes) = slopes {
         ds = B::float_mul(ds, slopes);
     }
     let at = |wanted: bool, rows: usize, index: &IntTensor<B>| {
         wanted.then(|| narrow::<B>(sum_rows::<B>(rows, index.clone(), ds.clone()), dtype))
     };
-    let d_first = if is_gat { at(op.first, src, &ends.src) } else { op.first.then(|| narrow::<B>(ds.clone(), dtype)) };
-    let d_second = at(op.second, dst, &ends.dst);
+    let d_first = if is_gat { at(op.first, src, &endpoints.src) } else { op.first.then(|| narrow::<B>(ds.clone(), dtype)) };
+    let d_second = at(op.second, dst, &endpoints.dst);
     [dz, d_first, d_second].into_iter().flatten().collect::<Vec<_>>().into()
 }

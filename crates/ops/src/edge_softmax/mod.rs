@@ -152,7 +152,7 @@ pub fn try_edge_softmax_on<const D: usize>(
             Some(seen) => *seen = true,
         }
     }
-    let end = |ends: &[u32]| eids.iter().map(|&id| ends[id as usize]).collect();
+    let end = |endpoints: &[u32]| eids.iter().map(|&id| endpoints[id as usize]).collect();
     let part = Relation::from_coo(relation.num_src(), relation.num_dst(), end(relation.src()), end(relation.dst()));
     let Ok(part) = part else { unreachable!("a part of the edges of a relation is one") };
     let plan = plan(ON, &part, &logits, norm_by, "one per entry of `eids`")?;

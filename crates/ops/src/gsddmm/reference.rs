@@ -102,14 +102,14 @@ pub(crate) fn gradient<B: Backend>(
             d = B::float_sum_dim(d, axis + 1);
         }
     }
-    let ends = match plan.target(side) {
+    let endpoints = match plan.target(side) {
         Target::Src => Some(plan.relation().src()),
         Target::Dst => Some(plan.relation().dst()),
         Target::Edge => None,
     };
-    if let Some(ends) = ends {
+    if let Some(endpoints) = endpoints {
         let zeros = B::float_zeros(with_rows(plan.operand_rows(side), &plan.map(side).padded), &device, FloatDType::from(wide));
-        d = B::float_select_assign(zeros, 0, index::<B>(ends, &device), d, IndexingUpdateOp::Add);
+        d = B::float_select_assign(zeros, 0, index::<B>(endpoints, &device), d, IndexingUpdateOp::Add);
     }
     narrow::<B>(B::float_reshape(d, shape), dtype)
 }

@@ -27,7 +27,7 @@ pub(super) fn update_across_etypes<G: GraphMessageOps>(
     let mut into: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let schema = g.message_schema();
     for etype in 0..schema.etypes().len() {
-        into.entry(schema.ends(etype).1).or_default().push(etype);
+        into.entry(schema.endpoints(etype).1).or_default().push(etype);
     }
     let mut out = g.clone();
     for (ntype, etypes) in into {

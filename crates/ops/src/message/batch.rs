@@ -61,28 +61,28 @@ impl EdgeBatch {
     /// # Errors
     /// No such field, or another rank or kind.
     pub fn src<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
-        self.ends(Target::Src, field)
+        self.endpoints(Target::Src, field)
     }
     /// A float field of every edge's destination, `[edges, ..]`.
     ///
     /// # Errors
     /// As [`src`](Self::src).
     pub fn dst<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
-        self.ends(Target::Dst, field)
+        self.endpoints(Target::Dst, field)
     }
     /// A float field of the edges, `[edges, ..]`.
     ///
     /// # Errors
     /// As [`src`](Self::src).
     pub fn data<const D: usize>(&self, field: &str) -> Result<Tensor<D>, OpsError> {
-        self.ends(Target::Edge, field)
+        self.endpoints(Target::Edge, field)
     }
     /// A field of kind `K` of sources, destinations or edges: [`src`](Self::src), [`dst`](Self::dst) and
     /// [`data`](Self::data) for integers and booleans.
     ///
     /// # Errors
     /// As [`src`](Self::src).
-    pub fn ends<const D: usize, K: Basic>(&self, target: Target, field: &str) -> Result<Tensor<D, K>, OpsError> {
+    pub fn endpoints<const D: usize, K: Basic>(&self, target: Target, field: &str) -> Result<Tensor<D, K>, OpsError> {
         let frame = match target {
             Target::Src => &self.selection.src,
             Target::Dst => &self.selection.dst,

@@ -144,7 +144,7 @@ impl GraphMessageOps for BlockData {
         &self.schema
     }
     fn message_data(&self, etype: usize) -> RelationData {
-        let (src, dst) = self.schema.ends(etype);
+        let (src, dst) = self.schema.endpoints(etype);
         // Rows of sources and destinations differ also where they are of one type.
         RelationData::of(self.relations[etype].clone(), self.src[src].clone(), self.dst[dst].clone(), self.edges[etype].clone(), false)
     }

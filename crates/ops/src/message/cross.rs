@@ -138,7 +138,7 @@ pub(super) fn multi<G: GraphMessageOps>(g: &G, calls: Vec<RelationCall<'_>>, cro
         let reducing = call.reduce.reducing();
         let mut data = g.message_data(*etype);
         let fields = data.update_all(OP, &*call.message, &reducing)?;
-        let (_, ntype) = schema.ends(*etype);
+        let (_, ntype) = schema.endpoints(*etype);
         let names: Vec<String> = fields.names().into_iter().map(str::to_owned).collect();
         let (of, expected) = first.entry(ntype).or_insert_with(|| (*etype, names.clone()));
         if *expected != names {

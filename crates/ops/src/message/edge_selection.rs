@@ -99,8 +99,8 @@ impl EdgeSelection {
     /// Some edges in the order given; destinations are all.
     pub(super) fn only_edges(&self, op: &'static str, edges: &[u32]) -> Result<Self, OpsError> {
         different(op, "edges", edges, self.relation.num_edges())?;
-        let ends = |ids: &[u32]| edges.iter().map(|&e| ids[e as usize]).collect();
-        let (src, dst) = (ends(self.relation.src()), ends(self.relation.dst()));
+        let endpoints = |ids: &[u32]| edges.iter().map(|&e| ids[e as usize]).collect();
+        let (src, dst) = (endpoints(self.relation.src()), endpoints(self.relation.dst()));
         let relation = Relation::from_coo(self.relation.num_src(), self.relation.num_dst(), src, dst)?;
         Ok(Self { relation, eids: Some(picking(self.edges.len(), edges.to_vec())?), ..self.clone() })
     }

@@ -144,7 +144,7 @@ pub trait MessagePassing {
         edge_attr: Option<Tensor<2>>,
     ) -> Result<Tensor<2>, OpsError> {
         let etype = g.schema().etype(etype)?;
-        let ((src, dst), relation) = (g.schema().ends(etype), g.relation(etype));
+        let ((src, dst), relation) = (g.schema().endpoints(etype), g.relation(etype));
         let (x_j, x_i) = match x.into() {
             ConvInput::Same(x) if src == dst => (x.clone(), x),
             ConvInput::Same(_) => return Err(OpsError::TwoTables { op: NAME, etype: g.schema().etypes()[etype].to_string() }),

@@ -201,7 +201,7 @@ fn along_one<G: GraphMessageOps>(g: &G, etype: usize, change: &mut Change<'_>) -
     let mut data = g.message_data(etype);
     change(&mut data)?;
     let mut g = g.clone();
-    let (_, dst) = g.message_schema().ends(etype);
+    let (_, dst) = g.message_schema().endpoints(etype);
     *g.message_nodes(dst)? = data.dst().clone();
     *g.message_edges(etype)? = data.edges().clone();
     Ok(g)
@@ -349,7 +349,7 @@ impl GraphMessageOps for Graph {
         self.schema()
     }
     fn message_data(&self, etype: usize) -> RelationData {
-        let (src, dst) = self.schema().ends(etype);
+        let (src, dst) = self.schema().endpoints(etype);
         let frame = |ntype: usize| self.node_frames()[ntype].clone();
         RelationData::of(self.relations()[etype].clone(), frame(src), frame(dst), self.edge_frames()[etype].clone(), src == dst)
     }

@@ -148,7 +148,7 @@ pub fn relational_aggregate_reference(
         if ids.is_empty() {
             continue;
         }
-        let by_edge = |ends: &[u32]| index_tensor(&ids.iter().map(|&e| ends[e as usize]).collect::<Vec<_>>(), &device);
+        let by_edge = |endpoints: &[u32]| index_tensor(&ids.iter().map(|&e| endpoints[e as usize]).collect::<Vec<_>>(), &device);
         let mut rows = x.clone().select(0, by_edge(relation.src()));
         if let Some(norm) = &norm {
             rows = rows * norm.clone().select(0, index_tensor(ids, &device)).unsqueeze_dim(1);

@@ -30,8 +30,9 @@ fn parts<'a, B: Backend>(plan: &'a RelationalPlan, dtype: DType, device: &'a Dev
             let values: Vec<f64> = ids.iter().map(|&e| 1.0 / f64::from(counts[e as usize])).collect();
             B::float_from_data(TensorData::new(values, [ids.len(), 1]).convert_dtype(dtype), device)
         });
-        let ends = |of: &[u32]| index::<B>(&ids.iter().map(|&e| of[e as usize]).collect::<Vec<_>>(), device);
-        let part = Part { src: ends(relation.src()), dst: ends(relation.dst()), ids: index::<B>(ids, device), edges: ids.len(), mean };
+        let endpoints = |of: &[u32]| index::<B>(&ids.iter().map(|&e| of[e as usize]).collect::<Vec<_>>(), device);
+        let part =
+            Part { src: endpoints(relation.src()), dst: endpoints(relation.dst()), ids: index::<B>(ids, device), edges: ids.len(), mean };
         (r, part)
     })
 }

@@ -103,8 +103,8 @@ impl<'a> Edges<'a> {
         &self.view.schema().etypes()[self.etype]
     }
     /// Numbers of the node types of sources and of destinations.
-    pub fn ends(&self) -> (usize, usize) {
-        self.view.schema().ends(self.etype)
+    pub fn endpoints(&self) -> (usize, usize) {
+        self.view.schema().endpoints(self.etype)
     }
     /// Sources and destinations, for operators.
     pub fn relation(&self) -> &'a Relation {
@@ -124,7 +124,7 @@ impl<'a> Edges<'a> {
     }
     /// See [`GraphView::num_dst`].
     pub fn num_dst(&self) -> usize {
-        self.view.num_dst(self.ends().1)
+        self.view.num_dst(self.endpoints().1)
     }
     /// See [`GraphView::in_degrees`].
     pub fn in_degrees(&self) -> Cow<'a, [u32]> {
@@ -151,7 +151,7 @@ impl<'a> Edges<'a> {
     /// exchange ([`GraphView::src_rows`]).
     #[track_caller]
     pub fn src_rows(&self, call: &'static str, x: Tensor<2>) -> Tensor<2> {
-        let s = self.ends().0;
+        let s = self.endpoints().0;
         // One exchange for all types: the others travel with no columns.
         let mut rows: Vec<Tensor<2>> = (0..self.view.schema().ntypes().len())
             .map(|t| if t == s { x.clone() } else { Tensor::zeros([self.view.num_dst(t), 0], (&x.device(), x.dtype())) })
@@ -162,13 +162,13 @@ impl<'a> Edges<'a> {
 
     /// Features of the destinations from those of the input nodes of their type ([`GraphView::dst_rows`]).
     pub fn dst_rows(&self, x: Tensor<2>) -> Tensor<2> {
-        self.view.dst_rows(self.ends().1, x)
+        self.view.dst_rows(self.endpoints().1, x)
     }
 
     /// The dropout that was [asked for](Self::then_dropout) of a result; `None` where it does nothing.
     pub fn output_dropout(&self, y: &Tensor<2>) -> Option<RowDropout> {
         let (key, prob) = self.dropout?;
-        key.of_outputs(self.view, self.ends().1, prob, y)
+        key.of_outputs(self.view, self.endpoints().1, prob, y)
     }
 
     /// A result with the dropout that follows, where the activation was applied on the way.

@@ -79,7 +79,7 @@ pub trait GraphView: Send + Sync {
     /// them before they travel; `None` for other edge types, and where the view does not know them (a block put
     /// together from parts of which in-degrees of destinations alone are known). See [Degrees](Self#degrees).
     fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
-        let (s, d) = self.schema().ends(etype);
+        let (s, d) = self.schema().endpoints(etype);
         let degrees = self.in_degrees(etype);
         // On a graph and on a partition all input rows are computed.
         let inputs = self.original_ids(s).map_or(degrees.len(), |ids| ids.len());

@@ -162,9 +162,9 @@ fn large_logits_do_not_overflow() {
 #[test]
 fn masks_infinities_and_nan() {
     // Destination 0: a mask and two numbers; 1: masks only; 2: +inf; 3: NaN; 4: one masked, one not; 5: a mask, NaN.
-    let ends = [(0, 0), (1, 1), (1, 0), (0, 2), (0, 0), (0, 1), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4), (0, 5), (1, 5)];
-    let rel = graphs::relation(2, 6, &ends);
-    let reversed = graphs::relation(6, 2, &ends.map(|(u, v)| (v, u)));
+    let endpoints = [(0, 0), (1, 1), (1, 0), (0, 2), (0, 0), (0, 1), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4), (0, 5), (1, 5)];
+    let rel = graphs::relation(2, 6, &endpoints);
+    let reversed = graphs::relation(6, 2, &endpoints.map(|(u, v)| (v, u)));
     type Softmax = fn(&Relation, Tensor<1>, NormBy) -> Tensor<1>;
     let kernel: Softmax = edge_softmax;
     for (backend, device, dtype) in places() {

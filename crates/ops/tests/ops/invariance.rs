@@ -43,9 +43,9 @@ impl Moves {
     }
 
     fn graph(&self, g: &Typed) -> Typed {
-        let ends = g.relation.src().iter().zip(g.relation.dst());
-        let ends: Vec<(u32, u32)> = ends.map(|(&u, &v)| (self.src[u as usize] as u32, self.dst[v as usize] as u32)).collect();
-        let relation = graphs::relation(g.rows(On::Src), g.rows(On::Dst), &moved(&ends, &self.edge));
+        let endpoints = g.relation.src().iter().zip(g.relation.dst());
+        let endpoints: Vec<(u32, u32)> = endpoints.map(|(&u, &v)| (self.src[u as usize] as u32, self.dst[v as usize] as u32)).collect();
+        let relation = graphs::relation(g.rows(On::Src), g.rows(On::Dst), &moved(&endpoints, &self.edge));
         Typed { relation, types: moved(&g.types, &self.edge), ids: moved(&g.ids, &self.edge).into() }
     }
 
@@ -171,9 +171,9 @@ fn layouts_agree(coo: &Relation, families: &[Family]) {
     let (csr, csc) = (coo.csr(), coo.csc());
     // Edges numbered as they stand in a layout need no ids.
     let sorted = |by: fn(&(u32, u32)) -> (u32, u32)| {
-        let mut ends: Vec<_> = coo.src().iter().copied().zip(coo.dst().iter().copied()).collect();
-        ends.sort_by_key(by);
-        graphs::relation(n, m, &ends)
+        let mut endpoints: Vec<_> = coo.src().iter().copied().zip(coo.dst().iter().copied()).collect();
+        endpoints.sort_by_key(by);
+        graphs::relation(n, m, &endpoints)
     };
     let (by_src, by_dst) = (sorted(|&(u, v)| (u, v)), sorted(|&(u, v)| (v, u)));
     let reversed = graphs::relation(m, n, &coo.dst().iter().copied().zip(coo.src().iter().copied()).collect::<Vec<_>>()).reverse();

@@ -223,7 +223,7 @@ fn a_batch_shows_its_edges_by_destination() {
         let (src, dst) = (relation.src(), relation.dst());
         assert_eq!(e.relation().src(), e.ids().iter().map(|&i| src[i as usize]).collect::<Vec<_>>());
         assert_eq!(e.relation().dst(), e.ids().iter().map(|&i| dst[i as usize]).collect::<Vec<_>>());
-        let ids: Tensor<1, burn::tensor::Int> = e.ends(Target::Src, "id")?;
+        let ids: Tensor<1, burn::tensor::Int> = e.endpoints(Target::Src, "id")?;
         assert_eq!(ids.into_data().iter::<u32>().collect::<Vec<_>>(), e.relation().src());
         Ok(Fields::of("m", Tensor::<1>::ones([e.len()], &device)))
     };

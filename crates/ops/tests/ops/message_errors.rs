@@ -78,7 +78,7 @@ fn ranks_and_kinds() {
     let want = "nodes of `user`: column `h` is a Float tensor of rank 2 and dtype F32, asked for a Float tensor of rank 3; \
                 ask for what is stored, or convert the column";
     assert_eq!(text(on.update_all(closure, sum("m", "y"))), want);
-    let closure = |e: &EdgeBatch| Ok(Fields::of("m", e.ends::<1, Int>(Target::Src, "n")?));
+    let closure = |e: &EdgeBatch| Ok(Fields::of("m", e.endpoints::<1, Int>(Target::Src, "n")?));
     let want = "messages: column `m` is a Int tensor of rank 1 and dtype I32, asked for a Float tensor of rank 1 to 5; \
                 ask for what is stored, or convert the column";
     assert_eq!(text(on.update_all(closure, sum("m", "y"))), want);

@@ -132,10 +132,10 @@ fn defaults_sum_sources_times_weights() {
     let relation = graphs::small();
     for (backend, device) in devices() {
         let x = inputs(&relation, &device);
-        let (g, ends) = (graph(&relation), (x[0].clone(), x[1].clone()));
-        let y = Default_.propagate(&g, 0, ends.clone(), None);
+        let (g, endpoints) = (graph(&relation), (x[0].clone(), x[1].clone()));
+        let y = Default_.propagate(&g, 0, endpoints.clone(), None);
         assert_near(backend, &f64s(y), &f64s(copy_u_sum(&relation, x[0].clone())), 0.0);
-        let y = Default_.propagate(&g, 0, ends, Some(x[2].clone()));
+        let y = Default_.propagate(&g, 0, endpoints, Some(x[2].clone()));
         let want: Tensor<2> = u_mul_e_sum(&relation, x[0].clone(), x[2].clone());
         assert_near(backend, &f64s(y), &f64s(want), 0.0);
     }

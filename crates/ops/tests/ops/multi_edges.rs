@@ -64,8 +64,8 @@ fn every_operator_and_pair_of_reducers() {
         for op in BinaryOp::ALL {
             let messages = |r: usize, v: usize, j: usize| -> Vec<f64> {
                 let (table, relation) = &relations[r];
-                let ends = relation.src().iter().zip(relation.dst()).enumerate().filter(|(_, e)| *e.1 as usize == v);
-                ends.map(|(e, (&u, _))| message(op, x[*table][u as usize * WIDTH + j], w[r][e * WIDTH + j])).collect()
+                let endpoints = relation.src().iter().zip(relation.dst()).enumerate().filter(|(_, e)| *e.1 as usize == v);
+                endpoints.map(|(e, (&u, _))| message(op, x[*table][u as usize * WIDTH + j], w[r][e * WIDTH + j])).collect()
             };
             let each = |f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> { (0..NUM_DST * WIDTH).map(|i| f(i / WIDTH, i % WIDTH)).collect() };
             for reduce in Reduce::ALL {

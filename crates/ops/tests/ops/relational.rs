@@ -208,8 +208,8 @@ fn the_same_bits_for_any_number_of_threads() {
 #[test]
 fn a_star_of_many_leaves() {
     const LEAVES: usize = 100_000;
-    let ends: Vec<(u32, u32)> = (0..LEAVES as u32).map(|u| (u, 0)).collect();
-    for relation in [graphs::relation(LEAVES, 1, &ends), graphs::relation(LEAVES, 1, &ends).reverse()] {
+    let endpoints: Vec<(u32, u32)> = (0..LEAVES as u32).map(|u| (u, 0)).collect();
+    for relation in [graphs::relation(LEAVES, 1, &endpoints), graphs::relation(LEAVES, 1, &endpoints).reverse()] {
         for index in [index(&relation), index(&relation).mean()] {
             let call = Call::new(&index, Kind::Full, [4, 4], false, 1);
             for (backend, device) in devices() {

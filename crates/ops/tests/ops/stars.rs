@@ -15,8 +15,8 @@ const LEAVES: usize = 100_000;
 /// reversed. Edges do not stand in the order of nodes.
 fn stars() -> [(&'static str, Relation); 2] {
     let leaf = |e: usize| (e * 7919 % LEAVES) as u32;
-    let ends: Vec<_> = (0..LEAVES).map(|e| (leaf(e), 0)).chain((0..LEAVES / 10).map(|e| (leaf(10 * e), 1))).collect();
-    let star = graphs::relation(LEAVES, 2, &ends);
+    let endpoints: Vec<_> = (0..LEAVES).map(|e| (leaf(e), 0)).chain((0..LEAVES / 10).map(|e| (leaf(10 * e), 1))).collect();
+    let star = graphs::relation(LEAVES, 2, &endpoints);
     [("in", star.clone()), ("out", star.reverse())]
 }
 
@@ -90,8 +90,8 @@ const W: usize = 3;
 
 /// Gradients and result as [`Family::run`] gives them, by loops, for families whose reference would take 10⁵ rounds.
 fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
-    let ends = |x: &[u32]| -> Vec<usize> { x.iter().map(|&v| v as usize).collect() };
-    let (src, dst) = (ends(g.relation.src()), ends(g.relation.dst()));
+    let endpoints = |x: &[u32]| -> Vec<usize> { x.iter().map(|&v| v as usize).collect() };
+    let (src, dst) = (endpoints(g.relation.src()), endpoints(g.relation.dst()));
     let types: Vec<usize> = g.types.iter().map(|&t| t.into()).collect();
     let (n, edges, nodes) = (g.relation.num_src(), src.len(), g.relation.num_dst());
     let (c, in_order) = (values.last().unwrap(), (0..edges).collect::<Vec<_>>());

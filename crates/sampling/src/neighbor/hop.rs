@@ -188,7 +188,7 @@ impl NeighborSampler {
         // Numbers of new nodes, and the relations, by source type.
         let pieces = &*pieces;
         let of_type = |t: usize, nodes: &mut Vec<u32>, mut number: Number<'_>| {
-            let etypes = (0..choices.len()).filter(|&e| g.schema().ends(e).0 == t);
+            let etypes = (0..choices.len()).filter(|&e| g.schema().endpoints(e).0 == t);
             let lists = etypes.map(|e| {
                 let first = pieces.partition_point(|p| p.etype < e);
                 let pieces = &pieces[first..pieces.partition_point(|p| p.etype <= e)];
@@ -202,7 +202,7 @@ impl NeighborSampler {
                         left = rest;
                     }
                 };
-                let collect = || rows_of(pieces, num_dst[g.schema().ends(e).1], total);
+                let collect = || rows_of(pieces, num_dst[g.schema().endpoints(e).1], total);
                 let (indptr, edges) = if parallel { rayon::join(relabel, collect).1 } else { (relabel(), collect()).1 };
                 (e, src, indptr, edges)
             });
@@ -232,7 +232,7 @@ impl NeighborSampler {
                 let types = memory.rooted.iter_mut().zip(&mut trees.roots).zip(nodes.iter_mut()).enumerate();
                 let one = |(t, ((rows, roots), nodes)): (usize, (Rooted<'_>, &mut Vec<u32>))| {
                     let number = |piece: &Piece, nodes: &mut Vec<u32>, out: &mut [u32]| {
-                        let of_dst = &known[g.schema().ends(piece.etype).1][piece.dst.clone()];
+                        let of_dst = &known[g.schema().endpoints(piece.etype).1][piece.dst.clone()];
                         let root_of = of_dst.iter().zip(&piece.counts).flat_map(|(&r, &n)| std::iter::repeat_n(r, n as usize));
                         for ((&v, root), out) in piece.found.iter().zip(root_of).zip(out) {
                             *out = rows.relabel(root, v, nodes, roots);
@@ -258,7 +258,7 @@ impl NeighborSampler {
     /// How one relation is sampled at one hop.
     fn choice<'a>(&'a self, hop: usize, t: usize, excluded: &'a [Vec<(u32, u32)>], key: SampleKey) -> Choice<'a> {
         let (schema, relation) = (self.source.graph.schema(), &self.source.graph.relations()[t]);
-        let (s, _) = schema.ends(t);
+        let (s, _) = schema.endpoints(t);
         let fanout = self.fanouts[hop][t];
         // CSC is built by the first one who asks: not for a relation that is never sampled.
         let csc = (fanout > 0 && relation.stored().is_none()).then(|| relation.csc());
@@ -290,7 +290,7 @@ impl NeighborSampler {
             used += 1;
         };
         for (t, choice) in choices.iter().enumerate().filter(|(_, c)| c.fanout > 0) {
-            let dst = &nodes[g.schema().ends(t).1];
+            let dst = &nodes[g.schema().endpoints(t).1];
             let (all, rule) = (choice.fanout == ALL, choice.rule);
             let looks_at_all = all || choice.strategy != Strategy::Uniform || rule.mask.is_some() || rule.times.is_some();
             if !looks_at_all {
@@ -321,7 +321,7 @@ impl NeighborSampler {
             return;
         }
         let csc = self.source.graph.relations()[piece.etype].csc();
-        let (_, d) = self.source.graph.schema().ends(piece.etype);
+        let (_, d) = self.source.graph.schema().endpoints(piece.etype);
         let dst = &nodes[d][piece.dst.clone()];
         let original = self.source.node_ids[d].as_slice();
         let Piece { layout, counts, found, positions, memory, .. } = piece;

@@ -40,7 +40,7 @@ impl NeighborSampler {
         nodes: &[Vec<u32>],
         trees: Option<&Trees>,
     ) -> Result<(), GraphError> {
-        let (_, d) = self.source.graph.schema().ends(piece.etype);
+        let (_, d) = self.source.graph.schema().endpoints(piece.etype);
         let dst = &nodes[d][piece.dst.clone()];
         let original = self.source.node_ids[d].as_slice();
         let Piece { counts, found, positions, memory, stored, .. } = piece;

@@ -32,7 +32,7 @@ fn check(g: &Graph, batch: &MiniBatch, fanouts: &[i64], replace: bool, seeds: &[
             }
         }
         for (t, r) in block.relations().iter().enumerate() {
-            let ((s, d), whole) = (g.schema().ends(t), &g.relations()[t]);
+            let ((s, d), whole) = (g.schema().endpoints(t), &g.relations()[t]);
             assert_eq!((r.num_src(), r.num_dst()), (block.src_nodes(s).len(), block.dst_nodes(d).len()));
             assert_eq!(block.edge_ids(t).len(), r.num_edges());
             assert!(r.dst().is_sorted());
@@ -86,7 +86,7 @@ proptest! {
         let roots = batch.roots.unwrap();
         for b in &batch.blocks {
             for (t, r) in b.relations().iter().enumerate() {
-                let (s, d) = g.schema().ends(t);
+                let (s, d) = g.schema().endpoints(t);
                 let alike = r.src().iter().zip(r.dst()).all(|(&u, &v)| roots[s][u as usize] == roots[d][v as usize]);
                 prop_assert!(alike, "an edge joins two trees");
             }
@@ -261,10 +261,10 @@ fn hops_and_blocks_can_be_put_together() {
         g.relations().iter().map(|r| r.num_edges() as u64).collect::<Vec<_>>(),
     );
     let degrees = |of: fn(&Graph, usize, &[u32]) -> Vec<u32>, side: fn((usize, usize)) -> usize| -> Vec<Vec<u32>> {
-        (0..g.relations().len()).map(|e| of(&g, e, all(side(g.schema().ends(e))))).collect()
+        (0..g.relations().len()).map(|e| of(&g, e, all(side(g.schema().endpoints(e))))).collect()
     };
-    let in_degrees = degrees(|g, e, ids| g.in_degrees(e, ids).unwrap(), |ends| ends.1);
-    let out_degrees = degrees(|g, e, ids| g.out_degrees(e, ids).unwrap(), |ends| ends.0);
+    let in_degrees = degrees(|g, e, ids| g.in_degrees(e, ids).unwrap(), |endpoints| endpoints.1);
+    let out_degrees = degrees(|g, e, ids| g.out_degrees(e, ids).unwrap(), |endpoints| endpoints.0);
     let facts = BatchFacts::new(g.schema(), totals.clone(), originals, (in_degrees, out_degrees)).unwrap();
     for (i, block) in batch.blocks.iter().enumerate() {
         let one = sampler.only_hop(2 - i).unwrap();

@@ -91,7 +91,7 @@ fn types_of_a_block_out_of_range() {
         let text = panic_of(f);
         assert!(text.starts_with("unknown edge type `3`; the graph has [\"author:writes:paper\""), "{text}");
     }
-    let number: [&dyn Fn(); 2] = [&|| _ = g.schema().ends(3), &|| _ = sampler.times_of(3)];
+    let number: [&dyn Fn(); 2] = [&|| _ = g.schema().endpoints(3), &|| _ = sampler.times_of(3)];
     for f in number {
         let text = panic_of(f);
         assert!(text.starts_with("`etype` must lie in 0..3 (edge types") && text.ends_with("got 3"), "{text}");

@@ -17,7 +17,7 @@ type Pairs = Vec<(u32, u32)>;
 
 /// Pairs of rows as pairs of nodes.
 fn nodes(batch: &MiniBatch, etype: usize, rows: &LinkRows) -> Pairs {
-    let (s, d) = batch.blocks[0].schema().ends(etype);
+    let (s, d) = batch.blocks[0].schema().endpoints(etype);
     let node = |t: usize, row: u32| batch.output_nodes(t)[row as usize];
     rows.src.iter().zip(&rows.dst).map(|(&u, &v)| (node(s, u), node(d, v))).collect()
 }
@@ -130,7 +130,7 @@ fn seeds_of_all_types_pass_no_messages() {
     let all = batch(&g, &NeighborSampler::new(&g, [-1]).unwrap());
     let (block, excluded) = (&all.batch.blocks[0], left_out(&g));
     for (t, r) in g.relations().iter().enumerate() {
-        let (_, d) = g.schema().ends(t);
+        let (_, d) = g.schema().endpoints(t);
         let got = edges_into(block, t);
         let mut missed = 0;
         for (row, &v) in (0..).zip(all.batch.output_nodes(d)) {
@@ -154,7 +154,7 @@ fn draws_are_those_of_samplers_of_one_type() {
     for (t, edges) in seeds(&g) {
         let one = bare(LinkSampler::new(sampler.clone(), t).unwrap()).unwrap().sample(&edges, SampleKey::new(3)).unwrap().batch;
         for etype in 0..3 {
-            let (_, d) = g.schema().ends(etype);
+            let (_, d) = g.schema().endpoints(etype);
             let (of_one, of_all) = (edges_into(&one.blocks[0], etype), edges_into(&all.blocks[0], etype));
             for (row, v) in (0..).zip(one.output_nodes(d)) {
                 let place = all.output_nodes(d).iter().position(|u| u == v).unwrap() as u32;
@@ -174,7 +174,7 @@ fn pairs_of_every_type_have_the_time_of_their_edge() {
     let (all, excluded) = (batch(&g, &sampler), left_out(&g));
     let mut met = 0;
     for (t, edges) in seeds(&g) {
-        let (s, d) = g.schema().ends(t);
+        let (s, d) = g.schema().endpoints(t);
         let links = &all.links[t];
         let per_seed = links.negative.src.len() / edges.len();
         let of_negatives = (0..links.negative.src.len()).map(|j| (j / per_seed, links.negative.src[j], links.negative.dst[j]));

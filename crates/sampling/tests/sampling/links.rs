@@ -145,7 +145,7 @@ fn seed_edges_and_their_reverses_pass_no_messages() {
     assert!(!any(&used(both.clone(), writes)) && !any(&used(both, written)));
     // Rows lead back to the pairs, of two types and of one.
     let batch = links(LinkExclusion::Seeds).sample(&seeds, SampleKey::new(0)).unwrap();
-    let (s, d) = g.schema().ends(writes);
+    let (s, d) = g.schema().endpoints(writes);
     let r = &g.relations()[writes];
     for (i, &e) in seeds.iter().enumerate() {
         let (u, v) = (batch.positive.src[i] as usize, batch.positive.dst[i] as usize);
@@ -177,7 +177,7 @@ fn seed_edges_and_their_reverses_pass_no_messages() {
 fn tails_heads_or_both_are_corrupted() {
     let g = typed(60, 30, 5);
     let (r, all) = (g.relation("writes").unwrap(), edges(&g, g.schema().etype("writes").unwrap()));
-    let (s, d) = g.schema().ends(g.schema().etype("writes").unwrap());
+    let (s, d) = g.schema().endpoints(g.schema().etype("writes").unwrap());
     let seeds: Vec<u32> = (0..40).collect();
     for (pairs, kept) in
         [(NegativePairs::PerSource(3), "sss"), (NegativePairs::PerDestination(2), "dd"), (NegativePairs::PerEndpoint(2), "ssdd")]
@@ -190,16 +190,16 @@ fn tails_heads_or_both_are_corrupted() {
                 (b.negative.src.len(), b.negative.dst.len(), b.is_strict.len()),
                 (40 * kept.len(), 40 * kept.len(), 40 * kept.len())
             );
-            let ends = |rows: [u32; 2]| (b.batch.output_nodes(s)[rows[0] as usize], b.batch.output_nodes(d)[rows[1] as usize]);
+            let endpoints = |rows: [u32; 2]| (b.batch.output_nodes(s)[rows[0] as usize], b.batch.output_nodes(d)[rows[1] as usize]);
             for (i, &e) in seeds.iter().enumerate() {
                 let positive = [b.positive.src[i], b.positive.dst[i]];
-                assert_eq!(ends(positive), (r.src()[e as usize], r.dst()[e as usize]));
+                assert_eq!(endpoints(positive), (r.src()[e as usize], r.dst()[e as usize]));
                 for (j, end) in kept.bytes().enumerate() {
                     let j = i * kept.len() + j;
                     let negative = [b.negative.src[j], b.negative.dst[j]];
                     // The row itself, so that a tree that is kept is computed once.
                     assert_eq!(negative[usize::from(end == b'd')], positive[usize::from(end == b'd')], "{pairs:?}, pair {j}");
-                    assert!(b.is_strict[j] && !all.contains(&ends(negative)), "{pairs:?}, pair {j}");
+                    assert!(b.is_strict[j] && !all.contains(&endpoints(negative)), "{pairs:?}, pair {j}");
                 }
             }
         }

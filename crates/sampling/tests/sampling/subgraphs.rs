@@ -99,12 +99,12 @@ fn renumbered_graphs_are_the_same_and_give_the_same_samples() {
         for edges in [EdgeOrder::Kept, EdgeOrder::ByDst] {
             let new = g.reorder(nodes, edges).unwrap();
             for (t, r) in new.graph.relations().iter().enumerate() {
-                let (s, d) = g.schema().ends(t);
+                let (s, d) = g.schema().endpoints(t);
                 assert_eq!(edges == EdgeOrder::ByDst, r.csc().edge_ids().is_none() || r.dst().is_sorted(), "{nodes:?}");
                 for e in 0..r.num_edges() {
                     let old = new.edge_ids[t].get(e) as usize;
-                    let ends = (new.node_ids[s].get(r.src()[e] as usize), new.node_ids[d].get(r.dst()[e] as usize));
-                    assert_eq!(ends, (g.relations()[t].src()[old], g.relations()[t].dst()[old]));
+                    let endpoints = (new.node_ids[s].get(r.src()[e] as usize), new.node_ids[d].get(r.dst()[e] as usize));
+                    assert_eq!(endpoints, (g.relations()[t].src()[old], g.relations()[t].dst()[old]));
                 }
             }
             let ids = new.original_nodes("paper").unwrap().to_vec();

@@ -102,7 +102,7 @@ fn content(batch: &MiniBatch, all: &[Edges; 3], tree: Option<u32>) -> Vec<Vec<u6
             out.extend([rows(block.src_nodes(t)), rows(block.dst_nodes(t))]);
         }
         for (e, r) in block.relations().iter().enumerate() {
-            let (s, d) = block.schema().ends(e);
+            let (s, d) = block.schema().endpoints(e);
             let ours = |&i: &usize| inside(d, r.dst()[i] as usize);
             let edges = || (0..r.num_edges()).filter(ours);
             out.push(edges().map(|i| row_of(s, r.src()[i])).collect());
@@ -120,7 +120,7 @@ fn check_times(batch: &MiniBatch, all: &[Edges; 3], times: &[i64]) -> usize {
     let roots = batch.roots.as_ref().unwrap();
     for block in &batch.blocks {
         for (e, r) in block.relations().iter().enumerate() {
-            let (_, d) = block.schema().ends(e);
+            let (_, d) = block.schema().endpoints(e);
             for (i, &v) in r.dst().iter().enumerate() {
                 let (time, bound) = (all[e][block.edge_ids(e)[i] as usize].2, times[roots[d][v as usize] as usize]);
                 assert!(time < bound, "an edge of time {time} for a seed of time {bound}");

@@ -79,7 +79,7 @@ fn node2vec_weighs_by_the_node_before() {
 }
 
 /// Runs `f` on a thread; one that does not end fails the test.
-fn ends<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+fn endpoints<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = std::sync::mpsc::channel();
     std::thread::spawn(move || send.send(f()));
     receive.recv_timeout(std::time::Duration::from_secs(60)).expect("still walking after a minute")
@@ -96,7 +96,7 @@ fn node2vec_ends_for_any_parameters() {
             if let Some(w) = weight {
                 walk = walk.with_weights(&[w; 2]).unwrap();
             }
-            let walks = ends(move || walk.walk(&[0], 4, 6, SampleKey::new(3)).unwrap());
+            let walks = endpoints(move || walk.walk(&[0], 4, 6, SampleKey::new(3)).unwrap());
             assert!((0..4).all(|i| walks.walk(i) == [0, 1, 0, 1, 0, 1, 0]), "p {p}, q {q}");
         }
     }
@@ -113,7 +113,7 @@ fn node2vec_weighs_neighbours_as_it_draws_them() {
         if let Some(weights) = weights {
             walk = walk.with_weights(&weights).unwrap();
         }
-        let walks = ends(move || walk.walk(&[0], 20_000, 2, SampleKey::new(11)).unwrap());
+        let walks = endpoints(move || walk.walk(&[0], 20_000, 2, SampleKey::new(11)).unwrap());
         let mut counts = [0.0; 5];
         (0..20_000).for_each(|i| counts[walks.walk(i)[2] as usize] += 1.0);
         let (total, possible): (f64, Vec<usize>) = (shares.iter().sum(), (0..5).filter(|&v| shares[v] > 0.0).collect());

@@ -197,7 +197,7 @@ impl<R: BufRead> EdgeStream for TextEdges<R> {
 /// them.
 #[derive(Debug)]
 pub struct NpyEdges {
-    ends: [NpyEnd; 2],
+    endpoints: [NpyEnd; 2],
     total: u64,
     next: u64,
     bytes: Vec<u8>,
@@ -221,7 +221,7 @@ impl NpyEdges {
         let (src, shape) = NpyEnd::open(src.as_ref())?;
         let (dst, other) = NpyEnd::open(dst.as_ref())?;
         match (&shape[..], &other[..]) {
-            (&[total], &[n]) if total == n => Ok(Self { ends: [src, dst], total: total as u64, next: 0, bytes: vec![] }),
+            (&[total], &[n]) if total == n => Ok(Self { endpoints: [src, dst], total: total as u64, next: 0, bytes: vec![] }),
             _ => Err(format(&dst.path, format!("expected one number per source, shape {shape:?}, found shape {other:?}"))),
         }
     }
@@ -236,7 +236,7 @@ impl NpyEdges {
         };
         let (mut dst, _) = NpyEnd::open(path.as_ref())?;
         dst.offset += (total * dst.width) as u64;
-        Ok(Self { ends: [src, dst], total: total as u64, next: 0, bytes: vec![] })
+        Ok(Self { endpoints: [src, dst], total: total as u64, next: 0, bytes: vec![] })
     }
 }
 
@@ -283,8 +283,8 @@ impl NpyEnd {
 impl EdgeStream for NpyEdges {
     fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError> {
         let count = (self.total - self.next).min(most as u64).min(1 << 20) as usize;
-        self.ends[0].read(self.next, count, "src", &mut self.bytes, &mut chunk.src)?;
-        self.ends[1].read(self.next, count, "dst", &mut self.bytes, &mut chunk.dst)?;
+        self.endpoints[0].read(self.next, count, "src", &mut self.bytes, &mut chunk.src)?;
+        self.endpoints[1].read(self.next, count, "dst", &mut self.bytes, &mut chunk.dst)?;
         self.next += count as u64;
         Ok(count)
     }

@@ -38,7 +38,7 @@ impl StoredGraph {
             }
         }
         let relation = |(t, csc): (usize, &Arc<StoredCsc>)| {
-            let (s, d) = schema.ends(t);
+            let (s, d) = schema.endpoints(t);
             Relation::from_stored_csc(Arc::new(ByOriginal { csc: csc.clone(), src: of[s].clone(), dst: of[d].clone() }))
         };
         let relations = self.files().iter().enumerate().map(relation).collect::<Result<_, _>>()?;

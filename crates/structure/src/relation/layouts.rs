@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::checks::{check_counts, check_len, check_nodes};
-use super::{Compressed, Ends, UNNAMED};
+use super::{Compressed, Endpoints, UNNAMED};
 use crate::shared_array::U32Array;
 use crate::{Derived, GraphError, Relation};
 
@@ -61,7 +61,8 @@ impl Relation {
     /// who may change node ids after they were checked.
     pub fn is_mapped(&self) -> bool {
         let layout = if self.reversed { &self.kept.by_src } else { &self.kept.by_dst };
-        matches!(&self.edges.ends, Ends::Given { src, .. } if src.is_shared()) && layout.get().is_none_or(|l| l.indices.is_shared())
+        matches!(&self.edges.endpoints, Endpoints::Given { src, .. } if src.is_shared())
+            && layout.get().is_none_or(|l| l.indices.is_shared())
     }
 }
 

@@ -6,7 +6,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use super::checks::{check_counts, check_nodes};
-use super::{Edges, Ends, Kept, LIMIT, Relation, UNNAMED};
+use super::{Edges, Endpoints, Kept, LIMIT, Relation, UNNAMED};
 use crate::GraphError;
 use crate::bytes::{Bytes, CountBytes};
 use crate::memory::room;
@@ -96,15 +96,15 @@ impl Relation {
     /// the reader fails; [`read_stored`](Self::read_stored) gives the error instead.
     pub fn from_stored_csc(reader: Arc<dyn EdgeReader>) -> Result<Self, GraphError> {
         check_counts(reader.num_src(), reader.num_dst(), 0)?;
-        let edges = Edges { num_src: reader.num_src(), num_dst: reader.num_dst(), ends: Ends::Stored(reader) };
+        let edges = Edges { num_src: reader.num_src(), num_dst: reader.num_dst(), endpoints: Endpoints::Stored(reader) };
         Ok(Self { edges: Arc::new(edges), kept: Arc::new(Kept::default()), reversed: false })
     }
 
     /// Who reads the edges, where they are not in memory. `None` for the reverse of such a relation: its rows are those
     /// of sources.
     pub fn stored(&self) -> Option<&Arc<dyn EdgeReader>> {
-        match &self.edges.ends {
-            Ends::Stored(reader) if !self.reversed => Some(reader),
+        match &self.edges.endpoints {
+            Endpoints::Stored(reader) if !self.reversed => Some(reader),
             _ => None,
         }
     }
@@ -118,9 +118,9 @@ impl Relation {
     /// # Cost
     /// One pass over the file, 8 bytes per edge.
     pub fn read_stored(&self) -> Result<(), GraphError> {
-        match &self.edges.ends {
-            Ends::Given { .. } => Ok(()),
-            Ends::Stored(reader) => self.kept.coo.try_get_or_compute(|| read(&**reader)).map(|_| ()),
+        match &self.edges.endpoints {
+            Endpoints::Given { .. } => Ok(()),
+            Endpoints::Stored(reader) => self.kept.coo.try_get_or_compute(|| read(&**reader)).map(|_| ()),
         }
     }
 
@@ -169,7 +169,7 @@ fn layout(found: String) -> GraphError {
 
 /// Endpoints of edges in the order of their ids.
 fn by_edge_id(reader: &dyn EdgeReader, src: &[u32], dst: &[u32]) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
-    let mut ends = (vec![u32::MAX; src.len()], vec![0u32; src.len()]);
+    let mut endpoints = (vec![u32::MAX; src.len()], vec![0u32; src.len()]);
     let (mut positions, mut ids) = (vec![], vec![]);
     for from in (0..src.len()).step_by(ROWS) {
         let to = (from + ROWS).min(src.len());
@@ -178,8 +178,8 @@ fn by_edge_id(reader: &dyn EdgeReader, src: &[u32], dst: &[u32]) -> Result<(Vec<
         ids.resize(positions.len(), 0);
         reader.edge_ids(&positions, &mut ids)?;
         for (p, &id) in (from..to).zip(&ids) {
-            match ends.0.get_mut(id as usize) {
-                Some(end) if *end == u32::MAX => (*end, ends.1[id as usize]) = (src[p], dst[p]),
+            match endpoints.0.get_mut(id as usize) {
+                Some(end) if *end == u32::MAX => (*end, endpoints.1[id as usize]) = (src[p], dst[p]),
                 found => {
                     let (position, bound, value, repeated) = (p, src.len(), id, found.is_some());
                     return Err(GraphError::EdgeIds { relation: UNNAMED.into(), position, bound, value, repeated });
@@ -187,7 +187,7 @@ fn by_edge_id(reader: &dyn EdgeReader, src: &[u32], dst: &[u32]) -> Result<(Vec<
             }
         }
     }
-    Ok(ends)
+    Ok(endpoints)
 }
 
 #[cfg(test)]

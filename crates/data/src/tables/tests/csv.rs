@@ -22,7 +22,7 @@ fn columns_by_name_in_any_order() {
     let edges = Decoder::new()
         .weighted()
         .timestamped()
-        .csv(Csv::new([""; 0]).with_ends("from", "to").with_text_ids().with_delimiter('|').with_weight("w"));
+        .csv(Csv::new([""; 0]).with_endpoints("from", "to").with_text_ids().with_delimiter('|').with_weight("w"));
     let e = read_edges(files.put("e", "w|to|timestamp|from\n0.5|b|4|a\n1|a|5|b\n"), &edges).unwrap();
     assert_eq!((e.src, e.dst), (Ids::Text(["a", "b"].into_iter().collect()), Ids::Text(["b", "a"].into_iter().collect())));
     assert_eq!((e.weights.unwrap(), e.timestamps.unwrap()), (vec![0.5, 1.0], vec![4, 5]));

@@ -39,7 +39,7 @@ impl Adjacency {
         let begin = |t: usize| ids.range(t).map(|r| r.start as u32);
         let mut relations = Vec::with_capacity(graph.relations().len());
         for (t, r) in graph.relations().iter().enumerate() {
-            let (s, d) = graph.schema().ends(t);
+            let (s, d) = graph.schema().endpoints(t);
             relations.push((r, begin(s)?, begin(d)?));
         }
         let edges = || relations.iter().flat_map(|&(r, s, d)| r.src().iter().zip(r.dst()).map(move |(&u, &v)| (s + u, d + v)));

@@ -8,7 +8,7 @@ use burn_gnn_graph::Relation;
 use burn_gnn_models::*;
 use burn_gnn_ops::{Activation, GraphView};
 
-use super::{drawn, ends, linear, mlp, same, sigmoid, softmax_into};
+use super::{drawn, endpoints, linear, mlp, same, sigmoid, softmax_into};
 use crate::views::{View, graph};
 use crate::{close, devices, matrix, values};
 
@@ -18,7 +18,7 @@ fn gine_conv() {
         let g = graph();
         let layer = drawn(GineConvConfig::new(4, vec![4, 5, 3]).with_d_edge(Some(3)).with_learn_eps(true).init(device));
         let (x, e) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3));
-        let (s, d) = ends(device, &g.relations()[0]);
+        let (s, d) = endpoints(device, &g.relations()[0]);
         let messages = relu(s.matmul(x.clone()) + linear(layer.lin.as_ref().unwrap(), e.clone()));
         let eps = values(&layer.eps.as_ref().unwrap().val())[0];
         let want = mlp(layer.nn.as_ref().unwrap(), x.clone() * (1.0 + eps) + d.transpose().matmul(messages));
@@ -31,7 +31,7 @@ fn gin_conv_with_edge_weights() {
     for device in &devices() {
         let (g, x, w) = (graph(), matrix(device, "x", 6, 4), matrix(device, "w", 8, 1));
         let r = &g.relations()[0];
-        let messages = ends(device, r).0.matmul(x.clone()) * w.clone();
+        let messages = endpoints(device, r).0.matmul(x.clone()) * w.clone();
         for by in [Reduce::Sum, Reduce::Mean, Reduce::Max, Reduce::Min] {
             let layer = drawn(GinConvConfig::new(vec![4, 3]).with_aggregator(by).with_init_eps(0.5).init(device));
             let want = mlp(layer.nn.as_ref().unwrap(), x.clone() * 1.5 + reduced(r, &messages, by));
@@ -48,7 +48,7 @@ fn gin_conv_with_edge_weights() {
 fn attention_with_edge_features() {
     for device in &devices() {
         let g = graph();
-        let (s, d) = ends(device, &g.relations()[0]);
+        let (s, d) = endpoints(device, &g.relations()[0]);
         let (x, f, w) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3), matrix(device, "w", 8, 1));
         let of = |t: &Tensor<2>, h: usize| t.clone().slice_dim(1, 3 * h..3 * h + 3);
         let vector = |p: &Param<Tensor<3>>, h: usize| p.val().slice_dim(1, h..h + 1).reshape([3, 1]);
@@ -58,9 +58,9 @@ fn attention_with_edge_features() {
         let z = linear(&gat.fc, x.clone());
         let (u, v, e) = (s.clone().matmul(z.clone()), d.clone().matmul(z), linear(gat.lin_edge.as_ref().unwrap(), f.clone()));
         let shares = |h: usize| {
-            let ends = of(&u, h).matmul(vector(&gat.attn_l, h)) + of(&v, h).matmul(vector(&gat.attn_r, h));
+            let endpoints = of(&u, h).matmul(vector(&gat.attn_l, h)) + of(&v, h).matmul(vector(&gat.attn_r, h));
             let edge = of(&e, h).matmul(vector(gat.attn_edge.as_ref().unwrap(), h));
-            softmax_into(&d, leaky_relu(ends + edge, 0.2))
+            softmax_into(&d, leaky_relu(endpoints + edge, 0.2))
         };
         let bias = gat.bias.as_ref().unwrap().val().unsqueeze::<2>();
         let want = |w: &Tensor<2>| {
@@ -93,7 +93,7 @@ fn attention_with_edge_features() {
 fn sage_conv_with_rows_of_length_1() {
     for device in &devices() {
         let (g, x) = (graph(), matrix(device, "x", 6, 4));
-        let mean = reduced(&g.relations()[0], &ends(device, &g.relations()[0]).0.matmul(x.clone()), Reduce::Mean);
+        let mean = reduced(&g.relations()[0], &endpoints(device, &g.relations()[0]).0.matmul(x.clone()), Reduce::Mean);
         for width in [3, 5] {
             let layer = drawn(SageConvConfig::new(4, width).with_normalize(true).init(device));
             let y = linear(layer.fc_self.as_ref().unwrap(), x.clone()) + linear(&layer.fc_neigh, mean.clone());
@@ -125,7 +125,7 @@ fn edge_conv() {
     for device in &devices() {
         let (g, x) = (graph(), matrix(device, "x", 6, 4));
         let r = &g.relations()[0];
-        let (s, d) = ends(device, r);
+        let (s, d) = endpoints(device, r);
         for widths in [vec![3], vec![5], vec![5, 2]] {
             for by in [Reduce::Max, Reduce::Min, Reduce::Mean, Reduce::Sum] {
                 let layer = drawn(EdgeConvConfig::new(4, widths.clone()).with_aggregator(by).init(device));
@@ -164,7 +164,7 @@ fn pna_conv() {
     for device in &devices() {
         let g = graph();
         let r = &g.relations()[0];
-        let (s, d) = ends(device, r);
+        let (s, d) = endpoints(device, r);
         let (x, f) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3));
         let all = [PnaAggregator::Sum, PnaAggregator::Mean, PnaAggregator::Max, PnaAggregator::Min, PnaAggregator::Var, PnaAggregator::Std];
         let degrees: Vec<f64> = r.in_degrees().map(f64::from).collect();
@@ -248,13 +248,13 @@ fn towers_of_no_rows_keep_their_gradients() {
 fn transformer_conv() {
     for device in &devices() {
         let g = graph();
-        let (s, d) = ends(device, &g.relations()[0]);
+        let (s, d) = endpoints(device, &g.relations()[0]);
         let (x, f) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3));
         for (concat, beta, d_edge) in [(true, true, None), (false, false, None), (true, false, Some(3)), (false, true, Some(3))] {
             let config = TransformerConvConfig::new(4, 3, 2).with_concat(concat).with_beta(beta).with_d_edge(d_edge);
             let layer = drawn(config.init(device));
             let edge = layer.lin_edge.as_ref().map(|l| linear(l, f.clone()));
-            let at_edges = |l: &Linear, ends: &Tensor<2>| ends.clone().matmul(linear(l, x.clone()));
+            let at_edges = |l: &Linear, endpoints: &Tensor<2>| endpoints.clone().matmul(linear(l, x.clone()));
             let plus = |y: Tensor<2>| edge.clone().map_or(y.clone(), |e| y + e);
             let (k, v, q) = (plus(at_edges(&layer.lin_key, &s)), plus(at_edges(&layer.lin_value, &s)), at_edges(&layer.lin_query, &d));
             let head = |h: usize| {

@@ -40,7 +40,7 @@ pub(crate) fn one_hot(device: &Device, ids: &[u32], n: usize) -> Tensor<2> {
 
 /// `[edges, sources]` and `[edges, destinations]`: rows of ends are products with them, sums over in-edges with the
 /// transposed second.
-pub(crate) fn ends(device: &Device, r: &Relation) -> (Tensor<2>, Tensor<2>) {
+pub(crate) fn endpoints(device: &Device, r: &Relation) -> (Tensor<2>, Tensor<2>) {
     (one_hot(device, r.src(), r.num_src()), one_hot(device, r.dst(), r.num_dst()))
 }
 

@@ -5,14 +5,14 @@ use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
 
-use super::{drawn, ends, same};
+use super::{drawn, endpoints, same};
 use crate::views::graph;
 use crate::{close, devices, matrix, values};
 
 /// `Â` with weights, `[destinations, sources]`.
 fn normalised(device: &Device, g: &Graph, w: &Tensor<2>) -> Tensor<2> {
     let r = &g.relations()[0];
-    let (s, d) = ends(device, r);
+    let (s, d) = endpoints(device, r);
     let (into, out): (Vec<_>, Vec<_>) = (r.in_degrees().collect(), r.out_degrees().collect());
     let c: Vec<f64> = (0..r.num_edges()).map(|e| (f64::from(into[r.dst()[e] as usize] * out[r.src()[e] as usize])).powf(-0.5)).collect();
     let c = Tensor::<2>::from_data(TensorData::new(c, [r.num_edges(), 1]), (device, DType::F64));
@@ -61,7 +61,7 @@ fn norms_by_in_degrees_and_by_weights() {
         let w = matrix(device, "w", 8, 1) + 1.5;
         let weight: Tensor<1> = w.clone().squeeze_dim(1);
         let edges = g.edge_type("_E").unwrap().with_weight(weight.clone());
-        let (s, d) = ends(device, &g.relations()[0]);
+        let (s, d) = endpoints(device, &g.relations()[0]);
         let adjacency = |by_edge: Tensor<2>| d.clone().transpose().matmul(s.clone() * by_edge);
         for (norm, at_src) in AT_SRC {
             let by_degree = by_sums(device, &g, &w, (&[1.0; 8], at_src));

@@ -5,7 +5,7 @@ use burn::tensor::activation::softmax;
 use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 
-use super::{drawn, ends, linear, same, sigmoid};
+use super::{drawn, endpoints, linear, same, sigmoid};
 use crate::views::graph;
 use crate::{devices, matrix};
 
@@ -38,7 +38,7 @@ fn gated_graph_conv() {
         for _ in 0..2 {
             let a = (0..2)
                 .map(|r| {
-                    let (s, d) = ends(device, &g.relations()[r]);
+                    let (s, d) = endpoints(device, &g.relations()[r]);
                     d.transpose().matmul(linear(&layer.linears[r], s.matmul(h.clone())))
                 })
                 .reduce(|a, b| a + b)

@@ -8,7 +8,7 @@ use burn_gnn_models::*;
 use burn_gnn_ops::TypeIndex;
 use burn_gnn_sampling::ToBlock;
 
-use super::{drawn, ends, linear, one_hot, same, softmax_into, two_types};
+use super::{drawn, endpoints, linear, one_hot, same, softmax_into, two_types};
 use crate::{close, devices, matrix, typed, values};
 
 /// What each relation of [`two_types`] gives the nodes of `a`, and their weighted sum by means over some nodes.
@@ -17,7 +17,7 @@ fn han(device: &Device, layer: &HanConv, x: &[Tensor<2>; 2], nodes: &[u32]) -> T
     let z: Vec<_> = x.iter().zip(&layer.proj).map(|(x, l)| linear(l, x.clone())).collect();
     let by_relation: Vec<Tensor<2>> = (0..3)
         .map(|r| {
-            let ((s, d), (t, _)) = (ends(device, &g.relations()[r]), g.schema().ends(r));
+            let ((s, d), (t, _)) = (endpoints(device, &g.relations()[r]), g.schema().endpoints(r));
             let (u, v) = (s.matmul(z[t].clone()), d.clone().matmul(z[0].clone()));
             let head = |h: usize| {
                 let of = |y: &Tensor<2>| y.clone().slice_dim(1, 2 * h..2 * h + 2);

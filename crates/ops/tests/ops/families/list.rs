@@ -113,8 +113,8 @@ fn softmaxes(w: usize) -> Vec<Family> {
             let index = ints(&eids, &x[0].device());
             let some = all.clone().select(0, index.clone());
             let y = if reference {
-                let ends: Vec<_> = eids.iter().map(|&e| (g.relation.src()[e as usize], g.relation.dst()[e as usize])).collect();
-                edge_softmax_reference(&super::graphs::relation(g.rows(On::Src), g.rows(On::Dst), &ends), some, by)
+                let endpoints: Vec<_> = eids.iter().map(|&e| (g.relation.src()[e as usize], g.relation.dst()[e as usize])).collect();
+                edge_softmax_reference(&super::graphs::relation(g.rows(On::Src), g.rows(On::Dst), &endpoints), some, by)
             } else {
                 edge_softmax_on(&g.relation, &eids, some, by)
             };
