@@ -8,7 +8,7 @@
 //! inside a row edges come in ascending edge id, so results are the same bits for any number of
 //! threads. Every output entry has one writer; there are no atomics.
 //!
-//! Unsafe code is in six modules: `scatter` and `sink` (outputs that are written once, by several threads, in the order
+//! Unsafe code is in six modules: `scatter` and `output_buffer` (outputs that are written once, by several threads, in the order
 //! of a layout and stored by edge id), [`split`] (a gradient that is filled part by part), `simd` (calls for
 //! instruction sets that were found), `dense::gemm` (products of the `gemm` crate), `dense::panels` (the loop that
 //! products spend their time in).
@@ -26,15 +26,15 @@ pub mod gsddmm;
 pub mod gspmm;
 mod half_floats;
 mod lanes;
-mod masked;
+mod output_buffer;
 mod parallel_runs;
 mod philox;
 pub mod relational;
 mod scatter;
 mod simd;
-mod sink;
 pub mod softmax;
-pub mod split;
+mod softmax_shift;
+pub mod split_rows;
 pub mod typed;
 mod unroll;
 
@@ -46,8 +46,8 @@ pub use gspmm::aggregate;
 pub(crate) use adjacency::Adjacency;
 pub(crate) use burn_gnn_structure::internal::huge_room as room;
 pub(crate) use burn_gnn_structure::internal::{prefetch, prefetch_at};
-pub(crate) use masked::{divisor, inverse, shift};
+pub(crate) use output_buffer::{Sink, zeros};
 pub(crate) use parallel_runs::{by_edges, evenly, split_mut};
 pub(crate) use scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges, collect_rows2, scatter};
 pub(crate) use simd::{Vectorised, ahead, vectorised, widest};
-pub(crate) use sink::{Sink, zeros};
+pub(crate) use softmax_shift::{divisor, inverse, shift};

@@ -21,9 +21,9 @@ use std::ops::Range;
 use burn_gnn_structure::Compressed;
 use rayon::prelude::*;
 
+use super::output_buffer::{Sink, parts, zeros};
 use super::parallel_runs::split_mut;
 use super::room;
-use super::sink::{Sink, parts, zeros};
 use burn_gnn_plan::Permutation;
 
 /// The row of each position: different rows for different positions, all rows.

@@ -14,15 +14,15 @@
 #![forbid(unsafe_code)]
 
 mod checksum;
-mod crates_graph;
 #[cfg(test)]
-mod damage;
+mod corrupt_file;
+mod crates_graph;
 mod dataset;
 mod dataset_graph;
 pub mod datasets;
+mod decompression_limit;
 mod dgl;
 mod edge_list;
-mod expansion;
 #[cfg(test)]
 mod faults_tests;
 mod files;
@@ -67,9 +67,9 @@ mod triples_tests;
 
 #[doc(inline)]
 pub use burn_gnn_files::{AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
-pub use crates_graph::crates_graph;
 #[cfg(test)]
-pub(crate) use damage::{damage, spoil};
+pub(crate) use corrupt_file::{damage, spoil};
+pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split};
 pub(crate) use dataset::{check_split, class_names};
 pub use dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};

@@ -8,7 +8,7 @@ use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::damage::{damage, spoil};
+use crate::corrupt_file::{damage, spoil};
 use crate::npy::npy_bytes;
 use crate::{Dataset, Features, load_dataset};
 

@@ -10,7 +10,7 @@ use burn_gnn_graph::Graph;
 use zip::ZipArchive;
 
 use crate::Features;
-use crate::expansion::{MAX_EXPANSION, expansion_limit};
+use crate::decompression_limit::{MAX_EXPANSION, expansion_limit};
 use crate::files::{cut, format_error, node_count, open, open_zip, zip_error};
 use crate::npy::{NpyArray, NpyValues};
 use crate::sparse::{coo, csr};

@@ -17,7 +17,7 @@ use indicatif::ProgressBar;
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
 use oxttl::{NTriplesParser, TurtleParseError, TurtleParser};
 
-use crate::expansion::expansion_limit;
+use crate::decompression_limit::expansion_limit;
 use crate::files::{LIMIT, format_error, io_error, table_error};
 use crate::tables::{ReadOptions, Source, text};
 use nesting::Nesting;

@@ -9,7 +9,7 @@ use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::damage::{damage, spoil};
+use crate::corrupt_file::{damage, spoil};
 use crate::{AttrType, Dataset, Decoder, Features, crates_graph, load_dataset, read_edges, read_nodes};
 
 #[test]

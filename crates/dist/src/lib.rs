@@ -48,7 +48,6 @@
 
 #![deny(unsafe_code)]
 
-mod book;
 mod checkpoint;
 mod column;
 mod comm;
@@ -61,6 +60,7 @@ mod halo;
 mod loading;
 mod local_partition;
 mod partition;
+mod partition_book;
 mod reduce;
 mod replicas;
 mod sampling;
@@ -69,7 +69,6 @@ mod shard;
 mod tensor;
 mod trainer_rank;
 
-pub use book::{Lookup, PartMetadata, PartitionBook};
 pub use checkpoint::{Checkpoint, RunState};
 pub use comm::{Communicator, Failure, Metered, Ranks, Traffic, launch, on_first_rank, run_ranks};
 #[cfg(feature = "mpi")]
@@ -86,6 +85,7 @@ pub use partition::{
     PartitionTable, PartitionedGraph, RankPlan, StepPlan, StepTraffic, TypeStats, load_partition, load_partition_book, partition_graph,
     verify_partition,
 };
+pub use partition_book::{Lookup, PartMetadata, PartitionBook};
 pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
 pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
 pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};

@@ -7,9 +7,9 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{EdgeKey, Frame, HomoId, NodeKey, Relation, Schema, of_etype, of_ntype};
 use burn_gnn_ops::GraphView;
 
-use crate::book::{etype_number, ntype_number};
 use crate::column::column;
 use crate::partition::Features;
+use crate::partition_book::{etype_number, ntype_number};
 use crate::trainer_rank::TrainerRank;
 use crate::{Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange};
 

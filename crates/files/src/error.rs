@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn_gnn_structure::GraphError;
 
-use crate::cut::cut_quoted;
+use crate::truncate::cut_quoted;
 
 /// What can be wrong with files, with data sets, and with the graphs in them.
 ///

@@ -7,7 +7,6 @@
 
 mod atomic;
 mod checksum;
-mod cut;
 mod error;
 mod half_rows;
 mod mapped_file;
@@ -16,6 +15,7 @@ mod open;
 mod progress;
 mod tensor_header;
 mod tensor_views;
+mod truncate;
 
 pub use atomic::{AtomicFile, DirLock, create_dirs, lock_dir, sync_dir, write_atomic};
 pub use error::DataError;
@@ -26,7 +26,6 @@ pub use npy_header::NpyHead;
 pub mod internal {
     pub use crate::atomic::{LOCK, abandoned, builder, folder, locked, prefix, remove_abandoned};
     pub use crate::checksum::Hash;
-    pub use crate::cut::{Cut, cut, cut_quoted};
     pub use crate::half_rows::widen_f16;
     pub use crate::mapped_file::MappedFile;
     pub use crate::npy_header::EntryType;
@@ -34,5 +33,6 @@ pub mod internal {
     pub use crate::progress::Progress;
     pub use crate::tensor_header::tensor_header;
     pub use crate::tensor_views::{MAX_HEADER, TensorViews};
+    pub use crate::truncate::{Cut, cut, cut_quoted};
     pub use crate::{AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 }

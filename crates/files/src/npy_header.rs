@@ -7,8 +7,8 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::DataError;
-use crate::cut::cut;
 use crate::open::{format_error, read_error};
+use crate::truncate::cut;
 
 /// Longest header that is read; numpy's own limit.
 const MAX_HEADER: usize = 10_000;

@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::path::Path;
 
 use crate::DataError;
-use crate::cut::{cut, cut_quoted};
+use crate::truncate::{cut, cut_quoted};
 
 /// A [`DataError::Format`]; texts in quotes are cut, whatever file they came from.
 pub fn format_error(path: &Path, message: impl Into<String>) -> DataError {

@@ -35,9 +35,9 @@ mod query;
 mod reorder;
 mod row_index;
 mod self_loops;
-mod simple;
 mod stats;
 mod subgraph;
+mod to_simple;
 mod transform;
 
 pub use burn_gnn_structure::{
@@ -63,9 +63,9 @@ pub use query::EdgeList;
 pub use reorder::{EdgeOrder, NodeOrder};
 pub use row_index::{row_index, row_index_data};
 pub use self_loops::{LoopFill, LoopsAt};
-pub use simple::Simple;
 pub use stats::{DegreeStats, EdgeStats, GraphStats, NodeStats};
 pub use subgraph::Relabel;
+pub use to_simple::Simple;
 
 #[doc(hidden)]
 pub use burn_gnn_structure::internal::{prefetch, prefetch_at};

@@ -48,7 +48,7 @@ mod pending_gradients;
 mod primitives;
 mod relational;
 mod segment;
-mod split;
+mod split_rows;
 mod typed;
 mod view;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
@@ -89,6 +89,6 @@ pub use message::{
 pub use multi::*;
 pub use relational::*;
 pub use segment::*;
-pub use split::split_rows;
+pub use split_rows::split_rows;
 pub use typed::*;
 pub use view::{DrawKey, DropoutKey, EdgeTypes, Edges, GraphView, Keyed, next_stream, seeded};

@@ -19,7 +19,7 @@ mod permutation;
 mod relational;
 mod segments;
 mod softmax;
-mod split;
+mod split_rows;
 mod typed;
 
 pub use activation::Activation;
@@ -37,5 +37,5 @@ pub use permutation::Permutation;
 pub use relational::{RelationalIndex, RelationalPlan, TypeId};
 pub use segments::{Segments, TypeIndex};
 pub use softmax::{NormBy, SoftmaxPlan};
-pub use split::SplitPlan;
+pub use split_rows::SplitPlan;
 pub use typed::TypedPlan;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::batch_facts::BatchFacts;
+use crate::batch_graph_info::BatchGraphInfo;
 use crate::rules::EdgeRule;
 use crate::stored_ids::edge_ids;
 use crate::{SampleKey, SampledBatch};
@@ -55,7 +55,7 @@ pub(crate) enum Origin {
     /// The graph, which this machine holds.
     Whole(Arc<Source>),
     /// Facts about a graph that is partitioned over machines.
-    Remote(Arc<BatchFacts>),
+    Remote(Arc<BatchGraphInfo>),
 }
 
 /// A message flow graph: the edges by which one layer computes its destination nodes from its source nodes.
@@ -157,7 +157,7 @@ impl Block {
     /// Lists that do not have one entry per type, relations whose endpoints are not the rows of their types or whose
     /// edges do not stand in the order of destinations, more rows than `facts` knows.
     pub fn from_parts(
-        facts: &Arc<BatchFacts>,
+        facts: &Arc<BatchGraphInfo>,
         num_src: Vec<usize>,
         num_dst: Vec<usize>,
         relations: Vec<Relation>,
@@ -199,7 +199,7 @@ impl Block {
             Origin::Remote(facts) => self.ids.graph.get_or_compute(|| self.own_graph(facts)),
         }
     }
-    fn own_graph(&self, facts: &BatchFacts) -> Graph {
+    fn own_graph(&self, facts: &BatchGraphInfo) -> Graph {
         // Destinations are the first sources, so rows of either endpoint are nodes of one numbering.
         let whole = |(t, r): (usize, &Relation)| {
             let (s, d) = facts.schema().endpoints(t);

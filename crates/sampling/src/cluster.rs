@@ -1,7 +1,7 @@
 //! Cluster-GCN: batches of whole parts.
 
 use crate::SampleKey;
-use crate::traversal::shuffled;
+use crate::seed_order::shuffled;
 use crate::{Sampler, SeedKind, Seeds};
 use burn_gnn_graph::internal::{check_len, scan};
 use burn_gnn_graph::{Graph, GraphError, NodeKey, Relabel, Subgraph};

@@ -9,10 +9,10 @@
 
 mod adjacency;
 mod alias;
-mod batch_facts;
+mod batch_graph_info;
 mod block;
 mod block_sampler;
-mod choice;
+mod choose_neighbors;
 mod cluster;
 mod device;
 mod draws;
@@ -33,12 +33,12 @@ mod relabel;
 mod row_type;
 mod rules;
 mod sampler;
+mod seed_order;
 mod seeds;
 mod shadow;
 mod stored_ids;
-mod traversal;
 
-pub use batch_facts::BatchFacts;
+pub use batch_graph_info::BatchGraphInfo;
 pub use block::{Block, MiniBatch};
 pub use block_sampler::BlockSampler;
 pub use cluster::ClusterSampler;
@@ -58,9 +58,9 @@ pub use random_walk::{NO_NODE, Node2Vec, RandomWalk, Walks};
 pub use row_type::RowType;
 pub use rules::Strategy;
 pub use sampler::{SampledBatch, Sampler};
+pub use seed_order::Traversal;
 pub use seeds::{SeedKind, Seeds};
 pub use shadow::ShadowSampler;
-pub use traversal::Traversal;
 
 /// For the other crates of this library alone.
 #[doc(hidden)]
@@ -68,6 +68,6 @@ pub mod internal {
     pub use crate::device::{FoundTrees, HopDraws, HopEdges, HopFound, TimeRanks};
     pub use crate::draws::Draws;
     pub use crate::link::CorruptedPairs;
-    pub use crate::negative::{FreePairs, GlobalDraws, NegativeFacts};
+    pub use crate::negative::{FreePairs, GlobalDraws, NegativeInfo};
     pub use crate::neighbor::SeedTrees;
 }

@@ -15,7 +15,7 @@ use crate::draws::Draws;
 use burn_gnn_graph::internal::{check_len, check_nodes, room, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Stream};
 
-pub use device::{GlobalDraws, NegativeFacts};
+pub use device::{GlobalDraws, NegativeInfo};
 pub use free_pairs::FreePairs;
 
 /// How likely a node is drawn as the destination of a negative pair, or as the source where sources are drawn.
@@ -375,7 +375,7 @@ impl NegativeSampler {
                 0
             };
             if self.unique {
-                crate::choice::Chooser::default().distinct(draws, left, fits as u32, |rank| out.push((node(rank), true)));
+                crate::choose_neighbors::Chooser::default().distinct(draws, left, fits as u32, |rank| out.push((node(rank), true)));
             } else {
                 out.extend((0..fits).map(|_| (node(draws.below(left)), true)));
             }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::alias::AliasTables;
-use crate::choice::Chooser;
+use crate::choose_neighbors::Chooser;
 use crate::draws::{Draws, exponential};
 use crate::fanout::ALL;
 use burn_gnn_graph::{OriginalIds, Stream};

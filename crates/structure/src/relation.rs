@@ -7,7 +7,7 @@ mod compressed;
 mod derived_tests;
 mod from_compressed;
 mod layouts;
-mod sorted;
+mod sort_by_dst;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ pub use compressed::Compressed;
 pub use from_compressed::WholeNumber;
 use from_compressed::{check_indptr, narrow};
 pub use layouts::LayoutArrays;
-use sorted::Sorted;
+use sort_by_dst::Sorted;
 use stored::Coo;
 pub use stored::EdgeReader;
 

@@ -8,5 +8,5 @@ pub mod dropout;
 pub mod epilogue;
 pub(crate) mod gemm;
 pub mod matmul;
-pub(crate) mod panels;
+pub(crate) mod small_products;
 pub(crate) mod widen;

@@ -33,7 +33,7 @@ use super::gather::Gather;
 use super::grouped_edges::GroupedEdges;
 use crate::Real;
 use crate::dense::gemm::wide;
-use crate::dense::panels::{LANES, Matrices, Panels, is_narrow, outer, product, row_stride};
+use crate::dense::small_products::{LANES, Matrices, Panels, is_narrow, outer, product, row_stride};
 use crate::dense::widen::{as_sums, rounded};
 use crate::{Elem, Sink, Vectorised, collect_rows, vectorised};
 

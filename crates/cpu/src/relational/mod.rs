@@ -8,7 +8,7 @@ mod products;
 use burn_gnn_plan::RelationalPlan;
 use rayon::prelude::*;
 
-use crate::dense::panels::{Matrices, Panels, row_stride};
+use crate::dense::small_products::{Matrices, Panels, row_stride};
 use crate::{Acc, Elem, zeros};
 use aggregate::{Walk, Weights};
 use grouped_edges::{GroupedEdges, by_dst, by_src, src_pairs};

@@ -4,7 +4,7 @@
 
 use super::grouped_edges::GroupedEdges;
 use crate::Real;
-use crate::dense::panels::{LANES, Panels, product};
+use crate::dense::small_products::{LANES, Panels, product};
 use crate::dense::widen::{append, as_sums};
 use crate::{Elem, Places, Scattered, Vectorised, collect_rows, prefetch, scatter, vectorised};
 

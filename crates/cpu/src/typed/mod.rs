@@ -15,7 +15,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::dense::gemm::wide;
-use crate::dense::panels::{LANES, Matrices, is_narrow, outer, padded, product, row_stride};
+use crate::dense::small_products::{LANES, Matrices, is_narrow, outer, padded, product, row_stride};
 use crate::dense::widen::{append, rounded, widened};
 use crate::{Acc, Elem, Places, Real, Scattered, Vectorised, collect_rows, scatter, vectorised, zeros};
 use burn_gnn_plan::TypedPlan;

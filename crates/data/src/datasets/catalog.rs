@@ -262,7 +262,7 @@ impl Known {
             Self::Karate | Self::Crates => unreachable!("returned above"),
             Self::Cora | Self::Citeseer | Self::Pubmed => super::planetoid::load(&dir, self.name()),
             #[cfg(feature = "rdf")]
-            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => super::entities::load(&dir, self.name()),
+            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => super::rdf_datasets::load(&dir, self.name()),
             #[cfg(not(feature = "rdf"))]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => unreachable!("refused above"),
             #[cfg(feature = "npz")]

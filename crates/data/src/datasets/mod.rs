@@ -21,8 +21,6 @@
 
 mod catalog;
 mod data_home;
-#[cfg(feature = "rdf")]
-mod entities;
 #[cfg(feature = "download")]
 mod fetch;
 #[cfg(all(test, feature = "download"))]
@@ -30,6 +28,8 @@ mod fetch_tests;
 mod planetoid;
 #[cfg(test)]
 mod planetoid_tests;
+#[cfg(feature = "rdf")]
+mod rdf_datasets;
 #[cfg(feature = "npz")]
 mod reddit;
 #[cfg(test)]

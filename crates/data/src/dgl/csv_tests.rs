@@ -9,7 +9,7 @@ use burn_gnn_graph::{ColumnKind, FileId, Graph};
 use proptest::prelude::*;
 
 use super::{GraphSet, load_dgl_csv};
-use crate::damage::{damage, spoil};
+use crate::corrupt_file::{damage, spoil};
 
 const META: &str = "dataset_name: club\nnode_data:\n- file_name: nodes.csv\nedge_data:\n- file_name: edges.csv\n";
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 
 use super::{Cells, ParquetFile, Values};
-use crate::expansion::MAX_EXPANSION;
+use crate::decompression_limit::MAX_EXPANSION;
 use crate::files::{cut, format_error};
 use crate::npy::{NpyArray, NpyValues};
 

@@ -27,7 +27,7 @@ use parquet::schema::types::ColumnDescriptor;
 pub(crate) use array::read_parquet_array;
 pub(crate) use cells::{Cell, Cells, Values};
 
-use crate::expansion::expansion_limit;
+use crate::decompression_limit::expansion_limit;
 use crate::files::{LIMIT, format_error, open};
 
 /// Rows decoded at a time.

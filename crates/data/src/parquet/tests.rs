@@ -12,7 +12,7 @@ use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 
 use super::{Cell, ParquetFile, read_parquet_array};
-use crate::damage::{damage, spoil};
+use crate::corrupt_file::{damage, spoil};
 use crate::{AttrType, Csv, Decoder, ReadOptions, Source, read_edges, read_nodes, read_nodes_with};
 
 fn stored(name: &str) -> PathBuf {

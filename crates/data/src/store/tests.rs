@@ -13,7 +13,7 @@ use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 
-use crate::damage::{damage, spoil};
+use crate::corrupt_file::{damage, spoil};
 use crate::{MapOptions, load_graph, map_graph, map_graph_with, save_graph};
 
 /// Burn deprecates its ndarray backend, which users still ask for.

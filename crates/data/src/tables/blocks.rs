@@ -10,7 +10,7 @@ use burn_gnn_files::DataError;
 use indicatif::ProgressBar;
 
 use super::source::Piece;
-use crate::expansion::{FREE, expansion_limit};
+use crate::decompression_limit::{FREE, expansion_limit};
 use crate::files::{format_error, io_error, open};
 
 /// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.

@@ -1,6 +1,6 @@
 //! Options for wrong rows, repeated nodes and unknown nodes.
 
-use crate::expansion::MAX_EXPANSION;
+use crate::decompression_limit::MAX_EXPANSION;
 
 /// What happens to a node id that an earlier row of its table has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

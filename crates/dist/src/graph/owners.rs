@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::book::Numbering;
+use crate::partition_book::Numbering;
 use crate::trainer_rank::TrainerRank;
 use crate::{DistError, PartitionBook};
 

@@ -13,8 +13,8 @@ use burn::backend::{Shape, TensorMetadata};
 use burn::tensor::Slice;
 
 use super::backend::{HaloBackend, Segment, cut, empty, top};
+use super::encoding::HaloCall;
 use super::plan::HaloPlan;
-use super::wire::HaloCall;
 
 /// Every node is compute bound: running a forward again during backward would make a collective call
 /// out of turn.

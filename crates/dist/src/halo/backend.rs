@@ -15,8 +15,8 @@ use burn::tensor::Slice;
 use burn_gnn_graph::row_index_data;
 use std::sync::Arc;
 
+use super::encoding::{HaloCall, travel};
 use super::plan::HaloPlan;
-use super::wire::{HaloCall, travel};
 use crate::Failure;
 use crate::comm::unwind;
 

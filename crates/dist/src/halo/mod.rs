@@ -4,8 +4,8 @@ mod autodiff;
 mod backend;
 #[cfg(feature = "cube")]
 mod cube;
+mod encoding;
 mod plan;
-mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,8 +14,8 @@ use burn::backend::Dispatch;
 use burn::tensor::Tensor;
 
 pub use backend::{HaloBackend, Segment};
+pub use encoding::HaloCall;
 pub use plan::{HaloPlan, TypeHalo};
-pub use wire::HaloCall;
 
 /// Brings the halo rows of every node type from their owners: `out[t] = [x[t] ; halo rows of type t]`.
 ///

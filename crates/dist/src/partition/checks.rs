@@ -6,7 +6,7 @@ use burn_gnn_graph::{HomoId, TypedId};
 
 use super::Partition;
 use crate::DistError;
-use crate::book::Numbering;
+use crate::partition_book::Numbering;
 
 impl Partition {
     /// Checks what a file says against the book; `path` names the file in errors.

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::feature_columns::Rows;
 use super::{Features, Partition, PartitionedGraph};
 use crate::DistError;
-use crate::book::{ByPart, Numbering};
+use crate::partition_book::{ByPart, Numbering};
 
 /// Edges between parts: which of a part's own edges come from which other part.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::load::Reader;
 use super::tensors::Entry;
 use super::{Partition, PartitionedGraph};
 use crate::DistError;
-use crate::book::Numbering;
+use crate::partition_book::Numbering;
 
 /// Lists, texts and ids of the nodes or edges of one type, row by row: those that the part owns, then the others, as
 /// [`Partition::to_graph`] has them.

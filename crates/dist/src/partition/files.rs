@@ -17,7 +17,7 @@ use super::tensors::{Entry, beside, is_sum, write_tensors};
 use super::{Partition, PartitionedGraph};
 use super::{extras, owner_map};
 use crate::DistError;
-use crate::book::{ByPart, Numbering};
+use crate::partition_book::{ByPart, Numbering};
 
 /// Bytes of feature rows that are in memory at a time, per column being written.
 const ROWS_BYTES: usize = 4 << 20;

@@ -16,7 +16,7 @@ use super::metadata::{FORMAT_VERSION, Metadata, PartFiles};
 use super::read_book::read_book;
 use super::tensors::{STAMP, check_sum, read_summed};
 use super::{Features, Partition};
-use crate::book::Numbering;
+use crate::partition_book::Numbering;
 use crate::{DistError, PartitionBook};
 
 /// Reads one part of a partitioned graph: structure, owners and features.

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use burn_gnn_graph::{EdgeKey, Frame, Graph, NodeKey, of_etype, of_ntype};
 use rayon::prelude::*;
 
-use crate::book::{ByPart, Numbering, etype_number, ntype_number};
+use crate::partition_book::{ByPart, Numbering, etype_number, ntype_number};
 use crate::{DistError, PartitionBook};
 pub use chunked::ChunkedGraph;
 pub use config::{MetisEffort, Objective, PartitionConfig, PartitionMethod};

@@ -7,8 +7,8 @@ use burn::tensor::TensorData;
 use burn_gnn_graph::{EdgeKey, EdgeType, NodeKey, Schema};
 
 use super::{Features, Partition};
-use crate::book::{Numbering, etype_number, ntype_number};
 use crate::exchange::{Pack, Unpack, agree, digest, exchange};
+use crate::partition_book::{Numbering, etype_number, ntype_number};
 use crate::{Communicator, DistError, PartitionBook};
 
 /// The nodes of one rank and their in-edges, of a graph of one node type and one edge type: what

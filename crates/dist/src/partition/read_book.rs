@@ -9,7 +9,7 @@ use burn_gnn_graph::{EdgeType, Schema};
 use super::metadata::{Metadata, OwnerMap};
 use super::owner_map;
 use super::tensors::{check_sum, read_summed};
-use crate::book::{ByPart, Numbering};
+use crate::partition_book::{ByPart, Numbering};
 use crate::{DistError, PartitionBook};
 
 /// Types and owners, checked: types have the numbers of their sorted order, ranges follow each other.

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::PartitionedGraph;
 use crate::DistError;
-use crate::book::Numbering;
+use crate::partition_book::Numbering;
 
 /// Parts whose sizes are printed type by type; of more, the smallest and largest are.
 const COLUMNS: usize = 8;

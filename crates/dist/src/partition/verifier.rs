@@ -10,7 +10,7 @@ use super::feature_columns::rows_of;
 use super::load::Opened;
 use super::{Features, Partition};
 use crate::DistError;
-use crate::book::Numbering;
+use crate::partition_book::Numbering;
 
 /// The graph reassembled from its parts, by place.
 struct Whole {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use burn_gnn_graph::{EdgeKey, NodeKey, Schema, of_etype, of_ntype};
 use burn_gnn_sampling::{MiniBatch, SampledBatch};
 
-use crate::book::{etype_number, ntype_number};
+use crate::partition_book::{etype_number, ntype_number};
 
 /// A batch sampled over all parts.
 ///

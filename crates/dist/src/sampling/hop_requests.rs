@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use burn_gnn_graph::{Relation, Schema};
-use burn_gnn_sampling::{BatchFacts, Block, MiniBatch, SampleKey};
+use burn_gnn_sampling::{BatchGraphInfo, Block, MiniBatch, SampleKey};
 use hashbrown::HashMap;
 
 use super::hop_answers::{Degrees, Facts, Kind, degrees_of, joins_two};
@@ -137,7 +137,7 @@ impl DistSampler {
         let totals = (totals, (0..etypes).map(|e| inner.edges.total(e)).collect());
         let (mut blocks, mut edges) = (vec![], vec![]);
         if !hops.is_empty() {
-            let facts = BatchFacts::new(schema, totals, nodes.originals, (nodes.in_degrees, nodes.out_degrees))?;
+            let facts = BatchGraphInfo::new(schema, totals, nodes.originals, (nodes.in_degrees, nodes.out_degrees))?;
             for hop in hops {
                 blocks.push(Block::from_parts(&facts, hop.num_src, hop.num_dst, hop.relations, hop.originals)?.with_key(key));
                 edges.push(hop.ids);

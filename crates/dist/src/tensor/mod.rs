@@ -1,6 +1,6 @@
 //! Rows by node or edge, kept by owners.
 
-mod inserted;
+mod feature_columns;
 mod policy;
 mod update;
 

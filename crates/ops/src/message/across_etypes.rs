@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn_graph::{Column, Relation};
 
-use super::cross::{Part, check_alike, combined, with_messages};
+use super::cross_types::{Part, check_alike, combined, with_messages};
 use super::data::{applied, write};
 use super::dynamic_rank::{features, flat, shaped};
 use super::ops::GraphMessageOps;

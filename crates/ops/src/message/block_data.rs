@@ -9,7 +9,7 @@ use burn_gnn_sampling::Block;
 use super::data::RelationData;
 use super::ops::GraphMessageOps;
 use crate::OpsError;
-use crate::split::first_rows;
+use crate::split_rows::first_rows;
 
 /// A [`Block`] with features of sources, destinations and edges per type (DGL's `srcdata`, `dstdata` and `edata`).
 ///

@@ -12,7 +12,7 @@ use super::degree_buckets::DegreeBuckets;
 use super::dynamic_rank::features;
 use super::reduce::NodeFn;
 use crate::OpsError;
-use crate::split::split_rows;
+use crate::split_rows::split_rows;
 
 /// Consecutive rows of a column, cut at `bounds`, which begin with 0.
 pub(super) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {

@@ -4,7 +4,7 @@ mod across_etypes;
 mod batch;
 mod block_data;
 mod by_degree;
-mod cross;
+mod cross_types;
 mod data;
 mod degree_buckets;
 mod destinations;
@@ -21,7 +21,7 @@ mod reduce;
 
 pub use batch::{EdgeBatch, NodeBatch};
 pub use block_data::BlockData;
-pub use cross::{Cross, RelationCall, on};
+pub use cross_types::{Cross, RelationCall, on};
 pub use data::RelationData;
 pub use edge_tensor::EdgeTensor;
 pub use fields::Fields;

@@ -6,7 +6,7 @@ use burn_gnn_graph::{EdgeKey, Frame, Graph, NodeKey, Schema};
 
 use super::across_etypes::update_across_etypes;
 use super::batch::NodeBatch;
-use super::cross::{Cross, RelationCall, multi};
+use super::cross_types::{Cross, RelationCall, multi};
 use super::data::{RelationData, apply_nodes};
 use super::{Fields, MessageFunction, ReduceFunction};
 use crate::OpsError;

@@ -1,9 +1,9 @@
 //! Reduces messages over the edges of all relations into one node type.
 
 mod concatenated;
-mod cross;
+mod cross_types;
 
-pub(crate) use cross::beats;
+pub(crate) use cross_types::beats;
 
 pub use concatenated::{stack_rows, try_stack_rows};
 
@@ -111,7 +111,7 @@ pub fn try_multi_gspmm_cross<const D: usize>(
     cross: CrossReduce,
 ) -> Result<Tensor<D>, OpsError> {
     let operands = Operands::<D, 1>::new("multi_gspmm_cross", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
-    cross::cross(stack, BinaryOp::CopyLhs, operands, reduce, cross)
+    cross_types::cross(stack, BinaryOp::CopyLhs, operands, reduce, cross)
 }
 
 /// One reduction of messages over the edges of all relations,
@@ -236,5 +236,5 @@ pub fn try_multi_gspmm_binary_cross<const L: usize, const R: usize, const O: usi
     cross: CrossReduce,
 ) -> Result<Tensor<O>, OpsError> {
     let operands = Operands::new("multi_gspmm_binary_cross", stack, op, sources, edges)?;
-    cross::cross(stack, op, operands, reduce, cross)
+    cross_types::cross(stack, op, operands, reduce, cross)
 }

@@ -3,12 +3,12 @@
 mod draw_key;
 mod edge_types;
 mod edges;
-mod scope;
+mod seed_scope;
 
 pub use draw_key::{DrawKey, Keyed};
 pub use edge_types::EdgeTypes;
 pub use edges::Edges;
-pub use scope::{DropoutKey, next_stream, seeded};
+pub use seed_scope::{DropoutKey, next_stream, seeded};
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeKey, Frame, Graph, GraphError, Relation, Schema, of_etype, of_ntype};
 use burn_gnn_sampling::Block;
 
-use crate::split::first_rows;
+use crate::split_rows::first_rows;
 use crate::{DegreeScale, DegreesOf};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.

@@ -5,7 +5,7 @@ use super::*;
 /// A negative sampler as a device that draws by itself needs it.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct NegativeFacts<'a> {
+pub struct NegativeInfo<'a> {
     /// Edge type, for errors.
     pub name: &'a str,
     /// Nodes that pairs keep, and nodes that are drawn.
@@ -63,9 +63,9 @@ impl NegativeSampler {
     }
 
     /// What does not change from call to call.
-    pub fn device_facts(&self) -> NegativeFacts<'_> {
+    pub fn device_facts(&self) -> NegativeInfo<'_> {
         let (indptr, indices) = self.adjacency.rows();
-        NegativeFacts {
+        NegativeInfo {
             name: &self.name,
             nodes: [self.relation.num_src(), self.relation.num_dst()],
             of_sources: self.of_sources,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn_gnn_graph::{Graph, GraphError, OriginalIds, Relabel, Relation, Subgraph};
-use burn_gnn_sampling::{BatchFacts, Block, Fanouts, MiniBatch, NeighborSampler, SampleKey, SampleNeighbors, Strategy, ToBlock};
+use burn_gnn_sampling::{BatchGraphInfo, Block, Fanouts, MiniBatch, NeighborSampler, SampleKey, SampleNeighbors, Strategy, ToBlock};
 use proptest::prelude::*;
 
 use crate::common::{skewed, typed};
@@ -265,7 +265,7 @@ fn hops_and_blocks_can_be_put_together() {
     };
     let in_degrees = degrees(|g, e, ids| g.in_degrees(e, ids).unwrap(), |endpoints| endpoints.1);
     let out_degrees = degrees(|g, e, ids| g.out_degrees(e, ids).unwrap(), |endpoints| endpoints.0);
-    let facts = BatchFacts::new(g.schema(), totals.clone(), originals, (in_degrees, out_degrees)).unwrap();
+    let facts = BatchGraphInfo::new(g.schema(), totals.clone(), originals, (in_degrees, out_degrees)).unwrap();
     for (i, block) in batch.blocks.iter().enumerate() {
         let one = sampler.only_hop(2 - i).unwrap();
         assert_eq!(one.hops(), 1);
@@ -313,7 +313,7 @@ fn hops_and_blocks_can_be_put_together() {
     }
     assert!(sampler.only_hop(3).is_err() && sampler.only_hop(1).unwrap().only_hop(1).is_err());
     let none = || (vec![vec![]; 3], vec![vec![]; 3]);
-    assert!(BatchFacts::new(g.schema(), totals.clone(), vec![vec![]; 1], none()).is_err());
-    assert!(BatchFacts::new(g.schema(), totals.clone(), vec![vec![0]; 2], none()).is_err(), "no out-degrees");
-    assert!(BatchFacts::new(g.schema(), (totals.0, vec![]), vec![vec![]; 2], none()).is_err());
+    assert!(BatchGraphInfo::new(g.schema(), totals.clone(), vec![vec![]; 1], none()).is_err());
+    assert!(BatchGraphInfo::new(g.schema(), totals.clone(), vec![vec![0]; 2], none()).is_err(), "no out-degrees");
+    assert!(BatchGraphInfo::new(g.schema(), (totals.0, vec![]), vec![vec![]; 2], none()).is_err());
 }

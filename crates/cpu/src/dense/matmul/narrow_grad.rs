@@ -9,7 +9,7 @@
 use rayon::prelude::*;
 
 use crate::Real;
-use crate::dense::panels::{LANES, outer};
+use crate::dense::small_products::{LANES, outer};
 use crate::lanes::Lanes;
 use crate::unroll::each;
 use crate::{Vectorised, vectorised};

@@ -3,7 +3,7 @@
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::Shape;
-use burn_gnn_cpu::split as kernel;
+use burn_gnn_cpu::split_rows as kernel;
 use bytemuck::Zeroable;
 
 use super::first_rows;

@@ -11,7 +11,7 @@ use burn_gnn_graph::{GraphError, Relation, Schema, of_etype, of_ntype};
 /// Rows of a node type are the nodes of the batch, in the order in which they were found. Degrees are those of the
 /// whole graph.
 #[derive(Debug)]
-pub struct BatchFacts {
+pub struct BatchGraphInfo {
     schema: Arc<Schema>,
     total_nodes: Vec<u64>,
     total_edges: Vec<u64>,
@@ -22,7 +22,7 @@ pub struct BatchFacts {
     rows: Arc<[Vec<u32>]>,
 }
 
-impl BatchFacts {
+impl BatchGraphInfo {
     /// * `totals`: nodes per node type and edges per edge type of the whole graph.
     /// * `original_nodes`: per node type the original id of each row.
     /// * `degrees`: per edge type the in-degrees of the first rows of its destination type, as many as are destinations
