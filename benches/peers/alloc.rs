@@ -1,5 +1,6 @@
-//! The allocator of the benchmark, chosen when it starts: every operator's output is a fresh block, and how
-//! its pages are obtained can cost more than the operator.
+//! Chooses the allocator of the benchmark when it starts.
+//!
+//! Every operator's output is a fresh block, and how its pages are obtained can cost more than the operator.
 //!
 //! `BENCH_ALLOCATOR` is `mimalloc` (the default; it keeps freed blocks for the next output, forever where cargo starts
 //! the benchmark: `MIMALLOC_PURGE_DELAY=-1` in `.cargo/config.toml`), `system` (the C library's, which maps a large

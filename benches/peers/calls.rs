@@ -1,4 +1,4 @@
-//! What one call costs beside its work: operators on a graph of one edge, 1000 calls in a measurement.
+//! Measures the overhead of one call: operators on a graph of one edge, 1000 calls per measurement.
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::Relation;

@@ -1,4 +1,4 @@
-//! Layers that users bring from Burn, beside those of this library: dropout, and embeddings of nodes.
+//! Compares dropout and embeddings of this library with Burn's.
 
 use burn::module::{Module, Param};
 use burn::nn::{Dropout, DropoutConfig};

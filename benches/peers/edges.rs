@@ -1,4 +1,4 @@
-//! Operators with a result per edge: GSDDMM and edge softmax.
+//! Measures operators with a result per edge: GSDDMM and edge softmax.
 
 use burn::tensor::{Distribution, Tensor};
 use burn_gnn::graph::Relation;

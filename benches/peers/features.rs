@@ -1,4 +1,4 @@
-//! Rows of features out of memory by the type that they are kept in: gathered, and gathered and averaged by destination.
+//! Measures gathering of features in memory by element type, alone and averaged by destination.
 
 use anyhow::Result;
 use burn::tensor::{Tensor, TensorData};

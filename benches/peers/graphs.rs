@@ -1,5 +1,4 @@
-//! Synthetic graphs for measuring, made from a recipe of integer arithmetic, so that another system can
-//! make the same ones and no data set has to be fetched.
+//! Generates synthetic graphs by integer arithmetic that another system can repeat.
 //!
 //! Random numbers are splitmix64 in counter form: number `i` of stream `seed` is a pure function of both,
 //! so every array is filled in parallel. Edges come from R-MAT (Chakrabarti, Zhan, Faloutsos, SDM 2004)

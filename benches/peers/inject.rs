@@ -1,4 +1,4 @@
-//! Backward from a given cotangent.
+//! Runs backward from a given output gradient.
 //!
 //! `Tensor::backward` starts from ones of a scalar, and a sum in front of it would be measured too. This
 //! operator stands in for the sum: its forward does not read its input, its backward hands on a

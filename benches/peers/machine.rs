@@ -1,4 +1,4 @@
-//! What the machine's memory gives, to hold the figures of kernels against.
+//! Measures the memory bandwidth of the machine, as a reference for kernels.
 
 use burn::tensor::{Device, Tensor};
 use rayon::prelude::*;

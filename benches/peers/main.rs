@@ -1,4 +1,4 @@
-//! Times of operators and training side by side with other systems: one JSON line per entry.
+//! Measures operators and training for comparison with other systems: one JSON line per entry.
 //!
 //! ```sh
 //! cargo bench -p burn-gnn-benches -- ops arxiv-like cora-like    # single operators

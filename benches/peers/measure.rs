@@ -1,4 +1,4 @@
-//! Timing and JSON lines, as the scripts of the other systems do it.
+//! Times entries and prints JSON lines, as the scripts of the other systems do.
 
 use std::sync::OnceLock;
 use std::time::Instant;

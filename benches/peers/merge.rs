@@ -1,4 +1,4 @@
-//! The same entries of several rounds as one: the median of every figure.
+//! Merges the entries of several rounds into the median of every figure.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Message passing by field names: user functions beside the fused kernel of the same sum.
+//! Compares user-defined message and reduce functions with builtin ones for the same sum.
 
 use anyhow::Result;
 use burn::tensor::Tensor;

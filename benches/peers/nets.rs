@@ -1,4 +1,4 @@
-//! The networks of the training entries: two layers each, as the peer's.
+//! Defines the networks of the training entries: two layers each, as in the other systems.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! Single operators, forward and with the gradients of all inputs.
+//! Measures single operators, forward and with the gradients of all inputs.
 
 use std::time::Instant;
 

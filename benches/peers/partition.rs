@@ -1,4 +1,4 @@
-//! One partitioning with its files: wall and processor seconds, edge cut, balance, peak memory.
+//! Measures one partitioning with its files: time, edge cut, balance and peak memory.
 //!
 //! Methods: `metis` (its own settings, node types balanced), `metis-plain` (types not balanced), `metis-fast` (DGL's
 //! settings of METIS), `metis-edges` (in-edges balanced too), `random`, `ldg`, `fennel`.

@@ -1,4 +1,4 @@
-//! What mixed precision saves: the same operators on f32 inputs, with and without 16-bit copies.
+//! Measures mixed precision: the same operators on f32 inputs, with and without 16-bit copies.
 
 use anyhow::Result;
 use burn::tensor::{FloatDType, Tensor};

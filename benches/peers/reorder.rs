@@ -1,4 +1,4 @@
-//! What numbers of nodes and edges do to sampling, to gathering features, and to GSpMM.
+//! Measures how node order affects sampling, gathering features and GSpMM.
 
 use anyhow::Result;
 use burn::tensor::{Tensor, TensorData};

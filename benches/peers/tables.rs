@@ -1,4 +1,4 @@
-//! Tables of ten million edges with a weight, beside `wc -l` on the same file.
+//! Measures reading tables of ten million weighted edges, beside `wc -l` on the same file.
 
 use std::io::Write;
 use std::process::Command;

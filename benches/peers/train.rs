@@ -1,4 +1,4 @@
-//! Full-graph epochs on graphs of one type, inference, and the memory of three epochs.
+//! Measures full-graph epochs, inference and peak memory on homogeneous graphs.
 
 use anyhow::Result;
 use burn::optim::GradientsParams;

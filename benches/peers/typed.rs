@@ -1,5 +1,7 @@
-//! Typed graphs: R-GCN with bases on learned rows (am-slice), one graph convolution per relation
-//! (mag-slice), and messages over all relations at once.
+//! Measures training and message passing on heterogeneous graphs.
+//!
+//! R-GCN with bases on learned embeddings (am-slice), one graph convolution per relation (mag-slice), and messages
+//! over all relations at once.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! A custom layer by the trait `MessagePassing`, with parameters and gates on edges.
+//! Defines a custom layer by the trait `MessagePassing`, with parameters and gates on edges.
 //!
 //! `y_i = x_i W₁ + mean over j of σ(⟨x_j, x_i⟩) · x_j W₂`
 //!

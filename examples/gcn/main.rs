@@ -1,5 +1,6 @@
-//! GCN on the citation graph Cora, full batch: which of seven fields is a paper from, given 140 papers with known
-//! fields?
+//! Trains a GCN on the citation graph Cora, full batch.
+//!
+//! Which of seven fields is a paper from, given 140 papers with known fields?
 //!
 //! `H' = D^-1/2 (A + I) D^-1/2 H W` (Kipf and Welling, ICLR 2017), two layers with a ReLU between them.
 //!

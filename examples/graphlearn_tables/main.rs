@@ -1,4 +1,6 @@
-//! From three tables in GraphLearn's format to a trained R-GCN: users and items with strings, whole numbers and floats.
+//! Trains an R-GCN on three tables in GraphLearn's format.
+//!
+//! Users and items have strings, whole numbers and floats as attributes.
 //!
 //! ```sh
 //! cargo run --release --example graphlearn_tables              # writes the tables to a temporary folder first

@@ -1,4 +1,4 @@
-//! The tables of the example, written as a shop might export them.
+//! Writes the tables of the example as a shop might export them.
 
 use std::path::Path;
 

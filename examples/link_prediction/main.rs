@@ -1,4 +1,4 @@
-//! Link prediction: which papers of Cora cite each other, when a fifth of the citations is hidden?
+//! Predicts links: which papers of Cora cite each other, when a fifth of the citations is hidden?
 //!
 //! `z = GCN(x)`, `p(u, v) = σ(⟨z_u, z_v⟩)`, learned by binary cross entropy against as many pairs without an edge
 //! (Kipf and Welling, Variational Graph Auto-Encoders, 2016, the encoder without noise).

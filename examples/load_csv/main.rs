@@ -1,4 +1,4 @@
-//! CSV files to a graph with features, labels and splits, and the graph to a folder and back.
+//! Loads a graph with features, labels and splits from CSV files, saves it and loads it again.
 //!
 //! ```sh
 //! cargo run --release --example load_csv

@@ -1,4 +1,4 @@
-//! GAT on a graph of one node type and one edge type, full batch.
+//! Trains a GAT on a graph of one node type and one edge type, full batch.
 //!
 //! `h_i' = elu( Σ_j α_ij W h_j )`, `α_ij = softmax_j( leaky_relu( a · [W h_i ; W h_j] ) )`, eight heads side by side,
 //! then one (Veličković et al., ICLR 2018); dropout on the rows of both layers and on α.

@@ -1,4 +1,4 @@
-//! GCN on a graph of one node type and one edge type, full batch, one rank per part.
+//! Trains a GCN on a graph of one node type and one edge type, full batch, one rank per part.
 //!
 //! `H' = relu( D^-1/2 (A + I) D^-1/2 H W )` (Kipf and Welling, ICLR 2017).
 //!

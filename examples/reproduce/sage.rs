@@ -1,4 +1,4 @@
-//! GraphSAGE by mini-batches of nodes, with the training loop written out: copy it.
+//! Trains GraphSAGE by mini-batches of nodes, with the training loop written out to copy.
 //!
 //! `h_v' = relu( W_self h_v + W_neigh · mean over u in N(v) of h_u + b )` (Hamilton, Ying, Leskovec, NeurIPS 2017)
 //!

@@ -1,4 +1,6 @@
-//! R-GCN on a heterogeneous graph in two parts, a rank for each, with the losses of one machine.
+//! Trains an R-GCN on a heterogeneous graph in two parts, a rank for each.
+//!
+//! Losses are those of one machine.
 //!
 //! `h_v' = relu( Σ_r 1/|N_r(v)| Σ_{u in N_r(v)} W_r h_u + W_0 h_v )` (Schlichtkrull et al., ESWC 2018)
 //!

@@ -1,4 +1,4 @@
-//! Errors of sampling on devices.
+//! Defines the errors of sampling on devices.
 
 /// Why a graph cannot be worked on by a device.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Helpers of kernel launches: grid sizes, element types, vector sizes, outputs.
+//! Prepares kernel launches: grid sizes, element types, vector sizes, outputs.
 
 use burn::tensor::{DType, Shape};
 use burn_cubecl::ops::numeric::{empty_device_contiguous_dtype, zeros_client};

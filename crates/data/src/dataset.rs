@@ -1,4 +1,4 @@
-//! A data set: a graph with features, labels and splits.
+//! Defines data sets: a graph with features, labels and splits.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Graphs from files and to files, and well-known data sets ([`datasets`]).
+//! Reads and writes graphs, and loads well-known data sets ([`datasets`]).
 //!
 //! The chapter on data of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/data.md>.
 //!

@@ -1,4 +1,4 @@
-//! Splits edges for link prediction, and the edges that carry messages meanwhile.
+//! Splits edges into training, validation and test sets for link prediction, as PyG does.
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;

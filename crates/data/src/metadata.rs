@@ -1,4 +1,4 @@
-//! Metadata that data sets and knowledge graphs of `.npy` arrays share.
+//! Shares metadata keys and id checks between data sets and knowledge graphs.
 
 use std::path::Path;
 

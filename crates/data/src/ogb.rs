@@ -1,5 +1,4 @@
-//! The raw layout of the Open Graph Benchmark's node data sets: comma-separated numbers without headers, plain or
-//! compressed.
+//! Reads the raw files of the Open Graph Benchmark's node data sets: plain or compressed CSV.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

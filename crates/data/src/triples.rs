@@ -1,4 +1,4 @@
-//! Knowledge graphs: triples of entities and relations, for link prediction.
+//! Loads knowledge graphs: triples of entities and relations, for link prediction.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

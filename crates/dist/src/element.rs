@@ -1,4 +1,4 @@
-//! Element types of distributed tensors.
+//! Defines the element types of distributed tensors.
 
 use burn::tensor::Element;
 use bytemuck::Pod;

@@ -1,3 +1,5 @@
+//! Defines the errors of this crate.
+
 use std::path::PathBuf;
 
 use burn_gnn_files::DataError;

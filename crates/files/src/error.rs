@@ -1,4 +1,4 @@
-//! Errors of files.
+//! Defines the errors of files, data sets and the graphs in them.
 
 use std::path::{Path, PathBuf};
 

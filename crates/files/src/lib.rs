@@ -1,5 +1,4 @@
-//! Files that features and readers of `burn-gnn` share: opened with care, written whole, mapped, with the headers of
-//! their formats; and [`DataError`], the error of all of them.
+//! Opens, maps, checks and writes files for the other crates of `burn-gnn`; defines [`DataError`].
 //!
 //! `burn-gnn-data` exports what is for users.
 

@@ -1,4 +1,4 @@
-//! Named feature columns of the nodes or edges of one type.
+//! Stores named feature columns of the nodes or edges of one type.
 
 use std::collections::BTreeMap;
 use std::fmt;

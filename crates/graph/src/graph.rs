@@ -1,4 +1,4 @@
-//! A graph: relations between typed node sets, with features.
+//! Defines graphs: relations between typed node sets, with features.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! APPNP: personalised propagation of neural predictions.
+//! Implements APPNP: personalised propagation of neural predictions.
 
 use burn::config::Config;
 use burn::module::Module;

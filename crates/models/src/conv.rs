@@ -1,4 +1,4 @@
-//! `Conv`, the trait of layers on one relation, and its inputs.
+//! Defines `Conv`, the trait of layers on one relation, and its inputs.
 
 use burn::module::{Module, ModuleDisplay};
 use burn::nn::Linear;

@@ -1,4 +1,4 @@
-//! EdgeConv: convolution over feature differences to neighbours.
+//! Implements EdgeConv: convolution over feature differences to neighbours.
 
 use burn::config::Config;
 use burn::module::Module;

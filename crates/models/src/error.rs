@@ -1,3 +1,5 @@
+//! Defines the errors of this crate.
+
 /// What can be wrong with the description of a layer, model or task.
 #[derive(thiserror::Error)]
 #[non_exhaustive]

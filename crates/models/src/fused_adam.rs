@@ -1,4 +1,4 @@
-//! Fused Adam, one pass over each parameter, as an optimizer of Burn.
+//! Implements fused Adam, one pass over each parameter, as an optimizer of Burn.
 
 use burn::config::Config;
 use burn::grad_clipping::GradientClippingConfig;

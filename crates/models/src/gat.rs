@@ -1,4 +1,4 @@
-//! GAT for node classification on homogeneous graphs.
+//! Classifies nodes of homogeneous graphs with a GAT.
 
 use burn::config::Config;
 use burn::module::Module;

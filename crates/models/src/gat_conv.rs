@@ -1,4 +1,4 @@
-//! Graph attention (GAT).
+//! Implements the graph attention layer (GAT).
 
 use burn::config::Config;
 use burn::module::{Module, Param};

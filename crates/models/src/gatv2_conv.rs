@@ -1,4 +1,4 @@
-//! Graph attention with dynamic scores (GATv2).
+//! Implements graph attention with dynamic scores (GATv2).
 
 use burn::config::Config;
 use burn::module::{Module, Param};

@@ -1,4 +1,4 @@
-//! GCN for node classification on homogeneous graphs.
+//! Classifies nodes of homogeneous graphs with a GCN.
 
 use burn::config::Config;
 use burn::module::Module;

@@ -1,4 +1,4 @@
-//! Graph convolution of Kipf and Welling (GCN).
+//! Implements the graph convolution of Kipf and Welling (GCN).
 
 use burn::config::Config;
 use burn::module::{Module, Param, ParamId};

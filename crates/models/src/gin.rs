@@ -1,4 +1,4 @@
-//! GIN for node and graph classification.
+//! Classifies nodes and graphs with a GIN.
 
 use burn::config::Config;
 use burn::module::Module;

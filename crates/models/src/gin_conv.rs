@@ -1,4 +1,4 @@
-//! Graph isomorphism layer (GIN).
+//! Implements the graph isomorphism layer (GIN).
 
 use burn::config::Config;
 use burn::module::{Module, Param};

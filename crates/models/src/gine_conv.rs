@@ -1,4 +1,4 @@
-//! Graph isomorphism layer with edge features (GINE).
+//! Implements the graph isomorphism layer with edge features (GINE).
 
 use burn::config::Config;
 use burn::module::{Module, Param};

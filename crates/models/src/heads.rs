@@ -1,4 +1,4 @@
-//! Helpers for multi-head features.
+//! Splits, averages and scores multi-head features.
 
 use burn::module::Param;
 use burn::nn::Linear;

@@ -1,4 +1,4 @@
-//! Jumping knowledge: combines the outputs of all layers.
+//! Combines the outputs of all layers (jumping knowledge).
 
 use burn::config::Config;
 use burn::module::Module;

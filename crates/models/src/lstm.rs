@@ -1,4 +1,4 @@
-//! An LSTM over the neighbours of nodes, or over the layers of a model.
+//! Runs an LSTM over the neighbours of nodes, or over the layers of a model.
 
 use burn::module::Module;
 use burn::nn::Linear;

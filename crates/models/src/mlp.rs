@@ -1,4 +1,4 @@
-//! Linear layers and multi-layer perceptrons.
+//! Implements linear layers, normalisation and multi-layer perceptrons.
 
 use burn::config::Config;
 use burn::module::Module;

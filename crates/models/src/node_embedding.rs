@@ -1,4 +1,4 @@
-//! Learned embeddings for node types without features.
+//! Learns embeddings for node types without features.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};

@@ -1,4 +1,4 @@
-//! Principal neighbourhood aggregation (PNA).
+//! Implements principal neighbourhood aggregation (PNA).
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Filtered ranking metrics of link prediction.
+//! Computes filtered ranking metrics of link prediction.
 
 use burn::tensor::{DType, Tensor};
 use burn_gnn_data::Triple;

@@ -1,4 +1,4 @@
-//! Attention readout: one feature vector per graph.
+//! Implements attention readout: one feature vector per graph.
 
 use burn::config::Config;
 use burn::module::Module;

@@ -1,4 +1,4 @@
-//! Weight matrices per type, separate or decomposed into bases or blocks.
+//! Defines weights per relation: separate, or decomposed into bases or blocks.
 
 use burn::config::Config;
 use burn::module::Param;

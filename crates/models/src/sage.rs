@@ -1,4 +1,4 @@
-//! GraphSAGE for node classification on homogeneous graphs.
+//! Classifies nodes of homogeneous graphs with GraphSAGE.
 
 use burn::config::Config;
 use burn::module::Module;

@@ -1,4 +1,4 @@
-//! GraphSAGE layer.
+//! Implements the GraphSAGE layer.
 
 use burn::config::Config;
 use burn::module::{Module, Param};

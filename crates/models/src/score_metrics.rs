@@ -1,4 +1,4 @@
-//! Metrics of scores: ROC AUC, average precision, top-k accuracy.
+//! Computes ROC AUC, average precision and top-k accuracy of scores.
 
 use burn::tensor::{DType, Tensor};
 use rayon::prelude::*;

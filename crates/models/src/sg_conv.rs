@@ -1,4 +1,4 @@
-//! Simplified graph convolution (SGC).
+//! Implements simplified graph convolution (SGC).
 
 use burn::config::Config;
 use burn::module::{Module, Param};

@@ -1,4 +1,4 @@
-//! Node classification on one view of a graph.
+//! Describes node classification on a graph, or on one rank's part of it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The training loop of full-graph node classification, on one machine or on ranks.
+//! Trains node classifiers on the full graph, on one machine or on ranks.
 
 use std::time::Instant;
 

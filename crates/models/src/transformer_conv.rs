@@ -1,4 +1,4 @@
-//! Dot-product attention, as in the transformer.
+//! Implements the graph transformer layer: dot-product attention over neighbours.
 
 use burn::config::Config;
 use burn::module::Module;

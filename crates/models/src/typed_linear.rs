@@ -1,4 +1,4 @@
-//! A linear layer per type.
+//! Implements a linear layer per type.
 
 use burn::config::Config;
 use burn::module::{Module, Param};

@@ -1,4 +1,4 @@
-//! Activations in plain Burn primitives.
+//! Composes activations of Burn primitives.
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, BoolDType, TensorMetadata, get_device_settings};

@@ -1,3 +1,5 @@
+//! Defines the errors of this crate.
+
 use std::fmt;
 use std::sync::Arc;
 

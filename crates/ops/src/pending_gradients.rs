@@ -1,4 +1,4 @@
-//! SavedForBackward gradients of several results of one operation until all of them are there.
+//! Collects the gradients of an operation's results until all of them are there.
 //!
 //! Autodiff knows operations of one result, and adds up what several of them pass to one input. So
 //! each result leaves its gradient here and passes on a tensor of one entry, which says only

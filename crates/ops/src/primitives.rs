@@ -1,4 +1,4 @@
-//! Helpers in Burn primitives that several references share.
+//! Provides helpers in Burn primitives for several reference implementations.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};

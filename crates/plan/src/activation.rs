@@ -1,4 +1,4 @@
-//! Activations whose derivative is a function of the result.
+//! Defines activations whose derivative is a function of the result.
 
 use crate::PlanError;
 

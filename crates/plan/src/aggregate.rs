@@ -1,4 +1,4 @@
-//! Plan of a weighted aggregation.
+//! Plans a weighted aggregation.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Plan of a fused attention call: a plain value that passes through dispatch and autodiff state.
+//! Plans a fused attention call.
 
 use std::sync::Arc;
 

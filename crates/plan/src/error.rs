@@ -1,4 +1,4 @@
-//! Errors of plans: invalid sizes, numbers and ids.
+//! Defines the errors of plans: invalid sizes, numbers and ids.
 
 /// What is wrong with an argument of an operator, as far as sizes, numbers and ids show.
 #[derive(Clone, PartialEq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Plan of a GSDDMM call: a plain value that passes through dispatch and autodiff state.
+//! Plans a GSDDMM call: operator, targets and broadcasting.
 
 use std::sync::Arc;
 

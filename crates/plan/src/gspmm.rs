@@ -1,4 +1,4 @@
-//! Plan of a GSpMM call: a plain value that passes through dispatch and autodiff state.
+//! Plans a GSpMM call: message operator, reducer and broadcasting.
 
 use std::sync::Arc;
 

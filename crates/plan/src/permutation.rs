@@ -1,4 +1,4 @@
-//! Permutations of rows.
+//! Checks that indices are a permutation of rows.
 
 /// Every number below its length once: checked when it is made, so that rows at different positions are different ones.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Plan of a relational aggregation, and the index of edges by relation, sorted once.
+//! Plans a relational aggregation, and sorts edges by relation once.
 
 use std::sync::Arc;
 

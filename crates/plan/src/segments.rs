@@ -1,4 +1,4 @@
-//! Segments of consecutive rows, and rows by type.
+//! Groups rows into consecutive segments, or by type.
 
 use std::sync::Arc;
 

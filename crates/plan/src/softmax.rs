@@ -1,4 +1,4 @@
-//! Plan of a softmax: over the edges of a node, or over the rows of a segment.
+//! Plans a softmax over the edges of a node, or over the rows of a segment.
 
 use std::sync::Arc;
 

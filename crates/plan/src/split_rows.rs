@@ -1,4 +1,4 @@
-//! Plan of a split: which rows of a tensor its parts are.
+//! Plans a split of a tensor into runs of rows.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Plan of a typed product.
+//! Plans a typed product.
 
 use burn::tensor::Shape;
 

@@ -1,4 +1,4 @@
-//! Alias tables: weighted draws in constant time.
+//! Draws by weight in constant time, by alias tables.
 
 use std::ops::Range;
 

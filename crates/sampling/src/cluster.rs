@@ -1,4 +1,4 @@
-//! Cluster-GCN: batches of whole parts.
+//! Samples batches of whole parts (Cluster-GCN).
 
 use crate::SampleKey;
 use crate::seed_order::shuffled;

@@ -1,4 +1,4 @@
-//! Fan-outs: how many edges are sampled per node and hop.
+//! Defines fan-outs: how many edges are sampled per node and hop.
 
 use burn_gnn_graph::{EdgeType, Graph, GraphError};
 

@@ -1,4 +1,4 @@
-//! Batches of edges of several types for link prediction.
+//! Samples batches of edges of several types for link prediction.
 
 use std::borrow::Cow;
 

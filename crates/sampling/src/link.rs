@@ -1,4 +1,4 @@
-//! Batches of edges for link prediction.
+//! Samples batches of edges for link prediction.
 
 use std::borrow::Cow;
 

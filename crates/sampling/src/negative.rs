@@ -1,4 +1,4 @@
-//! Negative sampling: pairs of nodes without an edge.
+//! Samples negative pairs: nodes without an edge between them.
 
 mod device;
 mod free_pairs;

@@ -1,4 +1,4 @@
-//! PinSAGE sampling: neighbours by visit counts of random walks.
+//! Samples neighbours by visit counts of random walks (PinSAGE).
 
 use rayon::prelude::*;
 

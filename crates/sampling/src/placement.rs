@@ -1,4 +1,4 @@
-//! Placement of data: in memory, in a mapped file, on a device.
+//! Defines the placement of data: in memory, in a mapped file or on a device.
 
 use burn::tensor::Device;
 

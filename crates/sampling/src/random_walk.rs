@@ -1,4 +1,4 @@
-//! Random walks and node2vec.
+//! Samples random walks, also along metapaths and by node2vec.
 
 use std::ops::Range;
 use std::sync::Arc;

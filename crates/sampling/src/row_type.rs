@@ -1,4 +1,4 @@
-//! Element types of stored feature rows.
+//! Defines the element types of stored features.
 
 /// What the numbers of a row are kept as.
 #[derive(Clone, Copy, Debug, PartialEq)]

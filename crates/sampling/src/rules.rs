@@ -1,4 +1,4 @@
-//! Rules of neighbour sampling: candidate edges of a node, and the choice among them.
+//! Selects candidate edges of a node by time, mask and exclusion, and chooses among them.
 
 use std::ops::Range;
 use std::sync::Arc;

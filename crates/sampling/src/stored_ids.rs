@@ -1,4 +1,4 @@
-//! Ids of edges that are addressed by their positions in rows of a file.
+//! Reads the ids of edges by their positions in rows of a file.
 
 use burn_gnn_graph::{EdgeReader, GraphError};
 

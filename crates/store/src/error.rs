@@ -1,4 +1,4 @@
-//! What can be wrong with graphs and features in files.
+//! Defines the errors of graphs and features in files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Graphs whose relations are in files.
+//! Opens graphs whose relations are in files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a step takes, before it is run.
+//! Predicts the memory, disk space and time of a build.
 
 use std::time::Duration;
 

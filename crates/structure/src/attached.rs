@@ -1,5 +1,4 @@
-//! What backends keep beside an array of a relation, so that it is made once and freed with the
-//! array.
+//! Caches what backends derive from an array of a relation, and frees it with the array.
 
 use std::any::Any;
 use std::marker::PhantomData;

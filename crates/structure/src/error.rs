@@ -1,4 +1,4 @@
-//! Errors of graphs.
+//! Defines the errors of graphs.
 
 /// Writes errors by their message where `Debug` is asked for: the one that `main` returns, or `unwrap` meets, is then the
 /// text with the expected and the found value and the fix, which names its cause too.

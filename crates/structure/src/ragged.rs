@@ -1,4 +1,4 @@
-//! Ragged lists of numbers, one list per node or edge.
+//! Stores ragged lists of numbers, one list per node or edge.
 
 use std::sync::Arc;
 

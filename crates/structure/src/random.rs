@@ -1,4 +1,4 @@
-//! Counter-based random numbers: every draw is a pure function of its key and its place.
+//! Generates counter-based random numbers: every draw is a pure function of its key and counter.
 
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 ///

@@ -1,4 +1,4 @@
-//! A relation: the edges between two sets of nodes.
+//! Defines relations: the edges between two sets of nodes.
 
 pub(crate) mod checks;
 mod compress;

@@ -1,4 +1,4 @@
-//! Node types and canonical edge types: the metagraph.
+//! Defines node types and canonical edge types: the metagraph.
 
 use std::fmt;
 use std::ops::RangeFull;

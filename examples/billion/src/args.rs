@@ -1,4 +1,4 @@
-//! What the program is asked for.
+//! Parses the command line.
 
 use std::path::PathBuf;
 

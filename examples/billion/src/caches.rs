@@ -1,4 +1,4 @@
-//! An epoch whose features come out of a mapped file, or through each cache there is, under the same limit.
+//! Compares an epoch with features from a mapped file and from each cache, under the same limit.
 
 use std::path::Path;
 use std::sync::mpsc::sync_channel;

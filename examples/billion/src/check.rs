@@ -1,4 +1,4 @@
-//! The same batches and losses, with the graph in memory and features that are computed.
+//! Checks that batches and losses equal those of the graph in memory.
 
 use anyhow::Result;
 use burn_gnn::graph::Graph;

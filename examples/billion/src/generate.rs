@@ -1,4 +1,4 @@
-//! A graph with communities and hubs, edge by edge and row by row: every number is a function of the seed and its place.
+//! Generates a graph with communities and hubs, every number a function of seed and index.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

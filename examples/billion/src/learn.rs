@@ -1,4 +1,4 @@
-//! GraphSAGE on batches out of files, and its rows of all nodes layer by layer into files.
+//! Trains GraphSAGE on batches out of files, and infers all nodes layer by layer into files.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The whole path of a graph that is larger than memory, under a limit that the program puts itself under.
+//! Builds, partitions, samples and trains on a graph larger than memory, under a memory limit.
 //!
 //! ```sh
 //! cargo run --release --example billion                                             # 4 million edges in 256 MiB, under a minute

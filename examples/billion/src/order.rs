@@ -1,4 +1,4 @@
-//! The order of nodes in the files.
+//! Finds the order of nodes in the files.
 
 use std::path::Path;
 

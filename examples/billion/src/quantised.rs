@@ -1,4 +1,4 @@
-//! Accuracy of a GCN or an R-GCN whose features were kept in 32, 8 and 4 bits.
+//! Measures the accuracy of a GCN or an R-GCN with features in 32, 8 and 4 bits.
 //!
 //! ```sh
 //! cargo run --release --example quantised -- --seeds 10

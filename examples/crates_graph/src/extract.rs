@@ -1,4 +1,4 @@
-//! From `cargo metadata` to numbered nodes and edges.
+//! Extracts numbered nodes and edges from `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

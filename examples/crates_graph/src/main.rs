@@ -1,4 +1,4 @@
-//! The dependency tree of a Cargo project as a heterogeneous graph with features, labels and a split.
+//! Converts a Cargo project's dependency tree to a heterogeneous graph with features and labels.
 //!
 //! ```text
 //! cargo run --release -p burn-gnn-crates-graph -- --manifest-path ../my-project/Cargo.toml --out my-crates

@@ -1,4 +1,4 @@
-//! Texts of a manifest to words, hashes and single licences.
+//! Parses texts of a manifest into words, hashes and single licences.
 
 /// FNV-1a with 64 bits: the same value in every version and on every machine, which `std`'s hashers do not promise.
 pub(crate) fn fnv1a64(bytes: &[u8]) -> u64 {

@@ -1,4 +1,4 @@
-//! What is in the data, and what simple guesses reach on it.
+//! Summarises the data, and the accuracy of simple baselines on them.
 
 use std::fmt::Write as _;
 

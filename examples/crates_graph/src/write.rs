@@ -1,4 +1,4 @@
-//! The graph as tables and their description.
+//! Writes the graph as tables with their description.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};

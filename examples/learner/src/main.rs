@@ -1,4 +1,6 @@
-//! Classifying whole graphs with a GIN, trained by `burn::train`: dashboard, metrics, checkpoints, early stopping.
+//! Classifies whole graphs with a GIN, trained by `burn::train`.
+//!
+//! With its dashboard, metrics, checkpoints and early stopping.
 //!
 //! `h_v' = MLP( (1 + ε) h_v + Σ over u in N(v) of h_u )`, logits `Σ over layers k of W_k Σ over v of h_v^k + b_k`
 //! (Xu, Hu, Leskovec, Jegelka, ICLR 2019)

@@ -1,4 +1,4 @@
-//! A GIN with its steps for `burn::train`, and batches of graphs for it.
+//! Defines a GIN with its steps for `burn::train`, and batches graphs for it.
 
 use std::sync::Arc;
 

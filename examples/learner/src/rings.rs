@@ -1,4 +1,4 @@
-//! Rings with tails, in pairs that only structure distinguishes.
+//! Generates rings with tails, in pairs that only structure distinguishes.
 
 use anyhow::Result;
 use burn_gnn::graph::{Graph, GraphError};

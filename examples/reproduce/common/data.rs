@@ -1,4 +1,4 @@
-//! A data set as graph with feature columns, labelled rows and inputs.
+//! Loads a data set as a graph with feature columns, labelled nodes and model inputs.
 
 use std::fmt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Ranks as threads of this process, or this process as one rank under MPI.
+//! Runs ranks as threads of this process, or this process as one rank under MPI.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the training examples share: data, devices, ranks, the report.
+//! Shares devices, data, ranks and reports between the training examples.
 
 #![allow(dead_code)] // each example uses its part
 

@@ -1,4 +1,4 @@
-//! `--plot`: learning curves as an SVG picture, in builds with the feature `plot`.
+//! Draws learning curves as an SVG picture (`--plot`, with the feature `plot`).
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What the examples print and save.
+//! Prints and saves results of the examples.
 
 use std::path::Path;
 use std::process::ExitCode;

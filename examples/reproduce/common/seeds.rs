@@ -1,4 +1,4 @@
-//! The same training with several seeds, on the whole graph: mean and deviation.
+//! Repeats a training with several seeds on the whole graph, and reports mean and deviation.
 
 use anyhow::{Result, ensure};
 use burn_gnn::models::{NoSync, NodeClassifier, Rows, TrainConfig, evaluate, seeded, train};

@@ -1,4 +1,4 @@
-//! Knowledge graphs from files, or made of the crates graph.
+//! Loads a knowledge graph from files, or makes one of the crates graph.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Training by cross entropy against all entities.
+//! Trains by cross entropy against all entities.
 
 use std::sync::Arc;
 use std::time::Instant;

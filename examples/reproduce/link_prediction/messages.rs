@@ -1,4 +1,4 @@
-//! The messages that the model passes.
+//! Builds the graph of training triples, and weighs its messages.
 
 use anyhow::Result;
 use burn::tensor::{Device, Tensor, TensorData};

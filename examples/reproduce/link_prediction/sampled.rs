@@ -1,5 +1,6 @@
-//! Steps of sampled neighbourhoods, for graphs of which no step can hold all rows: a worker makes batches while the
-//! network trains.
+//! Trains on sampled neighbourhoods, for graphs too large for full-graph steps.
+//!
+//! A worker makes batches while the network trains.
 
 use std::sync::Arc;
 

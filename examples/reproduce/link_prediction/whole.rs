@@ -1,4 +1,4 @@
-//! Steps over the whole graph: some queries, messages along all other triples.
+//! Trains on the whole graph: some queries per step, messages along all other triples.
 
 use anyhow::Result;
 use burn::optim::{GradientsParams, ModuleOptimizer};

@@ -1,4 +1,4 @@
-//! What the command line says.
+//! Parses the command line.
 
 use std::path::PathBuf;
 

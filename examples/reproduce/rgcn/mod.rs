@@ -1,4 +1,4 @@
-//! R-GCN on a partitioned heterogeneous graph, full batch, one rank per part.
+//! Trains an R-GCN on a partitioned heterogeneous graph, full batch, one rank per part.
 //!
 //! `h_v' = relu( Σ_r 1/|N_r(v)| Σ_{u in N_r(v)} W_r h_u + W_0 h_v )`, cross entropy on labelled nodes
 //! (Schlichtkrull et al., ESWC 2018).

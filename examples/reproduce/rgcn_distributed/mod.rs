@@ -1,4 +1,4 @@
-//! R-GCN by sampled mini-batches on a partitioned heterogeneous graph, one rank per part.
+//! Trains an R-GCN by sampled mini-batches on a partitioned heterogeneous graph, one rank per part.
 //!
 //! ```sh
 //! cargo run --release --example reproduce -- rgcn-distributed --parts 4            # the crates graph of this repository

@@ -1,5 +1,6 @@
-//! Dense kernels, which know no graph. What each does better than Burn's own stands in the module of the operator in
-//! `burn-gnn-ops`.
+//! Computes dense operators, which know no graph.
+//!
+//! What each does better than Burn's own stands in the module of the operator in `burn-gnn-ops`.
 
 pub mod adam;
 pub mod convert;

@@ -1,4 +1,4 @@
-//! Batches in device memory.
+//! Holds sampled batches in device memory, and copies them to the host.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! Cora, Citeseer and PubMed as the authors of Planetoid published them: pickles of NumPy and SciPy,
-//! `ind.<name>.<part>`.
+//! Loads Cora, Citeseer and PubMed from Planetoid's pickles, `ind.<name>.<part>`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;

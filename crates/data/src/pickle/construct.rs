@@ -1,5 +1,4 @@
-//! What a pickle may name, and what comes of it: the constructors of NumPy arrays, SciPy matrices, PyTorch tensors and
-//! plain containers.
+//! Constructs the NumPy arrays, SciPy matrices, PyTorch tensors and containers of a pickle.
 
 use super::machine::Step;
 use super::{Array, Id, Storage, StorageType, Store, Strided, Value};

@@ -1,5 +1,4 @@
-//! Python pickles of NumPy arrays, SciPy matrices, PyTorch tensors and plain containers; nothing else, and no code is
-//! run.
+//! Reads pickles of NumPy arrays, SciPy matrices, PyTorch tensors and containers; runs no code.
 //!
 //! A pickle is a program for a stack machine that may call any function of Python. This reader has the opcodes of
 //! protocols 0 to 4 that data need, and in place of functions a list of the constructors that such data name; whatever

@@ -1,4 +1,4 @@
-//! The description of a graph file.
+//! Describes the contents of a graph file.
 
 use burn::tensor::{BoolStore, DType};
 use burn_gnn_graph::EdgeType;

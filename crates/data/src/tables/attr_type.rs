@@ -1,4 +1,4 @@
-//! Types of table attributes, and their notation in descriptions.
+//! Defines the types of table attributes, and parses their notation.
 
 use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Options for wrong rows, repeated nodes and unknown nodes.
+//! Defines the options for malformed rows, duplicate nodes and unknown nodes.
 
 use crate::decompression_limit::MAX_EXPANSION;
 

@@ -1,4 +1,4 @@
-//! What communication costs.
+//! Measures calls, bytes and time of communication.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Collective calls between ranks.
+//! Defines the collective calls between ranks.
 
 mod launch;
 mod local;

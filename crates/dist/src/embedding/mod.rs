@@ -1,4 +1,4 @@
-//! Learned rows, kept by owners and stepped by sparse optimizers.
+//! Keeps embeddings on their owner ranks, and updates them by sparse optimizers.
 
 mod optimizer;
 

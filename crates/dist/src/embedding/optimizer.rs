@@ -1,4 +1,4 @@
-//! Steps of single rows.
+//! Updates single embeddings by sparse SGD, Adagrad or Adam.
 
 use hashbrown::HashMap;
 

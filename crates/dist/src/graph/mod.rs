@@ -1,4 +1,4 @@
-//! A partitioned graph as one graph: ids, features and structure of all parts, from any rank.
+//! Presents a partitioned graph as one graph, with features and structure from any rank.
 
 mod cache;
 mod data;

@@ -1,4 +1,4 @@
-//! Gradients of the exchange: collectives first, on every rank, whatever it has to do.
+//! Differentiates the halo exchange: collective calls come first, on every rank.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The operations of the exchange as a Burn backend extension.
+//! Declares the operations of the halo exchange as a Burn backend extension.
 
 // Burn deprecates its NdArray backend; users still ask for it.
 #![allow(deprecated)]

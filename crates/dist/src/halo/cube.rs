@@ -1,4 +1,4 @@
-//! Rows that travel, gathered and added by kernels.
+//! Gathers and scatter-adds halo features by GPU kernels.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Rows as bytes between ranks.
+//! Sends halo features between ranks as bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Who sends which rows to whom.
+//! Plans which rank sends which halo features to which rank.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,4 @@
-//! What a [`Loader`](burn_gnn_sampling::Loader) of batches over all parts needs: seeds, features, an order of calls.
+//! Adapts samplers over all parts to a [`Loader`](burn_gnn_sampling::Loader).
 
 mod features;
 mod seeds;

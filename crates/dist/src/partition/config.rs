@@ -1,4 +1,4 @@
-//! Settings of a partitioning.
+//! Defines the settings of a partitioning.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Writing a partitioned graph.
+//! Writes a partitioned graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Reading parts, trusting nothing.
+//! Reads and checks parts from untrusted files.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

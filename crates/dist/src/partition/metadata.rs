@@ -1,4 +1,4 @@
-//! The metadata file.
+//! Defines the metadata file of a partitioned graph.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Cutting a graph into parts.
+//! Partitions a graph.
 
 mod assign;
 mod checks;

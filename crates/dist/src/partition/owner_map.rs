@@ -1,4 +1,4 @@
-//! `node_map.npy` and `edge_map.npy`: the owner of every global id, where ids were kept.
+//! Reads and writes the owners of global ids: `node_map.npy` and `edge_map.npy`.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! One part of a partitioned graph.
+//! Holds one part of a partitioned graph.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

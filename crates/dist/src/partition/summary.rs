@@ -1,4 +1,4 @@
-//! One part in a few lines, for people.
+//! Summarises one part in a few lines of text.
 
 use std::fmt;
 

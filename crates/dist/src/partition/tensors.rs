@@ -1,4 +1,4 @@
-//! Files of tensors, written piece by piece and with a checksum.
+//! Writes safetensors files in chunks, with a checksum, and reads them back.
 
 use std::cmp::Reverse;
 use std::hash::Hasher;

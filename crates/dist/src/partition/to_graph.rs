@@ -1,4 +1,4 @@
-//! A part as a graph of its own.
+//! Converts a part to a graph of local ids, as DGL's `load_partition` does.
 
 use burn::tensor::{Device, TensorData};
 use burn_gnn_graph::{Frame, Graph, HomoId};

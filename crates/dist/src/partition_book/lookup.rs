@@ -1,4 +1,4 @@
-//! Look-ups of one id or many.
+//! Looks up one id or many.
 
 use burn_gnn_graph::{HomoId, TypedId};
 use rayon::prelude::*;

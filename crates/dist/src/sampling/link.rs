@@ -1,4 +1,4 @@
-//! Batches of edges for link prediction over all parts.
+//! Samples batches of edges for link prediction over all parts.
 
 use std::sync::Arc;
 

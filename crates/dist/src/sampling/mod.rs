@@ -1,4 +1,4 @@
-//! Neighbour sampling over all parts.
+//! Samples neighbours over all parts.
 
 mod batch;
 mod global_negatives;

@@ -1,4 +1,4 @@
-//! Rows by node or edge, kept by owners.
+//! Distributes tensors over ranks by node or edge (DGL's `DistTensor`).
 
 mod feature_columns;
 mod policy;

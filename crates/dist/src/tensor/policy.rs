@@ -1,4 +1,4 @@
-//! Which rank keeps which row.
+//! Defines which rank keeps which node's or edge's data (DGL's `PartitionPolicy`).
 
 use burn_gnn_graph::{EdgeKey, NodeKey};
 

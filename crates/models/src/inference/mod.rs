@@ -1,4 +1,4 @@
-//! Layer-wise inference for all nodes of a graph in bounded memory.
+//! Infers all nodes of a graph layer by layer, in bounded memory.
 
 mod block;
 mod inputs;

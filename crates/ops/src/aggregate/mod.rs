@@ -1,5 +1,4 @@
-//! Weighted aggregation with normalisation by degree, bias and activation, in one pass: the sum of a graph
-//! convolution.
+//! Aggregates weighted messages with degree normalisation, bias and activation in one pass (GCN).
 
 mod cpu;
 #[cfg(feature = "cube")]

@@ -1,4 +1,4 @@
-//! Fused attention over in-edges: softmax of scores, dropout and weighted sum in one pass.
+//! Computes fused attention over in-edges: softmax of scores, dropout and weighted sum in one pass.
 
 mod cpu;
 #[cfg(feature = "cube")]

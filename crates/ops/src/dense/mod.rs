@@ -1,4 +1,4 @@
-//! Dense operators of a training step, which know no graph.
+//! Computes the dense operators of a training step, which know no graph.
 //!
 //! | module | why it exists beside Burn's own |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Softmax over the edges of a node.
+//! Computes softmax over the edges of a node.
 
 mod cpu;
 #[cfg(feature = "cube")]

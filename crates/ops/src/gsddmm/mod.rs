@@ -1,4 +1,4 @@
-//! Generalised sampled dense-dense products (GSDDMM): a result per edge from its endpoints and its own features.
+//! Computes GSDDMM: a result per edge from the features of its endpoints and its own.
 
 mod cpu;
 #[cfg(feature = "cube")]

@@ -1,4 +1,4 @@
-//! Named GSDDMM operators: `u` is a source, `v` a destination, `e` an edge.
+//! Defines the named GSDDMM operators: `u` is a source, `v` a destination, `e` an edge.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;

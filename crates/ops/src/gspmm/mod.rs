@@ -1,4 +1,4 @@
-//! Generalised sparse-dense products (GSpMM): messages along edges, reduced at destinations.
+//! Computes GSpMM: messages along edges, reduced at destinations.
 
 pub(crate) mod cpu;
 #[cfg(feature = "cube")]

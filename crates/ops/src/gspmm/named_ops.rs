@@ -1,4 +1,4 @@
-//! The 24 named GSpMM operators: `u` is a source, `e` an edge.
+//! Defines the 24 named GSpMM operators: `u` is a source, `e` an edge.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;

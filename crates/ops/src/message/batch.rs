@@ -1,4 +1,4 @@
-//! Batches of edges and nodes that user-defined functions take.
+//! Holds the batches of edges and nodes that user-defined functions take (DGL's `EdgeBatch`).
 
 use std::rc::Rc;
 

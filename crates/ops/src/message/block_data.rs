@@ -1,4 +1,4 @@
-//! A heterogeneous block with features, for message passing.
+//! Holds the features of a heterogeneous block for message passing.
 
 use std::sync::Arc;
 

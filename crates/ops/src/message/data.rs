@@ -1,4 +1,4 @@
-//! A relation with features, for message passing.
+//! Holds the features of a relation's nodes and edges for message passing.
 
 use burn_gnn_graph::{Column, Frame, GraphError, Relation};
 

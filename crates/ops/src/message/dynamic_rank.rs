@@ -1,4 +1,4 @@
-//! Operators on columns whose rank is known at run time only.
+//! Calls operators on columns whose rank is known at run time only.
 
 use burn::tensor::{DispatchTensor, Float, Int, Tensor};
 use burn_gnn_graph::{Column, ColumnKind, GraphError, Relation};

@@ -1,4 +1,4 @@
-//! `EdgeTensor`: lazily evaluated messages of a layer.
+//! Defines `EdgeTensor`, the lazily evaluated messages of a layer.
 
 use std::ops::{Add, Div, Mul, Sub};
 

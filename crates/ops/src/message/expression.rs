@@ -1,4 +1,4 @@
-//! Lazy message expressions, reduced by fused kernels where possible.
+//! Evaluates message expressions lazily, by fused kernels where possible.
 
 use burn_gnn_graph::{Column, Relation};
 

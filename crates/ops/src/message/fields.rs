@@ -1,4 +1,4 @@
-//! Named tensors that message, reduce and apply functions return.
+//! Holds the named tensors that message, reduce and apply functions return.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Built-in message and reduce functions by field names, as in `dgl.function`.
+//! Defines builtin message and reduce functions by field names, as in `dgl.function`.
 //!
 //! `u` is an edge's source, `v` its destination, `e` the edge itself. A message function reads fields of them and
 //! names the message; a reduce function reads that message and names the field it writes.

@@ -1,4 +1,4 @@
-//! `MessagePassing`, the trait of custom layers.
+//! Defines `MessagePassing`, the trait of custom layers.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::EdgeKey;

@@ -1,4 +1,4 @@
-//! The mailbox: messages received by some nodes.
+//! Holds the messages that nodes received (DGL's mailbox).
 
 use std::rc::Rc;
 

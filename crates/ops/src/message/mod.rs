@@ -1,4 +1,4 @@
-//! Message passing by field names, as in DGL, and by a trait of layers, as in PyG.
+//! Passes messages by field names, as in DGL, and by a trait of layers, as in PyG.
 
 mod across_etypes;
 mod batch;

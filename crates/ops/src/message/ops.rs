@@ -1,4 +1,4 @@
-//! Message passing by field names (`update_all`, `apply_edges` and others).
+//! Passes messages by field names (`update_all`, `apply_edges` and others).
 
 use std::sync::Arc;
 

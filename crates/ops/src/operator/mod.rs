@@ -1,5 +1,4 @@
-//! What an operator is: the plan of one call, from which follow the shapes of its results, the kernels of each backend,
-//! and what its gradient keeps and computes.
+//! Defines operators: the plan of one call, its result shapes, its kernels and its gradient.
 //!
 //! An operator is one folder: the public function in `mod.rs`, this trait's implementation for its plan (of
 //! `burn-gnn-plan`) there or in `operator.rs`, calls of kernels (of `burn-gnn-cpu` and `burn-gnn-cube`) in `cpu.rs` and

@@ -1,4 +1,4 @@
-//! Relational aggregation (R-GCN): one result from the edges of many relations, each with its own weights.
+//! Computes relational aggregation (R-GCN) over the edges of many relations, each with its weights.
 
 mod cpu;
 #[cfg(feature = "cube")]

@@ -1,5 +1,6 @@
-//! Relational aggregation in plain primitives, one relation at a time over its own edges: what a backend
-//! without kernels runs, and what the kernels are compared with.
+//! Composes relational aggregation of Burn primitives, one relation at a time.
+//!
+//! It is the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, FloatDType, TensorMetadata};

@@ -1,4 +1,4 @@
-//! Segment reductions over consecutive rows.
+//! Reduces segments of consecutive rows.
 
 mod readout;
 

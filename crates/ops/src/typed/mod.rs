@@ -1,4 +1,4 @@
-//! Typed products: rows times one of several matrices, chosen by segment or by type (`segment_mm`, `gather_mm`).
+//! Multiplies rows with one of several matrices, by segment or by type (`segment_mm`, `gather_mm`).
 
 mod cpu;
 #[cfg(feature = "cube")]

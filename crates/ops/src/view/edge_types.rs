@@ -1,4 +1,4 @@
-//! The edges of all types, as heterogeneous layers take them.
+//! Presents the edges of all types to heterogeneous layers.
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeKey, GraphError};

@@ -1,4 +1,4 @@
-//! `Edges`: the edges of one type, as layers take them.
+//! Presents the edges of one type to layers (`Edges`).
 
 use std::borrow::Cow;
 use std::sync::Arc;

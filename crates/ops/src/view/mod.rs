@@ -1,4 +1,4 @@
-//! `GraphView`: the graph, block or partition that a layer runs on.
+//! Defines `GraphView`, the graph, block or partition that a layer runs on.
 
 mod draw_key;
 mod edge_types;

@@ -1,4 +1,4 @@
-//! Plan of an Adam step: its coefficients, and the rows of a table that it updates.
+//! Plans an Adam step: its coefficients, and the rows of a table that it updates.
 
 use std::sync::Arc;
 

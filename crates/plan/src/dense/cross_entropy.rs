@@ -1,4 +1,4 @@
-//! Plan of a cross entropy.
+//! Plans a cross entropy.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Plan of a dropout whose mask is keyed by original ids, not by rows.
+//! Plans a dropout whose mask is keyed by original ids, not by rows.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Plan of an epilogue.
+//! Plans an epilogue: activation and dropout.
 
 use super::dropout::{DROPOUT_ARGS, DropoutPlan, RowDropout};
 use crate::{Activation, PlanError};

@@ -1,4 +1,4 @@
-//! Plans of dense operators, which know no graph.
+//! Plans dense operators, which know no graph.
 
 pub(crate) mod adam;
 pub(crate) mod cross_entropy;

@@ -1,4 +1,4 @@
-//! Formats of feature rows and of the feature file.
+//! Converts features between element types, and writes feature files.
 
 use std::io::Write;
 use std::mem::MaybeUninit;

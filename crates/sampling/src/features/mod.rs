@@ -1,4 +1,4 @@
-//! Feature sources: memory, mapped files, devices.
+//! Reads features from memory, mapped files or devices.
 
 mod by_part;
 mod device;

@@ -1,4 +1,4 @@
-//! Neighbour sampling over several hops.
+//! Samples neighbours over several hops.
 
 pub(crate) mod hop;
 pub(crate) mod stored_relation;

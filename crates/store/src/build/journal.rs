@@ -1,4 +1,4 @@
-//! What a build has done, so that it goes on where it was killed.
+//! Records the finished steps of a build, so that a killed build can be resumed.
 
 use std::fs::File;
 use std::io::{Read, Write};

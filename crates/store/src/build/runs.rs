@@ -1,4 +1,4 @@
-//! Runs of edges, sorted by bucket: ranges of destinations.
+//! Sorts edges into runs on disk, bucketed by ranges of destinations.
 
 use std::fs::File;
 use std::hash::Hasher;

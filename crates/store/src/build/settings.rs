@@ -1,4 +1,4 @@
-//! What a build is a function of.
+//! Describes the settings that the result of a build depends on.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Where edges come from.
+//! Reads edges as a stream.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};

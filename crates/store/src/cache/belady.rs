@@ -1,4 +1,4 @@
-//! The rows that are needed again first: an optimal cache of what the coming batches are known to read.
+//! Evicts the rows whose next use is farthest (Belady's optimal cache).
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! The rows that were used last.
+//! Evicts the least recently used rows (LRU cache).
 
 use hashbrown::HashMap;
 

@@ -1,4 +1,4 @@
-//! Rows of a file that stay in memory.
+//! Caches feature rows of a file in memory.
 
 mod belady;
 mod lru;

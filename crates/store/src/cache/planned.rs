@@ -1,4 +1,4 @@
-//! Batches with the rows they read, ahead of who uses them, through an optimal cache.
+//! Prefetches batches with their feature rows through an optimal cache.
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Memory that begins at a multiple of a page.
+//! Allocates page-aligned memory for direct I/O.
 
 /// One page.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Many small reads of a file, sorted, merged and made at once.
+//! Reads many small pieces of a file at once, sorted and merged into fewer requests.
 
 mod aligned;
 mod threads;

@@ -1,4 +1,4 @@
-//! Requests by threads that wait for one each.
+//! Reads from a file by a pool of threads, one blocking request per thread.
 
 use std::fs::File;
 use std::sync::Mutex;

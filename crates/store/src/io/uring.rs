@@ -1,4 +1,4 @@
-//! Requests through `io_uring`: many at a time by one thread.
+//! Reads from a file through `io_uring`, many requests at a time from one thread.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

@@ -1,4 +1,4 @@
-//! One part of a cut graph: what one rank opens.
+//! Opens one part of a partitioned graph, for one rank.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A part as a graph: by original ids, strictly, and by local ids.
+//! Presents a part as a graph, by original ids or by local ids.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How a row of numbers is kept.
+//! Encodes and decodes feature rows in float and quantised formats.
 
 use burn_gnn_files::internal::widen_f16;
 use half::{bf16, f16};

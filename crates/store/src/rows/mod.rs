@@ -1,4 +1,4 @@
-//! Files of feature rows.
+//! Reads files of feature rows.
 
 mod format;
 mod writer;

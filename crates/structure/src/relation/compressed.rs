@@ -1,4 +1,4 @@
-//! A compressed layout of a relation: CSC or CSR.
+//! Holds a compressed layout of a relation: CSC or CSR.
 
 use crate::attached::Attached;
 use crate::bytes::{Bytes, CountBytes};

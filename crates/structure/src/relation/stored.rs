@@ -1,4 +1,4 @@
-//! Relations whose edges stay in a file until all of them are needed.
+//! Keeps the edges of a relation in a file until all of them are needed.
 
 use std::fmt::Debug;
 use std::ops::Range;

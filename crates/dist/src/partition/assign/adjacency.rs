@@ -1,4 +1,4 @@
-//! All types as one undirected graph.
+//! Merges the edges of all types into one undirected graph.
 
 use burn_gnn_graph::{Graph, GraphError};
 use metis::Idx;

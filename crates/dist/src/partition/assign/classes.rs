@@ -1,4 +1,4 @@
-//! Nodes in classes that are each spread evenly.
+//! Groups nodes into classes that partitioning balances separately.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! METIS, with its settings.
+//! Calls METIS with its settings.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! Nodes one by one: LDG, Fennel, and the repair of unevenly spread edges.
+//! Assigns nodes one by one (LDG, Fennel), and rebalances in-edges.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! A feature column in `.npy` files, mapped into memory.
+//! Maps the `.npy` files of a feature column into memory.
 
 use std::path::PathBuf;
 use std::sync::Arc;

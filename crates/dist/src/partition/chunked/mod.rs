@@ -1,4 +1,4 @@
-//! Graphs in DGL's chunked format, with features left in their files.
+//! Partitions graphs in DGL's chunked format, with features left in their files.
 
 mod column;
 

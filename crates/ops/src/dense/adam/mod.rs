@@ -1,4 +1,4 @@
-//! One step of Adam in one pass over parameter, gradient and both moments.
+//! Computes a step of Adam in one pass over parameter, gradient and both moments.
 
 mod cpu;
 #[cfg(feature = "cube")]

@@ -1,4 +1,4 @@
-//! One step of Adam for some rows of a table.
+//! Computes a step of Adam for some rows of an embedding table.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Cross entropy (log-softmax and negative log-likelihood) of chosen rows in one pass.
+//! Computes cross entropy (log-softmax and negative log-likelihood) of chosen rows in one pass.
 
 mod cpu;
 #[cfg(feature = "cube")]

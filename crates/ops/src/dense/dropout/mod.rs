@@ -1,4 +1,4 @@
-//! Dropout with a mask keyed by original ids, not by rows.
+//! Applies dropout with a mask keyed by original ids, not by rows.
 
 #[cfg(feature = "cube")]
 mod cube;

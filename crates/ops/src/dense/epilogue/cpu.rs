@@ -1,5 +1,6 @@
-//! Epilogues on the tensors of CPU backends. A tensor without other references is overwritten: between two matrix
-//! products an epilogue then needs no memory.
+//! Calls the CPU kernels of epilogues; tensors without other references are updated in place.
+//!
+//! So an epilogue between two matrix products needs no memory.
 
 use burn::backend::TensorMetadata;
 use burn_gnn_cpu::dense::epilogue as kernel;

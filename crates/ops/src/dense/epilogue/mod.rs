@@ -1,4 +1,4 @@
-//! Epilogue: bias, activation and dropout in one pass.
+//! Applies epilogues: bias, activation and dropout in one pass.
 
 mod cpu;
 #[cfg(feature = "cube")]

@@ -1,4 +1,4 @@
-//! Products of rows with a weight matrix.
+//! Multiplies node features with a weight matrix.
 
 mod cpu;
 mod operator;

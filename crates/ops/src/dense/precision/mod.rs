@@ -1,4 +1,4 @@
-//! Mixed precision: operators on 16-bit copies of their inputs, summed in f32.
+//! Selects mixed precision: operators on 16-bit copies of their inputs, summed in f32.
 
 mod operator;
 
