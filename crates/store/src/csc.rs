@@ -1,16 +1,14 @@
-//! In-edges of a relation in a file, read row by row.
+//! Reads the in-edges of a relation from a CSC file, row by row.
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use burn_gnn_structure::internal::prefetch;
 use burn_gnn_structure::{EdgeReader, GraphError, Relation};
 
 use crate::error::{StoreError, format};
-use crate::sections::{BLOCK, PAGE, Section, SectionFile};
+use crate::sections::{Section, SectionFile};
 
 /// Kind of these files.
 pub(crate) const KIND: &str = "csc";
@@ -22,10 +20,6 @@ pub(crate) const TIMES: &str = "times";
 
 /// Positions that are prefetched ahead.
 const AHEAD: usize = 24;
-/// Time per position above which pages are missing in memory.
-const COLD_NANOS: u128 = 2_000;
-/// Positions below which time tells nothing.
-const TELLING: usize = 64;
 
 /// The in-edges of a relation in a file that [`CscBuild`](crate::CscBuild) wrote: `u64` offsets per destination and `u32` sources, 4
 /// bytes per edge and 8 per destination, with a checksum per 64 KiB.
@@ -53,8 +47,6 @@ pub struct StoredCsc {
     edge_ids: Option<Section>,
     weights: Option<Section>,
     times: Option<Section>,
-    /// Whether the last request met pages that were not in memory.
-    cold: AtomicBool,
 }
 
 impl StoredCsc {
@@ -90,7 +82,6 @@ impl StoredCsc {
             weights: optional(WEIGHTS, 4)?,
             times: optional(TIMES, 8)?,
             file: file.clone(),
-            cold: AtomicBool::new(false),
         }))
     }
 
@@ -178,10 +169,7 @@ impl StoredCsc {
 
     fn read_sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), StoreError> {
         let sources = self.sources.numbers::<u32>();
-        let began = Instant::now();
-        if self.cold.load(Ordering::Relaxed) {
-            self.ask_for(positions);
-        }
+        let _request = self.sources.request(positions.iter().map(|&p| 4 * p));
         let (bound, verified) = (self.num_src as u32, self.sources.is_all_verified());
         let mut most = 0;
         for (i, (&p, u)) in positions.iter().zip(&mut *out).enumerate() {
@@ -198,9 +186,6 @@ impl StoredCsc {
             let i = out.iter().position(|&u| u >= bound).unwrap_or_default();
             return Err(self.far(positions[i] as usize, out[i]));
         }
-        if positions.len() >= TELLING {
-            self.cold.store(began.elapsed().as_nanos() / positions.len() as u128 > COLD_NANOS, Ordering::Relaxed);
-        }
         Ok(())
     }
 
@@ -212,32 +197,10 @@ impl StoredCsc {
         }
         // Sources are destinations where both are of one type, which has as many of either.
         if self.num_src == self.num_dst && !self.indptr.is_all_verified() {
+            let _request = self.indptr.request(sources.iter().map(|&u| 8 * u64::from(u)));
             sources.iter().map(|&u| 8 * u as usize).try_for_each(|at| self.indptr.check(at).and_then(|()| self.indptr.check(at + 8)))?;
         }
         Ok(())
-    }
-
-    /// Asks for the pages of positions, all at once, so that the disk has many requests at a time.
-    fn ask_for(&self, positions: &[u64]) {
-        let unit = |p: u64| {
-            let at = 4 * p;
-            // A block that was not compared yet is read as a whole.
-            let size = if self.sources.is_verified(at as usize) { PAGE } else { BLOCK as u64 };
-            (at / size * size, at / size * size + size)
-        };
-        let mut ranges: Vec<(u64, u64)> = positions.iter().map(|&p| unit(p)).collect();
-        ranges.sort_unstable();
-        let (mut from, mut to) = ranges.first().copied().unwrap_or_default();
-        let all = self.sources.bytes().len() as u64;
-        let ask = |from: u64, to: u64| self.sources.will_need(from as usize..to.min(all) as usize);
-        for &(start, end) in &ranges {
-            if start > to {
-                ask(from, to);
-                from = start;
-            }
-            to = to.max(end);
-        }
-        ask(from, to);
     }
 
     /// Bytes of consecutive positions of a section of `T`.
@@ -291,6 +254,7 @@ impl EdgeReader for StoredCsc {
     fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
         let indptr = self.indptr.numbers::<u64>();
         out.reserve(nodes.len());
+        let _request = self.indptr.request(nodes.iter().map(|&v| 8 * u64::from(v)));
         for (i, &v) in nodes.iter().enumerate() {
             if let Some(&v) = nodes.get(i + AHEAD) {
                 prefetch(indptr, v as usize, 2);
@@ -323,6 +287,7 @@ impl EdgeReader for StoredCsc {
             return Ok(());
         };
         let all = ids.numbers::<u64>();
+        let _request = ids.request(positions.iter().map(|&p| 8 * p));
         for (&p, id) in positions.iter().zip(out) {
             ids.check(8 * p as usize)?;
             *id = all[p as usize];

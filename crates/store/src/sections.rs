@@ -1,10 +1,12 @@
-//! Files of sections: arrays in blocks with checksums that are compared when a block is first read.
+//! Reads files of sections: arrays in blocks whose checksums are compared on first read.
 //!
 //! A file is a header page, its sections, each on pages of its own, and the checksums of all blocks. Numbers are little endian.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::Instant;
 
 use burn_gnn_files::internal::open;
 use memmap2::Mmap;
@@ -12,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
 use crate::error::{StoreError, format, io};
+use crate::io::{Read, Reader};
 
 /// How every file of this crate begins.
 const MAGIC: &[u8; 8] = b"BGSTORE\n";
@@ -22,6 +25,11 @@ pub(crate) const PAGE: u64 = 4096;
 /// Bytes under one checksum: 2^16.
 pub(crate) const BLOCK_BITS: u32 = 16;
 pub(crate) const BLOCK: usize = 1 << BLOCK_BITS;
+/// Time per place above which pages were missing in memory: of a request alone (in memory it takes 20 to 100), and of one whose
+/// pages were prefetched, which takes up to 700 where none was missing.
+const COLD_NANOS: [u128; 2] = [300, 1_000];
+/// Places below which time tells nothing.
+const TELLING: usize = 64;
 
 /// What a file is, and where its sections are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +167,7 @@ impl SectionFile {
     pub(crate) fn section(self: &Arc<Self>, name: &str) -> Option<Section> {
         let place = self.header.sections.iter().find(|p| p.name == name)?.clone();
         let verified = (0..place.blocks()).map(|_| AtomicU8::new(0)).collect();
-        Some(Section { file: self.clone(), left: AtomicU64::new(place.blocks()), place, verified })
+        Some(Section { file: self.clone(), left: AtomicU64::new(place.blocks()), place, verified, cold: AtomicBool::new(false) })
     }
 
     /// A section that must be there, of `expected` bytes.
@@ -194,7 +202,7 @@ enum Hint {
 
 /// Tells the system; where it takes no hints, bytes are read when they are used.
 #[cfg(unix)]
-fn hint(map: &Mmap, how: Hint, range: std::ops::Range<usize>) {
+fn hint(map: &Mmap, how: Hint, range: Range<usize>) {
     use memmap2::Advice;
     let advice = match how {
         Hint::Random => Advice::Random,
@@ -205,7 +213,7 @@ fn hint(map: &Mmap, how: Hint, range: std::ops::Range<usize>) {
 }
 
 #[cfg(not(unix))]
-fn hint(_: &Mmap, _: Hint, _: std::ops::Range<usize>) {}
+fn hint(_: &Mmap, _: Hint, _: Range<usize>) {}
 
 #[expect(unsafe_code, reason = "maps a file")]
 fn map(path: &Path, file: &std::fs::File) -> Result<Mmap, StoreError> {
@@ -223,6 +231,26 @@ pub(crate) struct Section {
     verified: Box<[AtomicU8]>,
     /// Blocks that were not.
     left: AtomicU64,
+    /// Whether the last request met pages that were not in memory.
+    cold: AtomicBool,
+}
+
+/// Bytes of a section that are read now, in any order; dropped when they were read.
+pub(crate) struct Request<'a> {
+    section: &'a Section,
+    count: usize,
+    prefetched: bool,
+    began: Instant,
+}
+
+impl Drop for Request<'_> {
+    /// Finds out from its time whether pages were missing.
+    fn drop(&mut self) {
+        if self.count >= TELLING {
+            let most = COLD_NANOS[usize::from(self.prefetched)];
+            self.section.cold.store(self.began.elapsed().as_nanos() > most * self.count as u128, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Section {
@@ -241,7 +269,7 @@ impl Section {
         if self.verified[block].load(Ordering::Relaxed) == 0 { self.first(block) } else { Ok(()) }
     }
     /// [`check`](Self::check) of all bytes of a range.
-    pub(crate) fn check_range(&self, range: std::ops::Range<usize>) -> Result<(), StoreError> {
+    pub(crate) fn check_range(&self, range: Range<usize>) -> Result<(), StoreError> {
         if range.is_empty() {
             return Ok(());
         }
@@ -259,7 +287,10 @@ impl Section {
     }
     fn compare(&self, block: usize) -> Result<(), StoreError> {
         let bytes = self.bytes();
-        let found = XxHash3_64::oneshot(&bytes[block * BLOCK..bytes.len().min((block + 1) * BLOCK)]);
+        self.compare_bytes(block, &bytes[block * BLOCK..bytes.len().min((block + 1) * BLOCK)])
+    }
+    fn compare_bytes(&self, block: usize, bytes: &[u8]) -> Result<(), StoreError> {
+        let found = XxHash3_64::oneshot(bytes);
         let checks: &[u64] = bytemuck::cast_slice(&self.file.map[self.place.checks as usize..][..8 * self.verified.len()]);
         let expected = checks[block];
         if found == expected {
@@ -268,15 +299,47 @@ impl Section {
         let (path, section) = (self.file.path.clone(), self.place.name.clone());
         Err(StoreError::Damaged { path, section, block: block as u64, expected, found })
     }
+    /// All bytes, compared, read past the page cache where `reader` of the same file does so: pages of the map would be in
+    /// memory a second time.
+    pub(crate) fn read(&self, reader: &Reader) -> Result<Vec<u8>, StoreError> {
+        let mut out = vec![0; self.place.bytes as usize];
+        let piece = |i: u64| Read { at: self.place.offset + i, len: (self.place.bytes - i).min(BLOCK as u64) as usize };
+        let reads: Vec<Read> = (0..self.place.bytes).step_by(BLOCK).map(piece).collect();
+        reader.read(&reads, &mut out).map_err(io(&self.file.path))?;
+        out.chunks(BLOCK).enumerate().try_for_each(|(block, bytes)| self.compare_bytes(block, bytes))?;
+        Ok(out)
+    }
     /// Whether every block was compared: nothing is left to [check](Self::check).
     pub(crate) fn is_all_verified(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
-    pub(crate) fn is_verified(&self, at: usize) -> bool {
-        self.verified[at >> BLOCK_BITS].load(Ordering::Relaxed) != 0
+    /// Bytes at `places`, which the caller reads next. Where pages were missing in memory the last time, those of all places
+    /// are prefetched at once, so that the disk has many requests at a time.
+    pub(crate) fn request(&self, places: impl ExactSizeIterator<Item = u64>) -> Request<'_> {
+        let prefetched = self.cold.load(Ordering::Relaxed);
+        let request = Request { section: self, count: places.len(), prefetched, began: Instant::now() };
+        if prefetched {
+            self.prefetch(places);
+        }
+        request
+    }
+    fn prefetch(&self, places: impl Iterator<Item = u64>) {
+        let end = self.bytes().len() as u64;
+        let unit = |at: u64| {
+            // A block that was not compared yet is read as a whole. Places out of range are the caller's to report.
+            let verified = self.verified.get((at >> BLOCK_BITS) as usize).is_none_or(|v| v.load(Ordering::Relaxed) != 0);
+            let size = if verified { PAGE } else { BLOCK as u64 };
+            (at / size * size).min(end)..(at / size * size + size).min(end)
+        };
+        let mut ranges: Vec<Range<u64>> = places.map(unit).collect();
+        ranges.sort_unstable_by_key(|r| (r.start, r.end));
+        for range in ranges.chunk_by(|a, b| b.start <= a.end) {
+            let last = range.last().map_or(0, |r| r.end);
+            self.will_need(range[0].start as usize..last as usize);
+        }
     }
     /// Asks the system to read bytes that are about to be used.
-    pub(crate) fn will_need(&self, range: std::ops::Range<usize>) {
+    pub(crate) fn will_need(&self, range: Range<usize>) {
         let at = self.place.offset as usize;
         hint(&self.file.map, Hint::WillNeed, at + range.start..at + range.end);
     }

@@ -1,4 +1,4 @@
-//! The rows of known batches, one batch after the other in a file.
+//! Packs the feature rows of known batches into a file, batch after batch.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -136,16 +136,19 @@ impl PackedRows {
             Ok::<_, StoreError>(section)
         };
         let (starts, checks) = (section(STARTS)?.numbers::<u64>().to_vec(), section(CHECKS)?.numbers::<u64>().to_vec());
-        let (ids, hot_rows) = (section(HOT_IDS)?.numbers::<u32>().to_vec(), section(HOT_ROWS)?.bytes().to_vec());
+        let ids = section(HOT_IDS)?.numbers::<u32>().to_vec();
+        let hot_rows = file.section(HOT_ROWS).ok_or_else(|| format(path, format!("expected a section `{HOT_ROWS}`, found none")))?;
         let rows = file.section(ROWS).ok_or_else(|| format(path, format!("expected a section `{ROWS}`, found none")))?;
         let (each, last) = (row_format.row_bytes(width) as u64, starts.last().copied().unwrap_or_default());
         let agree = starts.len() == checks.len() + 1 && starts.is_sorted() && last.checked_mul(each) == Some(rows.bytes().len() as u64);
-        if !agree || hot_rows.len() as u64 != ids.len() as u64 * each {
+        if !agree || hot_rows.bytes().len() as u64 != ids.len() as u64 * each {
             return Err(format(path, "expected sections that go together, found others"));
         }
         let offset = file.header.sections.iter().find(|p| p.name == ROWS).map_or(0, |p| p.offset);
         let hot = ids.into_iter().zip(0..).collect();
-        Ok(Self { reader: Reader::open(path)?, file, width, format: row_format, starts, checks, hot, hot_rows, offset })
+        let reader = Reader::open(path)?;
+        let hot_rows = hot_rows.read(&reader)?;
+        Ok(Self { reader, file, width, format: row_format, starts, checks, hot, hot_rows, offset })
     }
 
     /// Number of batches.
