@@ -1,5 +1,7 @@
-//! Predicted memory of training against the most bytes in use, on the set-ups of the training entries, and of two ranks
-//! against what they send. A set-up is a process of its own, under `BENCH_ALLOCATOR=counted`.
+//! Compares predicted memory and traffic of training with measured ones.
+//!
+//! Memory is compared on the set-ups of the training entries, traffic on two ranks. A set-up is a process of its own,
+//! under `BENCH_ALLOCATOR=counted`.
 
 use std::sync::Arc;
 
@@ -210,10 +212,9 @@ fn epoch<M: NodeClassifier>(
     begin();
     for b in loader.epoch(0) {
         let b = b?;
-        let labels: Vec<i64> = b.seeds[t].iter().map(|&v| task.labels[v as usize]).collect();
+        let labels: Vec<i64> = b.seeds(t).expect("seeds are nodes").iter().map(|&v| task.labels[v as usize]).collect();
         let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
-        let x: NodeTensors =
-            b.x.iter().zip(g.schema().ntypes()).filter_map(|(x, n)| Some((n.clone(), Tensor::from_inner(x.clone()?)))).collect();
+        let x: NodeTensors = b.features().map(|(ntype, x)| (ntype, Tensor::from_inner(x))).collect();
         model = step(model, &mut optimizer, &b.batch.blocks[..], (&x, ntype), &rows);
     }
     run.report(plan(loader.sampler())?.peak() + own, None);

@@ -1,4 +1,4 @@
-//! Neighbour sampling with blocks: batches of 1,024 seeds, and an epoch of GraphSAGE by mini-batches.
+//! Measures neighbour sampling with blocks, and an epoch of GraphSAGE by mini-batches.
 
 use anyhow::{Context, Result, ensure};
 use burn::optim::GradientsParams;
@@ -122,9 +122,9 @@ pub(crate) fn minibatch(name: &str) -> Result<()> {
             let mut batches = loader.epoch(epoch);
             for batch in &mut batches {
                 let outcome = batch.map_err(anyhow::Error::from).and_then(|b| {
-                    let labels: Vec<i64> = b.seeds.iter().flatten().map(|&v| task.labels[v as usize]).collect();
+                    let labels: Vec<i64> = b.own_seeds().ids().iter().flatten().map(|&v| task.labels[v as usize]).collect();
                     let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
-                    let x = b.x.into_iter().flatten().next().context("features were given")?;
+                    let x = b.x(..)?;
                     let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)));
                     let grads = GradientsParams::from_grads(loss.backward(), &net);
                     net = optimizer.step(0.003, net.clone(), grads);

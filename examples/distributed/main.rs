@@ -1,4 +1,6 @@
-//! GraphSAGE by sampled mini-batches on a partitioned graph; ranks are threads, or processes under `mpirun`.
+//! Trains GraphSAGE by sampled mini-batches on a partitioned graph.
+//!
+//! Ranks are threads, or processes under `mpirun`.
 //!
 //! ```sh
 //! cargo run --release --example distributed                     # two threads
@@ -11,6 +13,7 @@
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::prelude::*;
 use burn_gnn::dist::*;
+use burn_gnn::graph::GraphError;
 use burn_gnn::models::{Counts, Rows};
 use burn_gnn::prelude::*;
 use burn_gnn::sampling::{Block, LoadedBatch};
@@ -44,14 +47,14 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
     for epoch in 0..20 {
         let mut sums = [0.0; 2]; // of losses, and of correct test papers
         for batch in train.epoch(epoch) {
-            let (blocks, x, rows) = parts_of(batch?);
+            let (blocks, x, rows) = parts_of(batch?)?;
             let loss = rows.cross_entropy(model.forward_blocks(&blocks, Tensor::from_inner(x)));
             sums[0] += loss.clone().into_scalar::<f64>() * rows.total as f64;
             let gradients = all_reduce_gradients(comm, &model, GradientsParams::from_grads(loss.backward(), &model))?;
             model = optimizer.step(0.01, model, gradients);
         }
         for batch in test.epoch(0) {
-            let (blocks, x, rows) = parts_of(batch?);
+            let (blocks, x, rows) = parts_of(batch?)?;
             sums[1] += 100.0 * Counts::new(&model.valid().forward_blocks(&blocks, x), &rows).correct;
         }
         comm.all_reduce("epoch", &mut sums)?;
@@ -63,8 +66,8 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Blocks, features of their input nodes, and the own seeds of a batch, whose loss is a mean over those of all ranks.
-fn parts_of(mut batch: LoadedBatch<DistBatch, u64>) -> (Vec<Block>, Tensor<2>, Rows) {
-    let labels = batch.labels[0].take().expect("papers have classes").into_data().iter::<u32>().collect();
-    let rows = Rows { index: batch.batch.mini.seeds[0].as_slice().into(), labels, total: batch.global_seeds };
-    (batch.batch.mini.blocks, batch.x[0].take().expect("papers have features"), rows)
+fn parts_of(batch: LoadedBatch<DistBatch, u64>) -> Result<(Vec<Block>, Tensor<2>, Rows), GraphError> {
+    let (x, labels) = (batch.x("paper")?, batch.labels("paper")?.into_data().iter::<u32>().collect());
+    let index = batch.batch.seed_rows("paper").into();
+    Ok((batch.batch.mini.blocks, x, Rows { index, labels, total: batch.global_seeds }))
 }

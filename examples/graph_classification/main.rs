@@ -1,4 +1,4 @@
-//! Graph classification with a GIN on batches of graphs: do two red nodes of a ring stand side by side?
+//! Classifies graphs with a GIN on batches of graphs: are two red nodes of a ring neighbours?
 //!
 //! `h_v' = MLP( (1 + ε) h_v + Σ over u in N(v) of h_u )`, logits `Σ over layers k of W_k Σ over v of h_v^k + b_k`
 //! (Xu, Hu, Leskovec, Jegelka, ICLR 2019)
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for first in (0..800).step_by(80) {
             let (g, x, labels) = rings(first..first + 80, &device)?;
             let logits = model.forward_graphs(&g, x, &Segments::from_lengths(&[NODES; 80]));
-            let loss = cross_entropy(logits, &labels, &(0..80).collect::<Vec<_>>());
+            let loss = cross_entropy(logits, &labels, ..);
             sum += loss.clone().into_scalar::<f64>();
             let gradients = GradientsParams::from_grads(loss.backward(), &model);
             model = optimizer.step(0.005, model, gradients);

@@ -1,5 +1,6 @@
-//! GraphSAGE by sampled mini-batches on a partitioned graph, one rank per part; times as the benchmark of DGL's
-//! distributed training gives.
+//! Trains GraphSAGE by sampled mini-batches on a partitioned graph, one rank per part.
+//!
+//! Prints times as the benchmark of DGL's distributed training does.
 //!
 //! ```sh
 //! cargo run --release --example reproduce -- sage-distributed                        # 169,343 nodes, 2,332,486 edges, four ranks as threads
@@ -134,13 +135,13 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
         let mut pass = loader.epoch(epoch);
         for b in &mut pass {
             let b = b?;
-            let labels = g.nodes("_N").data("label").gather_int::<1>(&b.seeds[0])?;
+            let labels = g.nodes("_N").data("label").gather_int::<1>(b.seeds("_N")?)?;
             let labels: Vec<u32> = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
             let (start, mut grads) = (Instant::now(), GradientsParams::new());
             // A rank without seeds has nothing to add, and takes part in all that ranks do together.
             if b.num_seeds() > 0 {
-                let rows = Rows { index: b.batch.mini.seeds[0].as_slice().into(), labels: labels.into(), total: b.global_seeds };
-                let x = b.x[0].clone().context("features were asked for")?;
+                let rows = Rows { index: b.batch.seed_rows("_N").into(), labels: labels.into(), total: b.global_seeds };
+                let x = b.x("_N")?;
                 let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x));
                 let loss = rows.cross_entropy(logits);
                 loss_sum[0] += f64::from(loss.clone().into_scalar::<f32>()) * b.global_seeds as f64;

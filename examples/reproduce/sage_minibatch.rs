@@ -1,4 +1,4 @@
-//! GraphSAGE by sampled mini-batches on a graph of one node type and one edge type.
+//! Trains GraphSAGE by sampled mini-batches on a graph of one node type and one edge type.
 //!
 //! ```sh
 //! cargo run --release --example reproduce -- sage-minibatch                     # a generated graph
@@ -100,9 +100,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let (mut sum, mut batches) = (0.0, loader.epoch(epoch));
         for batch in &mut batches {
             let b = batch?;
-            let labels: Vec<i64> = b.seeds[0].iter().map(|&v| data.labels[v as usize]).collect();
-            let x = b.x.into_iter().flatten().next().context("features were given to the loader")?;
-            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &labels, &b.batch.seeds[0]);
+            let labels: Vec<i64> = b.seeds(..)?.iter().map(|&v| data.labels[v as usize]).collect();
+            let x = b.x(..)?;
+            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &labels, b.batch.seed_rows(..));
             sum += f64::from(loss.clone().inner().into_scalar::<f32>()) * labels.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(args.lr, net, grads);

@@ -1,4 +1,4 @@
-//! GraphSAGE on sampled mini-batches of the citation graph Cora.
+//! Trains GraphSAGE on sampled mini-batches of the citation graph Cora.
 //!
 //! `h_v' = relu( W_self h_v + W_neigh · mean over sampled u in N(v) of h_u )` (Hamilton, Ying, Leskovec, NeurIPS 2017)
 //!
@@ -13,9 +13,8 @@ use std::error::Error;
 use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams, decay::WeightDecayConfig};
 use burn::tensor::Device;
-use burn_gnn::models::InferenceConfig;
 use burn_gnn::prelude::*;
-use burn_gnn::sampling::{GraphFeatures, MemoryRows, RowType};
+use burn_gnn::sampling::RowType;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::flex();
@@ -36,13 +35,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     for epoch in 0..20 {
         let mut sum = 0.0;
         for batch in loader.epoch(epoch) {
-            let mut batch = batch?;
-            let x = batch.x[0].take().expect("papers have features"); // of all nodes of the batch
-            let seeds = batch.batch.output_nodes(0).to_vec();
-            let labels: Vec<i64> = seeds.iter().map(|&v| cora.labels[v as usize]).collect();
-            let all: Vec<u32> = (0..seeds.len() as u32).collect();
-            let loss = cross_entropy(model.forward_blocks(&batch.batch.blocks, x), &labels, &all);
-            sum += loss.clone().into_scalar::<f64>() * seeds.len() as f64;
+            let batch = batch?;
+            let logits = model.forward_blocks(&batch.batch.blocks, batch.x("paper")?); // from all nodes of the batch
+            let labels: Vec<i64> = batch.seeds("paper")?.iter().map(|&v| cora.labels[v as usize]).collect();
+            let loss = cross_entropy(logits, &labels, ..);
+            sum += loss.clone().into_scalar::<f64>() * labels.len() as f64;
             let gradients = GradientsParams::from_grads(loss.backward(), &model);
             model = optimizer.step(0.01, model, gradients);
         }

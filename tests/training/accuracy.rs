@@ -264,9 +264,9 @@ fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     let mut best = (0.0, 0.0);
     for epoch in 0..row.training.epochs as u64 {
         for batch in loader.epoch(epoch).map(Result::unwrap) {
-            let labels: Vec<u32> = batch.seeds[0].iter().map(|v| label[v]).collect();
+            let labels: Vec<u32> = batch.seeds(0).unwrap().iter().map(|v| label[v]).collect();
             let rows = Rows { index: (0..labels.len() as u32).collect(), total: labels.len(), labels: labels.into() };
-            let x = Tensor::from_inner(batch.x[0].clone().unwrap());
+            let x = Tensor::from_inner(batch.x(0).unwrap());
             let loss = rows.cross_entropy(net.forward_blocks(&batch.batch.blocks, x));
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(row.training.lr, net, grads);

@@ -96,9 +96,9 @@ fn sage_by_mini_batches() {
         for epoch in 0..3 {
             for b in loader.epoch(epoch) {
                 let b = b.unwrap();
-                let labels: Vec<i64> = b.seeds[0].iter().map(|&v| i64::from(v % 4)).collect();
+                let labels: Vec<i64> = b.seeds(0).unwrap().iter().map(|&v| i64::from(v % 4)).collect();
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
-                let x = b.x.into_iter().flatten().next().unwrap();
+                let x = b.x(..).unwrap();
                 assert_eq!(&x.device(), device);
                 let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)));
                 all.push(f64::from(loss.clone().into_scalar::<f32>()));

@@ -1,16 +1,52 @@
-//! Loss and accuracy of masked rows.
+//! Computes loss and accuracy of labelled nodes.
+
+use std::borrow::Cow;
+use std::ops::RangeFull;
 
 use burn::tensor::{DType, Tensor};
 use burn_gnn_ops::{LossReduction, cross_entropy_rows};
 
 use crate::Rows;
 
+/// Rows of a loss: a list of them, or `..` for all.
+pub trait SeedRows {
+    /// The rows, of `all` that there are.
+    fn rows(&self, all: usize) -> Cow<'_, [u32]>;
+}
+
+impl SeedRows for [u32] {
+    fn rows(&self, _: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(self)
+    }
+}
+impl SeedRows for Vec<u32> {
+    fn rows(&self, _: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(self)
+    }
+}
+impl<const N: usize> SeedRows for [u32; N] {
+    fn rows(&self, _: usize) -> Cow<'_, [u32]> {
+        Cow::Borrowed(self)
+    }
+}
+impl SeedRows for RangeFull {
+    fn rows(&self, all: usize) -> Cow<'_, [u32]> {
+        Cow::Owned((0..all as u32).collect())
+    }
+}
+impl<S: SeedRows + ?Sized> SeedRows for &S {
+    fn rows(&self, all: usize) -> Cow<'_, [u32]> {
+        (**self).rows(all)
+    }
+}
+
 /// Mean cross entropy of some nodes, `-1/n Σ_i log softmax(logits[seeds[i]])[labels[seeds[i]]]`, shape `[1]`.
 ///
 /// # Shapes
 /// - `logits`: `[rows, num_classes]`, one row per node: of a graph all nodes, of a mini-batch the output nodes
 /// - `labels`: the class of each row; rows without a label (-1) may not be among the seeds
-/// - `seeds`: the rows to learn from: training nodes, in a mini-batch `batch.seeds` of the type
+/// - `seeds`: the rows to learn from: the ids of the training nodes, or `..` for all rows, in a mini-batch whose
+///   outputs are those of its seeds
 ///
 /// # Panics
 /// Not one label per row, a seed out of range or without a label, a label that is no class, no seeds.
@@ -26,11 +62,12 @@ use crate::Rows;
 /// assert!((loss - 2f32.ln()).abs() < 1e-6);
 /// ```
 #[track_caller]
-pub fn cross_entropy(logits: Tensor<2>, labels: &[i64], seeds: &[u32]) -> Tensor<1> {
+pub fn cross_entropy(logits: Tensor<2>, labels: &[i64], seeds: impl SeedRows) -> Tensor<1> {
     let [rows, classes] = logits.dims();
+    let seeds = seeds.rows(rows);
     assert!(labels.len() == rows, "cross_entropy: `labels`: expected {rows} (one per row of the logits), got {}", labels.len());
     assert!(!seeds.is_empty(), "cross_entropy: `seeds` is empty; give at least one node to learn from");
-    let rows = Rows::new(seeds, labels, classes).unwrap_or_else(|e| panic!("cross_entropy: {e}"));
+    let rows = Rows::new(&seeds, labels, classes).unwrap_or_else(|e| panic!("cross_entropy: {e}"));
     cross_entropy_rows(logits, &rows.index, &rows.labels, LossReduction::Mean)
 }
 

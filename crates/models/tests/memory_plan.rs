@@ -94,9 +94,9 @@ fn mini_batch<M: NodeClassifier>(
         let mut model = model;
         for b in loader.epoch(0) {
             let b = b.unwrap();
-            let labels: Vec<i64> = b.seeds[0].iter().map(|&v| i64::from(v % 4)).collect();
+            let labels: Vec<i64> = b.seeds(0).unwrap().iter().map(|&v| i64::from(v % 4)).collect();
             let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
-            let x = Tensor::from_inner(b.x[0].clone().unwrap());
+            let x = Tensor::from_inner(b.x(0).unwrap());
             model = step(model, &mut optimizer, &b.batch.blocks[..], (&[("_N", x)].into(), "_N"), &rows);
         }
     });
@@ -155,9 +155,9 @@ fn typed_mini_batch(what: &str, config: &RgcnConfig, nodes: [usize; 3], width: u
         let mut model = model;
         for b in loader.epoch(0) {
             let b = b.unwrap();
-            let labels: Vec<i64> = b.seeds[paper].iter().map(|&v| i64::from(v) % config.num_classes as i64).collect();
+            let labels: Vec<i64> = b.seeds(paper).unwrap().iter().map(|&v| i64::from(v) % config.num_classes as i64).collect();
             let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, config.num_classes).unwrap();
-            let x = Tensor::from_inner(b.x[paper].clone().unwrap());
+            let x = Tensor::from_inner(b.x(paper).unwrap());
             model = step(model, &mut optimizer, &b.batch.blocks[..], (&[("paper", x)].into(), "paper"), &rows);
         }
     });

@@ -83,9 +83,9 @@ impl Task {
         for epoch in 0..EPOCHS as u64 {
             for b in loader.epoch(epoch) {
                 let b = b.unwrap();
-                let labels: Vec<i64> = b.seeds[self.target].iter().map(|&v| self.set.labels[v as usize]).collect();
+                let labels: Vec<i64> = b.seeds(self.target).unwrap().iter().map(|&v| self.set.labels[v as usize]).collect();
                 let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, self.set.num_classes).unwrap();
-                let x = NodeTensors::from_list(self.set.graph.schema(), b.x.into_iter().map(|x| x.map(Tensor::from_inner)));
+                let x: NodeTensors = b.features().map(|(ntype, x)| (ntype, Tensor::from_inner(x))).collect();
                 let logits = net.forward_blocks(&b.batch.blocks, &x)[&self.set.target].clone();
                 let grads = GradientsParams::from_grads(rows.cross_entropy(logits).backward(), &net);
                 net = optimizer.step(0.01, net, grads);

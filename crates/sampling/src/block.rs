@@ -1,4 +1,4 @@
-//! Blocks (message-flow graphs) and mini-batches of them.
+//! Defines blocks (message-flow graphs) and mini-batches of them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -456,6 +456,17 @@ impl MiniBatch {
     pub fn output_nodes(&self, ntype: impl NodeKey) -> &[u32] {
         match self.blocks.last() {
             Some(block) => block.dst_nodes(ntype),
+            None => &[],
+        }
+    }
+    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: of which the loss is.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn seed_rows(&self, ntype: impl NodeKey) -> &[u32] {
+        match self.blocks.last() {
+            Some(block) => &of_ntype(&self.seeds, block.ntype(ntype))[..],
             None => &[],
         }
     }

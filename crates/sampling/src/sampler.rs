@@ -1,4 +1,4 @@
-//! `Sampler`: the interface between loaders and samplers.
+//! Defines `Sampler`, the interface between loaders and samplers.
 
 use std::borrow::Cow;
 
@@ -42,7 +42,7 @@ use burn_gnn_graph::{GraphError, KHop, OriginalIds, Subgraph};
 /// let loader = Loader::new(Crowd(g.clone()), Seeds::nodes(&g, [("_N", [1, 2, 3, 4])])?, 2)?.with_workers(2).with_features(features);
 /// let mut epoch = loader.epoch(0);
 /// let first = epoch.next().expect("a batch")?;
-/// assert_eq!(first.x[0].as_ref().map(|x| x.dims()), Some([first.batch.graph.total_nodes(), 1]));
+/// assert_eq!(first.x("_N")?.dims(), [first.batch.graph.total_nodes(), 1]);
 /// let rest = loader.resume(epoch.state()); // in mid-epoch, after a restart too
 /// assert_eq!(rest.count(), 1);
 /// # Ok::<(), GraphError>(())

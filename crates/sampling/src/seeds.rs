@@ -1,7 +1,9 @@
-//! Seeds of an epoch and of a batch.
+//! Holds the seeds of an epoch and of a batch.
+
+use std::sync::Arc;
 
 use burn_gnn_graph::internal::{check_len, setting};
-use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, Schema};
 
 /// What seeds are: by it labels and features of seeds are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct Seeds<T = u32> {
     /// Length of the list of each process, where each has one of its own.
     of_each: Option<Vec<u64>>,
     total: usize,
+    /// Names of the types, where they are known.
+    schema: Option<Arc<Schema>>,
 }
 
 impl Seeds {
@@ -49,7 +53,7 @@ impl Seeds {
     /// # Errors
     /// Unknown type or one named twice, an id out of range, 2³² seeds or more.
     pub fn nodes<N: NodeKey, I: AsRef<[u32]>>(g: &Graph, seeds: impl IntoIterator<Item = (N, I)>) -> Result<Self, GraphError> {
-        Self::new(SeedKind::Nodes, g.node_selection("seeds", seeds)?, None)
+        Ok(Self::new(SeedKind::Nodes, g.node_selection("seeds", seeds)?, None)?.with_schema(g.schema()))
     }
 
     /// Nodes with a time of each, given per node type by name: batches hold edges strictly before it. Each seed has a
@@ -64,7 +68,7 @@ impl Seeds {
     ) -> Result<Self, GraphError> {
         let types = g.schema().ntypes();
         let (named, times) = with_times(types.len(), seeds, |key| g.schema().ntype(key), |t, e| e.in_relation(&types[t]))?;
-        Self::new(SeedKind::Nodes, g.node_selection("seeds", named)?, Some(times))
+        Ok(Self::new(SeedKind::Nodes, g.node_selection("seeds", named)?, Some(times))?.with_schema(g.schema()))
     }
 
     /// Edges, given by id per edge type by name.
@@ -72,7 +76,7 @@ impl Seeds {
     /// # Errors
     /// Unknown type or one named twice, an id out of range, 2³² seeds or more.
     pub fn edges<K: EdgeKey, I: AsRef<[u32]>>(g: &Graph, seeds: impl IntoIterator<Item = (K, I)>) -> Result<Self, GraphError> {
-        Self::new(SeedKind::Edges, g.edge_selection("edges", seeds)?, None)
+        Ok(Self::new(SeedKind::Edges, g.edge_selection("edges", seeds)?, None)?.with_schema(g.schema()))
     }
 
     /// Edges with a time of each in the place of its own, given per edge type by name.
@@ -97,7 +101,7 @@ impl Seeds {
         seeds: impl IntoIterator<Item = (K, I, T)>,
     ) -> Result<Self, GraphError> {
         let (named, times) = with_times(g.relations().len(), seeds, |key| g.schema().etype(key), |t, e| g.in_etype(t, e))?;
-        Self::new(SeedKind::Edges, g.edge_selection("edges", named)?, Some(times))
+        Ok(Self::new(SeedKind::Edges, g.edge_selection("edges", named)?, Some(times))?.with_schema(g.schema()))
     }
 }
 
@@ -112,7 +116,7 @@ impl<T> Seeds<T> {
             check_len("times", "one list per type", ids.len(), times.len())?;
             ids.iter().zip(times).try_for_each(|(ids, times)| check_len("times", "one per seed", ids.len(), times.len()))?;
         }
-        Ok(Self { kind, ids, times, of_each: None, total })
+        Ok(Self { kind, ids, times, of_each: None, total, schema: None })
     }
 
     /// Of one list of what only the sampler knows.
@@ -121,6 +125,12 @@ impl<T> Seeds<T> {
     /// 2³² seeds or more.
     pub fn of(seeds: Vec<T>) -> Result<Self, GraphError> {
         Self::new(SeedKind::Other, vec![seeds], None)
+    }
+
+    /// As these, whose types have the names of `schema`: for samplers of other graphs than those in memory.
+    #[must_use]
+    pub fn with_schema(self, schema: &Arc<Schema>) -> Self {
+        Self { schema: Some(schema.clone()), ..self }
     }
 
     /// As these, where other processes have lists of their own, as long as `of_each` says: a batch takes the same
@@ -146,6 +156,10 @@ impl<T> Seeds<T> {
     /// Seeds per type.
     pub(crate) fn into_ids(self) -> Vec<Vec<T>> {
         self.ids
+    }
+    /// The types of the seeds, where they are known.
+    pub(crate) fn schema(&self) -> Option<&Arc<Schema>> {
+        self.schema.as_ref()
     }
     /// The time of each seed, in the shape of [`ids`](Self::ids).
     pub fn times(&self) -> Option<&[Vec<i64>]> {
@@ -179,6 +193,10 @@ impl<T> Seeds<T> {
     /// # Errors
     /// What was expected, and what was found.
     pub fn expect(&self, kind: SeedKind, types: usize) -> Result<(), GraphError> {
+        self.expect_kind(kind)?;
+        check_len("seeds", "one list per type of the graph", types, self.ids.len())
+    }
+    pub(crate) fn expect_kind(&self, kind: SeedKind) -> Result<(), GraphError> {
         if self.kind != kind {
             let name = |kind| match kind {
                 SeedKind::Nodes => "nodes (`Seeds::nodes`)",
@@ -187,7 +205,7 @@ impl<T> Seeds<T> {
             };
             return Err(setting("seeds", name(kind), name(self.kind)));
         }
-        check_len("seeds", "one list per type of the graph", types, self.ids.len())
+        Ok(())
     }
     /// Refuses times, for a sampler that has none.
     ///
@@ -199,7 +217,7 @@ impl<T> Seeds<T> {
 }
 
 impl<T: Copy> Seeds<T> {
-    /// The seeds at some positions of the joint list; positions beyond its end, where another process has a longer one,
+    /// The seeds at some positions of the concatenated list; positions beyond its end, where another process has a longer one,
     /// have none.
     #[must_use]
     pub fn select(&self, positions: &[u32]) -> Self {
@@ -218,7 +236,7 @@ impl<T: Copy> Seeds<T> {
             Some(of_each) => positions.iter().map(|&i| of_each.iter().filter(|&&n| n > u64::from(i)).count()).sum(),
             None => positions.len(),
         };
-        Self { kind: self.kind, ids, times, of_each: None, total }
+        Self { kind: self.kind, ids, times, of_each: None, total, schema: self.schema.clone() }
     }
 
     /// The seeds from position `start` to `end`, for loaders of a part.

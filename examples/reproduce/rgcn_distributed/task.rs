@@ -1,4 +1,4 @@
-//! What ranks learn from: the first one reads the data set and cuts it; all others know their part and a few facts.
+//! Partitions the data set on the first rank, and shares the task with all ranks.
 
 use std::path::{Path, PathBuf};
 
@@ -54,9 +54,9 @@ impl Task {
 
     /// Own seeds of a batch with their labels; the loss is over the seeds of all ranks. Collective.
     pub(crate) fn labels(&self, g: &DistGraph, b: &LoadedBatch<DistBatch, u64>) -> Result<Rows> {
-        let labels = g.nodes(&g.ntypes()[self.target]).data(LABEL).gather_int::<1>(&b.seeds[self.target])?;
+        let labels = g.nodes(&g.ntypes()[self.target]).data(LABEL).gather_int::<1>(b.seeds(self.target)?)?;
         let labels = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
-        Ok(Rows { index: b.batch.mini.seeds[self.target].as_slice().into(), labels, total: b.global_seeds })
+        Ok(Rows { index: b.batch.seed_rows(self.target).into(), labels, total: b.global_seeds })
     }
 }
 

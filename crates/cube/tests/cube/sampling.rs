@@ -207,7 +207,7 @@ fn loaders_take_device_samplers() {
     let mut batches = 0;
     for (want, got) in host.epoch(2).zip(ours.epoch(2)) {
         let (want, got) = (want.unwrap(), got.unwrap());
-        assert_eq!(want.seeds, got.seeds);
+        assert_eq!(want.own_seeds(), got.own_seeds());
         same("loaded", &want.batch, &got.batch);
         batches += 1;
     }

@@ -208,7 +208,8 @@ where
         let columns = if wanted.is_empty() { vec![] } else { graph.gather_many(&wanted, &self.caches)? };
         let mut columns = columns.into_iter();
         let (edge_x, seed_x) = (vec![vec![None; etypes]; blocks], vec![None; if edges { etypes } else { 0 }]);
-        let mut out = BatchRows { x: vec![None; ntypes], edge_x, seed_x, labels: vec![None; seeds.len()] };
+        let mut out =
+            BatchRows { schema: Some(graph.schema().clone()), x: vec![None; ntypes], edge_x, seed_x, labels: vec![None; seeds.len()] };
         let mut take = |of: &Columns, out: &mut [Option<Tensor<2>>]| {
             of.iter().zip(columns.by_ref()).for_each(|((t, _), column)| out[*t] = column.tensor());
         };

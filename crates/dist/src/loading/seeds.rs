@@ -1,4 +1,4 @@
-//! Seeds over all parts, for loaders.
+//! Selects seeds over all parts for loaders.
 
 use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::{SeedKind, Seeds};
@@ -61,7 +61,7 @@ impl DistGraph {
     /// Unknown type, an id out of range, 2³² seeds of a rank or more.
     pub fn split_seeds(&self, ntype: impl NodeKey, split: &SeedSplit) -> Result<Seeds<u64>, DistError> {
         let ids = self.select_nodes([(ntype, &split.ids)])?;
-        Ok(Seeds::new(SeedKind::Nodes, ids, None)?.of_each_process(&split.counts)?)
+        Ok(Seeds::new(SeedKind::Nodes, ids, None)?.with_schema(self.schema()).of_each_process(&split.counts)?)
     }
     /// Edges as seeds of a loader, given per edge type by their ids in the input graph: the same lists on all ranks,
     /// each of which takes those that it owns. Collective.
@@ -85,7 +85,7 @@ impl DistGraph {
 
     /// Lists that are the same on all ranks. Collective.
     fn same_seeds(&self, kind: SeedKind, lists: Result<SeedLists, DistError>) -> Result<Seeds<u64>, DistError> {
-        let seeds = lists.and_then(|(ids, times)| Ok(Seeds::new(kind, ids, times)?));
+        let seeds = lists.and_then(|(ids, times)| Ok(Seeds::new(kind, ids, times)?.with_schema(self.schema())));
         let seeds = agree(&*self.comm, "seeds: list", seeds)?;
         let lists = seeds.ids().iter().flat_map(|ids| std::iter::once(ids.len() as u64).chain(ids.iter().copied()));
         let all = lists.chain(seeds.times().into_iter().flatten().flatten().map(|&time| time as u64));
@@ -102,7 +102,7 @@ impl DistGraph {
             seeds.iter().map(|seed| row(seed).map_or(ELSEWHERE, |row| self.inner.nodes.id(t, row as u64))).collect()
         };
         let ids = seeds.ids().iter().enumerate().map(of_type).collect();
-        Ok(Seeds::new(SeedKind::Nodes, ids, seeds.times().map(<[_]>::to_vec))?)
+        Ok(Seeds::new(SeedKind::Nodes, ids, seeds.times().map(<[_]>::to_vec))?.with_schema(self.schema()))
     }
 
     /// Ids of nodes in range per node type, and their times.

@@ -1,4 +1,4 @@
-//! A batch with nodes of any rank.
+//! Holds a batch with nodes of any rank.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -43,6 +43,14 @@ impl DistBatch {
         let ntype = ntype_number(&self.schema, ntype);
         let nodes = of_ntype(&self.nodes, ntype);
         &nodes[..self.mini.blocks.last().map_or(nodes.len(), |b| b.dst_nodes(ntype).len())]
+    }
+    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: of which the loss is.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn seed_rows(&self, ntype: impl NodeKey) -> &[u32] {
+        &of_ntype(&self.mini.seeds, ntype_number(&self.schema, ntype))[..]
     }
     /// Type-wise ids of the edges of a type in block `block`: rows of edge features.
     ///

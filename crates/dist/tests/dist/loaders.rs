@@ -44,10 +44,14 @@ fn floats(x: &Option<Tensor<2>>) -> Vec<f32> {
     x.clone().map_or_else(Vec::new, |x| x.into_data().iter::<f32>().collect())
 }
 
+fn seeds_of<B, T: Clone>(b: &LoadedBatch<B, T>, t: usize) -> Vec<T> {
+    b.own_seeds().ids()[t].clone()
+}
+
 type Share = (Vec<u64>, usize, Vec<Vec<u64>>, Vec<f32>, Vec<f32>);
 
 fn share(b: &LoadedBatch<DistBatch, u64>) -> Share {
-    (b.seeds[0].clone(), b.global_seeds, content(&b.batch.mini), floats(&b.x[0]), floats(&b.x[2]))
+    (seeds_of(b, 0), b.global_seeds, content(&b.batch.mini), floats(&b.x(0).ok()), floats(&b.x(2).ok()))
 }
 
 fn features_of(g: &Graph) -> GraphFeatures {
@@ -79,11 +83,11 @@ pub(crate) fn every_rank_has_its_share_of_the_batches_of_one_machine(n: usize) {
     for (i, batch) in batches.iter().enumerate() {
         let mut all = vec![];
         for (rank, (ids, global, content_here, a, c)) in ranks.iter().map(|r| r[i].clone()).enumerate() {
-            assert_eq!(global, batch.seeds[0].len());
+            assert_eq!(global, seeds_of(&batch, 0).len());
             let old: Vec<u32> = ids.iter().map(|&id| parts.original_nids(0)[id as usize]).collect();
             assert!(old.iter().all(|&v| parts.assignment(0)[v as usize] as usize == rank), "a rank takes the seeds it owns");
             // In the order of the batch.
-            assert_eq!(old, batch.seeds[0].iter().copied().filter(|v| old.contains(v)).collect::<Vec<_>>());
+            assert_eq!(old, seeds_of(&batch, 0).iter().copied().filter(|v| old.contains(v)).collect::<Vec<_>>());
             let key = SampleKey::new(9).at(i as u64 / 4, i as u64);
             let expected = sampler.sample([("a", &old)], key).unwrap();
             assert_eq!(content_here, content(&expected));
@@ -94,7 +98,7 @@ pub(crate) fn every_rank_has_its_share_of_the_batches_of_one_machine(n: usize) {
             all.extend(old);
         }
         all.sort_unstable();
-        let mut expected = batch.seeds[0].clone();
+        let mut expected = seeds_of(&batch, 0);
         expected.sort_unstable();
         assert_eq!(all, expected, "batch {i} on {n} ranks");
     }
@@ -239,7 +243,7 @@ pub(crate) fn even_splits_and_links_load_as_well(n: usize) {
             let b = b?;
             weights.push(b.weight());
             globals.push(b.global_seeds);
-            ids.extend(b.seeds[0].clone());
+            ids.extend(seeds_of(&b, 0));
         }
         ids.sort_unstable();
         assert_eq!(ids, split.ids);
@@ -248,14 +252,14 @@ pub(crate) fn even_splits_and_links_load_as_well(n: usize) {
         let links = DistLinkSampler::new(DistSampler::new(d, [2])?, "self")?.with_negatives(NegativePairs::PerSource(2))?;
         let features = DistFeatures::new(d).with_nodes("a", "feat")?.with_cache(5)?;
         let loader = Loader::new(links, d.edge_seeds([("self", &edges)])?, 16)?.with_features(features);
-        let mut own = vec![];
+        let mut all = vec![];
         for b in loader.epoch(0) {
             let b = b?;
             assert_eq!(b.batch.negative.src.len(), 2 * b.num_seeds());
-            assert_eq!(b.x[0].as_ref().map(|x| x.dims()[0]), Some(b.batch.batch.input_nodes(0).len()));
-            own.extend(b.seeds.concat());
+            assert_eq!(b.x(0).unwrap().dims()[0], b.batch.batch.input_nodes(0).len());
+            all.extend(seeds_of(&b, 0));
         }
-        Ok((weights, globals, own))
+        Ok((weights, globals, all))
     });
     for i in 0..seen[0].0.len() {
         assert!((seen.iter().map(|s| s.0[i]).sum::<f64>() - 1.0).abs() < 1e-12, "weights of a batch add up to 1");
@@ -278,9 +282,9 @@ macro_rules! read {
             x.iter().map(|x| x.as_ref().map(|t| (t.dims().to_vec(), t.to_data().iter::<f32>().collect()))).collect()
         };
         let labels =
-            batch.labels.iter().map(|l: &Option<Tensor<1, Int>>| l.as_ref().map(|l| l.to_data().iter::<i64>().collect())).collect();
-        let edge_x = batch.edge_x.iter().chain([&batch.seed_x]).map(|x| numbers(x)).collect();
-        let read: Read = (numbers(&batch.x), edge_x, labels);
+            batch.rows().labels.iter().map(|l: &Option<Tensor<1, Int>>| l.as_ref().map(|l| l.to_data().iter::<i64>().collect())).collect();
+        let edge_x = batch.rows().edge_x.iter().chain([&batch.rows().seed_x]).map(|x| numbers(x)).collect();
+        let read: Read = (numbers(&batch.rows().x), edge_x, labels);
         read
     }};
 }
@@ -331,7 +335,7 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
             for (i, batch) in loader.epoch(1).enumerate() {
                 let batch = batch?;
                 let position = |id: &u64| seeds().iter().position(|v| *v == parts.original_nids(0)[*id as usize]).unwrap() as u32;
-                let positions: Vec<u32> = batch.seeds[0].iter().map(position).collect();
+                let positions: Vec<u32> = seeds_of(&batch, 0).iter().map(position).collect();
                 let want = nodes.batch(&positions, SampleKey::new(9).at(1, 4 + i as u64)).unwrap();
                 assert_eq!(read!(batch), read!(want), "batch {i} of nodes");
             }
@@ -343,9 +347,9 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
             let loader = Loader::new(own, d.edge_seeds([("self", &wide)])?, 16)?.with_features(features).with_seed(9);
             for (i, batch) in loader.epoch(0).enumerate() {
                 let batch = batch?;
-                let positions: Vec<u32> = batch.seeds[own_type].iter().map(|&id| id as u32 / 4).collect();
+                let positions: Vec<u32> = seeds_of(&batch, own_type).iter().map(|&id| id as u32 / 4).collect();
                 let want = links.batch(&positions, SampleKey::new(9).at(0, i as u64)).unwrap();
-                assert!(batch.seed_x[own_type].as_ref().is_some_and(|x| x.dims() == [positions.len(), 2]));
+                assert!(batch.seed_x(own_type).is_ok_and(|x| x.dims() == [positions.len(), 2]));
                 assert_eq!(read!(batch), read!(want), "batch {i} of edges");
             }
 
@@ -359,8 +363,8 @@ pub(crate) fn labels_and_edge_features_are_those_of_one_machine(n: usize) {
             assert_eq!(loader.num_batches(), (wide.len() + wide_others.len()).div_ceil(16));
             for (i, batch) in loader.epoch(0).enumerate() {
                 let batch = batch?;
-                let places = batch.seeds[own_type].iter().map(|&id| id as u32 / 4);
-                let places = places.chain(batch.seeds[other].iter().map(|&id| (wide.len() + id as usize / 3) as u32));
+                let places = seeds_of(&batch, own_type).into_iter().map(|id| id as u32 / 4);
+                let places = places.chain(seeds_of(&batch, other).into_iter().map(|id| (wide.len() + id as usize / 3) as u32));
                 let want = several.batch(&places.collect::<Vec<_>>(), SampleKey::new(9).at(0, i as u64)).unwrap();
                 assert_eq!(content(&batch.batch.batch.mini), content(&want.batch.batch), "batch {i} of two types");
                 for (links, want) in batch.batch.links.iter().zip(&want.batch.links) {
@@ -435,8 +439,8 @@ pub(crate) fn a_sampler_of_a_user_is_loaded_in_order(n: usize) {
         let see = |b: Result<LoadedBatch<Counted, u64>, DistError>| {
             let b = b?;
             assert_eq!(b.batch.seeds as usize, b.global_seeds);
-            assert_eq!(b.x[0].as_ref().map(|x| x.dims()[0]), Some(b.batch.batch.input_nodes(0).len()));
-            Ok::<_, DistError>((b.seeds[0].clone(), content(&b.batch.batch.mini), floats(&b.x[0])))
+            assert_eq!(b.x(0).unwrap().dims()[0], b.batch.batch.input_nodes(0).len());
+            Ok::<_, DistError>((seeds_of(&b, 0), content(&b.batch.batch.mini), floats(&b.x(0).ok())))
         };
         let all = new(0, 2)?.epoch(1).map(see).collect::<Result<Vec<_>, _>>()?;
         assert_eq!(all.len(), 4);

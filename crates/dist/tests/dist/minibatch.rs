@@ -100,7 +100,7 @@ fn alone(g: &Graph, dtype: DType, device: &Device, lr: f64) -> Vec<f64> {
             let ids = b.batch.input_nodes(1);
             let rows: Vec<f64> = ids.iter().flat_map(|&v| table[v as usize * HIDDEN..][..HIDDEN].to_vec()).collect();
             let rows = Tensor::<2>::from_data(TensorData::new(rows, [ids.len(), HIDDEN]), (device, dtype)).require_grad();
-            let labels: Vec<u32> = b.seeds[0].iter().map(|&v| label(u64::from(v))).collect();
+            let labels: Vec<u32> = b.seeds(0).unwrap().iter().map(|&v| label(u64::from(v))).collect();
             let loss = net.loss(&b.batch.blocks, vec![feat(0), rows.clone(), feat(2)], &b.batch.seeds[0], &labels, labels.len());
             losses.push(value(&loss));
             let mut grads = loss.backward();
@@ -162,8 +162,9 @@ fn on_rank<E: EmbeddingElement>(d: &DistGraph, run: &Run<'_>, narrow: impl Fn(f6
             let mut grads = GradientsParams::new();
             let mut learned = (vec![], vec![]);
             if b.num_seeds() > 0 {
-                let labels: Vec<u32> = b.batch.mini.blocks[1].original_ids(0)[..b.seeds[0].len()].iter().map(|&id| label(id)).collect();
-                let feat = |t: usize| Tensor::from_inner(b.x[t].clone().unwrap()).cast(run.dtype);
+                let labels: Vec<u32> =
+                    b.batch.mini.blocks[1].original_ids(0)[..b.seeds(0).unwrap().len()].iter().map(|&id| label(id)).collect();
+                let feat = |t: usize| Tensor::from_inner(b.x(t).unwrap()).cast(run.dtype);
                 let x = vec![feat(0), rows.tensor(), feat(2)];
                 let loss = net.loss(&b.batch.mini.blocks, x, &b.batch.mini.seeds[0], &labels, b.global_seeds);
                 own = value(&loss);

@@ -304,7 +304,7 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
             for step in 0..2u64 {
                 for b in loader.epoch(step) {
                     let b = b?;
-                    let of = |t: usize| b.x[t].clone().unwrap().into_data().iter::<f32>().collect::<Vec<_>>();
+                    let of = |t: usize| b.x(t).unwrap().into_data().iter::<f32>().collect::<Vec<_>>();
                     let a: Vec<f32> =
                         b.batch.input_nodes(0).iter().flat_map(|&id| [1, 2].map(|c| (10 * original(id) + c) as f32)).collect();
                     let c = |id: u64| f32::from(parts.original_nids(2)[id as usize] as u16) - step as f32;

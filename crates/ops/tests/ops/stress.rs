@@ -262,7 +262,7 @@ fn loaders() -> Vec<Work> {
             let loader = Loader::new(sampler, Seeds::nodes(&f.graph, [("_N", seeds())]).unwrap(), 12).unwrap();
             let loader = loader.with_features(features).with_seed(9).with_workers(workers);
             let batches = loader.epoch(0).map(Result::unwrap);
-            batches.flat_map(|b| [content(&b.batch), bits(f64s(b.x[0].clone().unwrap()))].concat()).collect()
+            batches.flat_map(|b| [content(&b.batch), bits(f64s(b.x(0).unwrap()))].concat()).collect()
         })
     };
     let links = |workers: usize| {

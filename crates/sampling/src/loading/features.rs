@@ -6,8 +6,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::FeatureSource;
 use crate::{SampledBatch, Sampler, SeedKind, Seeds};
-use burn_gnn_graph::internal::check_len;
-use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey};
+use burn_gnn_graph::internal::{check_len, setting};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, Schema};
 
 /// What is read with the batches of a sampler: the features of their nodes and edges, the labels of their seeds.
 ///
@@ -32,9 +32,11 @@ impl<S: Sampler> BatchFeatures<S> for () {
     fn to_device(&self, _: &Device) -> Self {}
 }
 
-/// What is read with a batch; a [`LoadedBatch`] has it.
+/// What is read with a batch, in lists by the numbers of types in the schema. [`LoadedBatch`] gives it by their names.
 #[derive(Clone, Debug, Default)]
 pub struct BatchRows {
+    /// The types.
+    pub schema: Option<Arc<Schema>>,
     /// Features of the input nodes, per node type, where there are any.
     pub x: Vec<Option<Tensor<2>>>,
     /// Features of the edges of each block, per edge type, where there are any.
@@ -45,36 +47,126 @@ pub struct BatchRows {
     pub labels: Vec<Option<Tensor<1, Int>>>,
 }
 
-/// A batch of seeds with what a network reads.
+/// A batch of seeds with what a network reads. Types go by name: `batch.x("paper")?`, or `batch.x(..)?` where there is
+/// one type.
+///
+/// # Errors
+/// All methods that take a type err where there is no such type, or a relation name is that of several edge types; and
+/// where the loader was not told to read what is asked for, with the call that does so.
 #[derive(Clone, Debug)]
 pub struct LoadedBatch<B, T = u32> {
     /// What the sampler made.
     pub batch: B,
-    /// Own seeds: nodes per node type, or edges per edge type. Over a partitioned graph they are type-wise ids of
-    /// nodes, or ids of edges in the input graph.
-    pub seeds: Vec<Vec<T>>,
     /// Seeds of the batch on all processes. A mean over the batch divides sums over own seeds by it; an empty share
     /// adds nothing.
     pub global_seeds: usize,
-    /// Features of the input nodes, per node type, where there are any; no lists where the loader has no features.
-    pub x: Vec<Option<Tensor<2>>>,
-    /// Features of the edges of each block, per edge type, where there are any.
-    pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
-    /// Features of the seed edges (DGL's `pair_graph.edata`), per edge type as [`seeds`](Self::seeds), where there are
-    /// any; empty where seeds are nodes.
-    pub seed_x: Vec<Option<Tensor<2>>>,
-    /// Labels of the seeds, per type as [`seeds`](Self::seeds), where there are any.
-    pub labels: Vec<Option<Tensor<1, Int>>>,
+    seeds: Seeds<T>,
+    rows: BatchRows,
 }
 
 impl<B, T> LoadedBatch<B, T> {
     pub(super) fn new(batch: B, seeds: Seeds<T>, rows: BatchRows) -> Self {
-        let BatchRows { x, edge_x, seed_x, labels } = rows;
-        Self { batch, global_seeds: seeds.total(), seeds: seeds.into_ids(), x, edge_x, seed_x, labels }
+        Self { batch, global_seeds: seeds.total(), seeds, rows }
     }
+
+    /// Features `[num_nodes, d]` of the input nodes of a type.
+    #[allow(clippy::missing_errors_doc)] // Of all methods at once, above.
+    pub fn x(&self, ntype: impl NodeKey) -> Result<Tensor<2>, GraphError> {
+        let t = self.schema()?.ntype(ntype)?;
+        self.found("features", "nodes", "with_nodes", self.rows.x.get(t), || self.ntype_name(t))
+    }
+    /// Names of the node types that have features, and these: what layers on several types take
+    /// (`batch.features().collect::<NodeTensors>()`).
+    pub fn features(&self) -> impl Iterator<Item = (&str, Tensor<2>)> {
+        let schema = self.rows.schema.as_ref().or(self.seeds.schema());
+        let names = schema.into_iter().flat_map(|schema| schema.ntypes());
+        names.zip(&self.rows.x).filter_map(|(name, x)| Some((name.as_str(), x.clone()?)))
+    }
+    /// Features `[num_edges, d]` of the edges of a type in block `block`.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn edge_x(&self, block: usize, etype: impl EdgeKey) -> Result<Tensor<2>, GraphError> {
+        let t = self.schema()?.etype(etype)?;
+        let Some(of_block) = self.rows.edge_x.get(block) else {
+            return Err(setting("block", &format!("one of the {} blocks of the batch", self.rows.edge_x.len()), &block.to_string()));
+        };
+        self.found("features", "edges", "with_edges", of_block.get(t), || self.etype_name(t))
+    }
+    /// Features `[num_seeds, d]` of the seed edges of a type (DGL's `pair_graph.edata`).
+    #[allow(clippy::missing_errors_doc)]
+    pub fn seed_x(&self, etype: impl EdgeKey) -> Result<Tensor<2>, GraphError> {
+        let t = self.schema()?.etype(etype)?;
+        self.found("features", "seed edges", "with_edges", self.rows.seed_x.get(t), || self.etype_name(t))
+    }
+    /// Labels of the own seeds of a node type.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn labels(&self, ntype: impl NodeKey) -> Result<Tensor<1, Int>, GraphError> {
+        let t = self.of_nodes(ntype)?;
+        self.found("labels", "nodes", "with_labels", self.rows.labels.get(t), || self.ntype_name(t))
+    }
+    /// Labels of the own seed edges of a type.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn edge_labels(&self, etype: impl EdgeKey) -> Result<Tensor<1, Int>, GraphError> {
+        let t = self.of_edges(etype)?;
+        self.found("labels", "edges", "with_edge_labels", self.rows.labels.get(t), || self.etype_name(t))
+    }
+    /// Own seeds of a node type. Over a partitioned graph they are type-wise ids.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn seeds(&self, ntype: impl NodeKey) -> Result<&[T], GraphError> {
+        let t = self.of_nodes(ntype)?;
+        Ok(self.seeds.ids().get(t).map_or(&[], |ids| ids))
+    }
+    /// Own seed edges of a type. Over a partitioned graph they are ids of edges in the input graph.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn seed_edges(&self, etype: impl EdgeKey) -> Result<&[T], GraphError> {
+        let t = self.of_edges(etype)?;
+        Ok(self.seeds.ids().get(t).map_or(&[], |ids| ids))
+    }
+    /// Own seeds in lists: per node type or edge type by number, or what only the sampler knows.
+    pub fn own_seeds(&self) -> &Seeds<T> {
+        &self.seeds
+    }
+
+    /// All that was read, in lists by type number.
+    pub fn rows(&self) -> &BatchRows {
+        &self.rows
+    }
+
+    fn schema(&self) -> Result<&Schema, GraphError> {
+        let known = self.rows.schema.as_ref().or(self.seeds.schema());
+        known.map(|schema| &**schema).ok_or_else(|| {
+            setting("seeds", "those of a graph (`Seeds::nodes`, `Seeds::edges`) or with its types (`with_schema`)", "seeds without types")
+        })
+    }
+    fn of_nodes(&self, ntype: impl NodeKey) -> Result<usize, GraphError> {
+        self.seeds.expect_kind(SeedKind::Nodes)?;
+        self.schema()?.ntype(ntype)
+    }
+    fn of_edges(&self, etype: impl EdgeKey) -> Result<usize, GraphError> {
+        self.seeds.expect_kind(SeedKind::Edges)?;
+        self.schema()?.etype(etype)
+    }
+    fn ntype_name(&self, t: usize) -> String {
+        self.schema().map_or_else(|_| t.to_string(), |schema| schema.ntypes()[t].clone())
+    }
+    fn etype_name(&self, t: usize) -> String {
+        self.schema().map_or_else(|_| t.to_string(), |schema| schema.etypes()[t].to_string())
+    }
+    /// What was read of a type.
+    fn found<V: Clone>(
+        &self,
+        arg: &'static str,
+        of: &str,
+        with: &str,
+        value: Option<&Option<V>>,
+        name: impl Fn() -> String,
+    ) -> Result<V, GraphError> {
+        let none = || setting(arg, &format!("those of the {of} of type `{}` (`{with}` of the loader's features)", name()), "none");
+        value.and_then(Clone::clone).ok_or_else(none)
+    }
+
     /// Own seeds of all types.
     pub fn num_seeds(&self) -> usize {
-        self.seeds.iter().map(Vec::len).sum()
+        self.seeds.ids().iter().map(Vec::len).sum()
     }
     /// Own seeds as a share of all, in `0.0..=1.0`.
     pub fn weight(&self) -> f64 {
@@ -82,7 +174,8 @@ impl<B, T> LoadedBatch<B, T> {
     }
     /// Bytes of features.
     pub(crate) fn feature_bytes(&self) -> usize {
-        let tensors = self.x.iter().chain(&self.seed_x).chain(self.edge_x.iter().flatten()).flatten();
+        let BatchRows { x, seed_x, edge_x, .. } = &self.rows;
+        let tensors = x.iter().chain(seed_x).chain(edge_x.iter().flatten()).flatten();
         tensors.map(|x| x.dims().iter().product::<usize>() * 4).sum()
     }
 }
@@ -106,8 +199,8 @@ type Labels = Vec<Option<Arc<[i64]>>>;
 /// let features = GraphFeatures::new(&g, &Device::flex()).with_nodes("_N", rows)?.with_labels("_N", &[1, 0, 0])?;
 /// let loader = Loader::new(NeighborSampler::new(&g, [-1])?, Seeds::nodes(&g, [("_N", [0])])?, 1)?.with_features(features);
 /// let batch = loader.epoch(0).next().expect("a batch")?;
-/// assert_eq!(batch.x[0].as_ref().map(|x| x.dims()), Some([3, 1]));
-/// assert_eq!(batch.labels[0].as_ref().map(|y| y.dims()), Some([1]));
+/// assert_eq!((batch.x("_N")?.dims(), batch.labels("_N")?.dims()), ([3, 1], [1]));
+/// assert_eq!(batch.seeds("_N")?, [0]);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[derive(Clone)]
@@ -219,7 +312,7 @@ where
             ),
             SeedKind::Other => (vec![], vec![]),
         };
-        Ok(BatchRows { x, edge_x, seed_x, labels })
+        Ok(BatchRows { schema: Some(self.graph.schema().clone()), x, edge_x, seed_x, labels })
     }
     fn to_device(&self, device: &Device) -> Self {
         Self { device: device.clone(), ..self.clone() }

@@ -1,4 +1,4 @@
-//! `Loader`: makes batches from seeds, epoch by epoch.
+//! Makes batches from seeds, epoch by epoch (`Loader`).
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ pub struct LoaderState {
 /// let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4])?;
 /// let seeds = Seeds::nodes(&g, [("_N", [1, 2, 3, 4])])?;
 /// let loader = Loader::new(NeighborSampler::new(&g, [2])?, seeds, 3)?.with_seed(7);
-/// let sizes = loader.epoch(0).map(|b| Ok(b?.seeds[0].len())).collect::<Result<Vec<_>, burn_gnn_graph::GraphError>>()?;
+/// let sizes = loader.epoch(0).map(|b| Ok(b?.num_seeds())).collect::<Result<Vec<_>, burn_gnn_graph::GraphError>>()?;
 /// assert_eq!(sizes, [3, 1]);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```

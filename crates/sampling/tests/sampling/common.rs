@@ -1,7 +1,7 @@
 //! Graphs to sample from, and the test for distributions.
 
 use burn_gnn_graph::{Graph, Stream};
-use burn_gnn_sampling::MiniBatch;
+use burn_gnn_sampling::{LoadedBatch, MiniBatch};
 
 /// A graph of one type with skewed degrees: node `v` is met about like `1 / v`.
 pub(crate) fn skewed(nodes: usize, edges: usize, seed: u64) -> Graph {
@@ -58,4 +58,9 @@ pub(crate) fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
         all.extend(b.relations().iter().flat_map(|r| [wide(r.src()), wide(r.dst())]));
     }
     all
+}
+
+/// Own seeds of the first type.
+pub(crate) fn own<B>(b: &LoadedBatch<B>) -> Vec<u32> {
+    b.own_seeds().ids()[0].clone()
 }

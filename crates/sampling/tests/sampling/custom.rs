@@ -10,7 +10,7 @@ use burn_gnn_sampling::{
     Sampler, Seeds, ShadowSampler, Traversal,
 };
 
-use crate::common::skewed;
+use crate::common::{own, skewed};
 
 /// The subgraph of the seeds and of as many nodes drawn for them.
 struct RandomSubgraph(Graph);
@@ -68,12 +68,12 @@ type Content = [Vec<u32>; 5];
 
 fn subgraph(b: &LoadedBatch<Subgraph>) -> Content {
     let (nodes, edges) = (b.batch.node_ids[0].to_vec(), b.batch.edge_ids[0].to_vec());
-    [b.seeds[0].clone(), nodes, edges, floats(&b.x[0]), floats(&b.edge_x[0][0])]
+    [own(b), nodes, edges, floats(&b.x(0).ok()), floats(&b.edge_x(0, 0).ok())]
 }
 
 fn khop(b: &LoadedBatch<KHop>) -> Content {
     let of = &b.batch.subgraph;
-    [b.seeds[0].clone(), of.node_ids[0].to_vec(), of.edge_ids[0].to_vec(), floats(&b.x[0]), floats(&b.edge_x[0][0])]
+    [own(b), of.node_ids[0].to_vec(), of.edge_ids[0].to_vec(), floats(&b.x(0).ok()), floats(&b.edge_x(0, 0).ok())]
 }
 
 /// The same batches with any number of workers and batches made ahead, gone on with after any of them; features are
@@ -113,8 +113,8 @@ fn a_sampler_of_a_user_takes_one_impl() {
     let mut counts = (0, 0, 0);
     for b in &mut epoch {
         let b = b.unwrap();
-        assert_eq!(ints(&b.labels[0]), b.seeds[0].iter().map(|&v| i64::from(v) * 7 % 11).collect::<Vec<_>>());
-        assert_eq!((b.num_seeds(), b.global_seeds, b.weight()), (b.seeds[0].len(), b.seeds[0].len(), 1.0));
+        assert_eq!(ints(&b.labels(0).ok()), b.seeds(0).unwrap().iter().map(|&v| i64::from(v) * 7 % 11).collect::<Vec<_>>());
+        assert_eq!((b.num_seeds(), b.global_seeds, b.weight()), (b.num_seeds(), b.num_seeds(), 1.0));
         let (nodes, edges) = (b.batch.graph.total_nodes(), b.batch.graph.total_edges());
         counts = (counts.0 + b.num_seeds(), counts.1 + edges, counts.2 + 4 * (nodes + edges));
     }
@@ -122,12 +122,12 @@ fn a_sampler_of_a_user_takes_one_impl() {
     assert_eq!((t.batches, t.seeds, t.edges, t.bytes, epoch.progress()), (6, counts.0, counts.1, counts.2, (110, 110)));
     // Burn's loader, a part of it.
     let part = DataLoader::slice(&loader, 10, 25);
-    let mut met: Vec<u32> = part.iter().flat_map(|b| b.unwrap().seeds.remove(0)).collect();
+    let mut met: Vec<u32> = part.iter().flat_map(|b| own(&b.unwrap())).collect();
     met.sort_unstable();
     assert_eq!(met, (10..25).map(|i| i * 2).collect::<Vec<u32>>());
     // Without features there are none.
     let plain = Loader::new(RandomSubgraph(g.clone()), seeds(&g), 20).unwrap();
-    assert!(plain.epoch(0).all(|b| b.is_ok_and(|b| b.x.is_empty() && b.edge_x.is_empty() && b.labels.is_empty())));
+    assert!(plain.epoch(0).all(|b| b.is_ok_and(|b| b.features().count() == 0 && b.edge_x(0, 0).is_err() && b.labels(0).is_err())));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn parts_and_trees_are_loaded() {
     check(&g, || (ShadowSampler::new(sampler()), seeds(&g)), khop);
     let loader = loader(&g, ShadowSampler::new(sampler()), seeds(&g), 1, 2);
     let (first, key) = (loader.epoch(1).next().unwrap().unwrap(), SampleKey::new(5).at(1, 6));
-    let alone = sampler().shadow([("_N", &first.seeds[0])], key).unwrap();
+    let alone = sampler().shadow([("_N", first.seeds(0).unwrap())], key).unwrap();
     assert_eq!((first.batch.seeds, first.batch.subgraph.edge_ids[0].to_vec()), (alone.seeds, alone.subgraph.edge_ids[0].to_vec()));
     let timed = ShadowSampler::new(sampler().with_times("_E", &[1; 3_000]).unwrap());
     assert!(matches!(Loader::new(timed, seeds(&g), 20), Err(GraphError::Setting { arg: "times", .. })));
@@ -162,13 +162,13 @@ fn walks_are_loaded() {
     let walks = || RandomWalk::new(&g, &["_E"; 4]).unwrap();
     let all = |workers| -> Vec<_> {
         let loader = Loader::new(walks().with_walks_per_start(3), seeds(&g), 20).unwrap().with_seed(2).with_workers(workers);
-        loader.epoch(1).map(|b| b.unwrap()).map(|b| (b.seeds, b.batch)).collect()
+        loader.epoch(1).map(|b| b.unwrap()).map(|b| (own(&b), b.batch)).collect()
     };
     let one = all(0);
     assert!(all(3) == one);
     for (i, (seeds, made)) in one.iter().enumerate() {
         let key = SampleKey::new(2).at(1, 6 + i as u64);
-        assert_eq!((made.len(), made), (3 * seeds[0].len(), &walks().walk(&seeds[0], 3, key).unwrap()));
+        assert_eq!((made.len(), made), (3 * seeds.len(), &walks().walk(seeds, 3, key).unwrap()));
     }
     let two = crate::common::typed(6, 4, 1);
     let walk = RandomWalk::new(&two, &["writes"]).unwrap();
@@ -184,12 +184,12 @@ fn walks_of_node2vec_and_pinsage_are_loaded() {
     let node2vec = || Node2Vec::new(&g, "_E", 0.5, 2.0).unwrap();
     let walks = |workers| -> Vec<_> {
         let loader = Loader::new(node2vec().with_length(5).with_walks_per_start(2), seeds(&g), 20).unwrap().with_seed(2);
-        loader.with_workers(workers).epoch(1).map(|b| b.unwrap()).map(|b| (b.seeds, b.batch)).collect()
+        loader.with_workers(workers).epoch(1).map(|b| b.unwrap()).map(|b| (own(&b), b.batch)).collect()
     };
     let one = walks(0);
     assert!(walks(3) == one && one.len() == 6);
     for (i, (seeds, made)) in one.iter().enumerate() {
-        assert_eq!(made, &node2vec().walk(&seeds[0], 2, 5, SampleKey::new(2).at(1, 6 + i as u64)).unwrap());
+        assert_eq!(made, &node2vec().walk(seeds, 2, 5, SampleKey::new(2).at(1, 6 + i as u64)).unwrap());
     }
     let e = Loader::new(node2vec(), seeds(&g), 20).map(drop).unwrap_err();
     assert_eq!(e.to_string(), "`length`: expected at least one step (`Node2Vec::with_length`), got 0");
@@ -198,14 +198,14 @@ fn walks_of_node2vec_and_pinsage_are_loaded() {
     let visits = |workers| -> Vec<_> {
         let loader = Loader::new(pinsage().with_neighbors(8, 4), seeds(&g), 20).unwrap().with_seed(2);
         let mut epoch = loader.with_workers(workers).epoch(1);
-        let all: Vec<_> = epoch.by_ref().map(|b| b.unwrap()).map(|b| (b.seeds, b.batch)).collect();
+        let all: Vec<_> = epoch.by_ref().map(|b| b.unwrap()).map(|b| (own(&b), b.batch)).collect();
         assert_eq!(epoch.throughput().edges, all.iter().map(|b| b.1.src.len()).sum::<usize>());
         all
     };
     let one = visits(0);
     assert!(visits(3) == one && one.iter().all(|(_, visits)| !visits.src.is_empty()));
     for (i, (seeds, made)) in one.iter().enumerate() {
-        assert_eq!(made, &pinsage().neighbors(&seeds[0], 8, 4, SampleKey::new(2).at(1, 6 + i as u64)).unwrap());
+        assert_eq!(made, &pinsage().neighbors(seeds, 8, 4, SampleKey::new(2).at(1, 6 + i as u64)).unwrap());
     }
     assert!(matches!(Loader::new(pinsage(), seeds(&g), 20), Err(GraphError::Setting { arg: "neighbors", .. })));
     let two = crate::common::typed(6, 4, 1);

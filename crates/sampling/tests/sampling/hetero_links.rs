@@ -222,18 +222,18 @@ fn links_of_several_types_are_loaded() {
     let floats = |x: &Option<burn::tensor::Tensor<2>>| x.clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
     for b in new(seeds.clone(), 32).with_features(features()).with_workers(2).epoch(1) {
         let b = b.unwrap();
-        mixed += usize::from(!b.seeds[writes].is_empty() && !b.seeds[cites].is_empty());
-        for ((links, seeds), met) in b.batch.links.iter().zip(&b.seeds).zip(&mut met) {
+        mixed += usize::from(!b.seed_edges(writes).unwrap().is_empty() && !b.seed_edges(cites).unwrap().is_empty());
+        for ((links, seeds), met) in b.batch.links.iter().zip(b.own_seeds().ids()).zip(&mut met) {
             assert_eq!(&links.edges, seeds);
             met.extend_from_slice(seeds);
         }
-        let labels: Vec<i64> = b.labels[cites].clone().unwrap().into_data().iter::<i64>().collect();
-        assert_eq!(labels, b.seeds[cites].iter().map(|&e| classes[e as usize]).collect::<Vec<_>>());
-        assert!(b.labels[writes].is_none());
-        assert_eq!(floats(&b.x[paper]), b.batch.batch.input_nodes(paper).iter().map(|&v| v as f32).collect::<Vec<_>>());
-        assert_eq!(floats(&b.seed_x[cites]), b.seeds[cites].iter().map(|&e| e as f32).collect::<Vec<_>>());
-        assert!(b.seed_x[writes].is_none());
-        for (block, x) in b.batch.batch.blocks.iter().zip(&b.edge_x) {
+        let labels: Vec<i64> = b.edge_labels(cites).unwrap().into_data().iter::<i64>().collect();
+        assert_eq!(labels, b.seed_edges(cites).unwrap().iter().map(|&e| classes[e as usize]).collect::<Vec<_>>());
+        assert!(b.edge_labels(writes).is_err());
+        assert_eq!(floats(&b.x(paper).ok()), b.batch.batch.input_nodes(paper).iter().map(|&v| v as f32).collect::<Vec<_>>());
+        assert_eq!(floats(&b.seed_x(cites).ok()), b.seed_edges(cites).unwrap().iter().map(|&e| e as f32).collect::<Vec<_>>());
+        assert!(b.seed_x(writes).is_err());
+        for (block, x) in b.batch.batch.blocks.iter().zip(&b.rows().edge_x) {
             assert_eq!(floats(&x[cites]), block.edge_ids(cites).iter().map(|&e| e as f32).collect::<Vec<_>>());
         }
     }
@@ -242,7 +242,7 @@ fn links_of_several_types_are_loaded() {
     assert_eq!((&met[writes], &met[cites], met[written].len()), (&given[0].1, &given[1].1, 0), "each seed once an epoch");
     // Seeds are numbered type after type: the last two of `writes` and the first of `cites`.
     let part = new(seeds.slice(88, 91), 9).with_traversal(Traversal::ByOrder);
-    let first = part.epoch(0).next().unwrap().unwrap().seeds;
+    let first = part.epoch(0).next().unwrap().unwrap().own_seeds().ids().to_vec();
     assert_eq!((&first[writes][..], &first[cites][..]), (&[176, 178][..], &[10][..]));
 }
 

@@ -12,7 +12,7 @@ use burn_gnn_sampling::{
 };
 use burn_gnn_sampling::{RowType, SampleNeighbors, ToBlock};
 
-use crate::common::{content, skewed, typed};
+use crate::common::{content, own, skewed, typed};
 
 fn graph() -> Graph {
     skewed(500, 5_000, 3)
@@ -34,7 +34,7 @@ fn loader(workers: usize) -> Loader<NeighborSampler, GraphFeatures> {
 #[test]
 fn batches_do_not_depend_on_workers() {
     let all = |workers, epoch| -> Vec<(Vec<u32>, Vec<Vec<u64>>)> {
-        loader(workers).epoch(epoch).map(|b| b.unwrap()).map(|b| (b.seeds[0].clone(), content(&b.batch))).collect()
+        loader(workers).epoch(epoch).map(|b| b.unwrap()).map(|b| (own(&b), content(&b.batch))).collect()
     };
     let one = all(0, 2);
     assert_eq!(one.iter().map(|b| b.0.len()).collect::<Vec<_>>(), [50, 50, 50, 50, 5]);
@@ -47,7 +47,7 @@ fn batches_do_not_depend_on_workers() {
     assert_eq!(met, (0..205).map(|i| i * 2).collect::<Vec<u32>>(), "each seed once an epoch");
     let in_order = loader(2).with_traversal(Traversal::ByOrder).with_drop_last(true);
     assert_eq!(in_order.num_batches(), 4);
-    let seeds: Vec<u32> = in_order.epoch(0).flat_map(|b| b.unwrap().seeds.remove(0)).collect();
+    let seeds: Vec<u32> = in_order.epoch(0).flat_map(|b| own(&b.unwrap())).collect();
     assert_eq!(seeds, (0..200).map(|i| i * 2).collect::<Vec<u32>>());
 }
 
@@ -55,30 +55,30 @@ fn batches_do_not_depend_on_workers() {
 fn features_and_labels_belong_to_their_nodes_and_edges() {
     for batch in loader(1).epoch(0) {
         let b = batch.unwrap();
-        let x = b.x[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
+        let x = b.x(0).unwrap().into_data().try_to_vec::<f32>().unwrap();
         let expected: Vec<f32> = b.batch.input_nodes(0).iter().flat_map(|&v| [2.0 * v as f32, 2.0 * v as f32 + 1.0]).collect();
         assert_eq!(x, expected);
-        for (block, w) in b.batch.blocks.iter().zip(&b.edge_x) {
+        for (block, w) in b.batch.blocks.iter().zip(&b.rows().edge_x) {
             let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());
         }
-        let labels: Vec<i64> = b.labels[0].clone().unwrap().into_data().iter::<i64>().collect();
-        assert_eq!(labels, b.seeds[0].iter().map(|&v| i64::from(v % 3)).collect::<Vec<_>>());
-        assert_eq!(b.batch.output_nodes(0), b.seeds[0]);
+        let labels: Vec<i64> = b.labels(0).unwrap().into_data().iter::<i64>().collect();
+        assert_eq!(labels, b.seeds(0).unwrap().iter().map(|&v| i64::from(v % 3)).collect::<Vec<_>>());
+        assert_eq!(b.batch.output_nodes(0), b.seeds(0).unwrap());
     }
 }
 
 #[test]
 fn an_epoch_goes_on_where_it_was_saved() {
     let l = loader(2);
-    let all: Vec<Vec<u32>> = l.epoch(4).map(|b| b.unwrap().seeds.remove(0)).collect();
+    let all: Vec<Vec<u32>> = l.epoch(4).map(|b| own(&b.unwrap())).collect();
     let mut first = l.epoch(4);
     first.by_ref().take(2).for_each(drop);
     let state = first.state();
     assert_eq!(state, LoaderState { epoch: 4, batch: 2 });
     let text = serde_json::to_string(&state).unwrap();
     drop(first);
-    let rest: Vec<Vec<u32>> = loader(3).resume(serde_json::from_str(&text).unwrap()).map(|b| b.unwrap().seeds.remove(0)).collect();
+    let rest: Vec<Vec<u32>> = loader(3).resume(serde_json::from_str(&text).unwrap()).map(|b| own(&b.unwrap())).collect();
     assert_eq!(rest, all[2..]);
     assert_eq!(l.resume(LoaderState { epoch: 4, batch: 99 }).count(), 0);
 }
@@ -89,15 +89,15 @@ fn burn_takes_the_loader() {
     assert_eq!(l.num_items(), 205);
     let pass = |l: &Loader<NeighborSampler, GraphFeatures>| -> Vec<Vec<u32>> {
         let mut it = l.iter();
-        let seeds: Vec<Vec<u32>> = it.by_ref().map(|b| b.unwrap().seeds.remove(0)).collect();
+        let seeds: Vec<Vec<u32>> = it.by_ref().map(|b| own(&b.unwrap())).collect();
         assert_eq!((it.progress().items_processed, it.progress().items_total), (205, 205));
         seeds
     };
     let (first, second) = (pass(&l), pass(&l));
-    assert_eq!(first, l.epoch(0).map(|b| b.unwrap().seeds.remove(0)).collect::<Vec<_>>());
-    assert_eq!(second, l.epoch(1).map(|b| b.unwrap().seeds.remove(0)).collect::<Vec<_>>(), "each pass is another epoch");
+    assert_eq!(first, l.epoch(0).map(|b| own(&b.unwrap())).collect::<Vec<_>>());
+    assert_eq!(second, l.epoch(1).map(|b| own(&b.unwrap())).collect::<Vec<_>>(), "each pass is another epoch");
     let part = DataLoader::slice(&l, 10, 20);
-    let mut seeds: Vec<u32> = part.iter().flat_map(|b| b.unwrap().seeds.remove(0)).collect();
+    let mut seeds: Vec<u32> = part.iter().flat_map(|b| own(&b.unwrap())).collect();
     seeds.sort_unstable();
     assert_eq!((part.num_items(), seeds), (10, (10..20).map(|i| i * 2).collect()));
     assert_eq!(l.to_device(&Device::flex()).num_items(), 205);
@@ -183,7 +183,7 @@ fn a_dropped_epoch_stops_its_threads_and_the_queue_is_bounded() {
 #[test]
 fn a_queue_takes_no_room_for_batches_that_are_not_there() {
     for prefetch in [1 << 40, usize::MAX] {
-        let sizes: Vec<usize> = loader(2).with_prefetch(prefetch).epoch(0).map(|b| b.unwrap().seeds[0].len()).collect();
+        let sizes: Vec<usize> = loader(2).with_prefetch(prefetch).epoch(0).map(|b| b.unwrap().num_seeds()).collect();
         assert_eq!(sizes, [50, 50, 50, 50, 5]);
     }
 }
@@ -213,19 +213,19 @@ fn seeds_of_several_types_share_batches() {
     let (mut mixed, loader) = (0, new(seeds.clone(), 10).with_features(features.clone()).with_workers(2));
     for b in loader.epoch(1) {
         let b = b.unwrap();
-        mixed += usize::from(b.seeds.iter().all(|ids| !ids.is_empty()));
+        mixed += usize::from(b.own_seeds().ids().iter().all(|ids| !ids.is_empty()));
         for t in 0..2 {
-            assert_eq!(b.batch.output_nodes(t), b.seeds[t]);
-            let got: Vec<i64> = b.labels[t].clone().unwrap().into_data().iter::<i64>().collect();
-            assert_eq!(got, b.seeds[t].iter().map(|&v| labels[t][v as usize]).collect::<Vec<_>>());
-            met[t].extend_from_slice(&b.seeds[t]);
+            assert_eq!(b.batch.output_nodes(t), b.seeds(t).unwrap());
+            let got: Vec<i64> = b.labels(t).unwrap().into_data().iter::<i64>().collect();
+            assert_eq!(got, b.seeds(t).unwrap().iter().map(|&v| labels[t][v as usize]).collect::<Vec<_>>());
+            met[t].extend_from_slice(b.seeds(t).unwrap());
         }
     }
     met.iter_mut().for_each(|ids| ids.sort_unstable());
     assert!(mixed > 1 && met == [authors.clone(), papers.clone()], "each seed once an epoch");
     // Seeds are numbered type after type: of 14 authors and 25 papers the last two authors and the first three papers.
     let part = new(seeds.slice(12, 17), 9).with_traversal(Traversal::ByOrder);
-    assert_eq!(part.epoch(0).next().unwrap().unwrap().seeds, [authors[12..].to_vec(), papers[..3].to_vec()]);
+    assert_eq!(part.epoch(0).next().unwrap().unwrap().own_seeds().ids(), [authors[12..].to_vec(), papers[..3].to_vec()]);
     assert!(matches!(features.with_labels("person", &[]), Err(GraphError::UnknownNodeType { .. })));
 }
 
@@ -240,8 +240,8 @@ fn a_graph_of_one_type_needs_no_names() {
     let features = features.with_edges(.., rows(&w)).unwrap().with_labels(.., &[7; 500]).unwrap();
     let nodes = Loader::new(sampler.clone(), Seeds::nodes(&g, [(.., [3, 9])]).unwrap(), 2).unwrap();
     let b = nodes.with_features(features.clone()).epoch(0).next().unwrap().unwrap();
-    assert_eq!(b.labels[0].clone().unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), [7, 7]);
-    assert_eq!(b.batch.blocks[0].relation(..).unwrap().num_edges(), b.edge_x[0][0].as_ref().unwrap().dims()[0]);
+    assert_eq!(b.labels(0).unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), [7, 7]);
+    assert_eq!(b.batch.blocks[0].relation(..).unwrap().num_edges(), b.edge_x(0, 0).unwrap().dims()[0]);
     let links = Loader::new(LinkSampler::new(sampler.clone(), ..).unwrap(), Seeds::edges(&g, [(.., [5])]).unwrap(), 1).unwrap();
     assert!(links.with_features(features).epoch(0).next().unwrap().is_ok());
     let key = SampleKey::new(2);
@@ -275,14 +275,14 @@ fn edges_of_link_batches_have_features_and_labels() {
     let loader = Loader::new(links, Seeds::edges(&g, [("_E", &edges)]).unwrap(), 25).unwrap();
     for b in loader.with_features(features.clone()).epoch(0) {
         let b = b.unwrap();
-        assert_eq!(b.seeds, std::slice::from_ref(&b.batch.edges));
-        let own = b.seed_x[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
+        assert_eq!(b.own_seeds().ids(), std::slice::from_ref(&b.batch.edges));
+        let own = b.seed_x(0).unwrap().into_data().try_to_vec::<f32>().unwrap();
         assert_eq!(own, b.batch.edges.iter().map(|&e| e as f32).collect::<Vec<_>>());
-        for (block, w) in b.batch.batch.blocks.iter().zip(&b.edge_x) {
+        for (block, w) in b.batch.batch.blocks.iter().zip(&b.rows().edge_x) {
             let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());
         }
-        let labels: Vec<i64> = b.labels[0].clone().unwrap().into_data().iter::<i64>().collect();
+        let labels: Vec<i64> = b.labels(0).unwrap().into_data().iter::<i64>().collect();
         assert_eq!(labels, b.batch.edges.iter().map(|&e| i64::from(e % 7)).collect::<Vec<_>>());
         assert_eq!(b.batch.negative.src.len(), 2 * b.batch.edges.len());
     }
