@@ -49,9 +49,6 @@ pub mod graph {
     #[doc(hidden)]
     pub use burn_gnn_graph::internal;
     pub use burn_gnn_graph::*;
-    // Where they were before `sampling` was a module of its own.
-    #[doc(hidden)]
-    pub use burn_gnn_sampling::*;
 }
 pub use burn_gnn_models as models;
 pub use burn_gnn_ops as ops;
@@ -61,7 +58,7 @@ pub use burn_gnn_sampling as sampling;
 #[cfg(feature = "store")]
 pub use burn_gnn_store as store;
 
-/// What most programs need: the names of the first examples, none of which is one of `burn::prelude`. Everything else is under
+/// What most programs need: the names of the first examples and of the layers and models that programs begin with, none of which is one of `burn::prelude`. Everything else is under
 /// the path of its module.
 ///
 /// ```
@@ -78,10 +75,10 @@ pub mod prelude {
     pub use burn_gnn_data::{Dataset, load_dataset};
     pub use burn_gnn_graph::Graph;
     pub use burn_gnn_models::{
-        Conv, DegreeNorm, Endpoints, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv, GcnConvConfig, Gin, GinConfig,
-        GinConv, GinConvConfig, HeteroGraphConv, HeteroGraphConvConfig, NodeEmbedding, NodeTensors, RelGraphConv, RelGraphConvConfig, Rgcn,
+        Conv, DegreeNorm, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv, GcnConvConfig, Gin, GinConfig, HeteroConv,
+        HeteroGraphConv, HeteroGraphConvConfig, InferenceConfig, NodeEmbedding, NodeTensors, RelGraphConv, RelGraphConvConfig, Rgcn,
         RgcnConfig, Sage, SageConfig, SageConv, SageConvConfig, TypeInput, cross_entropy, infer, load_weights, save_weights, seeded,
     };
-    pub use burn_gnn_ops::{Activation, EdgeTensor, Edges, GraphView, MessagePassing, Reduce};
-    pub use burn_gnn_sampling::{Loader, NeighborSampler, Seeds};
+    pub use burn_gnn_ops::{EdgeTensor, Edges, GraphView, MessagePassing, Reduce};
+    pub use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
 }

@@ -196,7 +196,9 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     let g = three();
     let all: Vec<u64> = (0..30).collect();
     let device = Device::flex();
-    let layer = |schema: &Schema| cast(seeded(1, || HanConvConfig::new([("a", 3), ("b", 3)].into(), 2, 2).init(schema, &device)), &device);
+    let layer = |schema: &Schema| {
+        cast(seeded(1, || HanConvConfig::new([("a", 3), ("b", 3)].into(), schema.etypes().to_vec(), 2, 2).init(&device)), &device)
+    };
     let input = |a: &[u64], b: &[u64]| NodeTensors::from([("a", rows("x0", a, 3, &device)), ("b", rows("x1", b, 3, &device))]);
     let want: Vec<Vec<f64>> = layer(g.schema()).forward(&g, input(&all, &all[..20])).into_values().into_iter().map(list).collect();
     for parts in [1, 2, 3] {
@@ -282,8 +284,8 @@ fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
 
 /// What HAN by `local_scores` makes of a view that computes these nodes is the formula over them.
 fn by_local_scores<G: GraphView>(g: &G, inputs: [&[u64]; 2], computed: [&[u64]; 2], (device, tolerance): (&Device, f64)) {
-    let config = HanConvConfig::new([("a", 3), ("b", 3)].into(), 2, 2).with_local_scores(true);
-    let layer = |device: &Device| cast(seeded(1, || config.init(g.schema(), device)), device);
+    let config = HanConvConfig::from_graph(g, [("a", 3), ("b", 3)], 2, 2).with_local_scores(true);
+    let layer = |device: &Device| cast(seeded(1, || config.init(device)), device);
     let x = [("a", rows("x0", inputs[0], 3, device)), ("b", rows("x1", inputs[1], 3, device))];
     for (t, y) in layer(device).forward(g, x).into_values().into_iter().enumerate() {
         let (got, want) = (list(y), han(&layer(&Device::flex()), t, computed[t]));

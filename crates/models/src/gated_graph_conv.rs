@@ -1,17 +1,20 @@
-//! Gated graph convolution: messages update a recurrent unit.
+//! Implements gated graph convolution: messages update a gated recurrent unit.
 
 use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_ops::{Activation, GraphView, RelationalWeight, matmul_rows, relational_aggregate};
+use burn_gnn_graph::EdgeType;
+use burn_gnn_ops::{Activation, EdgeTypes, GraphView, RelationalWeight, matmul_rows, relational_aggregate};
 use burn_gnn_sampling::Block;
 
 use crate::conv::check_computed;
+use crate::hetero_conv::{HeteroConv, check_graph_types};
 use crate::init::Init;
 use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted};
+use crate::type_map::NodeTensors;
 use crate::{LayerViews, ModelError, Whole};
 
 /// Describes a [`GatedGraphConv`].
@@ -24,6 +27,10 @@ pub struct GatedGraphConvConfig {
     /// Number of edge types.
     #[config(default = 1)]
     pub num_etypes: usize,
+    /// The edge types in the order of the schema, so that a graph of others is refused; [`from_graph`](Self::from_graph)
+    /// knows them. Empty: any graph of `num_etypes` edge types.
+    #[config(default = "vec![]")]
+    pub etypes: Vec<EdgeType>,
     /// Whether every step has weights of its own, as in PyTorch Geometric.
     #[config(default = false)]
     pub weight_per_step: bool,
@@ -69,13 +76,16 @@ pub struct GatedGraphConv {
     #[module(skip)]
     num_etypes: usize,
     #[module(skip)]
+    etypes: Vec<EdgeType>,
+    #[module(skip)]
     sorted: Sorted,
 }
 
 impl GatedGraphConvConfig {
     /// A layer for all edge types of `g`.
     pub fn from_graph<G: GraphView + ?Sized>(g: &G, hidden: usize, steps: usize) -> Self {
-        Self::new(hidden, steps).with_num_etypes(g.schema().etypes().len())
+        let etypes = g.schema().etypes();
+        Self::new(hidden, steps).with_num_etypes(etypes.len()).with_etypes(etypes.to_vec())
     }
 
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
@@ -94,6 +104,7 @@ impl GatedGraphConvConfig {
             hh: linear(3 * d, true),
             steps: self.steps,
             num_etypes: self.num_etypes,
+            etypes: self.etypes.clone(),
             sorted: Sorted::default(),
         })
     }
@@ -108,17 +119,25 @@ impl GatedGraphConvConfig {
     }
 }
 
-impl GatedGraphConv {
+impl HeteroConv for GatedGraphConv {
     /// States after all steps.
     ///
     /// # Panics
     /// A graph of several node types, another number of edge types, a block under several steps, an input wider than
-    /// `hidden`.
+    /// `hidden`, edge weights or features.
     #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.over(&Whole(g), x)
+    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+        let edges = edges.into();
+        edges.expect_bare("gated_graph_conv");
+        let (g, schema) = (edges.view(), edges.view().schema());
+        assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
+        let x = x.into().into_list(schema).unwrap_or_else(|e| panic!("gated_graph_conv: {e}")).swap_remove(0);
+        let x = x.unwrap_or_else(|| panic!("gated_graph_conv: `x` has no entry for node type `{}`", schema.ntypes()[0]));
+        NodeTensors::from_list(schema, [Some(self.over(&Whole(g), x))])
     }
+}
 
+impl GatedGraphConv {
     /// States of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), step `i` on block `i`; `x` are the rows of
     /// its input nodes. With all neighbours these are the states of the graph.
     ///
@@ -134,7 +153,7 @@ impl GatedGraphConv {
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         let [d, _] = self.hh.weight.val().dims();
         let [rows, columns] = x.dims();
-        assert!(columns <= d, "gated_graph_conv: `x` must have up to {d} columns (`hidden`), got {columns}");
+        assert!(columns <= d, "gated_graph_conv: `x`: expected at most {d} features (`hidden`), got {columns}");
         let (device, dtype) = (x.device().without_autodiff(), x.dtype());
         let fill = Tensor::<2>::zeros([rows, d - columns], (&device, dtype));
         let h = if columns == d {
@@ -152,6 +171,7 @@ impl GatedGraphConv {
         let schema = views.view(0).schema();
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
         assert_eq!(schema.etypes().len(), self.num_etypes, "`num_etypes` of the layer and edge types of the graph");
+        check_graph_types("gated_graph_conv", schema, &[], &self.etypes);
         if count < self.steps {
             check_computed("gated_graph_conv", views.view(0).num_dst(0), &h);
         }

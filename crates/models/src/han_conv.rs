@@ -1,4 +1,4 @@
-//! Hierarchical attention (HAN): over the neighbours of a relation, and over relations.
+//! Implements hierarchical attention (HAN): over the neighbours of a relation, and over relations.
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -8,6 +8,7 @@ use burn_gnn_graph::{EdgeType, Schema};
 use burn_gnn_ops::{Activation, EdgeTypes, GatOptions, GraphView, div_by, gat_attention};
 
 use crate::heads::{HeadScores, split};
+use crate::hetero_conv::{HeteroConv, check_graph_types};
 use crate::init::Init;
 use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
@@ -19,6 +20,8 @@ use crate::{DropoutKey, ModelError};
 pub struct HanConvConfig {
     /// Input feature size of every node type, by name.
     pub d_inputs: TypeMap<usize>,
+    /// Edge types of the graph; [`from_graph`](Self::from_graph) knows them.
+    pub etypes: Vec<EdgeType>,
     /// Output feature size of each head.
     pub d_head: usize,
     /// Number of heads.
@@ -95,23 +98,26 @@ pub struct HanConv {
 type ByRelation = Vec<Vec<Tensor<2>>>;
 
 impl HanConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0, for the types of `schema`.
+    /// A layer for all types of `g`.
+    pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_inputs: impl Into<TypeMap<usize>>, d_head: usize, num_heads: usize) -> Self {
+        Self::new(d_inputs.into(), g.schema().etypes().to_vec(), d_head, num_heads)
+    }
+
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
     ///
     /// # Errors
-    /// No heads or features, not one input size per node type, a type that the schema does not have, dropout outside
+    /// No heads or features, an edge type given twice or with a node type that has no input size, dropout outside
     /// `0.0..1.0`, a slope that is not finite.
-    pub fn try_init(&self, schema: &Schema, device: &Device) -> Result<HanConv, ModelError> {
+    pub fn try_init(&self, device: &Device) -> Result<HanConv, ModelError> {
         ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
-        let (why, expected, actual) = ("one per node type".into(), schema.ntypes().len(), self.d_inputs.len());
-        let wrong = ModelError::Length { arg: "d_inputs".into(), why, expected, actual };
-        let Some(d_inputs) = self.d_inputs.clone().into_list(schema)?.into_iter().collect::<Option<Vec<_>>>() else { return Err(wrong) };
+        let schema = Schema::new(self.d_inputs.iter().map(|(name, _)| name.to_owned()).collect(), self.etypes.clone())?;
         let width = self.num_heads * self.d_head;
         let init = Init { initializer: &self.initializer, device };
         let vector = |_| init.weight([1, self.num_heads, self.d_head], (self.d_head, 1));
         let attn = || schema.etypes().iter().map(vector).collect();
         Ok(HanConv {
-            proj: d_inputs.into_iter().map(|d| init.linear([d, width], true)).collect(),
+            proj: self.d_inputs.iter().map(|(_, &d)| init.linear([d, width], true)).collect(),
             lin_src: attn(),
             lin_dst: attn(),
             k_lin: init.linear([width, width], true),
@@ -128,21 +134,23 @@ impl HanConvConfig {
     /// # Panics
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
-    pub fn init(&self, schema: &Schema, device: &Device) -> HanConv {
-        self.try_init(schema, device).unwrap_or_else(|e| panic!("{e}"))
+    pub fn init(&self, device: &Device) -> HanConv {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
     }
 }
 
-impl HanConv {
+impl HeteroConv for HanConv {
     /// Rows of the node types that have incoming relations with edges, on a whole graph, with `local_scores` on any view.
     ///
     /// # Panics
     /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
         self.try_forward(edges, x).unwrap_or_else(|e| panic!("{e}"))
     }
+}
 
+impl HanConv {
     /// [`forward`](Self::forward) that returns its refusal of parts of a graph.
     ///
     /// # Errors
@@ -202,8 +210,7 @@ impl HanConv {
         edges.expect_bare("han_conv");
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
-        assert_eq!(schema.etypes().len(), self.lin_src.len(), "edge types of the layer and of the graph");
-        assert_eq!(schema.ntypes(), &self.ntypes[..], "node types of the graph and of the layer");
+        check_graph_types("han_conv", schema, &self.ntypes, &self.etypes);
         let x = of_all_types("han_conv", g, x, |t| self.proj[t].weight.val().dims()[0]);
         let z: Vec<Tensor<2>> = x.into_iter().zip(&self.proj).map(|(x, proj)| apply(proj, x, Activation::None)).collect();
         let src = g.src_rows("han_conv", z.clone());

@@ -7,6 +7,7 @@ use burn_gnn_graph::{EdgeType, Schema};
 use burn_gnn_ops::{EdgeTypes, Reduce, div_by};
 
 use crate::conv::{Conv, Endpoints, check_options, check_sizes};
+use crate::hetero_conv::{HeteroConv, check_graph_types};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 
@@ -39,7 +40,7 @@ pub struct HeteroGraphConvConfig {
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{GcnConvConfig, HeteroGraphConvConfig};
+/// use burn_gnn_models::{GcnConvConfig, HeteroConv, HeteroGraphConvConfig};
 /// let device = Device::flex();
 /// let g = Graph::builder()
 ///     .edges(("user", "buys", "item"), vec![0, 1], vec![0, 0])
@@ -71,16 +72,18 @@ impl HeteroGraphConvConfig {
     }
 }
 
-impl<M: Conv> HeteroGraphConv<M> {
+impl<M: Conv> HeteroConv for HeteroGraphConv<M> {
     /// Features of every node type with an incoming relation.
     ///
     /// # Panics
     /// Shapes, or edge types, that disagree with the graph; edge weights or features that a layer does not read.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
         self.results(edges, x).map(|_, results| join(results, self.aggregate))
     }
+}
 
+impl<M: Conv> HeteroGraphConv<M> {
     /// The results of the relations into every node type, relations in the order of the schema, before they are joined:
     /// to stack them (`Tensor::stack`) or to join them in another way.
     ///
@@ -90,7 +93,7 @@ impl<M: Conv> HeteroGraphConv<M> {
     pub fn results<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> TypeMap<Vec<Tensor<2>>> {
         let edges = edges.into();
         let (g, schema) = (edges.view(), edges.view().schema());
-        assert_eq!(schema.etypes(), &self.etypes[..], "edge types of the graph and of the layer");
+        check_graph_types("hetero_graph_conv", schema, &[], &self.etypes);
         let x = of_read_types("hetero_graph_conv", g, x.into());
         let types = x.len();
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();

@@ -1,4 +1,4 @@
-//! HGT for node classification.
+//! Classifies nodes of heterogeneous graphs with an HGT.
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -8,6 +8,7 @@ use burn_gnn_graph::Graph;
 use burn_gnn_ops::{Activation, GraphView};
 use burn_gnn_sampling::Block;
 
+use crate::hetero_conv::HeteroConv;
 use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
 use crate::mlp::{apply, linear};

@@ -1,4 +1,4 @@
-//! Heterogeneous graph transformer layer (HGT).
+//! Implements the heterogeneous graph transformer layer (HGT).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -8,6 +8,7 @@ use burn_gnn_graph::EdgeType;
 use burn_gnn_ops::{Activation, EdgeTypes, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v};
 
 use crate::heads::split;
+use crate::hetero_conv::{HeteroConv, check_graph_types};
 use crate::init::Init;
 use crate::mlp::{normalise, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
@@ -50,9 +51,9 @@ pub struct HgtConvConfig {
     /// them.
     #[config(default = "vec![]")]
     pub ntypes: Vec<String>,
-    /// Names of the edge types, `src__relation__dst`.
+    /// The edge types, in the order of the schema.
     #[config(default = "vec![]")]
-    pub etypes: Vec<String>,
+    pub etypes: Vec<EdgeType>,
     /// How weights are drawn; biases begin with 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
@@ -127,10 +128,8 @@ impl HgtConvConfig {
     /// A layer for all types of `g`.
     pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_head: usize, num_heads: usize) -> Self {
         let (ntypes, etypes) = (g.schema().ntypes(), g.schema().etypes());
-        let name = |e: &EdgeType| format!("{}__{}__{}", e.src, e.relation, e.dst);
-        Self::new(d_input, d_head, num_heads, ntypes.len(), etypes.len())
-            .with_ntypes(ntypes.iter().map(ToString::to_string).collect())
-            .with_etypes(etypes.iter().map(name).collect())
+        let sizes = Self::new(d_input, d_head, num_heads, ntypes.len(), etypes.len());
+        sizes.with_ntypes(ntypes.to_vec()).with_etypes(etypes.to_vec())
     }
 
     /// Relation of every edge type.
@@ -200,19 +199,20 @@ fn at<const D: usize, const E: usize>(stack: Tensor<D>, i: usize) -> Tensor<E> {
     stack.slice_dim(0, i..i + 1).squeeze_dim(0)
 }
 
-impl HgtConv {
+impl HeteroConv for HgtConv {
     /// Features of every node type from those of the input nodes of every type.
     ///
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph; edge weights or features.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
         let edges = edges.into();
         edges.expect_bare("hgt_conv");
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
         assert_eq!(schema.etypes().len(), config.num_etypes, "`num_etypes` of the layer and edge types of the graph");
         assert_eq!(schema.ntypes().len(), config.num_ntypes, "`num_ntypes` of the layer and node types of the graph");
+        check_graph_types("hgt_conv", schema, &config.ntypes, &config.etypes);
         let x = of_all_types("hgt_conv", g, x.into(), |_| config.d_input);
         let src = g.src_rows("hgt_conv", x.clone());
         let [keys, values] = self.composed(g);
@@ -264,7 +264,9 @@ impl HgtConv {
         };
         NodeTensors::from_list(schema, x.into_iter().enumerate().map(finish).map(Some))
     }
+}
 
+impl HgtConv {
     pub(crate) fn num_etypes(&self) -> usize {
         self.config.num_etypes
     }
@@ -337,6 +339,7 @@ impl HgtConv {
         let HgtConvConfig { num_heads: heads, d_head, num_ntypes, num_etypes, ntypes, etypes, .. } = &self.config;
         let width = heads * d_head;
         let name = |names: &[String], i: usize| names.get(i).map_or_else(|| i.to_string(), |name| pyg_key(name));
+        let etypes: Vec<String> = etypes.iter().map(|e| format!("{}__{}__{}", e.src, e.relation, e.dst)).collect();
         let by_type = |start: &str, end: &str| (0..*num_ntypes).map(|t| format!("{start}{}{end}", name(ntypes, t))).collect::<Vec<_>>();
         let head = path.split_once('.').and_then(|(field, h)| Some((field, h.parse::<usize>().ok()?)));
         // There every edge type has matrices of its own.
@@ -351,7 +354,7 @@ impl HgtConv {
                 ParamMapping::same("v_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes)
             }
             (_, Some(("relation_pri", h))) => {
-                let names = (0..*num_etypes).map(|r| format!("p_rel.{}", name(etypes, r)));
+                let names = (0..*num_etypes).map(|r| format!("p_rel.{}", name(&etypes, r)));
                 ParamMapping::stacked(names, h..h + 1, *heads).shaped([1, *heads])
             }
             ("linear_a", _) => ParamMapping::stacked(by_type("out_lin.lins.", ".weight"), 0..width, width).transpose(),

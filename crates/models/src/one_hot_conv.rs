@@ -1,9 +1,10 @@
-//! Relational graph convolution of one-hot input.
+//! Implements the relational graph convolution of one-hot input.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn_ops::{Activation, GraphView, RelationalWeight, bias_activation, relational_aggregate};
+use burn_gnn_ops::{Activation, EdgeTypes, RelationalWeight, bias_activation, relational_aggregate};
 
+use crate::hetero_conv::HeteroConv;
 use crate::init;
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::type_map::{NodeTensors, of_all_types};
@@ -48,14 +49,19 @@ impl OneHotConv {
         let ([_, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
         hidden * bases + if self.own { hidden } else { 0 }
     }
+}
 
+impl HeteroConv for OneHotConv {
     /// Rows of every node type from the rows of all nodes.
     ///
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn forward(&self, g: &dyn GraphView, rows: impl Into<NodeTensors>) -> NodeTensors {
-        let rows = of_all_types("one_hot_conv", g, rows.into(), |_| self.row_columns());
+    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+        let edges = edges.into();
+        edges.expect_bare("one_hot_conv");
+        let g = edges.view();
+        let rows = of_all_types("one_hot_conv", g, x.into(), |_| self.row_columns());
         let ([relations, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
         assert_eq!(g.schema().etypes().len(), relations, "relations of the layer and edge types of the graph");
         let sent = hidden * bases;

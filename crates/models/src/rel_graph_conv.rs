@@ -1,14 +1,15 @@
-//! Relational graph convolution (R-GCN).
+//! Implements relational graph convolution (R-GCN).
 
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::row_index;
+use burn_gnn_graph::{EdgeType, row_index};
 use burn_gnn_ops::{
     Activation, EdgeTypes, GraphView, RelationalWeight, bias_activation, matmul_rows, matmul_rows_onto, relational_aggregate, split_rows,
 };
 
+use crate::hetero_conv::{HeteroConv, check_graph_types};
 use crate::init::Init;
 use crate::mlp::normalise;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -36,6 +37,10 @@ pub struct RelGraphConvConfig {
     pub d_output: usize,
     /// Number of edge types of the schema.
     pub num_relations: usize,
+    /// The edge types in the order of the schema, so that a graph of others is refused; [`from_graph`](Self::from_graph)
+    /// knows them. Empty: any graph of `num_relations` edge types.
+    #[config(default = "vec![]")]
+    pub etypes: Vec<EdgeType>,
     /// How relations share weights.
     #[config(default = "RelWeights::Full")]
     pub weights: RelWeights,
@@ -82,7 +87,7 @@ pub struct RelGraphConvConfig {
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::RelGraphConvConfig;
+/// use burn_gnn_models::{HeteroConv, RelGraphConvConfig};
 /// let device = Device::flex();
 /// let g = Graph::builder()
 ///     .edges(("author", "writes", "paper"), vec![0, 1], vec![0, 0])
@@ -112,13 +117,16 @@ pub struct RelGraphConv {
     #[module(skip)]
     num_relations: usize,
     #[module(skip)]
+    etypes: Vec<EdgeType>,
+    #[module(skip)]
     sorted: Sorted,
 }
 
 impl RelGraphConvConfig {
     /// A layer for all edge types of `g`.
     pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_output: usize) -> Self {
-        Self::new(d_input, d_output, g.schema().etypes().len())
+        let etypes = g.schema().etypes();
+        Self::new(d_input, d_output, etypes.len()).with_etypes(etypes.to_vec())
     }
 
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
@@ -138,6 +146,7 @@ impl RelGraphConvConfig {
             weights: self.weights,
             norm: self.norm,
             num_relations: r,
+            etypes: self.etypes.clone(),
             sorted: Sorted::default(),
         })
     }
@@ -152,18 +161,19 @@ impl RelGraphConvConfig {
     }
 }
 
-impl RelGraphConv {
+impl HeteroConv for RelGraphConv {
     /// Features of every node type from those of the input nodes of every type. Edge weights of some types
     /// ([`EdgeTypes::with_weight`]) multiply messages and do not enter degrees.
     ///
     /// # Panics
-    /// Shapes or numbers of types that disagree with the graph; edge features.
+    /// Shapes or edge types that disagree with the graph; edge features.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
         let edges = edges.into();
         let (g, edge_weights) = (edges.view(), edges.weights());
         let schema = g.schema();
         assert_eq!(schema.etypes().len(), self.num_relations, "`num_relations` of the layer and edge types of the graph");
+        check_graph_types("rel_graph_conv", schema, &[], &self.etypes);
         let [d_input, d_output] = self.widths();
         let x = of_all_types("rel_graph_conv", g, x.into(), |_| d_input);
         let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
@@ -193,7 +203,9 @@ impl RelGraphConv {
         };
         NodeTensors::from_list(schema, out.zip(own).enumerate().map(finish).map(Some))
     }
+}
 
+impl RelGraphConv {
     pub(crate) fn num_relations(&self) -> usize {
         self.num_relations
     }

@@ -1,4 +1,4 @@
-//! R-GCN for node classification on heterogeneous graphs.
+//! Classifies nodes of heterogeneous graphs with an R-GCN.
 
 use burn::config::Config;
 use burn::module::{Module, Param};
@@ -7,6 +7,7 @@ use burn_gnn_graph::Graph;
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 
+use crate::hetero_conv::HeteroConv;
 use crate::inference::{Layerwise, check_types};
 use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -111,10 +112,7 @@ impl RgcnConfig {
                     RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.num_layers => RelWeights::Full,
                     w => w,
                 };
-                RelGraphConvConfig::new(self.hidden, out, schema.etypes().len())
-                    .with_weights(weights)
-                    .with_self_loop(self.self_loop)
-                    .try_init(device)
+                RelGraphConvConfig::from_graph(g, self.hidden, out).with_weights(weights).with_self_loop(self.self_loop).try_init(device)
             })
             .collect::<Result<_, _>>()?;
         if let Some((first, rest)) = convs.split_first_mut() {

@@ -6,8 +6,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder, Stream};
 use burn_gnn_models::{
-    Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HgtConvConfig, NodeTensors, RelGraphConv, RelGraphConvConfig,
-    RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, seeded, to_dtype,
+    Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HeteroConv, HgtConvConfig, NodeTensors, RelGraphConv,
+    RelGraphConvConfig, RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, seeded, to_dtype,
 };
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{
@@ -238,9 +238,9 @@ fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
     for epoch in 0..2 {
         for batch in loader.epoch(epoch) {
             let b = batch.unwrap();
-            let of_seeds: Vec<i64> = b.seeds[0].iter().map(|&v| labels[v as usize]).collect();
-            let rows = Rows::new(&(0..b.seeds[0].len() as u32).collect::<Vec<_>>(), &of_seeds, 3).unwrap();
-            let x = Tensor::from_inner(b.x[0].clone().unwrap());
+            let of_seeds: Vec<i64> = b.seeds(0).unwrap().iter().map(|&v| labels[v as usize]).collect();
+            let rows = Rows::new(&(0..b.seeds(0).unwrap().len() as u32).collect::<Vec<_>>(), &of_seeds, 3).unwrap();
+            let x = Tensor::from_inner(b.x(0).unwrap());
             let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, x));
             losses.push(loss.clone().inner().into_scalar::<f32>());
             let grads = GradientsParams::from_grads(loss.backward(), &net);

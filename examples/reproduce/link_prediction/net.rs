@@ -1,4 +1,4 @@
-//! The model.
+//! Scores triples by DistMult over entity embeddings, plain or transformed by R-GCN layers.
 
 use anyhow::Result;
 use burn::module::Module;
@@ -7,7 +7,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::data::Triple;
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{
-    DropoutKey, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
+    DropoutKey, HeteroConv, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
 };
 use burn_gnn::ops::{EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout};
 use burn_gnn::sampling::Block;

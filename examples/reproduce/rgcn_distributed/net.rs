@@ -1,11 +1,11 @@
-//! The model: learned rows on their owners, projections and relational convolutions on every rank alike.
+//! Defines the model: embeddings on their owner ranks, R-GCN layers replicated on every rank.
 
 use anyhow::Result;
 use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Gradients, Tensor};
 use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, EmbeddingRows, Shard, SparseOptimizer};
-use burn_gnn::models::{NodeTensors, RelGraphConv, RelGraphConvConfig, TypeInput, next_stream};
+use burn_gnn::models::{HeteroConv, NodeTensors, RelGraphConv, RelGraphConvConfig, TypeInput, next_stream};
 use burn_gnn::ops::{Stream, glorot_uniform, matmul_rows};
 use burn_gnn::sampling::LoadedBatch;
 
@@ -36,17 +36,16 @@ impl Net {
     /// Logits of the nodes of type `target` that the last layer computes.
     pub(crate) fn forward(&self, b: &LoadedBatch<DistBatch, u64>, rows: &[Option<EmbeddingRows>], target: usize) -> Tensor<2> {
         let mut projections = self.projections.iter();
-        let input = |(x, rows): (&Option<Tensor<2>>, &Option<EmbeddingRows>)| match (x, rows) {
+        let mut input = |(ntype, rows): (&String, &Option<EmbeddingRows>)| match (b.x(ntype).ok(), rows) {
             (_, Some(rows)) => rows.tensor(),
             (Some(x), None) => {
                 let w = projections.next().unwrap_or_else(|| unreachable!("one per type with features")).val();
-                let x = x.clone();
                 matmul_rows(if w.is_autodiff() { Tensor::from_inner(x) } else { x }, w)
             }
             (None, None) => unreachable!("a type has features or learned rows"),
         };
         let schema = b.batch.mini.blocks[0].schema();
-        let mut h: NodeTensors = schema.ntypes().iter().cloned().zip(b.x.iter().zip(rows).map(input)).collect();
+        let mut h: NodeTensors = schema.ntypes().iter().zip(rows).map(|of| (of.0.clone(), input(of))).collect();
         for (i, (conv, block)) in self.convs.iter().zip(&b.batch.mini.blocks).enumerate() {
             h = conv.forward(block, if i == 0 { h } else { h.map(|_, h| relu(h)) });
         }

@@ -239,7 +239,7 @@ fn gradients_over_several_types_are_differences() {
                 let conv = config.init(g.schema(), |_| GatConvConfig::new(4, 3, 2).with_dropout(0.3).init(d));
                 gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));
             }
-            let han = HanConvConfig::new([("a", 4), ("b", 4)].into(), 3, 2).with_dropout(0.3).init(g.schema(), d);
+            let han = HanConvConfig::from_graph(g, [("a", 4), ("b", 4)], 3, 2).with_dropout(0.3).init(d);
             gradients("han_conv", han, &x, |l, x| made(l.forward(keyed, named(x))));
             let hgt = HgtConvConfig::from_graph(g, 4, 3, 2).with_dropout(0.3).init(d);
             gradients("hgt_conv", hgt, &x, |l, x| made(l.forward(keyed, named(x))));

@@ -41,7 +41,7 @@ fn refusals_of_layers() {
     assert!(text(AppnpConvConfig::new().with_alpha(1.5).try_init(d).unwrap_err()).contains("0.0..=1.0, got 1.5"));
     assert!(text(TransformerConvConfig::new(3, 2, 1).with_root_weight(false).with_beta(true).try_init(d).unwrap_err()).contains("`beta`"));
     assert!(text(HgtConvConfig::new(3, 2, 1, 1, 2).with_relations(Some(vec![0])).try_init(d).unwrap_err()).contains("one per edge type"));
-    assert!(text(HanConvConfig::new([("a", 3)].into(), 2, 1).try_init(two_types().schema(), d).unwrap_err()).contains("one per node type"));
+    assert!(text(HanConvConfig::from_graph(&two_types(), [("a", 3)], 2, 1).try_init(d).unwrap_err()).contains("`b`"));
     assert!(text(LinkScorerConfig::new(LinkScore::ComplEx, 2, 3).try_init(d).unwrap_err()).contains("must divide d = 3"));
     assert!(text(JumpingKnowledgeConfig::new(Jumping::Lstm).with_num_layers(1).try_init(d).unwrap_err()).contains("num_layers · d / 2"));
     assert!(text(GatedGraphConvConfig::new(0, 1).try_init(d).unwrap_err()).contains("`hidden`"));

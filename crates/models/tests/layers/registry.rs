@@ -98,14 +98,19 @@ macro_rules! each_layer {
             Features
         );
         conv!("sg_conv", || SgConvConfig::new(4, 3).init(d), Weight);
-        $check!(
-            "rel_graph_conv",
-            || RelGraphConvConfig::new(4, 6, 1).with_weights(RelWeights::BlockDiagonal(2)).with_layer_norm(true).init(d),
-            |l, g, x, _| l.forward(g, x)["_N"].clone(),
-        );
-        $check!("hgt_conv", || HgtConvConfig::new(4, 3, 2, 1, 1).with_layer_norm(true).with_dropout(0.3).init(d), |l, g, x, _| l
-            .forward(g, x)["_N"]
-            .clone(),);
+        // The list of layers on all edge types, of which there is one here.
+        macro_rules! hetero_conv {
+            ($name:expr, $make:expr) => {
+                $check!($name, $make, |l, g, x, _| l.forward(g, x)["_N"].clone())
+            };
+        }
+        let etypes = vec![burn_gnn_graph::EdgeType::new("_N", "_E", "_N")];
+        hetero_conv!("rel_graph_conv", || RelGraphConvConfig::new(4, 6, 1)
+            .with_weights(RelWeights::BlockDiagonal(2))
+            .with_layer_norm(true)
+            .init(d));
+        hetero_conv!("hgt_conv", || HgtConvConfig::new(4, 3, 2, 1, 1).with_layer_norm(true).with_dropout(0.3).init(d));
+        hetero_conv!("han_conv", || HanConvConfig::new([("_N", 4)].into(), etypes.clone(), 3, 2).with_dropout(0.3).init(d));
     }};
 }
 
@@ -130,7 +135,7 @@ macro_rules! each_far_layer {
             conv!(&name, || appnp.init(d), Positive);
         }
         conv!("appnp_conv", || AppnpConvConfig::new().with_hops(3).with_dropout(0.3).init(d), Weight);
-        $check!("gated_graph_conv", || GatedGraphConvConfig::new(5, 3).init(d), |l, g, x, _| l.forward(g, x),);
+        $check!("gated_graph_conv", || GatedGraphConvConfig::new(5, 3).init(d), |l, g, x, _| l.forward(g, x)["_N"].clone());
     }};
 }
 

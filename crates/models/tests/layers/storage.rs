@@ -170,7 +170,7 @@ fn sizes(g: &Graph) -> TypeMap<usize> {
 #[test]
 fn names_of_types_are_those_of_pyg() {
     let (d, g) = (&Device::flex(), crate::formulas::two_types());
-    let make = |seed| seeded(seed, || HanConvConfig::new(sizes(&g), 2, 2).init(g.schema(), d));
+    let make = |seed| seeded(seed, || HanConvConfig::from_graph(&g, sizes(&g), 2, 2).init(d));
     let want = [
         "k_lin.bias",
         "k_lin.weight",
@@ -203,7 +203,7 @@ fn names_of_types_with_dots() {
     let g = builder.edges(("c", "t", "a.b"), vec![0], vec![1]).build().unwrap();
     let of_pyg = |state: StateDict| state.tensors().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
     let names = [
-        of_pyg(StateDict::of(&HanConvConfig::new(sizes(&g), 2, 2).init(g.schema(), d), Framework::Pyg)),
+        of_pyg(StateDict::of(&HanConvConfig::from_graph(&g, sizes(&g), 2, 2).init(d), Framework::Pyg)),
         of_pyg(StateDict::of(&HgtConvConfig::from_graph(&g, 4, 2, 2).init(d), Framework::Pyg)),
         of_pyg(StateDict::of(&HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(4, 2).init(d)), Framework::Pyg)),
     ];
@@ -237,8 +237,8 @@ fn types_and_paths_that_a_layer_does_not_have() {
     let none = HgtConvConfig::new(4, 2, 2, 0, 0).init(d);
     StateDict::of(&none, Framework::Pyg).load(none, Framework::Pyg).unwrap();
 
-    let (pna, han) = (PnaConvConfig::new(3, 2, 0.9).init(d), HanConvConfig::new(sizes(&crate::formulas::two_types()), 2, 2));
-    let han = han.init(crate::formulas::two_types().schema(), d);
+    let (pna, han) = (PnaConvConfig::new(3, 2, 0.9).init(d), crate::formulas::two_types());
+    let han = HanConvConfig::from_graph(&han, sizes(&han), 2, 2).init(d);
     for path in ["towers.7.post.weight", "proj.7.weight", "lin_src.7", "lin_dst.7"] {
         assert_eq!(pna.param_mapping(Framework::Pyg, path), ParamMapping::same(path));
         assert_eq!(han.param_mapping(Framework::Pyg, path), ParamMapping::same(path));

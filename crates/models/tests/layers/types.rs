@@ -78,7 +78,7 @@ proptest! {
                 }
                 let layer = HgtConvConfig::from_graph(&g, 4, 2, 2).with_layer_norm(true).init(d);
                 same("hgt_conv", layer, |l, g, x| l.forward(g, x), on, d);
-                let layer = HanConvConfig::new(["a", "b", "c"].map(|t| (t, 4)).into(), 2, 2).init(g.schema(), d);
+                let layer = HanConvConfig::from_graph(&g, ["a", "b", "c"].map(|t| (t, 4)), 2, 2).init(d);
                 same("han_conv", layer, |l, g, x| l.forward(g, x), on, d);
                 let make = |_: &EdgeType| GatConvConfig::new(4, 2, 2).init(d);
                 let layer = HeteroGraphConvConfig::new().with_aggregate(Reduce::Max).init(g.schema(), make);

@@ -39,10 +39,10 @@ fn han(device: &Device, layer: &HanConv, x: &[Tensor<2>; 2], nodes: &[u32]) -> T
 fn han_conv() {
     for device in &devices() {
         let g = two_types();
-        let config = HanConvConfig::new([("a", 3), ("b", 5)].into(), 2, 2);
+        let config = HanConvConfig::from_graph(&g, [("a", 3), ("b", 5)], 2, 2);
         let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
         for local in [false, true] {
-            let layer = drawn(config.clone().with_local_scores(local).init(g.schema(), device));
+            let layer = drawn(config.clone().with_local_scores(local).init(device));
             let got = layer.forward(&g, typed(&g, x.to_vec()));
             same("han_conv", &got["a"], &han(device, &layer, &x, &[0, 1, 2, 3]));
             assert!(got.get("b").is_none());
@@ -54,16 +54,16 @@ fn han_conv() {
 fn han_conv_on_a_block_by_its_nodes() {
     for device in &devices() {
         let g = two_types();
-        let config = HanConvConfig::new([("a", 3), ("b", 5)].into(), 2, 2);
+        let config = HanConvConfig::from_graph(&g, [("a", 3), ("b", 5)], 2, 2);
         let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
         let seeds = [("a", vec![1u32, 0])];
         let block = g.in_subgraph(seeds.clone(), Relabel::No).unwrap().to_block(&g, seeds).unwrap();
         let rows = x.iter().enumerate().map(|(t, x)| one_hot(device, block.src_nodes(t), x.dims()[0]).matmul(x.clone())).collect();
         let rows = typed(&g, rows);
-        let layer = drawn(config.clone().init(g.schema(), device));
+        let layer = drawn(config.clone().init(device));
         let refused = layer.try_forward(&block, rows.clone()).unwrap_err();
         assert!(matches!(refused, ModelError::PartOfGraph { rows: 2, total: 4, .. }), "{refused}");
-        let local = drawn(config.with_local_scores(true).init(g.schema(), device));
+        let local = drawn(config.with_local_scores(true).init(device));
         let got = local.try_forward(&block, rows.clone()).unwrap()["a"].clone();
         same("han_conv", &got, &han(device, &local, &x, &[1, 0]));
         // Scores of all nodes weigh other relations more.
