@@ -13,8 +13,8 @@
 //! | `ranks` | models trained on ranks (feature `dist`) |
 //! | `store` | graphs and features larger than memory (feature `store`) |
 //!
-//! The [book](https://github.com/burn-gnn/burn-gnn/blob/main/docs/SUMMARY.md) begins with installation and a first model; users of
-//! [Burn](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-burn.md),
+//! The [book](https://github.com/burn-gnn/burn-gnn/blob/main/docs/SUMMARY.md) begins with installation and a first
+//! model; users of [Burn](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-burn.md),
 //! [PyG](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-pyg.md) and
 //! [DGL](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-dgl.md) have a chapter each.
 //!
@@ -58,8 +58,8 @@ pub use burn_gnn_sampling as sampling;
 #[cfg(feature = "store")]
 pub use burn_gnn_store as store;
 
-/// What most programs need: the names of the first examples and of the layers and models that programs begin with, none of which is one of `burn::prelude`. Everything else is under
-/// the path of its module.
+/// What most programs need: the names of the first examples and of the layers and models that programs begin with,
+/// none of which is one of `burn::prelude`. Everything else is under the path of its module.
 ///
 /// ```
 /// use burn::prelude::*;

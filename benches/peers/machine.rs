@@ -28,7 +28,8 @@ pub(crate) fn run() {
 
     if device() != Device::flex() {
         let x = Tensor::<1>::ones([DEVICE_LEN], &device());
-        // A product with a number reads and writes every entry once; a buffer that the device refused would take no time.
+        // A product with a number reads and writes every entry once; a buffer that the device refused would take no
+        // time.
         let last = (x.clone() * 3.0).slice_dim(0, DEVICE_LEN - 1..DEVICE_LEN).into_data().try_to_vec::<f32>();
         assert_eq!(last.ok(), Some(vec![3.0]), "the device did not do the product");
         report("device copy", (2 * size_of::<f32>() * DEVICE_LEN) as f64, || drop(x.clone() * 3.0));

@@ -221,7 +221,8 @@ fn epoch<M: NodeClassifier>(
     Ok(())
 }
 
-/// R-GCN on a typed graph: features of the target where the graph has some, else an embedding; bases where relations are many.
+/// R-GCN on a typed graph: features of the target where the graph has some, else an embedding; bases where
+/// relations are many.
 fn typed(run: &Run<'_>, is_mini_batch: bool) -> Result<()> {
     let (g, ntype, task) = sampling::graph(run.graph)?;
     let config = match run.graph {

@@ -18,8 +18,8 @@ pub use stored::stored_partition;
 
 /// Sums over the ranks of a communicator, for [`train`] and [`NodeTask::on_ranks`].
 ///
-/// A collective call that fails ends the rank by a panic with the [`Failure`] as its payload; [`run_ranks`] and `run_mpi` make it the error
-/// of the run.
+/// A collective call that fails ends the rank by a panic with the [`Failure`] as its payload; [`run_ranks`] and
+/// `run_mpi` make it the error of the run.
 #[derive(Clone)]
 pub struct RankSync(Arc<dyn Communicator>);
 
@@ -55,11 +55,13 @@ impl GradientSync for RankSync {
     }
 }
 
-/// Trains one model on the parts of a graph, a thread per part, full batch; losses and gradients are those of the whole graph.
+/// Trains one model on the parts of a graph, a thread per part, full batch; losses and gradients are those of the
+/// whole graph.
 ///
-/// Every rank takes its part by `load`, builds its own model by `build` in a scope of the seed of `config` (never a clone: ranks that share
-/// parameter nodes would wait for each other inside of Burn's backward), and calls [`train`]. What to learn is in the columns of the graph
-/// ([`NodeTask::from_columns`]). The model that returns is that of the whole graph ([`gather_model`]). Rank 0 calls `on_epoch`.
+/// Every rank takes its part by `load`, builds its own model by `build` in a scope of the seed of `config` (never a
+/// clone: ranks that share parameter nodes would wait for each other inside of Burn's backward), and calls
+/// [`train`]. What to learn is in the columns of the graph ([`NodeTask::from_columns`]). The model that returns is
+/// that of the whole graph ([`gather_model`]). Rank 0 calls `on_epoch`.
 ///
 /// For ranks as processes, call the same functions inside of `run_mpi`.
 ///
@@ -97,8 +99,8 @@ pub fn train_parts<M: NodeClassifier + Send>(
     Ok(ranks.swap_remove(0))
 }
 
-/// What [`train_parts`] does on one rank, for ranks that find their parts in other ways or are processes: inside of [`run_ranks`],
-/// `run_mpi` or [`launch`](burn_gnn_dist::launch). Collective.
+/// What [`train_parts`] does on one rank, for ranks that find their parts in other ways or are processes: inside of
+/// [`run_ranks`], `run_mpi` or [`launch`](burn_gnn_dist::launch). Collective.
 ///
 /// # Errors
 /// As [`train_parts`].
@@ -140,8 +142,9 @@ fn causes(e: &dyn std::error::Error) -> String {
     text
 }
 
-/// The model of the whole graph, on every rank and without autodiff: the rows of its [embedding](NodeClassifier::embedding_mut) from their
-/// owners, in the order of original ids, and all other parameters of this rank, which ranks hold alike. Collective.
+/// The model of the whole graph, on every rank and without autodiff: the rows of its
+/// [embedding](NodeClassifier::embedding_mut) from their owners, in the order of original ids, and all other
+/// parameters of this rank, which ranks hold alike. Collective.
 ///
 /// # Errors
 /// Some rank failed; an original id that is no row of the whole graph.

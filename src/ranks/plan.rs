@@ -12,8 +12,8 @@ pub struct PartPlan {
     pub bytes_sent: u64,
 }
 
-/// Predicts the memory of each rank, and the bytes that it sends in a step, of training `model` on the whole graph, a rank per part
-/// ([`train_parts`](super::train_parts)), with f32 features. Nothing is cut or sent.
+/// Predicts the memory of each rank, and the bytes that it sends in a step, of training `model` on the whole graph,
+/// a rank per part ([`train_parts`](super::train_parts)), with f32 features. Nothing is cut or sent.
 ///
 /// ```
 /// use burn_gnn::dist::{PartitionConfig, partition_graph};

@@ -7,9 +7,10 @@ use burn_gnn_dist::{Communicator, DistError, OwnEdges, Partition};
 use burn_gnn_graph::{EdgeReader, EdgeType};
 use burn_gnn_store::{StoreError, StoredPart};
 
-/// The part of this rank out of files that hold no other rank's ([`StoredPart`]), with the weights and times of edges as the columns
-/// `weight` and `time`. The graph was never in memory: [`CscBuild`](burn_gnn_store::CscBuild) wrote it and
-/// [`StreamCut`](burn_gnn_store::StreamCut) cut it. Losses and gradients are those of the whole graph. Collective.
+/// The part of this rank out of files that hold no other rank's ([`StoredPart`]), with the weights and times of
+/// edges as the columns `weight` and `time`. The graph was never in memory: [`CscBuild`](burn_gnn_store::CscBuild)
+/// wrote it and [`StreamCut`](burn_gnn_store::StreamCut) cut it. Losses and gradients are those of the whole graph.
+/// Collective.
 ///
 /// Features, labels and masks are columns that are added to it, a row for each of [`Partition::inner_nids`].
 ///
@@ -43,7 +44,8 @@ use burn_gnn_store::{StoreError, StoredPart};
 /// ```
 ///
 /// # Errors
-/// On every rank: what keeps the files of one from being read; parts of different partitionings; more or fewer ranks than parts.
+/// On every rank: what keeps the files of one from being read; parts of different partitionings; more or fewer
+/// ranks than parts.
 ///
 /// # Cost
 /// The part's edges in memory, 16 bytes each and 12 more while they are sorted; two exchanges of 8 bytes per halo node.

@@ -8,10 +8,10 @@
 //! inside a row edges come in ascending edge id, so results are the same bits for any number of
 //! threads. Every output entry has one writer; there are no atomics.
 //!
-//! Unsafe code is in six modules: `scatter` and `output_buffer` (outputs that are written once, by several threads, in the order
-//! of a layout and stored by edge id), [`split`] (a gradient that is filled part by part), `simd` (calls for
-//! instruction sets that were found), `dense::gemm` (products of the `gemm` crate), `dense::panels` (the loop that
-//! products spend their time in).
+//! Unsafe code is in six modules: `scatter` and `output_buffer` (outputs that are written once, by several threads,
+//! in the order of a layout and stored by edge id), [`split_rows`] (a gradient that is filled part by part), `simd`
+//! (calls for instruction sets that were found), `dense::gemm` (products of the `gemm` crate), `dense::small_products` (the
+//! loop that products spend their time in).
 
 #![deny(unsafe_code)]
 

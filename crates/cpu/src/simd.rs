@@ -9,9 +9,10 @@
 
 /// A loop that is compiled for several instruction sets.
 ///
-/// `run` and everything it calls that matters must be `#[inline(always)]`; what is not inlined stays
-/// baseline code. A closure is inlined if it is called in one place; one that is given to another function is called once
-/// per instruction set, so nothing that costs belongs into it: a dot in the closure of `EdgeRows::put` ran at half speed.
+/// `run` and everything it calls that matters must be `#[inline(always)]`; what is not inlined stays baseline code.
+/// A closure is inlined if it is called in one place; one that is given to another function is called once per
+/// instruction set, so nothing that costs belongs into it: a dot in the closure of `EdgeRows::put` ran at half
+/// speed.
 pub(crate) trait Vectorised {
     /// What the loop returns.
     type Out;

@@ -254,8 +254,8 @@ pub fn cross_entropy_grad(plan: &CrossEntropyPlan, grad: CubeTensor, stats: Cube
     let out = empty(&logits, shape.clone(), logits.dtype);
     let (sums, n) = (wide(logits.dtype), shape.num_elements());
     let (count, dim) = grid(&out.client, n);
-    // SAFETY: the layout has a row for every row of `logits`; the far endpoint of an edge is the chosen row's number, for
-    // which there are statistics and a target.
+    // SAFETY: the layout has a row for every row of `logits`; the far endpoint of an edge is the chosen row's
+    // number, for which there are statistics and a target.
     unsafe {
         loss_grad_kernel::launch_unchecked(
             &out.client,

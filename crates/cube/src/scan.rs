@@ -75,7 +75,8 @@ pub(crate) fn exclusive_sums(x: &CubeTensor, n: usize) -> CubeTensor {
     let client = x.client.clone();
     let dim = CubeDim::new_1d(THREADS as u32);
     let count: CubeCount = calculate_cube_count_elemwise(&client, runs * THREADS, dim);
-    // SAFETY: `x` has `n` entries, `out` one more, `sums` one for every run; threads beyond them read and write nothing.
+    // SAFETY: `x` has `n` entries, `out` one more, `sums` one for every run; threads beyond them read and write
+    // nothing.
     unsafe {
         scan_kernel::launch_unchecked(&client, count, dim, address(&[x, &out], runs * RUN), arg(x), arg(&out), arg(&sums), n, runs);
     }

@@ -216,8 +216,8 @@ pub(crate) fn stats(
         let how = Message::new(visit, Some(layout));
         let (count, dim) = grid(&client, tasks * width / n);
         let (ids, chunks) = (layout.ids(), layout.table());
-        // SAFETY: `a` and `b` have a row of `width` columns for every id that `scores` looks up, `out` has two for every
-        // task; threads beyond the last return early.
+        // SAFETY: `a` and `b` have a row of `width` columns for every id that `scores` looks up, `out` has two for
+        // every task; threads beyond the last return early.
         unsafe {
             stats_kernel::launch_unchecked(
                 &client,

@@ -1,6 +1,7 @@
 //! Partitioning, communicators and halo exchange for distributed graphs.
 //!
-//! The chapter on distributed training of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/distributed.md>.
+//! The chapter on distributed training of the book:
+//! <https://github.com/burn-gnn/burn-gnn/blob/main/docs/distributed.md>.
 //!
 //! The way of a full-graph run, in reading order:
 //!

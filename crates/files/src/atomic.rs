@@ -46,9 +46,9 @@ pub fn write_atomic(path: impl AsRef<Path>, content: impl FnOnce(&mut dyn Write)
 /// * [`commit`](Self::commit) forces the content to disk, then renames, then forces the folder to disk: after a crash
 ///   or a power failure the name stands for the old content or for the new. Of several writers of one name the last one
 ///   to commit wins.
-/// * A killed process leaves its temporary file. The next writer of the same name removes it: a writer holds a lock on
-///   its temporary file, so that those of living processes are distinguished from it (on file systems with locks; elsewhere
-///   temporary files of killed processes stay).
+/// * A killed process leaves its temporary file. The next writer of the same name removes it: a writer holds a lock
+///   on its temporary file, so that those of living processes are distinguished from it (on file systems with
+///   locks; elsewhere temporary files of killed processes stay).
 ///
 /// The folder must exist. Permissions are those of any new file.
 #[derive(Debug)]

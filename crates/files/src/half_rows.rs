@@ -6,8 +6,8 @@ use half::slice::HalfFloatSliceExt;
 /// Numbers that are converted at a time.
 const STEP: usize = 64;
 
-/// Calls `put` with the numbers of little-endian f16 `bytes` and the place of the first of them, some at a time: with the
-/// processor's instruction for many, where one call per number takes three times as long as reading them.
+/// Calls `put` with the numbers of little-endian f16 `bytes` and the place of the first of them, some at a time:
+/// with the processor's instruction for many, where one call per number takes three times as long as reading them.
 #[inline]
 pub fn widen_f16(bytes: &[u8], mut put: impl FnMut(usize, &[f32])) {
     let (mut halves, mut wide) = ([f16::ZERO; STEP], [0.0; STEP]);

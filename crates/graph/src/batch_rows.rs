@@ -83,9 +83,9 @@ impl Batch {
         topk(self.graph().edges(t)?, self.num_edges(t)?, column, top)
     }
 
-    /// Row `i` of `x`, which has one for each graph, for every node of graph `i`: from `[graphs, ..]` to `[nodes, ..]`.
-    /// The opposite of a readout; gradients of the nodes of a graph are summed. Of a batch without nodes it is a constant
-    /// without rows. As DGL's `broadcast_nodes`.
+    /// Row `i` of `x`, which has one for each graph, for every node of graph `i`: from `[graphs, ..]` to
+    /// `[nodes, ..]`. The opposite of a readout; gradients of the nodes of a graph are summed. Of a batch without
+    /// nodes it is a constant without rows. As DGL's `broadcast_nodes`.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};

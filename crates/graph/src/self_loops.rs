@@ -35,8 +35,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type, different source and destination node types, more than `u32::MAX - 1` edges, a column of rank above
-    /// [`Column::MAX_RANK`].
+    /// Unknown type, different source and destination node types, more than `u32::MAX - 1` edges, a column of rank
+    /// above [`Column::MAX_RANK`].
     pub fn add_self_loops(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
         self.add_self_loops_with(etype, LoopsAt::EveryNode, LoopFill::Value(1.0))
     }

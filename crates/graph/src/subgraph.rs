@@ -56,8 +56,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would have two endpoints to choose
-    /// from).
+    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would have two endpoints
+    /// to choose from).
     ///
     /// # Cost
     /// `O(V + in-edges of the nodes · log)`, `O(V + E)` once for CSC.

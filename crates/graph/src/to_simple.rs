@@ -51,8 +51,8 @@ impl Graph {
     /// too, `mapping` is where each original edge went in its own direction.
     ///
     /// # Errors
-    /// An edge type with different source and destination node types, more than `u32::MAX - 1` edges and reverses, or as
-    /// [`to_simple`](Self::to_simple).
+    /// An edge type with different source and destination node types, more than `u32::MAX - 1` edges and reverses,
+    /// or as [`to_simple`](Self::to_simple).
     pub fn to_bidirected(&self, combine: impl Into<ByColumn<Combine>>) -> Result<Simple, GraphError> {
         self.merged(&combine.into(), |t, r| {
             self.one_node_type(t, "making edges run both ways")?;

@@ -79,8 +79,8 @@ pub trait Conv: Module + ModuleDisplay {
     /// ([`Edges::finish`]); otherwise they follow in a pass of their own.
     const FUSES_EPILOGUE: bool = false;
 
-    /// Feature sizes of sources and of destinations that the layer reads; none where it takes any, or reads none of them.
-    /// Others are refused, with the names of layer and edge type.
+    /// Feature sizes of sources and of destinations that the layer reads; none where it takes any, or reads none of
+    /// them. Others are refused, with the names of layer and edge type.
     fn input_sizes(&self) -> [Option<usize>; 2] {
         [None, None]
     }
@@ -100,8 +100,9 @@ pub trait Conv: Module + ModuleDisplay {
     /// Features `[num_dst, d_output]` of destinations from those of the input nodes.
     ///
     /// # Panics
-    /// Shapes that disagree with the graph, or with [`input_sizes`](Self::input_sizes); one tensor for a relation of two node types; edge weights or features that
-    /// the layer does not read; a view of several edge types in place of the edges of one.
+    /// Shapes that disagree with the graph, or with [`input_sizes`](Self::input_sizes); one tensor for a relation
+    /// of two node types; edge weights or features that the layer does not read; a view of several edge types in
+    /// place of the edges of one.
     #[track_caller]
     fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
         let edges = edges.into();

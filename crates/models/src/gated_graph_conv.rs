@@ -27,8 +27,8 @@ pub struct GatedGraphConvConfig {
     /// Number of edge types.
     #[config(default = 1)]
     pub num_etypes: usize,
-    /// The edge types in the order of the schema, so that a graph of others is refused; [`from_graph`](Self::from_graph)
-    /// knows them. Empty: any graph of `num_etypes` edge types.
+    /// The edge types in the order of the schema, so that a graph of others is refused;
+    /// [`from_graph`](Self::from_graph) knows them. Empty: any graph of `num_etypes` edge types.
     #[config(default = "vec![]")]
     pub etypes: Vec<EdgeType>,
     /// Whether every step has weights of its own, as in PyTorch Geometric.

@@ -7,8 +7,8 @@ use crate::ModelError;
 
 /// What ranks do together during training. Every rank calls the same methods in the same order.
 pub trait GradientSync {
-    /// Compares the dense parameters of ranks. [`train`](crate::train) calls it once, before the first step: ranks that begin with
-    /// different parameters would train different models. By default nothing is compared.
+    /// Compares the dense parameters of ranks. [`train`](crate::train) calls it once, before the first step: ranks
+    /// that begin with different parameters would train different models. By default nothing is compared.
     ///
     /// # Errors
     /// On every rank where those of any differ, usually [`ModelError::Ranks`].

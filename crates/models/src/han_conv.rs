@@ -140,7 +140,8 @@ impl HanConvConfig {
 }
 
 impl HeteroConv for HanConv {
-    /// Rows of the node types that have incoming relations with edges, on a whole graph, with `local_scores` on any view.
+    /// Rows of the node types that have incoming relations with edges, on a whole graph, with `local_scores` on any
+    /// view.
     ///
     /// # Panics
     /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.

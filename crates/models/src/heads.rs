@@ -51,7 +51,8 @@ impl HeadScores for Tensor<2> {
     fn head_scores(self, a: &Param<Tensor<3>>) -> Tensor<2> {
         let a = a.val();
         let [_, heads, d] = a.dims();
-        // As a product with the blocks of `a` on the diagonal: nothing as wide as the rows is made, forward or backward.
+        // As a product with the blocks of `a` on the diagonal: nothing as wide as the rows is made, forward or
+        // backward.
         let own: Vec<f32> = (0..heads * d * heads).map(|i| if i / heads / d == i % heads { 1.0f32 } else { 0.0 }).collect();
         let own = Tensor::<2>::from_data(TensorData::new(own, [heads * d, heads]), (&a.device(), a.dtype()));
         matmul_rows(self, a.reshape([heads * d, 1]) * own)

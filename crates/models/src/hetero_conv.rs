@@ -49,8 +49,8 @@ pub trait HeteroConv: Module + ModuleDisplay {
     fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors;
 }
 
-/// Refuses a graph of other types than a layer was made for, as parameters belong to types; the node types or edge types
-/// of a layer that does not know their names are left empty.
+/// Refuses a graph of other types than a layer was made for, as parameters belong to types; the node types or edge
+/// types of a layer that does not know their names are left empty.
 #[track_caller]
 pub(crate) fn check_graph_types(layer: &str, schema: &Schema, ntypes: &[String], etypes: &[EdgeType]) {
     let known = ntypes.is_empty() || ntypes == schema.ntypes();

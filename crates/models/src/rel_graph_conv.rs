@@ -37,8 +37,8 @@ pub struct RelGraphConvConfig {
     pub d_output: usize,
     /// Number of edge types of the schema.
     pub num_relations: usize,
-    /// The edge types in the order of the schema, so that a graph of others is refused; [`from_graph`](Self::from_graph)
-    /// knows them. Empty: any graph of `num_relations` edge types.
+    /// The edge types in the order of the schema, so that a graph of others is refused;
+    /// [`from_graph`](Self::from_graph) knows them. Empty: any graph of `num_relations` edge types.
     #[config(default = "vec![]")]
     pub etypes: Vec<EdgeType>,
     /// How relations share weights.

@@ -1,6 +1,7 @@
 //! Message-passing operators as Burn backend extensions, and the view of a graph that layers take.
 //!
-//! The chapter on message passing of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/message-passing.md>.
+//! The chapter on message passing of the book:
+//! <https://github.com/burn-gnn/burn-gnn/blob/main/docs/message-passing.md>.
 //!
 //! Read in this order: [`gspmm`] (messages along edges, reduced at destinations) and its named forms such as
 //! [`copy_u_sum`] and [`u_mul_e_sum`]; [`gsddmm`] and [`edge_softmax`] (results per edge); [`segment_reduce`],

@@ -138,7 +138,8 @@ impl AggregatePlan {
     /// Of rows of `width` features, with a weight of every edge if `weighted`, and a bias if `biased`.
     ///
     /// # Errors
-    /// Rows of more than `u32::MAX` entries, degrees that are not those of the relation, an activation out of its range.
+    /// Rows of more than `u32::MAX` entries, degrees that are not those of the relation, an activation out of its
+    /// range.
     pub fn new(relation: &Relation, width: usize, options: AggregateOptions, weighted: bool, biased: bool) -> Result<Self, PlanError> {
         check_width(NAME, &[width])?;
         if let Some(s) = &options.source {

@@ -60,11 +60,11 @@ pub(crate) enum Origin {
 
 /// A message flow graph: the edges by which one layer computes its destination nodes from its source nodes.
 ///
-/// Per node type the destinations are the first of the sources, so a layer has the features of destination nodes at hand; the other
-/// sources follow in the order in which they were found. Edges stand in the order of their destinations, inside a
-/// destination in ascending edge id. Every node type and edge type of the graph is there, with no nodes or edges if
-/// nothing was found. Layers take a block as they take a graph (it is a `GraphView`); a clone costs a few reference
-/// counts per type.
+/// Per node type the destinations are the first of the sources, so a layer has the features of destination nodes at
+/// hand; the other sources follow in the order in which they were found. Edges stand in the order of their
+/// destinations, inside a destination in ascending edge id. Every node type and edge type of the graph is there,
+/// with no nodes or edges if nothing was found. Layers take a block as they take a graph (it is a `GraphView`); a
+/// clone costs a few reference counts per type.
 ///
 /// # Degrees
 /// [`in_degrees`](Self::in_degrees) and [`out_degrees`](Self::out_degrees) are those of the whole graph, as everywhere
@@ -459,7 +459,8 @@ impl MiniBatch {
             None => &[],
         }
     }
-    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: of which the loss is.
+    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: of which the
+    /// loss is.
     ///
     /// # Panics
     /// There is no such type.

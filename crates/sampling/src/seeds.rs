@@ -217,8 +217,8 @@ impl<T> Seeds<T> {
 }
 
 impl<T: Copy> Seeds<T> {
-    /// The seeds at some positions of the concatenated list; positions beyond its end, where another process has a longer one,
-    /// have none.
+    /// The seeds at some positions of the concatenated list; positions beyond its end, where another process has a
+    /// longer one, have none.
     #[must_use]
     pub fn select(&self, positions: &[u32]) -> Self {
         let mut ends: Vec<usize> = self.ids.iter().map(Vec::len).collect();

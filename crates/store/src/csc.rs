@@ -21,11 +21,12 @@ pub(crate) const TIMES: &str = "times";
 /// Positions that are prefetched ahead.
 const AHEAD: usize = 24;
 
-/// The in-edges of a relation in a file that [`CscBuild`](crate::CscBuild) wrote: `u64` offsets per destination and `u32` sources, 4
-/// bytes per edge and 8 per destination, with a checksum per 64 KiB.
+/// The in-edges of a relation in a file that [`CscBuild`](crate::CscBuild) wrote: `u64` offsets per destination and
+/// `u32` sources, 4 bytes per edge and 8 per destination, with a checksum per 64 KiB.
 ///
-/// Opening reads the header alone. A block is compared with its checksum when it is first read; [`verify`](Self::verify) compares all.
-/// A row is found in `O(1)`. Where pages are missing in memory, those of a whole request are asked for at once before they are read.
+/// Opening reads the header alone. A block is compared with its checksum when it is first read;
+/// [`verify`](Self::verify) compares all. A row is found in `O(1)`. Where pages are missing in memory, those of a
+/// whole request are asked for at once before they are read.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc};
@@ -53,8 +54,8 @@ impl StoredCsc {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`StoreError::Data`] for a file that cannot be read or is of another kind; [`StoreError::Truncated`]; a damaged header is
-    /// [`StoreError::Damaged`].
+    /// [`StoreError::Data`] for a file that cannot be read or is of another kind; [`StoreError::Truncated`]; a
+    /// damaged header is [`StoreError::Damaged`].
     pub fn open(path: impl AsRef<Path>) -> Result<Arc<Self>, StoreError> {
         let path = path.as_ref();
         let file = SectionFile::open(path, KIND)?;
@@ -125,8 +126,8 @@ impl StoredCsc {
     /// Compares every block with its checksum, and every offset and source with the counts in the header.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`]; [`StoreError::Data`] for offsets that do not ascend from 0 to the number of edges, and for a source
-    /// that is no node.
+    /// [`StoreError::Damaged`]; [`StoreError::Data`] for offsets that do not ascend from 0 to the number of edges,
+    /// and for a source that is no node.
     ///
     /// # Cost
     /// One pass over the file; no memory but what the system can drop.
@@ -189,8 +190,8 @@ impl StoredCsc {
         Ok(())
     }
 
-    /// Compares what is asked for later of edges that were drawn: their ids, and the degrees of their sources. Nothing but flags is read where
-    /// blocks were compared before.
+    /// Compares what is asked for later of edges that were drawn: their ids, and the degrees of their sources.
+    /// Nothing but flags is read where blocks were compared before.
     fn check_ids_and_rows(&self, positions: &[u64], sources: &[u32]) -> Result<(), StoreError> {
         if let Some(ids) = self.edge_ids.as_ref().filter(|ids| !ids.is_all_verified()) {
             positions.iter().try_for_each(|&p| ids.check(8 * p as usize))?;
@@ -263,8 +264,8 @@ impl EdgeReader for StoredCsc {
         }
         Ok(())
     }
-    /// Blocks of edge ids and of the offsets of the sources are compared as well: they are what a block of a batch reads later, where an
-    /// error has no way out.
+    /// Blocks of edge ids and of the offsets of the sources are compared as well: they are what a block of a batch
+    /// reads later, where an error has no way out.
     fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
         self.read_sources(positions, out)?;
         Ok(self.check_ids_and_rows(positions, out)?)

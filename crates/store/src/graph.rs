@@ -71,8 +71,8 @@ impl StoredGraph {
     /// Opens a folder that was described: headers alone are read.
     ///
     /// # Errors
-    /// [`StoreError::Data`] for a description or a file that cannot be read, a file of other node counts than those of its types;
-    /// [`StoreError::Graph`] for types that make no schema; as [`StoredCsc::open`].
+    /// [`StoreError::Data`] for a description or a file that cannot be read, a file of other node counts than those
+    /// of its types; [`StoreError::Graph`] for types that make no schema; as [`StoredCsc::open`].
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = dir.as_ref().join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(io(&path))?;
@@ -113,7 +113,8 @@ impl StoredGraph {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-    /// The graph. Its features come from a [`FeatureSource`](burn_gnn_sampling::FeatureSource), [`StoredRows`](crate::StoredRows) for one.
+    /// The graph. Its features come from a [`FeatureSource`](burn_gnn_sampling::FeatureSource),
+    /// [`StoredRows`](crate::StoredRows) for one.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }

@@ -1,6 +1,7 @@
 //! Graphs and features far larger than memory for `burn-gnn`.
 //!
-//! The chapter on graphs larger than memory of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/out-of-core.md>.
+//! The chapter on graphs larger than memory of the book:
+//! <https://github.com/burn-gnn/burn-gnn/blob/main/docs/out-of-core.md>.
 //!
 //! [`CscBuild`] sorts a stream of edges into a file in the memory given, [`StoredCsc`] reads it row by row.
 

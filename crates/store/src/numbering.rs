@@ -26,7 +26,8 @@ pub trait RawId: bytemuck::Pod + Ord + Send + Sync + std::fmt::Debug {}
 impl RawId for u64 {}
 impl RawId for u128 {}
 
-/// A text as a raw id: two hashes of 64 bits (XXH3). Two of a billion different texts have the same with a probability below 10^-20.
+/// A text as a raw id: two hashes of 64 bits (XXH3). Two of a billion different texts have the same with a
+/// probability below 10^-20.
 pub fn text_id(text: &str) -> u128 {
     let half = |seed| u128::from(XxHash3_64::oneshot_with_seed(seed, text.as_bytes()));
     half(0) << 64 | half(0x9e37_79b9_7f4a_7c15)
@@ -53,8 +54,8 @@ pub struct RawNumbers<K> {
 }
 
 impl<K: RawId> RawNumbers<K> {
-    /// Sorts the ids of an iterator into `path`, each once, in `memory` bytes, at least 1 MiB. Runs beside the file take as much as the different
-    /// ids of each, and are gone afterwards.
+    /// Sorts the ids of an iterator into `path`, each once, in `memory` bytes, at least 1 MiB. Runs beside the file
+    /// take as much as the different ids of each, and are gone afterwards.
     ///
     /// # Errors
     /// More than `u32::MAX - 1` different ids; what the iterator reports; [`StoreError::Memory`]; [`StoreError::Data`].

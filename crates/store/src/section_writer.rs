@@ -135,7 +135,8 @@ impl SectionWriter {
         Self { path: path.into(), target, header, parts }
     }
 
-    /// Goes on where sections have the lengths `lens`, which were [synced](Self::sync). Reads what is there for its checksums.
+    /// Goes on where sections have the lengths `lens`, which were [synced](Self::sync). Reads what is there for its
+    /// checksums.
     pub(crate) fn resume(path: &Path, header: Header, lens: &[u64]) -> Result<Self, StoreError> {
         let file = File::options().read(true).write(true).open(path).map_err(io(path))?;
         let mut writer = Self::new(path, Target::Plain(file), header);
@@ -186,8 +187,8 @@ impl SectionWriter {
         Ok(self.parts.iter().map(|p| p.len).collect())
     }
 
-    /// Writes checksums and the header, to which `facts` were added, and forces all to disk. A file that was to [replace](Self::replace)
-    /// another has its name then.
+    /// Writes checksums and the header, to which `facts` were added, and forces all to disk. A file that was to
+    /// [replace](Self::replace) another has its name then.
     pub(crate) fn finish(mut self, facts: &[(&str, serde_json::Value)]) -> Result<u64, StoreError> {
         for (part, place) in self.parts.iter_mut().zip(&mut self.header.sections) {
             part.write(self.target.file(), true).map_err(io(&self.path))?;

@@ -1,6 +1,7 @@
 //! Reads files of sections: arrays in blocks whose checksums are compared on first read.
 //!
-//! A file is a header page, its sections, each on pages of its own, and the checksums of all blocks. Numbers are little endian.
+//! A file is a header page, its sections, each on pages of its own, and the checksums of all blocks. Numbers are
+//! little endian.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,8 +26,8 @@ pub(crate) const PAGE: u64 = 4096;
 /// Bytes under one checksum: 2^16.
 pub(crate) const BLOCK_BITS: u32 = 16;
 pub(crate) const BLOCK: usize = 1 << BLOCK_BITS;
-/// Time per place above which pages were missing in memory: of a request alone (in memory it takes 20 to 100), and of one whose
-/// pages were prefetched, which takes up to 700 where none was missing.
+/// Time per place above which pages were missing in memory: of a request alone (in memory it takes 20 to 100), and
+/// of one whose pages were prefetched, which takes up to 700 where none was missing.
 const COLD_NANOS: [u128; 2] = [300, 1_000];
 /// Places below which time tells nothing.
 const TELLING: usize = 64;
@@ -124,8 +125,8 @@ impl Header {
     }
 }
 
-/// An open file of sections, mapped. Whoever changes it meanwhile changes what is read, or ends the program where it is cut
-/// short; files are replaced by a rename, which does no harm.
+/// An open file of sections, mapped. Whoever changes it meanwhile changes what is read, or ends the program where
+/// it is cut short; files are replaced by a rename, which does no harm.
 #[derive(Debug)]
 pub(crate) struct SectionFile {
     pub(crate) path: PathBuf,
@@ -217,8 +218,8 @@ fn hint(_: &Mmap, _: Hint, _: Range<usize>) {}
 
 #[expect(unsafe_code, reason = "maps a file")]
 fn map(path: &Path, file: &std::fs::File) -> Result<Mmap, StoreError> {
-    // SAFETY: the map is read-only, and its length is that of the file. The documentation asks that nobody changes the file
-    // meanwhile; no unsafe code relies on a byte of it.
+    // SAFETY: the map is read-only, and its length is that of the file. The documentation asks that nobody changes
+    // the file meanwhile; no unsafe code relies on a byte of it.
     unsafe { Mmap::map(file) }.map_err(io(path))
 }
 
@@ -299,8 +300,8 @@ impl Section {
         let (path, section) = (self.file.path.clone(), self.place.name.clone());
         Err(StoreError::Damaged { path, section, block: block as u64, expected, found })
     }
-    /// All bytes, compared, read past the page cache where `reader` of the same file does so: pages of the map would be in
-    /// memory a second time.
+    /// All bytes, compared, read past the page cache where `reader` of the same file does so: pages of the map
+    /// would be in memory a second time.
     pub(crate) fn read(&self, reader: &Reader) -> Result<Vec<u8>, StoreError> {
         let mut out = vec![0; self.place.bytes as usize];
         let piece = |i: u64| Read { at: self.place.offset + i, len: (self.place.bytes - i).min(BLOCK as u64) as usize };
@@ -313,8 +314,8 @@ impl Section {
     pub(crate) fn is_all_verified(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
-    /// Bytes at `places`, which the caller reads next. Where pages were missing in memory the last time, those of all places
-    /// are prefetched at once, so that the disk has many requests at a time.
+    /// Bytes at `places`, which the caller reads next. Where pages were missing in memory the last time, those of
+    /// all places are prefetched at once, so that the disk has many requests at a time.
     pub(crate) fn request(&self, places: impl ExactSizeIterator<Item = u64>) -> Request<'_> {
         let prefetched = self.cold.load(Ordering::Relaxed);
         let request = Request { section: self, count: places.len(), prefetched, began: Instant::now() };

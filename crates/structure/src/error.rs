@@ -1,7 +1,7 @@
 //! Defines the errors of graphs.
 
-/// Writes errors by their message where `Debug` is asked for: the one that `main` returns, or `unwrap` meets, is then the
-/// text with the expected and the found value and the fix, which names its cause too.
+/// Writes errors by their message where `Debug` is asked for: the one that `main` returns, or `unwrap` meets, is
+/// then the text with the expected and the found value and the fix, which names its cause too.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! debug_is_message {

@@ -29,8 +29,8 @@ pub(crate) struct Args {
     /// Order of nodes in the files. Batches, losses and logits are the same in every order, bit for bit.
     #[arg(long, value_enum, default_value_t = Order::Kept)]
     pub(crate) order: Order,
-    /// Limit of memory that the program puts itself under, page cache included where it may use a cgroup: a number of bytes, or with KiB,
-    /// MiB, GiB.
+    /// Limit of memory that the program puts itself under, page cache included where it may use a cgroup: a number
+    /// of bytes, or with KiB, MiB, GiB.
     #[arg(long, default_value = "256MiB", value_parser = bytes)]
     #[serde(skip)]
     pub(crate) memory: u64,
@@ -46,8 +46,8 @@ pub(crate) struct Args {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) keep: bool,
-    /// With `--keep`: keeps the state of training every so many steps, and goes on from the one that is there; 0 for never. It is removed when
-    /// the run ends.
+    /// With `--keep`: keeps the state of training every so many steps, and goes on from the one that is there; 0
+    /// for never. It is removed when the run ends.
     #[arg(long, value_name = "STEPS", default_value_t = 0, requires = "keep")]
     #[serde(skip)]
     pub(crate) checkpoint_every: u64,
@@ -55,7 +55,8 @@ pub(crate) struct Args {
     #[arg(long)]
     #[serde(skip)]
     pub(crate) check: bool,
-    /// Compares an epoch with features mapped and through each cache, under the limit: time, rows and bytes read, losses.
+    /// Compares an epoch with features mapped and through each cache, under the limit: time, rows and bytes read,
+    /// losses.
     #[arg(long)]
     #[serde(skip)]
     pub(crate) caches: bool,

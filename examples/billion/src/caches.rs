@@ -39,9 +39,10 @@ impl std::fmt::Display for Epoch {
 
 type Loaded = Result<(MiniBatch, Vec<f32>)>;
 
-/// Runs the same epoch with features packed, in a cache of those needed first, in one of those used last, and mapped.
-/// Caches have the budget of training. Losses are equal, bit for bit, or it is an error. Beside the epochs: the fewest rows
-/// that a cache as large as the planned one can read, one by one. `say` gets each result as soon as it is there.
+/// Runs the same epoch with features packed, in a cache of those needed first, in one of those used last, and
+/// mapped. Caches have the budget of training. Losses are equal, bit for bit, or it is an error. Beside the epochs:
+/// the fewest rows that a cache as large as the planned one can read, one by one. `say` gets each result as soon as
+/// it is there.
 pub(crate) fn compare(
     args: &Args,
     shape: &Shape,
@@ -172,7 +173,8 @@ where
     make.into_iter()
 }
 
-/// Fewest rows that any cache of so many rows reads, knowing all batches: after each, those stay that are needed first (Belady 1966).
+/// Fewest rows that any cache of so many rows reads, knowing all batches: after each, those stay that are needed
+/// first (Belady 1966).
 fn fewest_reads(batches: &[Vec<u32>], rows: usize, capacity: usize) -> u64 {
     const NEVER: u32 = u32::MAX;
     // Of each read, the batch that needs the row next.

@@ -27,7 +27,8 @@ fn same(a: &MiniBatch, b: &MiniBatch) -> bool {
     a.seeds == b.seeds && a.blocks.len() == b.blocks.len() && blocks.all(same)
 }
 
-/// Whether all batches of the epoch and all losses are those in memory, bit for bit; `None` where memory does not hold the graph.
+/// Whether all batches of the epoch and all losses are those in memory, bit for bit; `None` where memory does not
+/// hold the graph.
 pub(crate) fn equal(args: &Args, shape: &Shape, stored: &Graph, edges: NpyEdges, count: usize, losses: &[f32]) -> Result<Option<bool>> {
     if !fits(args) {
         return Ok(None);

@@ -24,8 +24,8 @@ struct Head {
     optimizer_bytes: usize,
 }
 
-/// A checkpoint of one training. It is written under a temporary name, forced to disk and renamed: killed at any moment, the one before or
-/// the new one is there.
+/// A checkpoint of one training. It is written under a temporary name, forced to disk and renamed: killed at any
+/// moment, the one before or the new one is there.
 pub(crate) struct Checkpoint {
     path: PathBuf,
     settings: serde_json::Value,

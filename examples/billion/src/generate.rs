@@ -51,7 +51,8 @@ impl Shape {
         self.community(v) % CLASSES
     }
 
-    /// Node of rank `x` in `[0, 1)` among `from..to`: few are met often. Ranks are dealt over the range, so hubs do not lie together.
+    /// Node of rank `x` in `[0, 1)` among `from..to`: few are met often. Ranks are dealt over the range, so hubs do
+    /// not lie together.
     fn ranked(from: u32, to: u32, x: f64) -> u32 {
         let n = u64::from(to - from);
         let rank = ((x * x * x * n as f64) as u64).min(n - 1);

@@ -121,7 +121,8 @@ pub(crate) fn train(
     Ok(state)
 }
 
-/// [`train`] on batches out of files, made and read while the network learns. Where a checkpoint is kept, it begins there.
+/// [`train`] on batches out of files, made and read while the network learns. Where a checkpoint is kept, it begins
+/// there.
 pub(crate) fn train_stored(
     args: &Args,
     shape: &Shape,

@@ -106,7 +106,8 @@ fn enter(before: &Path, bytes: u64, limit: &str, peak: &'static str) -> Option<L
 #[expect(unsafe_code, reason = "a call of the system without a wrapper")]
 fn heap(bytes: u64) -> Limit {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-    // SAFETY: the call reads the value that is given. RLIMIT_AS would count mapped files as well, which are no memory until they are read.
+    // SAFETY: the call reads the value that is given. RLIMIT_AS would count mapped files as well, which are no
+    // memory until they are read.
     match unsafe { libc::setrlimit(libc::RLIMIT_DATA, &limit) } {
         0 => Limit::Heap,
         _ => Limit::Nothing(std::io::Error::last_os_error().to_string()),

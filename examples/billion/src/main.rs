@@ -5,9 +5,9 @@
 //! cargo run --release --example billion -- --edges 1600000000 --memory 4GiB --out DIR --width 128 --hidden 256 --infer-share 0.001
 //! ```
 //!
-//! A graph with communities and hubs is written to disk (edges as `.npy`, features in 16 bits), sorted into a file of in-edges, cut into
-//! parts, sampled; GraphSAGE is trained for an epoch on sampled batches and computes the rows of all nodes layer by layer. No phase
-//! holds the edges or the features.
+//! A graph with communities and hubs is written to disk (edges as `.npy`, features in 16 bits), sorted into a file
+//! of in-edges, cut into parts, sampled; GraphSAGE is trained for an epoch on sampled batches and computes the rows
+//! of all nodes layer by layer. No phase holds the edges or the features.
 
 mod args;
 mod caches;

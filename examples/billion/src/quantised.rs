@@ -6,10 +6,11 @@
 //! cargo run --release --example quantised -- --data DIR/aifb --weight-decay 0 --dropout 0 --epochs 50
 //! ```
 //!
-//! Features go through files of each format, so that training sees what a gather of them gives. Rows of words (Cora, facebook_pages)
-//! have one number besides 0, which a scale per row keeps. So there is a second set of features, in which every number is rounded: 128
-//! random projections of the first (sums of its columns with random signs). A graph without features (AIFB) gets the logarithms of the
-//! in- and out-degrees of each node by relation, and an R-GCN that projects them.
+//! Features go through files of each format, so that training sees what a gather of them gives. Rows of words
+//! (Cora, facebook_pages) have one number besides 0, which a scale per row keeps. So there is a second set of
+//! features, in which every number is rounded: 128 random projections of the first (sums of its columns with random
+//! signs). A graph without features (AIFB) gets the logarithms of the in- and out-degrees of each node by relation,
+//! and an R-GCN that projects them.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -164,7 +165,8 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (100.0 * mean, 100.0 * (squares / (n - 1.0).max(1.0)).sqrt())
 }
 
-/// Accuracies of every seed by format, and the bytes of a row. Features that a format keeps bit for bit train as they did.
+/// Accuracies of every seed by format, and the bytes of a row. Features that a format keeps bit for bit train as
+/// they did.
 fn accuracies(set: &Dataset, features: &Features, args: &Args) -> Result<Vec<(RowFormat, usize, Vec<f64>)>> {
     let path = std::env::temp_dir().join(format!("burn-gnn-quantised-{}", std::process::id()));
     let mut all: Vec<(RowFormat, usize, Vec<f64>)> = vec![];

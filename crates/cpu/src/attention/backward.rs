@@ -173,7 +173,8 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                         let g = &given.grad[v as usize * width..][..width];
                         let total = &meta[v as usize * 4 * heads + 3 * heads..][..heads];
                         let (row, w, s) = (&mut alpha[i * heads..][..heads], &w[i * heads..][..heads], &slopes[i * heads..][..heads]);
-                        // In place of the weights, not in the closure of `put`, which would be compiled for the baseline.
+                        // In place of the weights, not in the closure of `put`, which would be compiled for the
+                        // baseline.
                         lanes!(heads, h, K => {
                             let mut d = [zero; K];
                             for k in 0..K {

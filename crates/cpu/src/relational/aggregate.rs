@@ -90,8 +90,9 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         self.blocks * self.k
     }
 
-    /// Rows of the grouped endpoint: `Σ pair · W`, rounded to `O`; without matrices pairs are added as they are. And the
-    /// gradient of the weights, `[num_relations, blocks, n, k]`, if `weights` are given; without `write` only that.
+    /// Rows of the grouped endpoint: `Σ pair · W`, rounded to `O`; without matrices pairs are added as they are.
+    /// And the gradient of the weights, `[num_relations, blocks, n, k]`, if `weights` are given; without `write`
+    /// only that.
     pub(super) fn run<O: Elem<Acc = A>>(
         &self,
         matrices: Option<&Matrices<'_, A>>,

@@ -85,8 +85,8 @@ struct NegativeOptions {
     shared: bool,
 }
 
-/// NegativeOptions many of the ascending numbers `row[start..end]` are `x` or less; with `outside` of those numbers less their
-/// place among them.
+/// NegativeOptions many of the ascending numbers `row[start..end]` are `x` or less; with `outside` of those numbers
+/// less their place among them.
 #[cube]
 fn place(row: &[u32], start: u32, end: u32, x: u32, #[comptime] outside: bool) -> u32 {
     let mut low = 0u32;

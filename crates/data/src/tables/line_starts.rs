@@ -5,9 +5,9 @@ use std::io::Read;
 
 use memchr::memchr2;
 
-/// A reader that records the offset and the number of each line that is not empty; [`line_at`](Self::line_at) drops those
-/// before its argument. Lines end with `\n`, `\r\n` or `\r`. The parser's own numbers are too small: it passes over empty
-/// lines, and over the second byte of `\r\n`, only when it reads the next record.
+/// A reader that records the offset and the number of each line that is not empty; [`line_at`](Self::line_at) drops
+/// those before its argument. Lines end with `\n`, `\r\n` or `\r`. The parser's own numbers are too small: it
+/// passes over empty lines, and over the second byte of `\r\n`, only when it reads the next record.
 pub(crate) struct LineStarts<R> {
     text: R,
     /// Bytes that were read.
@@ -27,7 +27,8 @@ impl<R> LineStarts<R> {
         Self { text, offset: 0, line: 1, at_start: true, after_return: false, starts: VecDeque::new() }
     }
 
-    /// Number of the first line with a byte that begins at byte `from` or behind it; `from` does not fall from call to call.
+    /// Number of the first line with a byte that begins at byte `from` or behind it; `from` does not fall from call
+    /// to call.
     pub(crate) fn line_at(&mut self, from: u64) -> u64 {
         while self.starts.front().is_some_and(|start| start.0 < from) {
             self.starts.pop_front();

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::{Communicator, Failure, run_ranks};
 
-/// Environment variables with the rank of a process: of Open MPI, PMIx (Slurm's `srun --mpi=pmix`) and PMI (MPICH, Intel
-/// MPI, Slurm's `--mpi=pmi2`).
+/// Environment variables with the rank of a process: of Open MPI, PMIx (Slurm's `srun --mpi=pmix`) and PMI (MPICH,
+/// Intel MPI, Slurm's `--mpi=pmi2`).
 const RANK_OF_PROCESS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
 
 /// Runs `f` on all ranks and returns the values of those in this process, by rank: `num_ranks` threads ([`run_ranks`]);

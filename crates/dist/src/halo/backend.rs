@@ -148,7 +148,8 @@ fn index<B: Backend>(ids: &[u32], device: &B::Device) -> IntTensor<B> {
 }
 
 pub(crate) fn empty<B: Backend>(like: &FloatTensor<B>, shape: impl Into<Shape>) -> FloatTensor<B> {
-    // From data: Burn 0.22.1 fuses `zeros` of no entries with what stands beside it, and then launches nothing of either.
+    // From data: Burn 0.22.1 fuses `zeros` of no entries with what stands beside it, and then launches nothing of
+    // either.
     B::float_from_data(TensorData::full_dtype(shape.into(), 0.0, like.dtype()), &like.device())
 }
 

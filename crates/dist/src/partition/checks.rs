@@ -19,7 +19,8 @@ impl Partition {
         check_originals(path, "orig_eid", &self.eid, &self.orig_eid, self.num_inner_edges, edges)
     }
 
-    /// Inner ids are those the part owns, the others increase (`by_owner`: inside each owner) and belong to other parts.
+    /// Inner ids are those the part owns, the others increase (`by_owner`: inside each owner) and belong to other
+    /// parts.
     fn check_ids(&self, path: &Path, what: &str, ids: &[u64], inner: usize, of: &Numbering, by_owner: bool) -> Result<(), DistError> {
         let bad = |message: String| Err(DistError::format(path, message));
         let total = of.total();

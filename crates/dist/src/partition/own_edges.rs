@@ -125,12 +125,13 @@ impl OwnEdges {
 }
 
 impl Partition {
-    /// The part of this rank, from its own nodes and edges alone: no rank sees those of another, and nobody holds an owner
-    /// per node of the graph. Owners tell the places of halo nodes. Collective; all parts together are the graph.
+    /// The part of this rank, from its own nodes and edges alone: no rank sees those of another, and nobody holds
+    /// an owner per node of the graph. Owners tell the places of halo nodes. Collective; all parts together are the
+    /// graph.
     ///
-    /// The part has what layers compute with ([`LocalPartition`](crate::LocalPartition)) and what in-edges are sampled
-    /// from, with the ids of a graph that was cut by [`partition_graph`](crate::partition_graph): losses and gradients are
-    /// the same. As with `num_hops` of 0 there, out-edges to other parts are not in it.
+    /// The part has what layers compute with ([`LocalPartition`](crate::LocalPartition)) and what in-edges are
+    /// sampled from, with the ids of a graph that was cut by [`partition_graph`](crate::partition_graph): losses
+    /// and gradients are the same. As with `num_hops` of 0 there, out-edges to other parts are not in it.
     ///
     /// ```
     /// use burn_gnn_dist::{Communicator, DistError, OwnEdges, Partition, run_ranks};
@@ -153,8 +154,9 @@ impl Partition {
     /// ```
     ///
     /// # Errors
-    /// On every rank: `own` of one of them; lists that do not ascend, or differ in length; ids that are not local; edges that
-    /// end outside of `inner`; a halo node that its owner does not have; parts of different graphs or partitionings.
+    /// On every rank: `own` of one of them; lists that do not ascend, or differ in length; ids that are not local;
+    /// edges that end outside of `inner`; a halo node that its owner does not have; parts of different graphs or
+    /// partitionings.
     ///
     /// # Cost
     /// `O(E + H log H)` for `E` edges and `H` halo nodes of the part, and two exchanges of 8 bytes per halo node.

@@ -188,7 +188,8 @@ pub(crate) fn rows_that_trial_batches_ask_for_most_are_kept(n: usize) {
         let (_, by_id) = run(presampled(8, Presampling { batches: 0, ..trial })?)?;
         assert!(by_id.iter().all(|s| s.rows == 0));
         assert!(kept[0].rows <= 8 && kept[0].hits > 0, "{}", kept[0]);
-        // With room for all that was asked for, next to nothing is missed: nodes far from all seeds of the trial's one epoch.
+        // With room for all that was asked for, next to nothing is missed: nodes far from all seeds of the trial's
+        // one epoch.
         let (_, every) = run(presampled(1000, trial)?)?;
         assert!(every[0].hit_rate() > 0.8 && every[0].hits > kept[0].hits, "{} against {}", every[0], kept[0]);
         // The rows that were kept are asked for more often than as many others would be.

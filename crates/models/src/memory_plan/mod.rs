@@ -49,8 +49,9 @@ impl ModelSizes {
     pub fn sage(widths: impl Into<Vec<usize>>) -> Self {
         Self { kind: Kind::Sage, widths: widths.into(), dropout: false }
     }
-    /// [`Gat`](crate::Gat) with `heads` concatenated heads in hidden layers, one in the last (`out_heads` 1), and without
-    /// residuals: `widths[i]` is the feature size of all heads before layer `i`, the last entry the number of classes.
+    /// [`Gat`](crate::Gat) with `heads` concatenated heads in hidden layers, one in the last (`out_heads` 1), and
+    /// without residuals: `widths[i]` is the feature size of all heads before layer `i`, the last entry the number
+    /// of classes.
     pub fn gat(widths: impl Into<Vec<usize>>, heads: usize) -> Self {
         Self { kind: Kind::Gat { heads }, widths: widths.into(), dropout: false }
     }
@@ -93,10 +94,10 @@ impl ModelSizes {
     ///   result and sums, `D·O + D·I`, then those of sums and input, `D·I + S·I`.
     /// * SAGE keeps its input in both cases, and backward holds the gradient of destination rows, `D·I`, beside the
     ///   others.
-    /// * GAT keeps its input, `z = x W` with `S·O`, scores with `(S + D)·H` for `H` heads, sums and result, `2·D·O`, and
-    ///   two numbers per destination and head. Backward holds the gradients of sums and `z`, `D·O + S·O`, of scores,
-    ///   `(S + D)·H`, and of each edge, `E·H`; then that of `z` twice; then those of `z` and input. Where `D < S`, on
-    ///   blocks, a copy of the first rows of `z` is added.
+    /// * GAT keeps its input, `z = x W` with `S·O`, scores with `(S + D)·H` for `H` heads, sums and result,
+    ///   `2·D·O`, and two numbers per destination and head. Backward holds the gradients of sums and `z`,
+    ///   `D·O + S·O`, of scores, `(S + D)·H`, and of each edge, `E·H`; then that of `z` twice; then those of `z`
+    ///   and input. Where `D < S`, on blocks, a copy of the first rows of `z` is added.
     /// * A ReLU after a product is kept as a bit per entry, after a sum over neighbours as the result, and backward
     ///   holds the gradient of the latter twice, `D·O` more. Dropout keeps its key; it copies the features of a GCN,
     ///   and the result of a sum over neighbours.
@@ -114,11 +115,11 @@ impl ModelSizes {
         self.widths.windows(2).enumerate().map(of).collect()
     }
 
-    /// [`step_bytes`](Self::step_bytes) of a rank that owns `inner` nodes, borrows `halo` nodes and has `edges` in-edges: with the rows
-    /// that it sends and receives.
+    /// [`step_bytes`](Self::step_bytes) of a rank that owns `inner` nodes, borrows `halo` nodes and has `edges`
+    /// in-edges: with the rows that it sends and receives.
     ///
-    /// With `w` the feature size of an [exchange](Self::exchanges): forward has the rows before it, those after it and the messages,
-    /// `inner·w + 2·halo·w` more, and backward their gradients.
+    /// With `w` the feature size of an [exchange](Self::exchanges): forward has the rows before it, those after it
+    /// and the messages, `inner·w + 2·halo·w` more, and backward their gradients.
     pub fn step_bytes_of_part(&self, inner: usize, halo: usize, edges: usize) -> usize {
         let rows = vec![LayerRows { sources: inner + halo, destinations: inner, edges }; self.num_layers()];
         let layer = |(i, (w, tracked)): (usize, (usize, bool))| {
@@ -181,7 +182,8 @@ impl ModelSizes {
         // Logits are a copy with the bias, and the mean over heads, which become the gradient.
         let result = if is_last { 0 } else { sums };
         let of_sums = sums + 2 * d * heads;
-        // Rows of `z` that are destinations too, where others are not: a copy, whose gradient is made of zeros and of it.
+        // Rows of `z` that are destinations too, where others are not: a copy, whose gradient is made of zeros and
+        // of it.
         let (copy, spread) = if d < s { (sums, z) } else { (0, 0) };
         let kept = z + copy + scores + of_sums;
         let attention = sums + z + scores + rows.edges * heads * F32;

@@ -14,11 +14,12 @@ use crate::{ModelError, RelWeights, RgcnConfig, TypeInput};
 /// ```text
 /// peak = structure + features + 4 · parameters + step
 /// ```
-/// Structure, per edge into a node type: 8 bytes for endpoints in the graph, 12 for those of all relations concatenated
-/// and their numbers, the layouts by destination and by source, 12 for each of them grouped by relation and 8 for edges
-/// by relation and their degrees; and 8 for each pair of a relation and an endpoint. Parameters hold a row per node of the
-/// types without features. A step keeps the result of each layer and the source features of relations from several types,
-/// concatenated, and holds their gradients; gradients of parameters that are not made yet are taken off.
+/// Structure, per edge into a node type: 8 bytes for endpoints in the graph, 12 for those of all relations
+/// concatenated and their numbers, the layouts by destination and by source, 12 for each of them grouped by
+/// relation and 8 for edges by relation and their degrees; and 8 for each pair of a relation and an endpoint.
+/// Parameters hold a row per node of the types without features. A step keeps the result of each layer and the
+/// source features of relations from several types, concatenated, and holds their gradients; gradients of
+/// parameters that are not made yet are taken off.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -51,9 +52,10 @@ pub fn plan_rgcn(
     Ok(MemoryPlan { structure, batches: 0, ..sizes.plan(config, g, &layers) })
 }
 
-/// Predicts the memory of training an [`Rgcn`](crate::Rgcn) in batches of sampled neighbours: as [`plan_rgcn`], with the
-/// nodes and edges of the largest of some batches that are sampled for it, and the batches that wait. Rows of embeddings
-/// that a batch uses are copies, as are the first rows of each type where destinations are fewer than sources.
+/// Predicts the memory of training an [`Rgcn`](crate::Rgcn) in batches of sampled neighbours: as [`plan_rgcn`],
+/// with the nodes and edges of the largest of some batches that are sampled for it, and the batches that wait. Rows
+/// of embeddings that a batch uses are copies, as are the first rows of each type where destinations are fewer than
+/// sources.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -237,8 +239,8 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// The most that is held at once, less the gradients of parameters that are not there yet: `gradients` of all, `embeddings` of rows of
-    /// nodes.
+    /// The most that is held at once, less the gradients of parameters that are not there yet: `gradients` of all,
+    /// `embeddings` of rows of nodes.
     fn bytes(&self, gradients: usize, embeddings: usize) -> usize {
         let Self { config, layers, inputs, target } = *self;
         let (h, last, drops) = (F32 * config.hidden, layers.len() - 1, config.dropout > 0.0);
@@ -246,8 +248,9 @@ impl Step<'_> {
         let first = &layers[0].sources;
         let is_block = types.clone().any(|t| layers[0].own(t) > 0);
         let (mut kept, mut most) = (0, 0);
-        // Features that are dropped are copies; embeddings are parameters, unless dropped or those of a block. Where rows are copied for
-        // layers, by types that are concatenated and for destinations, nobody else keeps them.
+        // Features that are dropped are copies; embeddings are parameters, unless dropped or those of a block.
+        // Where rows are copied for layers, by types that are concatenated and for destinations, nobody else keeps
+        // them.
         let is_copy = |t: usize| inputs[t].is_some() || drops || is_block;
         let is_kept = |t: usize| !is_block || layers[0].into.iter().any(|i| i.tables == [t]);
         let rows = |which: &dyn Fn(usize) -> bool| types.clone().filter(|&t| which(t)).map(|t| first[t] * h).sum::<usize>();

@@ -125,8 +125,8 @@ pub fn try_multi_gspmm_cross<const D: usize>(
 ///   edges alone (`copy_e`).
 ///
 /// # Semantics, gradients
-/// Those of [`gspmm`](crate::gspmm) on the concatenated relation, whose edges come relation by relation: mean divides by the
-/// number of all edges into `v`, of equal largest messages the one of the first relation wins.
+/// Those of [`gspmm`](crate::gspmm) on the concatenated relation, whose edges come relation by relation: mean
+/// divides by the number of all edges into `v`, of equal largest messages the one of the first relation wins.
 ///
 /// # Panics
 /// With the text of the error that [`try_multi_gspmm_binary`] returns.

@@ -75,9 +75,10 @@ pub trait GraphView: Send + Sync {
     /// In-degree of each destination row in the whole graph; see [Degrees](Self#degrees).
     fn in_degrees(&self, etype: usize) -> Cow<'_, [u32]>;
 
-    /// In-degree in the whole graph of each input node of an edge type on one node type, for a layer that scales features by
-    /// them before they travel; `None` for other edge types, and where the view does not know them (a block put
-    /// together from parts of which in-degrees of destinations alone are known). See [Degrees](Self#degrees).
+    /// In-degree in the whole graph of each input node of an edge type on one node type, for a layer that scales
+    /// features by them before they travel; `None` for other edge types, and where the view does not know them (a
+    /// block put together from parts of which in-degrees of destinations alone are known). See
+    /// [Degrees](Self#degrees).
     fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
         let (s, d) = self.schema().endpoints(etype);
         let degrees = self.in_degrees(etype);

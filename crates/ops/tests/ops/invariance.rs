@@ -94,7 +94,8 @@ fn numbers_that_are_none_stay_visible() {
             for (backend, device) in devices() {
                 let [got, want] =
                     [false, true].map(|reference| family.run(&g, &values, (&device, DType::F64), reference).pop().unwrap_or_default());
-                // Burn's larger of two tensors, of which the composition over relations is made, passes over NaN; the kernel does not.
+                // Burn's larger of two tensors, of which the composition over relations is made, passes over NaN;
+                // the kernel does not.
                 let more = |a: f64| special.is_nan() && a.is_nan() && family.name.starts_with("multi_gspmm_cross");
                 let all = got.len() == want.len() && got.iter().zip(&want).all(|(&a, &b)| is(a, b) || more(a));
                 assert!(all, "{}, {backend}, {special} in operand {operand}: {got:?} against {want:?}", family.name);

@@ -178,7 +178,8 @@ fn the_first_relation_wins_then_the_first_edge() {
                     [f64s(a.grad(&grads).unwrap()), f64s(b.grad(&grads).unwrap())]
                 };
                 let what = format!("{backend}, {reduce:?}, joint {joint}");
-                // Table 1 belongs to the first relation, whose edges come first: edge (2, 0), and (0, 1) for destination 1.
+                // Table 1 belongs to the first relation, whose edges come first: edge (2, 0), and (0, 1) for
+                // destination 1.
                 let ties = of([leaf([7.0; 3], &device), leaf([7.0; 3], &device)]);
                 assert_eq!(ties, [[0.0; 3], [1.0, 0.0, 1.0]], "{what}");
                 // NaN in source 1 of relation 0, then in all of relation 1.

@@ -159,7 +159,8 @@ fn pinsage_counts_what_walks_meet() {
         assert!(of.len() <= 5 && of.windows(2).all(|w| w[0].0 > w[1].0 || (w[0].0 == w[1].0 && w[0].1 < w[1].1)), "{of:?}");
     }
     assert_eq!(visits.relation(near.num_nodes()).unwrap().num_edges(), visits.src.len());
-    // One item and one user: every round comes back, the first always, the second in 7 of 10 walks, the third in 49 of 100.
+    // One item and one user: every round comes back, the first always, the second in 7 of 10 walks, the third in 49
+    // of 100.
     let pair = Graph::builder().edges(("i", "to", "u"), vec![0], vec![0]).edges(("u", "from", "i"), vec![0], vec![0]).build().unwrap();
     let visits = PinSage::new(&pair, &["to", "from"], 3, 0.3).unwrap().neighbors(&[0], 20_000, 1, SampleKey::new(1)).unwrap();
     let mean = f64::from(visits.counts[0]) / 20_000.0;

@@ -38,7 +38,8 @@ pub enum SelfLoops {
     Keep,
     /// They are dropped.
     Remove,
-    /// Every node gets one more, the last of its row, with weight 1; its edge id is that of its node behind the edges of the stream.
+    /// Every node gets one more, the last of its row, with weight 1; its edge id is that of its node behind the
+    /// edges of the stream.
     Add,
     /// They are dropped, then every node gets one.
     Replace,
@@ -61,19 +62,20 @@ pub struct BuildStats {
 
 /// Builds the file of a relation's in-edges from a stream of edges, in the memory given.
 ///
-/// Edges are sorted by destination; inside a row they stand in the order of the stream, so a relation in memory of the same edges has
-/// the same rows. The stream is cut into runs that memory holds; a run is sorted by range of destinations and written; then the
-/// ranges, each out of all runs, are sorted one after the other into the result. Ids are positions in the stream, and are kept
-/// where [`with_edge_ids`](Self::with_edge_ids) asks for them.
+/// Edges are sorted by destination; inside a row they stand in the order of the stream, so a relation in memory of
+/// the same edges has the same rows. The stream is cut into runs that memory holds; a run is sorted by range of
+/// destinations and written; then the ranges, each out of all runs, are sorted one after the other into the result.
+/// Ids are positions in the stream, and are kept where [`with_edge_ids`](Self::with_edge_ids) asks for them.
 ///
 /// # Disk
-/// 6 bytes per edge beside the result (8 where a range has more than 65,536 destinations), and as much as kept ids (4), weights (4) and
-/// times (8) take, in a folder `<file>.building`. They are freed while the result grows: at no time more than 8 bytes per edge
-/// beyond the result.
+/// 6 bytes per edge beside the result (8 where a range has more than 65,536 destinations), and as much as kept ids
+/// (4), weights (4) and times (8) take, in a folder `<file>.building`. They are freed while the result grows: at no
+/// time more than 8 bytes per edge beyond the result.
 ///
 /// # Kills
-/// A build that is killed goes on when it is run again with the same settings and the same stream: runs that are on disk are
-/// not read again, ranges that are in the result are not sorted again. The result appears under its name when it is whole.
+/// A build that is killed goes on when it is run again with the same settings and the same stream: runs that are on
+/// disk are not read again, ranges that are in the result are not sorted again. The result appears under its name
+/// when it is whole.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc};
@@ -187,7 +189,8 @@ impl CscBuild {
             shift += 1;
         }
         let columns = Columns { narrow: shift <= 16, ids: self.ids, weights: self.weights, times: self.times };
-        // Two chunks of the stream and one run; three buckets out of runs and one in order, beside the offsets of its rows.
+        // Two chunks of the stream and one run; three buckets out of runs and one in order, beside the offsets of
+        // its rows.
         let budget = self.memory / 4 * 3;
         let run_edges = (budget / (2 * columns.chunk_bytes() + columns.bytes()) as u64).clamp(1024, 1 << 31);
         let rows = 24u64 << shift;
@@ -218,8 +221,9 @@ impl CscBuild {
     /// Reads the stream and writes the file.
     ///
     /// # Errors
-    /// [`StoreError::NodeOutOfRange`] for an endpoint that is no node; what the stream reports; [`StoreError::Data`] for a disk that is
-    /// full; [`StoreError::Resume`] where something else was begun; [`StoreError::Busy`].
+    /// [`StoreError::NodeOutOfRange`] for an endpoint that is no node; what the stream reports;
+    /// [`StoreError::Data`] for a disk that is full; [`StoreError::Resume`] where something else was begun;
+    /// [`StoreError::Busy`].
     ///
     /// # Cost
     /// `O(edges)`: every edge is written and read once beside the result. Two threads.

@@ -28,8 +28,8 @@ const OPEN: usize = 256;
 /// Bytes that are hashed at a time.
 const PIECE: u64 = 1 << 20;
 
-/// A run on disk: buckets one after the other, in each the columns one after the other; then where buckets begin, their checksums, and a
-/// checksum of these.
+/// A run on disk: buckets one after the other, in each the columns one after the other; then where buckets begin,
+/// their checksums, and a checksum of these.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) path: PathBuf,
@@ -200,7 +200,8 @@ impl Run {
         self.compare(bucket, found)
     }
 
-    /// Some edges of a bucket that was [checked](Self::check), with the columns one after the other as in [`read`](Self::read).
+    /// Some edges of a bucket that was [checked](Self::check), with the columns one after the other as in
+    /// [`read`](Self::read).
     pub(super) fn read_some(&self, bucket: usize, from: u64, count: usize, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         let all = self.edges_of(bucket);
         let mut at = self.starts[bucket] * self.columns.bytes() as u64;
@@ -245,7 +246,8 @@ mod tests {
     use super::*;
     use crate::build::SelfLoops;
 
-    /// Damage to edges, also of a bucket that is read in parts, and to the table of buckets is found, in a file that is kept open or not.
+    /// Damage to edges, also of a bucket that is read in parts, and to the table of buckets is found, in a file
+    /// that is kept open or not.
     #[test]
     fn damage_is_found() {
         let dir = tempfile::tempdir().unwrap();

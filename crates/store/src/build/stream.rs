@@ -132,8 +132,9 @@ impl<I: Iterator<Item = Result<(u32, u32, Option<f32>), StoreError>>> EdgeStream
     }
 }
 
-/// A text edge list: a line has a source, a destination and, if asked for, a weight, separated by spaces, tabs, commas or semicolons.
-/// Empty lines and those that begin with `#` or `%` are passed over. The reader may decompress on its way.
+/// A text edge list: a line has a source, a destination and, if asked for, a weight, separated by spaces, tabs,
+/// commas or semicolons. Empty lines and those that begin with `#` or `%` are passed over. The reader may
+/// decompress on its way.
 #[derive(Debug)]
 pub struct TextEdges<R> {
     path: PathBuf,
@@ -193,8 +194,8 @@ impl<R: BufRead> EdgeStream for TextEdges<R> {
     }
 }
 
-/// Edges of two `.npy` files of 64-bit or 32-bit integers, sources and destinations, or of one file of shape `[2, edges]`, as OGB has
-/// them.
+/// Edges of two `.npy` files of 64-bit or 32-bit integers, sources and destinations, or of one file of shape
+/// `[2, edges]`, as OGB has them.
 #[derive(Debug)]
 pub struct NpyEdges {
     endpoints: [NpyEnd; 2],

@@ -46,13 +46,13 @@ impl Sectors {
     }
 }
 
-/// Belady's algorithm over the batches that are planned (Belady, "A study of replacement algorithms for a virtual-storage computer",
-/// IBM Systems Journal 1966): after every batch, of the rows that are at hand those stay whose next batch is the nearest.
-/// No choice reads fewer rows where all batches are planned.
+/// Belady's algorithm over the batches that are planned (Belady, "A study of replacement algorithms for a
+/// virtual-storage computer", IBM Systems Journal 1966): after every batch, of the rows that are at hand those stay
+/// whose next batch is the nearest. No choice reads fewer rows where all batches are planned.
 ///
-/// A read brings whole sectors. [`with_sectors`](Self::with_sectors) lets the other rows of a sector stay as well, by the
-/// same rule: those that coming batches read, while there is room others too. Of rows of 256 bytes that is 15 for every
-/// one that is read.
+/// A read brings whole sectors. [`with_sectors`](Self::with_sectors) lets the other rows of a sector stay as well,
+/// by the same rule: those that coming batches read, while there is room others too. Of rows of 256 bytes that is
+/// 15 for every one that is read.
 ///
 /// `O(1)` per row of a batch and of its sectors: slots stand in a list per next batch, from whose far end room is made.
 #[derive(Debug)]
@@ -163,8 +163,8 @@ impl Belady {
         slot
     }
 
-    /// Rows that come with those of `missed` from the disk and may stay, with their next batches: if there are more than
-    /// have room on their way, those with the nearest.
+    /// Rows that come with those of `missed` from the disk and may stay, with their next batches: if there are more
+    /// than have room on their way, those with the nearest.
     fn beside(&self, mut missed: Vec<u32>) -> Vec<(u32, u32)> {
         let Some(sectors) = self.sectors else { return vec![] };
         let most = sectors.most_beside;

@@ -113,7 +113,8 @@ impl<P: Policy + Sync> Slots<P> {
         Self { rows, policy, bytes: vec![], read: vec![], stats: CacheStats::default() }
     }
 
-    /// Where each row of a batch is, in the cache (`true`) or among what was read, and what stays of it; ids differ and are in range.
+    /// Where each row of a batch is, in the cache (`true`) or among what was read, and what stays of it; ids differ
+    /// and are in range.
     fn fetch(&mut self, ids: &[u32]) -> Result<(Vec<(bool, u32)>, Step), StoreError> {
         let step = self.policy.step(ids);
         // In the order of the file; rows beside those of the batch have the places behind it.
@@ -174,8 +175,8 @@ impl<P: Policy + Sync> Slots<P> {
     }
 }
 
-/// Rows of a file of which those used last stay in memory, under a budget of bytes: for batches that nobody knows before. Where coming
-/// batches are known, [`PlannedRows`] reads less.
+/// Rows of a file of which those used last stay in memory, under a budget of bytes: for batches that nobody knows
+/// before. Where coming batches are known, [`PlannedRows`] reads less.
 ///
 /// ```
 /// use burn_gnn_store::{CachedRows, RowFormat, RowWriter, StoredRows};
@@ -224,7 +225,8 @@ impl CachedRows {
         Ok(out)
     }
 
-    /// After an error, or a panic of another thread, what slots hold is not what the policy says: the cache begins anew.
+    /// After an error, or a panic of another thread, what slots hold is not what the policy says: the cache begins
+    /// anew.
     fn gather_distinct(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
         let mut slots = self.slots.lock().unwrap_or_else(|poisoned| {
             self.slots.clear_poison();

@@ -24,8 +24,9 @@ const ROWS: &str = "rows";
 /// Bytes of one read of a batch.
 const PIECE: usize = 1 << 18;
 
-/// Rows of batches that come again in every epoch (the same seed and steps), packed: what a batch reads is one piece of the file, read from
-/// its beginning to its end. The rows that most batches read are in memory instead, under a budget (DiskGNN: Liu et al., SIGMOD 2025).
+/// Rows of batches that come again in every epoch (the same seed and steps), packed: what a batch reads is one
+/// piece of the file, read from its beginning to its end. The rows that most batches read are in memory instead,
+/// under a budget (DiskGNN: Liu et al., SIGMOD 2025).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -57,14 +58,17 @@ pub struct PackedRows {
 }
 
 impl PackedRows {
-    /// Packs the rows of batches, which are asked for twice and must be the same both times; ids of a batch differ. `budget` bytes are
-    /// for the rows in memory: here those of a cache while rows are read, later those that most batches read.
+    /// Packs the rows of batches, which are asked for twice and must be the same both times; ids of a batch differ.
+    /// `budget` bytes are for the rows in memory: here those of a cache while rows are read, later those that most
+    /// batches read.
     ///
     /// # Errors
-    /// An id that is no row or is in a batch twice; other batches the second time; what the batches report; [`StoreError::Data`].
+    /// An id that is no row or is in a batch twice; other batches the second time; what the batches report;
+    /// [`StoreError::Data`].
     ///
     /// # Cost
-    /// Every batch is made twice; memory of 8 bytes per row of the file, and of the rows of one batch, beside the budget.
+    /// Every batch is made twice; memory of 8 bytes per row of the file, and of the rows of one batch, beside the
+    /// budget.
     pub fn write<I>(path: impl AsRef<Path>, rows: &Arc<StoredRows>, budget: u64, batches: impl Fn() -> I) -> Result<Self, StoreError>
     where
         I: Iterator<Item = Result<Vec<u32>, StoreError>>,

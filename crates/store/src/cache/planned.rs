@@ -28,12 +28,14 @@ pub struct PlannedBatch<B> {
 
 /// Batches in their order, each with its rows: while one is used, the next ones are made and read.
 ///
-/// What a batch reads is known before it is used, since draws are functions of (seed, step, original id): so the batches of a
-/// window are made ahead, and of the rows in memory those stay that are needed first (Belady's optimal cache). Reads of a batch
-/// are sorted, merged and made at once. Three quarters of the budget are rows, the rest is the plan, which is how long the window can be.
+/// What a batch reads is known before it is used, since draws are functions of (seed, step, original id): so the
+/// batches of a window are made ahead, and of the rows in memory those stay that are needed first (Belady's optimal
+/// cache). Reads of a batch are sorted, merged and made at once. Three quarters of the budget are rows, the rest is
+/// the plan, which is how long the window can be.
 ///
-/// Of rows of 2 KiB or less a read past the page cache brings several, as it is of 4 KiB: those of them that coming batches read stay
-/// as well, and count as hits. At 256 bytes a row a quarter of the bytes were read, where two fifths of the file found room.
+/// Of rows of 2 KiB or less a read past the page cache brings several, as it is of 4 KiB: those of them that coming
+/// batches read stay as well, and count as hits. At 256 bytes a row a quarter of the bytes were read, where two
+/// fifths of the file found room.
 ///
 /// The rows and their order depend neither on the budget nor on threads, hits not on threads.
 ///
@@ -57,8 +59,9 @@ pub struct PlannedBatch<B> {
 /// ```
 ///
 /// # Resuming
-/// [`of_steps`](Self::of_steps) begins at any batch, and nothing of those before it is made or read: [`next_step`](Self::next_step) is saved
-/// with a checkpoint. The rows are those of a run that nobody stopped; the cache begins empty, so the first batches read more.
+/// [`of_steps`](Self::of_steps) begins at any batch, and nothing of those before it is made or read:
+/// [`next_step`](Self::next_step) is saved with a checkpoint. The rows are those of a run that nobody stopped; the
+/// cache begins empty, so the first batches read more.
 #[derive(Debug)]
 pub struct PlannedRows<B> {
     next_step: u64,
@@ -69,8 +72,8 @@ pub struct PlannedRows<B> {
 }
 
 impl<B: Send + 'static> PlannedRows<B> {
-    /// Batches of an iterator, each with the ids that it reads, which differ. At most `window` batches are planned ahead, and as many as
-    /// a quarter of the `budget` in bytes describes. The first error ends the batches.
+    /// Batches of an iterator, each with the ids that it reads, which differ. At most `window` batches are planned
+    /// ahead, and as many as a quarter of the `budget` in bytes describes. The first error ends the batches.
     pub fn new<I>(rows: Arc<StoredRows>, budget: u64, window: usize, batches: I) -> Self
     where
         I: IntoIterator<Item = Result<(B, Vec<u32>), StoreError>>,
@@ -110,8 +113,9 @@ impl<B: Send + 'static> PlannedRows<B> {
         Self { next_step: 0, capacity, receive: Some(receive), stats, threads: vec![maker, reader] }
     }
 
-    /// The batches with the numbers `steps`, which `make` makes, each with the ids that it reads: a run that was stopped after batch `k - 1`
-    /// goes on with `k..end`. `make` is called with these numbers alone, in their order, on a thread of this value.
+    /// The batches with the numbers `steps`, which `make` makes, each with the ids that it reads: a run that was
+    /// stopped after batch `k - 1` goes on with `k..end`. `make` is called with these numbers alone, in their
+    /// order, on a thread of this value.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -139,7 +143,8 @@ impl<B: Send + 'static> PlannedRows<B> {
         planned
     }
 
-    /// Number of the batch that comes next: the number of batches that were taken, after the first of [`of_steps`](Self::of_steps).
+    /// Number of the batch that comes next: the number of batches that were taken, after the first of
+    /// [`of_steps`](Self::of_steps).
     pub fn next_step(&self) -> u64 {
         self.next_step
     }

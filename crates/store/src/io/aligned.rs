@@ -33,7 +33,8 @@ trait Flatten {
 #[expect(unsafe_code, reason = "pages as bytes")]
 impl Flatten for Vec<Page> {
     fn as_flattened_bytes(&self) -> &[u8] {
-        // SAFETY: a page is 4096 bytes without padding, pages of a vector are consecutive, and the slice is borrowed from it.
+        // SAFETY: a page is 4096 bytes without padding, pages of a vector are consecutive, and the slice is
+        // borrowed from it.
         unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), 4096 * self.len()) }
     }
     fn as_flattened_bytes_mut(&mut self) -> &mut [u8] {

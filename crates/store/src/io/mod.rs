@@ -85,7 +85,8 @@ impl Reader {
         "threads"
     }
 
-    /// Fills `out` with the bytes of reads, which ascend and do not overlap, one after the other; how many bytes were read of the file.
+    /// Fills `out` with the bytes of reads, which ascend and do not overlap, one after the other; how many bytes
+    /// were read of the file.
     pub(crate) fn read(&self, reads: &[Read], out: &mut [u8]) -> std::io::Result<u64> {
         let requests = merge(reads, self.sector);
         let mut buffer = pop(&self.buffers).unwrap_or_else(|| Aligned::new(WINDOW + LONGEST as usize));

@@ -46,8 +46,8 @@ impl Ring {
                     // SAFETY: in bounds of `buffer`, as was asserted.
                     let place = unsafe { start.add(request.to) };
                     let entry = opcode::Read::new(fd, place, request.len as u32).offset(request.at).build().user_data(next as u64);
-                    // SAFETY: the file and the buffer are borrowed until this function returns, which it does not before every
-                    // request that was submitted is complete; places of requests do not overlap.
+                    // SAFETY: the file and the buffer are borrowed until this function returns, which it does not
+                    // before every request that was submitted is complete; places of requests do not overlap.
                     if unsafe { queue.push(&entry) }.is_err() {
                         break;
                     }
@@ -62,7 +62,8 @@ impl Ring {
                 Ok(_) => {}
                 Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
                 Err(e) => {
-                    // The kernel may write to the buffer later, so nobody may have its memory again: not even to unwind.
+                    // The kernel may write to the buffer later, so nobody may have its memory again: not even to
+                    // unwind.
                     eprintln!("io_uring with {under_way} requests under way: {e}");
                     std::process::abort();
                 }

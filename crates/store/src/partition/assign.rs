@@ -27,16 +27,17 @@ pub enum StreamMethod {
     Fennel,
 }
 
-/// Cuts the nodes of one type into parts by streaming over their in-edges, in memory proportional to nodes: 4 bytes each, whatever the
-/// number of edges.
+/// Cuts the nodes of one type into parts by streaming over their in-edges, in memory proportional to nodes: 4 bytes
+/// each, whatever the number of edges.
 ///
 /// Nodes come in the order of their ids, and of their in-neighbours those count that have a part already; under
-/// [`with_passes`](Self::with_passes) later passes see the parts of the pass before (restreaming: Nishimura and Ugander, KDD 2013). Where
-/// equal ranges of ids cut less than 0.8 of the edges that a random cut would, as ids of crawls do, the first pass starts from these
-/// ranges, and they are the parts where no pass cuts less.
-/// A part has at most 1.05 times the mean of nodes. Every choice is a function of the file: the same parts on every machine.
+/// [`with_passes`](Self::with_passes) later passes see the parts of the pass before (restreaming: Nishimura and
+/// Ugander, KDD 2013). Where equal ranges of ids cut less than 0.8 of the edges that a random cut would, as ids of
+/// crawls do, the first pass starts from these ranges, and they are the parts where no pass cuts less. A part has
+/// at most 1.05 times the mean of nodes. Every choice is a function of the file: the same parts on every machine.
 ///
-/// METIS, which `burn-gnn-dist` offers, holds the graph several times over: at this size it would need a coarsening before it.
+/// METIS, which `burn-gnn-dist` offers, holds the graph several times over: at this size it would need a coarsening
+/// before it.
 ///
 /// ```
 /// use burn_gnn_store::{CscBuild, EdgeIter, StoredCsc, StreamCut};
@@ -90,8 +91,8 @@ impl Assignment {
         self.part_of.iter().for_each(|&p| sizes[p as usize] += 1);
         sizes
     }
-    /// Share of edges between parts, as the last pass met them: an edge from a node that got its part later counts by the part of the
-    /// pass before, in the first pass as cut.
+    /// Share of edges between parts, as the last pass met them: an edge from a node that got its part later counts
+    /// by the part of the pass before, in the first pass as cut.
     pub fn cut_seen(&self) -> f64 {
         if self.edges == 0 { 0.0 } else { self.cut as f64 / self.edges as f64 }
     }
@@ -151,7 +152,8 @@ impl StreamCut {
     /// No part; a relation between two node types; [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// `O(passes · (edges + nodes · parts))`, on one thread; the file is read from its beginning to its end, and once or twice more to look at ranges.
+    /// `O(passes · (edges + nodes · parts))`, on one thread; the file is read from its beginning to its end, and
+    /// once or twice more to look at ranges.
     pub fn assign(&self, csc: &StoredCsc) -> Result<Assignment, StoreError> {
         let n = of_one_type(csc)?;
         if self.parts == 0 || self.parts >= NONE as usize {

@@ -34,7 +34,8 @@ const FINGERPRINT: &str = "fingerprint";
 /// No row in the part.
 const NONE: u32 = u32::MAX;
 
-/// Parts of a graph in a folder: of each its inner nodes with all of their in-edges, and the halo nodes where those come from.
+/// Parts of a graph in a folder: of each its inner nodes with all of their in-edges, and the halo nodes where those
+/// come from.
 #[derive(Clone, Debug)]
 pub struct StoredParts {
     dir: PathBuf,
@@ -60,11 +61,12 @@ fn remove_parts(dir: &Path) -> std::io::Result<()> {
 }
 
 impl Assignment {
-    /// Writes every part: `part-<number>.nodes` and `part-<number>.csc`, of which a rank needs its own. Edges keep the ids, weights and times
-    /// that the file has. Parts that are in the folder are removed first.
+    /// Writes every part: `part-<number>.nodes` and `part-<number>.csc`, of which a rank needs its own. Edges keep
+    /// the ids, weights and times that the file has. Parts that are in the folder are removed first.
     ///
     /// # Errors
-    /// Another number of nodes than the file has; a relation between two node types; [`StoreError::Data`], [`StoreError::Damaged`].
+    /// Another number of nodes than the file has; a relation between two node types; [`StoreError::Data`],
+    /// [`StoreError::Damaged`].
     ///
     /// # Cost
     /// Two passes over the file, part by part; 8 bytes of memory per node and 4 per halo node of a part.

@@ -10,10 +10,12 @@ use crate::StoredCsc;
 use crate::error::{StoreError, format};
 use crate::sections::{Section, SectionFile};
 
-/// One part. Inner nodes come first, then halo nodes, each in ascending original id; only edges into inner nodes are there, in the order
-/// of the whole graph. So draws that are keyed by original ids are those of the whole graph.
+/// One part. Inner nodes come first, then halo nodes, each in ascending original id; only edges into inner nodes
+/// are there, in the order of the whole graph. So draws that are keyed by original ids are those of the whole
+/// graph.
 ///
-/// A rank opens its own part with [`open`](Self::open), out of a folder that need not hold the others. A clone shares everything.
+/// A rank opens its own part with [`open`](Self::open), out of a folder that need not hold the others. A clone
+/// shares everything.
 ///
 /// ```
 /// use burn_gnn_store::{Assignment, CscBuild, EdgeIter, StoredCsc, StoredPart};
@@ -52,11 +54,12 @@ pub(super) struct Content {
 }
 
 impl StoredPart {
-    /// Opens part number `part` of those in `dir`. No file of another part is looked at. Node lists and offsets are read, 20 bytes per inner
-    /// node and 8 per halo node; edges are read when a sampler draws them.
+    /// Opens part number `part` of those in `dir`. No file of another part is looked at. Node lists and offsets are
+    /// read, 20 bytes per inner node and 8 per halo node; edges are read when a sampler draws them.
     ///
     /// # Errors
-    /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`]; files that do not go together, or are of another part.
+    /// [`StoreError::Data`], [`StoreError::Truncated`], [`StoreError::Damaged`]; files that do not go together, or
+    /// are of another part.
     pub fn open(dir: impl AsRef<Path>, part: usize) -> Result<Self, StoreError> {
         let [path, csc] = paths(dir.as_ref(), part);
         let (file, csc) = (SectionFile::open(&path, KIND)?, StoredCsc::open(csc)?);
@@ -100,7 +103,8 @@ impl StoredPart {
         Ok(Self { of: Arc::new(Content { csc, path, nodes, num_inner, owners, starts, part, parts, whole }) })
     }
 
-    /// A hash of the assignment and of the graph's sizes: the same for all parts of one partitioning, another for those of others.
+    /// A hash of the assignment and of the graph's sizes: the same for all parts of one partitioning, another for
+    /// those of others.
     pub fn fingerprint(&self) -> u64 {
         self.of.csc.fact(FINGERPRINT).and_then(serde_json::Value::as_u64).unwrap_or_default()
     }
@@ -112,8 +116,8 @@ impl StoredPart {
     pub fn total_nodes(&self) -> usize {
         self.of.whole
     }
-    /// In-edges of inner nodes, by local ids: sources are places among inner and then halo nodes. Edge ids, weights and times are there
-    /// where the graph has them.
+    /// In-edges of inner nodes, by local ids: sources are places among inner and then halo nodes. Edge ids, weights
+    /// and times are there where the graph has them.
     pub fn csc(&self) -> &Arc<StoredCsc> {
         &self.of.csc
     }
@@ -161,7 +165,8 @@ impl Content {
         })
     }
 
-    /// Ids in the whole graph of the edges at positions in this part: those of its file, where it has none positions there.
+    /// Ids in the whole graph of the edges at positions in this part: those of its file, where it has none
+    /// positions there.
     pub(super) fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), StoreError> {
         if self.csc.has_edge_ids() {
             return Ok(self.csc.edge_ids(positions, out)?);

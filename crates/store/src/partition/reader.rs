@@ -9,11 +9,12 @@ use super::part::{Content, StoredPart};
 use crate::error::StoreError;
 
 impl StoredPart {
-    /// The in-edges of inner nodes by original ids: a relation between all nodes of the whole graph, of which this part knows some rows.
-    /// Draws, degrees and edge ids are those of the whole graph; edge ids are those of its file, or positions in it.
+    /// The in-edges of inner nodes by original ids: a relation between all nodes of the whole graph, of which this
+    /// part knows some rows. Draws, degrees and edge ids are those of the whole graph; edge ids are those of its
+    /// file, or positions in it.
     ///
-    /// What the part does not know is an error: [`StoreError::OtherPart`] of a sampler that asks for the in-edges of another node, of what
-    /// reads all edges of the relation too. `num_edges` counts those of the part.
+    /// What the part does not know is an error: [`StoreError::OtherPart`] of a sampler that asks for the in-edges
+    /// of another node, of what reads all edges of the relation too. `num_edges` counts those of the part.
     ///
     /// # Errors
     /// As [`Relation::from_stored_csc`].
@@ -27,12 +28,14 @@ impl StoredPart {
 
 #[cfg(feature = "sampling")]
 impl StoredPart {
-    /// [`relation`](Self::relation) as a graph of one node type `_N` and one edge type `_E`, with all nodes of the whole graph.
+    /// [`relation`](Self::relation) as a graph of one node type `_N` and one edge type `_E`, with all nodes of the
+    /// whole graph.
     ///
     /// Samplers of one hop take it for inner nodes; [`owners`](Self::owners) says which rank continues from a halo node
     /// (`NeighborSampler::only_hop`). The hops together are the batch of the whole graph.
     ///
-    /// Degrees of halo nodes are not known here: of a block on this graph `src_in_degrees` panics, `in_degrees` has those of the whole graph.
+    /// Degrees of halo nodes are not known here: of a block on this graph `src_in_degrees` panics, `in_degrees` has
+    /// those of the whole graph.
     ///
     /// ```
     /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
@@ -58,9 +61,9 @@ impl StoredPart {
         homogeneous(self.of.whole, self.relation()?)
     }
 
-    /// The part as a graph of its own: local ids, inner nodes first, halo nodes without in-edges, degrees and totals of the part alone. With
-    /// the original ids of its nodes for `NeighborSampler::with_original_ids`; edges stay in the file and are numbered by position in the
-    /// part.
+    /// The part as a graph of its own: local ids, inner nodes first, halo nodes without in-edges, degrees and
+    /// totals of the part alone. With the original ids of its nodes for `NeighborSampler::with_original_ids`; edges
+    /// stay in the file and are numbered by position in the part.
     ///
     /// # Errors
     /// As [`Relation::from_stored_csc`].

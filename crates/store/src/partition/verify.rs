@@ -8,9 +8,9 @@ use crate::StoredCsc;
 use crate::error::{StoreError, format};
 
 impl StoredParts {
-    /// Compares the parts with the graph that they were cut from: every node is inner in one part, with all of its in-edges in their order,
-    /// their ids, weights and times; halo nodes are where these come from, and no others, with the parts that they are inner in. Compares all
-    /// checksums as well.
+    /// Compares the parts with the graph that they were cut from: every node is inner in one part, with all of its
+    /// in-edges in their order, their ids, weights and times; halo nodes are where these come from, and no others,
+    /// with the parts that they are inner in. Compares all checksums as well.
     ///
     /// # Errors
     /// [`StoreError::Data`] that says what is wrong where; [`StoreError::Damaged`].

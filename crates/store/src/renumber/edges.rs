@@ -16,7 +16,8 @@ pub struct RenumberedEdges<S> {
 }
 
 impl<S: EdgeStream> RenumberedEdges<S> {
-    /// Of edges in original ids; `src` and `dst` have the new ids of the endpoints, `None` for a node type that keeps its ids.
+    /// Of edges in original ids; `src` and `dst` have the new ids of the endpoints, `None` for a node type that
+    /// keeps its ids.
     pub fn new(edges: S, src: impl Into<Option<Arc<Renumbering>>>, dst: impl Into<Option<Arc<Renumbering>>>) -> Self {
         Self { edges, of: [src.into(), dst.into()], read: 0 }
     }

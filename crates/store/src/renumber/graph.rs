@@ -14,12 +14,14 @@ use crate::{StoredCsc, StoredGraph};
 const AHEAD: usize = 24;
 
 impl StoredGraph {
-    /// The graph of files that were built with [`RenumberedEdges`](crate::RenumberedEdges), by original ids: of each node type given, the
-    /// files have new ids and the graph has those from before. For samplers: batches, bit for bit, are those of files that were built without
-    /// new ids. Edge ids are so where the files keep them (`CscBuild::with_edge_ids`); without, they are positions in these files.
+    /// The graph of files that were built with [`RenumberedEdges`](crate::RenumberedEdges), by original ids: of
+    /// each node type given, the files have new ids and the graph has those from before. For samplers: batches, bit
+    /// for bit, are those of files that were built without new ids. Edge ids are so where the files keep them
+    /// (`CscBuild::with_edge_ids`); without, they are positions in these files.
     ///
-    /// What needs all edges of a relation whose destinations are renumbered (operators on the whole graph, `Relation::csc`, out-degrees) is
-    /// refused with [`GraphError::Layout`], as its rows stand in another order; [`graph`](Self::graph) has them by new ids.
+    /// What needs all edges of a relation whose destinations are renumbered (operators on the whole graph,
+    /// `Relation::csc`, out-degrees) is refused with [`GraphError::Layout`], as its rows stand in another order;
+    /// [`graph`](Self::graph) has them by new ids.
     ///
     /// # Errors
     /// Unknown type or one named twice, not one id per node.

@@ -27,12 +27,13 @@ const CHUNK: usize = 1 << 16;
 
 /// New ids of the nodes of a type and their original ids, 8 bytes per node in memory and 4 in a file.
 ///
-/// Files that are written in new ids have what is read together close together: rows of in-edges and of features of the hubs, or of a
-/// community, share pages and sectors. The order of the in-edges of a node does not change, so draws that are keyed by original ids
-/// are those of the graph before.
+/// Files that are written in new ids have what is read together close together: rows of in-edges and of features of
+/// the hubs, or of a community, share pages and sectors. The order of the in-edges of a node does not change, so
+/// draws that are keyed by original ids are those of the graph before.
 ///
 /// * [`RenumberedEdges`] gives a build the edges in new ids, in the pass that sorts them.
-/// * [`write_rows`](Self::write_rows) writes a file of features in new order, and `RenumberedRows` reads it by original ids.
+/// * [`write_rows`](Self::write_rows) writes a file of features in new order, and `RenumberedRows` reads it by
+///   original ids.
 /// * `StoredGraph::by_original_ids` reads the files of such a build by original ids: the same batches, bit for bit.
 ///
 /// ```
@@ -74,8 +75,8 @@ impl Renumbering {
         Ok(Self { new, original: original_ids })
     }
 
-    /// Hubs first: by falling number of out-edges, which is how often the row of a node is read by others; equal ones by id. `edges` are in
-    /// original ids; nodes are those of sources.
+    /// Hubs first: by falling number of out-edges, which is how often the row of a node is read by others; equal
+    /// ones by id. `edges` are in original ids; nodes are those of sources.
     ///
     /// # Errors
     /// [`StoreError::NodeOutOfRange`]; what the stream reports.

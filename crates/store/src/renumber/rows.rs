@@ -16,8 +16,8 @@ const EACH: u64 = 16;
 const LEAST: u64 = 1 << 10;
 
 impl Renumbering {
-    /// Writes `rows`, which are in original order, to `path` in new order and the same format, and opens it. `memory` bytes, at least
-    /// 1,024 rows, are read at a time.
+    /// Writes `rows`, which are in original order, to `path` in new order and the same format, and opens it.
+    /// `memory` bytes, at least 1,024 rows, are read at a time.
     ///
     /// # Errors
     /// Not one row per node; [`StoreError::Data`].

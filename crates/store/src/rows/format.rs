@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 /// | `Int8` | `w + 4` | `m / 254`, and rounding of f32 |
 /// | `Int4` | `w / 2 + 4` | `m / 14`, and rounding of f32 |
 ///
-/// `Int8` and `Int4` have a scale per row, `m / 127` and `m / 7`. NaN and infinities stay in the first three formats; in a row of the last
-/// two they are refused.
+/// `Int8` and `Int4` have a scale per row, `m / 127` and `m / 7`. NaN and infinities stay in the first three
+/// formats; in a row of the last two they are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum RowFormat {

@@ -18,8 +18,8 @@ const ROWS: &str = "rows";
 
 /// A file of feature rows that [`RowWriter`] wrote, read by position: no memory but what a reader asks for.
 ///
-/// Reads of a request are sorted, those that are near are merged, and all of them are given to the system at once (`io_uring`; threads
-/// where the kernel refuses it), past the page cache where the file system allows.
+/// Reads of a request are sorted, those that are near are merged, and all of them are given to the system at once
+/// (`io_uring`; threads where the kernel refuses it), past the page cache where the file system allows.
 ///
 /// ```
 /// use burn_gnn_store::{RowFormat, RowWriter, StoredRows};

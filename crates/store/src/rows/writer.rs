@@ -6,8 +6,8 @@ use super::{ROWS, RowFormat, header};
 use crate::error::{StoreError, format as wrong};
 use crate::section_writer::SectionWriter;
 
-/// Writes the rows of a file in their order, as many at a time as the caller has; the file appears under its name when it is whole, and
-/// nothing stays of one that is dropped before.
+/// Writes the rows of a file in their order, as many at a time as the caller has; the file appears under its name
+/// when it is whole, and nothing stays of one that is dropped before.
 ///
 /// See [`StoredRows`](crate::StoredRows).
 #[derive(Debug)]

@@ -83,7 +83,8 @@ fn edges() -> impl Strategy<Value = (usize, usize, Edges)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Of any graph, parallel edges and self loops among them, in the least memory and in plenty: the relation in memory.
+    /// Of any graph, parallel edges and self loops among them, in the least memory and in plenty: the relation in
+    /// memory.
     #[test]
     fn equal_to_memory((num_src, num_dst, edges) in edges(), ids in any::<bool>()) {
         let dir = tempfile::tempdir().unwrap();

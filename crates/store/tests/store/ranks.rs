@@ -69,8 +69,8 @@ fn draw(sampler: &NeighborSampler, hop: usize, nodes: &[u32], step: u64) -> Vec<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Hop by hop, each rank draws for the nodes that it owns, and asks the owners of halo nodes for the next hop: rows, edge ids and
-    /// degrees of the whole graph.
+    /// Hop by hop, each rank draws for the nodes that it owns, and asks the owners of halo nodes for the next hop:
+    /// rows, edge ids and degrees of the whole graph.
     #[test]
     fn ranks_together(
         edges in proptest::collection::vec((0u32..60, 0u32..60), 1..400), part_of in proptest::collection::vec(0u32..3, 60),

@@ -54,7 +54,8 @@ fn edges(src: usize) -> impl Strategy_<Value = Edges> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Of any order: by original ids the batches of before; by new ids, with draws keyed by original ones, the same under other numbers.
+    /// Of any order: by original ids the batches of before; by new ids, with draws keyed by original ones, the same
+    /// under other numbers.
     #[test]
     fn batches_of_before(
         cites in edges(PAPERS), writes in edges(AUTHORS),

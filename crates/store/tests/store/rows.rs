@@ -75,7 +75,8 @@ fn batches() -> impl Strategy<Value = Vec<Vec<u32>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Rows are those of the file under every budget, window and policy; an optimal cache reads no more than the last used one.
+    /// Rows are those of the file under every budget, window and policy; an optimal cache reads no more than the
+    /// last used one.
     #[test]
     fn rows_through_caches(batches in batches(), budget in 0u64..20_000, window in 1usize..40) {
         let dir = tempfile::tempdir().unwrap();
@@ -247,8 +248,8 @@ fn large_numbers_stay_finite() {
     }
 }
 
-/// Rows of 256 bytes are sixteen to a sector and of 2 KiB two, of which each is read once where all have room; rows that are
-/// larger are read one by one.
+/// Rows of 256 bytes are sixteen to a sector and of 2 KiB two, of which each is read once where all have room; rows
+/// that are larger are read one by one.
 #[test]
 fn rows_of_a_sector_are_read_once() {
     let dir = tempfile::tempdir().unwrap();

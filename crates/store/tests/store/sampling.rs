@@ -149,7 +149,8 @@ fn damage_is_an_error_of_the_batch() {
     assert!(StoredCsc::open(&path).unwrap().verify().is_err());
 }
 
-/// Whatever block is damaged, of edge ids and offsets too, the batch that needs it is an error: what a block says later cannot fail.
+/// Whatever block is damaged, of edge ids and offsets too, the batch that needs it is an error: what a block says
+/// later cannot fail.
 #[test]
 fn damage_never_panics_later() {
     let dir = tempfile::tempdir().unwrap();

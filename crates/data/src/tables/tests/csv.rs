@@ -68,8 +68,8 @@ fn errors_name_the_line_even_behind_records_of_several() {
     }
 }
 
-/// Whatever lines end with, and however many empty ones stand before: also for ids that are there twice, whose lines are
-/// looked up, and for the names of columns.
+/// Whatever lines end with, and however many empty ones stand before: also for ids that are there twice, whose
+/// lines are looked up, and for the names of columns.
 #[test]
 fn errors_name_the_line_behind_any_line_ends() {
     let files = Files::new();

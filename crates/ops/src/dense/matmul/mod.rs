@@ -96,8 +96,8 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
 /// With the text of the error that [`try_matmul_rows_onto`] returns.
 ///
 /// # Cost
-/// As [`matmul_rows`]; a `sum` without other references is added to in place, where `matmul_rows(x, w) + sum` writes and
-/// reads a matrix of its size once more (16-bit floats: to a new matrix).
+/// As [`matmul_rows`]; a `sum` without other references is added to in place, where `matmul_rows(x, w) + sum`
+/// writes and reads a matrix of its size once more (16-bit floats: to a new matrix).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};

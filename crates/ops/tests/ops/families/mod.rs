@@ -169,7 +169,8 @@ impl Family {
         let cotangent = TensorData::new(cotangent.clone(), [cotangent.len()]);
         let mut loss = (out.clone() * Tensor::<1>::from_data(cotangent, (&device, place.1))).sum();
         if reference || g.relation.num_edges() == 0 {
-            // Of a relation without edges, references and stacks of no relations leave operands out of the graph of autodiff.
+            // Of a relation without edges, references and stacks of no relations leave operands out of the graph of
+            // autodiff.
             loss = operands.iter().fold(loss, |loss, x| loss + (x.clone() * 0.0).sum());
         }
         let grads = loss.backward();
