@@ -7,7 +7,7 @@
 //! ```
 //! Pieces are cut by position in a segment, whatever the number of threads, so a long segment does not
 //! hold up one of them and results are the same bits for any number. Narrow products run in registers
-//! (`dense::panels`), wide ones through the `gemm` crate, one thread a piece. Rows of f16 and bf16 are
+//! (`dense::small_products`), wide ones through the `gemm` crate, one thread a piece. Rows of f16 and bf16 are
 //! widened tile by tile, and results rounded tile by tile.
 
 use std::ops::Range;
