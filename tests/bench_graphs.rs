@@ -12,7 +12,12 @@ use graphs::{Task, checksum, homogeneous, mix, perm, typed};
 #[test]
 fn splitmix64() {
     // First outputs for seed 1234567, as published with the generator (Vigna).
-    let want = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423, 4_593_380_528_125_082_431];
+    let want = [
+        6_457_827_717_110_365_317,
+        3_203_168_211_198_807_973,
+        9_817_491_932_198_370_423,
+        4_593_380_528_125_082_431,
+    ];
     assert_eq!([0, 1, 2, 3].map(|i| mix(1_234_567, i)), want);
 }
 
@@ -33,7 +38,10 @@ fn check_task(name: &str, task: &Task, nodes: usize) {
     let mut train = task.train.clone();
     train.sort_unstable();
     train.dedup();
-    assert!(train.len() == task.train.len() && train.last().is_some_and(|&v| (v as usize) < nodes), "{name}");
+    assert!(
+        train.len() == task.train.len() && train.last().is_some_and(|&v| (v as usize) < nodes),
+        "{name}"
+    );
 }
 
 #[test]
@@ -71,12 +79,22 @@ fn check_typed(name: &str, sizes: [usize; 3], first: [u64; 2], all: u64) {
 
 #[test]
 fn mag_slice() {
-    check_typed("mag-slice", [234_000, 8, 2_000_000], [8_129_407_036_829_088_277, 16_774_505_022_829_653_049], MAG);
+    check_typed(
+        "mag-slice",
+        [234_000, 8, 2_000_000],
+        [8_129_407_036_829_088_277, 16_774_505_022_829_653_049],
+        MAG,
+    );
 }
 
 #[test]
 fn am_slice() {
-    check_typed("am-slice", [400_000, 80, 1_993_770], [17_125_304_127_383_079_479, 13_779_004_015_887_219_943], AM);
+    check_typed(
+        "am-slice",
+        [400_000, 80, 1_993_770],
+        [17_125_304_127_383_079_479, 13_779_004_015_887_219_943],
+        AM,
+    );
 }
 
 #[test]

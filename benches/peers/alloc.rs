@@ -82,7 +82,8 @@ pub(crate) fn name() -> &'static str {
 /// Asks for huge pages under a large block; a hint.
 fn advise(block: *mut u8, size: usize) -> *mut u8 {
     const PAGE: usize = 2 << 20;
-    let (start, end) = ((block as usize).next_multiple_of(PAGE), (block as usize + size) / PAGE * PAGE);
+    let (start, end) =
+        ((block as usize).next_multiple_of(PAGE), (block as usize + size) / PAGE * PAGE);
     if choice() == HUGE && !block.is_null() && start < end {
         // SAFETY: the range lies inside the block just made; the advice changes no contents.
         unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
@@ -95,21 +96,45 @@ unsafe impl GlobalAlloc for Chosen {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
         // SAFETY: as promised to this function.
-        unsafe { if choice() == MIMALLOC { MiMalloc.alloc(layout) } else { advise(System.alloc(layout), layout.size()) } }
+        unsafe {
+            if choice() == MIMALLOC {
+                MiMalloc.alloc(layout)
+            } else {
+                advise(System.alloc(layout), layout.size())
+            }
+        }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
         // SAFETY: as promised to this function.
-        unsafe { if choice() == MIMALLOC { MiMalloc.alloc_zeroed(layout) } else { advise(System.alloc_zeroed(layout), layout.size()) } }
+        unsafe {
+            if choice() == MIMALLOC {
+                MiMalloc.alloc_zeroed(layout)
+            } else {
+                advise(System.alloc_zeroed(layout), layout.size())
+            }
+        }
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(0, layout.size());
         // SAFETY: as promised to this function; the block came from the same allocator.
-        unsafe { if choice() == MIMALLOC { MiMalloc.dealloc(block, layout) } else { System.dealloc(block, layout) } }
+        unsafe {
+            if choice() == MIMALLOC {
+                MiMalloc.dealloc(block, layout)
+            } else {
+                System.dealloc(block, layout)
+            }
+        }
     }
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size, layout.size());
         // SAFETY: as promised to this function; the block came from the same allocator.
-        unsafe { if choice() == MIMALLOC { MiMalloc.realloc(block, layout, size) } else { System.realloc(block, layout, size) } }
+        unsafe {
+            if choice() == MIMALLOC {
+                MiMalloc.realloc(block, layout, size)
+            } else {
+                System.realloc(block, layout, size)
+            }
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::Relation;
-use burn_gnn::ops::{Activation, NormBy, bias_activation, copy_u_max, copy_u_sum, edge_softmax, u_mul_e_sum};
+use burn_gnn::ops::{
+    Activation, NormBy, bias_activation, copy_u_max, copy_u_sum, edge_softmax, u_mul_e_sum,
+};
 use serde_json::json;
 
 use crate::measure::{Entry, bench, device};
@@ -35,5 +37,8 @@ fn one(relation: &Relation, device: &Device, how: &str, end: impl Fn(Tensor<1>))
     entry("copy_u_max", &|| copy_u_max(relation, x.clone()));
     entry("u_mul_e_sum", &|| u_mul_e_sum(relation, x.clone(), w.clone()));
     entry("edge_softmax", &|| edge_softmax(relation, x.clone(), NormBy::Dst));
-    entry("bias_activation", &|| bias_activation(x.clone().unsqueeze::<2>(), Some(w.clone()), Activation::Relu, None).reshape([1]));
+    entry("bias_activation", &|| {
+        bias_activation(x.clone().unsqueeze::<2>(), Some(w.clone()), Activation::Relu, None)
+            .reshape([1])
+    });
 }

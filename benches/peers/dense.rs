@@ -50,7 +50,8 @@ fn embeddings(device: &Device) {
     let mut model = Embedding { table: Param::from_tensor(table) };
     let mut optimizer = AdamConfig::new().init();
     let ids = |step: usize| {
-        let ids: Vec<i64> = (0..BATCH).map(|i| ((i * 40_507 + step * 7_919) % TABLE[0]) as i64).collect();
+        let ids: Vec<i64> =
+            (0..BATCH).map(|i| ((i * 40_507 + step * 7_919) % TABLE[0]) as i64).collect();
         Tensor::<1, Int>::from_data(TensorData::new(ids, [BATCH]), device)
     };
     let steps = TABLE[0].div_ceil(BATCH);

@@ -20,7 +20,11 @@ pub(crate) fn run(graph: &str, g: &Homogeneous, relation: &Relation) {
         let (xg, yg) = (tracked(&x), tracked(&y));
         let dot = |x: &Tensor<2>, y: &Tensor<2>| u_dot_v::<2, 2, 2>(relation, x.clone(), y.clone());
         bench(Entry { group: "gsddmm", graph, op: "u_dot_v.fwd" }, &dim, || drop(dot(&x, &y)));
-        bench(Entry { group: "gsddmm", graph, op: "u_dot_v.fwd+bwd" }, &dim, fwd_bwd(|| dot(&xg, &yg)));
+        bench(
+            Entry { group: "gsddmm", graph, op: "u_dot_v.fwd+bwd" },
+            &dim,
+            fwd_bwd(|| dot(&xg, &yg)),
+        );
     }
     // Shapes of an attention layer of 8 heads.
     let dim = [("dim", json!(8))];
@@ -28,10 +32,20 @@ pub(crate) fn run(graph: &str, g: &Homogeneous, relation: &Relation) {
     let (ag, bg) = (tracked(&a), tracked(&b));
     let add = |a: &Tensor<3>, b: &Tensor<3>| u_add_v::<3, 3, 3>(relation, a.clone(), b.clone());
     bench(Entry { group: "gsddmm", graph, op: "u_add_v.8heads.fwd" }, &dim, || drop(add(&a, &b)));
-    bench(Entry { group: "gsddmm", graph, op: "u_add_v.8heads.fwd+bwd" }, &dim, fwd_bwd(|| add(&ag, &bg)));
+    bench(
+        Entry { group: "gsddmm", graph, op: "u_add_v.8heads.fwd+bwd" },
+        &dim,
+        fwd_bwd(|| add(&ag, &bg)),
+    );
     let scores = Tensor::<3>::random([e, 8, 1], Distribution::Normal(0.0, 1.0), &device);
     let sg = tracked(&scores);
     let softmax = |s: &Tensor<3>| edge_softmax(relation, s.clone(), NormBy::Dst);
-    bench(Entry { group: "softmax", graph, op: "edge_softmax.8heads.fwd" }, &dim, || drop(softmax(&scores)));
-    bench(Entry { group: "softmax", graph, op: "edge_softmax.8heads.fwd+bwd" }, &dim, fwd_bwd(|| softmax(&sg)));
+    bench(Entry { group: "softmax", graph, op: "edge_softmax.8heads.fwd" }, &dim, || {
+        drop(softmax(&scores))
+    });
+    bench(
+        Entry { group: "softmax", graph, op: "edge_softmax.8heads.fwd+bwd" },
+        &dim,
+        fwd_bwd(|| softmax(&sg)),
+    );
 }

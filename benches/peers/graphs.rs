@@ -18,7 +18,8 @@ pub(crate) fn mix(seed: u64, i: u64) -> u64 {
 
 /// The stable order of `mix(seed, 0..n)`.
 pub(crate) fn perm(seed: u64, n: usize) -> Vec<u32> {
-    let mut keys: Vec<(u64, u32)> = (0..n as u32).into_par_iter().map(|i| (mix(seed, u64::from(i)), i)).collect();
+    let mut keys: Vec<(u64, u32)> =
+        (0..n as u32).into_par_iter().map(|i| (mix(seed, u64::from(i)), i)).collect();
     keys.par_sort_unstable();
     keys.into_par_iter().map(|(_, i)| i).collect()
 }
@@ -50,7 +51,10 @@ fn rmat(seed: u64, edges: usize, num_src: usize, num_dst: usize) -> (Vec<u32>, V
 
 /// Numbers in `[-0.5, 0.5)` with 24 bits.
 fn floats(seed: u64, n: usize) -> Vec<f32> {
-    (0..n as u64).into_par_iter().map(|k| (mix(seed, k) >> 40) as f32 / 16_777_216.0 - 0.5).collect()
+    (0..n as u64)
+        .into_par_iter()
+        .map(|k| (mix(seed, k) >> 40) as f32 / 16_777_216.0 - 0.5)
+        .collect()
 }
 
 fn labels(seed: u64, n: usize, classes: usize) -> Vec<i64> {
@@ -60,7 +64,9 @@ fn labels(seed: u64, n: usize, classes: usize) -> Vec<i64> {
 /// `Σ (i + 1) · (src ^ dst << 32)` over edges `i`, modulo 2^64.
 #[allow(dead_code)] // each user reads its part
 pub(crate) fn checksum(src: &[u32], dst: &[u32]) -> u64 {
-    let term = |(i, (&s, &d)): (usize, (&u32, &u32))| (i as u64 + 1).wrapping_mul(u64::from(s) ^ (u64::from(d) << 32));
+    let term = |(i, (&s, &d)): (usize, (&u32, &u32))| {
+        (i as u64 + 1).wrapping_mul(u64::from(s) ^ (u64::from(d) << 32))
+    };
     src.par_iter().zip(dst).enumerate().map(term).reduce(|| 0, u64::wrapping_add)
 }
 
@@ -78,7 +84,13 @@ impl Task {
     fn new(seed: u64, nodes: usize, width: usize, classes: usize, train: usize) -> Self {
         let mut chosen = perm(seed + 4, nodes);
         chosen.truncate(train);
-        Self { features: floats(seed + 2, nodes * width), width, labels: labels(seed + 3, nodes, classes), classes, train: chosen }
+        Self {
+            features: floats(seed + 2, nodes * width),
+            width,
+            labels: labels(seed + 3, nodes, classes),
+            classes,
+            train: chosen,
+        }
     }
 }
 
@@ -117,15 +129,27 @@ pub(crate) fn homogeneous(name: &str) -> Option<Homogeneous> {
     };
     let (s, d) = rmat(seed, edges / 2, nodes, nodes);
     let renamed = perm(seed + 1, nodes);
-    let end = |first: &[u32], second: &[u32]| first.par_iter().chain(second).map(|&v| renamed[v as usize]).collect();
-    Some(Homogeneous { nodes, src: end(&s, &d), dst: end(&d, &s), task: Task::new(seed, nodes, width, classes, train) })
+    let end = |first: &[u32], second: &[u32]| {
+        first.par_iter().chain(second).map(|&v| renamed[v as usize]).collect()
+    };
+    Some(Homogeneous {
+        nodes,
+        src: end(&s, &d),
+        dst: end(&d, &s),
+        task: Task::new(seed, nodes, width, classes, train),
+    })
 }
 
 /// The typed graph of this name: `mag-slice` or `am-slice`.
 pub(crate) fn typed(name: &str) -> Option<Typed> {
     match name {
         "mag-slice" => {
-            let ntypes = vec![("paper", 80_000), ("author", 120_000), ("institution", 4_000), ("field", 30_000)];
+            let ntypes = vec![
+                ("paper", 80_000),
+                ("author", 120_000),
+                ("institution", 4_000),
+                ("field", 30_000),
+            ];
             let relation = |s: usize, r: &str, d: usize, e| (s, r.to_owned(), d, e);
             let relations = [
                 relation(1, "writes", 0, 350_000),
@@ -136,9 +160,16 @@ pub(crate) fn typed(name: &str) -> Option<Typed> {
             Some(build(44, ntypes, &relations, "paper", Task::new(44, 80_000, 128, 50, 60_000)))
         }
         "am-slice" => {
-            let ntypes = vec![("object", 120_000), ("proxy", 150_000), ("agent", 60_000), ("concept", 70_000)];
+            let ntypes = vec![
+                ("object", 120_000),
+                ("proxy", 150_000),
+                ("agent", 60_000),
+                ("concept", 70_000),
+            ];
             // Sizes of relations fall like 1 / (k + 1).
-            let relations: Vec<_> = (0..40).map(|k| (k % 4, format!("r{k}"), (k / 4 + k) % 4, 233_000 / (k + 1))).collect();
+            let relations: Vec<_> = (0..40)
+                .map(|k| (k % 4, format!("r{k}"), (k / 4 + k) % 4, 233_000 / (k + 1)))
+                .collect();
             Some(build(55, ntypes, &relations, "object", Task::new(55, 120_000, 16, 11, 1_000)))
         }
         _ => None,
@@ -153,14 +184,21 @@ fn build(
     target: &'static str,
     task: Task,
 ) -> Typed {
-    let renamed: Vec<Vec<u32>> = ntypes.iter().zip(0..).map(|(&(_, n), t)| perm(seed + 100 + t, n)).collect();
+    let renamed: Vec<Vec<u32>> =
+        ntypes.iter().zip(0..).map(|(&(_, n), t)| perm(seed + 100 + t, n)).collect();
     let mut edges = Vec::with_capacity(2 * relations.len());
     for ((s, name, d, count), k) in relations.iter().zip(0..) {
         let (src, dst) = rmat(seed + 1_000 + k, *count, ntypes[*s].1, ntypes[*d].1);
-        let end = |ids: &[u32], t: usize| ids.par_iter().map(|&v| renamed[t][v as usize]).collect::<Vec<_>>();
+        let end = |ids: &[u32], t: usize| {
+            ids.par_iter().map(|&v| renamed[t][v as usize]).collect::<Vec<_>>()
+        };
         let (src, dst) = (end(&src, *s), end(&dst, *d));
         let (s, d) = (ntypes[*s].0.to_owned(), ntypes[*d].0.to_owned());
-        edges.push(Edges { name: (s.clone(), name.clone(), d.clone()), src: src.clone(), dst: dst.clone() });
+        edges.push(Edges {
+            name: (s.clone(), name.clone(), d.clone()),
+            src: src.clone(),
+            dst: dst.clone(),
+        });
         edges.push(Edges { name: (d, format!("rev_{name}"), s), src: dst, dst: src });
     }
     Typed { ntypes, edges, target, task }

@@ -57,15 +57,22 @@ pub(crate) fn fwd_bwd<const D: usize>(make: impl Fn() -> Tensor<D>) -> impl FnMu
     let mut cotangent: Option<Tensor<D>> = None;
     move || {
         let y = make();
-        let g = cotangent.get_or_insert_with(|| Tensor::ones(y.dims(), (&y.device().without_autodiff(), y.dtype()))).clone();
-        let scalar = Tensor::<1>::from_dispatch(Dispatch::inject(y.into_dispatch(), g.into_dispatch()));
+        let g = cotangent
+            .get_or_insert_with(|| {
+                Tensor::ones(y.dims(), (&y.device().without_autodiff(), y.dtype()))
+            })
+            .clone();
+        let scalar =
+            Tensor::<1>::from_dispatch(Dispatch::inject(y.into_dispatch(), g.into_dispatch()));
         drop(scalar.backward());
     }
 }
 
 /// The gradient that [`fwd_bwd`] would compute is that of a sum: checked before anything is measured.
 pub(crate) fn check() {
-    let x = Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0]], &burn::tensor::Device::flex()).autodiff().require_grad();
+    let x = Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0]], &burn::tensor::Device::flex())
+        .autodiff()
+        .require_grad();
     let y = x.clone() * x.clone();
     let g = Tensor::<2>::ones([2, 2], &burn::tensor::Device::flex());
     let scalar = Tensor::<1>::from_dispatch(Dispatch::inject(y.into_dispatch(), g.into_dispatch()));

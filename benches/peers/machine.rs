@@ -24,13 +24,20 @@ pub(crate) fn run() {
     report("read", bytes, || {
         std::hint::black_box(from.par_chunks(part).map(sum).sum::<f32>());
     });
-    report("copy", 2.0 * bytes, || to.par_chunks_mut(part).zip(from.par_chunks(part)).for_each(|(to, from)| to.copy_from_slice(from)));
+    report("copy", 2.0 * bytes, || {
+        to.par_chunks_mut(part)
+            .zip(from.par_chunks(part))
+            .for_each(|(to, from)| to.copy_from_slice(from))
+    });
 
     if device() != Device::flex() {
         let x = Tensor::<1>::ones([DEVICE_LEN], &device());
         // A product with a number reads and writes every entry once; a buffer that the device refused would take no
         // time.
-        let last = (x.clone() * 3.0).slice_dim(0, DEVICE_LEN - 1..DEVICE_LEN).into_data().try_to_vec::<f32>();
+        let last = (x.clone() * 3.0)
+            .slice_dim(0, DEVICE_LEN - 1..DEVICE_LEN)
+            .into_data()
+            .try_to_vec::<f32>();
         assert_eq!(last.ok(), Some(vec![3.0]), "the device did not do the product");
         report("device copy", (2 * size_of::<f32>() * DEVICE_LEN) as f64, || drop(x.clone() * 3.0));
     }
@@ -63,7 +70,11 @@ pub(crate) fn run() {
 fn report(op: &str, bytes: f64, f: impl FnMut()) {
     let times = measure(f);
     let gb_s = bytes / times.least_ms() / 1e6;
-    emit(Entry { group: "machine", graph: "-", op }, Some(&times), &[("gb_s", json!((gb_s * 10.0).round() / 10.0))]);
+    emit(
+        Entry { group: "machine", graph: "-", op },
+        Some(&times),
+        &[("gb_s", json!((gb_s * 10.0).round() / 10.0))],
+    );
 }
 
 /// In lanes, so that additions do not wait for each other.

@@ -81,7 +81,10 @@ fn run(args: &[String]) -> Result<()> {
     if section == "merge" {
         return merge::run(rest);
     }
-    rayon::ThreadPoolBuilder::new().num_threads(measure::settings().threads).build_global().context("starting threads")?;
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(measure::settings().threads)
+        .build_global()
+        .context("starting threads")?;
     let before = measure::memory_mb().0;
     inject::check();
     let homogeneous = |name: &str| {
@@ -132,8 +135,13 @@ fn run(args: &[String]) -> Result<()> {
         }
         "tables" => tables::run()?,
         "partition" => match rest {
-            [name, parts, method] => partition::run(name, parts.parse().context("reading the number of parts")?, method)?,
-            _ => bail!("partition: name a graph, a number of parts and a method ({})", partition::METHODS.join(", ")),
+            [name, parts, method] => {
+                partition::run(name, parts.parse().context("reading the number of parts")?, method)?
+            }
+            _ => bail!(
+                "partition: name a graph, a number of parts and a method ({})",
+                partition::METHODS.join(", ")
+            ),
         },
         "plan" => match rest {
             [name, kind] => plan::run(name, kind, || homogeneous(name), before)?,
@@ -149,13 +157,18 @@ fn run(args: &[String]) -> Result<()> {
                 write::run(folder.as_ref(), name)?;
             }
         }
-        "memory" if matches!(rest, [_, op] if op == "copy_u_max") => ops::saved(&rest[0], &homogeneous(&rest[0])?)?,
+        "memory" if matches!(rest, [_, op] if op == "copy_u_max") => {
+            ops::saved(&rest[0], &homogeneous(&rest[0])?)?
+        }
         "memory" => {
             let (name, kind, precision) = match rest {
                 [name, kind] => (name, kind, Precision::Full),
                 [name, kind, casts] if casts == "f16" => (name, kind, Precision::F16),
                 [name, kind, casts] if casts == "bf16" => (name, kind, Precision::BF16),
-                _ => bail!("memory: name a graph, a network ({}) and, if operators shall cast, f16 or bf16", train::KINDS.join(", ")),
+                _ => bail!(
+                    "memory: name a graph, a network ({}) and, if operators shall cast, f16 or bf16",
+                    train::KINDS.join(", ")
+                ),
             };
             if !train::KINDS.contains(&kind.as_str()) {
                 bail!("unknown network `{kind}`; there are {}", train::KINDS.join(", "));

@@ -18,7 +18,10 @@ pub(crate) struct Settings {
     only: String,
 }
 
-#[expect(clippy::disallowed_methods, reason = "a constant of the process, read without other threads")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a constant of the process, read without other threads"
+)]
 pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| Settings {
@@ -31,7 +34,9 @@ pub(crate) fn settings() -> &'static Settings {
 
 fn number<T: std::str::FromStr>(name: &str, default: T) -> T {
     match std::env::var(name) {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}: expected a number, got `{text}`")),
+        Ok(text) => {
+            text.parse().unwrap_or_else(|_| panic!("{name}: expected a number, got `{text}`"))
+        }
         Err(_) => default,
     }
 }
@@ -83,7 +88,10 @@ pub(crate) fn cpu_time() -> f64 {
 }
 
 /// Where tensors are: `BENCH_BACKEND` names the backend, flex if it is not set. Always the same device.
-#[expect(clippy::disallowed_methods, reason = "a constant of the process, made without other threads")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a constant of the process, made without other threads"
+)]
 pub(crate) fn device() -> Device {
     static DEVICE: OnceLock<Device> = OnceLock::new();
     let make = || match std::env::var("BENCH_BACKEND").as_deref() {
@@ -118,7 +126,9 @@ pub(crate) fn measure(mut f: impl FnMut()) -> Times {
     };
     f();
     let (begin, mut times) = (Instant::now(), Times::default());
-    while times.wall.len() < settings().least || (times.wall.len() < MOST && begin.elapsed().as_secs_f64() < settings().seconds) {
+    while times.wall.len() < settings().least
+        || (times.wall.len() < MOST && begin.elapsed().as_secs_f64() < settings().seconds)
+    {
         let (cpu, wall) = (cpu_time(), Instant::now());
         f();
         times.wall.push(wall.elapsed().as_secs_f64() * 1e3);

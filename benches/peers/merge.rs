@@ -22,7 +22,8 @@ pub(crate) fn run(files: &[String]) -> Result<()> {
     for file in files {
         let text = std::fs::read_to_string(file).with_context(|| format!("reading {file}"))?;
         for (number, line) in text.lines().enumerate().filter(|(_, l)| l.starts_with('{')) {
-            let map: Map<String, Value> = serde_json::from_str(line).with_context(|| format!("{file}, line {}", number + 1))?;
+            let map: Map<String, Value> = serde_json::from_str(line)
+                .with_context(|| format!("{file}, line {}", number + 1))?;
             let key = KEY.map(|k| map.get(k).map_or(String::new(), Value::to_string)).join(" ");
             let entry = rounds.entry(key.clone()).or_default();
             if entry.is_empty() {

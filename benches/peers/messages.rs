@@ -38,12 +38,22 @@ pub(crate) fn run(name: &str, g: &Homogeneous) -> Result<()> {
             g.nodes_mut("_N").and_then(|f| f.insert("x", x)).expect("one row per node");
             g
         };
-        let y = |g: Graph| g.nodes("_N").and_then(|f| f.get::<2>("y")).expect("the result has this field");
-        let fused = |x: Tensor<2>| y(with(x).update_all(copy_u("x", "m"), sum("m", "y")).expect("fields are there"));
-        let by_message = |x: Tensor<2>| y(with(x).update_all(message, sum("m", "y")).expect("fields are there"));
-        let by_mailbox = |x: Tensor<2>| y(with(x).update_all(message, ragged).expect("fields are there"));
-        let by_dense = |x: Tensor<2>| y(with(x).update_all(message, by_degree(dense)).expect("fields are there"));
-        let by_bucket = |x: Tensor<2>| y(with(x).update_all(message, by_degree(ragged)).expect("fields are there"));
+        let y = |g: Graph| {
+            g.nodes("_N").and_then(|f| f.get::<2>("y")).expect("the result has this field")
+        };
+        let fused = |x: Tensor<2>| {
+            y(with(x).update_all(copy_u("x", "m"), sum("m", "y")).expect("fields are there"))
+        };
+        let by_message =
+            |x: Tensor<2>| y(with(x).update_all(message, sum("m", "y")).expect("fields are there"));
+        let by_mailbox =
+            |x: Tensor<2>| y(with(x).update_all(message, ragged).expect("fields are there"));
+        let by_dense = |x: Tensor<2>| {
+            y(with(x).update_all(message, by_degree(dense)).expect("fields are there"))
+        };
+        let by_bucket = |x: Tensor<2>| {
+            y(with(x).update_all(message, by_degree(ragged)).expect("fields are there"))
+        };
         let ways: [(&str, &dyn Fn(Tensor<2>) -> Tensor<2>); 5] = [
             ("builtins", &fused),
             ("message closure", &by_message),
@@ -53,9 +63,17 @@ pub(crate) fn run(name: &str, g: &Homogeneous) -> Result<()> {
         ];
         let dim = [("dim", json!(width))];
         for (way, f) in ways {
-            bench(Entry { group: "messages", graph: name, op: &format!("copy_u_sum.{way}.fwd") }, &dim, || drop(f(x.clone())));
+            bench(
+                Entry { group: "messages", graph: name, op: &format!("copy_u_sum.{way}.fwd") },
+                &dim,
+                || drop(f(x.clone())),
+            );
             let xg = tracked(&x);
-            bench(Entry { group: "messages", graph: name, op: &format!("copy_u_sum.{way}.fwd+bwd") }, &dim, fwd_bwd(|| f(xg.clone())));
+            bench(
+                Entry { group: "messages", graph: name, op: &format!("copy_u_sum.{way}.fwd+bwd") },
+                &dim,
+                fwd_bwd(|| f(xg.clone())),
+            );
         }
     }
     Ok(())

@@ -2,7 +2,9 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn::models::{Conv, DropoutKey, GatConv, GatConvConfig, GcnConv, GcnConvConfig, SageConv, SageConvConfig};
+use burn_gnn::models::{
+    Conv, DropoutKey, GatConv, GatConvConfig, GcnConv, GcnConvConfig, SageConv, SageConvConfig,
+};
 use burn_gnn::ops::{Activation, Edges};
 
 /// Widths of a network.
@@ -36,7 +38,11 @@ pub(crate) struct Gcn {
 impl Gcn {
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
         let layer = |i, o| GcnConvConfig::new(i, o).init(device);
-        Self { first: layer(s.input, s.hidden), second: layer(s.hidden, s.classes), key: DropoutKey::new(device) }
+        Self {
+            first: layer(s.input, s.hidden),
+            second: layer(s.hidden, s.classes),
+            key: DropoutKey::new(device),
+        }
     }
 }
 
@@ -59,7 +65,11 @@ pub(crate) struct Sage {
 impl Sage {
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
         let layer = |i, o| SageConvConfig::new(i, o).init(device);
-        Self { first: layer(s.input, s.hidden), second: layer(s.hidden, s.classes), key: DropoutKey::new(device) }
+        Self {
+            first: layer(s.input, s.hidden),
+            second: layer(s.hidden, s.classes),
+            key: DropoutKey::new(device),
+        }
     }
 }
 
@@ -84,7 +94,11 @@ impl Gat {
     /// 8 heads of 8 columns, then one head per class column.
     pub(crate) fn new(s: Sizes, device: &Device) -> Self {
         let layer = |i, o, heads| GatConvConfig::new(i, o, heads).init(device);
-        Self { first: layer(s.input, 8, 8), second: layer(64, s.classes, 1), key: DropoutKey::new(device) }
+        Self {
+            first: layer(s.input, 8, 8),
+            second: layer(64, s.classes, 1),
+            key: DropoutKey::new(device),
+        }
     }
 }
 

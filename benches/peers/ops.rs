@@ -16,7 +16,10 @@ use crate::measure::{Entry, Times, bench, device, emit};
 /// The first `width` columns of the features.
 pub(crate) fn columns(g: &Homogeneous, width: usize, device: &Device) -> Tensor<2> {
     let rows = g.task.features.chunks_exact(g.task.width).flat_map(|row| &row[..width]);
-    Tensor::from_data(TensorData::new(rows.copied().collect::<Vec<f32>>(), [g.nodes, width]), device)
+    Tensor::from_data(
+        TensorData::new(rows.copied().collect::<Vec<f32>>(), [g.nodes, width]),
+        device,
+    )
 }
 
 pub(crate) fn tracked<const D: usize>(x: &Tensor<D>) -> Tensor<D> {
@@ -37,7 +40,11 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
     let relation = Relation::from_coo(n, n, g.src.clone(), g.dst.clone())?;
     let start = Instant::now();
     let _ = (relation.csr(), relation.csc());
-    emit(Entry { group: "build", graph, op: "coo+csr+csc" }, Some(&Times::once(start.elapsed().as_secs_f64())), &[]);
+    emit(
+        Entry { group: "build", graph, op: "coo+csr+csc" },
+        Some(&Times::once(start.elapsed().as_secs_f64())),
+        &[],
+    );
 
     let big = e > 5_000_000;
     let widths: &[usize] = if graph == "products-slice" { &[16, 100] } else { &[16, 128] };
@@ -47,13 +54,22 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
         let x = columns(g, width, &device);
         let xg = tracked(&x);
         type Copy = fn(&Relation, Tensor<2>) -> Tensor<2>;
-        let copies: [(&str, Copy); 3] = [("sum", copy_u_sum), ("mean", copy_u_mean), ("max", copy_u_max)];
+        let copies: [(&str, Copy); 3] =
+            [("sum", copy_u_sum), ("mean", copy_u_mean), ("max", copy_u_max)];
         for (name, f) in copies {
-            bench(gspmm(graph, &format!("copy_u_{name}.fwd")), &dim, || drop(f(relation, x.clone())));
-            bench(gspmm(graph, &format!("copy_u_{name}.fwd+bwd")), &dim, fwd_bwd(|| f(relation, xg.clone())));
+            bench(gspmm(graph, &format!("copy_u_{name}.fwd")), &dim, || {
+                drop(f(relation, x.clone()))
+            });
+            bench(
+                gspmm(graph, &format!("copy_u_{name}.fwd+bwd")),
+                &dim,
+                fwd_bwd(|| f(relation, xg.clone())),
+            );
         }
         let weighted = |name: &str, w: Tensor<2>| {
-            bench(gspmm(graph, &format!("u_mul_e_sum.{name}.fwd")), &dim, || drop(u_mul_e_sum::<2, 2, 2>(relation, x.clone(), w.clone())));
+            bench(gspmm(graph, &format!("u_mul_e_sum.{name}.fwd")), &dim, || {
+                drop(u_mul_e_sum::<2, 2, 2>(relation, x.clone(), w.clone()))
+            });
             let wg = tracked(&w);
             bench(
                 gspmm(graph, &format!("u_mul_e_sum.{name}.fwd+bwd")),
@@ -71,9 +87,15 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
     let dim = [("dim", json!(64))];
     let scores = Tensor::<3>::random([e, 8, 1], Distribution::Normal(0.0, 1.0), &device);
     let z = uniform([n, 8, 8], &device);
-    bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd"), &dim, || drop(u_mul_e_sum::<3, 3, 3>(relation, z.clone(), scores.clone())));
+    bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd"), &dim, || {
+        drop(u_mul_e_sum::<3, 3, 3>(relation, z.clone(), scores.clone()))
+    });
     let (zg, sg) = (tracked(&z), tracked(&scores));
-    bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd+bwd"), &dim, fwd_bwd(|| u_mul_e_sum::<3, 3, 3>(relation, zg.clone(), sg.clone())));
+    bench(
+        gspmm(graph, "u_mul_e_sum.8x8heads.fwd+bwd"),
+        &dim,
+        fwd_bwd(|| u_mul_e_sum::<3, 3, 3>(relation, zg.clone(), sg.clone())),
+    );
     crate::edges::run(graph, g, relation);
     Ok(())
 }
@@ -93,7 +115,11 @@ pub(crate) fn saved(graph: &str, g: &Homogeneous) -> Result<()> {
         bail!("bytes in use are counted with BENCH_ALLOCATOR=counted alone; set it");
     }
     let mb = kept / f64::from(1 << 20);
-    emit(Entry { group: "memory", graph, op: "copy_u_max.saved" }, None, &[("dim", json!(WIDTH)), ("saved_mb", json!(mb.round()))]);
+    emit(
+        Entry { group: "memory", graph, op: "copy_u_max.saved" },
+        None,
+        &[("dim", json!(WIDTH)), ("saved_mb", json!(mb.round()))],
+    );
     drop((x, y));
     Ok(())
 }

@@ -14,7 +14,8 @@ use serde_json::json;
 use crate::measure::{Entry, cpu_time, emit, memory_mb};
 use crate::sampling;
 
-pub(crate) const METHODS: [&str; 7] = ["metis", "metis-plain", "metis-fast", "metis-edges", "random", "ldg", "fennel"];
+pub(crate) const METHODS: [&str; 7] =
+    ["metis", "metis-plain", "metis-fast", "metis-edges", "random", "ldg", "fennel"];
 
 pub(crate) fn run(name: &str, parts: usize, method: &str) -> Result<()> {
     let (mut g, target, task) = sampling::graph(name)?;
@@ -22,12 +23,21 @@ pub(crate) fn run(name: &str, parts: usize, method: &str) -> Result<()> {
     // As the script of the other system: features of the target, for graphs of one type also labels and the training
     // mask.
     let frame = g.nodes_mut(target)?;
-    frame.insert("feat", Tensor::<2>::from_data(TensorData::new(task.features, [n, task.width]), &device))?;
+    frame.insert(
+        "feat",
+        Tensor::<2>::from_data(TensorData::new(task.features, [n, task.width]), &device),
+    )?;
     if target == "_N" {
         let mut train = vec![false; n];
         task.train.iter().for_each(|&v| train[v as usize] = true);
-        frame.insert("label", Tensor::<1, Int>::from_data(TensorData::new(task.labels, [n]), &device))?;
-        frame.insert("train_mask", Tensor::<1, Bool>::from_data(TensorData::new(train, [n]), &device))?;
+        frame.insert(
+            "label",
+            Tensor::<1, Int>::from_data(TensorData::new(task.labels, [n]), &device),
+        )?;
+        frame.insert(
+            "train_mask",
+            Tensor::<1, Bool>::from_data(TensorData::new(train, [n]), &device),
+        )?;
     }
     let config = PartitionConfig::new(name, parts);
     let config = match method {

@@ -8,12 +8,15 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use burn_gnn::dist::{Communicator, DistError, LocalPartition, Metered, PartitionConfig, partition_graph, run_ranks};
+use burn_gnn::dist::{
+    Communicator, DistError, LocalPartition, Metered, PartitionConfig, partition_graph, run_ranks,
+};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    BatchSizes, FusedAdamConfig, GatConfig, GcnConfig, LayerViews, MemoryPlan, ModelSizes, NodeClassifier, NodeTask, NodeTensors,
-    RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig, TypeInput, Whole, plan_full_batch, plan_mini_batch, plan_rgcn,
-    plan_rgcn_mini_batch, seeded, train,
+    BatchSizes, FusedAdamConfig, GatConfig, GcnConfig, LayerViews, MemoryPlan, ModelSizes,
+    NodeClassifier, NodeTask, NodeTensors, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig,
+    TypeInput, Whole, plan_full_batch, plan_mini_batch, plan_rgcn, plan_rgcn_mini_batch, seeded,
+    train,
 };
 use burn_gnn::ops::GraphView;
 use burn_gnn::ranks::{RankSync, plan_parts};
@@ -25,8 +28,17 @@ use crate::graphs::{Homogeneous, Task};
 use crate::measure::{Entry, device, emit, memory_mb};
 use crate::sampling;
 
-pub(crate) const KINDS: [&str; 9] =
-    ["gcn", "sage", "gat", "sage.minibatch", "rgcn", "rgcn.minibatch", "gcn.ranks", "sage.ranks", "gat.ranks"];
+pub(crate) const KINDS: [&str; 9] = [
+    "gcn",
+    "sage",
+    "gat",
+    "sage.minibatch",
+    "rgcn",
+    "rgcn.minibatch",
+    "gcn.ranks",
+    "sage.ranks",
+    "gat.ranks",
+];
 const BATCH: usize = 1024;
 const RANKS: usize = 2;
 
@@ -41,8 +53,11 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn report(&self, predicted: usize, sent: Option<(u64, u64)>) {
-        let (measured, mb) = (most() - self.base, |bytes: usize| json!((bytes as f64 / 1e5).round() / 10.0));
-        let off = |predicted: f64, measured: f64| json!((1e4 * (predicted / measured - 1.0)).round() / 100.0);
+        let (measured, mb) =
+            (most() - self.base, |bytes: usize| json!((bytes as f64 / 1e5).round() / 10.0));
+        let off = |predicted: f64, measured: f64| {
+            json!((1e4 * (predicted / measured - 1.0)).round() / 100.0)
+        };
         let mut more = vec![
             ("predicted_mb", mb(predicted)),
             ("measured_mb", mb(measured)),
@@ -78,12 +93,24 @@ fn full_batch<M: NodeClassifier>(model: M, g: &Graph, x: &NodeTensors, target: &
     }
 }
 
-pub(crate) fn run(graph: &str, kind: &str, homogeneous: impl Fn() -> Result<Homogeneous>, imports: f64) -> Result<()> {
+pub(crate) fn run(
+    graph: &str,
+    kind: &str,
+    homogeneous: impl Fn() -> Result<Homogeneous>,
+    imports: f64,
+) -> Result<()> {
     if name() != "counted" {
-        bail!("plan: expected the allocator `counted`, found `{}`; set BENCH_ALLOCATOR=counted", name());
+        bail!(
+            "plan: expected the allocator `counted`, found `{}`; set BENCH_ALLOCATOR=counted",
+            name()
+        );
     }
     // What is made once: threads and their buffers.
-    drop(Tensor::<2>::ones([512, 512], &device()).matmul(Tensor::ones([512, 512], &device())).into_data());
+    drop(
+        Tensor::<2>::ones([512, 512], &device())
+            .matmul(Tensor::ones([512, 512], &device()))
+            .into_data(),
+    );
     let run = Run { graph, kind, base: begin(), imports };
     match kind.split_once('.').unwrap_or((kind, "")) {
         (kind @ ("gcn" | "sage" | "gat"), "") => homogeneous_epochs(&run, kind, homogeneous()?),
@@ -106,7 +133,8 @@ fn sizes(kind: &str, graph: &str, task: &Task) -> ModelSizes {
 }
 
 fn prepare(kind: &str, g: &mut Homogeneous) -> Result<Graph> {
-    let graph = Graph::homogeneous(g.nodes, std::mem::take(&mut g.src), std::mem::take(&mut g.dst))?;
+    let graph =
+        Graph::homogeneous(g.nodes, std::mem::take(&mut g.src), std::mem::take(&mut g.dst))?;
     Ok(if kind == "sage" { graph } else { graph.add_self_loops(0)? })
 }
 
@@ -116,13 +144,23 @@ fn homogeneous_epochs(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<(
     let sizes = sizes(kind, run.graph, &task);
     let rows = Rows::new(&task.train, &task.labels, task.classes)?;
     let [i, h, c] = [0, 1, 2].map(|at| sizes.widths()[at]);
-    let x: NodeTensors = [("_N", Tensor::<2>::from_data(TensorData::new(task.features, [nodes, i]), &device()))].into();
+    let x: NodeTensors =
+        [("_N", Tensor::<2>::from_data(TensorData::new(task.features, [nodes, i]), &device()))]
+            .into();
     drop(task.labels);
     let on = device().autodiff();
     match kind {
         "gcn" => full_batch(GcnConfig::new(i, c).with_hidden(h).init(&on), &graph, &x, "_N", &rows),
-        "sage" => full_batch(SageConfig::new(i, c).with_hidden(h).init(&on), &graph, &x, "_N", &rows),
-        _ => full_batch(GatConfig::new(i, c).with_num_heads(8).with_d_head(h / 8).init(&on), &graph, &x, "_N", &rows),
+        "sage" => {
+            full_batch(SageConfig::new(i, c).with_hidden(h).init(&on), &graph, &x, "_N", &rows)
+        }
+        _ => full_batch(
+            GatConfig::new(i, c).with_num_heads(8).with_d_head(h / 8).init(&on),
+            &graph,
+            &x,
+            "_N",
+            &rows,
+        ),
     }
     run.report(plan_full_batch(&sizes, &graph)?.peak(), None);
     Ok(())
@@ -137,9 +175,15 @@ fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
     let mut train_mask = vec![false; nodes];
     task.train.iter().for_each(|&v| train_mask[v as usize] = true);
     let frame = graph.nodes_mut(0)?;
-    frame.insert("x", Tensor::<2>::from_data(TensorData::new(task.features, [nodes, task.width]), &on))?;
+    frame.insert(
+        "x",
+        Tensor::<2>::from_data(TensorData::new(task.features, [nodes, task.width]), &on),
+    )?;
     frame.insert("y", Tensor::<1, Int>::from_data(TensorData::new(task.labels, [nodes]), &on))?;
-    frame.insert("train_mask", Tensor::<1, Bool>::from_data(TensorData::new(train_mask, [nodes]), &on))?;
+    frame.insert(
+        "train_mask",
+        Tensor::<1, Bool>::from_data(TensorData::new(train_mask, [nodes]), &on),
+    )?;
     let parts = partition_graph(&graph, &PartitionConfig::new(run.graph, RANKS))?;
     let plans = plan_parts(&sizes, &parts)?;
     let dir = tempfile::tempdir().context("creating a temporary folder")?;
@@ -149,7 +193,11 @@ fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
     let config = TrainConfig::new().with_epochs(EPOCHS).with_progress(false);
     let rank = |comm: Arc<dyn Communicator>| -> Result<u64> {
         let metered = Arc::new(Metered::new(comm.clone()));
-        let part = LocalPartition::new(&burn_gnn::dist::load_partition(&index, comm.rank())?, metered.clone(), &on)?;
+        let part = LocalPartition::new(
+            &burn_gnn::dist::load_partition(&index, comm.rank())?,
+            metered.clone(),
+            &on,
+        )?;
         let sync = RankSync::new(metered.clone());
         let task = NodeTask::on_ranks(&part, "_N", &sync)?;
         comm.barrier("ready").map_err(DistError::from)?;
@@ -160,10 +208,24 @@ fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
         let before = metered.traffic().bytes_sent;
         let to = on.clone().autodiff();
         match kind {
-            "gcn" => drop(train(seeded(0, || GcnConfig::new(i, c).with_hidden(h).init(&to)), &task, &config, &sync, |_| {})?),
-            "sage" => drop(train(seeded(0, || SageConfig::new(i, c).with_hidden(h).init(&to)), &task, &config, &sync, |_| {})?),
+            "gcn" => drop(train(
+                seeded(0, || GcnConfig::new(i, c).with_hidden(h).init(&to)),
+                &task,
+                &config,
+                &sync,
+                |_| {},
+            )?),
+            "sage" => drop(train(
+                seeded(0, || SageConfig::new(i, c).with_hidden(h).init(&to)),
+                &task,
+                &config,
+                &sync,
+                |_| {},
+            )?),
             _ => {
-                let model = seeded(0, || GatConfig::new(i, c).with_num_heads(8).with_d_head(h / 8).init(&to));
+                let model = seeded(0, || {
+                    GatConfig::new(i, c).with_num_heads(8).with_d_head(h / 8).init(&to)
+                });
                 drop(train(model, &task, &config, &sync, |_| {})?);
             }
         }
@@ -171,7 +233,10 @@ fn on_ranks(run: &Run<'_>, kind: &str, mut g: Homogeneous) -> Result<()> {
     };
     let sent: u64 = run_ranks(RANKS, |comm| rank(comm).map_err(|e| format!("{e:#}")))?.iter().sum();
     let predicted = plans.iter().map(|p| p.memory.peak()).sum();
-    run.report(predicted, Some((EPOCHS as u64 * plans.iter().map(|p| p.bytes_sent).sum::<u64>(), sent)));
+    run.report(
+        predicted,
+        Some((EPOCHS as u64 * plans.iter().map(|p| p.bytes_sent).sum::<u64>(), sent)),
+    );
     Ok(())
 }
 
@@ -185,7 +250,13 @@ fn mini_batch(run: &Run<'_>) -> Result<()> {
     let (i, c) = (task.width, task.classes);
     let model = SageConfig::new(i, c).with_hidden(256).init(&device().autodiff());
     let plan = |sampler: &NeighborSampler| {
-        Ok(plan_mini_batch(&ModelSizes::sage([i, 256, c]).with_dropout(), sampler, ntype, &task.train, batches())?)
+        Ok(plan_mini_batch(
+            &ModelSizes::sage([i, 256, c]).with_dropout(),
+            sampler,
+            ntype,
+            &task.train,
+            batches(),
+        )?)
     };
     epoch(run, &g, ntype, &task, model, &[15, 10], plan)
 }
@@ -202,19 +273,23 @@ fn epoch<M: NodeClassifier>(
     let t = g.schema().ntype(ntype)?;
     let features = match task.width {
         0 => GraphFeatures::new(g, &device()),
-        width => GraphFeatures::new(g, &device()).with_nodes(ntype, MemoryRows::new(&task.features, width, RowType::F32)?)?,
+        width => GraphFeatures::new(g, &device())
+            .with_nodes(ntype, MemoryRows::new(&task.features, width, RowType::F32)?)?,
     };
     let seeds = Seeds::nodes(g, [(ntype, &task.train)])?;
-    let loader = Loader::new(NeighborSampler::new(g, fanouts)?, seeds, BATCH)?.with_features(features);
+    let loader =
+        Loader::new(NeighborSampler::new(g, fanouts)?, seeds, BATCH)?.with_features(features);
     // The task is the caller's: its features and labels are not part of training.
     let own = 4 * task.features.len() + 8 * task.labels.len() + 4 * task.train.len();
     let (mut model, mut optimizer) = (model, FusedAdamConfig::new().init());
     begin();
     for b in loader.epoch(0) {
         let b = b?;
-        let labels: Vec<i64> = b.seeds(t).expect("seeds are nodes").iter().map(|&v| task.labels[v as usize]).collect();
+        let labels: Vec<i64> =
+            b.seeds(t).expect("seeds are nodes").iter().map(|&v| task.labels[v as usize]).collect();
         let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
-        let x: NodeTensors = b.features().map(|(ntype, x)| (ntype, Tensor::from_inner(x))).collect();
+        let x: NodeTensors =
+            b.features().map(|(ntype, x)| (ntype, Tensor::from_inner(x))).collect();
         model = step(model, &mut optimizer, &b.batch.blocks[..], (&x, ntype), &rows);
     }
     run.report(plan(loader.sampler())?.peak() + own, None);
@@ -226,7 +301,9 @@ fn epoch<M: NodeClassifier>(
 fn typed(run: &Run<'_>, is_mini_batch: bool) -> Result<()> {
     let (g, ntype, task) = sampling::graph(run.graph)?;
     let config = match run.graph {
-        "am-slice" => RgcnConfig::new(task.classes).with_hidden(16).with_weights(RelWeights::Basis(30)),
+        "am-slice" => {
+            RgcnConfig::new(task.classes).with_hidden(16).with_weights(RelWeights::Basis(30))
+        }
         _ => RgcnConfig::new(task.classes).with_hidden(64),
     };
     let input = if task.width > 0 { TypeInput::Features(task.width) } else { TypeInput::Embedding };
@@ -234,13 +311,19 @@ fn typed(run: &Run<'_>, is_mini_batch: bool) -> Result<()> {
     let on: Device = device().autodiff();
     let model = config.init(&g, inputs, &on)?;
     if is_mini_batch {
-        let plan = |s: &NeighborSampler| Ok(plan_rgcn_mini_batch(&config, s, inputs, ntype, &task.train, batches())?);
+        let plan = |s: &NeighborSampler| {
+            Ok(plan_rgcn_mini_batch(&config, s, inputs, ntype, &task.train, batches())?)
+        };
         return epoch(run, &g, ntype, &task, model, &[10, 10], plan);
     }
     let rows = Rows::new(&task.train, &task.labels, task.classes)?;
     let x: NodeTensors = if task.width > 0 {
         let n = g.num_nodes(ntype)?;
-        [(ntype, Tensor::<2>::from_data(TensorData::new(task.features, [n, task.width]), &device()))].into()
+        [(
+            ntype,
+            Tensor::<2>::from_data(TensorData::new(task.features, [n, task.width]), &device()),
+        )]
+        .into()
     } else {
         NodeTensors::default()
     };

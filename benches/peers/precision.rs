@@ -20,11 +20,16 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
         let dim = [("dim", json!(width))];
         let (x, w) = (columns(g, width, &device), uniform([e, 1], &device) + 0.5);
         let (xg, wg) = (tracked(&x), tracked(&w));
-        for (name, setting) in [("f32", Precision::Full), ("f16", Precision::F16), ("bf16", Precision::BF16)] {
-            let measured = |op: &str, f: &mut dyn FnMut()| bench(Entry { group: "precision", graph, op: &format!("{op}.{name}") }, &dim, f);
+        for (name, setting) in
+            [("f32", Precision::Full), ("f16", Precision::F16), ("bf16", Precision::BF16)]
+        {
+            let measured = |op: &str, f: &mut dyn FnMut()| {
+                bench(Entry { group: "precision", graph, op: &format!("{op}.{name}") }, &dim, f)
+            };
             let copy = |x: &Tensor<2>| with_precision(setting, || copy_u_sum(&relation, x.clone()));
-            let product =
-                |x: &Tensor<2>, w: &Tensor<2>| with_precision(setting, || u_mul_e_sum::<2, 2, 2>(&relation, x.clone(), w.clone()));
+            let product = |x: &Tensor<2>, w: &Tensor<2>| {
+                with_precision(setting, || u_mul_e_sum::<2, 2, 2>(&relation, x.clone(), w.clone()))
+            };
             // Inputs in f32: the cast counts.
             measured("copy_u_sum.fwd", &mut || drop(copy(&x)));
             measured("copy_u_sum.fwd+bwd", &mut fwd_bwd(|| copy(&xg)));

@@ -6,7 +6,8 @@ use burn::tensor::Tensor;
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig};
 use burn_gnn::sampling::{
-    GraphFeatures, Loader, MemoryRows, MiniBatch, NeighborSampler, RowType, SampleKey, SampleNeighbors, Seeds, ToBlock, Traversal,
+    GraphFeatures, Loader, MemoryRows, MiniBatch, NeighborSampler, RowType, SampleKey,
+    SampleNeighbors, Seeds, ToBlock, Traversal,
 };
 use serde_json::json;
 
@@ -50,7 +51,11 @@ fn sampler(g: &Graph, hops: [i64; 2]) -> Result<Sample> {
 
 pub(crate) fn run(name: &str) -> Result<()> {
     let (g, ntype, task) = graph(name)?;
-    ensure!(task.train.len() >= 2 * BATCH, "{name} has {} training nodes, fewer than two batches of {BATCH}", task.train.len());
+    ensure!(
+        task.train.len() >= 2 * BATCH,
+        "{name} has {} training nodes, fewer than two batches of {BATCH}",
+        task.train.len()
+    );
     for hops in [[15, 10], [25, 10]] {
         let sample = sampler(&g, hops)?;
         let label = format!("sample_blocks.({}, {})", hops[0], hops[1]);
@@ -60,8 +65,11 @@ pub(crate) fn run(name: &str) -> Result<()> {
         let (mut times, mut edges) = (Times::default(), 0);
         for pass in 0..4u64 {
             let order = Traversal::Shuffled.positions(task.train.len(), 1, pass);
-            let batches: Vec<Vec<u32>> =
-                order.chunks_exact(BATCH).take(BATCHES + 1).map(|c| c.iter().map(|&i| task.train[i as usize]).collect()).collect();
+            let batches: Vec<Vec<u32>> = order
+                .chunks_exact(BATCH)
+                .take(BATCHES + 1)
+                .map(|c| c.iter().map(|&i| task.train[i as usize]).collect())
+                .collect();
             sample(ntype, &batches[0], SampleKey::new(pass))?;
             let mut sum = 0;
             let mut failed = None;
@@ -92,15 +100,26 @@ pub(crate) fn run(name: &str) -> Result<()> {
     let sampler = NeighborSampler::new(&g, [15, 10])?;
     let batch = sampler.sample([(ntype, &task.train[..BATCH])], SampleKey::new(1))?;
     for (hop, block) in batch.blocks.iter().rev().enumerate() {
-        let dst: Vec<(&String, Vec<u32>)> = g.schema().ntypes().iter().enumerate().map(|(t, n)| (n, block.dst_nodes(t).to_vec())).collect();
+        let dst: Vec<(&String, Vec<u32>)> = g
+            .schema()
+            .ntypes()
+            .iter()
+            .enumerate()
+            .map(|(t, n)| (n, block.dst_nodes(t).to_vec()))
+            .collect();
         let frontier = block.to_frontier()?;
         frontier.to_block(&g, dst.clone())?;
         let op = format!("to_block.hop{}", hop + 1);
-        bench(Entry { group: "sample", graph: name, op: &op }, &[], || drop(frontier.to_block(&g, dst.clone()).expect("done once before")));
+        bench(Entry { group: "sample", graph: name, op: &op }, &[], || {
+            drop(frontier.to_block(&g, dst.clone()).expect("done once before"))
+        });
         let op = format!("sample_neighbors.hop{}", hop + 1);
         let fanout = [15, 10][hop];
         bench(Entry { group: "sample", graph: name, op: &op }, &[], || {
-            drop(g.sample_neighbors(dst.clone(), [fanout], SampleKey::new(1)).expect("types and ids are those of a batch"));
+            drop(
+                g.sample_neighbors(dst.clone(), [fanout], SampleKey::new(1))
+                    .expect("types and ids are those of a batch"),
+            );
         });
     }
     Ok(())
@@ -112,8 +131,10 @@ pub(crate) fn minibatch(name: &str) -> Result<()> {
     let rows = MemoryRows::new(&task.features, task.width, RowType::F32)?;
     let features = GraphFeatures::new(&g, &device()).with_nodes(ntype, rows)?;
     let seeds = Seeds::nodes(&g, [(ntype, &task.train)])?;
-    let loader = Loader::new(NeighborSampler::new(&g, [15, 10])?, seeds, BATCH)?.with_features(features);
-    let mut net = SageConfig::new(task.width, task.classes).with_hidden(256).init(&device().autodiff());
+    let loader =
+        Loader::new(NeighborSampler::new(&g, [15, 10])?, seeds, BATCH)?.with_features(features);
+    let mut net =
+        SageConfig::new(task.width, task.classes).with_hidden(256).init(&device().autodiff());
     let mut optimizer = FusedAdamConfig::new().init();
     let mut times = Times::default();
     for epoch in 0..3 {
@@ -122,10 +143,21 @@ pub(crate) fn minibatch(name: &str) -> Result<()> {
             let mut batches = loader.epoch(epoch);
             for batch in &mut batches {
                 let outcome = batch.map_err(anyhow::Error::from).and_then(|b| {
-                    let labels: Vec<i64> = b.own_seeds().ids().iter().flatten().map(|&v| task.labels[v as usize]).collect();
-                    let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
+                    let labels: Vec<i64> = b
+                        .own_seeds()
+                        .ids()
+                        .iter()
+                        .flatten()
+                        .map(|&v| task.labels[v as usize])
+                        .collect();
+                    let rows = Rows::new(
+                        &(0..labels.len() as u32).collect::<Vec<_>>(),
+                        &labels,
+                        task.classes,
+                    )?;
                     let x = b.x(..)?;
-                    let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)));
+                    let loss = rows
+                        .cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)));
                     let grads = GradientsParams::from_grads(loss.backward(), &net);
                     net = optimizer.step(0.003, net.clone(), grads);
                     Ok(())

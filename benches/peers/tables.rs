@@ -31,7 +31,12 @@ pub(crate) fn run() -> Result<()> {
         lines.add(&took, 1);
         let mut total = Ok(0);
         let took = Times::one(|| {
-            let tables = Builder::new().node(&nodes, "a", Decoder::new()).edge(&edges, ("a", "r", "a"), Decoder::new().weighted(), true);
+            let tables = Builder::new().node(&nodes, "a", Decoder::new()).edge(
+                &edges,
+                ("a", "r", "a"),
+                Decoder::new().weighted(),
+                true,
+            );
             total = tables.build(&Device::flex()).map(|g| g.total_edges());
         });
         ensure!(total? == EDGES as usize, "edges were lost");
@@ -47,7 +52,12 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-fn write(path: &std::path::Path, header: &str, rows: i64, row: impl Fn(i64) -> String) -> Result<()> {
+fn write(
+    path: &std::path::Path,
+    header: &str,
+    rows: i64,
+    row: impl Fn(i64) -> String,
+) -> Result<()> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     writeln!(file, "{header}")?;
     for i in 0..rows {

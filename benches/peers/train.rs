@@ -95,7 +95,13 @@ pub(crate) fn run(graph: &str, make: impl Fn() -> Result<Homogeneous>) -> Result
 
 /// Resident memory before and after loading, and the peak of three epochs; their median time too where
 /// operators cast their inputs.
-pub(crate) fn memory(graph: &str, kind: &str, precision: Precision, g: Homogeneous, before: f64) -> Result<()> {
+pub(crate) fn memory(
+    graph: &str,
+    kind: &str,
+    precision: Precision,
+    g: Homogeneous,
+    before: f64,
+) -> Result<()> {
     let t = task(graph, kind, g)?;
     let loaded = memory_mb().0;
     let mut times = None;

@@ -35,8 +35,10 @@ pub(crate) fn run(folder: &Path, name: &str) -> Result<()> {
                 ids(&dir.join(format!("{s}.{r}.{d}.npy")), &[&e.src, &e.dst])?;
                 relations.push(json!({"rel": [s, r, d], "edges": e.src.len(), "checksum": checksum(&e.src, &e.dst)}));
             }
-            let ntypes: serde_json::Map<String, Value> = g.ntypes.iter().map(|&(t, n)| (t.to_owned(), json!(n))).collect();
-            let sizes = json!({"kind": "hetero", "ntypes": ntypes, "target": g.target, "rels": relations});
+            let ntypes: serde_json::Map<String, Value> =
+                g.ntypes.iter().map(|&(t, n)| (t.to_owned(), json!(n))).collect();
+            let sizes =
+                json!({"kind": "hetero", "ntypes": ntypes, "target": g.target, "rels": relations});
             task(&dir, &format!(".{}", g.target), &g.task, sizes)?
         }
     };
@@ -46,10 +48,22 @@ pub(crate) fn run(folder: &Path, name: &str) -> Result<()> {
 /// Features, labels and training nodes; `sizes` with theirs.
 fn task(dir: &Path, of: &str, task: &Task, mut sizes: Value) -> Result<Value> {
     let shape = format!("({}, {})", task.labels.len(), task.width);
-    array(&dir.join(format!("feat{of}.npy")), "<f4", &shape, task.features.iter().map(|x| x.to_le_bytes()))?;
-    array(&dir.join(format!("label{of}.npy")), "<i8", &format!("({},)", task.labels.len()), task.labels.iter().map(|x| x.to_le_bytes()))?;
+    array(
+        &dir.join(format!("feat{of}.npy")),
+        "<f4",
+        &shape,
+        task.features.iter().map(|x| x.to_le_bytes()),
+    )?;
+    array(
+        &dir.join(format!("label{of}.npy")),
+        "<i8",
+        &format!("({},)", task.labels.len()),
+        task.labels.iter().map(|x| x.to_le_bytes()),
+    )?;
     ids(&dir.join(format!("train{of}.npy")), &[&task.train])?;
-    for (key, value) in [("feat", task.width), ("classes", task.classes), ("train", task.train.len())] {
+    for (key, value) in
+        [("feat", task.width), ("classes", task.classes), ("train", task.train.len())]
+    {
         sizes[key] = json!(value);
     }
     Ok(sizes)
@@ -58,12 +72,23 @@ fn task(dir: &Path, of: &str, task: &Task, mut sizes: Value) -> Result<Value> {
 /// Rows of one length as int64; a single one has no axis of rows.
 fn ids(path: &Path, rows: &[&[u32]]) -> Result<()> {
     let len = rows[0].len();
-    let shape = if rows.len() == 1 { format!("({len},)") } else { format!("({}, {len})", rows.len()) };
-    array(path, "<i8", &shape, rows.iter().flat_map(|row| row.iter().map(|&id| i64::from(id).to_le_bytes())))
+    let shape =
+        if rows.len() == 1 { format!("({len},)") } else { format!("({}, {len})", rows.len()) };
+    array(
+        path,
+        "<i8",
+        &shape,
+        rows.iter().flat_map(|row| row.iter().map(|&id| i64::from(id).to_le_bytes())),
+    )
 }
 
 /// A `.npy` file of version 1.0 in C order.
-fn array<const N: usize>(path: &Path, dtype: &str, shape: &str, mut items: impl Iterator<Item = [u8; N]>) -> Result<()> {
+fn array<const N: usize>(
+    path: &Path,
+    dtype: &str,
+    shape: &str,
+    mut items: impl Iterator<Item = [u8; N]>,
+) -> Result<()> {
     let mut header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
     // Magic, version and length take 10 bytes; data begin at a multiple of 64.
     header += &" ".repeat((64 - (10 + header.len() + 1) % 64) % 64);
@@ -79,9 +104,12 @@ fn array<const N: usize>(path: &Path, dtype: &str, shape: &str, mut items: impl 
 /// Under a temporary name, then renamed.
 fn put(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let folder = path.parent().context("a file in a folder")?;
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(|| format!("writing into {}", folder.display()))?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)
+        .with_context(|| format!("writing into {}", folder.display()))?;
     let mut out = BufWriter::new(&mut file);
-    write(&mut out).and_then(|()| Ok(out.flush()?)).with_context(|| format!("writing {}", path.display()))?;
+    write(&mut out)
+        .and_then(|()| Ok(out.flush()?))
+        .with_context(|| format!("writing {}", path.display()))?;
     drop(out);
     file.persist(path).with_context(|| format!("writing {}", path.display()))?;
     Ok(())

@@ -24,7 +24,14 @@ struct Gated {
 
 impl Gated {
     fn new(d_input: usize, d_output: usize, device: &Device) -> Self {
-        let weight = || Initializer::XavierUniform { gain: 1.0 }.init_with([d_input, d_output], Some(d_input), Some(d_output), device);
+        let weight = || {
+            Initializer::XavierUniform { gain: 1.0 }.init_with(
+                [d_input, d_output],
+                Some(d_input),
+                Some(d_output),
+                device,
+            )
+        };
         Self { own: weight(), neighbor: weight() }
     }
 
@@ -37,7 +44,12 @@ impl MessagePassing for Gated {
     fn aggr(&self) -> Reduce {
         Reduce::Mean
     }
-    fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, _edge_attr: Option<EdgeTensor>) -> EdgeTensor {
+    fn message(
+        &self,
+        x_j: EdgeTensor,
+        x_i: EdgeTensor,
+        _edge_attr: Option<EdgeTensor>,
+    ) -> EdgeTensor {
         let gate = x_j.clone().dot(x_i).map(sigmoid);
         x_j * gate
     }
@@ -63,7 +75,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         net = optimizer.step(0.02, net, gradients);
     }
     let predicted = forward(&net.valid(), x.inner()).argmax(1).into_data();
-    let correct = predicted.iter::<i64>().zip(&club.labels).filter(|(class, label)| class == *label).count();
+    let correct =
+        predicted.iter::<i64>().zip(&club.labels).filter(|(class, label)| class == *label).count();
     println!("accuracy {:.1} % of 34 members, two of them labelled", 100.0 * correct as f64 / 34.0);
     Ok(())
 }

@@ -27,13 +27,17 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let config = GcnConfig::new(x.dims()[1], cora.num_classes).with_hidden(16).with_dropout(0.5);
     let mut model = seeded(0, || config.init(&device));
-    let mut optimizer = AdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
+    let mut optimizer =
+        AdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
     for epoch in 0..200 {
         let logits = model.forward(&g.at_step(0, epoch), x.clone()); // dropout is a function of (seed, step)
         let loss = cross_entropy(logits, &cora.labels, &split.train);
         if epoch % 20 == 0 {
             let loss = loss.clone().into_scalar::<f32>();
-            println!("epoch {epoch:>3}  loss {loss:.4}  validation {:.1} %", accuracy(&model, &g, &x, &cora.labels, &split.val));
+            println!(
+                "epoch {epoch:>3}  loss {loss:.4}  validation {:.1} %",
+                accuracy(&model, &g, &x, &cora.labels, &split.val)
+            );
         }
         let gradients = GradientsParams::from_grads(loss.backward(), &model);
         model = optimizer.step(0.01, model, gradients);

@@ -22,10 +22,16 @@ use burn_gnn::prelude::*;
 const NODES: usize = 12;
 
 /// Many rings as one graph, `[1, 0]` for a red node and `[0, 1]` for others, and the class of each ring.
-fn rings(numbers: std::ops::Range<u64>, device: &Device) -> Result<(Graph, Tensor<2>, Vec<i64>), GraphError> {
+fn rings(
+    numbers: std::ops::Range<u64>,
+    device: &Device,
+) -> Result<(Graph, Tensor<2>, Vec<i64>), GraphError> {
     let next = |v: usize| (v + 1) % NODES;
-    let endpoints = |f: &dyn Fn(usize) -> [usize; 2]| (0..NODES).flat_map(f).map(|v| v as u32).collect::<Vec<_>>();
-    let ring = Graph::homogeneous(NODES, endpoints(&|v| [v, next(v)]), endpoints(&|v| [next(v), v]))?;
+    let endpoints = |f: &dyn Fn(usize) -> [usize; 2]| {
+        (0..NODES).flat_map(f).map(|v| v as u32).collect::<Vec<_>>()
+    };
+    let ring =
+        Graph::homogeneous(NODES, endpoints(&|v| [v, next(v)]), endpoints(&|v| [next(v), v]))?;
     let (mut x, mut labels) = (vec![], vec![]);
     for number in numbers.clone() {
         let draws = Stream::new(0, "red nodes", number);
@@ -41,7 +47,8 @@ fn rings(numbers: std::ops::Range<u64>, device: &Device) -> Result<(Graph, Tenso
 
 fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::flex().autodiff();
-    let mut model = seeded(0, || GinConfig::new(2, 2).with_hidden(32).with_num_layers(2).init(&device));
+    let mut model =
+        seeded(0, || GinConfig::new(2, 2).with_hidden(32).with_num_layers(2).init(&device));
     let mut optimizer = AdamConfig::new().init();
     for epoch in 0..10 {
         let mut sum = 0.0;
@@ -56,9 +63,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("epoch {epoch}  loss {:.4}", sum / 10.0);
     }
     let (g, x, labels) = rings(1000..1200, &device)?;
-    let logits = model.valid().forward_graphs(&g, x.inner(), &Segments::from_lengths(&[NODES; 200]));
+    let logits =
+        model.valid().forward_graphs(&g, x.inner(), &Segments::from_lengths(&[NODES; 200]));
     let predicted = logits.argmax(1).into_data();
-    let correct = predicted.iter::<i64>().zip(&labels).filter(|(class, label)| class == *label).count();
+    let correct =
+        predicted.iter::<i64>().zip(&labels).filter(|(class, label)| class == *label).count();
     println!("test accuracy {:.1} %", 100.0 * correct as f64 / labels.len() as f64);
     Ok(())
 }

@@ -21,8 +21,8 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn::data::{AttrType, Decoder, LABEL};
 use burn_gnn::models::NodeClassifier;
 use burn_gnn::models::{
-    EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NoSync, NodeTask, NodeTensors, Rows, TrainConfig, TypeMap, evaluate,
-    seeded, train,
+    EncoderInput, FeatureEncoder, FeatureEncoderConfig, LayerViews, NoSync, NodeTask, NodeTensors,
+    Rows, TrainConfig, TypeMap, evaluate, seeded, train,
 };
 use burn_gnn::prelude::*;
 use clap::Parser;
@@ -49,8 +49,14 @@ struct Shop {
 
 impl NodeClassifier for Shop {
     type Dense = Self;
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, _: &NodeTensors, target: &str) -> Tensor<2> {
-        let encoded = self.encoders.iter().zip(&self.inputs).map(|(encoder, input)| encoder.forward(input));
+    fn logits_over<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        _: &NodeTensors,
+        target: &str,
+    ) -> Tensor<2> {
+        let encoded =
+            self.encoders.iter().zip(&self.inputs).map(|(encoder, input)| encoder.forward(input));
         let x = ["item", "user"].into_iter().zip(encoded).collect();
         self.net.logits_over(views, &x, target)
     }
@@ -68,9 +74,17 @@ fn main() -> Result<()> {
         tables::write(&dir)?;
     }
     // users: city, age, income; items: brand, genres, price
-    let user = Decoder::new().labeled().with_attributes([AttrType::string_buckets(50), AttrType::Int, AttrType::Float]);
+    let user = Decoder::new().labeled().with_attributes([
+        AttrType::string_buckets(50),
+        AttrType::Int,
+        AttrType::Float,
+    ]);
     let user = user.with_dims([Some(8), None, None]);
-    let item = Decoder::new().with_attributes([AttrType::string_buckets(50), AttrType::multi_string(100), AttrType::Float]);
+    let item = Decoder::new().with_attributes([
+        AttrType::string_buckets(50),
+        AttrType::multi_string(100),
+        AttrType::Float,
+    ]);
     let item = item.with_dims([Some(4), Some(8), None]);
     let g = burn_gnn::data::Builder::new()
         .node(dir.join("users"), "user", user.clone())
@@ -90,7 +104,11 @@ fn main() -> Result<()> {
         for (ntype, decoder) in [("item", &item), ("user", &user)] {
             let config = FeatureEncoderConfig::new(decoder.clone());
             // Numbers are standardised by the training nodes alone.
-            let seen = if ntype == "user" { train_ids.clone() } else { (0..g.num_nodes(ntype)? as u32).collect() };
+            let seen = if ntype == "user" {
+                train_ids.clone()
+            } else {
+                (0..g.num_nodes(ntype)? as u32).collect()
+            };
             let encoder = config.fit_numbers(g.nodes(ntype)?, &seen)?.init(&device)?;
             inputs.push(encoder.input(g.nodes(ntype)?)?);
             encoders.push(encoder);
@@ -109,7 +127,13 @@ fn main() -> Result<()> {
             val: rows(&val_ids)?,
             test: Rows::default(),
         };
-        let trained = train(seeded(0, || shop(g))?, &task, &TrainConfig::new().with_epochs(args.epochs), &NoSync, |_| {})?;
+        let trained = train(
+            seeded(0, || shop(g))?,
+            &task,
+            &TrainConfig::new().with_epochs(args.epochs),
+            &NoSync,
+            |_| {},
+        )?;
         Ok(evaluate(&trained.model, &task, &rows(&test_ids)?, &NoSync).accuracy())
     };
     for (ntype, encoder) in ["item", "user"].iter().zip(&shop(&g)?.encoders) {

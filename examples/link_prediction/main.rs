@@ -43,9 +43,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cora = load_dataset(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cora"))?;
     let x = cora.features["paper"].row_normalized().to_tensor(&device)?;
     // Hidden citations carry no messages, in neither direction.
-    let split = RandomLinkSplit { is_undirected: true, ..RandomLinkSplit::new() }.split(&cora.graph, 0)?;
+    let split =
+        RandomLinkSplit { is_undirected: true, ..RandomLinkSplit::new() }.split(&cora.graph, 0)?;
     let (train, test) = (&split.train.links[0], &split.test.links[0]);
-    let (train_graph, test_graph) = (split.train.graph.add_self_loops("cites")?, split.test.graph.add_self_loops("cites")?);
+    let (train_graph, test_graph) =
+        (split.train.graph.add_self_loops("cites")?, split.test.graph.add_self_loops("cites")?);
     let negatives = NegativeSampler::new(&train_graph, "cites")?;
 
     let conv = |d_input, d_output| GcnConvConfig::new(d_input, d_output).init(&device);
@@ -54,7 +56,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for epoch in 0..100 {
         let z = model.forward(&train_graph, x.clone());
         let none = negatives.global(train.src.len(), SampleKey::new(0).at(epoch, 0))?; // other pairs in each epoch
-        let (positive, negative) = (scores(&z, &train.src, &train.dst), scores(&z, &none.src, &none.dst));
+        let (positive, negative) =
+            (scores(&z, &train.src, &train.dst), scores(&z, &none.src, &none.dst));
         let loss = -log_sigmoid(positive).mean() - log_sigmoid(-negative).mean();
         if epoch % 10 == 0 {
             println!("epoch {epoch:>3}  loss {:.4}", loss.clone().into_scalar::<f32>());

@@ -9,7 +9,10 @@
 
 use anyhow::{Result, ensure};
 use burn::tensor::Device;
-use burn_gnn::data::{AttrType, Builder, Csv, Decoder, LABEL, RandomNodeSplit, ReadOptions, Share, Split, load_graph, save_graph};
+use burn_gnn::data::{
+    AttrType, Builder, Csv, Decoder, LABEL, RandomNodeSplit, ReadOptions, Share, Split, load_graph,
+    save_graph,
+};
 
 const MEMBERS: &str = "Id,Club,Age\n0,0,44\n1,0,37\n2,1,40\n3,0,49\n4,1,25\n";
 const INTERACTIONS: &str = "Src,Dst,Weight\n0,1,0.31\n1,2,0.18\n2,4,0.62\n3,0,0.40\n";
@@ -21,8 +24,13 @@ fn main() -> Result<()> {
     std::fs::write(path("interactions.csv"), INTERACTIONS)?;
 
     // Columns are found by name; the club is the label, the age a feature.
-    let members = Decoder::new().labeled().with_attributes([AttrType::Float]).csv(Csv::new(["Age"]).with_id("Id").with_label("Club"));
-    let interactions = Decoder::new().weighted().csv(Csv::default().with_endpoints("Src", "Dst").with_weight("Weight"));
+    let members = Decoder::new()
+        .labeled()
+        .with_attributes([AttrType::Float])
+        .csv(Csv::new(["Age"]).with_id("Id").with_label("Club"));
+    let interactions = Decoder::new()
+        .weighted()
+        .csv(Csv::default().with_endpoints("Src", "Dst").with_weight("Weight"));
     let read = || {
         Builder::new().node(path("members.csv"), "member", members.clone()).edge(
             path("interactions.csv"),
@@ -34,7 +42,8 @@ fn main() -> Result<()> {
     let g = read().build(&device)?;
     print!("{g}");
     let labels: Vec<i64> = g.nodes("member")?.column(LABEL)?.to_data().try_to_vec()?;
-    let how = RandomNodeSplit::Random { train_per_class: 1, val: Share::Count(1), test: Share::Count(2) };
+    let how =
+        RandomNodeSplit::Random { train_per_class: 1, val: Share::Count(1), test: Share::Count(2) };
     println!("{:?}", Split::random(&labels, how, 0)?);
 
     // Edges are there in both directions, since the table is not directed.

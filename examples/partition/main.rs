@@ -21,8 +21,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::data::datasets::Known;
 use burn_gnn::data::{Dataset, load_graph};
 use burn_gnn::dist::{
-    ChunkedGraph, MetisEffort, Objective, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, partition_graph,
-    verify_partition,
+    ChunkedGraph, MetisEffort, Objective, PartitionConfig, PartitionMethod, PartitionedGraph,
+    load_partition, partition_graph, verify_partition,
 };
 use burn_gnn::graph::Graph;
 use clap::{Parser, ValueEnum};
@@ -90,7 +90,9 @@ fn with_columns(set: Dataset, device: &Device) -> Result<Graph> {
         graph.nodes_mut(ntype)?.insert(FEATURE, Tensor::<2>::from_data(rows, device))?;
     }
     let n = set.labels.len();
-    graph.nodes_mut(&set.target)?.insert("label", Tensor::<1, Int>::from_data(TensorData::new(set.labels, [n]), device))?;
+    graph
+        .nodes_mut(&set.target)?
+        .insert("label", Tensor::<1, Int>::from_data(TensorData::new(set.labels, [n]), device))?;
     Ok(graph)
 }
 
@@ -124,7 +126,8 @@ fn run(args: &Args) -> Result<()> {
         .with_objective(if args.volume { Objective::Volume } else { Objective::Cut })
         .with_effort(if args.fast { MetisEffort::Fast } else { MetisEffort::Full })
         .with_reshuffle(!args.keep_ids);
-    let (graph, parts) = cut(&data, &config).with_context(|| format!("cutting {}", data.display()))?;
+    let (graph, parts) =
+        cut(&data, &config).with_context(|| format!("cutting {}", data.display()))?;
     println!("{}", parts.table()?);
     let (out, _guard) = out_dir(args.out.as_deref())?;
     let json = parts.write(&out)?;

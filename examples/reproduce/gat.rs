@@ -87,7 +87,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, args.dtype)?;
     let mut set = data_set(args.data.as_deref(), Known::Karate)?;
     if !set.graph.schema().is_homogeneous() {
-        bail!("`gat` takes a graph of one node type and one edge type; this one has several: see the example `rgcn`\n{}", set.graph);
+        bail!(
+            "`gat` takes a graph of one node type and one edge type; this one has several: see the example `rgcn`\n{}",
+            set.graph
+        );
     }
     set.graph = set.graph.add_self_loops(0)?;
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
@@ -112,12 +115,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return args.seeds.run(&data, &training, args.json, build);
     }
 
-    let trained = train(seeded(args.seed, build)?, &data.task(&data.graph), &training, &NoSync, report::epoch)?;
+    let trained = train(
+        seeded(args.seed, build)?,
+        &data.task(&data.graph),
+        &training,
+        &NoSync,
+        report::epoch,
+    )?;
     let (out, _guard) = out_dir(args.out.as_deref())?;
     let weights = out.join("gat.bpk");
     save_weights(&trained.model, &weights)?;
     let model = load_weights(config.try_init(&device)?, &weights)?;
-    let no_graph = accuracy_on(&data.without_neighbours()?, &data, seeded(args.seed, build)?, &training)?;
+    let no_graph =
+        accuracy_on(&data.without_neighbours()?, &data, seeded(args.seed, build)?, &training)?;
     let outcome = Outcome { seed: args.seed, ..Outcome::new(&model, &trained, &data, no_graph) };
     args.plot.draw(&format!("GAT on {}", data.name), || learning_curves(&trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);

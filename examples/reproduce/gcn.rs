@@ -82,13 +82,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, args.dtype)?;
     let mut set = data_set(args.data.as_deref(), Known::Karate)?;
     if !set.graph.schema().is_homogeneous() {
-        bail!("`gcn` takes a graph of one node type and one edge type; this one has several: see the example `rgcn`\n{}", set.graph);
+        bail!(
+            "`gcn` takes a graph of one node type and one edge type; this one has several: see the example `rgcn`\n{}",
+            set.graph
+        );
     }
     set.graph = set.graph.add_self_loops(0)?;
     let data = load(set, args.split.as_deref(), &device, device.settings().float_dtype)?;
     let d_input = data.width()?;
     println!("{data}");
-    let config = GcnConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_num_layers(args.layers).with_dropout(args.dropout);
+    let config = GcnConfig::new(d_input, data.num_classes)
+        .with_hidden(args.hidden)
+        .with_num_layers(args.layers)
+        .with_dropout(args.dropout);
     let training = TrainConfig::new()
         .with_epochs(args.epochs)
         .with_patience(args.patience)
@@ -102,19 +108,34 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 
     let (out, _guard) = out_dir(args.out.as_deref())?;
-    let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", args.parts).with_seed(args.seed))?;
+    let cut = partition_graph(
+        &data.graph,
+        &PartitionConfig::new("graph", args.parts).with_seed(args.seed),
+    )?;
     let index = cut.write(&out)?;
     println!("{}", cut.table()?);
     let load = |rank| load_partition(&index, rank);
-    let trained =
-        train_parts(args.parts, load, data.target_type(), &training, &device, |_, device| config.try_init(device), report::epoch)?;
+    let trained = train_parts(
+        args.parts,
+        load,
+        data.target_type(),
+        &training,
+        &device,
+        |_, device| config.try_init(device),
+        report::epoch,
+    )?;
 
     let weights = out.join("gcn.bpk");
     save_weights(&trained.model, &weights)?;
     let model = load_weights(config.try_init(&device)?, &weights)?;
-    let no_graph = accuracy_on(&data.without_neighbours()?, &data, seeded(args.seed, build)?, &training)?;
-    let outcome =
-        Outcome { parts: args.parts, seed: args.seed, edge_cut: cut.edge_cut(), ..Outcome::new(&model, &trained, &data, no_graph) };
+    let no_graph =
+        accuracy_on(&data.without_neighbours()?, &data, seeded(args.seed, build)?, &training)?;
+    let outcome = Outcome {
+        parts: args.parts,
+        seed: args.seed,
+        edge_cut: cut.edge_cut(),
+        ..Outcome::new(&model, &trained, &data, no_graph)
+    };
     args.plot.draw(&format!("GCN on {}", data.name), || learning_curves(&trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())

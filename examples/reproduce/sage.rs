@@ -28,7 +28,9 @@ use burn_gnn::data::Dataset;
 use burn_gnn::data::datasets::Known;
 use burn_gnn::graph::Graph;
 use burn_gnn::models::plot::learning_curves;
-use burn_gnn::models::{Counts, Epoch, FusedAdamConfig, InferenceConfig, SageConfig, infer, majority_class, seeded};
+use burn_gnn::models::{
+    Counts, Epoch, FusedAdamConfig, InferenceConfig, SageConfig, infer, majority_class, seeded,
+};
 use burn_gnn::ops::{GraphView, LossReduction, Stream, cross_entropy_rows};
 use clap::Parser;
 
@@ -72,14 +74,22 @@ fn of_one_type(mut set: Dataset) -> Result<Dataset> {
     let (g, schema) = (&set.graph, set.graph.schema());
     let target = schema.ntype(&set.target)?;
     let (mut src, mut dst) = (vec![], vec![]);
-    for (_, r) in g.relations().iter().enumerate().filter(|(t, _)| schema.endpoints(*t) == (target, target)) {
-        for (from, to) in if set.inverse_edges_stored { vec![(r.src(), r.dst())] } else { vec![(r.src(), r.dst()), (r.dst(), r.src())] } {
+    for (_, r) in
+        g.relations().iter().enumerate().filter(|(t, _)| schema.endpoints(*t) == (target, target))
+    {
+        for (from, to) in if set.inverse_edges_stored {
+            vec![(r.src(), r.dst())]
+        } else {
+            vec![(r.src(), r.dst()), (r.dst(), r.src())]
+        } {
             src.extend_from_slice(from);
             dst.extend_from_slice(to);
         }
     }
-    set.graph =
-        Graph::builder().nodes(&set.target, g.node_counts()[target]).edges((&*set.target, "linked", &*set.target), src, dst).build()?;
+    set.graph = Graph::builder()
+        .nodes(&set.target, g.node_counts()[target])
+        .edges((&*set.target, "linked", &*set.target), src, dst)
+        .build()?;
     set.features.retain(|ntype, _| *ntype == set.target);
     Ok(set)
 }
@@ -90,25 +100,38 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, Precision::F32)?;
     let data = load(of_one_type(set)?, None, &device, FloatDType::F32)?;
     let d_input = data.width()?;
-    let (g, ntype, features) = (&data.graph, data.graph.schema().ntypes()[0].clone(), data.features());
+    let (g, ntype, features) =
+        (&data.graph, data.graph.schema().ntypes()[0].clone(), data.features());
     println!("{g}");
 
-    let config = SageConfig::new(d_input, data.num_classes).with_hidden(args.hidden).with_num_layers(args.layers);
-    let mut model = seeded(args.seed, || config.with_dropout(args.dropout).try_init(&device.clone().autodiff()))?;
-    let mut optimizer = FusedAdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
+    let config = SageConfig::new(d_input, data.num_classes)
+        .with_hidden(args.hidden)
+        .with_num_layers(args.layers);
+    let mut model = seeded(args.seed, || {
+        config.with_dropout(args.dropout).try_init(&device.clone().autodiff())
+    })?;
+    let mut optimizer =
+        FusedAdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
     let (mut step, mut history, mut best): (_, _, Option<(f64, usize, Counts)>) = (0, vec![], None);
     for epoch in 0..args.epochs {
         // A new order of the training nodes in each epoch, the same for the same seed.
         let stream = Stream::new(args.seed, "order", epoch as u64);
-        let mut order: Vec<(u32, u32)> = data.train.index.iter().copied().zip(data.train.labels.iter().copied()).collect();
+        let mut order: Vec<(u32, u32)> =
+            data.train.index.iter().copied().zip(data.train.labels.iter().copied()).collect();
         order.sort_by_key(|(node, _)| stream.words(u64::from(*node), 0));
         let mut sum = 0.0;
         for batch in order.chunks(args.batch) {
             let (seeds, labels): (Vec<u32>, Vec<u32>) = batch.iter().copied().unzip();
             let hood = g.khop_in_subgraph([(&ntype, &seeds)], args.layers)?;
             let block = &hood.subgraph.graph; // its features came along
-            let logits = model.forward(&block.at_step(args.seed, step), block.nodes(&ntype)?.get::<2>(FEATURE)?);
-            let loss = cross_entropy_rows(logits, &hood.seeds[0].clone().into(), &labels.into(), LossReduction::Mean);
+            let logits = model
+                .forward(&block.at_step(args.seed, step), block.nodes(&ntype)?.get::<2>(FEATURE)?);
+            let loss = cross_entropy_rows(
+                logits,
+                &hood.seeds[0].clone().into(),
+                &labels.into(),
+                LossReduction::Mean,
+            );
             sum += loss.clone().into_scalar::<f64>() * batch.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &model);
             model = optimizer.step(args.lr, model, grads);
@@ -131,7 +154,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     let (_, epoch, test) = best.context("at least one epoch")?;
-    println!("\ntest accuracy    {}  (epoch {} of {})", percent(test.accuracy()), epoch + 1, args.epochs);
-    println!("majority class   {}", percent(majority_class(&data.train, &data.test, data.num_classes).1));
+    println!(
+        "\ntest accuracy    {}  (epoch {} of {})",
+        percent(test.accuracy()),
+        epoch + 1,
+        args.epochs
+    );
+    println!(
+        "majority class   {}",
+        percent(majority_class(&data.train, &data.test, data.num_classes).1)
+    );
     args.plot.draw(&format!("GraphSAGE on {}", data.name), || learning_curves(&history))
 }

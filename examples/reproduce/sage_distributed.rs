@@ -27,7 +27,8 @@ use anyhow::{Context, Result};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::dist::{
-    Communicator, DistFeatures, DistGraph, DistSampler, Metered, PartitionConfig, Presampling, all_reduce_gradients, partition_graph,
+    Communicator, DistFeatures, DistGraph, DistSampler, Metered, PartitionConfig, Presampling,
+    all_reduce_gradients, partition_graph,
 };
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig, seeded};
@@ -77,20 +78,40 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     // Of the first rank, which makes the graph and cuts it; the others hold only their parts.
     let first = Mutex::new(None);
     let write = |parts: usize, out: &Path| {
-        let g = graphs::homogeneous(&args.graph).with_context(|| format!("no graph is called `{}`", args.graph))?;
-        let (facts, device) = (Facts { train: g.task.train.clone(), width: g.task.width, classes: g.task.classes }, Device::flex());
+        let g = graphs::homogeneous(&args.graph)
+            .with_context(|| format!("no graph is called `{}`", args.graph))?;
+        let (facts, device) = (
+            Facts { train: g.task.train.clone(), width: g.task.width, classes: g.task.classes },
+            Device::flex(),
+        );
         *first.lock().unwrap_or_else(PoisonError::into_inner) = Some(facts);
         let mut graph = Graph::homogeneous(g.nodes, g.src, g.dst)?;
         let frame = graph.nodes_mut("_N")?;
-        frame.insert("feat", Tensor::<2>::from_data(TensorData::new(g.task.features, [g.nodes, g.task.width]), &device))?;
-        frame.insert("label", Tensor::<1, Int>::from_data(TensorData::new(g.task.labels, [g.nodes]), &device))?;
-        let cut = partition_graph(&graph, &PartitionConfig::new(&args.graph, parts).with_balance_edges(args.balance_edges))?;
+        frame.insert(
+            "feat",
+            Tensor::<2>::from_data(
+                TensorData::new(g.task.features, [g.nodes, g.task.width]),
+                &device,
+            ),
+        )?;
+        frame.insert(
+            "label",
+            Tensor::<1, Int>::from_data(TensorData::new(g.task.labels, [g.nodes]), &device),
+        )?;
+        let cut = partition_graph(
+            &graph,
+            &PartitionConfig::new(&args.graph, parts).with_balance_edges(args.balance_edges),
+        )?;
         println!("{}", cut.table()?);
         Ok(cut.write(out)?)
     };
     let device = device(args.backend, Precision::F32)?;
     args.launch.run(write, |comm, json| {
-        let own = if comm.rank() == 0 { first.lock().unwrap_or_else(PoisonError::into_inner).take() } else { None };
+        let own = if comm.rank() == 0 {
+            first.lock().unwrap_or_else(PoisonError::into_inner).take()
+        } else {
+            None
+        };
         rank(args, &Facts::share(&*comm, own)?, json, comm, &device)
     })
 }
@@ -106,27 +127,44 @@ struct Facts {
 impl Facts {
     /// Those of the first rank, on all ranks.
     fn share(comm: &dyn Communicator, first: Option<Self>) -> Result<Self> {
-        let bytes = first.map_or_else(|| Ok(vec![]), |f| serde_json::to_vec(&(f.train, f.width, f.classes)))?;
+        let bytes = first
+            .map_or_else(|| Ok(vec![]), |f| serde_json::to_vec(&(f.train, f.width, f.classes)))?;
         let (train, width, classes) = serde_json::from_slice(&comm.broadcast("facts", 0, bytes)?)?;
         Ok(Self { train, width, classes })
     }
 }
 
 /// What one rank does; returns one JSON line per epoch.
-fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, device: &Device) -> Result<String> {
+fn rank(
+    args: &Args,
+    facts: &Facts,
+    json: &Path,
+    comm: Arc<dyn Communicator>,
+    device: &Device,
+) -> Result<String> {
     let train: Vec<u64> = facts.train.iter().map(|&v| u64::from(v)).collect();
     let comm = Arc::new(Metered::new(comm));
-    let (g, world) = (DistGraph::open(&args.graph, json, comm.clone())?.with_device(device), comm.size());
+    let (g, world) =
+        (DistGraph::open(&args.graph, json, comm.clone())?.with_device(device), comm.size());
     let prefetch = args.prefetch.unwrap_or(if rayon::current_num_threads() > 1 { 2 } else { 0 });
     let sampler = DistSampler::new(&g, &args.fanouts[..])?.with_parallel(prefetch == 0)?;
-    let (seeds, features) = (g.node_seeds([("_N", &train)])?, DistFeatures::new(&g).with_nodes("_N", "feat")?);
+    let (seeds, features) =
+        (g.node_seeds([("_N", &train)])?, DistFeatures::new(&g).with_nodes("_N", "feat")?);
     let batch_size = args.batch * world;
     let features = match args.presample {
-        Some(batches) => features.with_presampled_cache(args.cache, &sampler, &seeds, Presampling { batches, batch_size, seed: 0 })?,
+        Some(batches) => features.with_presampled_cache(
+            args.cache,
+            &sampler,
+            &seeds,
+            Presampling { batches, batch_size, seed: 0 },
+        )?,
         None => features.with_cache(args.cache)?,
     };
-    let loader = Loader::new(sampler, seeds, batch_size)?.with_features(features).with_prefetch(prefetch);
-    let config = SageConfig::new(facts.width, facts.classes).with_hidden(args.hidden).with_num_layers(args.fanouts.len());
+    let loader =
+        Loader::new(sampler, seeds, batch_size)?.with_features(features).with_prefetch(prefetch);
+    let config = SageConfig::new(facts.width, facts.classes)
+        .with_hidden(args.hidden)
+        .with_num_layers(args.fanouts.len());
     let mut net = seeded(0, || config.init(&device.clone().autodiff()));
     let (mut optimizer, mut out) = (FusedAdamConfig::new().init(), String::new());
     for epoch in 0..args.epochs {
@@ -140,7 +178,11 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
             let (start, mut grads) = (Instant::now(), GradientsParams::new());
             // A rank without seeds has nothing to add, and takes part in all that ranks do together.
             if b.num_seeds() > 0 {
-                let rows = Rows { index: b.batch.seed_rows("_N").into(), labels: labels.into(), total: b.global_seeds };
+                let rows = Rows {
+                    index: b.batch.seed_rows("_N").into(),
+                    labels: labels.into(),
+                    total: b.global_seeds,
+                };
                 let x = b.x("_N")?;
                 let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x));
                 let loss = rows.cross_entropy(logits);
@@ -167,7 +209,11 @@ fn rank(args: &Args, facts: &Facts, json: &Path, comm: Arc<dyn Communicator>, de
         });
         out += &format!("{line}\n");
     }
-    loader.features().caches().iter().for_each(|c| out += &format!("rank {}, cache: {}\n", comm.rank(), c.stats()));
+    loader
+        .features()
+        .caches()
+        .iter()
+        .for_each(|c| out += &format!("rank {}, cache: {}\n", comm.rank(), c.stats()));
     Ok(out)
 }
 

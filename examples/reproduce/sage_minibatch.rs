@@ -22,7 +22,9 @@ use burn_gnn::data::load_dataset;
 use burn_gnn::graph::{Graph, Stream};
 use burn_gnn::models::{Counts, FusedAdamConfig, Rows, SageConfig, cross_entropy, seeded};
 use burn_gnn::sampling::RowType;
-use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
+use burn_gnn::sampling::{
+    FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds,
+};
 use clap::Parser;
 
 /// Trains GraphSAGE by mini-batches.
@@ -84,10 +86,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let rows = MemoryRows::new(&data.features, data.width, RowType::F16)?;
     let all: Vec<u32> = (0..data.graph.total_nodes() as u32).collect();
     let x = rows.gather_tensor(&all, &device)?;
-    let sampler = NeighborSampler::new(&data.graph, &args.fanouts[..])?.with_parallel(args.workers < 2);
+    let sampler =
+        NeighborSampler::new(&data.graph, &args.fanouts[..])?.with_parallel(args.workers < 2);
     let features = GraphFeatures::new(&data.graph, &device).with_nodes(ntype, rows)?;
     let seeds = Seeds::nodes(&data.graph, [(ntype, &data.train)])?;
-    let loader = Loader::new(sampler, seeds, args.batch)?.with_features(features).with_seed(args.seed).with_workers(args.workers);
+    let loader = Loader::new(sampler, seeds, args.batch)?
+        .with_features(features)
+        .with_seed(args.seed)
+        .with_workers(args.workers);
 
     let config = SageConfig::new(data.width, data.classes).with_num_layers(args.fanouts.len());
     let config = config.with_hidden(args.hidden).with_dropout(args.dropout);
@@ -102,7 +108,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let b = batch?;
             let labels: Vec<i64> = b.seeds(..)?.iter().map(|&v| data.labels[v as usize]).collect();
             let x = b.x(..)?;
-            let loss = cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)), &labels, b.batch.seed_rows(..));
+            let loss = cross_entropy(
+                net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)),
+                &labels,
+                b.batch.seed_rows(..),
+            );
             sum += f64::from(loss.clone().inner().into_scalar::<f32>()) * labels.len() as f64;
             let grads = GradientsParams::from_grads(loss.backward(), &net);
             net = optimizer.step(args.lr, net, grads);
@@ -121,16 +131,28 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             batches.throughput()
         );
     }
-    println!("test accuracy {:.2} %  (epoch {} of {}, the best on validation nodes)", 100.0 * best.1, best.2, args.epochs);
+    println!(
+        "test accuracy {:.2} %  (epoch {} of {}, the best on validation nodes)",
+        100.0 * best.1,
+        best.2,
+        args.epochs
+    );
     Ok(())
 }
 
 fn read(folder: &std::path::Path) -> Result<Data> {
     let set = load_dataset(folder)?;
     if !set.graph.schema().is_homogeneous() {
-        bail!("`sage_minibatch` takes a graph of one node type and one edge type; this one has several\n{}", set.graph);
+        bail!(
+            "`sage_minibatch` takes a graph of one node type and one edge type; this one has several\n{}",
+            set.graph
+        );
     }
-    let features = set.features.values().next().context("`sage_minibatch` needs node features; this data set has none")?;
+    let features = set
+        .features
+        .values()
+        .next()
+        .context("`sage_minibatch` needs node features; this data set has none")?;
     let split = set.splits.values().next().context("the data set has no split")?;
     Ok(Data {
         features: features.row_normalized().try_to_dense()?,
@@ -161,8 +183,13 @@ fn generated(seed: u64) -> Result<Data> {
     }
     let width = 16;
     let noise = Stream::new(seed, "features", 0);
-    let value = |v: u32, c: u32| 3.0 * noise.normal(u64::from(v), u64::from(c)) + f64::from(u8::from(v % CLASSES == c));
-    let features = (0..NODES).flat_map(|v| (0..width).map(move |c| (v, c))).map(|(v, c)| value(v, c) as f32).collect();
+    let value = |v: u32, c: u32| {
+        3.0 * noise.normal(u64::from(v), u64::from(c)) + f64::from(u8::from(v % CLASSES == c))
+    };
+    let features = (0..NODES)
+        .flat_map(|v| (0..width).map(move |c| (v, c)))
+        .map(|(v, c)| value(v, c) as f32)
+        .collect();
     let part = |from: u32, to: u32| (from..to).collect();
     Ok(Data {
         graph: Graph::homogeneous(NODES as usize, src, dst)?,

@@ -19,7 +19,8 @@ use burn_gnn::sampling::RowType;
 fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::flex();
     let cora = load_dataset(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cora"))?;
-    let (g, features, split) = (&cora.graph, cora.features["paper"].row_normalized(), &cora.splits["public"]);
+    let (g, features, split) =
+        (&cora.graph, cora.features["paper"].row_normalized(), &cora.splits["public"]);
     println!("{g}");
 
     // At most ten in-edges of each seed, and ten of each of their sources; features stay on the CPU and are gathered
@@ -27,17 +28,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sampler = NeighborSampler::new(g, [10, 10])?;
     let rows = MemoryRows::new(&features.try_to_dense()?, features.cols(), RowType::F32)?;
     let rows = GraphFeatures::new(g, &device.clone().autodiff()).with_nodes("paper", rows)?;
-    let loader = Loader::new(sampler, Seeds::nodes(g, [("paper", &split.train)])?, 32)?.with_features(rows).with_workers(1);
+    let loader = Loader::new(sampler, Seeds::nodes(g, [("paper", &split.train)])?, 32)?
+        .with_features(rows)
+        .with_workers(1);
 
-    let config = SageConfig::new(features.cols(), cora.num_classes).with_hidden(64).with_dropout(0.5);
+    let config =
+        SageConfig::new(features.cols(), cora.num_classes).with_hidden(64).with_dropout(0.5);
     let mut model = seeded(0, || config.init(&device.clone().autodiff()));
-    let mut optimizer = AdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
+    let mut optimizer =
+        AdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
     for epoch in 0..20 {
         let mut sum = 0.0;
         for batch in loader.epoch(epoch) {
             let batch = batch?;
             let logits = model.forward_blocks(&batch.batch.blocks, batch.x("paper")?); // from all nodes of the batch
-            let labels: Vec<i64> = batch.seeds("paper")?.iter().map(|&v| cora.labels[v as usize]).collect();
+            let labels: Vec<i64> =
+                batch.seeds("paper")?.iter().map(|&v| cora.labels[v as usize]).collect();
             let loss = cross_entropy(logits, &labels, ..);
             sum += loss.clone().into_scalar::<f64>() * labels.len() as f64;
             let gradients = GradientsParams::from_grads(loss.backward(), &model);
@@ -47,9 +53,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     // All nodes from all of their neighbours, layer by layer, in bounded memory.
-    let logits = infer(&model.valid(), g, features.to_tensor(&device)?, "paper", &InferenceConfig::new())?;
+    let logits =
+        infer(&model.valid(), g, features.to_tensor(&device)?, "paper", &InferenceConfig::new())?;
     let predicted: Vec<i64> = logits.argmax(1).into_data().iter::<i64>().collect();
-    let correct = split.test.iter().filter(|&&v| predicted[v as usize] == cora.labels[v as usize]).count();
+    let correct =
+        split.test.iter().filter(|&&v| predicted[v as usize] == cora.labels[v as usize]).count();
     println!("test accuracy {:.1} %", 100.0 * correct as f64 / split.test.len() as f64);
     Ok(())
 }

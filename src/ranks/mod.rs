@@ -9,8 +9,13 @@ use std::sync::Arc;
 use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_dist::{Communicator, DistError, Failure, LocalPartition, Partition, all_reduce_gradients, check_replicas, run_ranks};
-use burn_gnn_models::{Epoch, GradientSync, ModelError, NodeClassifier, NodeTask, TrainConfig, Trained, seeded, train};
+use burn_gnn_dist::{
+    Communicator, DistError, Failure, LocalPartition, Partition, all_reduce_gradients,
+    check_replicas, run_ranks,
+};
+use burn_gnn_models::{
+    Epoch, GradientSync, ModelError, NodeClassifier, NodeTask, TrainConfig, Trained, seeded, train,
+};
 use burn_gnn_ops::GraphView;
 pub use plan::{PartPlan, plan_parts};
 #[cfg(feature = "store")]
@@ -156,19 +161,30 @@ pub fn gather_model<M: NodeClassifier>(part: &LocalPartition, model: M) -> Resul
     let Some(embedding) = model.embedding_mut() else { return Ok(model) };
     let ntypes = embedding.ntypes().to_vec();
     for (ntype, weight) in ntypes.iter().zip(&mut embedding.weights) {
-        let (own, total) = (part.inner_nodes(ntype.as_str()), part.total_nodes(part.schema().ntype(ntype)?) as usize);
-        let (device, dtype, [_, dim]) = (weight.val().device(), weight.val().dtype(), weight.val().dims());
+        let (own, total) = (
+            part.inner_nodes(ntype.as_str()),
+            part.total_nodes(part.schema().ntype(ntype)?) as usize,
+        );
+        let (device, dtype, [_, dim]) =
+            (weight.val().device(), weight.val().dtype(), weight.val().dims());
         let mut bytes = Vec::with_capacity(8 * own.len() * (1 + dim));
         own.iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
         // f64 holds the numbers of every float type.
-        weight.val().into_data().iter::<f64>().for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
+        weight
+            .val()
+            .into_data()
+            .iter::<f64>()
+            .for_each(|x| bytes.extend_from_slice(&x.to_le_bytes()));
         let mut rows = vec![0f64; total * dim];
         for part in part.comm().all_gather("rows of an embedding", bytes)? {
             let words: Vec<[u8; 8]> = part.as_chunks::<8>().0.to_vec();
             let (ids, numbers) = words.split_at(words.len() / (1 + dim));
             for (id, row) in ids.iter().zip(numbers.chunks_exact(dim)) {
                 let id = u64::from_le_bytes(*id);
-                let out = usize::try_from(id).ok().filter(|&id| id < total).map(|id| &mut rows[id * dim..(id + 1) * dim]);
+                let out = usize::try_from(id)
+                    .ok()
+                    .filter(|&id| id < total)
+                    .map(|id| &mut rows[id * dim..(id + 1) * dim]);
                 let out = out.ok_or_else(|| DistError::OutOfRange {
                     what: format!("original id of node type `{ntype}`"),
                     id,
@@ -177,7 +193,10 @@ pub fn gather_model<M: NodeClassifier>(part: &LocalPartition, model: M) -> Resul
                 out.iter_mut().zip(row).for_each(|(out, x)| *out = f64::from_le_bytes(*x));
             }
         }
-        *weight = Param::from_tensor(Tensor::from_data(TensorData::new(rows, [total, dim]), (&device, dtype)));
+        *weight = Param::from_tensor(Tensor::from_data(
+            TensorData::new(rows, [total, dim]),
+            (&device, dtype),
+        ));
     }
     Ok(model)
 }

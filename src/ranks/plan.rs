@@ -32,15 +32,22 @@ pub struct PartPlan {
 ///
 /// # Cost
 /// As [`PartitionedGraph::plan_step`].
-pub fn plan_parts(model: &ModelSizes, parts: &PartitionedGraph) -> Result<Vec<PartPlan>, DistError> {
+pub fn plan_parts(
+    model: &ModelSizes,
+    parts: &PartitionedGraph,
+) -> Result<Vec<PartPlan>, DistError> {
     let schema = parts.book().schema();
     let (ntype, _) = (schema.ntype(..)?, schema.etype(..)?);
     let name = &schema.ntypes()[ntype];
-    let traffic = model.exchanges().into_iter().fold(StepTraffic::new(), |t, (w, back)| t.exchange([(name.clone(), w)], back));
+    let traffic = model
+        .exchanges()
+        .into_iter()
+        .fold(StepTraffic::new(), |t, (w, back)| t.exchange([(name.clone(), w)], back));
     let step = parts.plan_step(&traffic.parameters(model.num_parameters()))?;
     let width = model.widths().first().copied().unwrap_or(0);
     let plan = |rank: &burn_gnn_dist::RankPlan| {
-        let [inner, halo, edges] = [rank.inner_nodes[ntype], rank.halo_nodes[ntype], rank.edges[0]].map(|n| n as usize);
+        let [inner, halo, edges] =
+            [rank.inner_nodes[ntype], rank.halo_nodes[ntype], rank.edges[0]].map(|n| n as usize);
         let layouts = 8 * edges + 4 * (inner + 1) + 8 * edges + 4 * (inner + halo + 1);
         let memory = MemoryPlan {
             // Endpoints and both layouts; original ids of edges and nodes; degrees, here and in the whole graph.

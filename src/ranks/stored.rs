@@ -49,24 +49,53 @@ use burn_gnn_store::{StoreError, StoredPart};
 ///
 /// # Cost
 /// The part's edges in memory, 16 bytes each and 12 more while they are sorted; two exchanges of 8 bytes per halo node.
-pub fn stored_partition(dir: impl AsRef<Path>, graph_name: &str, comm: &dyn Communicator) -> Result<Partition, DistError> {
+pub fn stored_partition(
+    dir: impl AsRef<Path>,
+    graph_name: &str,
+    comm: &dyn Communicator,
+) -> Result<Partition, DistError> {
     let (rank, size) = (comm.rank(), comm.size());
     let read = || -> Result<_, DistError> {
         let of_graph = |e: StoreError| DistError::Graph(e.into());
         let part = StoredPart::open(dir, rank).map_err(of_graph)?;
         if part.number().1 != size {
-            return Err(DistError::WrongRank { rank, size, part: rank, num_parts: part.number().1, trainers: 1 });
+            return Err(DistError::WrongRank {
+                rank,
+                size,
+                part: rank,
+                num_parts: part.number().1,
+                trainers: 1,
+            });
         }
-        let StoredEdges { src, dst, edge_ids, columns } = StoredEdges::read(&part).map_err(of_graph)?;
-        let (inner, halo, owners) = (part.inner().to_vec(), part.halo().to_vec(), part.owners().to_vec());
-        let (graph_name, path, etype) = (graph_name.to_owned(), part.csc().path().to_owned(), EdgeType::new("_N", "_E", "_N"));
-        Ok((OwnEdges { graph_name, fingerprint: part.fingerprint(), path, etype, inner, halo, owners, src, dst, edge_ids }, columns))
+        let StoredEdges { src, dst, edge_ids, columns } =
+            StoredEdges::read(&part).map_err(of_graph)?;
+        let (inner, halo, owners) =
+            (part.inner().to_vec(), part.halo().to_vec(), part.owners().to_vec());
+        let (graph_name, path, etype) =
+            (graph_name.to_owned(), part.csc().path().to_owned(), EdgeType::new("_N", "_E", "_N"));
+        Ok((
+            OwnEdges {
+                graph_name,
+                fingerprint: part.fingerprint(),
+                path,
+                etype,
+                inner,
+                halo,
+                owners,
+                src,
+                dst,
+                edge_ids,
+            },
+            columns,
+        ))
     };
     let (own, columns) = match read() {
         Ok((own, columns)) => (Ok(own), columns),
         Err(e) => (Err(e), vec![]),
     };
-    columns.into_iter().try_fold(Partition::from_own_edges(own, comm)?, |part, (name, data)| part.with_edge_column("_E", name, data))
+    columns.into_iter().try_fold(Partition::from_own_edges(own, comm)?, |part, (name, data)| {
+        part.with_edge_column("_E", name, data)
+    })
 }
 
 /// The edges of a stored part by ascending edge id.
@@ -92,7 +121,8 @@ impl StoredEdges {
             }
         }
         let (mut weights, mut times) = (vec![], vec![]);
-        let (has_weights, has_times) = (csc.weights_of(0..count, &mut weights)?, csc.times_of(0..count, &mut times)?);
+        let (has_weights, has_times) =
+            (csc.weights_of(0..count, &mut weights)?, csc.times_of(0..count, &mut times)?);
         if !ids.is_sorted() {
             let mut order: Vec<u32> = (0..ids.len() as u32).collect();
             order.sort_unstable_by_key(|&e| ids[e as usize]);

@@ -36,10 +36,22 @@ pub(crate) fn run_gsddmm(case: &Case<'_>, device: &Device) -> Result<(), String>
     }
 }
 
-fn gsddmm_case<const L: usize, const R: usize, const O: usize>(case: &Case<'_>, device: &Device, op: SddmmOp) -> Result<(), String> {
+fn gsddmm_case<const L: usize, const R: usize, const O: usize>(
+    case: &Case<'_>,
+    device: &Device,
+    op: SddmmOp,
+) -> Result<(), String> {
     // A copy has one operand; the other place is filled with something it must not look at.
-    let lhs: Tensor<L> = if op.uses_lhs() { case.tensor("inputs", "lhs", device)? } else { Tensor::zeros([0; L], device) };
-    let rhs: Tensor<R> = if op.uses_rhs() { case.tensor("inputs", "rhs", device)? } else { Tensor::zeros([0; R], device) };
+    let lhs: Tensor<L> = if op.uses_lhs() {
+        case.tensor("inputs", "lhs", device)?
+    } else {
+        Tensor::zeros([0; L], device)
+    };
+    let rhs: Tensor<R> = if op.uses_rhs() {
+        case.tensor("inputs", "rhs", device)?
+    } else {
+        Tensor::zeros([0; R], device)
+    };
     let (l, r) = (target(case, "lhs_target")?, target(case, "rhs_target")?);
     let out: Tensor<O> = gsddmm(&case.relation()?, op, l, r, lhs.clone(), rhs.clone());
     case.compare("outputs", "out", out.clone())?;
@@ -70,7 +82,11 @@ fn edge_softmax_case<const D: usize>(case: &Case<'_>, device: &Device) -> Result
     let logits: Tensor<D> = case.tensor("inputs", "logits", device)?;
     let out = if case.json["ints"].get("eids").is_some() {
         let eids = case.ids(&case.json["ints"], "eids")?;
-        let eids: Vec<u32> = eids.into_iter().map(u32::try_from).collect::<Result<_, _>>().map_err(|e| format!("`eids`: {e}"))?;
+        let eids: Vec<u32> = eids
+            .into_iter()
+            .map(u32::try_from)
+            .collect::<Result<_, _>>()
+            .map_err(|e| format!("`eids`: {e}"))?;
         edge_softmax_on(&relation, &eids, logits.clone(), norm_by)
     } else {
         edge_softmax(&relation, logits.clone(), norm_by)

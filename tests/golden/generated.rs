@@ -16,7 +16,9 @@ pub(crate) fn run() -> Result<usize, String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let manifest = all().write(folder.path())?;
     let mut failed = 0;
-    for (backend, device) in [("generated, flex", Device::flex()), ("generated, ndarray", Device::ndarray())] {
+    for (backend, device) in
+        [("generated, flex", Device::flex()), ("generated, ndarray", Device::ndarray())]
+    {
         failed += check_all(folder.path(), &manifest, &device.autodiff(), None)?.print(backend);
     }
     Ok(failed)
@@ -27,7 +29,10 @@ fn all() -> Vectors {
     operators(&mut vectors);
     segments(&mut vectors);
     // The order of names differs from the order of use, and from one graph to the other.
-    for (graph, names) in [("first", ["Paper", "author", "field of study", "ven-ue", "lonely"]), ("second", ["z", "b", "a", "B", "0"])] {
+    for (graph, names) in [
+        ("first", ["Paper", "author", "field of study", "ven-ue", "lonely"]),
+        ("second", ["z", "b", "a", "B", "0"]),
+    ] {
         several_types(&mut vectors, graph, names);
     }
     many_relations(&mut vectors);
@@ -118,15 +123,31 @@ impl Vectors {
                 "src": place("src"), "dst": place("dst"),
             }));
         }
-        let counts: Map<String, Value> = nodes.iter().map(|&(ntype, n)| (ntype.to_owned(), n.into())).collect();
-        self.graphs.insert(name.to_owned(), json!({"kind": "heterogeneous", "num_nodes": counts, "relations": list}));
+        let counts: Map<String, Value> =
+            nodes.iter().map(|&(ntype, n)| (ntype.to_owned(), n.into())).collect();
+        self.graphs.insert(
+            name.to_owned(),
+            json!({"kind": "heterogeneous", "num_nodes": counts, "relations": list}),
+        );
     }
 
-    fn case(&mut self, family: &str, graph: Option<&str>, dtype: &str, fields: Value, parts: &Parts) {
+    fn case(
+        &mut self,
+        family: &str,
+        graph: Option<&str>,
+        dtype: &str,
+        fields: Value,
+        parts: &Parts,
+    ) {
         let number = self.cases.len();
         let mut case = fields.as_object().cloned().unwrap_or_default();
         let id = format!("generated-{family}-{number} {fields}");
-        for (key, value) in [("id", Value::from(id)), ("family", family.into()), ("graph", graph.into()), ("dtype", dtype.into())] {
+        for (key, value) in [
+            ("id", Value::from(id)),
+            ("family", family.into()),
+            ("graph", graph.into()),
+            ("dtype", dtype.into()),
+        ] {
             case.insert(key.to_owned(), value);
         }
         let file = self.files.entry(family.to_owned()).or_default();
@@ -160,10 +181,15 @@ impl Vectors {
         for (name, file) in &self.files {
             let mut views = vec![];
             for (tensor, (dtype, shape, bytes)) in file {
-                views.push((tensor.as_str(), TensorView::new(*dtype, shape.clone(), bytes).map_err(|e| format!("{tensor}: {e}"))?));
+                views.push((
+                    tensor.as_str(),
+                    TensorView::new(*dtype, shape.clone(), bytes)
+                        .map_err(|e| format!("{tensor}: {e}"))?,
+                ));
             }
             let bytes = safetensors::serialize(views, None).map_err(|e| e.to_string())?;
-            std::fs::write(folder.join(format!("{name}.safetensors")), bytes).map_err(|e| e.to_string())?;
+            std::fs::write(folder.join(format!("{name}.safetensors")), bytes)
+                .map_err(|e| e.to_string())?;
         }
         Ok(json!({"graphs": self.graphs, "cases": self.cases}))
     }
@@ -181,9 +207,17 @@ struct Relation {
 
 impl Relation {
     /// Random edges from one of `num_src` nodes to one of the first `num_dst`.
-    fn random(seed: u64, [src_type, name, dst_type]: [&'static str; 3], edges: usize, num_src: usize, num_dst: usize) -> Self {
+    fn random(
+        seed: u64,
+        [src_type, name, dst_type]: [&'static str; 3],
+        edges: usize,
+        num_src: usize,
+        num_dst: usize,
+    ) -> Self {
         let stream = Stream::new(seed, "edges", 0);
-        let endpoints = |end: u64, n: usize| (0..edges).map(|e| (stream.uniform(e as u64, end) * n as f64) as usize).collect();
+        let endpoints = |end: u64, n: usize| {
+            (0..edges).map(|e| (stream.uniform(e as u64, end) * n as f64) as usize).collect()
+        };
         Self { src_type, name, dst_type, src: endpoints(0, num_src), dst: endpoints(1, num_dst) }
     }
 }
@@ -232,7 +266,9 @@ fn apply(op: &str, a: f64, b: f64) -> [f64; 3] {
 fn messages(op: &str, l: &Operand<'_>, r: &Operand<'_>) -> Array {
     let out = broadcast(l.x.features(), r.x.features());
     let mut m = Array::zeros(l.rows.len(), &out);
-    each(l, r, &out, |e, j, i, k| m.values[e * out.iter().product::<usize>() + j] = apply(op, l.x.values[i], r.x.values[k])[0]);
+    each(l, r, &out, |e, j, i, k| {
+        m.values[e * out.iter().product::<usize>() + j] = apply(op, l.x.values[i], r.x.values[k])[0]
+    });
     m
 }
 
@@ -249,8 +285,15 @@ fn messages_grad(op: &str, l: &Operand<'_>, r: &Operand<'_>, dm: &Array) -> [Arr
 }
 
 /// Calls `f` with every edge, column of `out`, and the entries of both operands that they read.
-fn each(l: &Operand<'_>, r: &Operand<'_>, out: &[usize], mut f: impl FnMut(usize, usize, usize, usize)) {
-    let entry = |o: &Operand<'_>, e: usize, j: usize| o.rows[e] * o.x.width() + offset(o.x.features(), out, j);
+fn each(
+    l: &Operand<'_>,
+    r: &Operand<'_>,
+    out: &[usize],
+    mut f: impl FnMut(usize, usize, usize, usize),
+) {
+    let entry = |o: &Operand<'_>, e: usize, j: usize| {
+        o.rows[e] * o.x.width() + offset(o.x.features(), out, j)
+    };
     for e in 0..l.rows.len() {
         for j in 0..out.iter().product::<usize>() {
             f(e, j, entry(l, e, j), entry(r, e, j));
@@ -260,7 +303,8 @@ fn each(l: &Operand<'_>, r: &Operand<'_>, out: &[usize], mut f: impl FnMut(usize
 
 /// Rows reduced by destination, and the derivative of the result's entry by that of every message.
 fn reduce(how: &str, m: &Array, dst: &[usize], n: usize) -> (Array, Array) {
-    let (mut out, mut weight) = (Array::zeros(n, m.features()), Array::zeros(m.shape[0], m.features()));
+    let (mut out, mut weight) =
+        (Array::zeros(n, m.features()), Array::zeros(m.shape[0], m.features()));
     let width = m.width();
     for v in 0..n {
         let edges: Vec<usize> = (0..dst.len()).filter(|&e| dst[e] == v).collect();
@@ -353,15 +397,24 @@ fn operators(vectors: &mut Vectors) {
             for targets in [["u", "v"], ["e", "u"], ["v", "e"]] {
                 let [(l_rows, l_count), (r_rows, r_count)] = targets.map(target);
                 let (x, y) = (vectors.random(l_count, l), vectors.random(r_count, s));
-                gsddmm(vectors, op, targets, [&Operand { x: &x, rows: l_rows }, &Operand { x: &y, rows: r_rows }]);
+                gsddmm(
+                    vectors,
+                    op,
+                    targets,
+                    [&Operand { x: &x, rows: l_rows }, &Operand { x: &y, rows: r_rows }],
+                );
             }
         }
     }
     for features in [&[2, 1, 3][..], &[2, 2, 1, 2]] {
         for (norm_by, group) in [("dst", &r.dst), ("src", &r.src)] {
             for eids in [None, Some(vec![7, 0, 13, 5, 2, 3, 11])] {
-                let group: Vec<usize> = eids.as_ref().map_or_else(|| group.clone(), |ids| ids.iter().map(|&e: &usize| group[e]).collect());
-                let (x, c) = (vectors.random(group.len(), features), vectors.random(group.len(), features));
+                let group: Vec<usize> = eids.as_ref().map_or_else(
+                    || group.clone(),
+                    |ids| ids.iter().map(|&e: &usize| group[e]).collect(),
+                );
+                let (x, c) =
+                    (vectors.random(group.len(), features), vectors.random(group.len(), features));
                 let [out, grad] = softmax(&x, &group, &c);
                 let ints = eids.into_iter().map(|ids| ("eids".to_owned(), ids)).collect();
                 let parts = Parts {
@@ -372,7 +425,13 @@ fn operators(vectors: &mut Vectors) {
                     grads: one("logits", &grad),
                     ..Parts::default()
                 };
-                vectors.case("edge_softmax", Some("two"), "f64", json!({"norm_by": norm_by}), &parts);
+                vectors.case(
+                    "edge_softmax",
+                    Some("two"),
+                    "f64",
+                    json!({"norm_by": norm_by}),
+                    &parts,
+                );
             }
         }
     }
@@ -392,8 +451,15 @@ fn unread() -> Array {
     Array::zeros(1, &[])
 }
 
-fn gspmm(vectors: &mut Vectors, r: &Relation, [op, how]: [&str; 2], [x, w]: [&Array; 2], num_dst: usize) {
-    let (own, zeros, unread) = ((0..r.src.len()).collect::<Vec<_>>(), vec![0; r.src.len()], unread());
+fn gspmm(
+    vectors: &mut Vectors,
+    r: &Relation,
+    [op, how]: [&str; 2],
+    [x, w]: [&Array; 2],
+    num_dst: usize,
+) {
+    let (own, zeros, unread) =
+        ((0..r.src.len()).collect::<Vec<_>>(), vec![0; r.src.len()], unread());
     let other = Operand { x: &unread, rows: &zeros };
     let (l, s) = (Operand { x, rows: &r.src }, Operand { x: w, rows: &own });
     let (l, s) = match op {
@@ -432,7 +498,8 @@ fn gsddmm(vectors: &mut Vectors, op: &str, [lt, rt]: [&str; 2], [x, y]: [&Operan
         *out.shape.last_mut().expect("an axis of edges") = 1;
     }
     let c = vectors.random(out.shape[0], out.features());
-    let dm = Array { values: (0..m.values.len()).map(|i| c.values[i / last]).collect(), shape: m.shape };
+    let dm =
+        Array { values: (0..m.values.len()).map(|i| c.values[i / last]).collect(), shape: m.shape };
     let [dl, dr] = messages_grad(op, l, r, &dm);
     let parts = Parts {
         inputs: operands(op, [x.x, y.x]),
@@ -441,7 +508,13 @@ fn gsddmm(vectors: &mut Vectors, op: &str, [lt, rt]: [&str; 2], [x, y]: [&Operan
         grads: operands(op, [&dl, &dr]),
         ..Parts::default()
     };
-    vectors.case("gsddmm", Some("two"), "f64", json!({"op": op, "lhs_target": lt, "rhs_target": rt}), &parts);
+    vectors.case(
+        "gsddmm",
+        Some("two"),
+        "f64",
+        json!({"op": op, "lhs_target": lt, "rhs_target": rt}),
+        &parts,
+    );
 }
 
 fn segments(vectors: &mut Vectors) {
@@ -492,7 +565,11 @@ impl Typed {
     }
 }
 
-fn several_types(vectors: &mut Vectors, name: &'static str, [paper, author, topic, venue, lonely]: [&'static str; 5]) {
+fn several_types(
+    vectors: &mut Vectors,
+    name: &'static str,
+    [paper, author, topic, venue, lonely]: [&'static str; 5],
+) {
     let counts = [(paper, 6), (author, 5), (topic, 4), (venue, 3), (lonely, 2)];
     let nodes = BTreeMap::from(counts);
     let relation = |seed: u64, endpoints: [&'static str; 3], edges| {
@@ -509,9 +586,18 @@ fn several_types(vectors: &mut Vectors, name: &'static str, [paper, author, topi
     vectors.graph(name, &counts, &relations);
     relations.sort_by_key(|r| (r.src_type, r.name));
     let g = Typed { name, nodes, relations };
-    for (features, weights) in [(&[3][..], &[1][..]), (&[2, 1, 3], &[2, 3]), (&[1, 2, 1, 3], &[2, 1, 2, 3])] {
+    for (features, weights) in
+        [(&[3][..], &[1][..]), (&[2, 1, 3], &[2, 3]), (&[1, 2, 1, 3], &[2, 1, 2, 3])]
+    {
         for message in ["copy_u", "u_add_e", "u_mul_e"] {
-            for (how, cross) in [("sum", "sum"), ("mean", "mean"), ("sum", "max"), ("max", "max"), ("min", "min"), ("sum", "stack")] {
+            for (how, cross) in [
+                ("sum", "sum"),
+                ("mean", "mean"),
+                ("sum", "max"),
+                ("max", "max"),
+                ("min", "min"),
+                ("sum", "stack"),
+            ] {
                 hetero(vectors, &g, [features, weights], [message, how, cross]);
             }
             for how in ["sum", "mean", "max", "min"] {
@@ -547,16 +633,26 @@ fn combine(cross: &str, same: bool, parts: &[Array], has: &[Vec<bool>]) -> (Arra
     (out, weights)
 }
 
-fn hetero(vectors: &mut Vectors, g: &Typed, [features, weights]: [&[usize]; 2], [message, how, cross]: [&str; 3]) {
+fn hetero(
+    vectors: &mut Vectors,
+    g: &Typed,
+    [features, weights]: [&[usize]; 2],
+    [message, how, cross]: [&str; 3],
+) {
     let op = match message {
         "copy_u" => "copy_lhs",
         "u_add_e" => "add",
         _ => "mul",
     };
-    let h: BTreeMap<&str, Array> = g.nodes.iter().map(|(&t, &n)| (t, vectors.random(n, features))).collect();
+    let h: BTreeMap<&str, Array> =
+        g.nodes.iter().map(|(&t, &n)| (t, vectors.random(n, features))).collect();
     let w: Vec<Array> = g.relations.iter().map(|r| vectors.random(r.src.len(), weights)).collect();
     let (unread, ids) = (unread(), |r: &Relation| (0..r.src.len()).collect::<Vec<_>>());
-    let rows: Vec<Vec<usize>> = g.relations.iter().map(|r| if op == "copy_lhs" { vec![0; r.src.len()] } else { ids(r) }).collect();
+    let rows: Vec<Vec<usize>> = g
+        .relations
+        .iter()
+        .map(|r| if op == "copy_lhs" { vec![0; r.src.len()] } else { ids(r) })
+        .collect();
     let operands = |i: usize| {
         let r = &g.relations[i];
         let other = if op == "copy_lhs" { &unread } else { &w[i] };
@@ -594,7 +690,8 @@ fn hetero(vectors: &mut Vectors, g: &Typed, [features, weights]: [&[usize]; 2], 
                 rest = others;
             }
         } else {
-            let reduced: Vec<(Array, Array)> = into.iter().map(|&i| reduce(how, &m[i], &g.relations[i].dst, n)).collect();
+            let reduced: Vec<(Array, Array)> =
+                into.iter().map(|&i| reduce(how, &m[i], &g.relations[i].dst, n)).collect();
             let rows: Vec<Array> = reduced.iter().map(|(y, _)| y.clone()).collect();
             let width = rows[0].width();
             // Cotangents of the rows of each relation.
@@ -613,13 +710,18 @@ fn hetero(vectors: &mut Vectors, g: &Typed, [features, weights]: [&[usize]; 2], 
                 }
                 (out, by_relation) = (stack, cotangents);
             } else {
-                let has: Vec<Vec<bool>> = into.iter().map(|&i| (0..n).map(|v| g.relations[i].dst.contains(&v)).collect()).collect();
+                let has: Vec<Vec<bool>> = into
+                    .iter()
+                    .map(|&i| (0..n).map(|v| g.relations[i].dst.contains(&v)).collect())
+                    .collect();
                 let same = how == cross && matches!(how, "max" | "min");
                 let combined = combine(cross, same, &rows, &has);
                 out = combined.0;
                 c = vectors.random(n, out.features());
-                let times =
-                    |w: &Array| Array { values: w.values.iter().zip(&c.values).map(|(w, c)| w * c).collect(), shape: w.shape.clone() };
+                let times = |w: &Array| Array {
+                    values: w.values.iter().zip(&c.values).map(|(w, c)| w * c).collect(),
+                    shape: w.shape.clone(),
+                };
                 by_relation = combined.1.iter().map(times).collect();
             }
             for ((&i, (_, weight)), c) in into.iter().zip(&reduced).zip(&by_relation) {
@@ -629,7 +731,8 @@ fn hetero(vectors: &mut Vectors, g: &Typed, [features, weights]: [&[usize]; 2], 
         parts.outputs.push((format!("out/{ntype}"), out));
         parts.grad_outputs.push((format!("out/{ntype}"), c));
     }
-    let mut dh: BTreeMap<&str, Array> = h.iter().map(|(&t, x)| (t, Array::zeros(x.shape[0], x.features()))).collect();
+    let mut dh: BTreeMap<&str, Array> =
+        h.iter().map(|(&t, x)| (t, Array::zeros(x.shape[0], x.features()))).collect();
     for (i, r) in g.relations.iter().enumerate() {
         let (left, right) = operands(i);
         let [dl, dr] = messages_grad(op, &left, &right, &dm[i]);
@@ -657,7 +760,9 @@ fn hetero(vectors: &mut Vectors, g: &Typed, [features, weights]: [&[usize]; 2], 
 
 /// `x W` of rows `[n, a]` and a matrix `[a, b]`.
 fn product(x: &[f64], w: &[f64], a: usize, b: usize) -> Vec<f64> {
-    x.chunks(a).flat_map(|row| (0..b).map(move |j| (0..a).map(|i| row[i] * w[i * b + j]).sum())).collect()
+    x.chunks(a)
+        .flat_map(|row| (0..b).map(move |j| (0..a).map(|i| row[i] * w[i * b + j]).sum()))
+        .collect()
 }
 
 /// Adds `x^T y` of rows `[n, a]` and `[n, b]` to a matrix `[a, b]`.
@@ -681,7 +786,8 @@ fn hetero_graph_conv(vectors: &mut Vectors, g: &Typed, aggregate: &str) {
     for (i, (&ntype, &n)) in g.nodes.iter().enumerate().filter(|(_, (ntype, _))| linked(ntype)) {
         x.insert(ntype, vectors.random(n, &[2 + i]));
     }
-    let mut dx: BTreeMap<&str, Array> = x.iter().map(|(&t, x)| (t, Array::zeros(x.shape[0], x.features()))).collect();
+    let mut dx: BTreeMap<&str, Array> =
+        x.iter().map(|(&t, x)| (t, Array::zeros(x.shape[0], x.features()))).collect();
     for (&ntype, &n) in &g.nodes {
         let into = g.into(ntype);
         if into.is_empty() {
@@ -696,7 +802,8 @@ fn hetero_graph_conv(vectors: &mut Vectors, g: &Typed, aggregate: &str) {
             let (w, bias) = (vectors.random(d, &[OUT]), vectors.random(OUT, &[]));
             let zero = Array::zeros(1, &[]);
             let zeros = vec![0; r.src.len()];
-            let (left, right) = (Operand { x: rows, rows: &r.src }, Operand { x: &zero, rows: &zeros });
+            let (left, right) =
+                (Operand { x: rows, rows: &r.src }, Operand { x: &zero, rows: &zeros });
             let (mean, weight) = reduce("mean", &messages("copy_lhs", &left, &right), &r.dst, n);
             let y = product(&mean.values, &w.values, d, OUT);
             let c: Vec<f64> = c.values.iter().map(|c| c * factor).collect();
@@ -706,8 +813,12 @@ fn hetero_graph_conv(vectors: &mut Vectors, g: &Typed, aggregate: &str) {
                 out.values[k] += factor * (y[k] + bias.values[k % OUT]);
                 db.values[k % OUT] += c[k];
             }
-            let dmean = Array { shape: mean.shape, values: product(&c, &transpose(&w.values, d, OUT), OUT, d) };
-            let [dl, _] = messages_grad("copy_lhs", &left, &right, &reduce_grad(&dmean, &weight, &r.dst));
+            let dmean = Array {
+                shape: mean.shape,
+                values: product(&c, &transpose(&w.values, d, OUT), OUT, d),
+            };
+            let [dl, _] =
+                messages_grad("copy_lhs", &left, &right, &reduce_grad(&dmean, &weight, &r.dst));
             let sum = dx.get_mut(r.src_type).expect("a type of the graph");
             sum.values.iter_mut().zip(&dl.values).for_each(|(a, b)| *a += b);
             for (name, value, grad) in [("weight", w, dw), ("bias", bias, db)] {
@@ -726,7 +837,13 @@ fn hetero_graph_conv(vectors: &mut Vectors, g: &Typed, aggregate: &str) {
         }
     }
     let config = json!({"aggregate": aggregate, "module": "GraphConv", "norm": "right"});
-    vectors.case("layers", Some(g.name), "f32", json!({"layer": "HeteroGraphConv", "config": config}), &parts);
+    vectors.case(
+        "layers",
+        Some(g.name),
+        "f32",
+        json!({"layer": "HeteroGraphConv", "config": config}),
+        &parts,
+    );
 }
 
 /// RelGraphConv with more than ten edge types, whose names sort otherwise than their numbers.
@@ -736,11 +853,14 @@ fn many_relations(vectors: &mut Vectors) {
     let r = Relation::random(6, ["N", "E", "N"], edges, n, n - 1);
     vectors.graph("many", &[("N", n)], std::slice::from_ref(&r));
     // Type 7 has no edges.
-    let types: Vec<usize> = (0..edges).map(|e| e * 5 % TYPES).map(|t| if t == 7 { 11 } else { t }).collect();
-    let (x, w, bias) = (vectors.random(n, &[a]), vectors.random(TYPES, &[a, b]), vectors.random(b, &[]));
+    let types: Vec<usize> =
+        (0..edges).map(|e| e * 5 % TYPES).map(|t| if t == 7 { 11 } else { t }).collect();
+    let (x, w, bias) =
+        (vectors.random(n, &[a]), vectors.random(TYPES, &[a, b]), vectors.random(b, &[]));
     let c = vectors.random(n, &[b]);
     let mut out = Array::zeros(n, &[b]);
-    let (mut dx, mut dw, mut db) = (Array::zeros(n, &[a]), Array::zeros(TYPES, &[a, b]), Array::zeros(b, &[]));
+    let (mut dx, mut dw, mut db) =
+        (Array::zeros(n, &[a]), Array::zeros(TYPES, &[a, b]), Array::zeros(b, &[]));
     for (i, out) in out.values.iter_mut().enumerate() {
         *out = bias.values[i % b];
         db.values[i % b] += c.values[i];
@@ -763,6 +883,13 @@ fn many_relations(vectors: &mut Vectors) {
         grad_outputs: one("out", &c),
         grads: [one("x", &dx), one("param/linear_r.W", &dw), one("param/h_bias", &db)].concat(),
     };
-    let config = json!({"num_rels": TYPES, "regularizer": null, "num_bases": null, "self_loop": false});
-    vectors.case("layers", Some("many"), "f32", json!({"layer": "RelGraphConv", "config": config}), &parts);
+    let config =
+        json!({"num_rels": TYPES, "regularizer": null, "num_bases": null, "self_loop": false});
+    vectors.case(
+        "layers",
+        Some("many"),
+        "f32",
+        json!({"layer": "RelGraphConv", "config": config}),
+        &parts,
+    );
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn::graph::{Column, Graph};
-use burn_gnn::ops::function::{Message, Reduction, copy_e, copy_u, max, mean, min, sum, u_add_e, u_div_e, u_mul_e, u_sub_e};
+use burn_gnn::ops::function::{
+    Message, Reduction, copy_e, copy_u, max, mean, min, sum, u_add_e, u_div_e, u_mul_e, u_sub_e,
+};
 use burn_gnn::ops::{Cross, GraphMessageOps, MessageOps, on};
 use serde_json::Value;
 
@@ -67,10 +69,16 @@ pub(crate) fn run(case: &Case<'_>, device: &Device) -> Result<(), String> {
     let g = graph(case, &inputs)?;
     let (message, reduction) = (message(case)?, reduction(case)?);
     let out = match (text(case.json, "op")?, case.json["relation"].as_str()) {
-        ("update_all", Some(relation)) => g.on(relation).and_then(|one| one.update_all(message, reduction)),
+        ("update_all", Some(relation)) => {
+            g.on(relation).and_then(|one| one.update_all(message, reduction))
+        }
         ("update_all", None) => g.update_all(message, reduction),
         ("multi_update_all", _) => {
-            let calls = g.schema().etypes().iter().map(|t| on(t.clone(), message.clone(), reduction.clone()));
+            let calls = g
+                .schema()
+                .etypes()
+                .iter()
+                .map(|t| on(t.clone(), message.clone(), reduction.clone()));
             g.multi_update_all(calls, cross(case)?)
         }
         (other, _) => return Err(format!("unknown op `{other}`")),
@@ -79,16 +87,25 @@ pub(crate) fn run(case: &Case<'_>, device: &Device) -> Result<(), String> {
     if let Some(order) = case.json["stack_order"].as_object() {
         for (ntype, relations) in order {
             let t = out.schema().ntype(ntype).map_err(|e| e.to_string())?;
-            let ours: Vec<&str> = out.schema().etypes_into(t).map(|e| out.schema().etypes()[e].relation.as_str()).collect();
+            let ours: Vec<&str> = out
+                .schema()
+                .etypes_into(t)
+                .map(|e| out.schema().etypes()[e].relation.as_str())
+                .collect();
             if *relations != Value::from(ours.clone()) {
-                return Err(format!("relations into `{ntype}` are stacked as {ours:?}, expected {relations}"));
+                return Err(format!(
+                    "relations into `{ntype}` are stacked as {ours:?}, expected {relations}"
+                ));
             }
         }
     }
     let mut loss = Tensor::<1>::zeros([1], (device, case.dtype()?));
     for role in case.roles("outputs") {
-        let ntype = role.strip_prefix("out/").ok_or_else(|| format!("output `{role}` names no node type"))?;
-        let y = out.nodes(ntype).and_then(|frame| frame.column("out")).map_err(|e| e.to_string())?;
+        let ntype = role
+            .strip_prefix("out/")
+            .ok_or_else(|| format!("output `{role}` names no node type"))?;
+        let y =
+            out.nodes(ntype).and_then(|frame| frame.column("out")).map_err(|e| e.to_string())?;
         loss = loss
             + match case.rank("outputs", role)? {
                 // A stack of inputs of rank 5.
@@ -107,8 +124,15 @@ pub(crate) fn run(case: &Case<'_>, device: &Device) -> Result<(), String> {
 }
 
 /// Compares an output; its sum times its cotangent.
-fn weighted<const D: usize>(case: &Case<'_>, role: &str, out: &Column, device: &Device) -> Result<Tensor<1>, String> {
-    let out: Tensor<D> = out.tensor().ok_or_else(|| format!("`{role}` is a {out:?}, expected a float tensor of rank {D}"))?;
+fn weighted<const D: usize>(
+    case: &Case<'_>,
+    role: &str,
+    out: &Column,
+    device: &Device,
+) -> Result<Tensor<1>, String> {
+    let out: Tensor<D> = out
+        .tensor()
+        .ok_or_else(|| format!("`{role}` is a {out:?}, expected a float tensor of rank {D}"))?;
     case.compare("outputs", role, out.clone())?;
     Ok((out * case.tensor("grad_outputs", role, device)?).sum())
 }

@@ -39,7 +39,12 @@ struct Layer<'a> {
 struct Outputs(Option<Tensor<1>>);
 
 impl Outputs {
-    fn add<const D: usize>(&mut self, layer: &Layer<'_>, role: &str, out: Tensor<D>) -> Result<(), String> {
+    fn add<const D: usize>(
+        &mut self,
+        layer: &Layer<'_>,
+        role: &str,
+        out: Tensor<D>,
+    ) -> Result<(), String> {
         layer.case.compare("outputs", role, out.clone())?;
         let part = (out * layer.case.tensor("grad_outputs", role, layer.device)?).sum();
         self.0 = Some(match self.0.take() {
@@ -111,7 +116,10 @@ impl Layer<'_> {
             return Ok((x.clone().into(), vec![("x".to_owned(), x)]));
         }
         let (src, dst) = (self.input::<2>("x_src")?, self.input::<2>("x_dst")?);
-        Ok(((src.clone(), dst.clone()).into(), vec![("x_src".to_owned(), src), ("x_dst".to_owned(), dst)]))
+        Ok((
+            (src.clone(), dst.clone()).into(),
+            vec![("x_src".to_owned(), src), ("x_dst".to_owned(), dst)],
+        ))
     }
 
     fn edge_weight(&self) -> Result<(Option<Tensor<1>>, Inputs<1>), String> {
@@ -128,16 +136,24 @@ impl Layer<'_> {
         let mut views = vec![];
         for (name, tensor) in &params {
             let tensor = tensor.as_str().ok_or_else(|| format!("`params.{name}` is no name"))?;
-            views.push((name.clone(), self.case.tensors.tensor(tensor).map_err(|e| e.to_string())?));
+            views
+                .push((name.clone(), self.case.tensors.tensor(tensor).map_err(|e| e.to_string())?));
         }
         let bytes = safetensors::serialize(views, None).map_err(|e| e.to_string())?;
         let state = StateDict::from_safetensors(&bytes).map_err(|e| e.to_string())?;
-        let layer = if self.case.dtype()? == DType::F64 { to_dtype(layer, FloatDType::F64) } else { layer };
+        let layer =
+            if self.case.dtype()? == DType::F64 { to_dtype(layer, FloatDType::F64) } else { layer };
         state.load(layer, Framework::Dgl).map_err(|e| e.to_string())
     }
 
     /// Gradients of inputs and parameters, and whether the layer has all parameters of the case.
-    fn gradients<M: Pretrained>(&self, layer: M, outputs: Outputs, x: &Inputs<2>, w: &Inputs<1>) -> Result<(), String> {
+    fn gradients<M: Pretrained>(
+        &self,
+        layer: M,
+        outputs: Outputs,
+        x: &Inputs<2>,
+        w: &Inputs<1>,
+    ) -> Result<(), String> {
         let grads = outputs.0.ok_or("no output")?.backward();
         for (role, x) in x {
             self.case.compare_grad(role, x, &grads)?;
@@ -161,7 +177,11 @@ impl Layer<'_> {
             self.case.compare_grad_data(&role, TensorData::from_bytes(bytes, shape, dtype))?;
             expected.retain(|e| *e != name);
         }
-        if expected.is_empty() { Ok(()) } else { Err(format!("the layer has no parameter for {expected:?}")) }
+        if expected.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("the layer has no parameter for {expected:?}"))
+        }
     }
 
     /// A layer of the shapes below `prefix`.
@@ -178,21 +198,34 @@ impl Layer<'_> {
         let g = self.graph()?;
         let edges = Edges::from(&g).with_weight(weight);
         // The layer reads no features of destinations.
-        let (endpoints, none) = (edges.endpoints(), Tensor::zeros([edges.num_dst(), 0], (self.device, self.case.dtype()?)));
-        let input = if endpoints.0 == endpoints.1 { ConvInput::Same(x.clone()) } else { ConvInput::Pair(x.clone(), none) };
+        let (endpoints, none) = (
+            edges.endpoints(),
+            Tensor::zeros([edges.num_dst(), 0], (self.device, self.case.dtype()?)),
+        );
+        let input = if endpoints.0 == endpoints.1 {
+            ConvInput::Same(x.clone())
+        } else {
+            ConvInput::Pair(x.clone(), none)
+        };
         outputs.add(self, "out", conv.forward(edges, input))?;
         self.gradients(conv, outputs, &vec![("x".to_owned(), x)], &weights)
     }
 
     fn edge_weight_norm(&self) -> Result<(), String> {
         let conv = self.load(self.gcn_conv_config("", DegreeNorm::None)?.init(self.device))?;
-        let (g, x, weight) = (self.graph()?, self.input::<2>("x")?, self.input::<1>("edge_weight")?);
+        let (g, x, weight) =
+            (self.graph()?, self.input::<2>("x")?, self.input::<1>("edge_weight")?);
         let norm = EdgeWeightNorm::new().with_norm(degree_norm(text(self.config, "norm")?)?);
         let normed = norm.forward(&g, weight.clone()).map_err(|e| e.to_string())?;
         let mut outputs = Outputs::default();
         outputs.add(self, "norm_weight", normed.clone())?;
         outputs.add(self, "out", conv.forward(Edges::from(&g).with_weight(normed), x.clone()))?;
-        self.gradients(conv, outputs, &vec![("x".to_owned(), x)], &vec![("edge_weight".to_owned(), weight)])
+        self.gradients(
+            conv,
+            outputs,
+            &vec![("x".to_owned(), x)],
+            &vec![("edge_weight".to_owned(), weight)],
+        )
     }
 
     /// A SAGE layer of the shapes below `prefix`.
@@ -206,14 +239,21 @@ impl Layer<'_> {
             other => return Err(format!("unknown aggregator `{other}`")),
         };
         let d_dst = self.shape("params", &format!("{prefix}fc_self.weight")).map(|s| s[1]);
-        Ok(SageConvConfig::new(w[1], w[0]).with_d_dst(d_dst).with_aggregator(aggregator).with_bias(self.flag("bias", true)))
+        Ok(SageConvConfig::new(w[1], w[0])
+            .with_d_dst(d_dst)
+            .with_aggregator(aggregator)
+            .with_bias(self.flag("bias", true)))
     }
 
     fn sage_conv(&self) -> Result<(), String> {
         let conv = self.load(self.sage("")?.init(self.device))?;
         let ((x, inputs), (weight, weights)) = (self.endpoints()?, self.edge_weight()?);
         let mut outputs = Outputs::default();
-        outputs.add(self, "out", conv.forward(Edges::from(&self.graph()?).with_weight(weight), x))?;
+        outputs.add(
+            self,
+            "out",
+            conv.forward(Edges::from(&self.graph()?).with_weight(weight), x),
+        )?;
         self.gradients(conv, outputs, &inputs, &weights)
     }
 
@@ -233,13 +273,15 @@ impl Layer<'_> {
             .with_residual(self.flag("residual", false))
             .with_bias(self.flag("bias", true));
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
-        let ((x, inputs), (weight, weights), g) = (self.endpoints()?, self.edge_weight()?, self.graph()?);
+        let ((x, inputs), (weight, weights), g) =
+            (self.endpoints()?, self.edge_weight()?, self.graph()?);
         let mut outputs = Outputs::default();
         // With and without attention weights: one pass, and one operator after the other.
         let fused = conv.forward(Edges::from(&g).with_weight(weight.clone()), x.clone());
         self.case.compare("outputs", "out", self.heads(fused.clone(), [attn[1], attn[2]]))?;
         if self.shape("outputs", "attention").is_some() {
-            let (y, attention) = conv.forward_with_attention(Edges::from(&g).with_weight(weight), x);
+            let (y, attention) =
+                conv.forward_with_attention(Edges::from(&g).with_weight(weight), x);
             self.case.compare("outputs", "out", self.heads(y, [attn[1], attn[2]]))?;
             outputs.add(self, "attention", attention.unsqueeze_dim::<3>(2))?;
         }
@@ -268,7 +310,8 @@ impl Layer<'_> {
     }
 
     fn rel_graph_conv(&self) -> Result<(), String> {
-        let (x, etypes) = (self.input::<2>("x")?, self.case.ids(&self.case.json["ints"], "etypes")?);
+        let (x, etypes) =
+            (self.input::<2>("x")?, self.case.ids(&self.case.json["ints"], "etypes")?);
         let relations = self.config["num_rels"].as_u64().ok_or("no `num_rels`")? as usize;
         let w = self.weight("linear_r.W")?;
         let bases = self.config["num_bases"].as_u64().unwrap_or(0) as usize;
@@ -276,7 +319,9 @@ impl Layer<'_> {
         let (weights, d_output) = match self.config["regularizer"].as_str() {
             Some("bdd") => (RelWeights::BlockDiagonal(bases), w[1] * bases / d_input),
             // As many bases as relations: DGL takes full weights then, without coefficients.
-            Some("basis") if self.shape("params", "linear_r.coeff").is_some() => (RelWeights::Basis(bases), w[2]),
+            Some("basis") if self.shape("params", "linear_r.coeff").is_some() => {
+                (RelWeights::Basis(bases), w[2])
+            }
             _ => (RelWeights::Full, w[2]),
         };
         let conv = RelGraphConvConfig::new(d_input, d_output, relations)
@@ -288,7 +333,8 @@ impl Layer<'_> {
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
         // Edges by type: a relation for each.
         let rel = self.case.relation()?;
-        let of = |r: usize| (0..rel.num_edges()).filter(|&e| etypes[e] == r as i64).collect::<Vec<_>>();
+        let of =
+            |r: usize| (0..rel.num_edges()).filter(|&e| etypes[e] == r as i64).collect::<Vec<_>>();
         let mut builder = Graph::builder().nodes("_N", rel.num_src());
         for r in 0..relations {
             let end = |ids: &[u32]| of(r).iter().map(|&e| ids[e]).collect::<Vec<_>>();
@@ -296,12 +342,18 @@ impl Layer<'_> {
         }
         let g = builder.build().map_err(|e| e.to_string())?;
         let norm = if self.flag("normed", false) { Some(self.input::<2>("norm")?) } else { None };
-        let weight = |r: usize| norm.as_ref().map(|n| n.clone().select(0, ints(&of(r), self.device)).squeeze_dim::<1>(1));
-        let edges = (0..relations).try_fold(g.edge_types(), |edges, r| edges.with_weight(r, weight(r)));
+        let weight = |r: usize| {
+            norm.as_ref()
+                .map(|n| n.clone().select(0, ints(&of(r), self.device)).squeeze_dim::<1>(1))
+        };
+        let edges =
+            (0..relations).try_fold(g.edge_types(), |edges, r| edges.with_weight(r, weight(r)));
         let y = conv.forward(edges.map_err(|e| e.to_string())?, x.clone())["_N"].clone();
         let mut outputs = Outputs::default();
         outputs.add(self, "out", y)?;
-        let inputs = std::iter::once(("x".to_owned(), x)).chain(norm.map(|n| ("norm".to_owned(), n))).collect();
+        let inputs = std::iter::once(("x".to_owned(), x))
+            .chain(norm.map(|n| ("norm".to_owned(), n)))
+            .collect();
         self.gradients(conv, outputs, &inputs, &vec![])
     }
 
@@ -320,38 +372,63 @@ impl Layer<'_> {
 
     fn hetero_graph_conv(&self) -> Result<(), String> {
         let g = self.graph()?;
-        let by = self.config["aggregate"].as_str().filter(|a| *a != "stack").map_or(Ok(Reduce::Sum), aggregator)?;
+        let by = self.config["aggregate"]
+            .as_str()
+            .filter(|a| *a != "stack")
+            .map_or(Ok(Reduce::Sum), aggregator)?;
         let config = HeteroGraphConvConfig::new().with_aggregate(by);
         // One for each edge type, in the order in which `init` asks.
         let prefixes = g.schema().etypes().iter().map(|etype| format!("mods.{}.", etype.relation));
         match text(self.config, "module")? {
             "GraphConv" => {
                 let norm = degree_norm(text(self.config, "norm")?)?;
-                let configs = prefixes.map(|prefix| self.gcn_conv_config(&prefix, norm)).collect::<Result<Vec<_>, _>>()?;
+                let configs = prefixes
+                    .map(|prefix| self.gcn_conv_config(&prefix, norm))
+                    .collect::<Result<Vec<_>, _>>()?;
                 let mut configs = configs.iter();
-                self.hetero(&g, config.init(g.schema(), |_| configs.next().expect("one for each edge type").init(self.device)))
+                self.hetero(
+                    &g,
+                    config.init(g.schema(), |_| {
+                        configs.next().expect("one for each edge type").init(self.device)
+                    }),
+                )
             }
             "SAGEConv" => {
-                let configs = prefixes.map(|prefix| self.sage(&prefix)).collect::<Result<Vec<_>, _>>()?;
+                let configs =
+                    prefixes.map(|prefix| self.sage(&prefix)).collect::<Result<Vec<_>, _>>()?;
                 let mut configs = configs.iter();
-                self.hetero(&g, config.init(g.schema(), |_| configs.next().expect("one for each edge type").init(self.device)))
+                self.hetero(
+                    &g,
+                    config.init(g.schema(), |_| {
+                        configs.next().expect("one for each edge type").init(self.device)
+                    }),
+                )
             }
             other => Err(format!("unknown module `{other}`")),
         }
     }
 
-    fn hetero<M: Conv + Pretrained>(&self, g: &Graph, conv: HeteroGraphConv<M>) -> Result<(), String> {
+    fn hetero<M: Conv + Pretrained>(
+        &self,
+        g: &Graph,
+        conv: HeteroGraphConv<M>,
+    ) -> Result<(), String> {
         let conv = self.load(conv)?;
         let (mut inputs, mut x) = (vec![], NodeTensors::default());
         // A type that no layer reads needs no input.
-        for ntype in g.schema().ntypes().iter().filter(|ntype| self.shape("inputs", ntype).is_some()) {
+        for ntype in
+            g.schema().ntypes().iter().filter(|ntype| self.shape("inputs", ntype).is_some())
+        {
             let of_type = self.input::<2>(ntype)?;
             inputs.push((ntype.clone(), of_type.clone()));
             x.insert(ntype, of_type);
         }
         let mut outputs = Outputs::default();
         if self.config["aggregate"] == "stack" {
-            self.by_type(&mut outputs, conv.results(g, x).map(|_, results| Tensor::stack::<3>(results, 1)))?;
+            self.by_type(
+                &mut outputs,
+                conv.results(g, x).map(|_, results| Tensor::stack::<3>(results, 1)),
+            )?;
         } else {
             self.by_type(&mut outputs, conv.forward(g, x))?;
         }
@@ -359,18 +436,30 @@ impl Layer<'_> {
     }
 
     /// Compares the results of node types; one without incoming edge types has none, here and there.
-    fn by_type<const D: usize>(&self, outputs: &mut Outputs, y: TypeMap<Tensor<D>>) -> Result<(), String> {
+    fn by_type<const D: usize>(
+        &self,
+        outputs: &mut Outputs,
+        y: TypeMap<Tensor<D>>,
+    ) -> Result<(), String> {
         y.into_iter().try_for_each(|(ntype, y)| outputs.add(self, &format!("out/{ntype}"), y))
     }
 
     fn hgt_conv(&self) -> Result<(), String> {
-        let number = |key: &str| self.config[key].as_u64().map(|n| n as usize).ok_or_else(|| format!("no `{key}`"));
+        let number = |key: &str| {
+            self.config[key].as_u64().map(|n| n as usize).ok_or_else(|| format!("no `{key}`"))
+        };
         let (ints_of, x) = (&self.case.json["ints"], self.input::<2>("x")?);
-        let (ntypes, etypes) = (self.case.ids(ints_of, "ntypes")?, self.case.ids(ints_of, "etypes")?);
+        let (ntypes, etypes) =
+            (self.case.ids(ints_of, "ntypes")?, self.case.ids(ints_of, "etypes")?);
         let types = number("num_ntypes")?;
         // Nodes by type, and edges by (type, relation, type): edge types of one relation share its weights.
-        let nodes: Vec<Vec<usize>> = (0..types).map(|t| (0..ntypes.len()).filter(|&v| ntypes[v] == t as i64).collect()).collect();
-        let row = |v: u32| nodes[ntypes[v as usize] as usize].iter().position(|&n| n == v as usize).unwrap_or(0) as u32;
+        let nodes: Vec<Vec<usize>> = (0..types)
+            .map(|t| (0..ntypes.len()).filter(|&v| ntypes[v] == t as i64).collect())
+            .collect();
+        let row = |v: u32| {
+            nodes[ntypes[v as usize] as usize].iter().position(|&n| n == v as usize).unwrap_or(0)
+                as u32
+        };
         let rel = self.case.relation()?;
         let mut edges = std::collections::BTreeMap::<(i64, i64, i64), (Vec<u32>, Vec<u32>)>::new();
         // Relations without edges have weights too.
@@ -379,7 +468,8 @@ impl Layer<'_> {
         }
         for (e, &etype) in etypes.iter().enumerate() {
             let (u, v) = (rel.src()[e], rel.dst()[e]);
-            let endpoints = edges.entry((ntypes[u as usize], etype, ntypes[v as usize])).or_default();
+            let endpoints =
+                edges.entry((ntypes[u as usize], etype, ntypes[v as usize])).or_default();
             endpoints.0.push(row(u));
             endpoints.1.push(row(v));
         }
@@ -388,20 +478,30 @@ impl Layer<'_> {
             builder = builder.nodes(numbered("t", t), nodes.len());
         }
         for ((s, r, d), (src, dst)) in edges {
-            builder = builder.edges((numbered("t", s as usize), numbered("r", r as usize), numbered("t", d as usize)), src, dst);
+            builder = builder.edges(
+                (numbered("t", s as usize), numbered("r", r as usize), numbered("t", d as usize)),
+                src,
+                dst,
+            );
         }
         let g = builder.build().map_err(|e| e.to_string())?;
-        let relations = g.schema().etypes().iter().map(|t| t.relation[1..].parse().unwrap_or(0)).collect();
-        let conv = HgtConvConfig::from_graph(&g, x.dims()[1], number("head_size")?, number("num_heads")?)
-            .with_relations(Some(relations))
-            .with_layer_norm(self.flag("use_norm", false))
-            // Gradients are asked for, and vectors are without.
-            .with_dropout(0.0);
+        let relations =
+            g.schema().etypes().iter().map(|t| t.relation[1..].parse().unwrap_or(0)).collect();
+        let conv =
+            HgtConvConfig::from_graph(&g, x.dims()[1], number("head_size")?, number("num_heads")?)
+                .with_relations(Some(relations))
+                .with_layer_norm(self.flag("use_norm", false))
+                // Gradients are asked for, and vectors are without.
+                .with_dropout(0.0);
         let conv = self.load(conv.try_init(self.device).map_err(|e| e.to_string())?)?;
         let by_type = nodes.iter().map(|n| Some(x.clone().select(0, ints(n, self.device))));
-        let y = Tensor::cat(conv.forward(&g, NodeTensors::from_list(g.schema(), by_type)).into_values(), 0);
+        let y = Tensor::cat(
+            conv.forward(&g, NodeTensors::from_list(g.schema(), by_type)).into_values(),
+            0,
+        );
         let order: Vec<usize> = nodes.concat();
-        let back: Vec<usize> = (0..order.len()).filter_map(|v| order.iter().position(|&n| n == v)).collect();
+        let back: Vec<usize> =
+            (0..order.len()).filter_map(|v| order.iter().position(|&n| n == v)).collect();
         let mut outputs = Outputs::default();
         outputs.add(self, "out", y.select(0, ints(&back, self.device)))?;
         self.gradients(conv, outputs, &vec![("x".to_owned(), x)], &vec![])

@@ -103,13 +103,18 @@ fn main() -> ExitCode {
 /// Whether the arguments of a test binary ask for the test `golden`: `cargo test NAME` gives its filter,
 /// and whatever stands behind `--`, to every binary.
 fn selected(args: &[String]) -> bool {
-    const WITH_VALUE: [&str; 7] = ["--test-threads", "--skip", "--color", "--format", "--logfile", "--shuffle-seed", "-Z"];
+    const WITH_VALUE: [&str; 7] =
+        ["--test-threads", "--skip", "--color", "--format", "--logfile", "--shuffle-seed", "-Z"];
     let exact = args.iter().any(|a| a == "--exact");
     let matches = |filter: &str| if exact { filter == "golden" } else { "golden".contains(filter) };
     let (mut filters, mut wanted) = (false, false);
     let mut rest = args.iter().map(String::as_str);
     while let Some(arg) = rest.next() {
-        let skip = if WITH_VALUE.contains(&arg) { rest.next().filter(|_| arg == "--skip") } else { arg.strip_prefix("--skip=") };
+        let skip = if WITH_VALUE.contains(&arg) {
+            rest.next().filter(|_| arg == "--skip")
+        } else {
+            arg.strip_prefix("--skip=")
+        };
         if skip.is_some_and(matches) {
             return false;
         }
@@ -151,15 +156,20 @@ fn check_selection() {
 fn run() -> Result<Option<usize>, String> {
     let mut failed = generated::run()?;
     let Some(folder) = golden() else { return Ok((failed > 0).then_some(failed)) };
-    let manifest: Value = serde_json::from_slice(&read(&folder, "manifest.json")?).map_err(|e| format!("manifest.json: {e}"))?;
+    let manifest: Value = serde_json::from_slice(&read(&folder, "manifest.json")?)
+        .map_err(|e| format!("manifest.json: {e}"))?;
     check_strictness(&folder, &manifest)?;
     let wgpu = common::wgpu();
     if wgpu.is_none() {
         skip(Kind::Gpu, if cfg!(feature = "wgpu") { NO_ADAPTER } else { NO_WGPU });
     }
-    let whole = [("flex", Device::flex()), ("ndarray", Device::ndarray())].into_iter().chain(wgpu.map(|d| ("wgpu", d)));
-    let halves = [("flex in f16", DType::F16), ("flex in bf16", DType::BF16)].map(|(name, dtype)| (name, Device::flex(), Some(dtype)));
-    for (backend, device, rounded) in whole.map(|(name, device)| (name, device, None)).chain(halves) {
+    let whole = [("flex", Device::flex()), ("ndarray", Device::ndarray())]
+        .into_iter()
+        .chain(wgpu.map(|d| ("wgpu", d)));
+    let halves = [("flex in f16", DType::F16), ("flex in bf16", DType::BF16)]
+        .map(|(name, dtype)| (name, Device::flex(), Some(dtype)));
+    for (backend, device, rounded) in whole.map(|(name, device)| (name, device, None)).chain(halves)
+    {
         let report = check_all(&folder, &manifest, &device.autodiff(), rounded)?;
         failed += report.print(backend);
     }
@@ -174,13 +184,21 @@ fn check_strictness(folder: &Path, manifest: &Value) -> Result<(), String> {
         check_all(folder, &manifest, &Device::flex().autodiff(), None)
     };
     assert!(check(None).is_err(), "an empty list of cases passes");
-    let Some(good) = manifest["cases"].as_array().and_then(|cases| cases.iter().find(|c| c["family"] == "gspmm" && c["dtype"] == "f32"))
+    let Some(good) = manifest["cases"]
+        .as_array()
+        .and_then(|cases| cases.iter().find(|c| c["family"] == "gspmm" && c["dtype"] == "f32"))
     else {
         return Ok(());
     };
     type Damage = fn(&mut Value);
     let without: [(&str, Damage); 6] = [
-        ("`grads.", |c| drop(c["grads"].as_object_mut().and_then(|g| g.keys().next().cloned().and_then(|k| g.remove(&k))))),
+        ("`grads.", |c| {
+            drop(
+                c["grads"]
+                    .as_object_mut()
+                    .and_then(|g| g.keys().next().cloned().and_then(|k| g.remove(&k))),
+            )
+        }),
         ("unknown family", |c| c["family"] = "no such family".into()),
         ("unknown dtype", |c| c["dtype"] = "f8".into()),
         ("no `grad_outputs.out`", |c| c["grad_outputs"] = Value::Null),
@@ -199,10 +217,17 @@ fn check_strictness(folder: &Path, manifest: &Value) -> Result<(), String> {
     assert_eq!(check(Some(case))?.failures, Vec::<String>::new(), "a case without any gradient");
     let bytes = (read(folder, "graphs.safetensors")?, read(folder, "gspmm.safetensors")?);
     let parse = |b| SafeTensors::deserialize(b).map_err(|e| e.to_string());
-    let case =
-        Case { json: good, manifest, edges: &parse(&bytes.0)?, tensors: &parse(&bytes.1)?, rounded: None, compared: RefCell::default() };
+    let case = Case {
+        json: good,
+        manifest,
+        edges: &parse(&bytes.0)?,
+        tensors: &parse(&bytes.1)?,
+        rounded: None,
+        compared: RefCell::default(),
+    };
     let wrong = Tensor::<1>::zeros([1], (&Device::flex(), DType::F64));
-    let error = case.compare("outputs", "out", wrong).expect_err("a result of another element type passes");
+    let error =
+        case.compare("outputs", "out", wrong).expect_err("a result of another element type passes");
     assert!(error.contains("element type"), "{error}");
     Ok(())
 }
@@ -223,7 +248,9 @@ impl Report {
         let unsupported = self.unsupported.values().sum::<usize>();
         let (passed, failed) = (self.passed, self.failures.len());
         let total = passed + failed + unsupported;
-        println!("golden: {total} cases, {passed} passed, {failed} failed, {unsupported} unsupported ({backend}){tail}");
+        println!(
+            "golden: {total} cases, {passed} passed, {failed} failed, {unsupported} unsupported ({backend}){tail}"
+        );
         for f in &self.failures {
             println!("  {f}");
         }
@@ -237,13 +264,19 @@ fn read(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
 
 /// Every case of a manifest on one device; in another element type than the case's, if one is named, those of
 /// [`HALVES`].
-fn check_all(folder: &Path, manifest: &Value, device: &Device, rounded: Option<DType>) -> Result<Report, String> {
+fn check_all(
+    folder: &Path,
+    manifest: &Value,
+    device: &Device,
+    rounded: Option<DType>,
+) -> Result<Report, String> {
     let cases = manifest["cases"].as_array().ok_or("manifest.json: `cases` is no list")?;
     if cases.is_empty() {
         return Err("manifest.json: `cases` is empty, so nothing would be checked".to_owned());
     }
     let graph_bytes = read(folder, "graphs.safetensors")?;
-    let edges = SafeTensors::deserialize(&graph_bytes).map_err(|e| format!("graphs.safetensors: {e}"))?;
+    let edges =
+        SafeTensors::deserialize(&graph_bytes).map_err(|e| format!("graphs.safetensors: {e}"))?;
     let mut bytes = BTreeMap::new();
     for (name, _) in FAMILIES {
         // A family without cases needs no file.
@@ -253,7 +286,10 @@ fn check_all(folder: &Path, manifest: &Value, device: &Device, rounded: Option<D
     }
     let mut tensors = BTreeMap::new();
     for (name, bytes) in &bytes {
-        tensors.insert(*name, SafeTensors::deserialize(bytes).map_err(|e| format!("{name}.safetensors: {e}"))?);
+        tensors.insert(
+            *name,
+            SafeTensors::deserialize(bytes).map_err(|e| format!("{name}.safetensors: {e}"))?,
+        );
     }
     let mut report = Report::default();
     for case in cases {
@@ -262,18 +298,32 @@ fn check_all(folder: &Path, manifest: &Value, device: &Device, rounded: Option<D
             continue;
         }
         match FAMILIES.iter().find(|f| f.0 == family) {
-            None => report.failures.push(format!("{id}: unknown family `{family}`; this test knows {:?}", FAMILIES.map(|f| f.0))),
+            None => report.failures.push(format!(
+                "{id}: unknown family `{family}`; this test knows {:?}",
+                FAMILIES.map(|f| f.0)
+            )),
             Some((name, run)) => {
-                let case = Case { json: case, manifest, edges: &edges, tensors: &tensors[name], rounded, compared: RefCell::default() };
+                let case = Case {
+                    json: case,
+                    manifest,
+                    edges: &edges,
+                    tensors: &tensors[name],
+                    rounded,
+                    compared: RefCell::default(),
+                };
                 // An unknown element type is a failure of the case.
                 if let Some(dtype) = case.dtype().ok().filter(|&dtype| !holds(device, dtype)) {
                     *report.unsupported.entry(format!("{dtype:?}")).or_default() += 1;
                     continue;
                 }
-                let outcome = catch_unwind(AssertUnwindSafe(|| run(&case, device))).unwrap_or_else(|panic| {
-                    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-                    Err(format!("panicked: {}", text.unwrap_or("without a text")))
-                });
+                let outcome =
+                    catch_unwind(AssertUnwindSafe(|| run(&case, device))).unwrap_or_else(|panic| {
+                        let text = panic
+                            .downcast_ref::<String>()
+                            .map(String::as_str)
+                            .or_else(|| panic.downcast_ref::<&str>().copied());
+                        Err(format!("panicked: {}", text.unwrap_or("without a text")))
+                    });
                 match outcome.and_then(|()| case.check_complete()) {
                     Ok(()) => report.passed += 1,
                     Err(e) => report.failures.push(format!("{id}: {e}")),
@@ -333,7 +383,13 @@ impl Case<'_> {
         let view = self.tensors.tensor(name).map_err(|e| format!("tensor `{name}`: {e}"))?;
         let (values, shape) = (view.data(), view.shape().to_vec());
         Ok(Some(match view.dtype() {
-            Dtype::F32 => TensorData::new(values.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(), shape),
+            Dtype::F32 => TensorData::new(
+                values
+                    .chunks_exact(4)
+                    .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+                    .collect(),
+                shape,
+            ),
             Dtype::F64 => TensorData::new(values.chunks_exact(8).map(f64_le).collect(), shape),
             other => return Err(format!("tensor `{name}`: unexpected dtype {other:?}")),
         }))
@@ -344,7 +400,12 @@ impl Case<'_> {
     }
 
     /// A tensor of the case; tracked if it is an input.
-    fn tensor<const D: usize>(&self, group: &str, role: &str, device: &Device) -> Result<Tensor<D>, String> {
+    fn tensor<const D: usize>(
+        &self,
+        group: &str,
+        role: &str,
+        device: &Device,
+    ) -> Result<Tensor<D>, String> {
         let data = self.data(group, role)?.ok_or_else(|| format!("no `{group}.{role}`"))?;
         let rank = data.shape().num_dims();
         if rank != D {
@@ -357,14 +418,24 @@ impl Case<'_> {
     /// The graph of the case: its entry of the manifest, and the list of relations there.
     fn graph_entry(&self) -> Result<(&Value, &[Value]), String> {
         let name = text(self.json, "graph")?;
-        let graph = self.manifest["graphs"].get(name).ok_or_else(|| format!("no graph `{name}`"))?;
-        Ok((graph, graph["relations"].as_array().ok_or_else(|| format!("graph `{name}`: `relations` is no list"))?))
+        let graph =
+            self.manifest["graphs"].get(name).ok_or_else(|| format!("no graph `{name}`"))?;
+        Ok((
+            graph,
+            graph["relations"]
+                .as_array()
+                .ok_or_else(|| format!("graph `{name}`: `relations` is no list"))?,
+        ))
     }
 
     /// The whole numbers of the tensor that `group[key]` names, which belongs to the graphs or to the family.
     fn ids(&self, group: &Value, key: &str) -> Result<Vec<i64>, String> {
         let name = text(group, key)?;
-        let view = self.edges.tensor(name).or_else(|_| self.tensors.tensor(name)).map_err(|e| format!("tensor `{name}`: {e}"))?;
+        let view = self
+            .edges
+            .tensor(name)
+            .or_else(|_| self.tensors.tensor(name))
+            .map_err(|e| format!("tensor `{name}`: {e}"))?;
         if view.dtype() != Dtype::I64 {
             return Err(format!("tensor `{name}`: dtype {:?}, expected I64", view.dtype()));
         }
@@ -376,7 +447,8 @@ impl Case<'_> {
         let (graph, relations) = self.graph_entry()?;
         let mut builder = Graph::builder();
         for (ntype, count) in graph["num_nodes"].as_object().into_iter().flatten() {
-            let count = count.as_u64().ok_or_else(|| format!("`num_nodes.{ntype}` is no number"))?;
+            let count =
+                count.as_u64().ok_or_else(|| format!("`num_nodes.{ntype}` is no number"))?;
             builder = builder.nodes(ntype.as_str(), count as usize);
         }
         for r in relations {
@@ -403,27 +475,47 @@ impl Case<'_> {
 
     /// Refuses a case of which something was not compared. Gradients of rounded operands need not be.
     fn check_complete(&self) -> Result<(), String> {
-        let groups: &[&str] = if self.rounded.is_some() { &["outputs"] } else { &["outputs", "grads"] };
-        let all = groups.iter().flat_map(|&group| self.roles(group).map(move |role| format!("{group}.{role}")));
-        let left: Vec<String> = all.filter(|place| !self.compared.borrow().contains(place)).collect();
-        if left.is_empty() { Ok(()) } else { Err(format!("nothing was compared with {}", left.join(", "))) }
+        let groups: &[&str] =
+            if self.rounded.is_some() { &["outputs"] } else { &["outputs", "grads"] };
+        let all = groups
+            .iter()
+            .flat_map(|&group| self.roles(group).map(move |role| format!("{group}.{role}")));
+        let left: Vec<String> =
+            all.filter(|place| !self.compared.borrow().contains(place)).collect();
+        if left.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("nothing was compared with {}", left.join(", ")))
+        }
     }
 
     /// Whether the manifest names any gradient; a case without is one of values only.
     fn has_gradients(&self) -> bool {
-        self.json["grads"].as_object().is_some_and(|g| !g.is_empty()) || self.data("grad_outputs", "out").is_ok_and(|d| d.is_some())
+        self.json["grads"].as_object().is_some_and(|g| !g.is_empty())
+            || self.data("grad_outputs", "out").is_ok_and(|d| d.is_some())
     }
 
     /// Compares with the tensor that `group[role]` names, which must be there.
-    fn compare<const D: usize>(&self, group: &str, role: &str, got: Tensor<D>) -> Result<(), String> {
+    fn compare<const D: usize>(
+        &self,
+        group: &str,
+        role: &str,
+        got: Tensor<D>,
+    ) -> Result<(), String> {
         self.compare_data(group, role, got.into_data())
     }
 
     fn compare_data(&self, group: &str, role: &str, got: TensorData) -> Result<(), String> {
-        let want = self.data(group, role)?.ok_or_else(|| format!("the manifest has no `{group}.{role}` to compare with"))?;
+        let want = self
+            .data(group, role)?
+            .ok_or_else(|| format!("the manifest has no `{group}.{role}` to compare with"))?;
         let place = format!("{group}.{role}");
         if got.dtype() != self.dtype()? {
-            return Err(format!("{place}: element type {:?}, expected {:?}", got.dtype(), self.dtype()?));
+            return Err(format!(
+                "{place}: element type {:?}, expected {:?}",
+                got.dtype(),
+                self.dtype()?
+            ));
         }
         if got.shape() != want.shape() {
             return Err(format!("{place}: shape {:?}, expected {:?}", got.shape(), want.shape()));
@@ -441,7 +533,12 @@ impl Case<'_> {
     }
 
     /// Compares the gradient of an input; without an entry of the manifest it must be 0.
-    fn compare_grad<const D: usize>(&self, role: &str, x: &Tensor<D>, grads: &Gradients) -> Result<(), String> {
+    fn compare_grad<const D: usize>(
+        &self,
+        role: &str,
+        x: &Tensor<D>,
+        grads: &Gradients,
+    ) -> Result<(), String> {
         // No path from the loss is a gradient of 0.
         let grad = x.grad(grads).unwrap_or_else(|| x.clone().without_autodiff().zeros_like());
         self.compare_grad_data(role, grad.into_data())
@@ -452,13 +549,19 @@ impl Case<'_> {
             return self.compare_data("grads", role, grad);
         }
         match f64s(grad)?.into_iter().enumerate().find(|(_, a)| *a != 0.0) {
-            Some((i, a)) => Err(format!("the manifest has no `grads.{role}`, so it must be 0, and element {i} is {a}")),
+            Some((i, a)) => Err(format!(
+                "the manifest has no `grads.{role}`, so it must be 0, and element {i} is {a}"
+            )),
             None => Ok(()),
         }
     }
 
     /// Differentiates the sum of `out` times its cotangent.
-    fn backward<const D: usize>(&self, out: Tensor<D>, device: &Device) -> Result<Gradients, String> {
+    fn backward<const D: usize>(
+        &self,
+        out: Tensor<D>,
+        device: &Device,
+    ) -> Result<Gradients, String> {
         Ok((out * self.tensor("grad_outputs", "out", device)?).sum().backward())
     }
 }
@@ -507,8 +610,16 @@ fn gspmm_case<const L: usize, const R: usize, const O: usize>(
     reduce: Reduce,
 ) -> Result<(), String> {
     // A copy has one operand; the other place is filled with something it must not look at.
-    let lhs: Tensor<L> = if op.uses_lhs() { case.tensor("inputs", "lhs", device)? } else { Tensor::zeros([0; L], device) };
-    let rhs: Tensor<R> = if op.uses_rhs() { case.tensor("inputs", "rhs", device)? } else { Tensor::zeros([0; R], device) };
+    let lhs: Tensor<L> = if op.uses_lhs() {
+        case.tensor("inputs", "lhs", device)?
+    } else {
+        Tensor::zeros([0; L], device)
+    };
+    let rhs: Tensor<R> = if op.uses_rhs() {
+        case.tensor("inputs", "rhs", device)?
+    } else {
+        Tensor::zeros([0; R], device)
+    };
     let out: Tensor<O> = gspmm(rel, op, reduce, lhs.clone(), rhs.clone());
     case.compare("outputs", "out", out.clone())?;
     // Among rounded operands another message may be the largest, by no more than was compared, and take the gradient.

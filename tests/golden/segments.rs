@@ -1,7 +1,9 @@
 //! Families `segment_reduce` and `typed_mm`.
 
 use burn::tensor::{Device, Tensor};
-use burn_gnn::ops::{SegmentReduce, Segments, TypeIndex, gather_mm, segment_mm, segment_reduce, segment_softmax};
+use burn_gnn::ops::{
+    SegmentReduce, Segments, TypeIndex, gather_mm, segment_mm, segment_reduce, segment_softmax,
+};
 
 use crate::{Case, text};
 
@@ -16,7 +18,8 @@ pub(crate) fn run_reduce(case: &Case<'_>, device: &Device) -> Result<(), String>
 }
 
 fn reduce<const D: usize>(case: &Case<'_>, device: &Device) -> Result<(), String> {
-    let segments = Segments::try_from_lengths(&whole(case, "seglen")?).map_err(|e| e.to_string())?;
+    let segments =
+        Segments::try_from_lengths(&whole(case, "seglen")?).map_err(|e| e.to_string())?;
     let x: Tensor<D> = case.tensor("inputs", "value", device)?;
     let reduce = |how| segment_reduce(x.clone(), &segments, how);
     let out = match text(case.json, "reduce")? {
@@ -37,7 +40,8 @@ pub(crate) fn run_typed_mm(case: &Case<'_>, device: &Device) -> Result<(), Strin
     let b: Tensor<3> = case.tensor("inputs", "b", device)?;
     let out = match text(case.json, "op")? {
         "segment_mm" => {
-            let segments = Segments::try_from_lengths(&whole(case, "seglen")?).map_err(|e| e.to_string())?;
+            let segments =
+                Segments::try_from_lengths(&whole(case, "seglen")?).map_err(|e| e.to_string())?;
             segment_mm(a.clone(), b.clone(), &segments)
         }
         "gather_mm" => {

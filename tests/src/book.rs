@@ -15,7 +15,10 @@ fn read(path: &Path) -> String {
 /// The Markdown files of `docs/`, by name.
 fn pages() -> BTreeSet<String> {
     let files = fs::read_dir(root().join("docs")).unwrap();
-    files.map(|f| f.unwrap().file_name().into_string().unwrap()).filter(|name| name.ends_with(".md")).collect()
+    files
+        .map(|f| f.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".md"))
+        .collect()
 }
 
 /// Lines outside of code blocks.
@@ -40,7 +43,11 @@ fn links(text: &str) -> Vec<String> {
 /// The anchors of all headings, as GitHub and mdBook make them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let slug = |heading: &str| {
-        let kept = heading.to_lowercase().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>();
+        let kept = heading
+            .to_lowercase()
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+            .collect::<String>();
         kept.replace(' ', "-")
     };
     let headings = prose(text).into_iter().filter(|line| line.starts_with('#'));
@@ -49,7 +56,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn links_and_anchors_of_a_text() {
-    let text = "# A `b` in C++, d\n```sh\n# no heading [x](y)\n```\n[a](b.md#c) `[v](w)` [d](https://e)\n";
+    let text =
+        "# A `b` in C++, d\n```sh\n# no heading [x](y)\n```\n[a](b.md#c) `[v](w)` [d](https://e)\n";
     assert_eq!(links(text), ["b.md#c", "https://e"]);
     assert_eq!(anchors(text), ["a-b-in-c-d".to_owned()].into());
 }
@@ -68,21 +76,29 @@ fn every_page_is_in_the_summary_once() {
 fn the_snippets_of_every_page_are_compiled() {
     let compiled = include_str!("lib.rs");
     for page in pages().iter().filter(|page| *page != "SUMMARY.md") {
-        assert!(compiled.contains(&format!("docs/{page}\"")), "tests/src/lib.rs does not include docs/{page}");
+        assert!(
+            compiled.contains(&format!("docs/{page}\"")),
+            "tests/src/lib.rs does not include docs/{page}"
+        );
     }
 }
 
 #[test]
 fn every_relative_link_leads_to_a_file_and_a_heading() {
-    let files = pages().into_iter().map(|page| Path::new("docs").join(page)).chain(["README.md".into()]);
+    let files =
+        pages().into_iter().map(|page| Path::new("docs").join(page)).chain(["README.md".into()]);
     let mut wrong = vec![];
     for file in files {
         let text = read(&root().join(&file));
         for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
-            let (path, anchor) = link.split_once('#').map_or((&link[..], None), |(path, anchor)| (path, Some(anchor)));
-            let target = if path.is_empty() { file.clone() } else { file.parent().unwrap().join(path) };
+            let (path, anchor) = link
+                .split_once('#')
+                .map_or((&link[..], None), |(path, anchor)| (path, Some(anchor)));
+            let target =
+                if path.is_empty() { file.clone() } else { file.parent().unwrap().join(path) };
             let target = root().join(target);
-            let found = target.exists() && anchor.is_none_or(|anchor| anchors(&read(&target)).contains(anchor));
+            let found = target.exists()
+                && anchor.is_none_or(|anchor| anchors(&read(&target)).contains(anchor));
             if !found {
                 wrong.push(format!("{}: {link}", file.display()));
             }

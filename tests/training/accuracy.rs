@@ -17,11 +17,13 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{
-    Counts, FusedAdamConfig, GatConfig, GcnConfig, NoSync, NodeClassifier, RelWeights, RgcnConfig, Rows, SageConfig, TrainConfig, evaluate,
-    majority_class, seeded, train,
+    Counts, FusedAdamConfig, GatConfig, GcnConfig, NoSync, NodeClassifier, RelWeights, RgcnConfig,
+    Rows, SageConfig, TrainConfig, evaluate, majority_class, seeded, train,
 };
 use burn_gnn::sampling::RowType;
-use burn_gnn::sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
+use burn_gnn::sampling::{
+    FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds,
+};
 
 use crate::common::data::{Loaded, load};
 use crate::dataset;
@@ -79,7 +81,14 @@ fn rows() -> Vec<Row> {
     let gcn = |hidden, dropout| Model::Gcn { hidden, dropout };
     let training = TrainConfig::new().with_progress(false);
     let citations = || training.clone().with_epochs(200).with_weight_decay(5e-4);
-    let gat = || training.clone().with_epochs(1000).with_patience(Some(100)).with_lr(0.005).with_weight_decay(5e-4);
+    let gat = || {
+        training
+            .clone()
+            .with_epochs(1000)
+            .with_patience(Some(100))
+            .with_lr(0.005)
+            .with_weight_decay(5e-4)
+    };
     vec![
         Row {
             command: "`reproduce rgcn --data aifb`",
@@ -230,14 +239,19 @@ fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
     let width = || data.width().unwrap();
     match &row.model {
         Model::Gcn { hidden, dropout } => {
-            let config = GcnConfig::new(width(), data.num_classes).with_hidden(*hidden).with_dropout(*dropout);
+            let config = GcnConfig::new(width(), data.num_classes)
+                .with_hidden(*hidden)
+                .with_dropout(*dropout);
             trained(row, data, &data.graph, seeds, || config.init(&device))
         }
         Model::Sage => (0..seeds).map(|seed| minibatches(row, data, seed)).collect(),
-        Model::Gat => trained(row, data, &data.graph, seeds, || GatConfig::new(width(), data.num_classes).init(&device)),
+        Model::Gat => trained(row, data, &data.graph, seeds, || {
+            GatConfig::new(width(), data.num_classes).init(&device)
+        }),
         Model::Rgcn(model) => {
             let weights = model.bases.map_or(RelWeights::Full, RelWeights::Basis);
-            let config = RgcnConfig::new(data.num_classes).with_hidden(model.hidden).with_weights(weights);
+            let config =
+                RgcnConfig::new(data.num_classes).with_hidden(model.hidden).with_weights(weights);
             let config = config.with_dropout(model.dropout).with_one_hot(model.bases.is_some());
             let bare = data.without_edges().unwrap();
             let graph = if model.edges { &data.graph } else { &bare };
@@ -251,21 +265,37 @@ fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     let (device, ntype) = (Device::flex(), &data.graph.schema().ntypes()[0]);
     let x = data.features()[data.target_type()].clone();
     let width = x.dims()[1];
-    let rows = MemoryRows::new(&x.into_data().iter::<f32>().collect::<Vec<_>>(), width, RowType::F16).unwrap();
-    let x = rows.gather_tensor(&(0..data.graph.total_nodes() as u32).collect::<Vec<_>>(), &device).unwrap();
-    let label: HashMap<u32, u32> = data.train.index.iter().copied().zip(data.train.labels.iter().copied()).collect();
+    let rows =
+        MemoryRows::new(&x.into_data().iter::<f32>().collect::<Vec<_>>(), width, RowType::F16)
+            .unwrap();
+    let x = rows
+        .gather_tensor(&(0..data.graph.total_nodes() as u32).collect::<Vec<_>>(), &device)
+        .unwrap();
+    let label: HashMap<u32, u32> =
+        data.train.index.iter().copied().zip(data.train.labels.iter().copied()).collect();
     let sampler = NeighborSampler::new(&data.graph, [10, 10]).unwrap();
     let features = GraphFeatures::new(&data.graph, &device).with_nodes(ntype, rows).unwrap();
     let seeds = Seeds::nodes(&data.graph, [(ntype, &data.train.index)]).unwrap();
-    let loader = Loader::new(sampler, seeds, 512).unwrap().with_features(features).with_seed(seed).with_workers(1);
-    let config = SageConfig::new(width, data.num_classes).with_num_layers(2).with_hidden(64).with_dropout(0.5);
+    let loader = Loader::new(sampler, seeds, 512)
+        .unwrap()
+        .with_features(features)
+        .with_seed(seed)
+        .with_workers(1);
+    let config = SageConfig::new(width, data.num_classes)
+        .with_num_layers(2)
+        .with_hidden(64)
+        .with_dropout(0.5);
     let mut net = seeded(seed, || config.init(&device.clone().autodiff()));
     let mut optimizer = FusedAdamConfig::new().init();
     let mut best = (0.0, 0.0);
     for epoch in 0..row.training.epochs as u64 {
         for batch in loader.epoch(epoch).map(Result::unwrap) {
             let labels: Vec<u32> = batch.seeds(0).unwrap().iter().map(|v| label[v]).collect();
-            let rows = Rows { index: (0..labels.len() as u32).collect(), total: labels.len(), labels: labels.into() };
+            let rows = Rows {
+                index: (0..labels.len() as u32).collect(),
+                total: labels.len(),
+                labels: labels.into(),
+            };
             let x = Tensor::from_inner(batch.x(0).unwrap());
             let loss = rows.cross_entropy(net.forward_blocks(&batch.batch.blocks, x));
             let grads = GradientsParams::from_grads(loss.backward(), &net);
@@ -280,10 +310,23 @@ fn minibatches(row: &Row, data: &Loaded, seed: u64) -> f64 {
     100.0 * best.1
 }
 
-fn trained<M: NodeClassifier>(row: &Row, data: &Loaded, graph: &Graph, seeds: u64, model: impl Fn() -> M) -> Vec<f64> {
+fn trained<M: NodeClassifier>(
+    row: &Row,
+    data: &Loaded,
+    graph: &Graph,
+    seeds: u64,
+    model: impl Fn() -> M,
+) -> Vec<f64> {
     let task = data.task(graph);
     let accuracy = |seed| {
-        let trained = train(seeded(seed, &model), &task, &row.training.clone().with_seed(seed), &NoSync, |_| {}).unwrap();
+        let trained = train(
+            seeded(seed, &model),
+            &task,
+            &row.training.clone().with_seed(seed),
+            &NoSync,
+            |_| {},
+        )
+        .unwrap();
         100.0 * evaluate(&trained.model, &task, &data.test, &NoSync).accuracy()
     };
     (0..seeds).map(accuracy).collect()
@@ -298,7 +341,8 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
 
 #[test]
 fn accuracy_is_what_the_benchmarks_say() {
-    let measured: Option<u64> = std::env::var("BURN_GNN_ACCURACY_SEEDS").ok().map(|n| n.parse().unwrap());
+    let measured: Option<u64> =
+        std::env::var("BURN_GNN_ACCURACY_SEEDS").ok().map(|n| n.parse().unwrap());
     let mut below = vec![];
     for row in rows() {
         let seeds = measured.unwrap_or(row.seeds);
@@ -309,7 +353,11 @@ fn accuracy_is_what_the_benchmarks_say() {
         let start = Instant::now();
         let (mean, deviation) = mean_and_deviation(&accuracies(&row, &data, seeds));
         let seconds = start.elapsed().as_secs_f64();
-        println!("{}: {mean:.2} ± {deviation:.2} % over {seeds} seeds, {seconds:.1} s; claimed {}", row.command, row.figure());
+        println!(
+            "{}: {mean:.2} ± {deviation:.2} % over {seeds} seeds, {seconds:.1} s; claimed {}",
+            row.command,
+            row.figure()
+        );
         let claimed = row.deviation.map(|deviation| row.mean - deviation);
         if let Some(floor) = claimed.filter(|&floor| measured.is_none() && mean < floor) {
             below.push(format!("{}: {mean:.2} %, expected at least {floor:.1} %", row.command));
@@ -320,7 +368,9 @@ fn accuracy_is_what_the_benchmarks_say() {
 
 /// Rows of the table in BENCHMARKS.md, cell by cell.
 fn table() -> Vec<Vec<&'static str>> {
-    let (_, text) = include_str!("../../BENCHMARKS.md").split_once("\n## Accuracy\n").expect("a section of that name");
+    let (_, text) = include_str!("../../BENCHMARKS.md")
+        .split_once("\n## Accuracy\n")
+        .expect("a section of that name");
     text.lines().map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
@@ -330,7 +380,10 @@ fn majority_class_of_the_crates_graph() {
     let data = load(crates_graph(), None, &Device::flex(), FloatDType::F32).unwrap();
     let (_, share) = majority_class(&data.train, &data.test, data.num_classes);
     let table = table();
-    let row = table.iter().find(|cells| cells[0] == "majority class of the crates graph").expect("a row of that name");
+    let row = table
+        .iter()
+        .find(|cells| cells[0] == "majority class of the crates graph")
+        .expect("a row of that name");
     assert_eq!(row[1], format!("{:.1} %", 100.0 * share));
 }
 
@@ -339,7 +392,10 @@ fn majority_class_of_the_crates_graph() {
 fn accuracy_rows_are_those_of_the_benchmarks() {
     let table = table();
     for row in rows() {
-        let begins = |cell: &str| cell.strip_prefix(row.command).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ',']));
+        let begins = |cell: &str| {
+            cell.strip_prefix(row.command)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', ',']))
+        };
         let asserted = match row.seeds {
             0 => "no".to_owned(),
             1 => "1 seed".to_owned(),
@@ -347,7 +403,9 @@ fn accuracy_rows_are_those_of_the_benchmarks() {
         };
         let found = table.iter().find(|cells| cells.len() == 4 && begins(cells[0]));
         let found = found.unwrap_or_else(|| panic!("BENCHMARKS.md has no row {}", row.command));
-        let figure = found[1].strip_prefix(&row.figure()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+        let figure = found[1]
+            .strip_prefix(&row.figure())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
         assert!(figure, "{}: {} in BENCHMARKS.md, {} here", row.command, found[1], row.figure());
         assert_eq!(found[2], asserted, "{}", row.command);
     }

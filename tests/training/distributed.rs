@@ -28,20 +28,35 @@ fn ranks_hold_their_parts_alone() {
             let (json, task) = Task::write(read()?, comm.size(), 0, dir.path())?;
             (path, own) = (json, Some(task));
         }
-        let path = comm.broadcast("where the parts are", 0, path.to_str().unwrap().as_bytes().to_vec())?;
+        let path =
+            comm.broadcast("where the parts are", 0, path.to_str().unwrap().as_bytes().to_vec())?;
         let task = Task::share(&*comm, own)?;
         assert_eq!((task.target, task.num_classes), (whole.target, whole.num_classes));
         assert_eq!((task.train.len(), task.test.len()), (whole.train.total, whole.test.total));
         let g = DistGraph::open("graph", String::from_utf8(path)?, comm)?;
-        let of_types = inputs(&g).into_iter().map(|input| Some(input).filter(|input| *input != TypeInput::Embedding));
+        let of_types = inputs(&g)
+            .into_iter()
+            .map(|input| Some(input).filter(|input| *input != TypeInput::Embedding));
         assert_eq!(TypeMap::from_list(whole.graph.schema(), of_types), whole.inputs());
         // Labels come from the parts.
-        let of: BTreeMap<u64, u32> = whole.train.index.iter().map(|&v| u64::from(v)).zip(whole.train.labels.iter().copied()).collect();
+        let of: BTreeMap<u64, u32> = whole
+            .train
+            .index
+            .iter()
+            .map(|&v| u64::from(v))
+            .zip(whole.train.labels.iter().copied())
+            .collect();
         let seeds = g.node_seeds([(&g.ntypes()[task.target], &task.train)])?;
         for b in Loader::new(DistSampler::new(&g, [2])?, seeds, 16)?.epoch(0) {
             let b = b?;
-            let (rows, ids) = (task.labels(&g, &b)?, b.batch.mini.blocks[0].original_ids(task.target));
-            assert!(rows.index.iter().zip(&*rows.labels).all(|(&row, label)| of[&ids[row as usize]] == *label));
+            let (rows, ids) =
+                (task.labels(&g, &b)?, b.batch.mini.blocks[0].original_ids(task.target));
+            assert!(
+                rows.index
+                    .iter()
+                    .zip(&*rows.labels)
+                    .all(|(&row, label)| of[&ids[row as usize]] == *label)
+            );
             assert_eq!((rows.index.len(), rows.total), (b.num_seeds(), b.global_seeds));
         }
         Ok(g.local_partition().num_inner_nodes())

@@ -19,7 +19,9 @@ fn debug_is_the_message() {
     );
     let errors: [Box<dyn std::error::Error>; 7] = [
         Box::new(e),
-        Box::new(try_gspmm_copy::<2>(g.relation("_E").unwrap(), Side::Lhs, Reduce::Sum, x).unwrap_err()),
+        Box::new(
+            try_gspmm_copy::<2>(g.relation("_E").unwrap(), Side::Lhs, Reduce::Sum, x).unwrap_err(),
+        ),
         Box::new(GatConvConfig::new(4, 2, 0).try_init(&Device::flex()).unwrap_err()),
         Box::new(load_dataset("no such folder").unwrap_err()),
         Box::new(partition_graph(&g, &PartitionConfig::new("g", 0)).unwrap_err()),

@@ -2,7 +2,9 @@
 
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::Dataset;
-use burn_gnn::models::{GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, seeded, train};
+use burn_gnn::models::{
+    GatConfig, GcnConfig, NoSync, NodeClassifier, RgcnConfig, TrainConfig, seeded, train,
+};
 
 use crate::common::data::{Loaded, load};
 use crate::{dataset, wgpu};
@@ -13,13 +15,22 @@ const EPOCHS: usize = 20;
 const TOLERANCE: f64 = 1e-3;
 
 /// Losses of both devices, which must fall and be near each other.
-fn compare<M: NodeClassifier>(set: &Dataset, config: &TrainConfig, model: impl Fn(&Loaded, &Device) -> M) {
+fn compare<M: NodeClassifier>(
+    set: &Dataset,
+    config: &TrainConfig,
+    model: impl Fn(&Loaded, &Device) -> M,
+) {
     let Some(gpu) = wgpu() else { return };
     let losses = |device: &Device| -> Vec<f64> {
         let data = load(set.clone(), None, device, FloatDType::F32).unwrap();
         let model = seeded(0, || model(&data, &device.clone().autodiff()));
         let config = config.clone().with_epochs(EPOCHS).with_progress(false);
-        train(model, &data.task(&data.graph), &config, &NoSync, |_| {}).unwrap().history.iter().map(|e| e.loss).collect()
+        train(model, &data.task(&data.graph), &config, &NoSync, |_| {})
+            .unwrap()
+            .history
+            .iter()
+            .map(|e| e.loss)
+            .collect()
     };
     let (want, got) = (losses(&Device::flex()), losses(&gpu));
     assert!(want[EPOCHS - 1] < want[0], "{want:?}");
@@ -41,14 +52,16 @@ fn cora() -> Option<Dataset> {
 #[test]
 fn gcn_on_cora() {
     let Some(set) = cora() else { return };
-    let model = |data: &Loaded, device: &Device| GcnConfig::new(width(data), data.num_classes).init(device);
+    let model =
+        |data: &Loaded, device: &Device| GcnConfig::new(width(data), data.num_classes).init(device);
     compare(&set, &TrainConfig::new().with_weight_decay(5e-4), model);
 }
 
 #[test]
 fn gat_on_cora() {
     let Some(set) = cora() else { return };
-    let model = |data: &Loaded, device: &Device| GatConfig::new(width(data), data.num_classes).init(device);
+    let model =
+        |data: &Loaded, device: &Device| GatConfig::new(width(data), data.num_classes).init(device);
     compare(&set, &TrainConfig::new().with_weight_decay(5e-4), model);
 }
 
@@ -57,7 +70,9 @@ fn rgcn_on_aifb() {
     let Some(mut set) = dataset("aifb") else { return };
     set.graph = set.graph.with_inverse_relations("-inv").unwrap();
     let config = RgcnConfig::new(set.num_classes).with_hidden(32).with_dropout(0.3);
-    compare(&set, &TrainConfig::new(), |data, device| config.init(&data.graph, data.inputs(), device).unwrap());
+    compare(&set, &TrainConfig::new(), |data, device| {
+        config.init(&data.graph, data.inputs(), device).unwrap()
+    });
 }
 
 /// Mini-batches whose blocks are drawn on the device and with cached features there.
@@ -70,7 +85,10 @@ fn sage_by_mini_batches() {
     use burn_gnn::models::{FusedAdamConfig, Rows, SageConfig};
     use burn_gnn::ops::{DeviceSampler, edges_to_device};
     use burn_gnn::sampling::RowType;
-    use burn_gnn::sampling::{BlockSampler, DeviceRows, FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
+    use burn_gnn::sampling::{
+        BlockSampler, DeviceRows, FeatureSource, GraphFeatures, Loader, MemoryRows,
+        NeighborSampler, Seeds,
+    };
 
     const NODES: u32 = 800;
     const WIDTH: usize = 12;
@@ -79,30 +97,48 @@ fn sage_by_mini_batches() {
     // Classes in turn; eight of ten edges come from the node's own.
     let end = |v: u32, k: u64| (s.uniform(u64::from(v), k) * f64::from(NODES)) as u32;
     let pairs = (0..NODES).flat_map(|v| (0..10).map(move |k| (v, k)));
-    let (src, dst): (Vec<u32>, Vec<u32>) = pairs.map(|(v, k)| (if k < 8 { end(v, k) / 4 * 4 + v % 4 } else { end(v, k) }, v)).unzip();
+    let (src, dst): (Vec<u32>, Vec<u32>) =
+        pairs.map(|(v, k)| (if k < 8 { end(v, k) / 4 * 4 + v % 4 } else { end(v, k) }, v)).unzip();
     let g = Graph::homogeneous(NODES as usize, src, dst).unwrap();
     let noise = Stream::new(3, "rows", 0);
-    let value = |i: u32| noise.normal(u64::from(i), 0) as f32 + f32::from(u8::from(i / WIDTH as u32 % 4 == i % WIDTH as u32));
+    let value = |i: u32| {
+        noise.normal(u64::from(i), 0) as f32
+            + f32::from(u8::from(i / WIDTH as u32 % 4 == i % WIDTH as u32))
+    };
     let values: Vec<f32> = (0..NODES * WIDTH as u32).map(value).collect();
     let seeds: Vec<u32> = (0..NODES / 2).collect();
 
-    fn losses<S: BlockSampler + 'static>(sampler: S, rows: impl FeatureSource + 'static, seeds: &[u32], device: &Device) -> Vec<f64> {
+    fn losses<S: BlockSampler + 'static>(
+        sampler: S,
+        rows: impl FeatureSource + 'static,
+        seeds: &[u32],
+        device: &Device,
+    ) -> Vec<f64> {
         let g = sampler.on_host().graph().clone();
         let features = GraphFeatures::new(&g, device).with_nodes("_N", rows).unwrap();
-        let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", seeds)]).unwrap(), 64).unwrap().with_features(features);
+        let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", seeds)]).unwrap(), 64)
+            .unwrap()
+            .with_features(features);
         let config = SageConfig::new(WIDTH, 4).with_hidden(16).with_num_layers(2).with_dropout(0.2);
         let mut net = seeded(0, || config.init(&device.clone().autodiff()));
         let (mut optimizer, mut all) = (FusedAdamConfig::new().init(), vec![]);
         for epoch in 0..3 {
             for b in loader.epoch(epoch) {
                 let b = b.unwrap();
-                let labels: Vec<i64> = b.seeds(0).unwrap().iter().map(|&v| i64::from(v % 4)).collect();
-                let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
+                let labels: Vec<i64> =
+                    b.seeds(0).unwrap().iter().map(|&v| i64::from(v % 4)).collect();
+                let rows =
+                    Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, 4).unwrap();
                 let x = b.x(..).unwrap();
                 assert_eq!(&x.device(), device);
-                let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)));
+                let loss =
+                    rows.cross_entropy(net.forward_blocks(&b.batch.blocks, Tensor::from_inner(x)));
                 all.push(f64::from(loss.clone().into_scalar::<f32>()));
-                net = optimizer.step(0.01, net.clone(), GradientsParams::from_grads(loss.backward(), &net));
+                net = optimizer.step(
+                    0.01,
+                    net.clone(),
+                    GradientsParams::from_grads(loss.backward(), &net),
+                );
             }
         }
         all
@@ -116,5 +152,8 @@ fn sage_by_mini_batches() {
     let got = losses(DeviceSampler::new(sampler(), &gpu).unwrap(), rows, &seeds, &gpu);
     assert!(want.len() == 21 && want[20] < want[0], "{want:?}");
     let worst = want.iter().zip(&got).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
-    assert!(got.len() == want.len() && worst <= TOLERANCE, "{worst:e}: {got:?} instead of {want:?}");
+    assert!(
+        got.len() == want.len() && worst <= TOLERANCE,
+        "{worst:e}: {got:?} instead of {want:?}"
+    );
 }

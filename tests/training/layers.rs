@@ -3,7 +3,8 @@
 use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn::dist::{
-    DistError, DistGraph, DistSampler, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph, partition_graph, run_ranks,
+    DistError, DistGraph, DistSampler, LocalPartition, PartitionConfig, PartitionMethod,
+    PartitionedGraph, partition_graph, run_ranks,
 };
 use burn_gnn::graph::{EdgeType, Graph, Schema};
 use burn_gnn::models::*;
@@ -17,7 +18,9 @@ const WIDTHS: (usize, usize) = (3, 2);
 /// Two types; relation 0 is `a:r:b`, with parallel edges and nodes without edges.
 fn graph() -> Graph {
     let s = Stream::new(4, "edges", 0);
-    let end = |n: usize, side| (0..60).map(|e| (s.uniform(e, side) * n as f64) as u32).collect::<Vec<_>>();
+    let end = |n: usize, side| {
+        (0..60).map(|e| (s.uniform(e, side) * n as f64) as u32).collect::<Vec<_>>()
+    };
     Graph::builder()
         .nodes("a", 30)
         .nodes("b", 20)
@@ -30,13 +33,18 @@ fn graph() -> Graph {
 /// Entry `(id, column)` of every matrix here is a function of the original id.
 fn rows(purpose: &str, ids: &[u64], cols: usize, device: &Device) -> Tensor<2> {
     let s = Stream::new(8, purpose, 0);
-    let v: Vec<f64> = ids.iter().flat_map(|&i| (0..cols).map(move |c| s.uniform(i, c as u64) - 0.5)).collect();
+    let v: Vec<f64> =
+        ids.iter().flat_map(|&i| (0..cols).map(move |c| s.uniform(i, c as u64) - 0.5)).collect();
     Tensor::from_data(TensorData::new(v, [ids.len(), cols]), (device, DType::from(real(device))))
 }
 
 /// f64 on the CPU; WGSL has none.
 fn real(device: &Device) -> FloatDType {
-    if [Device::flex(), Device::ndarray()].contains(device) { FloatDType::F64 } else { FloatDType::F32 }
+    if [Device::flex(), Device::ndarray()].contains(device) {
+        FloatDType::F64
+    } else {
+        FloatDType::F32
+    }
 }
 
 /// Every device there is and how near, relative to 1 + |expected|, results of its type come.
@@ -50,12 +58,23 @@ fn list(t: Tensor<2>) -> Vec<f64> {
 }
 
 /// Output rows and gradients of input rows, by original id.
-fn run<G: GraphView>(g: &G, norm: DegreeNorm, src: &[u64], dst: &[u64], edges: &[u64], device: &Device) -> (Vec<f64>, Vec<f64>) {
+fn run<G: GraphView>(
+    g: &G,
+    norm: DegreeNorm,
+    src: &[u64],
+    dst: &[u64],
+    edges: &[u64],
+    device: &Device,
+) -> (Vec<f64>, Vec<f64>) {
     let device = device.clone().autodiff();
-    let layer = to_dtype(seeded(1, || GcnConvConfig::new(WIDTHS.0, WIDTHS.1).with_norm(norm).init(&device)), FloatDType::F64);
+    let layer = to_dtype(
+        seeded(1, || GcnConvConfig::new(WIDTHS.0, WIDTHS.1).with_norm(norm).init(&device)),
+        FloatDType::F64,
+    );
     let x = rows("x", src, WIDTHS.0, &device).require_grad();
     let w = rows("w", edges, 1, &device).reshape([edges.len()]);
-    let y = layer.forward(g.edge_type(R).unwrap().with_weight(w), (x.clone(), rows("y", dst, 1, &device)));
+    let y = layer
+        .forward(g.edge_type(R).unwrap().with_weight(w), (x.clone(), rows("y", dst, 1, &device)));
     let grads = (y.clone() * rows("c", dst, WIDTHS.1, &device)).sum().backward();
     (list(y.inner()), list(x.grad(&grads).unwrap()))
 }
@@ -68,7 +87,11 @@ fn gcn_conv_on_parts_is_gcn_conv() {
         for norm in [DegreeNorm::None, DegreeNorm::Left, DegreeNorm::Right, DegreeNorm::Both] {
             let (y, dx) = run(&g, norm, &all(30), &all(20), &all(60), &device);
             for parts in [1, 2, 3] {
-                let cut = partition_graph(&g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random)).unwrap();
+                let cut = partition_graph(
+                    &g,
+                    &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random),
+                )
+                .unwrap();
                 let ranks = run_ranks(parts, |comm| -> Result<_, burn_gnn::dist::DistError> {
                     let part = LocalPartition::new(&cut.part(comm.rank())?, comm, &device)?;
                     let (a, b) = (part.inner_nodes(0).to_vec(), part.inner_nodes(1).to_vec());
@@ -83,7 +106,10 @@ fn gcn_conv_on_parts_is_gcn_conv() {
                         for (id, row) in ids.iter().zip(got.chunks_exact(cols)) {
                             for (c, v) in row.iter().enumerate() {
                                 let w = want[*id as usize * cols + c];
-                                assert!((v - w).abs() <= 1e-13, "{norm:?}, {parts} parts, id {id}, column {c}: {v} instead of {w}");
+                                assert!(
+                                    (v - w).abs() <= 1e-13,
+                                    "{norm:?}, {parts} parts, id {id}, column {c}: {v} instead of {w}"
+                                );
                             }
                         }
                     };
@@ -106,7 +132,9 @@ const T: usize = 1;
 /// As [`graph`], and edges inside `a`.
 fn three() -> Graph {
     let s = Stream::new(5, "edges", 0);
-    let end = |n: usize, side| (0..60).map(|e| (s.uniform(e, side) * n as f64) as u32).collect::<Vec<_>>();
+    let end = |n: usize, side| {
+        (0..60).map(|e| (s.uniform(e, side) * n as f64) as u32).collect::<Vec<_>>()
+    };
     Graph::builder()
         .nodes("a", 30)
         .nodes("b", 20)
@@ -119,7 +147,8 @@ fn three() -> Graph {
 
 /// Original ids of the edges of a type.
 fn edges(g: &dyn GraphView, etype: usize) -> Vec<u64> {
-    g.original_edge_ids(etype).map_or_else(|| (0..g.total_edges(etype)).collect(), |ids| ids.to_vec())
+    g.original_edge_ids(etype)
+        .map_or_else(|| (0..g.total_edges(etype)).collect(), |ids| ids.to_vec())
 }
 
 /// Seed and step of dropout.
@@ -136,9 +165,12 @@ fn cast<M: Module>(layer: M, device: &Device) -> M {
 
 /// Each runs in a seeded scope, so every rank makes the same layer; masks follow original ids.
 const LAYERS: [(&str, Run); 15] = [
-    ("sage mean", |g, [a, b], d| vec![(1, cast(SageConvConfig::new(3, 2).init(d), d).forward(of(g, R), (a, b)))]),
+    ("sage mean", |g, [a, b], d| {
+        vec![(1, cast(SageConvConfig::new(3, 2).init(d), d).forward(of(g, R), (a, b)))]
+    }),
     ("sage lstm", |g, [a, _], d| {
-        let layer = cast(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm).init(d), d);
+        let layer =
+            cast(SageConvConfig::new(3, 2).with_aggregator(SageAggregator::Lstm).init(d), d);
         vec![(0, layer.forward(of(g, T), a))]
     }),
     ("sage gcn", |g, [a, _], d| {
@@ -146,11 +178,13 @@ const LAYERS: [(&str, Run); 15] = [
         vec![(0, layer.forward(of(g, T), a))]
     }),
     ("gat", |g, [a, _], d| {
-        let layer = cast(GatConvConfig::new(3, 2, 2).with_dropout(0.4).with_residual(true).init(d), d);
+        let layer =
+            cast(GatConvConfig::new(3, 2, 2).with_dropout(0.4).with_residual(true).init(d), d);
         vec![(0, layer.forward(of(g, T), a))]
     }),
     ("gat with edges", |g, [a, _], d| {
-        let layer = cast(GatConvConfig::new(3, 2, 2).with_d_edge(Some(2)).with_dropout(0.4).init(d), d);
+        let layer =
+            cast(GatConvConfig::new(3, 2, 2).with_d_edge(Some(2)).with_dropout(0.4).init(d), d);
         vec![(0, layer.forward(of(g, T).with_features(rows("f", &edges(g, T), 2, d)), a))]
     }),
     ("graph by in-degrees", |g, [a, _], d| {
@@ -160,31 +194,53 @@ const LAYERS: [(&str, Run); 15] = [
     ("appnp by weighted in-degrees", |g, [a, _], d| {
         let ids = edges(g, T);
         let w = (rows("w", &ids, 1, d) + 1.0).reshape([ids.len()]);
-        let layer = AppnpConvConfig::new().with_hops(2).with_norm(DegreeNorm::BothIn).with_weighted_norm(true).init(d);
+        let layer = AppnpConvConfig::new()
+            .with_hops(2)
+            .with_norm(DegreeNorm::BothIn)
+            .with_weighted_norm(true)
+            .init(d);
         vec![(0, layer.forward(of(g, T).with_weight(w), a))]
     }),
     ("gatv2", |g, [a, b], d| {
         let layer = cast(Gatv2ConvConfig::new(3, 1, 2).with_dropout(0.4).init(d), d);
         vec![(1, layer.forward(of(g, R), (a, b)))]
     }),
-    ("gin", |g, [a, b], d| vec![(1, cast(GinConvConfig::new(vec![3, 4, 2]).init(d), d).forward(of(g, R), (a, b)))]),
+    ("gin", |g, [a, b], d| {
+        vec![(1, cast(GinConvConfig::new(vec![3, 4, 2]).init(d), d).forward(of(g, R), (a, b)))]
+    }),
     ("edge and pna", |g, [a, b], d| {
         let pna = cast(PnaConvConfig::new(3, 2, 1.1).init(d), d).forward(of(g, T), a.clone());
-        vec![(0, pna), (1, cast(EdgeConvConfig::new(3, vec![2]).init(d), d).forward(of(g, R), (a, b)))]
+        vec![
+            (0, pna),
+            (1, cast(EdgeConvConfig::new(3, vec![2]).init(d), d).forward(of(g, R), (a, b))),
+        ]
     }),
     ("transformer", |g, [a, b], d| {
         let layer = cast(TransformerConvConfig::new(3, 2, 2).with_dropout(0.4).init(d), d);
         vec![(1, layer.forward(of(g, R), (a, b)))]
     }),
-    ("appnp", |g, [a, _], d| vec![(0, AppnpConvConfig::new().with_hops(3).with_dropout(0.4).init(d).forward(of(g, T), a))]),
-    ("sg", |g, [a, _], d| vec![(0, cast(SgConvConfig::new(3, 2).with_hops(2).init(d), d).forward(of(g, T), a))]),
+    ("appnp", |g, [a, _], d| {
+        vec![(
+            0,
+            AppnpConvConfig::new().with_hops(3).with_dropout(0.4).init(d).forward(of(g, T), a),
+        )]
+    }),
+    ("sg", |g, [a, _], d| {
+        vec![(0, cast(SgConvConfig::new(3, 2).with_hops(2).init(d), d).forward(of(g, T), a))]
+    }),
     ("hgt", |g, [a, b], d| {
-        let layer = cast(HgtConvConfig::from_graph(g, 3, 2, 2).with_layer_norm(true).with_dropout(0.4).init(d), d);
+        let layer = cast(
+            HgtConvConfig::from_graph(g, 3, 2, 2).with_layer_norm(true).with_dropout(0.4).init(d),
+            d,
+        );
         layer.forward(g, [("a", a), ("b", b)]).into_values().into_iter().enumerate().collect()
     }),
     ("hetero", |g, [a, b], d| {
         let make = |_: &EdgeType| GatConvConfig::new(3, 2, 2).init(d);
-        let layer = cast(HeteroGraphConvConfig::new().with_aggregate(Reduce::Max).init(g.schema(), make), d);
+        let layer = cast(
+            HeteroGraphConvConfig::new().with_aggregate(Reduce::Max).init(g.schema(), make),
+            d,
+        );
         layer.forward(g, [("a", a), ("b", b)]).into_values().into_iter().enumerate().collect()
     }),
 ];
@@ -197,12 +253,29 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
     let all: Vec<u64> = (0..30).collect();
     let device = Device::flex();
     let layer = |schema: &Schema| {
-        cast(seeded(1, || HanConvConfig::new([("a", 3), ("b", 3)].into(), schema.etypes().to_vec(), 2, 2).init(&device)), &device)
+        cast(
+            seeded(1, || {
+                HanConvConfig::new([("a", 3), ("b", 3)].into(), schema.etypes().to_vec(), 2, 2)
+                    .init(&device)
+            }),
+            &device,
+        )
     };
-    let input = |a: &[u64], b: &[u64]| NodeTensors::from([("a", rows("x0", a, 3, &device)), ("b", rows("x1", b, 3, &device))]);
-    let want: Vec<Vec<f64>> = layer(g.schema()).forward(&g, input(&all, &all[..20])).into_values().into_iter().map(list).collect();
+    let input = |a: &[u64], b: &[u64]| {
+        NodeTensors::from([("a", rows("x0", a, 3, &device)), ("b", rows("x1", b, 3, &device))])
+    };
+    let want: Vec<Vec<f64>> = layer(g.schema())
+        .forward(&g, input(&all, &all[..20]))
+        .into_values()
+        .into_iter()
+        .map(list)
+        .collect();
     for parts in [1, 2, 3] {
-        let cut = partition_graph(&g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random)).unwrap();
+        let cut = partition_graph(
+            &g,
+            &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random),
+        )
+        .unwrap();
         let ranks = run_ranks(parts, |comm| -> Result<_, burn_gnn::dist::DistError> {
             let part = LocalPartition::new(&cut.part(comm.rank())?, comm, &device)?;
             let ids = [part.inner_nodes(0).to_vec(), part.inner_nodes(1).to_vec()];
@@ -214,7 +287,12 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
             assert!(scores.get("b").is_none());
             part.comm().all_reduce("scores", &mut sums)?;
             let whole = Tensor::from_data(TensorData::new(sums, [2]), (&device, DType::F64));
-            let y: Vec<Vec<f64>> = han.forward_with_scores(&part, x, [("a", whole)]).into_values().into_iter().map(list).collect();
+            let y: Vec<Vec<f64>> = han
+                .forward_with_scores(&part, x, [("a", whole)])
+                .into_values()
+                .into_iter()
+                .map(list)
+                .collect();
             Ok((ids, refused, y))
         })
         .unwrap();
@@ -229,8 +307,12 @@ fn han_conv_on_parts_takes_the_scores_of_all_ranks() {
             for (t, (got, want)) in got.iter().zip(&want).enumerate() {
                 for (id, row) in ids[t].iter().zip(got.chunks_exact(4)) {
                     let want = &want[*id as usize * 4..][..4];
-                    let near = row.iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
-                    assert!(near, "{parts} parts, node {id} of type {t}: {row:?} instead of {want:?}");
+                    let near =
+                        row.iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs()));
+                    assert!(
+                        near,
+                        "{parts} parts, node {id} of type {t}: {row:?} instead of {want:?}"
+                    );
                 }
             }
         }
@@ -247,22 +329,40 @@ fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
         .map(|t| {
             let n = g.node_counts()[t];
             let x = list(rows(&format!("x{t}"), &(0..n as u64).collect::<Vec<_>>(), 3, &cpu));
-            let (w, b) = (values(layer.proj[t].weight.val()), values(layer.proj[t].bias.as_ref().unwrap().val().unsqueeze()));
-            (0..4 * n).map(|i| b[i % 4] + (0..3).map(|k| x[i / 4 * 3 + k] * w[k * 4 + i % 4]).sum::<f64>()).collect()
+            let (w, b) = (
+                values(layer.proj[t].weight.val()),
+                values(layer.proj[t].bias.as_ref().unwrap().val().unsqueeze()),
+            );
+            (0..4 * n)
+                .map(|i| {
+                    b[i % 4] + (0..3).map(|k| x[i / 4 * 3 + k] * w[k * 4 + i % 4]).sum::<f64>()
+                })
+                .collect()
         })
         .collect();
-    let (k, k_bias) = (values(layer.k_lin.weight.val()), values(layer.k_lin.bias.as_ref().unwrap().val().unsqueeze()));
+    let (k, k_bias) = (
+        values(layer.k_lin.weight.val()),
+        values(layer.k_lin.bias.as_ref().unwrap().val().unsqueeze()),
+    );
     let q = values(layer.q.weight.val());
     let of_relation = |r: usize| -> (Vec<f64>, f64) {
         let (relation, (s, d)) = (&g.relations()[r], g.schema().endpoints(r));
-        let (a, c) = (values(layer.lin_src[r].val().reshape([1, 4])), values(layer.lin_dst[r].val().reshape([1, 4])));
+        let (a, c) = (
+            values(layer.lin_src[r].val().reshape([1, 4])),
+            values(layer.lin_dst[r].val().reshape([1, 4])),
+        );
         let row = |v: u64| -> Vec<f64> {
             let mut h = vec![0.0; 4];
             for head in 0..2 {
                 let at = |z: &[f64], v: u32, c: usize| z[v as usize * 4 + 2 * head + c];
-                let endpoints = || relation.src().iter().zip(relation.dst()).filter(|e| u64::from(*e.1) == v);
+                let endpoints =
+                    || relation.src().iter().zip(relation.dst()).filter(|e| u64::from(*e.1) == v);
                 let weight = |(&u, &v): (&u32, &u32)| {
-                    let score: f64 = (0..2).map(|i| a[2 * head + i] * at(&z[s], u, i) + c[2 * head + i] * at(&z[d], v, i)).sum();
+                    let score: f64 = (0..2)
+                        .map(|i| {
+                            a[2 * head + i] * at(&z[s], u, i) + c[2 * head + i] * at(&z[d], v, i)
+                        })
+                        .sum();
                     (if score < 0.0 { 0.2 * score } else { score }).exp()
                 };
                 let total: f64 = endpoints().map(weight).sum();
@@ -273,31 +373,47 @@ fn han(layer: &HanConv, ntype: usize, nodes: &[u64]) -> Vec<f64> {
             h.into_iter().map(|h| h.max(0.0)).collect()
         };
         let h: Vec<f64> = nodes.iter().flat_map(|&v| row(v)).collect();
-        let hidden = |row: &[f64], j: usize| (k_bias[j] + (0..4).map(|i| row[i] * k[i * 4 + j]).sum::<f64>()).tanh();
-        let score: f64 = h.chunks_exact(4).map(|row| (0..4).map(|j| q[j] * hidden(row, j)).sum::<f64>()).sum();
+        let hidden = |row: &[f64], j: usize| {
+            (k_bias[j] + (0..4).map(|i| row[i] * k[i * 4 + j]).sum::<f64>()).tanh()
+        };
+        let score: f64 =
+            h.chunks_exact(4).map(|row| (0..4).map(|j| q[j] * hidden(row, j)).sum::<f64>()).sum();
         (h, score / nodes.len().max(1) as f64)
     };
     let all: Vec<(Vec<f64>, f64)> = g.schema().etypes_into(ntype).map(of_relation).collect();
     let total: f64 = all.iter().map(|(_, score)| score.exp()).sum();
-    (0..4 * nodes.len()).map(|i| all.iter().map(|(h, score)| score.exp() / total * h[i]).sum()).collect()
+    (0..4 * nodes.len())
+        .map(|i| all.iter().map(|(h, score)| score.exp() / total * h[i]).sum())
+        .collect()
 }
 
 /// What HAN by `local_scores` makes of a view that computes these nodes is the formula over them.
-fn by_local_scores<G: GraphView>(g: &G, inputs: [&[u64]; 2], computed: [&[u64]; 2], (device, tolerance): (&Device, f64)) {
+fn by_local_scores<G: GraphView>(
+    g: &G,
+    inputs: [&[u64]; 2],
+    computed: [&[u64]; 2],
+    (device, tolerance): (&Device, f64),
+) {
     let config = HanConvConfig::from_graph(g, [("a", 3), ("b", 3)], 2, 2).with_local_scores(true);
     let layer = |device: &Device| cast(seeded(1, || config.init(device)), device);
     let x = [("a", rows("x0", inputs[0], 3, device)), ("b", rows("x1", inputs[1], 3, device))];
     for (t, y) in layer(device).forward(g, x).into_values().into_iter().enumerate() {
         let (got, want) = (list(y), han(&layer(&Device::flex()), t, computed[t]));
         let near = got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
-        assert!(near && got.len() == want.len(), "{device:?}, type {t}, nodes {:?}: {got:?} instead of {want:?}", computed[t]);
+        assert!(
+            near && got.len() == want.len(),
+            "{device:?}, type {t}, nodes {:?}: {got:?} instead of {want:?}",
+            computed[t]
+        );
     }
 }
 
 /// [`three`] in parts of which the last owns no node of `a`.
 fn last_without_a(parts: usize) -> PartitionedGraph {
-    let owners = |n: usize, parts: usize| (0..n).map(|v| (v * 7 % parts) as u32).collect::<Vec<_>>();
-    let custom = PartitionMethod::custom([("a", owners(30, (parts - 1).max(1))), ("b", owners(20, parts))]);
+    let owners =
+        |n: usize, parts: usize| (0..n).map(|v| (v * 7 % parts) as u32).collect::<Vec<_>>();
+    let custom =
+        PartitionMethod::custom([("a", owners(30, (parts - 1).max(1))), ("b", owners(20, parts))]);
     partition_graph(&three(), &PartitionConfig::new("g", parts).with_method(custom)).unwrap()
 }
 
@@ -309,9 +425,9 @@ fn devices_without_rows() -> impl Iterator<Item = (Device, f64)> {
 #[test]
 fn han_conv_by_local_scores_is_the_formula_over_the_nodes_of_a_part() {
     let all: Vec<u64> = (0..30).collect();
-    devices()
-        .iter()
-        .for_each(|(device, tolerance)| by_local_scores(&three(), [&all, &all[..20]], [&all, &all[..20]], (device, *tolerance)));
+    devices().iter().for_each(|(device, tolerance)| {
+        by_local_scores(&three(), [&all, &all[..20]], [&all, &all[..20]], (device, *tolerance))
+    });
     for (device, tolerance) in devices_without_rows() {
         let at = (&device, tolerance);
         for parts in [1, 2, 3] {
@@ -346,7 +462,8 @@ fn han_conv_by_local_scores_is_the_formula_over_the_nodes_of_a_batch() {
                 let d = DistGraph::from_partition(cut.part(comm.rank())?, comm)?;
                 let seeds = seeds_of(d.comm().rank());
                 let ids = [d.find_nodes("a", &seeds[0])?, d.find_nodes("b", &seeds[1])?];
-                let batch = DistSampler::new(&d, [-1])?.sample([("a", &ids[0]), ("b", &ids[1])], SampleKey::new(1))?;
+                let batch = DistSampler::new(&d, [-1])?
+                    .sample([("a", &ids[0]), ("b", &ids[1])], SampleKey::new(1))?;
                 let block = &batch.mini.blocks[0];
                 let (a, b) = (block.original_ids(0), block.original_ids(1));
                 by_local_scores(block, [a, b], [&seeds[0], &seeds[1]], (&device, tolerance));
@@ -364,7 +481,8 @@ fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
     let g = three();
     let key = SampleKey::new(4).at(1, 2);
     let names = ["sage mean", "graph by in-degrees", "gat with edges", "hgt"];
-    let layers: Vec<(&str, Run)> = LAYERS.into_iter().filter(|(name, _)| names.contains(name)).collect();
+    let layers: Vec<(&str, Run)> =
+        LAYERS.into_iter().filter(|(name, _)| names.contains(name)).collect();
     for device in [Device::flex(), Device::ndarray()] {
         for parts in [1, 2, 3] {
             let cut = last_without_a(parts);
@@ -374,16 +492,22 @@ fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
                 let rank = d.comm().rank() as u64;
                 let seeds = [vec![rank, 7 + rank, 20], vec![2 * rank, 9]];
                 let ids = [d.find_nodes("a", &seeds[0])?, d.find_nodes("b", &seeds[1])?];
-                let got = DistSampler::new(&d, [3, 2])?.sample([("a", &ids[0]), ("b", &ids[1])], key)?;
+                let got =
+                    DistSampler::new(&d, [3, 2])?.sample([("a", &ids[0]), ("b", &ids[1])], key)?;
                 let narrow = seeds.map(|ids| ids.iter().map(|&v| v as u32).collect::<Vec<_>>());
-                let want = NeighborSampler::new(&g, [3, 2])?.sample([("a", &narrow[0]), ("b", &narrow[1])], key)?;
+                let want = NeighborSampler::new(&g, [3, 2])?
+                    .sample([("a", &narrow[0]), ("b", &narrow[1])], key)?;
                 for (i, (got, want)) in got.mini.blocks.iter().zip(&want.blocks).enumerate() {
                     assert!(got.src_in_degrees(T).is_some() && got.src_in_degrees(R).is_none());
                     assert_eq!(got.src_in_degrees(T), want.src_in_degrees(T), "block {i}");
                     let (a, b) = (want.original_ids(0), want.original_ids(1));
                     for &(name, layer) in &layers {
                         let run = |block| run_on_block(block, layer, [a, b], &device);
-                        assert_eq!(run(got), run(want), "{name} on block {i}, rank {rank} of {parts}");
+                        assert_eq!(
+                            run(got),
+                            run(want),
+                            "{name} on block {i}, rank {rank} of {parts}"
+                        );
                     }
                 }
                 Ok(())
@@ -394,7 +518,12 @@ fn layers_on_blocks_of_ranks_are_those_on_blocks_of_one_machine() {
 }
 
 /// Results by node type.
-fn run_on_block(block: &Block, layer: Run, ids: [&[u64]; 2], device: &Device) -> Vec<(usize, Vec<f64>)> {
+fn run_on_block(
+    block: &Block,
+    layer: Run,
+    ids: [&[u64]; 2],
+    device: &Device,
+) -> Vec<(usize, Vec<f64>)> {
     // On an autodiff device, so that layers drop what the key of the block says.
     let device = &device.clone().autodiff();
     let x = [0, 1].map(|t: usize| rows(&format!("x{t}"), ids[t], 3, device));
@@ -402,13 +531,22 @@ fn run_on_block(block: &Block, layer: Run, ids: [&[u64]; 2], device: &Device) ->
 }
 
 /// Results and gradients of the rows of both types, by node type.
-fn run_layer<G: GraphView>(g: &G, layer: Run, ids: [&[u64]; 2], device: &Device) -> Vec<(usize, usize, Vec<f64>)> {
+fn run_layer<G: GraphView>(
+    g: &G,
+    layer: Run,
+    ids: [&[u64]; 2],
+    device: &Device,
+) -> Vec<(usize, usize, Vec<f64>)> {
     let device = device.clone().autodiff();
     let x = [0, 1].map(|t: usize| rows(&format!("x{t}"), ids[t], 3, &device).require_grad());
     let results = seeded(1, || layer(&g.at_step(STEP.0, STEP.1), x.clone(), &device));
-    let loss = results.iter().map(|(t, y)| (y.clone() * rows("c", ids[*t], y.dims()[1], &device)).sum()).reduce(|a, b| a + b);
+    let loss = results
+        .iter()
+        .map(|(t, y)| (y.clone() * rows("c", ids[*t], y.dims()[1], &device)).sum())
+        .reduce(|a, b| a + b);
     let grads = loss.unwrap().backward();
-    let mut out: Vec<_> = results.into_iter().map(|(t, y)| (t, y.dims()[1], list(y.inner()))).collect();
+    let mut out: Vec<_> =
+        results.into_iter().map(|(t, y)| (t, y.dims()[1], list(y.inner()))).collect();
     out.extend(x.iter().enumerate().filter_map(|(t, x)| Some((t, 3, list(x.grad(&grads)?)))));
     out
 }
@@ -421,12 +559,22 @@ fn layers_on_parts_are_the_layers() {
     for (device, tolerance) in devices() {
         for (name, layer) in LAYERS {
             let want = run_layer(&g, layer, [&all, &all[..20]], &Device::flex());
-            for ((t, _, got), (_, _, want)) in run_layer(&g, layer, [&all, &all[..20]], &device).iter().zip(&want) {
-                let near = got.iter().zip(want).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
-                assert!(near && got.len() == want.len(), "{name} on {device:?}, type {t}: {got:?} instead of {want:?}");
+            for ((t, _, got), (_, _, want)) in
+                run_layer(&g, layer, [&all, &all[..20]], &device).iter().zip(&want)
+            {
+                let near =
+                    got.iter().zip(want).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
+                assert!(
+                    near && got.len() == want.len(),
+                    "{name} on {device:?}, type {t}: {got:?} instead of {want:?}"
+                );
             }
             for parts in [2, 3] {
-                let cut = partition_graph(&g, &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random)).unwrap();
+                let cut = partition_graph(
+                    &g,
+                    &PartitionConfig::new("g", parts).with_method(PartitionMethod::Random),
+                )
+                .unwrap();
                 let ranks = run_ranks(parts, |comm| -> Result<_, burn_gnn::dist::DistError> {
                     let part = LocalPartition::new(&cut.part(comm.rank())?, comm, &device)?;
                     let ids = [part.inner_nodes(0).to_vec(), part.inner_nodes(1).to_vec()];
@@ -439,8 +587,14 @@ fn layers_on_parts_are_the_layers() {
                     for ((t, cols, got), (_, _, want)) in got.iter().zip(&want) {
                         for (id, row) in ids[*t].iter().zip(got.chunks_exact(*cols)) {
                             let want = &want[*id as usize * cols..][..*cols];
-                            let near = row.iter().zip(want).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
-                            assert!(near, "{name} on {device:?}, {parts} parts, node {id} of type {t}: {row:?} instead of {want:?}");
+                            let near = row
+                                .iter()
+                                .zip(want)
+                                .all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs()));
+                            assert!(
+                                near,
+                                "{name} on {device:?}, {parts} parts, node {id} of type {t}: {row:?} instead of {want:?}"
+                            );
                         }
                     }
                 }

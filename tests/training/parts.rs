@@ -7,9 +7,13 @@ use anyhow::Result;
 use burn::tensor::{Device, FloatDType};
 use burn_gnn::data::{Dataset, crates_graph, karate_club};
 use burn_gnn::dist::{
-    Communicator, LocalPartition, PartitionConfig, PartitionMethod, broadcast_seed, load_partition, partition_graph, run_ranks,
+    Communicator, LocalPartition, PartitionConfig, PartitionMethod, broadcast_seed, load_partition,
+    partition_graph, run_ranks,
 };
-use burn_gnn::models::{GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, TrainConfig, seeded, to_dtype, train};
+use burn_gnn::models::{
+    GcnConfig, NoSync, NodeClassifier, NodeTask, RelWeights, RgcnConfig, TrainConfig, seeded,
+    to_dtype, train,
+};
 use burn_gnn::ops::GraphView;
 use burn_gnn::ranks::RankSync;
 
@@ -19,47 +23,75 @@ use crate::dataset;
 const EPOCHS: usize = 20;
 
 /// Worst relative difference of losses between one machine and each of `parts`, which must be in bounds.
-fn compare<M, B>(set: Dataset, parts: &[usize], method: &PartitionMethod, device: &Device, dtype: FloatDType, build: B)
-where
+fn compare<M, B>(
+    set: Dataset,
+    parts: &[usize],
+    method: &PartitionMethod,
+    device: &Device,
+    dtype: FloatDType,
+    build: B,
+) where
     M: NodeClassifier + Send,
     B: Fn(&dyn GraphView, &Loaded, &Device) -> M + Sync,
 {
     let data = load(set, None, device, dtype).unwrap();
-    let config = TrainConfig::new().with_epochs(EPOCHS).with_weight_decay(5e-4).with_progress(false);
+    let config =
+        TrainConfig::new().with_epochs(EPOCHS).with_weight_decay(5e-4).with_progress(false);
     let task = data.task(&data.graph);
-    let losses = |history: &[burn_gnn::models::Epoch]| history.iter().map(|e| e.loss).collect::<Vec<_>>();
-    let model = to_dtype(seeded(config.seed, || build(&data.graph, &data, &device.clone().autodiff())), dtype);
+    let losses =
+        |history: &[burn_gnn::models::Epoch]| history.iter().map(|e| e.loss).collect::<Vec<_>>();
+    let model = to_dtype(
+        seeded(config.seed, || build(&data.graph, &data, &device.clone().autodiff())),
+        dtype,
+    );
     let one = losses(&train(model, &task, &config, &NoSync, |_| {}).unwrap().history);
     assert!(one[EPOCHS - 1] < one[0], "{one:?}");
     let bound = if dtype == FloatDType::F64 { 1e-9 } else { 1e-4 };
     for &n in parts {
         let dir = tempfile::tempdir().unwrap();
-        let cut = partition_graph(&data.graph, &PartitionConfig::new("g", n).with_method(method.clone())).unwrap();
+        let cut =
+            partition_graph(&data.graph, &PartitionConfig::new("g", n).with_method(method.clone()))
+                .unwrap();
         let index = cut.write(dir.path()).unwrap();
         let rank = |comm: Arc<dyn Communicator>| -> Result<_> {
-            let part = LocalPartition::new(&load_partition(&index, comm.rank())?, comm.clone(), device)?;
+            let part =
+                LocalPartition::new(&load_partition(&index, comm.rank())?, comm.clone(), device)?;
             let sync = RankSync::new(comm);
             let task = NodeTask::on_ranks(&part, data.target_type(), &sync)?;
-            let model = seeded(config.seed, || to_dtype(build(&part, &data, &device.clone().autodiff()), dtype));
+            let model = seeded(config.seed, || {
+                to_dtype(build(&part, &data, &device.clone().autodiff()), dtype)
+            });
             Ok(train(model, &task, &config, &sync, |_| {})?)
         };
         let ranks = run_ranks(n, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap();
         for trained in &ranks {
             let many = losses(&trained.history);
-            let worst = one.iter().zip(&many).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
+            let worst =
+                one.iter().zip(&many).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
             assert!(worst <= bound, "{} on {n} parts: {worst:e} above {bound:e}", data.name);
             assert_eq!(trained.kept_epoch, ranks[0].kept_epoch);
         }
-        let worst = one.iter().zip(losses(&ranks[0].history)).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
+        let worst = one
+            .iter()
+            .zip(losses(&ranks[0].history))
+            .map(|(a, b)| (a - b).abs() / a.abs())
+            .fold(0.0, f64::max);
         println!("{} {dtype:?} {n} parts: worst relative difference {worst:.1e}", data.name);
     }
 }
 
 /// In f32 rounding can cross the threshold of a ReLU or be blown up by Adam where
 /// gradients all but cancel: other widths and seeds gave 1e-6 too, one of some forty 1.3e-4 (f64: 1e-15).
-fn rgcn(weights: RelWeights, hidden: usize, dropout: f64) -> impl Fn(&dyn GraphView, &Loaded, &Device) -> burn_gnn::models::Rgcn + Sync {
+fn rgcn(
+    weights: RelWeights,
+    hidden: usize,
+    dropout: f64,
+) -> impl Fn(&dyn GraphView, &Loaded, &Device) -> burn_gnn::models::Rgcn + Sync {
     move |g, data, device| {
-        let config = RgcnConfig::new(data.num_classes).with_hidden(hidden).with_weights(weights).with_dropout(dropout);
+        let config = RgcnConfig::new(data.num_classes)
+            .with_hidden(hidden)
+            .with_weights(weights)
+            .with_dropout(dropout);
         config.init(g, data.inputs(), device).unwrap()
     }
 }
@@ -73,10 +105,31 @@ fn crates() -> Dataset {
 #[test]
 fn crates_graph_rgcn() {
     for device in [Device::flex(), Device::ndarray()] {
-        compare(crates(), &[1, 2, 4], &PartitionMethod::Metis, &device, FloatDType::F64, rgcn(RelWeights::Full, 64, 0.5));
-        compare(crates(), &[1, 2, 4], &PartitionMethod::Metis, &device, FloatDType::F32, rgcn(RelWeights::Basis(3), 64, 0.5));
+        compare(
+            crates(),
+            &[1, 2, 4],
+            &PartitionMethod::Metis,
+            &device,
+            FloatDType::F64,
+            rgcn(RelWeights::Full, 64, 0.5),
+        );
+        compare(
+            crates(),
+            &[1, 2, 4],
+            &PartitionMethod::Metis,
+            &device,
+            FloatDType::F32,
+            rgcn(RelWeights::Basis(3), 64, 0.5),
+        );
     }
-    compare(crates(), &[3], &PartitionMethod::Random, &Device::flex(), FloatDType::F64, rgcn(RelWeights::BlockDiagonal(4), 32, 0.3));
+    compare(
+        crates(),
+        &[3],
+        &PartitionMethod::Random,
+        &Device::flex(),
+        FloatDType::F64,
+        rgcn(RelWeights::BlockDiagonal(4), 32, 0.3),
+    );
 }
 
 #[test]
@@ -89,10 +142,17 @@ fn karate_gcn() {
     for device in [Device::flex(), Device::ndarray()] {
         for dtype in [FloatDType::F64, FloatDType::F32] {
             // Two labelled nodes: on four parts some rank has none.
-            compare(set(), &[1, 2, 4], &PartitionMethod::Metis, &device, dtype, |_, data, device| {
-                let d = data.width().unwrap();
-                GcnConfig::new(d, 2).with_dropout(0.2).init(device)
-            });
+            compare(
+                set(),
+                &[1, 2, 4],
+                &PartitionMethod::Metis,
+                &device,
+                dtype,
+                |_, data, device| {
+                    let d = data.width().unwrap();
+                    GcnConfig::new(d, 2).with_dropout(0.2).init(device)
+                },
+            );
         }
     }
 }
@@ -106,10 +166,27 @@ fn aifb_rgcn() {
         })
     };
     let Some(first) = set() else { return };
-    compare(first, &[1, 2, 4], &PartitionMethod::Metis, &Device::flex(), FloatDType::F64, rgcn(RelWeights::Full, 32, 0.3));
-    for (device, parts, dtype) in [(Device::flex(), &[1, 2, 4][..], FloatDType::F32), (Device::ndarray(), &[2], FloatDType::F64)] {
+    compare(
+        first,
+        &[1, 2, 4],
+        &PartitionMethod::Metis,
+        &Device::flex(),
+        FloatDType::F64,
+        rgcn(RelWeights::Full, 32, 0.3),
+    );
+    for (device, parts, dtype) in [
+        (Device::flex(), &[1, 2, 4][..], FloatDType::F32),
+        (Device::ndarray(), &[2], FloatDType::F64),
+    ] {
         if let Some(set) = set() {
-            compare(set, parts, &PartitionMethod::Metis, &device, dtype, rgcn(RelWeights::Full, 32, 0.3));
+            compare(
+                set,
+                parts,
+                &PartitionMethod::Metis,
+                &device,
+                dtype,
+                rgcn(RelWeights::Full, 32, 0.3),
+            );
         }
     }
 }
@@ -118,7 +195,8 @@ fn aifb_rgcn() {
 /// equal.
 #[test]
 fn ranks_must_begin_with_one_model() {
-    let (data, device) = (load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap(), Device::flex());
+    let (data, device) =
+        (load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap(), Device::flex());
     let parts = partition_graph(&data.graph, &PartitionConfig::new("g", 3)).unwrap();
     let d = data.width().unwrap();
     let config = TrainConfig::new().with_epochs(2).with_progress(false);
@@ -135,7 +213,12 @@ fn ranks_must_begin_with_one_model() {
     let all = |scope| run_ranks(3, |comm| run(comm, scope).map_err(|e| format!("{e:#}"))).unwrap();
     for (epochs, trained) in all(false) {
         let error = trained.unwrap_err();
-        assert!(epochs == 0 && error.contains("on rank 1: expected values with hash") && error.contains("broadcast_module"), "{error}");
+        assert!(
+            epochs == 0
+                && error.contains("on rank 1: expected values with hash")
+                && error.contains("broadcast_module"),
+            "{error}"
+        );
     }
     let trained = all(true);
     assert!(trained.iter().all(|t| t.0 == 2 && t.1 == trained[0].1 && t.1.is_ok()), "{trained:?}");

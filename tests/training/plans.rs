@@ -5,8 +5,14 @@ use std::sync::Arc;
 use anyhow::Result;
 use burn::tensor::Device;
 use burn_gnn::data::karate_club;
-use burn_gnn::dist::{Communicator, LocalPartition, Metered, PartitionConfig, PartitionMethod, partition_graph, run_ranks};
-use burn_gnn::models::{GatConfig, GcnConfig, ModelSizes, NodeClassifier, NodeTask, SageConfig, TrainConfig, seeded, train};
+use burn_gnn::dist::{
+    Communicator, LocalPartition, Metered, PartitionConfig, PartitionMethod, partition_graph,
+    run_ranks,
+};
+use burn_gnn::models::{
+    GatConfig, GcnConfig, ModelSizes, NodeClassifier, NodeTask, SageConfig, TrainConfig, seeded,
+    train,
+};
 use burn_gnn::ranks::{RankSync, plan_parts};
 
 const EPOCHS: usize = 4;
@@ -16,7 +22,11 @@ fn bytes<M: NodeClassifier + Send>(sizes: &ModelSizes, build: impl Fn(&Device) -
     let device = Device::flex();
     let g = karate_club().to_graph(&device).unwrap().add_self_loops("_E").unwrap();
     for parts in [1, 2, 3] {
-        let cut = partition_graph(&g, &PartitionConfig::new("karate", parts).with_method(PartitionMethod::Random)).unwrap();
+        let cut = partition_graph(
+            &g,
+            &PartitionConfig::new("karate", parts).with_method(PartitionMethod::Random),
+        )
+        .unwrap();
         let plan = plan_parts(sizes, &cut).unwrap();
         let config = TrainConfig::new().with_epochs(EPOCHS).with_progress(false);
         let rank = |comm: Arc<dyn Communicator>| -> Result<u64> {
@@ -42,8 +52,16 @@ fn bytes<M: NodeClassifier + Send>(sizes: &ModelSizes, build: impl Fn(&Device) -
 
 #[test]
 fn ranks_send_what_is_predicted() {
-    bytes(&ModelSizes::gcn([34, 16, 2]), |d| GcnConfig::new(34, 2).with_hidden(16).with_dropout(0.0).init(d));
-    bytes(&ModelSizes::gcn([34, 64, 2]), |d| GcnConfig::new(34, 2).with_hidden(64).with_dropout(0.0).init(d));
-    bytes(&ModelSizes::sage([34, 16, 2]), |d| SageConfig::new(34, 2).with_hidden(16).with_dropout(0.0).init(d));
-    bytes(&ModelSizes::gat([34, 16, 2], 4), |d| GatConfig::new(34, 2).with_num_heads(4).with_d_head(4).with_dropout(0.0).init(d));
+    bytes(&ModelSizes::gcn([34, 16, 2]), |d| {
+        GcnConfig::new(34, 2).with_hidden(16).with_dropout(0.0).init(d)
+    });
+    bytes(&ModelSizes::gcn([34, 64, 2]), |d| {
+        GcnConfig::new(34, 2).with_hidden(64).with_dropout(0.0).init(d)
+    });
+    bytes(&ModelSizes::sage([34, 16, 2]), |d| {
+        SageConfig::new(34, 2).with_hidden(16).with_dropout(0.0).init(d)
+    });
+    bytes(&ModelSizes::gat([34, 16, 2], 4), |d| {
+        GatConfig::new(34, 2).with_num_heads(4).with_d_head(4).with_dropout(0.0).init(d)
+    });
 }

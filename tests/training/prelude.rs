@@ -15,14 +15,24 @@ use both::{Config, Module};
 #[test]
 fn the_prelude_is_short_and_does_not_collide() {
     let source = include_str!("../../src/lib.rs");
-    let body = source.split("pub mod prelude {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
+    let body =
+        source.split("pub mod prelude {").nth(1).and_then(|rest| rest.split("\n}").next()).unwrap();
     let lists = body.split(';').filter_map(|line| line.rsplit_once("::"));
-    let names: Vec<&str> =
-        lists.flat_map(|(_, names)| names.split(|c: char| !c.is_alphanumeric() && c != '_')).filter(|n| !n.is_empty()).collect();
+    let names: Vec<&str> = lists
+        .flat_map(|(_, names)| names.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .filter(|n| !n.is_empty())
+        .collect();
     assert!(names.len() > 40 && names.len() <= 45, "{} names: {names:?}", names.len());
-    let tried = include_str!("prelude.rs").split("use both::{\n").nth(1).and_then(|rest| rest.split("};").next()).unwrap();
+    let tried = include_str!("prelude.rs")
+        .split("use both::{\n")
+        .nth(1)
+        .and_then(|rest| rest.split("};").next())
+        .unwrap();
     for name in names {
-        assert!(tried.split([' ', ',']).any(|n| n == name), "`{name}` is not tried beside the names of `burn::prelude`");
+        assert!(
+            tried.split([' ', ',']).any(|n| n == name),
+            "`{name}` is not tried beside the names of `burn::prelude`"
+        );
     }
     fn takes<C: Config, M: Module>() {}
     takes::<GcnConvConfig, GcnConv>();

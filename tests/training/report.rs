@@ -13,7 +13,14 @@ fn json_has_what_was_promised() {
     let d = data.width().unwrap();
     let task = data.task(&data.graph);
     let config = TrainConfig::new().with_epochs(4).with_progress(false);
-    let trained = train(GcnConfig::new(d, 2).init(&Device::flex().autodiff()), &task, &config, &NoSync, |_| {}).unwrap();
+    let trained = train(
+        GcnConfig::new(d, 2).init(&Device::flex().autodiff()),
+        &task,
+        &config,
+        &NoSync,
+        |_| {},
+    )
+    .unwrap();
     let json = Outcome::new(&trained.model, &trained, &data, 0.25).json();
     for key in ["test_accuracy", "majority_accuracy", "no_graph_accuracy", "seconds_per_epoch"] {
         assert!(json[key].is_f64(), "{key}: {json}");
@@ -21,5 +28,8 @@ fn json_has_what_was_promised() {
     assert!(json["parts"].is_u64() && json["edge_cut"].is_u64(), "{json}");
     assert_eq!(json["losses"].as_array().unwrap().len(), 4);
     assert!(json["val_accuracy"].is_null(), "the club has no validation members");
-    assert_eq!((json["majority_accuracy"].as_f64(), json["no_graph_accuracy"].as_f64()), (Some(0.5), Some(0.25)));
+    assert_eq!(
+        (json["majority_accuracy"].as_f64(), json["no_graph_accuracy"].as_f64()),
+        (Some(0.5), Some(0.25))
+    );
 }

@@ -7,7 +7,10 @@ use anyhow::Result;
 use burn::tensor::{Bool, DType, Device, FloatDType, Int, Tensor, TensorData};
 use burn_gnn::dist::{Communicator, DistGraph, DistSampler, LocalPartition, Partition, run_ranks};
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{Epoch, GcnConfig, NoSync, NodeClassifier, NodeTask, SageConfig, TrainConfig, seeded, to_dtype, train};
+use burn_gnn::models::{
+    Epoch, GcnConfig, NoSync, NodeClassifier, NodeTask, SageConfig, TrainConfig, seeded, to_dtype,
+    train,
+};
 use burn_gnn::ops::Stream;
 use burn_gnn::ranks::{RankSync, stored_partition};
 use burn_gnn::sampling::{MiniBatch, NeighborSampler, SampleKey, Strategy};
@@ -27,7 +30,8 @@ fn edges(seed: u64) -> Edges {
     let s = Stream::new(seed, "edges", 0);
     // Skewed, so that some nodes have no in-edges.
     let node = |e: u64, side: u64| (s.uniform(e, side).powi(2) * NODES as f64) as u32;
-    let (mut src, mut dst): (Vec<u32>, Vec<u32>) = (0..400).map(|e| (node(e, 0), node(e, 1))).unzip();
+    let (mut src, mut dst): (Vec<u32>, Vec<u32>) =
+        (0..400).map(|e| (node(e, 0), node(e, 1))).unzip();
     src.extend([3, 3, 7]);
     dst.extend([3, 4, 7]);
     let weights = (0..src.len() as u64).map(|e| 0.5 + s.uniform(e, 2) as f32).collect();
@@ -40,13 +44,18 @@ impl Edges {
         let mut order: Vec<usize> = (0..self.src.len()).collect();
         order.sort_by_key(|&e| self.dst[e]);
         let by = |of: &[u32]| order.iter().map(|&e| of[e]).collect();
-        Self { src: by(&self.src), dst: by(&self.dst), weights: order.iter().map(|&e| self.weights[e]).collect() }
+        Self {
+            src: by(&self.src),
+            dst: by(&self.dst),
+            weights: order.iter().map(|&e| self.weights[e]).collect(),
+        }
     }
     fn write(&self, dir: &Path, part_of: &[u32], parts: usize, with_ids: bool) {
         let file = dir.join("graph.csc");
         let build = CscBuild::new(&file, NODES, NODES).with_weights();
         let build = if with_ids { build.with_edge_ids() } else { build };
-        let edges = (0..self.src.len()).map(|e| Ok((self.src[e], self.dst[e], Some(self.weights[e]))));
+        let edges =
+            (0..self.src.len()).map(|e| Ok((self.src[e], self.dst[e], Some(self.weights[e]))));
         build.run(EdgeResults::new(edges)).unwrap();
         let csc = StoredCsc::open(&file).unwrap();
         Assignment::new(part_of.to_vec(), parts).unwrap().write(&csc, dir.join("parts")).unwrap();
@@ -71,7 +80,11 @@ fn mask(ids: &[u64]) -> TensorData {
 fn part_with_columns(dir: &Path, comm: &dyn Communicator) -> Result<Partition> {
     let part = stored_partition(dir.join("parts"), "random", comm)?;
     let ids = part.inner_nids().to_vec();
-    let part = part.with_node_column("_N", "x", features(&ids))?.with_node_column("_N", "y", labels(&ids))?;
+    let part = part.with_node_column("_N", "x", features(&ids))?.with_node_column(
+        "_N",
+        "y",
+        labels(&ids),
+    )?;
     Ok(part.with_node_column("_N", "train_mask", mask(&ids))?)
 }
 
@@ -86,7 +99,8 @@ const CASES: [(u64, usize, bool); 4] = [(0, 1, false), (1, 2, true), (2, 3, fals
 fn case((seed, parts, with_ids): (u64, usize, bool)) -> (tempfile::TempDir, Edges) {
     let all = edges(seed);
     let s = Stream::new(seed, "parts", 0);
-    let part_of: Vec<u32> = (0..NODES as u64).map(|v| (s.uniform(v, 0) * parts as f64) as u32).collect();
+    let part_of: Vec<u32> =
+        (0..NODES as u64).map(|v| (s.uniform(v, 0) * parts as f64) as u32).collect();
     let dir = tempfile::tempdir().unwrap();
     all.write(dir.path(), &part_of, parts, with_ids);
     (dir, if with_ids { all } else { all.sorted() })
@@ -96,7 +110,8 @@ fn case((seed, parts, with_ids): (u64, usize, bool)) -> (tempfile::TempDir, Edge
 fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device) -> M + Sync) {
     let device = Device::flex();
     let config = TrainConfig::new().with_epochs(8).with_progress(false);
-    let model = || to_dtype(seeded(config.seed, || build(&device.clone().autodiff())), FloatDType::F64);
+    let model =
+        || to_dtype(seeded(config.seed, || build(&device.clone().autodiff())), FloatDType::F64);
     for of in CASES {
         let (dir, Edges { src, dst, .. }) = case(of);
         let parts = of.1;
@@ -111,13 +126,18 @@ fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device
         assert!(one[7] < one[0], "{what}: {one:?}");
 
         let rank = |comm: Arc<dyn Communicator>| -> Result<Vec<f64>> {
-            let part = LocalPartition::new(&part_with_columns(dir.path(), &*comm)?, comm.clone(), &device)?;
+            let part = LocalPartition::new(
+                &part_with_columns(dir.path(), &*comm)?,
+                comm.clone(),
+                &device,
+            )?;
             let sync = RankSync::new(comm);
             let task = NodeTask::on_ranks(&part, "_N", &sync)?;
             Ok(losses(&train(model(), &task, &config, &sync, |_| {})?.history))
         };
         for many in run_ranks(parts, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap() {
-            let worst = one.iter().zip(&many).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
+            let worst =
+                one.iter().zip(&many).map(|(a, b)| (a - b).abs() / a.abs()).fold(0.0, f64::max);
             assert!(worst <= 1e-9, "{what} on {parts} parts: {worst:e}: {one:?}, {many:?}");
         }
     }
@@ -125,8 +145,12 @@ fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device
 
 #[test]
 fn losses_of_stored_parts_are_those_in_memory() {
-    losses_are_equal("gcn", |device| GcnConfig::new(WIDTH, 3).with_hidden(8).with_dropout(0.3).init(device));
-    losses_are_equal("sage", |device| SageConfig::new(WIDTH, 3).with_hidden(8).with_dropout(0.3).init(device));
+    losses_are_equal("gcn", |device| {
+        GcnConfig::new(WIDTH, 3).with_hidden(8).with_dropout(0.3).init(device)
+    });
+    losses_are_equal("sage", |device| {
+        SageConfig::new(WIDTH, 3).with_hidden(8).with_dropout(0.3).init(device)
+    });
 }
 
 /// Nodes and edges of all blocks in ids of the whole graph.
@@ -134,7 +158,13 @@ fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
     let wide = |ids: &[u32]| ids.iter().map(|&v| u64::from(v)).collect::<Vec<_>>();
     let of_block = |b: &burn_gnn::sampling::Block| {
         let [src, dst] = [wide(b.relations()[0].src()), wide(b.relations()[0].dst())];
-        [b.original_ids(0).to_vec(), vec![b.dst_nodes(0).len() as u64], b.original_edge_ids(0).to_vec(), src, dst]
+        [
+            b.original_ids(0).to_vec(),
+            vec![b.dst_nodes(0).len() as u64],
+            b.original_edge_ids(0).to_vec(),
+            src,
+            dst,
+        ]
     };
     batch.blocks.iter().flat_map(of_block).collect()
 }
@@ -158,17 +188,25 @@ fn batches_of_stored_parts_are_those_in_memory() {
             };
             let rank = |comm: Arc<dyn Communicator>| -> Result<(Vec<u64>, Vec<Vec<u64>>)> {
                 let part = part_with_columns(dir.path(), &*comm)?;
-                let own: Vec<(u64, u64)> = (0..).zip(part.inner_nids().iter().copied()).filter(|(_, v)| v % 3 != 1).collect();
+                let own: Vec<(u64, u64)> = (0..)
+                    .zip(part.inner_nids().iter().copied())
+                    .filter(|(_, v)| v % 3 != 1)
+                    .collect();
                 let g = DistGraph::from_partition(part, comm.clone())?;
                 let first = g.book().partid2nids(comm.rank(), "_N")?.start;
                 let sampler = DistSampler::new(&g, [4, 3])?;
-                let sampler =
-                    if strategy == Strategy::Weighted { sampler.with_weights("_E", "weight")?.with_strategy(strategy)? } else { sampler };
+                let sampler = if strategy == Strategy::Weighted {
+                    sampler.with_weights("_E", "weight")?.with_strategy(strategy)?
+                } else {
+                    sampler
+                };
                 let ids: Vec<u64> = own.iter().map(|(at, _)| first + at).collect();
                 let batch = sampler.sample([("_N", &ids[..])], key)?;
                 Ok((own.into_iter().map(|(_, v)| v).collect(), content(&batch.mini)))
             };
-            for (seeds, found) in run_ranks(of.1, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap() {
+            for (seeds, found) in
+                run_ranks(of.1, |comm| rank(comm).map_err(|e| format!("{e:#}"))).unwrap()
+            {
                 let seeds: Vec<u32> = seeds.iter().map(|&v| v as u32).collect();
                 let batch = sampler.sample([("_N", &seeds[..])], key).unwrap();
                 assert_eq!(found, content(&batch), "{of:?} {strategy:?}");

@@ -57,8 +57,13 @@ fn select<A>(take: bool, a: A, b: A) -> A {
 mod tests {
     use super::{Activation, OnNumbers};
 
-    const ALL: [Activation; 5] =
-        [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::LeakyRelu(0.0), Activation::Elu(0.7)];
+    const ALL: [Activation; 5] = [
+        Activation::None,
+        Activation::Relu,
+        Activation::LeakyRelu(0.2),
+        Activation::LeakyRelu(0.0),
+        Activation::Elu(0.7),
+    ];
 
     #[test]
     fn the_slope_is_the_derivative() {

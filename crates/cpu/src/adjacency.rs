@@ -22,7 +22,12 @@ pub(crate) struct Adjacency<'a> {
 
 impl<'a> Adjacency<'a> {
     pub(crate) fn new(layout: &'a Compressed) -> Self {
-        Self { indptr: layout.indptr(), indices: layout.indices(), edge_ids: layout.edge_ids(), places: Places::of_edges(layout) }
+        Self {
+            indptr: layout.indptr(),
+            indices: layout.indices(),
+            edge_ids: layout.edge_ids(),
+            places: Places::of_edges(layout),
+        }
     }
     /// Edge id at position `p`.
     #[inline(always)]

@@ -34,7 +34,10 @@ pub trait Acc:
     /// The square root.
     fn root(self) -> Self;
     /// Those of two lists, by their precision, that are of this type.
-    fn either<'a>(single: impl FnOnce() -> &'a [f32], double: impl FnOnce() -> &'a [f64]) -> &'a [Self];
+    fn either<'a>(
+        single: impl FnOnce() -> &'a [f32],
+        double: impl FnOnce() -> &'a [f64],
+    ) -> &'a [Self];
 }
 
 /// An element type that is its own type of sums.
@@ -90,7 +93,8 @@ pub trait Elem: bytemuck::Pod + Send + Sync {
     fn of(acc: Self::Acc) -> Self;
     /// Sums as elements; where the two are one type, nothing is copied.
     fn round(sums: Vec<Self::Acc>) -> Vec<Self> {
-        bytemuck::allocation::try_cast_vec(sums).unwrap_or_else(|(_, sums)| sums.par_iter().map(|&x| Self::of(x)).collect())
+        bytemuck::allocation::try_cast_vec(sums)
+            .unwrap_or_else(|(_, sums)| sums.par_iter().map(|&x| Self::of(x)).collect())
     }
 }
 

@@ -45,7 +45,8 @@ pub(crate) fn f32_to_f16(x: f32) -> u16 {
     let bits = x.to_bits();
     let magnitude = bits & 0x7FFF_FFFF;
     // As above: ties to even, overflow into the exponent (65520 and above become infinity).
-    let normal = magnitude.wrapping_add(0xFFF + ((magnitude >> 13) & 1)).wrapping_sub(112 << 23) >> 13;
+    let normal =
+        magnitude.wrapping_add(0xFFF + ((magnitude >> 13) & 1)).wrapping_sub(112 << 23) >> 13;
     // Below the normal range: added to 0.5, the last bit is worth 2^-24, and the addition rounds.
     let denormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3F00_0000);
     let nan = 0x7E00 | ((magnitude >> 13) & 0x3FF);
@@ -63,7 +64,8 @@ mod tests {
 
     /// Equal bits, or NaN of equal sign on both sides.
     fn same(got: f32, want: f32) -> bool {
-        got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan() && got.is_sign_negative() == want.is_sign_negative())
+        got.to_bits() == want.to_bits()
+            || (got.is_nan() && want.is_nan() && got.is_sign_negative() == want.is_sign_negative())
     }
 
     #[test]
@@ -89,8 +91,10 @@ mod tests {
     #[test]
     fn ties_and_their_neighbours() {
         for bits in 0..=u16::MAX {
-            for (at, next) in [(bf16_to_f32(bits), bf16_to_f32(bits.wrapping_add(1))), (f16_to_f32(bits), f16_to_f32(bits.wrapping_add(1)))]
-            {
+            for (at, next) in [
+                (bf16_to_f32(bits), bf16_to_f32(bits.wrapping_add(1))),
+                (f16_to_f32(bits), f16_to_f32(bits.wrapping_add(1))),
+            ] {
                 let tie = ((f64::from(at) + f64::from(next)) / 2.0) as f32;
                 for x in [at, tie] {
                     for step in [-1i32, 0, 1] {
@@ -110,9 +114,19 @@ mod tests {
             check(f32::from_bits(bits));
             bits = bits.wrapping_add(0x9E37_79B1);
         }
-        for x in
-            [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -f32::NAN, f32::MAX, f32::MIN_POSITIVE, 65_519.0, 65_520.0, 65_536.0]
-        {
+        for x in [
+            0.0,
+            -0.0,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+            -f32::NAN,
+            f32::MAX,
+            f32::MIN_POSITIVE,
+            65_519.0,
+            65_520.0,
+            65_536.0,
+        ] {
             check(x);
         }
         for bits in (0..0x80_0000).step_by(11) {

@@ -48,6 +48,9 @@ pub(crate) use burn_gnn_structure::internal::huge_room as room;
 pub(crate) use burn_gnn_structure::internal::{prefetch, prefetch_at};
 pub(crate) use output_buffer::{Sink, zeros};
 pub(crate) use parallel_runs::{by_edges, evenly, split_mut};
-pub(crate) use scatter::{EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges, collect_rows2, scatter};
+pub(crate) use scatter::{
+    EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges,
+    collect_rows2, scatter,
+};
 pub(crate) use simd::{Vectorised, ahead, vectorised, widest};
 pub(crate) use softmax_shift::{divisor, inverse, shift};

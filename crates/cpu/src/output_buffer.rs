@@ -73,7 +73,11 @@ impl<T: Elem> Sink<'_, T> {
 }
 
 /// The rows of each run as a sink of its own.
-pub(super) fn parts<'a, T>(mut data: &'a mut [MaybeUninit<T>], runs: &[Range<usize>], width: usize) -> Vec<Sink<'a, T>> {
+pub(super) fn parts<'a, T>(
+    mut data: &'a mut [MaybeUninit<T>],
+    runs: &[Range<usize>],
+    width: usize,
+) -> Vec<Sink<'a, T>> {
     let mut at = 0;
     let sinks = runs
         .iter()
@@ -96,7 +100,9 @@ pub(crate) fn zeros<T: bytemuck::Pod + Send>(n: usize) -> Vec<T> {
     }
     // One write of every entry, by all threads: the memory is needed there next.
     let mut out = huge_room::<T>(n);
-    out.spare_capacity_mut()[..n].par_chunks_mut(1 << 18).for_each(|part| part.fill(MaybeUninit::zeroed()));
+    out.spare_capacity_mut()[..n]
+        .par_chunks_mut(1 << 18)
+        .for_each(|part| part.fill(MaybeUninit::zeroed()));
     // SAFETY: all `n` entries were written just now, and zero bytes are a value of a plain-data type.
     unsafe { out.set_len(n) };
     out
@@ -128,7 +134,10 @@ mod tests {
         assert!(fails(&mut sink) && !sink.is_done());
         sink.put(&[1, 2, 3, 4]);
         assert!(sink.is_done());
-        let caught = catch_unwind(|| collect_rows::<u32>(std::slice::from_ref(&(0..2)), 2, &|_, out| assert!(fails(out)))).unwrap_err();
+        let caught = catch_unwind(|| {
+            collect_rows::<u32>(std::slice::from_ref(&(0..2)), 2, &|_, out| assert!(fails(out)))
+        })
+        .unwrap_err();
         assert_eq!(caught.downcast_ref::<String>().map(String::as_str), Some(UNWRITTEN));
     }
 }

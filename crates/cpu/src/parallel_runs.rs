@@ -48,7 +48,13 @@ pub(crate) type Work<'a, T> = dyn Fn(Range<usize>, &mut [T], &mut [i32]) + Sync 
 ///
 /// `work` is called through a pointer, once per run: otherwise every operator and layout would bring a
 /// copy of the thread pool's machinery with it.
-pub(super) fn run_all<T: Send>(runs: Vec<Range<usize>>, width: usize, out: &mut [T], arg: &mut [i32], work: &Work<'_, T>) {
+pub(super) fn run_all<T: Send>(
+    runs: Vec<Range<usize>>,
+    width: usize,
+    out: &mut [T],
+    arg: &mut [i32],
+    work: &Work<'_, T>,
+) {
     let outs = split_mut(out, &runs, width);
     let arg_width = if arg.is_empty() { 0 } else { width };
     let args = split_mut(arg, &runs, arg_width);
@@ -61,7 +67,11 @@ pub(super) fn run_all<T: Send>(runs: Vec<Range<usize>>, width: usize, out: &mut 
 }
 
 /// The rows of each run as its own slice.
-pub(crate) fn split_mut<'a, T>(mut data: &'a mut [T], runs: &[Range<usize>], width: usize) -> Vec<&'a mut [T]> {
+pub(crate) fn split_mut<'a, T>(
+    mut data: &'a mut [T],
+    runs: &[Range<usize>],
+    width: usize,
+) -> Vec<&'a mut [T]> {
     runs.iter()
         .map(|r| {
             let (head, tail) = std::mem::take(&mut data).split_at_mut(r.len() * width);

@@ -10,8 +10,10 @@ pub(crate) const LANES: usize = 16;
 const WIDE: usize = 32;
 
 /// Block numbers of [`WIDE`] lanes.
-const ASCENDING: [u64; WIDE] =
-    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31];
+const ASCENDING: [u64; WIDE] = [
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+    26, 27, 28, 29, 30, 31,
+];
 
 /// What each round adds, known before any block: loops then read it from memory.
 #[inline(always)]
@@ -77,7 +79,10 @@ pub(crate) struct Keep {
 impl Keep {
     /// Words of at least `threshold`.
     pub(crate) fn new(threshold: u64) -> Self {
-        Self { from: threshold.min(u64::from(u32::MAX)) as u32, none: threshold > u64::from(u32::MAX) }
+        Self {
+            from: threshold.min(u64::from(u32::MAX)) as u32,
+            none: threshold > u64::from(u32::MAX),
+        }
     }
     /// Whether `word` keeps its entry.
     #[inline(always)]
@@ -97,14 +102,22 @@ fn draw(c: [[u64; WIDE]; 4], key: [u32; 2], to: &mut [[u32; 4]; WIDE]) {
 
 /// The words of whole rows: block `b` of row `r` (counter `(id(r), b)`) is entry `r · blocks + b`.
 #[inline(always)]
-pub(crate) fn draw_rows(key: [u32; 2], rows: usize, blocks: usize, id: impl Fn(usize) -> u64, words: &mut Vec<[u32; 4]>) {
+pub(crate) fn draw_rows(
+    key: [u32; 2],
+    rows: usize,
+    blocks: usize,
+    id: impl Fn(usize) -> u64,
+    words: &mut Vec<[u32; 4]>,
+) {
     words.resize(rows * blocks, [0; 4]);
     if words.is_empty() {
         return;
     }
     // What a row has beyond whole lanes is drawn together with that of other rows.
     let whole = blocks / WIDE * WIDE;
-    for (r, row) in words.chunks_exact_mut(blocks).enumerate().take(if whole > 0 { rows } else { 0 }) {
+    for (r, row) in
+        words.chunks_exact_mut(blocks).enumerate().take(if whole > 0 { rows } else { 0 })
+    {
         let id = id(r);
         for (to, first) in row.as_chunks_mut().0.iter_mut().zip((0u64..).step_by(WIDE)) {
             let mut block = ASCENDING;
@@ -144,7 +157,9 @@ mod tests {
 
     #[test]
     fn lanes_are_single_blocks() {
-        let c: [[u32; LANES]; 4] = std::array::from_fn(|w| std::array::from_fn(|i| (i as u32 + 1).wrapping_mul(0x9E37_79B9 << w)));
+        let c: [[u32; LANES]; 4] = std::array::from_fn(|w| {
+            std::array::from_fn(|i| (i as u32 + 1).wrapping_mul(0x9E37_79B9 << w))
+        });
         let k = [0x1234_5678, 0x9abc_def0];
         let out = philox_lanes(c, k);
         for i in 0..LANES {
@@ -172,10 +187,17 @@ mod tests {
 
     #[test]
     fn thresholds() {
-        for (threshold, words) in
-            [(0, [true, true, true]), (5, [false, true, true]), (u64::from(u32::MAX), [false, false, true]), (1 << 32, [false; 3])]
-        {
-            assert_eq!([0, 5, u32::MAX].map(|w| Keep::new(threshold).keeps(w)), words, "{threshold}");
+        for (threshold, words) in [
+            (0, [true, true, true]),
+            (5, [false, true, true]),
+            (u64::from(u32::MAX), [false, false, true]),
+            (1 << 32, [false; 3]),
+        ] {
+            assert_eq!(
+                [0, 5, u32::MAX].map(|w| Keep::new(threshold).keeps(w)),
+                words,
+                "{threshold}"
+            );
         }
     }
 }

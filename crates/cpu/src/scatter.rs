@@ -12,7 +12,10 @@
 //!   for pass of columns, from the first to the last column:
 //!     for position of the group:  put
 //! ```
-#![expect(unsafe_code, reason = "rows of one output for several threads, in memory that is written once")]
+#![expect(
+    unsafe_code,
+    reason = "rows of one output for several threads, in memory that is written once"
+)]
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -73,8 +76,15 @@ pub(crate) struct Scattered<'a> {
 
 impl<'a> Scattered<'a> {
     /// A row of `width` entries for every edge; tasks are runs of the rows of the layout.
-    pub(crate) fn by_edge(layout: super::Adjacency<'a>, runs: &[Range<usize>], width: usize) -> Self {
-        let positions = runs.iter().map(|run| layout.indptr[run.start] as usize..layout.indptr[run.end] as usize).collect();
+    pub(crate) fn by_edge(
+        layout: super::Adjacency<'a>,
+        runs: &[Range<usize>],
+        width: usize,
+    ) -> Self {
+        let positions = runs
+            .iter()
+            .map(|run| layout.indptr[run.start] as usize..layout.indptr[run.end] as usize)
+            .collect();
         Self { places: layout.places(), positions, width, zeroed: false }
     }
     /// No output.
@@ -124,7 +134,9 @@ impl<T: bytemuck::Pod> EdgeRows<'_, T> {
     #[inline(always)]
     pub(crate) fn group(&mut self, positions: Range<usize>) {
         assert!(self.at == self.group.end && self.covered == self.width, "{UNWRITTEN}");
-        let next = positions.start == self.group.end && positions.start <= positions.end && positions.end <= self.own.end;
+        let next = positions.start == self.group.end
+            && positions.start <= positions.end
+            && positions.end <= self.own.end;
         assert!(next, "positions of a task follow each other");
         (self.covered, self.columns, self.at) = (0, 0..0, positions.end);
         self.group = positions;
@@ -140,7 +152,9 @@ impl<T: bytemuck::Pod> EdgeRows<'_, T> {
     #[inline(always)]
     pub(crate) fn pass(&mut self, columns: Range<usize>) {
         assert!(self.at == self.group.end, "{UNWRITTEN}");
-        let next = columns.start <= self.covered && columns.start <= columns.end && columns.end <= self.width;
+        let next = columns.start <= self.covered
+            && columns.start <= columns.end
+            && columns.end <= self.width;
         assert!(next, "columns of a row follow each other");
         self.covered = self.covered.max(columns.end);
         (self.columns, self.at) = (columns, self.group.start);
@@ -166,11 +180,19 @@ impl<T: bytemuck::Pod> EdgeRows<'_, T> {
     #[inline(always)]
     pub(crate) fn put(&mut self, len: usize, write: impl FnOnce(&mut Sink<'_, T>)) {
         let p = self.at;
-        assert!(p < self.group.end && len == self.columns.end - self.columns.start, "a pass has one row for each of its positions");
+        assert!(
+            p < self.group.end && len == self.columns.end - self.columns.start,
+            "a pass has one row for each of its positions"
+        );
         // SAFETY: `row` is below the number of rows and the columns lie below the width. No other task has this
         // position, so nobody else has this row; what this task had of it is no longer borrowed, as `self` is borrowed
         // alone.
-        let to = unsafe { std::slice::from_raw_parts_mut(self.start.add(self.places.row(p) * self.width + self.columns.start), len) };
+        let to = unsafe {
+            std::slice::from_raw_parts_mut(
+                self.start.add(self.places.row(p) * self.width + self.columns.start),
+                len,
+            )
+        };
         let mut sink = Sink::new(to);
         write(&mut sink);
         assert!(sink.is_done(), "{UNWRITTEN}");
@@ -184,14 +206,24 @@ impl<T: bytemuck::Pod> EdgeRows<'_, T> {
     /// If the output is not, or the position belongs to another task.
     #[inline(always)]
     pub(crate) fn row(&mut self, p: usize) -> &mut [T] {
-        assert!(self.zeroed && self.own.start <= p && p < self.own.end, "a row of this task, which has a value");
+        assert!(
+            self.zeroed && self.own.start <= p && p < self.own.end,
+            "a row of this task, which has a value"
+        );
         // SAFETY: as in `put`; the whole output was written before the task began, and any bytes are a value.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(self.places.row(p) * self.width).cast(), self.width) }
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                self.start.add(self.places.row(p) * self.width).cast(),
+                self.width,
+            )
+        }
     }
 
     /// Whether every entry of the task has a value.
     fn is_done(&self) -> bool {
-        let passed = self.at == self.group.end && self.group.end == self.own.end && self.covered == self.width;
+        let passed = self.at == self.group.end
+            && self.group.end == self.own.end
+            && self.covered == self.width;
         self.zeroed || self.width == 0 || self.own.is_empty() || passed
     }
 }
@@ -208,9 +240,16 @@ pub(crate) type Task<'a, X, T> = dyn Fn(X, &mut EdgeRows<'_, T>) + Sync + 'a;
 ///
 /// # Panics
 /// If positions do not follow each other from the first to the last, or `work` leaves entries of its rows unwritten.
-pub(crate) fn scatter<X: Send, T: bytemuck::Pod + Send>(out: Scattered<'_>, extras: Vec<X>, work: &Task<'_, X, T>) -> Vec<T> {
+pub(crate) fn scatter<X: Send, T: bytemuck::Pod + Send>(
+    out: Scattered<'_>,
+    extras: Vec<X>,
+    work: &Task<'_, X, T>,
+) -> Vec<T> {
     let Scattered { places, positions, width, zeroed } = out;
-    let n = places.len.checked_mul(width).expect("a tensor's number of entries fits in `usize`: its shape was checked");
+    let n = places
+        .len
+        .checked_mul(width)
+        .expect("a tensor's number of entries fits in `usize`: its shape was checked");
     assert_eq!(extras.len(), positions.len(), "one for every task");
     let mut entries = if zeroed { zeros::<T>(n) } else { room::<T>(n) };
     let start = entries.as_mut_ptr().cast();
@@ -218,7 +257,10 @@ pub(crate) fn scatter<X: Send, T: bytemuck::Pod + Send>(out: Scattered<'_>, extr
     let tasks: Vec<_> = positions
         .into_iter()
         .map(|own| {
-            assert!(own.start == at && own.end >= at && own.end <= places.len, "positions of tasks follow each other");
+            assert!(
+                own.start == at && own.end >= at && own.end <= places.len,
+                "positions of tasks follow each other"
+            );
             at = own.end;
             // Before the first group there is an empty one, which is written.
             let (group, columns) = (own.start..own.start, 0..0);
@@ -243,7 +285,8 @@ pub(crate) fn scatter<X: Send, T: bytemuck::Pod + Send>(out: Scattered<'_>, extr
 }
 
 /// Writes the rows of a run of two outputs, and those of its edges of a third; the run has `X` beside.
-type WriteAll<'a, X, T, U, E> = dyn Fn(Range<usize>, X, &mut Sink<'_, T>, &mut Sink<'_, U>, &mut EdgeRows<'_, E>) + Sync + 'a;
+type WriteAll<'a, X, T, U, E> =
+    dyn Fn(Range<usize>, X, &mut Sink<'_, T>, &mut Sink<'_, U>, &mut EdgeRows<'_, E>) + Sync + 'a;
 
 /// Two outputs of `widths` entries per row, whose rows are written in order, and one that is scattered.
 ///
@@ -259,14 +302,18 @@ fn collect<X: Send, T: Copy + Send, U: Copy + Send, E: bytemuck::Pod + Send>(
     work: &WriteAll<'_, X, T, U, E>,
 ) -> (Vec<T>, Vec<U>, Vec<E>) {
     let rows = runs.last().map_or(0, |r| r.end);
-    let lens = widths.map(|w| rows.checked_mul(w).expect("a tensor's number of entries fits in `usize`: its shape was checked"));
+    let lens = widths.map(|w| {
+        rows.checked_mul(w)
+            .expect("a tensor's number of entries fits in `usize`: its shape was checked")
+    });
     let (mut first, mut second) = (room::<T>(lens[0]), room::<U>(lens[1]));
     let firsts = parts(&mut first.spare_capacity_mut()[..lens[0]], runs, widths[0]);
     let seconds = parts(&mut second.spare_capacity_mut()[..lens[1]], runs, widths[1]);
     assert_eq!(extras.len(), runs.len(), "one for every run");
     let extras = runs.iter().zip(extras).zip(firsts.into_iter().zip(seconds)).collect();
     type Extra<'r, 's, X, T, U> = ((&'r Range<usize>, X), (Sink<'s, T>, Sink<'s, U>));
-    let third = scatter(edges, extras, &|((run, x), (mut a, mut b)): Extra<'_, '_, X, T, U>, rows| {
+    let third = scatter(edges, extras, &|((run, x), (mut a, mut b)): Extra<'_, '_, X, T, U>,
+                                         rows| {
         work(run.clone(), x, &mut a, &mut b, rows);
         assert!(a.is_done() && b.is_done(), "{UNWRITTEN}");
     });
@@ -280,7 +327,8 @@ fn collect<X: Send, T: Copy + Send, U: Copy + Send, E: bytemuck::Pod + Send>(
 }
 
 /// Writes the rows of a run of two outputs, and those of its edges of a third.
-pub(crate) type WriteEdges<'a, T, U, E> = dyn Fn(Range<usize>, &mut Sink<'_, T>, &mut Sink<'_, U>, &mut EdgeRows<'_, E>) + Sync + 'a;
+pub(crate) type WriteEdges<'a, T, U, E> =
+    dyn Fn(Range<usize>, &mut Sink<'_, T>, &mut Sink<'_, U>, &mut EdgeRows<'_, E>) + Sync + 'a;
 
 /// As [`collect`], with nothing beside.
 ///
@@ -296,7 +344,8 @@ pub(crate) fn collect_rows_and_edges<T: Copy + Send, U: Copy + Send, E: bytemuck
 }
 
 /// Writes the rows of a run of a tensor and of an output.
-pub(crate) type WriteBeside<'a, T, U> = dyn Fn(Range<usize>, &mut [T], &mut Sink<'_, U>) + Sync + 'a;
+pub(crate) type WriteBeside<'a, T, U> =
+    dyn Fn(Range<usize>, &mut [T], &mut Sink<'_, U>) + Sync + 'a;
 
 /// An output of `width` entries for every row of `own`, which are `own_width` wide and are changed in place.
 ///
@@ -310,11 +359,13 @@ pub(crate) fn collect_beside<T: Send, U: Copy + Send>(
     work: &WriteBeside<'_, T, U>,
 ) -> Vec<U> {
     let (own, none) = (split_mut(own, runs, own_width), Scattered::nothing(runs.len()));
-    collect::<_, U, (), u8>(runs, own, [width, 0], none, &|run, own, out, _, _| work(run, own, out)).0
+    collect::<_, U, (), u8>(runs, own, [width, 0], none, &|run, own, out, _, _| work(run, own, out))
+        .0
 }
 
 /// Writes the rows of a run of two outputs.
-pub(crate) type Write2<'a, T, U> = dyn Fn(Range<usize>, &mut Sink<'_, T>, &mut Sink<'_, U>) + Sync + 'a;
+pub(crate) type Write2<'a, T, U> =
+    dyn Fn(Range<usize>, &mut Sink<'_, T>, &mut Sink<'_, U>) + Sync + 'a;
 
 /// As [`collect_rows_and_edges`], without the third output.
 ///
@@ -325,8 +376,12 @@ pub(crate) fn collect_rows2<T: Copy + Send, U: Copy + Send>(
     widths: [usize; 2],
     work: &Write2<'_, T, U>,
 ) -> (Vec<T>, Vec<U>) {
-    let (first, second, _) =
-        collect_rows_and_edges::<T, U, u8>(runs, widths, Scattered::nothing(runs.len()), &|run, a, b, _| work(run, a, b));
+    let (first, second, _) = collect_rows_and_edges::<T, U, u8>(
+        runs,
+        widths,
+        Scattered::nothing(runs.len()),
+        &|run, a, b, _| work(run, a, b),
+    );
     (first, second)
 }
 
@@ -337,7 +392,11 @@ pub(crate) type Write<'a, T> = dyn Fn(Range<usize>, &mut Sink<'_, T>) + Sync + '
 ///
 /// # Panics
 /// If `work` does not write all entries of its run.
-pub(crate) fn collect_rows<T: Copy + Send>(runs: &[Range<usize>], width: usize, work: &Write<'_, T>) -> Vec<T> {
+pub(crate) fn collect_rows<T: Copy + Send>(
+    runs: &[Range<usize>],
+    width: usize,
+    work: &Write<'_, T>,
+) -> Vec<T> {
     collect_rows2::<T, ()>(runs, [width, 0], &|run, out, _| work(run, out)).0
 }
 
@@ -362,8 +421,10 @@ mod tests {
         assert_eq!(b, (0..10).collect::<Vec<_>>());
         assert!(collect_rows::<f32>(&[], 4, &|_, _| ()).is_empty());
         let n = if cfg!(miri) { 345 } else { 1_012_345 };
-        let runs: Vec<_> = (0..n).step_by(n / 7 + 1).map(|at| at..(at + n / 7 + 1).min(n)).collect();
-        let out = collect_rows::<u32>(&runs, 1, &|run, out| run.for_each(|r| out.fill(1, r as u32)));
+        let runs: Vec<_> =
+            (0..n).step_by(n / 7 + 1).map(|at| at..(at + n / 7 + 1).min(n)).collect();
+        let out =
+            collect_rows::<u32>(&runs, 1, &|run, out| run.for_each(|r| out.fill(1, r as u32)));
         assert!(out.iter().enumerate().all(|(i, &x)| i == x as usize));
     }
 
@@ -390,7 +451,8 @@ mod tests {
 
     #[test]
     fn rows_come_by_position_and_lie_by_id() {
-        let want: Vec<u32> = [2, 0, 3, 1, 4].iter().flat_map(|&p| (0..4).map(move |c| 10 * p + c)).collect();
+        let want: Vec<u32> =
+            [2, 0, 3, 1, 4].iter().flat_map(|&p| (0..4).map(move |c| 10 * p + c)).collect();
         let whole = |task: usize, rows: &mut EdgeRows<'_, u32>| {
             rows.whole();
             for p in rows.own.clone() {
@@ -419,7 +481,8 @@ mod tests {
                 rows.row(p)[1] += 1;
             }
         };
-        let second: Vec<u32> = want.iter().enumerate().map(|(i, &x)| if i % 4 == 1 { x } else { 0 }).collect();
+        let second: Vec<u32> =
+            want.iter().enumerate().map(|(i, &x)| if i % 4 == 1 { x } else { 0 }).collect();
         assert_eq!(scattered(true, &again), Some(second));
     }
 
@@ -472,13 +535,16 @@ mod tests {
                 rows.put(3, |to| to.fill(3, 7));
             }),
             ("positions left out", |_, rows| rows.group(rows.own.start + 1..rows.own.end)),
-            ("positions of another task", |task, rows| rows.group(POSITIONS[1 - task][1 - task].clone())),
+            ("positions of another task", |task, rows| {
+                rows.group(POSITIONS[1 - task][1 - task].clone())
+            }),
             ("beyond the own positions", |_, rows| rows.group(rows.own.start..5 + 1)),
             ("a value that is not there", |_, rows| rows.row(rows.own.start)[0] = 1),
             ("a panic that is caught", |_, rows| {
                 rows.whole();
                 let n = rows.own.len();
-                let caught = catch_unwind(AssertUnwindSafe(|| rows.put(4, |_| panic!("in the middle"))));
+                let caught =
+                    catch_unwind(AssertUnwindSafe(|| rows.put(4, |_| panic!("in the middle"))));
                 assert!(caught.is_err());
                 fill(rows, n - 1, 4);
             }),
@@ -486,12 +552,23 @@ mod tests {
         for (name, wrong) in wrong {
             assert_eq!(scattered(false, &|task, rows| wrong(task, rows)), None, "{name}");
         }
-        let foreign = |task: usize, rows: &mut EdgeRows<'_, u32>| rows.row(POSITIONS[1 - task][1 - task].start)[0] = 1;
+        let foreign = |task: usize, rows: &mut EdgeRows<'_, u32>| {
+            rows.row(POSITIONS[1 - task][1 - task].start)[0] = 1
+        };
         assert_eq!(scattered(true, &foreign), None);
         for positions in [vec![0..2, 2..2], vec![0..2, 3..5], vec![0..3, 2..5], vec![0..2, 2..6]] {
-            let out = || Scattered { places: Places::same(5), positions: positions.clone(), width: 1, zeroed: true };
+            let out = || Scattered {
+                places: Places::same(5),
+                positions: positions.clone(),
+                width: 1,
+                zeroed: true,
+            };
             let tasks = vec![(); positions.len()];
-            assert!(catch_unwind(AssertUnwindSafe(|| scatter::<(), u32>(out(), tasks, &|(), _| ()))).is_err(), "{positions:?}");
+            assert!(
+                catch_unwind(AssertUnwindSafe(|| scatter::<(), u32>(out(), tasks, &|(), _| ())))
+                    .is_err(),
+                "{positions:?}"
+            );
         }
     }
 }

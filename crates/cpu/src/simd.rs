@@ -108,7 +108,10 @@ enum Level {
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-#[expect(clippy::disallowed_methods, reason = "a constant of the process, found without other threads")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a constant of the process, found without other threads"
+)]
 fn level() -> Level {
     static LEVEL: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
     *LEVEL.get_or_init(|| {

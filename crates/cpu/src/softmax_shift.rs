@@ -32,6 +32,8 @@ mod tests {
         assert_eq!([-INF, -3e38, 0.0, INF].map(shift), [0.0, -3e38, 0.0, INF]);
         assert_eq!([0.0f32, 1.0, 1e-45].map(divisor), [1.0, 1.0, 1e-45]);
         assert_eq!([0.0, 4.0, INF].map(inverse), [0.0, 0.25, 0.0]);
-        assert!(shift(f32::NAN).is_nan() && divisor(f32::NAN).is_nan() && inverse(f64::NAN).is_nan());
+        assert!(
+            shift(f32::NAN).is_nan() && divisor(f32::NAN).is_nan() && inverse(f64::NAN).is_nan()
+        );
     }
 }

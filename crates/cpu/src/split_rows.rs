@@ -27,7 +27,12 @@ impl<T: Elem> FilledByPart<T> {
     /// Of rows `width` wide, nothing written yet.
     pub fn new(plan: &SplitPlan, width: usize) -> Self {
         let rows = plan.all_rows();
-        Self { plan: plan.clone(), entries: room(rows * width), width, written: vec![false; plan.parts()] }
+        Self {
+            plan: plan.clone(),
+            entries: room(rows * width),
+            width,
+            written: vec![false; plan.parts()],
+        }
     }
     fn part(&mut self, part: usize) -> &mut [MaybeUninit<T>] {
         let rows = self.plan.rows(part);

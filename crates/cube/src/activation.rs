@@ -29,7 +29,11 @@ pub(crate) enum Kind {
 
 /// The function of a vector of entries.
 #[cube]
-pub(crate) fn activate<A: Float, N: Size>(x: Vector<A, N>, parameter: A, #[comptime] kind: Kind) -> Vector<A, N> {
+pub(crate) fn activate<A: Float, N: Size>(
+    x: Vector<A, N>,
+    parameter: A,
+    #[comptime] kind: Kind,
+) -> Vector<A, N> {
     let zero = Vector::<A, N>::new(A::new(0.0_f32));
     let parameter = Vector::<A, N>::new(parameter);
     if comptime!(kind == Kind::None) {
@@ -40,7 +44,11 @@ pub(crate) fn activate<A: Float, N: Size>(x: Vector<A, N>, parameter: A, #[compt
     } else if comptime!(kind == Kind::LeakyRelu) {
         select_many(x.greater_than(&zero), x, x * parameter)
     } else {
-        select_many(x.greater_than(&zero), x, parameter * (x.exp() - Vector::<A, N>::new(A::new(1.0_f32))))
+        select_many(
+            x.greater_than(&zero),
+            x,
+            parameter * (x.exp() - Vector::<A, N>::new(A::new(1.0_f32))),
+        )
     }
 }
 
@@ -77,11 +85,16 @@ fn chain_kernel<F: Float, A: Float>(
     if pos >= n {
         terminate!();
     }
-    out[pos] = pulled::<A>(A::cast_from(y[pos]), A::cast_from(grad[pos]), parameter.get::<A>(), kind);
+    out[pos] =
+        pulled::<A>(A::cast_from(y[pos]), A::cast_from(grad[pos]), parameter.get::<A>(), kind);
 }
 
 /// `act'(out) · grad` in the type of sums; `out` is read if there is an activation.
-pub(crate) fn chain(grad: &CubeTensor, out: Option<CubeTensor>, activation: Activation) -> CubeTensor {
+pub(crate) fn chain(
+    grad: &CubeTensor,
+    out: Option<CubeTensor>,
+    activation: Activation,
+) -> CubeTensor {
     let (sums, n) = (wide(grad.dtype), grad.meta.num_elements());
     let (kind, parameter) = kind(activation);
     let (Some(out), true) = (out.filter(|_| kind != Kind::None), n > 0) else {

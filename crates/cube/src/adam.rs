@@ -47,9 +47,10 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
     if comptime!(penalised) {
         g += p * Vector::<A, N>::new(penalty.get::<A>());
     }
-    let m = Vector::<A, N>::cast_from(moment_1[at]) * Vector::<A, N>::new(beta_1.get::<A>()) + g * Vector::<A, N>::new(rest_1.get::<A>());
-    let v =
-        Vector::<A, N>::cast_from(moment_2[at]) * Vector::<A, N>::new(beta_2.get::<A>()) + g * g * Vector::<A, N>::new(rest_2.get::<A>());
+    let m = Vector::<A, N>::cast_from(moment_1[at]) * Vector::<A, N>::new(beta_1.get::<A>())
+        + g * Vector::<A, N>::new(rest_1.get::<A>());
+    let v = Vector::<A, N>::cast_from(moment_2[at]) * Vector::<A, N>::new(beta_2.get::<A>())
+        + g * g * Vector::<A, N>::new(rest_2.get::<A>());
     let epsilon = Vector::<A, N>::new(epsilon.get::<A>());
     let scale = Vector::<A, N>::new(scale.get::<A>());
     let lr = Vector::<A, N>::new(lr.get::<A>());
@@ -87,8 +88,8 @@ pub fn adam_step(
     let rows = param.meta.shape().first().copied().unwrap_or(1);
     let width = param.meta.num_elements().checked_div(rows).unwrap_or(0);
     let [m, v] = moments;
-    let [param, grad, m, v] =
-        [("param", param), ("grad", grad), ("moment_1", m), ("moment_2", v)].map(|(arg, x)| call.rows(arg, x, rows, width));
+    let [param, grad, m, v] = [("param", param), ("grad", grad), ("moment_1", m), ("moment_2", v)]
+        .map(|(arg, x)| call.rows(arg, x, rows, width));
     step(param, grad, [m, v], None, factors)
 }
 
@@ -101,11 +102,17 @@ pub fn adam_step(
 /// # Panics
 /// If an operand has another shape, element type or device, or the ids are larger than a buffer of the device.
 #[track_caller]
-pub fn adam_rows(plan: &AdamRows, param: CubeTensor, grad: CubeTensor, moments: [CubeTensor; 2]) -> (CubeTensor, CubeTensor, CubeTensor) {
+pub fn adam_rows(
+    plan: &AdamRows,
+    param: CubeTensor,
+    grad: CubeTensor,
+    moments: [CubeTensor; 2],
+) -> (CubeTensor, CubeTensor, CubeTensor) {
     let (call, rows, ids) = (Call::new("adam_rows", "param", &param), plan.rows(), plan.ids());
     let [_, width] = call.table("param", &param);
     let [m, v] = moments;
-    let [param, m, v] = [("param", param), ("moment_1", m), ("moment_2", v)].map(|(arg, x)| call.rows(arg, x, rows, width));
+    let [param, m, v] = [("param", param), ("moment_1", m), ("moment_2", v)]
+        .map(|(arg, x)| call.rows(arg, x, rows, width));
     let grad = call.rows("grad", grad, ids.len(), width);
     let ids = upload("rows of a table", ids, &param.device);
     step(param, grad, [m, v], Some(ids), &plan.step().factors())

@@ -203,13 +203,18 @@ fn factors(scale: Option<&DegreeScale>, like: &CubeTensor) -> Option<CubeTensor>
     let make = |scale: &DegreeScale| upload_floats(scale.double(), device, sums);
     // Without entries they are never read, and no kernel takes them.
     let scale = scale.filter(|scale| !scale.degrees().is_empty())?;
-    Some(CubeTensor::clone(&scale.attached().get_or_insert_sized((device.clone(), sums), || make(scale), device_bytes)))
+    Some(CubeTensor::clone(&scale.attached().get_or_insert_sized(
+        (device.clone(), sums),
+        || make(scale),
+        device_bytes,
+    )))
 }
 
 /// The result, where the activation needs it.
 #[track_caller]
 fn kept(plan: &AggregatePlan, call: &Call, out: Option<CubeTensor>) -> Option<CubeTensor> {
-    plan.keeps_result().then(|| call.rows("out", call.given("out", out), plan.relation().num_dst(), plan.width()))
+    plan.keeps_result()
+        .then(|| call.rows("out", call.given("out", out), plan.relation().num_dst(), plan.width()))
 }
 
 fn as_sums(x: Option<CubeTensor>, dtype: DType) -> Option<CubeTensor> {
@@ -247,14 +252,27 @@ impl Pass<'_> {
             kind,
         };
         let given = |x: &Option<CubeTensor>| x.as_ref().unwrap_or(&layout.indptr).clone();
-        let [weight, scale, after, bias] = [&self.weight, &self.scale, &self.after, &self.bias].map(given);
+        let [weight, scale, after, bias] =
+            [&self.weight, &self.scale, &self.after, &self.bias].map(given);
         // Nobody reads a row of an operand without rows, but a buffer there must be.
         let rows = if x.meta.num_elements() == 0 { &out } else { x };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
             let how = Message::new(visit, Some(layout));
             let launch = layout.launch(visit, width, n);
-            let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, rows, &weight, &scale, &after, &bias, out];
-            let [indptr, indices, ids, table, rows, weight, scale, after, bias, out] = arrays.map(CubeTensor::clone);
+            let arrays = [
+                &layout.indptr,
+                &layout.indices,
+                layout.ids(),
+                &launch.table,
+                rows,
+                &weight,
+                &scale,
+                &after,
+                &bias,
+                out,
+            ];
+            let [indptr, indices, ids, table, rows, weight, scale, after, bias, out] =
+                arrays.map(CubeTensor::clone);
             let (client, x) = (client.clone(), x.dtype);
             let name = || format!("aggregate {parts:?} {how:?}");
             launch.run(&rows.clone(), name, move |variant| {
@@ -333,7 +351,12 @@ impl Pass<'_> {
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn aggregate(plan: &AggregatePlan, x: CubeTensor, weight: Option<CubeTensor>, bias: Option<CubeTensor>) -> CubeTensor {
+pub fn aggregate(
+    plan: &AggregatePlan,
+    x: CubeTensor,
+    weight: Option<CubeTensor>,
+    bias: Option<CubeTensor>,
+) -> CubeTensor {
     let (relation, width, call) = (plan.relation(), plan.width(), Call::new("aggregate", "x", &x));
     let x = call.rows("x", x, relation.num_src(), width);
     let weight = weight.map(|w| call.floats("weight", w, relation.num_edges(), 1));
@@ -371,7 +394,8 @@ pub fn aggregate_grad(
     let (relation, call) = (plan.relation(), Call::new("aggregate_grad", "grad", &grad));
     let grad = call.rows("grad", grad, relation.num_dst(), plan.width());
     let out = kept(plan, &call, out);
-    let weight = weight.filter(|_| wants_x).map(|w| call.floats("weight", w, relation.num_edges(), 1));
+    let weight =
+        weight.filter(|_| wants_x).map(|w| call.floats("weight", w, relation.num_edges(), 1));
     let (dtype, sums) = (grad.dtype, wide(grad.dtype));
     let h = chain(&grad, out, plan.activation());
     let [rows, width] = [h.meta.shape()[0], h.meta.shape()[1]];
@@ -399,8 +423,14 @@ pub fn aggregate_grad(
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn aggregate_grad_weight(plan: &AggregatePlan, grad: CubeTensor, out: Option<CubeTensor>, x: CubeTensor) -> CubeTensor {
-    let (relation, width, call) = (plan.relation(), plan.width(), Call::new("aggregate_grad_weight", "grad", &grad));
+pub fn aggregate_grad_weight(
+    plan: &AggregatePlan,
+    grad: CubeTensor,
+    out: Option<CubeTensor>,
+    x: CubeTensor,
+) -> CubeTensor {
+    let (relation, width, call) =
+        (plan.relation(), plan.width(), Call::new("aggregate_grad_weight", "grad", &grad));
     let grad = call.rows("grad", grad, relation.num_dst(), width);
     let out = kept(plan, &call, out);
     let x = call.floats("x", x, relation.num_src(), width);
@@ -428,7 +458,13 @@ pub fn aggregate_grad_weight(plan: &AggregatePlan, grad: CubeTensor, out: Option
     }
     .run();
     let (scale, after) = (factors(plan.source(), &grad), factors(plan.destination(), &grad));
-    let parts = Parts { weight: false, scale: scale.is_some(), after: after.is_some(), bias: false, kind: Kind::None };
+    let parts = Parts {
+        weight: false,
+        scale: scale.is_some(),
+        after: after.is_some(),
+        bias: false,
+        kind: Kind::None,
+    };
     let result = empty(&grad, shape.clone(), dtype);
     let (count, dim) = grid(&result.client, edges);
     // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node: checked above, and by the

@@ -12,7 +12,11 @@ use crate::message_pass::{Source, Tables, kinds, lengths, loads};
 
 /// Strictly better, so that the first of equal messages stays; a NaN beats every number and the first stays.
 #[cube]
-fn better<A: Float, N: Size>(x: Vector<A, N>, best: Vector<A, N>, #[comptime] max: bool) -> Vector<bool, N> {
+fn better<A: Float, N: Size>(
+    x: Vector<A, N>,
+    best: Vector<A, N>,
+    #[comptime] max: bool,
+) -> Vector<bool, N> {
     let beyond = if comptime!(max) { x.greater_than(&best) } else { x.less_than(&best) };
     let nan = select_many(best.is_nan(), Vector::<bool, N>::new(false), x.is_nan());
     beyond.or(nan)
@@ -156,8 +160,19 @@ pub(crate) fn select(
         let launch = layout.launch(visit, width, n);
         let name = || format!("select {max} {how:?} {:?}", kinds(operands));
         let (a, b) = (&operands[0].x, &operands.get(1).unwrap_or(&operands[0]).x);
-        let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, a, b, &tables.upload(&layout.indptr), out, argmax];
-        let [indptr, indices, ids, table, a, b, device_tables, out, argmax] = arrays.map(CubeTensor::clone);
+        let arrays = [
+            &layout.indptr,
+            &layout.indices,
+            layout.ids(),
+            &launch.table,
+            a,
+            b,
+            &tables.upload(&layout.indptr),
+            out,
+            argmax,
+        ];
+        let [indptr, indices, ids, table, a, b, device_tables, out, argmax] =
+            arrays.map(CubeTensor::clone);
         let types = [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)];
         let operands = operands.to_vec();
         launch.run(like, name, move |variant| {
@@ -198,7 +213,8 @@ pub(crate) fn select(
     launch(Visit::Rows, layout.rows, &out, &argmax);
     if let Some(heavy) = &layout.heavy {
         let shape = Shape::from(vec![heavy.chunks, width]);
-        let (parts, part_argmax) = (empty(like, shape.clone(), wide(like.dtype)), empty(like, shape, DType::I32));
+        let (parts, part_argmax) =
+            (empty(like, shape.clone(), wide(like.dtype)), empty(like, shape, DType::I32));
         launch(Visit::Chunks, heavy.chunks, &parts, &part_argmax);
         let (count, dim) = grid(&out.client, heavy.rows * width);
         // SAFETY: `index` names rows of the layout and chunks of `parts`; outputs have `width` entries for each row.

@@ -96,7 +96,14 @@ fn alpha<F: Float, A: Float>(
 
 /// `x` of an edge and head after dropout.
 #[cube]
-fn dropped<A: Float>(x: A, ids: &[u32], draws: &Draws, edge: usize, head: usize, #[comptime] how: Weights) -> A {
+fn dropped<A: Float>(
+    x: A,
+    ids: &[u32],
+    draws: &Draws,
+    edge: usize,
+    head: usize,
+    #[comptime] how: Weights,
+) -> A {
     let mut out = x;
     if comptime!(how.dropout) {
         let words = words(draws, ids, edge, (head / 4) as u32);
@@ -154,7 +161,9 @@ fn attend_kernel<F: Float, A: Float, O: Float, N: Size>(
                 let s = step(indptr, indices, edge_ids, span.row, p + i, how);
                 let w = alpha::<F, A>(a, b, stats, slope, &s, heads, head, weights);
                 let w = dropped::<A>(w, ids, draws, s.edge, head, weights);
-                held.push(Vector::<A, N>::new(w) * Vector::<A, N>::cast_from(x[s.far * width + col]));
+                held.push(
+                    Vector::<A, N>::new(w) * Vector::<A, N>::cast_from(x[s.far * width + col]),
+                );
             }
             #[unroll]
             for i in 0..how.flight {
@@ -207,7 +216,8 @@ fn scores_grad_kernel<F: Float, A: Float, O: Float>(
     let w = dropped::<A>(x, ids, draws, edge, head, weights);
     let mut d = w * dots[pos] - x * totals[s.far * heads + head];
     if comptime!(weights.scores != Scores::Edges) {
-        let before = before::<F, A, Const<1>>(a, b, &s, heads, head, weights.scores).extract(0usize);
+        let before =
+            before::<F, A, Const<1>>(a, b, &s, heads, head, weights.scores).extract(0usize);
         d *= select(before > A::new(0.0_f32), A::new(1.0_f32), slope);
     }
     out[pos] = O::cast_from(d);
@@ -226,20 +236,43 @@ impl<'a> Attention<'a> {
     }
 
     /// Sums of rows of `x` with the weights of edges, for every row of `layout`.
-    fn gather(&self, layout: &Layout, reversed: bool, scores: &AttentionScores, stats: &CubeTensor, x: &CubeTensor) -> CubeTensor {
+    fn gather(
+        &self,
+        layout: &Layout,
+        reversed: bool,
+        scores: &AttentionScores,
+        stats: &CubeTensor,
+        x: &CubeTensor,
+    ) -> CubeTensor {
         let (a, b) = scores.both();
         let (heads, dim, width) = (self.plan.heads(), self.plan.dim(), self.plan.width());
         let out = empty(x, Shape::from(vec![layout.rows, heads, dim]), x.dtype);
         let client = out.client.clone();
         let n = vector(&client, x.dtype, &[dim]);
         let (draws, sums) = (&self.draws, wide(x.dtype));
-        let weights = Weights { scores: scores.seen(reversed), reversed, dropout: self.plan.dropout().is_some() };
+        let weights = Weights {
+            scores: scores.seen(reversed),
+            reversed,
+            dropout: self.plan.dropout().is_some(),
+        };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
             let how = Message::new(visit, Some(layout));
             let launch = layout.launch(visit, width, n);
-            let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table, a, b, stats, x, draws.ids(&layout.indptr)];
-            let [indptr, indices, ids, table, a, b, stats, x, dropped] = arrays.map(CubeTensor::clone);
-            let (client, out, draws, slope) = (client.clone(), out.clone(), draws.clone(), self.plan.slope().unwrap_or(0.0));
+            let arrays = [
+                &layout.indptr,
+                &layout.indices,
+                layout.ids(),
+                &launch.table,
+                a,
+                b,
+                stats,
+                x,
+                draws.ids(&layout.indptr),
+            ];
+            let [indptr, indices, ids, table, a, b, stats, x, dropped] =
+                arrays.map(CubeTensor::clone);
+            let (client, out, draws, slope) =
+                (client.clone(), out.clone(), draws.clone(), self.plan.slope().unwrap_or(0.0));
             let name = || format!("attend {weights:?} {how:?}");
             launch.run(&x.clone(), name, move |variant| {
                 let n = if variant.halved { n / 2 } else { n };
@@ -302,16 +335,32 @@ impl<'a> Attention<'a> {
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn attention(plan: &AttentionPlan, z: CubeTensor, scores: AttentionScores) -> (CubeTensor, CubeTensor) {
-    let (relation, heads, checked) = (plan.relation(), plan.heads(), Call::new("attention", "z", &z));
+pub fn attention(
+    plan: &AttentionPlan,
+    z: CubeTensor,
+    scores: AttentionScores,
+) -> (CubeTensor, CubeTensor) {
+    let (relation, heads, checked) =
+        (plan.relation(), plan.heads(), Call::new("attention", "z", &z));
     let z = checked.rows("z", z, relation.num_src(), plan.width());
     let scores = scores.checked(&checked, relation, heads);
     if plan.is_empty() {
-        return (zeros(&z, plan.out_shape(), z.dtype), zeros(&z, plan.stats_shape(), wide(z.dtype)));
+        return (
+            zeros(&z, plan.out_shape(), z.dtype),
+            zeros(&z, plan.stats_shape(), wide(z.dtype)),
+        );
     }
     let layout = csc(relation, &z.device);
     let (a, b) = scores.both();
-    let kept = stats(&layout, a, b, plan.slope().unwrap_or(0.0), heads, scores.seen(false), SumForm::Inverse);
+    let kept = stats(
+        &layout,
+        a,
+        b,
+        plan.slope().unwrap_or(0.0),
+        heads,
+        scores.seen(false),
+        SumForm::Inverse,
+    );
     if plan.dim() == 0 {
         return (empty(&z, plan.out_shape(), z.dtype), kept);
     }
@@ -363,13 +412,17 @@ pub fn attention_grad(
     let (relation, heads, dim, dtype) = (plan.relation(), plan.heads(), plan.dim(), grad.dtype);
     let checked = Call::new("attention_grad", "grad", &grad);
     let (num_src, num_dst, width) = (relation.num_src(), relation.num_dst(), plan.width());
-    let (grad, out) = (checked.rows("grad", grad, num_dst, width), checked.rows("out", kept.out, num_dst, width));
-    let stats = checked.rows_of("stats", kept.stats, num_dst, heads.saturating_mul(2), &[wide(dtype)]);
+    let (grad, out) =
+        (checked.rows("grad", grad, num_dst, width), checked.rows("out", kept.out, num_dst, width));
+    let stats =
+        checked.rows_of("stats", kept.stats, num_dst, heads.saturating_mul(2), &[wide(dtype)]);
     let z = checked.rows("z", kept.z, num_src, width);
     let scores = kept.scores.checked(&checked, relation, heads);
     let given = matches!(scores, AttentionScores::Edges(_));
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
-    let nothing = |wanted: bool, shape: Vec<usize>| zeros(&grad, Shape::from(if wanted { shape } else { vec![0] }), dtype);
+    let nothing = |wanted: bool, shape: Vec<usize>| {
+        zeros(&grad, Shape::from(if wanted { shape } else { vec![0] }), dtype)
+    };
     if plan.is_empty() || dim == 0 {
         let first = if given { edges } else { src };
         return (
@@ -379,7 +432,11 @@ pub fn attention_grad(
         );
     }
     let (by_src, call) = (csr(relation, &grad.device), Attention::new(plan, &grad.device));
-    let dz = if wants.z { call.gather(&by_src, true, &scores, &stats, &grad) } else { nothing(false, vec![]) };
+    let dz = if wants.z {
+        call.gather(&by_src, true, &scores, &stats, &grad)
+    } else {
+        nothing(false, vec![])
+    };
     if !wants.first && (!wants.second || given) {
         return (dz, nothing(false, vec![]), nothing(false, vec![]));
     }
@@ -408,7 +465,11 @@ pub fn attention_grad(
         .run()
     };
     let first = side(wants.first, &by_src);
-    let second = if wants.second { side(true, &csc(relation, &grad.device)) } else { nothing(false, vec![]) };
+    let second = if wants.second {
+        side(true, &csc(relation, &grad.device))
+    } else {
+        nothing(false, vec![])
+    };
     (dz, first, second)
 }
 
@@ -424,7 +485,8 @@ impl Attention<'_> {
         dtype: DType,
     ) -> CubeTensor {
         let (plan, sums) = (self.plan, wide(grad.dtype));
-        let (relation, heads, dim, width) = (plan.relation(), plan.heads(), plan.dim(), plan.width());
+        let (relation, heads, dim, width) =
+            (plan.relation(), plan.heads(), plan.dim(), plan.width());
         let endpoints = endpoints(relation, &grad.device);
         let source = |x: &CubeTensor, place| Source::new(x.clone(), place, Map::same(width));
         let dots = |over, rows, operands| {
@@ -444,11 +506,20 @@ impl Attention<'_> {
             .run()
         };
         let rows = relation.num_dst();
-        let totals = dots(Over::Plain(rows), rows, vec![source(grad, Place::Row), source(out, Place::Row)]);
-        let by_edge = dots(Over::Edges(&endpoints), endpoints.edges, vec![source(grad, Place::Far), source(z, Place::Row)]);
+        let totals =
+            dots(Over::Plain(rows), rows, vec![source(grad, Place::Row), source(out, Place::Row)]);
+        let by_edge = dots(
+            Over::Edges(&endpoints),
+            endpoints.edges,
+            vec![source(grad, Place::Far), source(z, Place::Row)],
+        );
         let result = empty(grad, Shape::from(vec![endpoints.edges, heads]), dtype);
         let (a, b) = scores.both();
-        let weights = Weights { scores: scores.seen(true), reversed: true, dropout: self.plan.dropout().is_some() };
+        let weights = Weights {
+            scores: scores.seen(true),
+            reversed: true,
+            dropout: self.plan.dropout().is_some(),
+        };
         let (draws, threads) = (&self.draws, endpoints.edges * heads);
         let (count, cube) = grid(&result.client, threads);
         // SAFETY: as in `gather`; `dots` and `result` have a row for every edge, `totals` one for every destination.

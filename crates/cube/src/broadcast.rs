@@ -73,8 +73,14 @@ mod tests {
         assert_eq!(of(&[4, 8], &[4, 8]), Map { len: 32, columns: Columns::Same });
         assert_eq!(of(&[4, 1], &[4, 8]), Map { len: 4, columns: Columns::Repeat(8) });
         assert_eq!(of(&[], &[4, 8]), Map { len: 1, columns: Columns::Repeat(32) });
-        assert_eq!(of(&[3], &[2, 3]), Map { len: 3, columns: Columns::Table(vec![0, 1, 2, 0, 1, 2]) });
-        assert_eq!(of(&[2, 1, 2], &[2, 2, 2]).columns, Columns::Table(vec![0, 1, 0, 1, 2, 3, 2, 3]));
+        assert_eq!(
+            of(&[3], &[2, 3]),
+            Map { len: 3, columns: Columns::Table(vec![0, 1, 2, 0, 1, 2]) }
+        );
+        assert_eq!(
+            of(&[2, 1, 2], &[2, 2, 2]).columns,
+            Columns::Table(vec![0, 1, 0, 1, 2, 3, 2, 3])
+        );
         assert_eq!(of(&[1], &[0]), Map { len: 1, columns: Columns::Same });
     }
 

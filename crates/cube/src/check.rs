@@ -18,7 +18,11 @@ pub(crate) fn given(op: &str, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
 /// Bytes up to the last entry of a tensor, and bytes of its buffer.
 pub(crate) fn bytes_held(x: &CubeTensor) -> (u128, u128) {
     let (shape, strides) = (x.meta.shape(), x.meta.strides());
-    let last = shape.iter().zip(&strides[..]).map(|(&n, &stride)| n.saturating_sub(1) as u128 * stride as u128).sum::<u128>();
+    let last = shape
+        .iter()
+        .zip(&strides[..])
+        .map(|(&n, &stride)| n.saturating_sub(1) as u128 * stride as u128)
+        .sum::<u128>();
     let entries = if x.meta.num_elements() == 0 { 0 } else { last + 1 };
     (entries * x.dtype.size() as u128, u128::from(x.handle.size_in_used()))
 }
@@ -36,7 +40,11 @@ impl Call {
     /// Operands are as `arg`, which is made of floats. It is not held: what nobody else holds is written in place.
     #[track_caller]
     pub(crate) fn new(op: &'static str, arg: &'static str, like: &CubeTensor) -> Self {
-        assert!(like.dtype.is_float(), "{op}: `{arg}` must have a float type, got {:?}", like.dtype);
+        assert!(
+            like.dtype.is_float(),
+            "{op}: `{arg}` must have a float type, got {:?}",
+            like.dtype
+        );
         Self { op, like: arg, dtype: like.dtype, device: like.device.clone() }
     }
 
@@ -49,13 +57,33 @@ impl Call {
 
     /// [`rows`](Self::rows) of one of these types.
     #[track_caller]
-    pub(crate) fn rows_of(&self, arg: &str, x: CubeTensor, rows: usize, width: usize, dtypes: &[DType]) -> CubeTensor {
+    pub(crate) fn rows_of(
+        &self,
+        arg: &str,
+        x: CubeTensor,
+        rows: usize,
+        width: usize,
+        dtypes: &[DType],
+    ) -> CubeTensor {
         let Self { op, like, device, .. } = self;
         let shape = x.meta.shape();
-        let fits = shape.first() == Some(&rows) && rows.checked_mul(width) == Some(x.meta.num_elements());
-        assert!(fits, "{op}: `{arg}` must have {rows} rows of {width} entries, got shape {:?}", &shape[..]);
-        assert!(dtypes.contains(&x.dtype), "{op}: `{arg}` must have element type {dtypes:?}, got {:?}", x.dtype);
-        assert!(x.device == *device, "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}", x.device);
+        let fits =
+            shape.first() == Some(&rows) && rows.checked_mul(width) == Some(x.meta.num_elements());
+        assert!(
+            fits,
+            "{op}: `{arg}` must have {rows} rows of {width} entries, got shape {:?}",
+            &shape[..]
+        );
+        assert!(
+            dtypes.contains(&x.dtype),
+            "{op}: `{arg}` must have element type {dtypes:?}, got {:?}",
+            x.dtype
+        );
+        assert!(
+            x.device == *device,
+            "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}",
+            x.device
+        );
         // Before the copy, which reads what the strides say.
         self.held(arg, &x);
         into_contiguous(x)
@@ -64,7 +92,12 @@ impl Call {
     /// [`rows`](Self::rows) of any float type.
     #[track_caller]
     pub(crate) fn floats(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
-        assert!(x.dtype.is_float(), "{}: `{arg}` must have a float type, got {:?}", self.op, x.dtype);
+        assert!(
+            x.dtype.is_float(),
+            "{}: `{arg}` must have a float type, got {:?}",
+            self.op,
+            x.dtype
+        );
         let dtype = x.dtype;
         self.rows_of(arg, x, rows, width, &[dtype])
     }
@@ -80,7 +113,11 @@ impl Call {
     pub(crate) fn array(&self, arg: &str, x: &CubeTensor, found: usize, entries: usize) {
         let Self { op, like, device, .. } = self;
         assert!(found >= entries, "{op}: `{arg}` must have {entries} entries, got {found}");
-        assert!(x.device == *device, "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}", x.device);
+        assert!(
+            x.device == *device,
+            "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}",
+            x.device
+        );
     }
 
     /// An operand that the operator looks at.
@@ -103,6 +140,10 @@ impl Call {
     fn held(&self, arg: &str, x: &CubeTensor) {
         let (bytes, found) = bytes_held(x);
         let shape = &x.meta.shape()[..];
-        assert!(bytes <= found, "{}: `{arg}` has a buffer of {found} bytes, its shape {shape:?} needs {bytes}", self.op);
+        assert!(
+            bytes <= found,
+            "{}: `{arg}` has a buffer of {found} bytes, its shape {shape:?} needs {bytes}",
+            self.op
+        );
     }
 }

@@ -35,7 +35,14 @@ fn combine_kernel<A: Float, O: Float>(
 }
 
 /// Writes the long rows of `out` (`[rows, width]`) from `parts` (`[chunks, width]`, in the type of sums).
-pub(crate) fn combine(parts: &CubeTensor, heavy: &LongRows, indptr: &CubeTensor, out: &CubeTensor, width: usize, mean: bool) {
+pub(crate) fn combine(
+    parts: &CubeTensor,
+    heavy: &LongRows,
+    indptr: &CubeTensor,
+    out: &CubeTensor,
+    width: usize,
+    mean: bool,
+) {
     use burn::backend::cubecl::dtype_to_storage_type as elem;
     let client = out.client.clone();
     let n = heavy.rows * width;

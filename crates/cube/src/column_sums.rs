@@ -46,7 +46,11 @@ pub(crate) fn column_sums(x: CubeTensor, rows: usize, width: usize, dtype: DType
     let (mut x, mut rows) = (x, rows);
     loop {
         let tasks = rows.div_ceil(ROWS);
-        let out = empty(&x, Shape::from(vec![tasks, width]), if tasks == 1 { dtype } else { wide(x.dtype) });
+        let out = empty(
+            &x,
+            Shape::from(vec![tasks, width]),
+            if tasks == 1 { dtype } else { wide(x.dtype) },
+        );
         let (count, dim) = grid(&out.client, tasks * width);
         // SAFETY: `x` has `rows` rows of `width` columns, `out` one for every run of them; other threads return early.
         unsafe {

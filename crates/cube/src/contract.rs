@@ -13,7 +13,15 @@ use crate::message::*;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
-pub(crate) fn contract_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size, MC: Size>(
+pub(crate) fn contract_kernel<
+    F: Float,
+    A: Float,
+    O: Float,
+    N: Size,
+    MA: Size,
+    MB: Size,
+    MC: Size,
+>(
     indptr: &[u32],
     indices: &[u32],
     edge_ids: &[u32],
@@ -63,7 +71,9 @@ pub(crate) fn contract_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, M
             if comptime!(listed) {
                 col = tables[list + col] as usize;
             }
-            sum += message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how);
+            sum += message::<F, MA, MB, MC, A, N>(
+                a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how,
+            );
             k += group;
         }
     }

@@ -49,7 +49,11 @@ impl LossRows {
     fn of(plan: &CrossEntropyPlan) -> Self {
         let ((rows, targets), all) = (plan.arrays(), plan.shape()[0]);
         let make = || match RowIndex::new(rows, all) {
-            Ok(index) => Self(Arc::new(Inner { index, targets: targets.to_vec(), attached: Attached::default() })),
+            Ok(index) => Self(Arc::new(Inner {
+                index,
+                targets: targets.to_vec(),
+                attached: Attached::default(),
+            })),
             Err(e) => unreachable!("the plan has checked rows: {e}"),
         };
         ROWS.get_or_insert([rows, targets], all, make)
@@ -62,7 +66,14 @@ impl LossRows {
 
 /// Adds or compares the numbers of the threads of a group as a tree; all of them get the result.
 #[cube]
-fn fold<A: Float>(shared: &mut Shared<[A]>, x: A, unit: usize, lane: usize, #[comptime] group: usize, #[comptime] largest: bool) -> A {
+fn fold<A: Float>(
+    shared: &mut Shared<[A]>,
+    x: A,
+    unit: usize,
+    lane: usize,
+    #[comptime] group: usize,
+    #[comptime] largest: bool,
+) -> A {
     sync_cube();
     shared[unit] = x;
     sync_cube();
@@ -159,7 +170,12 @@ fn loss_grad_kernel<F: Float, A: Float>(
 }
 
 #[cube(launch_unchecked)]
-fn scale_kernel<A: Float, O: Float>(x: &[A], out: &mut [O], factor: InputScalar, #[define(A, O)] _types: [ElemType; 2]) {
+fn scale_kernel<A: Float, O: Float>(
+    x: &[A],
+    out: &mut [O],
+    factor: InputScalar,
+    #[define(A, O)] _types: [ElemType; 2],
+) {
     if ABSOLUTE_POS == 0 {
         out[0] = O::cast_from(x[0] * factor.get::<A>());
     }
@@ -185,9 +201,13 @@ pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor
     let logits = call.rows("logits", logits, all, classes);
     let (count, sums) = (rows.0.index.len(), wide(logits.dtype));
     if count == 0 {
-        return (zeros(&logits, Shape::from([1]), logits.dtype), zeros(&logits, Shape::from([0, 2]), sums));
+        return (
+            zeros(&logits, Shape::from([1]), logits.dtype),
+            zeros(&logits, Shape::from([0, 2]), sums),
+        );
     }
-    let (stats, losses) = (empty(&logits, Shape::from([count, 2]), sums), empty(&logits, Shape::from([count]), sums));
+    let (stats, losses) =
+        (empty(&logits, Shape::from([count, 2]), sums), empty(&logits, Shape::from([count]), sums));
     let client = logits.client.clone();
     let threads = threads_per_block(&client) as usize;
     let group = classes.next_power_of_two().min(32).min(threads);
@@ -213,7 +233,8 @@ pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor
             [elem(logits.dtype), elem(sums)],
         );
     }
-    let (sum, loss) = (column_sums(losses, count, 1, sums), empty(&logits, Shape::from([1]), logits.dtype));
+    let (sum, loss) =
+        (column_sums(losses, count, 1, sums), empty(&logits, Shape::from([1]), logits.dtype));
     let (grid_size, dim) = grid(&client, 1);
     // SAFETY: one thread reads and writes the only entries.
     unsafe {
@@ -239,7 +260,12 @@ pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor
 /// # Panics
 /// If an operand has another shape, element type or device.
 #[track_caller]
-pub fn cross_entropy_grad(plan: &CrossEntropyPlan, grad: CubeTensor, stats: CubeTensor, logits: CubeTensor) -> CubeTensor {
+pub fn cross_entropy_grad(
+    plan: &CrossEntropyPlan,
+    grad: CubeTensor,
+    stats: CubeTensor,
+    logits: CubeTensor,
+) -> CubeTensor {
     let rows = LossRows::of(plan);
     let call = Call::new("cross_entropy_grad", "logits", &logits);
     let [all, classes] = plan.shape();

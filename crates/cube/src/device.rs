@@ -10,11 +10,20 @@ use crate::error::CubeError;
 use crate::launch::empty;
 
 /// Refuses an array that is larger than one buffer.
-pub(crate) fn check_size(what: &'static str, entries: usize, device: &CubeDevice) -> Result<(), CubeError> {
+pub(crate) fn check_size(
+    what: &'static str,
+    entries: usize,
+    device: &CubeDevice,
+) -> Result<(), CubeError> {
     within(what, entries, device.client().properties().memory.max_page_size, device)
 }
 
-fn within(what: &'static str, entries: usize, limit: u64, device: &CubeDevice) -> Result<(), CubeError> {
+fn within(
+    what: &'static str,
+    entries: usize,
+    limit: u64,
+    device: &CubeDevice,
+) -> Result<(), CubeError> {
     let bytes = entries as u64 * 4;
     if bytes <= limit {
         return Ok(());
@@ -30,7 +39,11 @@ pub(crate) fn check_arrays(arrays: usize, device: &CubeDevice) -> Result<(), Cub
 fn within_bindings(arrays: usize, bindings: u32, device: &CubeDevice) -> Result<(), CubeError> {
     // One of the bindings has the kernel's numbers.
     let limit = (bindings as usize).saturating_sub(1);
-    if arrays <= limit { Ok(()) } else { Err(CubeError::TooManyArrays { arrays, limit, device: format!("{device:?}") }) }
+    if arrays <= limit {
+        Ok(())
+    } else {
+        Err(CubeError::TooManyArrays { arrays, limit, device: format!("{device:?}") })
+    }
 }
 
 /// Entries of the smallest array: kernels that do not read an array take any other in its place, and a buffer must hold
@@ -61,7 +74,13 @@ pub(crate) fn upload(what: &'static str, values: &[u32], device: &CubeDevice) ->
     };
     let client = device.client();
     let handle = client.create_from_slice(u32::as_bytes(values));
-    CubeTensor::new_contiguous(client, device.clone(), Shape::from(vec![values.len()]), handle, DType::U32)
+    CubeTensor::new_contiguous(
+        client,
+        device.clone(),
+        Shape::from(vec![values.len()]),
+        handle,
+        DType::U32,
+    )
 }
 
 /// An array in the place of one that a kernel does not read.
@@ -72,7 +91,9 @@ pub(crate) fn dummy(like: &CubeTensor) -> CubeTensor {
 /// Numbers of a float type, at least one of them.
 pub(crate) fn upload_floats(values: &[f64], device: &CubeDevice, dtype: DType) -> CubeTensor {
     let data = TensorData::new(values.to_vec(), [values.len()]).convert_dtype(dtype);
-    <burn_cubecl::CubeBackend as burn::backend::ops::FloatTensorOps<_>>::float_from_data(data, device)
+    <burn_cubecl::CubeBackend as burn::backend::ops::FloatTensorOps<_>>::float_from_data(
+        data, device,
+    )
 }
 
 /// Whether the arrays of a relation fit into buffers of a device; kernels panic with the text of the error where
@@ -107,7 +128,13 @@ pub(crate) mod tests {
         let Some(device) = adapter() else { return };
         assert_eq!(within("edge ids", 100, 400, &device), Ok(()));
         let e = within("edge ids", 101, 400, &device).unwrap_err();
-        assert!(matches!(e, CubeError::TooLarge { what: "edge ids", entries: 101, bytes: 404, limit: 400, .. }), "{e}");
+        assert!(
+            matches!(
+                e,
+                CubeError::TooLarge { what: "edge ids", entries: 101, bytes: 404, limit: 400, .. }
+            ),
+            "{e}"
+        );
         let limit = device.client().properties().memory.max_page_size;
         assert!(check_size("edge ids", (limit / 4) as usize, &device).is_ok());
         assert!(check_size("edge ids", (limit / 4) as usize + 1, &device).is_err());
@@ -119,6 +146,9 @@ pub(crate) mod tests {
         assert_eq!(within_bindings(7, 8, &device), Ok(()));
         let e = within_bindings(8, 8, &device).unwrap_err();
         assert!(matches!(e, CubeError::TooManyArrays { arrays: 8, limit: 7, .. }), "{e}");
-        assert!(e.to_string().contains("needs 8 arrays") && e.to_string().contains("binds 7;"), "{e}");
+        assert!(
+            e.to_string().contains("needs 8 arrays") && e.to_string().contains("binds 7;"),
+            "{e}"
+        );
     }
 }

@@ -35,7 +35,9 @@ impl<T, const N: usize, K: PartialEq, V: Clone> Resident<T, N, K, V> {
     /// at once, one value stays.
     pub fn get_or_insert(&self, arrays: [&Arc<[T]>; N], key: K, make: impl FnOnce() -> V) -> V {
         self.0.retain(|kept| kept.arrays.iter().all(|array| array.strong_count() > 0));
-        let is_same = |a: &Key<T, N, K>, b: &Key<T, N, K>| a.key == b.key && a.arrays.iter().zip(&b.arrays).all(|(a, b)| a.ptr_eq(b));
+        let is_same = |a: &Key<T, N, K>, b: &Key<T, N, K>| {
+            a.key == b.key && a.arrays.iter().zip(&b.arrays).all(|(a, b)| a.ptr_eq(b))
+        };
         let cell = self.0.cell(Key { arrays: arrays.map(Arc::downgrade), key }, is_same);
         cell.get_or_compute(make).clone()
     }

@@ -53,7 +53,8 @@ impl Dropout {
     #[track_caller]
     pub(crate) fn of(plan: &DropoutPlan, device: &CubeDevice) -> Self {
         let upload = |ids: &[u64]| {
-            let words: Vec<u32> = ids.iter().flat_map(|&id| [id as u32, (id >> 32) as u32]).collect();
+            let words: Vec<u32> =
+                ids.iter().flat_map(|&id| [id as u32, (id >> 32) as u32]).collect();
             RowIds { words: upload("ids of rows", &words, device), len: ids.len() }
         };
         let ids = plan.ids().map(|ids| IDS.get_or_insert([ids], device.clone(), || upload(ids)));
@@ -62,7 +63,9 @@ impl Dropout {
     /// A dropout that takes nothing where there is none: kernels without dropout do not read it but for its scale.
     #[track_caller]
     pub(crate) fn maybe(plan: Option<&DropoutPlan>, device: &CubeDevice) -> Self {
-        plan.map_or(Self { key: [0; 2], threshold: 0, scale: 1.0, ids: None }, |plan| Self::of(plan, device))
+        plan.map_or(Self { key: [0; 2], threshold: 0, scale: 1.0, ids: None }, |plan| {
+            Self::of(plan, device)
+        })
     }
     /// Refuses fewer ids than rows.
     #[track_caller]
@@ -75,7 +78,14 @@ impl Dropout {
     pub(crate) fn launch(&self, sums: DType) -> DrawsLaunch {
         let from = self.threshold.min(u64::from(u32::MAX)) as u32;
         let none = u32::from(self.threshold > u64::from(u32::MAX));
-        DrawsLaunch::new(self.key[0], self.key[1], from, none, InputScalar::new(self.scale, elem(sums)), self.ids.is_some())
+        DrawsLaunch::new(
+            self.key[0],
+            self.key[1],
+            from,
+            none,
+            InputScalar::new(self.scale, elem(sums)),
+            self.ids.is_some(),
+        )
     }
     /// Ids, or `dummy`, which is never read.
     pub(crate) fn ids<'a>(&'a self, dummy: &'a CubeTensor) -> &'a CubeTensor {
@@ -128,7 +138,8 @@ fn dropout_kernel<F: Float, A: Float>(
 pub fn dropout_rows(plan: &DropoutPlan, x: CubeTensor) -> CubeTensor {
     let call = Call::new("dropout_rows", "x", &x);
     let dropout = Dropout::of(plan, &x.device);
-    let (rows, width) = (x.meta.shape().first().copied().unwrap_or(1), features(&x).iter().product::<usize>());
+    let (rows, width) =
+        (x.meta.shape().first().copied().unwrap_or(1), features(&x).iter().product::<usize>());
     let x = call.rows("x", x, rows, width);
     dropout.check(&call, rows);
     if x.meta.num_elements() == 0 {

@@ -120,7 +120,8 @@ pub fn edge_softmax(plan: &SoftmaxPlan, x: CubeTensor) -> CubeTensor {
 pub fn edge_softmax_grad(plan: &SoftmaxPlan, y: CubeTensor, grad: CubeTensor) -> CubeTensor {
     let (relation, features, width) = (plan.relation(), features(&y), plan.width());
     let call = Call::new("edge_softmax_grad", "y", &y);
-    let [y, grad] = [("y", y), ("grad", grad)].map(|(arg, x)| call.rows(arg, x, relation.num_edges(), width));
+    let [y, grad] =
+        [("y", y), ("grad", grad)].map(|(arg, x)| call.rows(arg, x, relation.num_edges(), width));
     if grad.meta.num_elements() == 0 {
         return grad;
     }

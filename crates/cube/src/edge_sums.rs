@@ -56,7 +56,9 @@ pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
             #[unroll]
             for i in 0..how.flight {
                 let s = step(indptr, indices, edge_ids, span.row, p + i, how);
-                let m = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how);
+                let m = message::<F, MA, MB, MC, A, N>(
+                    a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how,
+                );
                 held.push(m);
             }
             #[unroll]
@@ -68,7 +70,9 @@ pub(crate) fn walk_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     }
     while p < span.end {
         let s = step(indptr, indices, edge_ids, span.row, p, how);
-        sum += message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how);
+        sum += message::<F, MA, MB, MC, A, N>(
+            a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how,
+        );
         p += 1;
     }
     if comptime!(how.mean && how.visit == Visit::Rows) {
@@ -110,7 +114,9 @@ pub(crate) fn each_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: S
     let edge = pos / width;
     let col = pos % width;
     let s = step(src, dst, src, edge, edge, how);
-    let mut x = message::<F, MA, MB, MC, A, N>(a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how);
+    let mut x = message::<F, MA, MB, MC, A, N>(
+        a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how,
+    );
     if comptime!(how.minus) {
         x = Vector::<A, N>::new(A::new(0.0_f32)) - x;
     }

@@ -80,9 +80,18 @@ fn epilogue_kernel<F: Float, A: Float>(
             if comptime!(parts.bias) {
                 y += A::cast_from(bias[col]);
             }
-            y = activate::<A, Const<1>>(Vector::<A, Const<1>>::new(y), parameter.get::<A>(), parts.kind).extract(0usize);
+            y = activate::<A, Const<1>>(
+                Vector::<A, Const<1>>::new(y),
+                parameter.get::<A>(),
+                parts.kind,
+            )
+            .extract(0usize);
             if comptime!(parts.dropout) {
-                y = select(keeps(draws, drawn.extract(k)), y * draws.scale.get::<A>(), A::new(0.0_f32));
+                y = select(
+                    keeps(draws, drawn.extract(k)),
+                    y * draws.scale.get::<A>(),
+                    A::new(0.0_f32),
+                );
             }
             let y = F::cast_from(y);
             out[at] = y;
@@ -146,7 +155,12 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
                     g = select(keeps(draws, drawn.extract(k)), g, zero);
                 }
                 if comptime!(parts.kind != Kind::None) {
-                    g = pulled::<A>(A::cast_from(result[at]) / draws.scale.get::<A>(), g, parameter.get::<A>(), parts.kind);
+                    g = pulled::<A>(
+                        A::cast_from(result[at]) / draws.scale.get::<A>(),
+                        g,
+                        parameter.get::<A>(),
+                        parts.kind,
+                    );
                 }
             }
             out[at] = O::cast_from(g);
@@ -177,10 +191,16 @@ fn blocks(width: usize) -> usize {
 /// # Panics
 /// If an operand has another shape, element type or device.
 #[track_caller]
-pub fn epilogue(plan: &EpiloguePlan, x: CubeTensor, bias: Option<CubeTensor>, open: bool) -> (CubeTensor, CubeTensor) {
+pub fn epilogue(
+    plan: &EpiloguePlan,
+    x: CubeTensor,
+    bias: Option<CubeTensor>,
+    open: bool,
+) -> (CubeTensor, CubeTensor) {
     let checked = Call::new("epilogue", "x", &x);
     let [rows, width] = plan.shape();
-    let (x, bias) = (checked.rows("x", x, rows, width), bias.map(|b| checked.rows("bias", b, width, 1)));
+    let (x, bias) =
+        (checked.rows("x", x, rows, width), bias.map(|b| checked.rows("bias", b, width, 1)));
     let shape = x.meta.shape().clone();
     let blocks = blocks(width);
     let none = dummy(&x);
@@ -188,7 +208,8 @@ pub fn epilogue(plan: &EpiloguePlan, x: CubeTensor, bias: Option<CubeTensor>, op
     if shape.num_elements() == 0 {
         return (x, marks);
     }
-    let (out, sums, draws) = (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::maybe(plan.dropout(), &x.device));
+    let (out, sums, draws) =
+        (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::maybe(plan.dropout(), &x.device));
     let (count, dim) = grid(&x.client, rows * blocks);
     // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of
     // a row where it is written; ids are one for each row (checked by the plan), all else checked above; threads beyond
@@ -225,7 +246,12 @@ pub fn epilogue(plan: &EpiloguePlan, x: CubeTensor, bias: Option<CubeTensor>, op
 /// # Panics
 /// If `grad` or what was kept has another shape, element type or device.
 #[track_caller]
-pub fn epilogue_grad(plan: &EpiloguePlan, grad: CubeTensor, kept: EpilogueKept, bias: bool) -> (CubeTensor, CubeTensor) {
+pub fn epilogue_grad(
+    plan: &EpiloguePlan,
+    grad: CubeTensor,
+    kept: EpilogueKept,
+    bias: bool,
+) -> (CubeTensor, CubeTensor) {
     let (dtype, sums) = (grad.dtype, wide(grad.dtype));
     let checked = Call::new("epilogue_grad", "grad", &grad);
     let [rows, width] = plan.shape();
@@ -233,7 +259,9 @@ pub fn epilogue_grad(plan: &EpiloguePlan, grad: CubeTensor, kept: EpilogueKept, 
     let (result, open) = match kept {
         EpilogueKept::Nothing => (None, None),
         EpilogueKept::Output(y) => (Some(checked.rows("out", y, rows, width)), None),
-        EpilogueKept::Open(open) => (None, Some(checked.ids("open", open, rows * blocks(width), 1))),
+        EpilogueKept::Open(open) => {
+            (None, Some(checked.ids("open", open, rows * blocks(width), 1)))
+        }
     };
     let shape = grad.meta.shape().clone();
     if shape.num_elements() == 0 {

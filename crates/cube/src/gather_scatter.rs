@@ -60,7 +60,8 @@ impl RowIndex {
 pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
     let features = features(&table);
     let width = features.iter().product();
-    let table = Call::new("gather_rows", "table", &table).rows("table", table, index.num_rows(), width);
+    let table =
+        Call::new("gather_rows", "table", &table).rows("table", table, index.num_rows(), width);
     let edges = endpoints(&index.0, &table.device);
     copy(Over::Edges(&edges), table, Place::Row, index.len(), &features)
 }
@@ -83,7 +84,13 @@ pub fn scatter_add_rows(rows: CubeTensor, index: &RowIndex) -> CubeTensor {
     copy(Over::Rows(&layout), rows, Place::Edge, index.num_rows(), &features)
 }
 
-fn copy(over: Over<'_>, x: CubeTensor, place: Place, rows: usize, features: &[usize]) -> CubeTensor {
+fn copy(
+    over: Over<'_>,
+    x: CubeTensor,
+    place: Place,
+    rows: usize,
+    features: &[usize],
+) -> CubeTensor {
     let (width, dtype) = (features.iter().product(), x.dtype);
     MessagePass {
         over,

@@ -33,7 +33,13 @@ fn dotted(plan: &GsddmmPlan) -> usize {
 
 /// The operand of one side, as a message reads it.
 #[track_caller]
-fn source(plan: &GsddmmPlan, call: &Call, side: Side, x: Option<CubeTensor>, near: Target) -> Source {
+fn source(
+    plan: &GsddmmPlan,
+    call: &Call,
+    side: Side,
+    x: Option<CubeTensor>,
+    near: Target,
+) -> Source {
     let (arg, own) = (if side == Side::Lhs { "lhs" } else { "rhs" }, plan.map(side));
     let x = call.rows(arg, call.given(arg, x), plan.operand_rows(side), own.len);
     Source::new(x, place(plan.target(side), near), Map::new(&own.own, plan.product()))
@@ -60,7 +66,8 @@ pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor
         SddmmOp::CopyRhs => given("gsddmm", "rhs", rhs.clone()),
         _ => given("gsddmm", "lhs", lhs.clone()),
     };
-    let checked = Call::new("gsddmm", if plan.op() == SddmmOp::CopyRhs { "rhs" } else { "lhs" }, &first);
+    let checked =
+        Call::new("gsddmm", if plan.op() == SddmmOp::CopyRhs { "rhs" } else { "lhs" }, &first);
     let read = |x, side| source(plan, &checked, side, x, Target::Src);
     let both = |lhs, rhs| vec![read(lhs, Side::Lhs), read(rhs, Side::Rhs)];
     let (formula, operands) = match plan.op() {
@@ -103,7 +110,13 @@ pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor
 /// # Panics
 /// If an operand that the gradient reads is missing or has another shape, element type or device.
 #[track_caller]
-pub fn gsddmm_grad(plan: &GsddmmPlan, side: Side, grad: CubeTensor, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
+pub fn gsddmm_grad(
+    plan: &GsddmmPlan,
+    side: Side,
+    grad: CubeTensor,
+    lhs: Option<CubeTensor>,
+    rhs: Option<CubeTensor>,
+) -> CubeTensor {
     let (relation, device, dtype) = (plan.relation(), grad.device.clone(), grad.dtype);
     let product = plan.product();
     let checked = Call::new("gsddmm_grad", "grad", &grad);
@@ -121,7 +134,9 @@ pub fn gsddmm_grad(plan: &GsddmmPlan, side: Side, grad: CubeTensor, lhs: Option<
         (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs) => (Formula::Mul, vec![g, reads(rhs, Side::Rhs)]),
         (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs) => (Formula::Mul, vec![g, reads(lhs, Side::Lhs)]),
         (SddmmOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(rhs, Side::Rhs)]),
-        (SddmmOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(lhs, Side::Lhs), reads(rhs, Side::Rhs)]),
+        (SddmmOp::Div, Side::Rhs) => {
+            (Formula::Quotient, vec![g, reads(lhs, Side::Lhs), reads(rhs, Side::Rhs)])
+        }
         _ => (Formula::A, vec![g]),
     };
     let (layout, edges);

@@ -22,7 +22,13 @@ use crate::message_pass::{MessagePass, Over, Source};
 
 /// The operand of one side, as a message reads it.
 #[track_caller]
-fn source(plan: &GspmmPlan, call: &Call, side: Side, x: Option<CubeTensor>, place: Place) -> Source {
+fn source(
+    plan: &GspmmPlan,
+    call: &Call,
+    side: Side,
+    x: Option<CubeTensor>,
+    place: Place,
+) -> Source {
     let (arg, own) = (if side == Side::Lhs { "lhs" } else { "rhs" }, plan.map(side));
     let x = call.rows(arg, call.given(arg, x), plan.operand_rows(side), own.len);
     Source::new(x, place, Map::new(&own.own, plan.out()))
@@ -30,7 +36,12 @@ fn source(plan: &GspmmPlan, call: &Call, side: Side, x: Option<CubeTensor>, plac
 
 /// Operands of messages; those that the operator does not look at may be missing.
 #[track_caller]
-fn sources(plan: &GspmmPlan, op: &'static str, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (Formula, Vec<Source>) {
+fn sources(
+    plan: &GspmmPlan,
+    op: &'static str,
+    lhs: Option<CubeTensor>,
+    rhs: Option<CubeTensor>,
+) -> (Formula, Vec<Source>) {
     let (formula, [reads_lhs, reads_rhs]) = match plan.op() {
         BinaryOp::CopyLhs => (Formula::A, [true, false]),
         BinaryOp::CopyRhs => (Formula::A, [false, true]),
@@ -39,7 +50,8 @@ fn sources(plan: &GspmmPlan, op: &'static str, lhs: Option<CubeTensor>, rhs: Opt
         BinaryOp::Mul => (Formula::Mul, [true; 2]),
         BinaryOp::Div => (Formula::Div, [true; 2]),
     };
-    let first = if reads_lhs { given(op, "lhs", lhs.clone()) } else { given(op, "rhs", rhs.clone()) };
+    let first =
+        if reads_lhs { given(op, "lhs", lhs.clone()) } else { given(op, "rhs", rhs.clone()) };
     let call = Call::new(op, if reads_lhs { "lhs" } else { "rhs" }, &first);
     let lhs = reads_lhs.then(|| source(plan, &call, Side::Lhs, lhs, Place::Far));
     let rhs = reads_rhs.then(|| source(plan, &call, Side::Rhs, rhs, Place::Edge));
@@ -61,7 +73,10 @@ fn sources(plan: &GspmmPlan, op: &'static str, lhs: Option<CubeTensor>, rhs: Opt
 /// or min, or the graph is larger than a buffer of the device.
 #[track_caller]
 pub fn gspmm(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> CubeTensor {
-    assert!(matches!(plan.reduce(), Reduce::Sum | Reduce::Mean), "gspmm: max and min go through gspmm_select");
+    assert!(
+        matches!(plan.reduce(), Reduce::Sum | Reduce::Mean),
+        "gspmm: max and min go through gspmm_select"
+    );
     let (formula, operands) = sources(plan, "gspmm", lhs, rhs);
     let dtype = operands[0].x.dtype;
     run(plan, formula, operands, dtype)
@@ -69,7 +84,12 @@ pub fn gspmm(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>)
 
 /// [`gspmm`] whose result has another element type.
 #[track_caller]
-pub(crate) fn sums(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>, dtype: DType) -> CubeTensor {
+pub(crate) fn sums(
+    plan: &GspmmPlan,
+    lhs: Option<CubeTensor>,
+    rhs: Option<CubeTensor>,
+    dtype: DType,
+) -> CubeTensor {
     let (formula, operands) = sources(plan, "gspmm", lhs, rhs);
     run(plan, formula, operands, dtype)
 }
@@ -109,13 +129,27 @@ fn run(plan: &GspmmPlan, formula: Formula, operands: Vec<Source>, dtype: DType) 
 /// If an operand that the operator looks at is missing or has another shape, element type or device, the reducer is sum
 /// or mean, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn gspmm_select(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>) -> (CubeTensor, CubeTensor) {
-    assert!(matches!(plan.reduce(), Reduce::Max | Reduce::Min), "gspmm_select: sum and mean go through gspmm");
+pub fn gspmm_select(
+    plan: &GspmmPlan,
+    lhs: Option<CubeTensor>,
+    rhs: Option<CubeTensor>,
+) -> (CubeTensor, CubeTensor) {
+    assert!(
+        matches!(plan.reduce(), Reduce::Max | Reduce::Min),
+        "gspmm_select: sum and mean go through gspmm"
+    );
     let (formula, operands) = sources(plan, "gspmm_select", lhs, rhs);
     let features = plan.out().to_vec();
     let layout = csc(plan.relation(), &operands[0].x.device);
     let shape = with_rows(plan.relation().num_dst(), &features);
-    select(&layout, formula, &operands, features.iter().product(), plan.reduce() == Reduce::Max, shape)
+    select(
+        &layout,
+        formula,
+        &operands,
+        features.iter().product(),
+        plan.reduce() == Reduce::Max,
+        shape,
+    )
 }
 
 /// Gradient of GSpMM for one operand.
@@ -148,10 +182,12 @@ pub fn gspmm_grad(
     let features = plan.out().to_vec();
     let width = features.iter().product();
     let grad = checked.rows("grad", grad, relation.num_dst(), width);
-    let argmax = selects.then(|| checked.ids("arg", checked.given("arg", arg), relation.num_dst(), width));
+    let argmax =
+        selects.then(|| checked.ids("arg", checked.given("arg", arg), relation.num_dst(), width));
     let own = &plan.map(side).own;
     let shape = with_rows(plan.operand_rows(side), own);
-    if matches!((plan.op(), side), (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs)) {
+    if matches!((plan.op(), side), (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs))
+    {
         return zeros(&grad, shape, dtype);
     }
     // Rows of the gradient of `lhs` are sources; edges are rows of that of `rhs`, seen from their source too.
@@ -161,7 +197,10 @@ pub fn gspmm_grad(
         (BinaryOp::Mul, Side::Lhs) => (Formula::Mul, vec![g, reads(Side::Rhs, rhs, Place::Edge)]),
         (BinaryOp::Div, Side::Lhs) => (Formula::Div, vec![g, reads(Side::Rhs, rhs, Place::Edge)]),
         (BinaryOp::Mul, Side::Rhs) => (Formula::Mul, vec![g, reads(Side::Lhs, lhs, Place::Row)]),
-        (BinaryOp::Div, Side::Rhs) => (Formula::Quotient, vec![g, reads(Side::Lhs, lhs, Place::Row), reads(Side::Rhs, rhs, Place::Edge)]),
+        (BinaryOp::Div, Side::Rhs) => (
+            Formula::Quotient,
+            vec![g, reads(Side::Lhs, lhs, Place::Row), reads(Side::Rhs, rhs, Place::Edge)],
+        ),
         _ => (Formula::A, vec![g]),
     };
     let share = (plan.reduce() == Reduce::Mean).then(|| csc(relation, &device).indptr.clone());

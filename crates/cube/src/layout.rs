@@ -105,7 +105,13 @@ fn chunks(indptr: &[u32]) -> Option<Chunks> {
 /// # Panics
 /// If it was.
 #[track_caller]
-fn upload_nodes(what: &'static str, nodes: &[u32], bound: usize, is_mapped: bool, device: &CubeDevice) -> CubeTensor {
+fn upload_nodes(
+    what: &'static str,
+    nodes: &[u32],
+    bound: usize,
+    is_mapped: bool,
+    device: &CubeDevice,
+) -> CubeTensor {
     if !is_mapped {
         return upload(what, nodes, device);
     }
@@ -126,7 +132,10 @@ impl Layout {
             heavy.extend(first);
             let table = upload("chunks of rows", &of_row, device);
             let offsets = host.indptr();
-            let edges = heavy[..rows].iter().map(|&row| (offsets[row as usize + 1] - offsets[row as usize]) as usize).sum();
+            let edges = heavy[..rows]
+                .iter()
+                .map(|&row| (offsets[row as usize + 1] - offsets[row as usize]) as usize)
+                .sum();
             LongRows { chunks, edges, table, rows, index: upload("long rows", &heavy, device) }
         });
         let edges = host.indices().len();
@@ -160,13 +169,14 @@ impl Layout {
         let heavy = self.heavy.as_ref();
         let (in_heavy, chunked) = (heavy.map_or(0, |heavy| heavy.edges), visit == Visit::Chunks);
         let edges = if chunked { in_heavy } else { self.edges - in_heavy };
-        let seen = self.large.as_ref().map_or(0, |large| large.launches.fetch_add(1, Ordering::Relaxed));
+        let seen =
+            self.large.as_ref().map_or(0, |large| large.launches.fetch_add(1, Ordering::Relaxed));
         let choice = Choice::new(edges.saturating_mul(width), seen);
-        let order = self
-            .large
-            .as_ref()
-            .filter(|_| !chunked && choice.takes_order())
-            .map(|large| large.order.get_or_compute(|| upload("order of rows", &by_degree(&large.indptr), &self.indptr.device)));
+        let order = self.large.as_ref().filter(|_| !chunked && choice.takes_order()).map(|large| {
+            large.order.get_or_compute(|| {
+                upload("order of rows", &by_degree(&large.indptr), &self.indptr.device)
+            })
+        });
         let degrees = match (&self.large, heavy) {
             _ if !choice.is_measured() => Degrees::default(),
             (_, Some(heavy)) if chunked => Degrees::of_chunks(heavy.chunks, heavy.edges),
@@ -203,13 +213,17 @@ struct Key(CubeDevice);
 /// By destination.
 pub(crate) fn csc(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     let host = relation.csc();
-    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, relation.num_src(), relation.is_mapped(), device))
+    host.attached().get_or_insert(Key(device.clone()), || {
+        Layout::new(host, relation.num_src(), relation.is_mapped(), device)
+    })
 }
 
 /// By source.
 pub(crate) fn csr(relation: &Relation, device: &CubeDevice) -> Arc<Layout> {
     let host = relation.csr();
-    host.attached().get_or_insert(Key(device.clone()), || Layout::new(host, relation.num_dst(), relation.is_mapped(), device))
+    host.attached().get_or_insert(Key(device.clone()), || {
+        Layout::new(host, relation.num_dst(), relation.is_mapped(), device)
+    })
 }
 
 /// Source and destination of every edge, by edge id.
@@ -252,12 +266,16 @@ pub(crate) fn endpoints(relation: &Relation, device: &CubeDevice) -> Endpoints {
 /// # Errors
 /// An array is larger than one buffer of the device; then nothing was copied.
 pub fn edges_to_device(graph: &Graph, device: &Device) -> Result<u64, CubeError> {
-    let DispatchDevice::Cube(device) = device.clone().without_autodiff().as_dispatch().clone() else { return Ok(0) };
+    let DispatchDevice::Cube(device) = device.clone().without_autodiff().as_dispatch().clone()
+    else {
+        return Ok(0);
+    };
     for relation in graph.relations() {
         check_device(relation, &device)?;
     }
     let each = graph.relations().iter().map(|relation| {
-        let (by_dst, by_src, endpoints) = (csc(relation, &device), csr(relation, &device), endpoints(relation, &device));
+        let (by_dst, by_src, endpoints) =
+            (csc(relation, &device), csr(relation, &device), endpoints(relation, &device));
         by_dst.uploaded() + by_src.uploaded() + bytes([&endpoints.src, &endpoints.dst])
     });
     Ok(each.sum())
@@ -273,7 +291,8 @@ mod tests {
         assert_eq!(chunks(&[0, 3, 3 + n]), None);
         let indptr = [0, 1, 2 + n, 2 + n, 2 + 4 * n];
         let starts = vec![1, 1 + n, 2 + n, 2 + 2 * n, 2 + 3 * n];
-        let want = Chunks { of_row: vec![1, 1, 3, 3, 3], starts, heavy: vec![1, 3], first: vec![0, 2, 5] };
+        let want =
+            Chunks { of_row: vec![1, 1, 3, 3, 3], starts, heavy: vec![1, 3], first: vec![0, 2, 5] };
         assert_eq!(chunks(&indptr), Some(want));
         assert_eq!(chunks(&[0]), None);
     }

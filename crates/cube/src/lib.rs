@@ -89,8 +89,8 @@ pub use gspmm::{gspmm, gspmm_grad, gspmm_select};
 pub use layout::edges_to_device;
 pub use relational::{relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
 pub use sampling::{
-    DeviceBatch, DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler, DeviceNegativeSampler, DeviceNegatives, DeviceSampleError,
-    DeviceSampler, DeviceSubgraph,
+    DeviceBatch, DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler, DeviceNegativeSampler,
+    DeviceNegatives, DeviceSampleError, DeviceSampler, DeviceSubgraph,
 };
 pub use tune::{NUM_VARIANTS, with_variant};
 pub use typed::{typed_mm, typed_mm_grad_b};

@@ -86,7 +86,11 @@ impl Message {
     }
     /// The same messages as a variant takes them.
     pub(crate) fn varied(self, variant: Variant) -> Self {
-        Self { ordered: variant.ordered && self.visit == Visit::Rows, flight: variant.flight, ..self }
+        Self {
+            ordered: variant.ordered && self.visit == Visit::Rows,
+            flight: variant.flight,
+            ..self
+        }
     }
 }
 
@@ -156,7 +160,14 @@ pub(crate) struct Step {
 }
 
 #[cube]
-pub(crate) fn step(indptr: &[u32], indices: &[u32], edge_ids: &[u32], row: usize, p: usize, #[comptime] message: Message) -> Step {
+pub(crate) fn step(
+    indptr: &[u32],
+    indices: &[u32],
+    edge_ids: &[u32],
+    row: usize,
+    p: usize,
+    #[comptime] message: Message,
+) -> Step {
     let mut near = row;
     let mut far = row;
     let mut edge = row;

@@ -10,7 +10,9 @@ use crate::chunk_sums::combine;
 use crate::contract::contract_kernel;
 use crate::device::{dummy, upload};
 use crate::edge_sums::{each_kernel, walk_kernel};
-use crate::launch::{address, arg, empty, grid, grid_of, reshaped, threads_per_block, vector, wide, zeros};
+use crate::launch::{
+    address, arg, empty, grid, grid_of, reshaped, threads_per_block, vector, wide, zeros,
+};
 use crate::layout::{CHUNK, Endpoints, Layout};
 use crate::message::{Find, Formula, Message, OperandLaunch, Place, Visit};
 
@@ -99,11 +101,17 @@ impl Tables {
     }
     /// Uploaded, if there are any; else `dummy`, which is never read.
     pub(crate) fn upload(&self, dummy: &CubeTensor) -> CubeTensor {
-        if self.values.is_empty() { dummy.clone() } else { upload("columns", &self.values, &dummy.device) }
+        if self.values.is_empty() {
+            dummy.clone()
+        } else {
+            upload("columns", &self.values, &dummy.device)
+        }
     }
     /// How a kernel reads operand `i` with messages in vectors of `n`.
     pub(crate) fn launch(&self, operands: &[Source], i: usize, n: usize) -> OperandLaunch {
-        let Some(source) = operands.get(i) else { return OperandLaunch::new(0, 1, 0, Place::Row, Find::Same) };
+        let Some(source) = operands.get(i) else {
+            return OperandLaunch::new(0, 1, 0, Place::Row, Find::Same);
+        };
         let (len, times) = match &source.map.columns {
             Columns::Same => (source.map.len / n, 1),
             Columns::Repeat(times) => (source.map.len, *times),
@@ -142,7 +150,11 @@ impl MessagePass<'_> {
             Over::Rows(layout) => layout.edges,
             _ => self.over.rows(),
         };
-        if self.shape.num_elements() == 0 || self.width == 0 || edges == 0 || self.operands.iter().any(|s| s.x.meta.num_elements() == 0) {
+        if self.shape.num_elements() == 0
+            || self.width == 0
+            || edges == 0
+            || self.operands.iter().any(|s| s.x.meta.num_elements() == 0)
+        {
             return zeros(&like, self.shape, self.dtype);
         }
         let out = empty(&like, self.shape.clone(), self.dtype);
@@ -150,7 +162,11 @@ impl MessagePass<'_> {
             Over::Rows(layout) => {
                 self.launch(Visit::Rows, layout.rows, &out);
                 if let Some(heavy) = &layout.heavy {
-                    let parts = empty(&like, Shape::from(vec![heavy.chunks, self.own.len]), wide(self.dtype));
+                    let parts = empty(
+                        &like,
+                        Shape::from(vec![heavy.chunks, self.own.len]),
+                        wide(self.dtype),
+                    );
                     self.launch(Visit::Chunks, heavy.chunks, &parts);
                     combine(&parts, heavy, &layout.indptr, &out, self.own.len, self.mean);
                 }
@@ -188,8 +204,14 @@ impl MessagePass<'_> {
     /// read are others.
     fn index(&self) -> [CubeTensor; 4] {
         match self.over {
-            Over::Rows(layout) => [&layout.indptr, &layout.indices, layout.ids(), layout.table()].map(CubeTensor::clone),
-            Over::Edges(endpoints) => [endpoints.src.clone(), endpoints.dst.clone(), endpoints.src.clone(), endpoints.src.clone()],
+            Over::Rows(layout) => [&layout.indptr, &layout.indices, layout.ids(), layout.table()]
+                .map(CubeTensor::clone),
+            Over::Edges(endpoints) => [
+                endpoints.src.clone(),
+                endpoints.dst.clone(),
+                endpoints.src.clone(),
+                endpoints.src.clone(),
+            ],
             Over::Plain(_) => {
                 let dummy = dummy(&self.operands[0].x);
                 std::array::from_fn(|_| dummy.clone())
@@ -212,7 +234,8 @@ impl MessagePass<'_> {
         let launch = layout.launch(how.visit, self.width, n);
         let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table];
         let [indptr, indices, ids, table] = arrays.map(CubeTensor::clone);
-        let (tables, operands, types) = (Tables::new(&self.operands), self.operands.clone(), self.types(out));
+        let (tables, operands, types) =
+            (Tables::new(&self.operands), self.operands.clone(), self.types(out));
         let device_tables = tables.upload(&indptr);
         let argmax = self.argmax.as_ref().unwrap_or(&indptr).clone();
         let degrees = self.share.as_ref().unwrap_or(&indptr).clone();

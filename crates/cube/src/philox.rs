@@ -4,7 +4,14 @@ use cubecl::prelude::*;
 
 /// Four words for a counter and a key (Philox4x32-10).
 #[cube]
-pub(crate) fn philox(c0: u32, c1: u32, c2: u32, c3: u32, key_0: u32, key_1: u32) -> Vector<u32, Const<4>> {
+pub(crate) fn philox(
+    c0: u32,
+    c1: u32,
+    c2: u32,
+    c3: u32,
+    key_0: u32,
+    key_1: u32,
+) -> Vector<u32, Const<4>> {
     let mut a = c0;
     let mut b = c1;
     let mut c = c2;

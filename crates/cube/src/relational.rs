@@ -14,7 +14,10 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, CountBytes, Relation};
-use burn_gnn_plan::{BinaryOp, BroadcastError, GsddmmPlan, GspmmPlan, Reduce, RelationalIndex, RelationalPlan, SddmmOp, Segments, Target};
+use burn_gnn_plan::{
+    BinaryOp, BroadcastError, GsddmmPlan, GspmmPlan, Reduce, RelationalIndex, RelationalPlan,
+    SddmmOp, Segments, Target,
+};
 
 use crate::check::Call;
 use crate::device::{device_bytes, upload_floats};
@@ -39,16 +42,26 @@ struct Pairs {
 
 impl CountBytes for Pairs {
     fn bytes(&self) -> Bytes {
-        self.edges.bytes() + self.nodes.bytes() + self.node.bytes() + self.by_relation.attached().bytes()
+        self.edges.bytes()
+            + self.nodes.bytes()
+            + self.node.bytes()
+            + self.by_relation.attached().bytes()
     }
 }
 
 impl Pairs {
     /// `near` is the node of each edge that its pair is of, `far` that at the other endpoint.
-    fn new(near: &[u32], far: &[u32], types: &[u32], num_relations: usize, nodes: [usize; 2]) -> Self {
+    fn new(
+        near: &[u32],
+        far: &[u32],
+        types: &[u32],
+        num_relations: usize,
+        nodes: [usize; 2],
+    ) -> Self {
         let mut order: Vec<u32> = (0..near.len() as u32).collect();
         order.sort_by_key(|&e| (types[e as usize], near[e as usize]));
-        let (mut pair_of, mut node, mut lengths) = (vec![0u32; near.len()], Vec::<u32>::new(), vec![0usize; num_relations]);
+        let (mut pair_of, mut node, mut lengths) =
+            (vec![0u32; near.len()], Vec::<u32>::new(), vec![0usize; num_relations]);
         let mut last = None;
         for &e in &order {
             let key = (types[e as usize], near[e as usize]);
@@ -60,9 +73,12 @@ impl Pairs {
             pair_of[e as usize] = node.len() as u32 - 1;
         }
         let [near_nodes, far_nodes] = nodes;
-        let valid = |r: Result<Relation, _>| r.unwrap_or_else(|e| unreachable!("pairs are made of edges of a relation: {e}"));
+        let valid = |r: Result<Relation, _>| {
+            r.unwrap_or_else(|e| unreachable!("pairs are made of edges of a relation: {e}"))
+        };
         let pairs = node.len();
-        let index = RowIndex::new(&node, near_nodes).unwrap_or_else(|e| unreachable!("pairs have nodes of a relation: {e}"));
+        let index = RowIndex::new(&node, near_nodes)
+            .unwrap_or_else(|e| unreachable!("pairs have nodes of a relation: {e}"));
         Self {
             edges: valid(Relation::from_coo(far_nodes, pairs, far.to_vec(), pair_of)),
             nodes: valid(Relation::from_coo(pairs, near_nodes, (0..pairs as u32).collect(), node)),
@@ -78,14 +94,30 @@ impl Pairs {
 /// Pairs of destinations, kept with the edges.
 fn by_dst(index: &RelationalIndex) -> Arc<Pairs> {
     let r = index.relation();
-    let make = || Pairs::new(r.dst(), r.src(), index.types(), index.num_relations(), [r.num_dst(), r.num_src()]);
+    let make = || {
+        Pairs::new(
+            r.dst(),
+            r.src(),
+            index.types(),
+            index.num_relations(),
+            [r.num_dst(), r.num_src()],
+        )
+    };
     index.attached().get_or_insert("by destination", make)
 }
 
 /// Pairs of sources, kept with the edges.
 fn by_src(index: &RelationalIndex) -> Arc<Pairs> {
     let r = index.relation();
-    let make = || Pairs::new(r.src(), r.dst(), index.types(), index.num_relations(), [r.num_src(), r.num_dst()]);
+    let make = || {
+        Pairs::new(
+            r.src(),
+            r.dst(),
+            index.types(),
+            index.num_relations(),
+            [r.num_src(), r.num_dst()],
+        )
+    };
     index.attached().get_or_insert("by source", make)
 }
 
@@ -95,10 +127,15 @@ fn shares(index: &RelationalIndex, like: &CubeTensor) -> Option<CubeTensor> {
     index.is_mean().then(|| {
         let dtype = wide(like.dtype);
         let make = || {
-            let shares: Vec<f64> = index.pair_counts().iter().map(|&n| 1.0 / f64::from(n)).collect();
+            let shares: Vec<f64> =
+                index.pair_counts().iter().map(|&n| 1.0 / f64::from(n)).collect();
             upload_floats(&shares, &like.device, dtype)
         };
-        CubeTensor::clone(&index.attached().get_or_insert_sized((like.device.clone(), dtype), make, device_bytes))
+        CubeTensor::clone(&index.attached().get_or_insert_sized(
+            (like.device.clone(), dtype),
+            make,
+            device_bytes,
+        ))
     })
 }
 
@@ -109,7 +146,11 @@ fn reduce(index: &RelationalIndex) -> Reduce {
 
 /// Products of two numbers of every edge.
 fn times(relation: &Relation, a: CubeTensor, b: CubeTensor) -> CubeTensor {
-    gsddmm(&planned(GsddmmPlan::new(relation, SddmmOp::Mul, [Target::Edge; 2], [&[], &[]])), Some(a), Some(b))
+    gsddmm(
+        &planned(GsddmmPlan::new(relation, SddmmOp::Mul, [Target::Edge; 2], [&[], &[]])),
+        Some(a),
+        Some(b),
+    )
 }
 
 /// A plan whose operands broadcast.
@@ -123,7 +164,13 @@ fn planned<P>(plan: Result<P, BroadcastError>) -> P {
 
 /// Messages `factor · x` by the destinations of `relation`, in type `dtype`.
 #[track_caller]
-fn by_row(relation: &Relation, reduce: Reduce, x: CubeTensor, factors: Option<CubeTensor>, dtype: DType) -> CubeTensor {
+fn by_row(
+    relation: &Relation,
+    reduce: Reduce,
+    x: CubeTensor,
+    factors: Option<CubeTensor>,
+    dtype: DType,
+) -> CubeTensor {
     let width = [Call::new("relational", "x", &x).table("x", &x)[1]];
     let op = if factors.is_some() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
     let rhs: &[usize] = if factors.is_some() { &[] } else { &width };
@@ -152,7 +199,12 @@ fn widened(x: CubeTensor) -> CubeTensor {
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn relational(plan: &RelationalPlan, x: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>) -> CubeTensor {
+pub fn relational(
+    plan: &RelationalPlan,
+    x: CubeTensor,
+    weight: CubeTensor,
+    norm: Option<CubeTensor>,
+) -> CubeTensor {
     let (pairs, dtype) = (by_dst(plan.index()), x.dtype);
     let rows = by_row(&pairs.edges, reduce(plan.index()), x, norm, wide(dtype));
     through(plan, &pairs, rows, weight, false, dtype)
@@ -164,7 +216,12 @@ pub fn relational(plan: &RelationalPlan, x: CubeTensor, weight: CubeTensor, norm
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn relational_grad_x(plan: &RelationalPlan, grad: CubeTensor, weight: CubeTensor, norm: Option<CubeTensor>) -> CubeTensor {
+pub fn relational_grad_x(
+    plan: &RelationalPlan,
+    grad: CubeTensor,
+    weight: CubeTensor,
+    norm: Option<CubeTensor>,
+) -> CubeTensor {
     let (pairs, dtype) = (by_src(plan.index()), grad.dtype);
     // Shares belong to destinations, so here every edge has its own; they are not rounded to 16 bits.
     let (grad, factors) = match shares(plan.index(), &grad) {
@@ -183,7 +240,14 @@ pub fn relational_grad_x(plan: &RelationalPlan, grad: CubeTensor, weight: CubeTe
 
 /// Rows of pairs times their matrices, by node.
 #[track_caller]
-fn through(plan: &RelationalPlan, pairs: &Pairs, rows: CubeTensor, weight: CubeTensor, transposed: bool, dtype: DType) -> CubeTensor {
+fn through(
+    plan: &RelationalPlan,
+    pairs: &Pairs,
+    rows: CubeTensor,
+    weight: CubeTensor,
+    transposed: bool,
+    dtype: DType,
+) -> CubeTensor {
     let index = pairs.rows(&rows.device);
     let products = by_type(rows, widened(weight), &index, plan.weight_shape(), transposed);
     by_row(&pairs.nodes, Reduce::Sum, products, None, dtype)
@@ -194,10 +258,20 @@ fn through(plan: &RelationalPlan, pairs: &Pairs, rows: CubeTensor, weight: CubeT
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn relational_grad_weight(plan: &RelationalPlan, grad: CubeTensor, x: CubeTensor, norm: Option<CubeTensor>) -> CubeTensor {
+pub fn relational_grad_weight(
+    plan: &RelationalPlan,
+    grad: CubeTensor,
+    x: CubeTensor,
+    norm: Option<CubeTensor>,
+) -> CubeTensor {
     let (pairs, dtype, device) = (by_dst(plan.index()), grad.dtype, grad.device.clone());
     let rows = by_row(&pairs.edges, reduce(plan.index()), x, norm, wide(dtype));
-    let d = by_type_grad_b(gather_rows(widened(grad), &pairs.node), rows, &pairs.rows(&device), plan.weight_shape());
+    let d = by_type_grad_b(
+        gather_rows(widened(grad), &pairs.node),
+        rows,
+        &pairs.rows(&device),
+        plan.weight_shape(),
+    );
     if d.dtype == dtype { d } else { cast(d, dtype) }
 }
 
@@ -206,12 +280,28 @@ pub fn relational_grad_weight(plan: &RelationalPlan, grad: CubeTensor, x: CubeTe
 /// # Panics
 /// If an operand has another shape, element type or device, or the graph is larger than a buffer of the device.
 #[track_caller]
-pub fn relational_grad_norm(plan: &RelationalPlan, grad: CubeTensor, x: CubeTensor, weight: CubeTensor) -> CubeTensor {
+pub fn relational_grad_norm(
+    plan: &RelationalPlan,
+    grad: CubeTensor,
+    x: CubeTensor,
+    weight: CubeTensor,
+) -> CubeTensor {
     let (pairs, dtype, device) = (by_dst(plan.index()), grad.dtype, grad.device.clone());
     let shares = shares(plan.index(), &grad);
-    let back = by_type(gather_rows(widened(grad), &pairs.node), widened(weight), &pairs.rows(&device), plan.weight_shape(), true);
+    let back = by_type(
+        gather_rows(widened(grad), &pairs.node),
+        widened(weight),
+        &pairs.rows(&device),
+        plan.weight_shape(),
+        true,
+    );
     let width = [Call::new("relational_grad_norm", "x", &x).table("x", &x)[1]];
-    let dot = planned(GsddmmPlan::new(&pairs.edges, SddmmOp::Dot, [Target::Src, Target::Dst], [&width, &width]));
+    let dot = planned(GsddmmPlan::new(
+        &pairs.edges,
+        SddmmOp::Dot,
+        [Target::Src, Target::Dst],
+        [&width, &width],
+    ));
     let d = gsddmm(&dot, Some(widened(x)), Some(back));
     let d = reshaped(d, Shape::from(vec![plan.index().relation().num_edges()]));
     let d = match shares {

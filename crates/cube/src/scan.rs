@@ -78,7 +78,17 @@ pub(crate) fn exclusive_sums(x: &CubeTensor, n: usize) -> CubeTensor {
     // SAFETY: `x` has `n` entries, `out` one more, `sums` one for every run; threads beyond them read and write
     // nothing.
     unsafe {
-        scan_kernel::launch_unchecked(&client, count, dim, address(&[x, &out], runs * RUN), arg(x), arg(&out), arg(&sums), n, runs);
+        scan_kernel::launch_unchecked(
+            &client,
+            count,
+            dim,
+            address(&[x, &out], runs * RUN),
+            arg(x),
+            arg(&out),
+            arg(&sums),
+            n,
+            runs,
+        );
     }
     if runs == 1 {
         return out;
@@ -87,7 +97,15 @@ pub(crate) fn exclusive_sums(x: &CubeTensor, n: usize) -> CubeTensor {
     let (count, dim) = grid(&client, n + 1);
     // SAFETY: `before` has an entry for every run of `out`; threads beyond the last entry return early.
     unsafe {
-        add_kernel::launch_unchecked(&client, count, dim, address(&[&out], n + 1), arg(&before), arg(&out), n + 1);
+        add_kernel::launch_unchecked(
+            &client,
+            count,
+            dim,
+            address(&[&out], n + 1),
+            arg(&before),
+            arg(&out),
+            n + 1,
+        );
     }
     out
 }

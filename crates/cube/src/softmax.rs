@@ -57,9 +57,11 @@ pub(crate) fn before<F: Float, A: Float, N: Size>(
     if comptime!(scores == Scores::Edges) {
         Vector::<A, N>::cast_from(a[step.edge * width + col])
     } else if comptime!(scores == Scores::Nodes) {
-        Vector::<A, N>::cast_from(a[step.far * width + col]) + Vector::<A, N>::cast_from(b[step.row * width + col])
+        Vector::<A, N>::cast_from(a[step.far * width + col])
+            + Vector::<A, N>::cast_from(b[step.row * width + col])
     } else {
-        Vector::<A, N>::cast_from(a[step.row * width + col]) + Vector::<A, N>::cast_from(b[step.far * width + col])
+        Vector::<A, N>::cast_from(a[step.row * width + col])
+            + Vector::<A, N>::cast_from(b[step.far * width + col])
     }
 }
 
@@ -95,7 +97,11 @@ fn finish<A: Float, N: Size>(sum: Vector<A, N>, #[comptime] kept: SumForm) -> Ve
     let one = Vector::<A, N>::new(A::new(1.0_f32));
     let zero = Vector::<A, N>::new(A::new(0.0_f32));
     let divisor = select_many(sum.equal(&zero), one, sum);
-    if comptime!(kept == SumForm::Divisor) { divisor } else { select_many(sum.equal(&zero), zero, one / divisor) }
+    if comptime!(kept == SumForm::Divisor) {
+        divisor
+    } else {
+        select_many(sum.equal(&zero), zero, one / divisor)
+    }
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]

@@ -106,7 +106,10 @@ pub fn with_variant<R>(variant: usize, f: impl FnOnce() -> R) -> R {
 }
 
 /// Whether variants are measured: unless the environment says `BURN_GNN_TUNE=off`.
-#[expect(clippy::disallowed_methods, reason = "a constant of the process, read without other threads")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a constant of the process, read without other threads"
+)]
 fn enabled() -> bool {
     static ON: OnceLock<bool> = OnceLock::new();
     *ON.get_or_init(|| std::env::var("BURN_GNN_TUNE").map_or(true, |value| value != "off"))
@@ -160,18 +163,34 @@ impl Launch {
     /// Runs `run` with its variant. While variants are measured it runs many times: it writes all of its result,
     /// whatever stood there. `operand` has the device and the type of what is read; `kernel` names the kernel and what
     /// it was compiled for.
-    pub(crate) fn run(self, operand: &CubeTensor, kernel: impl FnOnce() -> String, run: impl Fn(Variant) + Send + Sync + 'static) {
+    pub(crate) fn run(
+        self,
+        operand: &CubeTensor,
+        kernel: impl FnOnce() -> String,
+        run: impl Fn(Variant) + Send + Sync + 'static,
+    ) {
         static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!("rows");
         let bytes = operand.dtype.size();
-        let key = |kernel| Key { kernel, width: self.width, vector: self.vector, bytes, degrees: self.degrees, ordered: self.ordered };
+        let key = |kernel| Key {
+            kernel,
+            width: self.width,
+            vector: self.vector,
+            bytes,
+            degrees: self.degrees,
+            ordered: self.ordered,
+        };
         match self.choice {
-            Choice::Fixed(variant) => run(if key(String::new()).has(variant) { variant } else { FIRST }),
+            Choice::Fixed(variant) => {
+                run(if key(String::new()).has(variant) { variant } else { FIRST })
+            }
             Choice::Measured => {
                 let (id, run) = (CubeTuneId::new(&operand.client, &operand.device), Arc::new(run));
                 let set = TUNER.init(&id, variants);
                 let call = Call { key: key(kernel()), run: run.clone() };
                 // The tuner panics where the device gave no time for any variant; the launch does not depend on that.
-                if catch_unwind(AssertUnwindSafe(|| TUNER.execute(&id, &operand.client, set, call))).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| TUNER.execute(&id, &operand.client, set, call)))
+                    .is_err()
+                {
                     run(FIRST);
                 }
             }
@@ -187,10 +206,13 @@ fn variants() -> TunableSet<Key, Call, ()> {
     let set = TunableSet::new_cloning_inputs(|call: &Call| call.key.clone());
     let group = TuneGroup::new("rows", |_: &Key| 0);
     VARIANTS.into_iter().fold(set, |set, variant| {
-        let launch = Tunable::new(&format!("{REVISION} {variant:?}"), move |call: Call| -> Result<(), String> {
-            (call.run)(variant);
-            Ok(())
-        });
+        let launch = Tunable::new(
+            &format!("{REVISION} {variant:?}"),
+            move |call: Call| -> Result<(), String> {
+                (call.run)(variant);
+                Ok(())
+            },
+        );
         // Those below 0 are left out.
         set.with(launch.group(&group, move |key: &Key| if key.has(variant) { 0 } else { -1 }))
     })
@@ -212,7 +234,9 @@ mod tests {
         let fixed = |choice: Choice| matches!(choice, Choice::Fixed(variant) if variant == FIRST);
         assert!(fixed(Choice::new(WORK - 1, PATIENCE)) && fixed(Choice::new(WORK, PATIENCE - 1)));
         assert!(matches!(Choice::new(WORK, PATIENCE), Choice::Measured));
-        assert!(matches!(with_variant(3, || Choice::new(WORK, PATIENCE)), Choice::Fixed(variant) if variant == VARIANTS[3]));
+        assert!(
+            matches!(with_variant(3, || Choice::new(WORK, PATIENCE)), Choice::Fixed(variant) if variant == VARIANTS[3])
+        );
     }
 
     /// The first call for a key runs every variant that differs, later ones the one that was chosen; a fixed variant
@@ -226,16 +250,31 @@ mod tests {
             let (into, x) = (seen.clone(), like.clone());
             let run = move |variant| {
                 into.lock().unwrap().push(variant);
-                zeros_client(x.client.clone(), x.device.clone(), Shape::from(vec![1000]), DType::F32);
+                zeros_client(
+                    x.client.clone(),
+                    x.device.clone(),
+                    Shape::from(vec![1000]),
+                    DType::F32,
+                );
             };
-            let launch = Launch { choice, width: 16, vector, degrees: Degrees::default(), ordered, table: like.clone() };
+            let launch = Launch {
+                choice,
+                width: 16,
+                vector,
+                degrees: Degrees::default(),
+                ordered,
+                table: like.clone(),
+            };
             // Of this process, should choices be kept on disk.
             launch.run(&like, || format!("a test, {}", std::process::id()), run);
             let seen = seen.lock().unwrap();
             (VARIANTS.into_iter().filter(|v| seen.contains(v)).collect::<Vec<_>>(), seen.len())
         };
         for (vector, ordered) in [(4, false), (1, false), (1, true), (4, true)] {
-            let all: Vec<Variant> = VARIANTS.into_iter().filter(|v| (ordered || !v.ordered) && (vector > 1 || !v.halved)).collect();
+            let all: Vec<Variant> = VARIANTS
+                .into_iter()
+                .filter(|v| (ordered || !v.ordered) && (vector > 1 || !v.halved))
+                .collect();
             let (seen, times) = ran(Choice::Measured, vector, ordered);
             assert!(seen == all && times > 2 * all.len(), "{seen:?} {times}");
             let (chosen, times) = ran(Choice::Measured, vector, ordered);

@@ -51,7 +51,11 @@ pub(crate) struct TypedRows {
 
 impl CountBytes for TypedRows {
     fn bytes(&self) -> Bytes {
-        [&self.tiles, &self.runs, &self.first_run].into_iter().chain(&self.order).map(device_bytes).sum()
+        [&self.tiles, &self.runs, &self.first_run]
+            .into_iter()
+            .chain(&self.order)
+            .map(device_bytes)
+            .sum()
     }
 }
 
@@ -61,14 +65,21 @@ impl TypedRows {
     /// # Panics
     /// If the arrays are larger than a buffer of the device.
     #[track_caller]
-    pub(crate) fn of(segments: &Segments, order: Option<&Permutation>, device: &CubeDevice) -> Arc<Self> {
-        segments.attached().get_or_insert((device.clone(), order.is_some()), || Self::upload(segments, order, device))
+    pub(crate) fn of(
+        segments: &Segments,
+        order: Option<&Permutation>,
+        device: &CubeDevice,
+    ) -> Arc<Self> {
+        segments.attached().get_or_insert((device.clone(), order.is_some()), || {
+            Self::upload(segments, order, device)
+        })
     }
     #[track_caller]
     fn upload(segments: &Segments, order: Option<&Permutation>, device: &CubeDevice) -> Self {
         let (offsets, rows) = (segments.offsets(), segments.num_rows());
         let pieces = |len: usize| {
-            let (mut of_type, mut starts, mut endpoints, mut first) = (vec![], vec![], vec![], vec![0u32]);
+            let (mut of_type, mut starts, mut endpoints, mut first) =
+                (vec![], vec![], vec![], vec![0u32]);
             for (t, w) in offsets.windows(2).enumerate() {
                 for start in (w[0]..w[1]).step_by(len) {
                     of_type.push(t as u32);
@@ -100,7 +111,9 @@ impl TypedRows {
         match shape[..] {
             [types, rows, columns] if types == self.types => [1, rows, columns],
             [types, blocks, rows, columns] if types == self.types => [blocks, rows, columns],
-            ref other => unreachable!("a plan has a matrix for each of {} types, got {other:?}", self.types),
+            ref other => {
+                unreachable!("a plan has a matrix for each of {} types, got {other:?}", self.types)
+            }
         }
     }
 }
@@ -186,7 +199,9 @@ fn multiply_kernel<F: Float, A: Float>(
             let (i, k) = (at / DEPTH, at % DEPTH);
             let mut x = zero;
             if first + i < last && from + k < depth {
-                x = A::cast_from(a[(row_at(order, first + i, how.ordered) * blocks + block) * depth + from + k]);
+                x = A::cast_from(
+                    a[(row_at(order, first + i, how.ordered) * blocks + block) * depth + from + k],
+                );
             }
             left[k * TILE + i] = x;
             let mut y = zero;
@@ -300,7 +315,8 @@ fn outer_kernel<F: Float, A: Float>(
             #[unroll]
             for j in 0..4usize {
                 if first_row + top + i < rows && first_column + side + j < columns {
-                    parts[matrix + (first_row + top + i) * columns + first_column + side + j] = sums[i].extract(j);
+                    parts[matrix + (first_row + top + i) * columns + first_column + side + j] =
+                        sums[i].extract(j);
                 }
             }
         }
@@ -355,12 +371,21 @@ pub fn typed_mm(plan: &TypedPlan, a: CubeTensor, b: CubeTensor, transposed: bool
 
 /// [`typed_mm`] of matrices of this shape, `[types, rows, columns]` or `[types, blocks, rows, columns]`.
 #[track_caller]
-pub(crate) fn by_type(a: CubeTensor, b: CubeTensor, index: &TypedRows, shape: Shape, transposed: bool) -> CubeTensor {
+pub(crate) fn by_type(
+    a: CubeTensor,
+    b: CubeTensor,
+    index: &TypedRows,
+    shape: Shape,
+    transposed: bool,
+) -> CubeTensor {
     let call = Call::new("typed_mm", "a", &a);
     let [blocks, input, output] = index.blocks(&shape);
     let (depth, columns) = if transposed { (output, input) } else { (input, output) };
     let size = product([blocks, input, output]);
-    let (a, b) = (call.rows("a", a, index.rows, product([blocks, depth])), call.rows("b", b, index.types, size));
+    let (a, b) = (
+        call.rows("a", a, index.rows, product([blocks, depth])),
+        call.rows("b", b, index.types, size),
+    );
     let shape = Shape::from(vec![index.rows, blocks * columns]);
     if shape.num_elements() == 0 || depth == 0 {
         return zeros(&a, shape, a.dtype);
@@ -421,7 +446,12 @@ pub fn typed_mm_grad_b(plan: &TypedPlan, grad: CubeTensor, a: CubeTensor) -> Cub
 
 /// [`typed_mm_grad_b`] of matrices of this shape, as of [`by_type`].
 #[track_caller]
-pub(crate) fn by_type_grad_b(grad: CubeTensor, a: CubeTensor, index: &TypedRows, shape: Shape) -> CubeTensor {
+pub(crate) fn by_type_grad_b(
+    grad: CubeTensor,
+    a: CubeTensor,
+    index: &TypedRows,
+    shape: Shape,
+) -> CubeTensor {
     let call = Call::new("typed_mm_grad_b", "grad", &grad);
     let [blocks, rows, columns] = index.blocks(&shape);
     let grad = call.rows("grad", grad, index.rows, product([blocks, columns]));

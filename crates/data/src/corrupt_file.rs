@@ -14,12 +14,8 @@ pub(crate) struct Damage {
 }
 
 pub(crate) fn damage() -> impl Strategy<Value = Damage> {
-    (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u8..5, any::<u8>()).prop_map(|(file, at, how, byte)| Damage {
-        file,
-        at,
-        how,
-        byte,
-    })
+    (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0u8..5, any::<u8>())
+        .prop_map(|(file, at, how, byte)| Damage { file, at, how, byte })
 }
 
 /// Applies the damage to a file under `dir`.

@@ -51,6 +51,7 @@ pub fn crates_graph() -> Dataset {
         let found = TABLES.iter().find(|(name, _)| path.ends_with(name));
         Source::built_in(path, found.map_or(&[][..], |t| t.1))
     };
-    let set = serde_json::from_str(DESCRIPTION).map(|d| tables_layout::assemble(Path::new("crates"), d, open));
+    let set = serde_json::from_str(DESCRIPTION)
+        .map(|d| tables_layout::assemble(Path::new("crates"), d, open));
     set.expect("the description is JSON").expect("the crates graph is a valid data set")
 }

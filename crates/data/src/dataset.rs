@@ -93,7 +93,8 @@ impl Features {
             Self::Sparse { row, col, value, .. } => {
                 out.resize(len, 0.0);
                 for ((&r, &c), &v) in row.iter().zip(col).zip(value) {
-                    for (what, id, bound) in [("feature row", r, rows), ("feature column", c, cols)] {
+                    for (what, id, bound) in [("feature row", r, rows), ("feature column", c, cols)]
+                    {
                         if id as usize >= bound {
                             return Err(DataError::Graph(GraphError::IdOutOfRange {
                                 what: what.into(),
@@ -179,19 +180,28 @@ pub struct Dataset {
 }
 
 /// Refuses a split whose parts repeat or share nodes, or hold nodes without a label. Ids are in range already.
-pub(crate) fn check_split(described_in: &Path, name: &str, split: &Split, labels: &[i64]) -> Result<(), DataError> {
+pub(crate) fn check_split(
+    described_in: &Path,
+    name: &str,
+    split: &Split,
+    labels: &[i64],
+) -> Result<(), DataError> {
     let mut part_of: Vec<Option<&str>> = vec![None; labels.len()];
     for (part, ids) in [("train", &split.train), ("val", &split.val), ("test", &split.test)] {
         for &v in ids {
             let v = v as usize;
             if let Some(other) = part_of[v].replace(part) {
-                let why = format!("split `{name}`: expected every node once, found node {v} in {other} and again in {part}");
+                let why = format!(
+                    "split `{name}`: expected every node once, found node {v} in {other} and again in {part}"
+                );
                 return Err(format_error(described_in, why));
             }
             if labels[v] < 0 {
                 return Err(format_error(
                     described_in,
-                    format!("split `{name}`: expected labelled nodes, found node {v} of {part} without a label"),
+                    format!(
+                        "split `{name}`: expected labelled nodes, found node {v} of {part} without a label"
+                    ),
                 ));
             }
         }
@@ -211,9 +221,14 @@ pub(crate) fn class_names(
     const FREE: u64 = 1 << 16;
     let limit = FREE.max(nodes as u64);
     match names {
-        Some(names) => same_count(described_in, "class names", num_classes, names.len()).map(|()| names),
+        Some(names) => {
+            same_count(described_in, "class names", num_classes, names.len()).map(|()| names)
+        }
         None if num_classes <= limit => Ok((0..num_classes).map(|c| c.to_string()).collect()),
-        None => Err(format_error(described_in, format!("num_classes: expected at most {limit} for {nodes} nodes, found {num_classes}"))),
+        None => Err(format_error(
+            described_in,
+            format!("num_classes: expected at most {limit} for {nodes} nodes, found {num_classes}"),
+        )),
     }
 }
 
@@ -221,20 +236,37 @@ pub(crate) fn class_names(
 const MOST_COLUMNS: u64 = 1 << 24;
 
 /// [`feature_size`] of sparse features of a node type (or of features without rows), whose columns no data backs.
-pub(crate) fn sparse_size(described_in: &Path, ntype: &str, rows: u64, cols: u64) -> Result<(usize, usize), DataError> {
+pub(crate) fn sparse_size(
+    described_in: &Path,
+    ntype: &str,
+    rows: u64,
+    cols: u64,
+) -> Result<(usize, usize), DataError> {
     if cols > MOST_COLUMNS {
-        let why = format!("features of `{ntype}`: expected at most {MOST_COLUMNS} columns, found {cols}");
+        let why =
+            format!("features of `{ntype}`: expected at most {MOST_COLUMNS} columns, found {cols}");
         return Err(format_error(described_in, why));
     }
     feature_size(described_in, rows, cols)
 }
 
 /// Rows and columns of a feature matrix whose dense form can be addressed.
-pub(crate) fn feature_size(described_in: &Path, rows: u64, cols: u64) -> Result<(usize, usize), DataError> {
+pub(crate) fn feature_size(
+    described_in: &Path,
+    rows: u64,
+    cols: u64,
+) -> Result<(usize, usize), DataError> {
     let bytes = rows.checked_mul(cols).and_then(|n| n.checked_mul(4));
     match (usize::try_from(rows), usize::try_from(cols), bytes) {
-        (Ok(r), Ok(c), Some(bytes)) if bytes <= isize::MAX as u64 && cols <= u64::from(u32::MAX) => Ok((r, c)),
-        _ => Err(format_error(described_in, format!("expected features that fit in memory, found shape [{rows}, {cols}]"))),
+        (Ok(r), Ok(c), Some(bytes))
+            if bytes <= isize::MAX as u64 && cols <= u64::from(u32::MAX) =>
+        {
+            Ok((r, c))
+        }
+        _ => Err(format_error(
+            described_in,
+            format!("expected features that fit in memory, found shape [{rows}, {cols}]"),
+        )),
     }
 }
 
@@ -249,12 +281,23 @@ mod tests {
 
     #[test]
     fn dense_forms_that_no_memory_holds() {
-        for (rows, cols, needed) in [(1 << 32, 1 << 24, 1u128 << 58), (usize::MAX, 2, u128::from(u64::MAX) * 8)] {
+        for (rows, cols, needed) in
+            [(1 << 32, 1 << 24, 1u128 << 58), (usize::MAX, 2, u128::from(u64::MAX) * 8)]
+        {
             let e = sparse(rows, cols, vec![], vec![]).try_to_dense().unwrap_err();
-            assert!(matches!(e, DataError::Graph(GraphError::OutOfMemory { bytes, .. }) if bytes == needed), "{e:?}");
-            assert!(e.to_string().contains(&format!("{needed} bytes")) && e.to_string().contains("keep the sparse form"), "{e}");
+            assert!(
+                matches!(e, DataError::Graph(GraphError::OutOfMemory { bytes, .. }) if bytes == needed),
+                "{e:?}"
+            );
+            assert!(
+                e.to_string().contains(&format!("{needed} bytes"))
+                    && e.to_string().contains("keep the sparse form"),
+                "{e}"
+            );
         }
-        let e = Features::Dense { rows: usize::MAX, cols: usize::MAX, values: vec![] }.try_to_dense().unwrap_err();
+        let e = Features::Dense { rows: usize::MAX, cols: usize::MAX, values: vec![] }
+            .try_to_dense()
+            .unwrap_err();
         assert!(matches!(e, DataError::Graph(GraphError::OutOfMemory { .. })));
     }
 

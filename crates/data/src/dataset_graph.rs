@@ -15,7 +15,10 @@ impl Features {
     /// # Cost
     /// As [`to_dense`](Self::to_dense), and a copy to the device.
     pub fn to_tensor(&self, device: &Device) -> Result<Tensor<2>, DataError> {
-        Ok(Tensor::from_data(TensorData::new(self.try_to_dense()?, [self.rows(), self.cols()]), device))
+        Ok(Tensor::from_data(
+            TensorData::new(self.try_to_dense()?, [self.rows(), self.cols()]),
+            device,
+        ))
     }
 }
 
@@ -63,7 +66,12 @@ impl Dataset {
     }
 }
 
-fn insert_masks(nodes: &mut Frame, split: &Split, suffix: &str, device: &Device) -> Result<(), DataError> {
+fn insert_masks(
+    nodes: &mut Frame,
+    split: &Split,
+    suffix: &str,
+    device: &Device,
+) -> Result<(), DataError> {
     for (part, ids) in [("train", &split.train), ("val", &split.val), ("test", &split.test)] {
         let (arg, mut mask) = (format!("{part}_mask{suffix}"), vec![false; nodes.len()]);
         burn_gnn_graph::internal::check_ids(&arg, nodes.label(), ids, mask.len())?;
@@ -85,7 +93,10 @@ mod tests {
         let mut club = karate_club();
         let g = club.to_graph(&device).unwrap();
         let nodes = g.nodes(..).unwrap();
-        assert_eq!(nodes.get_int::<1>("y").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), club.labels);
+        assert_eq!(
+            nodes.get_int::<1>("y").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(),
+            club.labels
+        );
         let x = nodes.get::<2>("x").unwrap().into_data().try_to_vec::<f32>().unwrap();
         assert_eq!(x, club.features["_N"].to_dense());
         let mask = |g: &Graph, name: &str| -> Vec<u32> {
@@ -93,13 +104,22 @@ mod tests {
             (0..34).filter(|&i| mask.iter::<bool>().nth(i as usize).unwrap()).collect()
         };
         let split = club.splits["public"].clone();
-        assert_eq!([mask(&g, "train_mask"), mask(&g, "val_mask"), mask(&g, "test_mask")], [split.train, vec![], split.test]);
-        assert!(club.graph.nodes(..).unwrap().columns().next().is_none(), "the set's own graph stays as it was");
+        assert_eq!(
+            [mask(&g, "train_mask"), mask(&g, "val_mask"), mask(&g, "test_mask")],
+            [split.train, vec![], split.test]
+        );
+        assert!(
+            club.graph.nodes(..).unwrap().columns().next().is_none(),
+            "the set's own graph stays as it was"
+        );
 
         // Several splits are distinguished by name, ids out of range are refused.
         club.splits.insert("second".into(), Split { train: vec![5], val: vec![6], test: vec![7] });
         let g = club.to_graph(&device).unwrap();
-        assert_eq!([mask(&g, "train_mask_public"), mask(&g, "val_mask_second")], [vec![0, 33], vec![6]]);
+        assert_eq!(
+            [mask(&g, "train_mask_public"), mask(&g, "val_mask_second")],
+            [vec![0, 33], vec![6]]
+        );
         club.splits.insert("third".into(), Split { train: vec![34], val: vec![], test: vec![] });
         let e = club.to_graph(&device).unwrap_err().to_string();
         assert!(e.contains("train_mask_third") && e.contains("34"), "{e}");

@@ -10,7 +10,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{Cut, LIMIT, table_error};
-use crate::tables::{Attributes, Blocks, EdgeTable, ReadOptions, WEIGHT, parse_f32, parse_i64, trim_end};
+use crate::tables::{
+    Attributes, Blocks, EdgeTable, ReadOptions, WEIGHT, parse_f32, parse_i64, trim_end,
+};
 
 /// What an edge list looks like: `source destination [weight]` on each line, nothing else. Lines that are empty or
 /// begin with a mark of a comment are passed over.
@@ -110,9 +112,14 @@ impl EdgeListFormat {
     }
 
     fn check(&self) -> Result<(), DataError> {
-        let wrong = |arg, expected: &str, found: &str| Err(crate::files::setting(arg, expected, found));
+        let wrong =
+            |arg, expected: &str, found: &str| Err(crate::files::setting(arg, expected, found));
         if self.delimiter.as_deref().is_some_and(|d| d.is_empty() || d.contains(['\n', '\r'])) {
-            return wrong("delimiter", "a text without line ends that is not empty", &format!("{:?}", self.delimiter));
+            return wrong(
+                "delimiter",
+                "a text without line ends that is not empty",
+                &format!("{:?}", self.delimiter),
+            );
         }
         if self.comments.iter().any(String::is_empty) {
             return wrong("comments", "marks that are not empty", "an empty one");
@@ -138,7 +145,10 @@ impl EdgeListFormat {
 ///
 /// # Cost
 /// Parsed in parallel; memory the columns, twice while blocks are joined.
-pub fn read_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
+pub fn read_edge_list(
+    path: impl AsRef<Path>,
+    format: &EdgeListFormat,
+) -> Result<EdgeTable, DataError> {
     format.check()?;
     read(path.as_ref(), format).map_err(|e| e.in_file(path))
 }
@@ -154,8 +164,11 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
         skip -= here;
         Ok((here, block))
     });
-    let parse = |(i, block): (usize, Result<(u64, Vec<u8>), DataError>)| block.map(|(skip, b)| (i, Edges::parse(&b, skip, format)));
-    let mut parsed: Vec<(usize, Edges)> = blocks.enumerate().par_bridge().map(parse).collect::<Result<_, DataError>>()?;
+    let parse = |(i, block): (usize, Result<(u64, Vec<u8>), DataError>)| {
+        block.map(|(skip, b)| (i, Edges::parse(&b, skip, format)))
+    };
+    let mut parsed: Vec<(usize, Edges)> =
+        blocks.enumerate().par_bridge().map(parse).collect::<Result<_, DataError>>()?;
     parsed.sort_unstable_by_key(|p| p.0);
     let mut all = Edges::empty(format);
     for (_, block) in parsed {
@@ -165,7 +178,12 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
         all.append(block);
         if all.src.len() as u64 > LIMIT {
             let relation = path.display().to_string();
-            return Err(DataError::Graph(GraphError::TooLarge { relation, what: "edges", count: all.src.len() as u64, limit: LIMIT }));
+            return Err(DataError::Graph(GraphError::TooLarge {
+                relation,
+                what: "edges",
+                count: all.src.len() as u64,
+                limit: LIMIT,
+            }));
         }
     }
     Ok(EdgeTable {
@@ -184,12 +202,20 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
 ///
 /// # Errors
 /// As [`read_edge_list`] and [`Graph::homogeneous`].
-pub fn load_edge_list(path: impl AsRef<Path>, format: &EdgeListFormat, device: &Device) -> Result<Graph, DataError> {
+pub fn load_edge_list(
+    path: impl AsRef<Path>,
+    format: &EdgeListFormat,
+    device: &Device,
+) -> Result<Graph, DataError> {
     let table = read_edge_list(&path, format)?;
     assemble(table, format, device).map_err(|e| e.in_file(path))
 }
 
-fn assemble(table: EdgeTable, format: &EdgeListFormat, device: &Device) -> Result<Graph, DataError> {
+fn assemble(
+    table: EdgeTable,
+    format: &EdgeListFormat,
+    device: &Device,
+) -> Result<Graph, DataError> {
     let mut graph = match (&table.src, &table.dst, format.num_nodes) {
         (Ids::Int(src), Ids::Int(dst), Some(n)) => {
             // Ids were compared with the number of nodes as they were read.
@@ -207,7 +233,10 @@ fn assemble(table: EdgeTable, format: &EdgeListFormat, device: &Device) -> Resul
     };
     if let Some(w) = table.weights {
         let len = w.len();
-        graph.edges_mut(0)?.insert(WEIGHT, Tensor::<1>::from_data(TensorData::new(w, [len]), (device, DType::F32)))?;
+        graph.edges_mut(0)?.insert(
+            WEIGHT,
+            Tensor::<1>::from_data(TensorData::new(w, [len]), (device, DType::F32)),
+        )?;
     }
     if format.undirected { Ok(graph.add_reverse_edges(0)?) } else { Ok(graph) }
 }
@@ -265,7 +294,10 @@ impl Edges {
             rest = after;
             out.lines += 1;
             let text = trim_end(line).trim_ascii_start();
-            if out.lines <= skip || text.is_empty() || format.comments.iter().any(|c| text.starts_with(c.as_bytes())) {
+            if out.lines <= skip
+                || text.is_empty()
+                || format.comments.iter().any(|c| text.starts_with(c.as_bytes()))
+            {
                 continue;
             }
             // A delimiter may be a tab in front of an empty field.
@@ -279,11 +311,15 @@ impl Edges {
     }
 
     fn edge<'l>(&mut self, line: &'l [u8], format: &EdgeListFormat) -> Result<(), Wrong<'l>> {
-        let mut fields = Fields { rest: Some(line), delimiter: format.delimiter.as_ref().map(String::as_bytes) };
+        let mut fields =
+            Fields { rest: Some(line), delimiter: format.delimiter.as_ref().map(String::as_bytes) };
         for (k, ids) in [&mut self.src, &mut self.dst].into_iter().enumerate() {
             let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
             match ids {
-                Ids::Text(ids) => ids.push(std::str::from_utf8(field).map_err(|_| (k + 1, "UTF-8 text".to_owned(), field))?),
+                Ids::Text(ids) => ids.push(
+                    std::str::from_utf8(field)
+                        .map_err(|_| (k + 1, "UTF-8 text".to_owned(), field))?,
+                ),
                 Ids::Int(ids) => {
                     let bound = format.num_nodes.map_or(i64::MAX, |n| n as i64);
                     let wrong = || match format.num_nodes {
@@ -300,7 +336,8 @@ impl Edges {
         }
         if format.weighted {
             let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
-            self.weights.push(parse_f32(field).ok_or_else(|| (3, "a float (weight)".to_owned(), field))?);
+            self.weights
+                .push(parse_f32(field).ok_or_else(|| (3, "a float (weight)".to_owned(), field))?);
         }
         if fields.next().is_some() { Err((0, format.expected(), line)) } else { Ok(()) }
     }
@@ -409,14 +446,25 @@ mod tests {
     #[test]
     fn texts_numbers_and_headers() {
         let g = load("b;a\nköln;b\n", &EdgeListFormat::new().with_text_ids().with_delimiter(";"));
-        assert_eq!((g.relation("_E").unwrap().src(), g.relation("_E").unwrap().dst()), (&[1, 2][..], &[0, 1][..]));
+        assert_eq!(
+            (g.relation("_E").unwrap().src(), g.relation("_E").unwrap().dst()),
+            (&[1, 2][..], &[0, 1][..])
+        );
         assert_eq!(g.nodes("_N").unwrap().ids().unwrap().number("köln"), Some(2));
-        let g = load("src dst\n4 0\n", &EdgeListFormat::new().with_header_lines(1).with_num_nodes(6));
-        assert_eq!((g.node_counts(), g.relation("_E").unwrap().src(), g.nodes("_N").unwrap().ids()), (&[6][..], &[4][..], None));
+        let g =
+            load("src dst\n4 0\n", &EdgeListFormat::new().with_header_lines(1).with_num_nodes(6));
+        assert_eq!(
+            (g.node_counts(), g.relation("_E").unwrap().src(), g.nodes("_N").unwrap().ids()),
+            (&[6][..], &[4][..], None)
+        );
         assert_eq!(load("", &EdgeListFormat::new()).node_counts(), [0]);
         assert_eq!(load("x\ny\n", &EdgeListFormat::new().with_header_lines(9)).total_edges(), 0);
         let none: [&str; 0] = [];
-        assert_eq!(load("#1 2\n", &EdgeListFormat::new().with_comments(none).with_text_ids()).total_edges(), 1);
+        assert_eq!(
+            load("#1 2\n", &EdgeListFormat::new().with_comments(none).with_text_ids())
+                .total_edges(),
+            1
+        );
     }
 
     /// More than one block, and a wrong line far behind.
@@ -427,7 +475,10 @@ mod tests {
         assert_eq!((t.src.len(), t.dst.get(299_999)), (300_000, burn_gnn_graph::FileId::Int(11)));
         let e = read(&format!("{many}1 x\n{many}"), &EdgeListFormat::new()).unwrap_err();
         assert!(e.to_string().contains("e:600001:2: expected an int64, got \"x\""), "{e}");
-        assert_eq!(read(&many, &EdgeListFormat::new().with_header_lines(599_998)).unwrap().src.len(), 1);
+        assert_eq!(
+            read(&many, &EdgeListFormat::new().with_header_lines(599_998)).unwrap().src.len(),
+            1
+        );
     }
 
     #[test]
@@ -439,14 +490,42 @@ mod tests {
         let new = EdgeListFormat::new;
         refused("1 2\n3\n", new(), "e:2: expected 2 fields separated by white space, got \"3\"");
         refused("1 2 3\n", new(), "e:1: expected 2 fields separated by white space, got \"1 2 3\"");
-        refused("1,2\n", new().with_delimiter(",").weighted(), "e:1: expected 3 fields separated by \",\", got \"1,2\"");
-        refused("1,2,x\n", new().with_delimiter(",").weighted(), "e:1:3: expected a float (weight), got \"x\"");
+        refused(
+            "1,2\n",
+            new().with_delimiter(",").weighted(),
+            "e:1: expected 3 fields separated by \",\", got \"1,2\"",
+        );
+        refused(
+            "1,2,x\n",
+            new().with_delimiter(",").weighted(),
+            "e:1:3: expected a float (weight), got \"x\"",
+        );
         refused("1,,2\n", new().with_delimiter(","), "e:1:2: expected an int64, got \"\"");
-        refused("0 3\n", new().with_num_nodes(3), "e:1:2: expected a node number in 0..3, got \"3\"");
-        refused("-1 0\n", new().with_num_nodes(3), "e:1:1: expected a node number in 0..3, got \"-1\"");
-        refused("", new().with_delimiter(""), "`delimiter`: expected a text without line ends that is not empty, got Some(\"\")");
-        refused("", new().with_comments([""]), "`comments`: expected marks that are not empty, got an empty one");
-        refused("", new().with_text_ids().with_num_nodes(1), "`num_nodes`: expected none for ids that are texts, got a number");
+        refused(
+            "0 3\n",
+            new().with_num_nodes(3),
+            "e:1:2: expected a node number in 0..3, got \"3\"",
+        );
+        refused(
+            "-1 0\n",
+            new().with_num_nodes(3),
+            "e:1:1: expected a node number in 0..3, got \"-1\"",
+        );
+        refused(
+            "",
+            new().with_delimiter(""),
+            "`delimiter`: expected a text without line ends that is not empty, got Some(\"\")",
+        );
+        refused(
+            "",
+            new().with_comments([""]),
+            "`comments`: expected marks that are not empty, got an empty one",
+        );
+        refused(
+            "",
+            new().with_text_ids().with_num_nodes(1),
+            "`num_nodes`: expected none for ids that are texts, got a number",
+        );
         assert!(matches!(read_edge_list("no/such/file", &new()), Err(DataError::Io { .. })));
     }
 }

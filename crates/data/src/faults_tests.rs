@@ -32,7 +32,8 @@ fn version_of(g: &Graph, rows: &[f32]) -> u64 {
 fn saved(dir: &Path) -> Option<u64> {
     dir.join("graph.json").exists().then(|| {
         let g = load_graph(dir, &Device::flex()).unwrap();
-        let rows: Vec<f32> = g.nodes("_N").unwrap().get::<2>("h").unwrap().into_data().iter::<f32>().collect();
+        let rows: Vec<f32> =
+            g.nodes("_N").unwrap().get::<2>("h").unwrap().into_data().iter::<f32>().collect();
         let mapped = map_graph(dir, &Device::flex()).unwrap();
         let all: Vec<u32> = (0..NODES as u32).collect();
         assert_eq!(mapped.node_rows["_N"]["h"].gather(&all).unwrap(), rows);
@@ -86,8 +87,12 @@ fn rows_to_be_killed() {
 
 #[test]
 fn writers_killed_at_any_moment() {
-    let left =
-        |dir: &tempfile::TempDir| files(dir.path()).iter().map(|f| f.file_name().unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>();
+    let left = |dir: &tempfile::TempDir| {
+        files(dir.path())
+            .iter()
+            .map(|f| f.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
     let dir = killed("graph", "faults_tests::graphs_to_be_killed", saved);
     save_graph(&graph(0), &dir).unwrap();
     assert_eq!(left(&dir), ["graph.json", "graph.safetensors"]);
@@ -108,10 +113,18 @@ fn writers_on_a_full_disk() {
     let save = |i: usize, dir: &Path| save_graph(&g[i], dir).map_err(text);
     full_disk("graph", &disk, |d| save(0, d).unwrap(), |d| save(1, d), |d| name(saved(d), 1));
     let write = |edges, dir: &Path| topology(dir, edges).map_err(text);
-    full_disk("topology", &disk, |d| write(1000, d).unwrap(), |d| write(2000, d), |d| name(opened(d), 1000));
+    full_disk(
+        "topology",
+        &disk,
+        |d| write(1000, d).unwrap(),
+        |d| write(2000, d),
+        |d| name(opened(d), 1000),
+    );
     let write = |version, dir: &Path| rows(dir, version).map_err(text);
     full_disk("rows", &disk, |d| write(1, d).unwrap(), |d| write(2, d), |d| name(mapped(d), 1));
-    let write = |byte: u8, dir: &Path| write_atomic(dir.join("x"), |w| w.write_all(&[byte; 20_000])).map_err(text);
+    let write = |byte: u8, dir: &Path| {
+        write_atomic(dir.join("x"), |w| w.write_all(&[byte; 20_000])).map_err(text)
+    };
     let read = |dir: &Path| std::fs::read(dir.join("x")).unwrap();
     let version = |d: &Path| match read(d) {
         bytes if bytes == [1; 20_000] => "old",

@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use burn_gnn_files::internal::{Cut, cut, cut_quoted};
 pub(crate) use burn_gnn_files::internal::{
-    Hash, LOCK, MAX_HEADER, MappedFile, TensorViews, format_error, io_error, open, read_error, remove_abandoned, tensor_header,
+    Hash, LOCK, MAX_HEADER, MappedFile, TensorViews, format_error, io_error, open, read_error,
+    remove_abandoned, tensor_header,
 };
 pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 
@@ -21,7 +22,11 @@ pub(crate) const LIMIT: u64 = Relation::LIMIT;
 
 /// A setting that cannot be.
 pub(crate) fn setting(arg: &'static str, expected: &str, found: &str) -> DataError {
-    DataError::Graph(GraphError::Setting { arg, expected: expected.to_owned(), found: found.to_owned() })
+    DataError::Graph(GraphError::Setting {
+        arg,
+        expected: expected.to_owned(),
+        found: found.to_owned(),
+    })
 }
 
 /// What a build without a cargo feature says of a file or a data set.
@@ -34,12 +39,28 @@ pub(crate) fn missing_feature(what: impl std::fmt::Display, feature: &'static st
 const MAX_JSON: u64 = 64 << 20;
 
 /// A [`DataError::Table`].
-pub(crate) fn table_error(path: &Path, line: u64, column: usize, expected: impl Into<String>, found: impl Into<Cut>) -> DataError {
-    DataError::Table { path: path.into(), line, column, expected: cut_quoted(expected.into()), found: found.into().0 }
+pub(crate) fn table_error(
+    path: &Path,
+    line: u64,
+    column: usize,
+    expected: impl Into<String>,
+    found: impl Into<Cut>,
+) -> DataError {
+    DataError::Table {
+        path: path.into(),
+        line,
+        column,
+        expected: cut_quoted(expected.into()),
+        found: found.into().0,
+    }
 }
 
 /// A [`DataError::Version`] of what a description says, which may be anything.
-pub(crate) fn version_error(path: &Path, found: Option<&serde_json::Value>, expected: u32) -> DataError {
+pub(crate) fn version_error(
+    path: &Path,
+    found: Option<&serde_json::Value>,
+    expected: u32,
+) -> DataError {
     let found = found.map_or("none".into(), |v| cut(&v.to_string()));
     DataError::Version { path: path.into(), found, expected }
 }
@@ -48,7 +69,11 @@ pub(crate) fn version_error(path: &Path, found: Option<&serde_json::Value>, expe
 #[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
 pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> DataError {
     match e {
-        zip::result::ZipError::Io(e) if e.get_ref().is_none() && e.kind() != std::io::ErrorKind::UnexpectedEof => io_error(path, e),
+        zip::result::ZipError::Io(e)
+            if e.get_ref().is_none() && e.kind() != std::io::ErrorKind::UnexpectedEof =>
+        {
+            io_error(path, e)
+        }
         e => format_error(path, format!("expected a zip archive, found: {}", cut(&e.to_string()))),
     }
 }
@@ -57,7 +82,10 @@ pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> DataError {
 /// some files of PyTorch for the first: those with ZIP64 records, which are as long as the header of an entry with a
 /// name of 30 bytes.
 #[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
-pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(path: &Path, reader: R) -> Result<zip::ZipArchive<R>, DataError> {
+pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(
+    path: &Path,
+    reader: R,
+) -> Result<zip::ZipArchive<R>, DataError> {
     let config = zip::read::Config { archive_offset: zip::read::ArchiveOffset::Known(0) };
     zip::ZipArchive::with_config(config, reader).map_err(|e| zip_error(path, e))
 }
@@ -97,13 +125,25 @@ const NODES_PER_BYTE: u64 = 16;
 
 /// A declared number of nodes, refused if `bytes` of data (edges, features, labels) cannot be about so many: whoever
 /// uses the graph takes memory for every node.
-pub(crate) fn node_count(described_in: &Path, ntype: &str, count: u64, bytes: u64) -> Result<usize, DataError> {
+pub(crate) fn node_count(
+    described_in: &Path,
+    ntype: &str,
+    count: u64,
+    bytes: u64,
+) -> Result<usize, DataError> {
     if count > LIMIT {
-        return Err(DataError::Graph(GraphError::TooLarge { relation: format!("node type {ntype}"), what: "nodes", count, limit: LIMIT }));
+        return Err(DataError::Graph(GraphError::TooLarge {
+            relation: format!("node type {ntype}"),
+            what: "nodes",
+            count,
+            limit: LIMIT,
+        }));
     }
     let limit = NODES_FREE.max(bytes.saturating_mul(NODES_PER_BYTE));
     if count > limit {
-        let why = format!("node type `{ntype}`: expected at most {limit} nodes beside {bytes} bytes of data, found {count}");
+        let why = format!(
+            "node type `{ntype}`: expected at most {limit} nodes beside {bytes} bytes of data, found {count}"
+        );
         return Err(format_error(described_in, why));
     }
     Ok(count as usize)
@@ -112,13 +152,17 @@ pub(crate) fn node_count(described_in: &Path, ntype: &str, count: u64, bytes: u6
 /// JSON of a known form; serde's message names line, column, key and what was expected.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, DataError> {
     let bytes = read_bounded(path, MAX_JSON)?;
-    serde_json::from_slice(&bytes).map_err(|e| format_error(path, format!("expected a JSON description, found: {e}")))
+    serde_json::from_slice(&bytes)
+        .map_err(|e| format_error(path, format!("expected a JSON description, found: {e}")))
 }
 
 /// Bytes of the files that a description names, each once. A file may be named several times (by both directions of a
 /// relation), but not so often that a short description makes much of it. One that is not there counts nothing and is
 /// missed when it is read.
-pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Result<PathBuf, DataError>>) -> Result<u64, DataError> {
+pub(crate) fn referenced(
+    described_in: &Path,
+    files: impl IntoIterator<Item = Result<PathBuf, DataError>>,
+) -> Result<u64, DataError> {
     /// How often a byte may be named on average.
     const MOST: u64 = 4;
     /// Bytes that may be named whatever the files hold.
@@ -137,8 +181,9 @@ pub(crate) fn referenced(described_in: &Path, files: impl IntoIterator<Item = Re
     }
     let most = once.saturating_mul(MOST).saturating_add(FREE);
     if all > most {
-        let why =
-            format!("file names: expected files of {once} bytes to be named at most {MOST} times on average, found names of {all} bytes");
+        let why = format!(
+            "file names: expected files of {once} bytes to be named at most {MOST} times on average, found names of {all} bytes"
+        );
         return Err(format_error(described_in, why));
     }
     Ok(once)
@@ -149,17 +194,28 @@ pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<Path
     let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
     // A drive letter or a backslash is a plain name on one system and a way out on another.
     if file.is_empty() || !plain || file.contains([':', '\\', '\0']) {
-        return Err(format_error(described_in, format!("file name: expected a relative path inside the folder, found {file:?}")));
+        return Err(format_error(
+            described_in,
+            format!("file name: expected a relative path inside the folder, found {file:?}"),
+        ));
     }
     Ok(dir.join(file))
 }
 
 /// Refuses a declared count that differs from what a file holds.
-pub(crate) fn same_count(path: &Path, what: &str, declared: u64, found: usize) -> Result<(), DataError> {
+pub(crate) fn same_count(
+    path: &Path,
+    what: &str,
+    declared: u64,
+    found: usize,
+) -> Result<(), DataError> {
     if declared == found as u64 {
         return Ok(());
     }
-    Err(format_error(path, format!("{what}: expected {declared} as the description says, found {found}")))
+    Err(format_error(
+        path,
+        format!("{what}: expected {declared} as the description says, found {found}"),
+    ))
 }
 
 #[cfg(test)]
@@ -170,7 +226,8 @@ mod tests {
     fn names_stay_inside_the_folder() {
         let (dir, json) = (Path::new("d"), Path::new("d/m.json"));
         assert_eq!(inside(dir, json, "edges/a.npy").unwrap(), Path::new("d/edges/a.npy"));
-        for bad in ["", "../x", "a/../../x", "/etc/passwd", "C:x", "a\\..\\x", "a\0b", "./a", ".."] {
+        for bad in ["", "../x", "a/../../x", "/etc/passwd", "C:x", "a\\..\\x", "a\0b", "./a", ".."]
+        {
             let e = inside(dir, json, bad).unwrap_err();
             assert!(
                 matches!(&e, DataError::Format { path, message } if path == json && message.contains("inside the folder")),
@@ -185,7 +242,12 @@ mod tests {
         let file = dir.path().join("f");
         std::fs::write(&file, "12345").unwrap();
         assert_eq!(read_bounded(&file, 5).unwrap(), b"12345");
-        assert!(read_bounded(&file, 4).unwrap_err().to_string().contains("expected at most 4 bytes, found 5"));
+        assert!(
+            read_bounded(&file, 4)
+                .unwrap_err()
+                .to_string()
+                .contains("expected at most 4 bytes, found 5")
+        );
         assert!(matches!(read_bounded(dir.path(), 9), Err(DataError::Format { .. })));
         assert!(matches!(read_bounded(&dir.path().join("none"), 9), Err(DataError::Io { .. })));
     }
@@ -197,8 +259,15 @@ mod tests {
         // More than an address space has; file systems without such files are covered by `reserve` alone.
         let long = 1u64 << 60;
         let made = std::fs::File::create(&path).unwrap().set_len(long).is_ok();
-        let e = if made { read_bounded(&path, u64::MAX).unwrap_err() } else { reserve(&path, long, &mut vec![]).unwrap_err() };
-        assert!(matches!(&e, DataError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory), "{e:?}");
+        let e = if made {
+            read_bounded(&path, u64::MAX).unwrap_err()
+        } else {
+            reserve(&path, long, &mut vec![]).unwrap_err()
+        };
+        assert!(
+            matches!(&e, DataError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory),
+            "{e:?}"
+        );
         assert!(reserve(&path, u64::MAX, &mut vec![]).is_err());
     }
 
@@ -208,7 +277,13 @@ mod tests {
         assert_eq!(node_count(json, "a", 1 << 26, 0).unwrap(), 1 << 26);
         assert_eq!(node_count(json, "a", 16 << 23, 1 << 23).unwrap(), 16 << 23);
         let e = node_count(json, "a", (1 << 26) + 1, 3).unwrap_err();
-        assert_eq!(e.to_string(), "d/m.json: node type `a`: expected at most 67108864 nodes beside 3 bytes of data, found 67108865");
-        assert!(matches!(node_count(json, "a", u64::MAX, u64::MAX), Err(DataError::Graph(GraphError::TooLarge { .. }))));
+        assert_eq!(
+            e.to_string(),
+            "d/m.json: node type `a`: expected at most 67108864 nodes beside 3 bytes of data, found 67108865"
+        );
+        assert!(matches!(
+            node_count(json, "a", u64::MAX, u64::MAX),
+            Err(DataError::Graph(GraphError::TooLarge { .. }))
+        ));
     }
 }

@@ -14,7 +14,11 @@ pub(crate) fn column_of(data: TensorData, device: &Device) -> Result<Column, DTy
     if !device.supports_dtype(dtype) {
         return Err(dtype);
     }
-    Ok(if dtype.is_float() { place::<Float>(data, device, Some(dtype)) } else { place::<Int>(data, device, Some(dtype)) })
+    Ok(if dtype.is_float() {
+        place::<Float>(data, device, Some(dtype))
+    } else {
+        place::<Int>(data, device, Some(dtype))
+    })
 }
 
 fn place<K: Basic>(data: TensorData, device: &Device, dtype: Option<DType>) -> Column {

@@ -65,7 +65,12 @@ impl IdConverter {
     /// [`GraphError::UnknownEdgeType`].
     pub fn etype2id(&self, etype: &str) -> Result<usize, DataError> {
         let id = self.edges.type2id(etype);
-        id.map_err(|_| DataError::Graph(GraphError::UnknownEdgeType { name: etype.to_owned(), known: self.edges.names.clone() }))
+        id.map_err(|_| {
+            DataError::Graph(GraphError::UnknownEdgeType {
+                name: etype.to_owned(),
+                known: self.edges.names.clone(),
+            })
+        })
     }
     /// Name of an edge type, `src:relation:dst`.
     ///
@@ -99,12 +104,18 @@ impl TypeIds {
     ///
     /// # Errors
     /// [`GraphError::Duplicate`] for a type given twice; counts that add up to more than `u64::MAX`.
-    pub fn new(types: impl IntoIterator<Item = (impl Into<String>, usize)>) -> Result<Self, DataError> {
-        let (names, counts): (Vec<String>, Vec<usize>) = types.into_iter().map(|(name, count)| (name.into(), count)).unzip();
+    pub fn new(
+        types: impl IntoIterator<Item = (impl Into<String>, usize)>,
+    ) -> Result<Self, DataError> {
+        let (names, counts): (Vec<String>, Vec<usize>) =
+            types.into_iter().map(|(name, count)| (name.into(), count)).unzip();
         let mut sorted: Vec<&String> = names.iter().collect();
         sorted.sort();
         if let Some(w) = sorted.windows(2).find(|w| w[0] == w[1]) {
-            return Err(DataError::Graph(GraphError::Duplicate { what: "type", name: w[0].clone() }));
+            return Err(DataError::Graph(GraphError::Duplicate {
+                what: "type",
+                name: w[0].clone(),
+            }));
         }
         Ok(Self { map: IdMap::from_counts(counts)?, names })
     }
@@ -133,12 +144,21 @@ impl TypeIds {
     }
     fn type2id(&self, name: &str) -> Result<usize, DataError> {
         let ty = self.names.iter().position(|n| n == name);
-        ty.ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: name.to_owned(), known: self.names.clone() }))
+        ty.ok_or_else(|| {
+            DataError::Graph(GraphError::UnknownNodeType {
+                name: name.to_owned(),
+                known: self.names.clone(),
+            })
+        })
     }
     fn id2type(&self, what: &str, id: usize) -> Result<&str, DataError> {
         let name = self.names.get(id).map(String::as_str);
         name.ok_or_else(|| {
-            DataError::Graph(GraphError::IdOutOfRange { what: what.to_owned(), id: id as u64, bound: self.names.len() as u64 })
+            DataError::Graph(GraphError::IdOutOfRange {
+                what: what.to_owned(),
+                id: id as u64,
+                bound: self.names.len() as u64,
+            })
         })
     }
 }
@@ -154,10 +174,22 @@ mod tests {
         let ids = TypeIds::new([("a", 200), ("b", 200)]).unwrap();
         let types = [0, 1, 199, 200, 201, 399].map(|i| ids.to_typed(HomoId(i)).unwrap().0);
         assert_eq!(types, ["a", "a", "a", "b", "b", "b"]);
-        assert!(matches!(ids.to_typed(HomoId(400)), Err(DataError::Graph(GraphError::IdOutOfRange { id: 400, bound: 400, .. }))));
-        assert!(matches!(ids.to_homo("c", 0), Err(DataError::Graph(GraphError::UnknownNodeType { .. }))));
-        assert!(matches!(ids.to_homo("b", 200), Err(DataError::Graph(GraphError::IdOutOfRange { .. }))));
-        assert!(matches!(TypeIds::new([("a", 1), ("a", 2)]), Err(DataError::Graph(GraphError::Duplicate { .. }))));
+        assert!(matches!(
+            ids.to_typed(HomoId(400)),
+            Err(DataError::Graph(GraphError::IdOutOfRange { id: 400, bound: 400, .. }))
+        ));
+        assert!(matches!(
+            ids.to_homo("c", 0),
+            Err(DataError::Graph(GraphError::UnknownNodeType { .. }))
+        ));
+        assert!(matches!(
+            ids.to_homo("b", 200),
+            Err(DataError::Graph(GraphError::IdOutOfRange { .. }))
+        ));
+        assert!(matches!(
+            TypeIds::new([("a", 1), ("a", 2)]),
+            Err(DataError::Graph(GraphError::Duplicate { .. }))
+        ));
     }
 
     /// The description alone: none of the files that it names is there.
@@ -174,14 +206,39 @@ mod tests {
         };
         write(r#"["b", "a"]"#, "[[4, 1], [2]]");
         let ids = IdConverter::from_metadata(&file).unwrap();
-        assert_eq!(ids, IdConverter::new(TypeIds::new([("b", 5), ("a", 2)]).unwrap(), TypeIds::new([("b:r:a", 4), ("a:s:a", 2)]).unwrap()));
-        assert_eq!([ids.ntype2id("b").unwrap(), ids.ntype2id("a").unwrap(), ids.etype2id("a:s:a").unwrap()], [0, 1, 1]);
+        assert_eq!(
+            ids,
+            IdConverter::new(
+                TypeIds::new([("b", 5), ("a", 2)]).unwrap(),
+                TypeIds::new([("b:r:a", 4), ("a:s:a", 2)]).unwrap()
+            )
+        );
+        assert_eq!(
+            [
+                ids.ntype2id("b").unwrap(),
+                ids.ntype2id("a").unwrap(),
+                ids.etype2id("a:s:a").unwrap()
+            ],
+            [0, 1, 1]
+        );
         assert_eq!([ids.id2ntype(1).unwrap(), ids.id2etype(0).unwrap()], ["a", "b:r:a"]);
         assert_eq!(ids.edges().to_typed(HomoId(4)).unwrap(), ("a:s:a", 0));
-        assert!(matches!(ids.ntype2id("c"), Err(DataError::Graph(GraphError::UnknownNodeType { .. }))));
-        assert!(matches!(ids.etype2id("r"), Err(DataError::Graph(GraphError::UnknownEdgeType { .. }))));
-        assert_eq!(ids.id2ntype(2).unwrap_err().to_string(), "node type id 2 is out of range 0..2; give ids that are numbered from 0");
-        assert_eq!(ids.id2etype(9).unwrap_err().to_string(), "edge type id 9 is out of range 0..2; give ids that are numbered from 0");
+        assert!(matches!(
+            ids.ntype2id("c"),
+            Err(DataError::Graph(GraphError::UnknownNodeType { .. }))
+        ));
+        assert!(matches!(
+            ids.etype2id("r"),
+            Err(DataError::Graph(GraphError::UnknownEdgeType { .. }))
+        ));
+        assert_eq!(
+            ids.id2ntype(2).unwrap_err().to_string(),
+            "node type id 2 is out of range 0..2; give ids that are numbered from 0"
+        );
+        assert_eq!(
+            ids.id2etype(9).unwrap_err().to_string(),
+            "edge type id 9 is out of range 0..2; give ids that are numbered from 0"
+        );
         let refused = |part: &str| {
             let e = IdConverter::from_metadata(&file).unwrap_err().to_string();
             assert!(e.contains("metadata.json") && e.contains(part), "{e}");

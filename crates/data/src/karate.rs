@@ -79,7 +79,8 @@ pub fn karate_club() -> Dataset {
     let graph = Graph::homogeneous(n, src, dst).expect("the karate club is a valid graph");
     let target = graph.schema().ntypes()[0].clone();
     let eye = (0..n as u32).collect::<Vec<_>>();
-    let features = Features::Sparse { rows: n, cols: n, row: eye.clone(), col: eye, value: vec![1.0; n] };
+    let features =
+        Features::Sparse { rows: n, cols: n, row: eye.clone(), col: eye, value: vec![1.0; n] };
     let split = Split { train: vec![0, 33], val: vec![], test: (1..33).collect() };
     Dataset {
         name: "karate".into(),
@@ -106,10 +107,14 @@ mod tests {
         let degrees: Vec<u32> = r.in_degrees().collect();
         assert_eq!((degrees[0], degrees[33], degrees[11]), (16, 17, 1));
         // Degrees as networkx gives them.
-        let expected = [16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2, 2, 2, 2, 3, 2, 2, 2, 5, 3, 3, 2, 4, 3, 4, 4, 6, 12, 17];
+        let expected = [
+            16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2, 2, 2, 2, 3, 2, 2, 2, 5, 3, 3, 2, 4,
+            3, 4, 4, 6, 12, 17,
+        ];
         assert_eq!(degrees, expected);
         assert_eq!(degrees, r.out_degrees().collect::<Vec<_>>());
-        let mut pairs: Vec<(u32, u32)> = r.src().iter().copied().zip(r.dst().iter().copied()).collect();
+        let mut pairs: Vec<(u32, u32)> =
+            r.src().iter().copied().zip(r.dst().iter().copied()).collect();
         pairs.sort_unstable();
         pairs.dedup();
         assert_eq!(pairs.len(), 156, "no friendship is listed twice");

@@ -32,9 +32,14 @@ pub fn load_dataset(dir: impl AsRef<Path>) -> Result<Dataset, DataError> {
     } else if dir.join(TABLES).exists() {
         tables_layout::load(dir)
     } else if dir.is_dir() {
-        Err(format_error(dir, format!("expected a data set with `{METADATA}` or `{TABLES}`, found neither")))
+        Err(format_error(
+            dir,
+            format!("expected a data set with `{METADATA}` or `{TABLES}`, found neither"),
+        ))
     } else {
-        let missing = std::fs::metadata(dir).err().unwrap_or_else(|| std::io::ErrorKind::NotADirectory.into());
+        let missing = std::fs::metadata(dir)
+            .err()
+            .unwrap_or_else(|| std::io::ErrorKind::NotADirectory.into());
         Err(io_error(dir, missing))
     }
 }

@@ -66,7 +66,9 @@ mod triples;
 mod triples_tests;
 
 #[doc(inline)]
-pub use burn_gnn_files::{AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
+pub use burn_gnn_files::{
+    AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic,
+};
 #[cfg(test)]
 pub(crate) use corrupt_file::{damage, spoil};
 pub use crates_graph::crates_graph;
@@ -97,11 +99,14 @@ pub(crate) use sparse::csr;
 pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph};
 pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{
-    AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec,
-    INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr,
-    read_edges, read_edges_with, read_nodes, read_nodes_with, text_attr,
+    AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS,
+    FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions,
+    Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr, read_edges,
+    read_edges_with, read_nodes, read_nodes_with, text_attr,
 };
-pub use tables_layout::{EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription};
+pub use tables_layout::{
+    EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription,
+};
 pub use topology::Topology;
 #[cfg(feature = "torch")]
 pub use torch::{NamedTensor, read_torch};

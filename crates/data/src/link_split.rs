@@ -197,22 +197,41 @@ impl RandomLinkSplit {
     /// its range, a relation declared undirected and has an edge without its reverse, a reverse type whose
     /// edges are not the reverses, several types and none named, more negatives than there are pairs without an edge.
     pub fn split(&self, graph: &Graph, seed: u64) -> Result<LinkSplit, DataError> {
-        let cuts = self.types(graph)?.into_iter().map(|(t, reverse)| self.cut(graph, t, reverse, seed)).collect::<Result<Vec<_>, _>>()?;
+        let cuts = self
+            .types(graph)?
+            .into_iter()
+            .map(|(t, reverse)| self.cut(graph, t, reverse, seed))
+            .collect::<Result<Vec<_>, _>>()?;
         let part = |which: usize| -> Result<LinkPart, DataError> {
             // Ids of an undirected relation are those of edges from the smaller endpoint; their reverses are added.
             let kept = |c: &Cut| match which {
-                0 => c.parts[0].iter().copied().filter(|e| c.disjoint.binary_search(e).is_err()).collect(),
+                0 => c.parts[0]
+                    .iter()
+                    .copied()
+                    .filter(|e| c.disjoint.binary_search(e).is_err())
+                    .collect(),
                 1 => c.parts[0].clone(),
                 _ => merged(&c.parts[0], &c.parts[1]),
             };
             let graph_of_part = messages(graph, &cuts, kept)?;
             let links = cuts.iter().map(|c| {
-                let edge_ids = if which == 0 && !c.disjoint.is_empty() { c.disjoint.clone() } else { c.parts[which].clone() };
+                let edge_ids = if which == 0 && !c.disjoint.is_empty() {
+                    c.disjoint.clone()
+                } else {
+                    c.parts[which].clone()
+                };
                 let r = &graph.relations()[c.t];
                 let endpoints = |of: &[u32]| edge_ids.iter().map(|&e| of[e as usize]).collect();
                 let (negative_src, negative_dst) = c.negatives[which].clone();
                 let etype = graph.schema().etypes()[c.t].clone();
-                Links { etype, src: endpoints(r.src()), dst: endpoints(r.dst()), negative_src, negative_dst, edge_ids: edge_ids.clone() }
+                Links {
+                    etype,
+                    src: endpoints(r.src()),
+                    dst: endpoints(r.dst()),
+                    negative_src,
+                    negative_dst,
+                    edge_ids: edge_ids.clone(),
+                }
             });
             Ok(LinkPart { graph: graph_of_part, links: links.collect() })
         };
@@ -224,26 +243,46 @@ impl RandomLinkSplit {
         if self.edge_types.is_empty() {
             return match graph.relations().len() {
                 1 => Ok(vec![(0, None)]),
-                n => Err(wrong("edge_types", format!("the types to split, as the graph has {n}, got none"))),
+                n => Err(wrong(
+                    "edge_types",
+                    format!("the types to split, as the graph has {n}, got none"),
+                )),
             };
         }
         let mut seen = vec![false; graph.relations().len()];
         let mut number = |etype: &EdgeType| -> Result<usize, DataError> {
             let t = graph.schema().etype(etype)?;
             if std::mem::replace(&mut seen[t], true) {
-                return Err(DataError::Graph(GraphError::Duplicate { what: "edge type", name: etype.to_string() }));
+                return Err(DataError::Graph(GraphError::Duplicate {
+                    what: "edge type",
+                    name: etype.to_string(),
+                }));
             }
             Ok(t)
         };
-        self.edge_types.iter().map(|(etype, reverse)| Ok((number(etype)?, reverse.as_ref().map(&mut number).transpose()?))).collect()
+        self.edge_types
+            .iter()
+            .map(|(etype, reverse)| {
+                Ok((number(etype)?, reverse.as_ref().map(&mut number).transpose()?))
+            })
+            .collect()
     }
 
-    fn cut(&self, graph: &Graph, t: usize, reverse: Option<usize>, seed: u64) -> Result<Cut, DataError> {
+    fn cut(
+        &self,
+        graph: &Graph,
+        t: usize,
+        reverse: Option<usize>,
+        seed: u64,
+    ) -> Result<Cut, DataError> {
         let (r, name) = (&graph.relations()[t], &graph.schema().etypes()[t]);
         let (s, d) = graph.schema().endpoints(t);
         let paired = self.is_undirected && reverse.is_none();
         if paired && s != d {
-            return Err(wrong("is_undirected", format!("the reverse type of `{name}`, which joins two node types, got none")));
+            return Err(wrong(
+                "is_undirected",
+                format!("the reverse type of `{name}`, which joins two node types, got none"),
+            ));
         }
         if paired {
             check_symmetric(r, name)?;
@@ -252,28 +291,43 @@ impl RandomLinkSplit {
             let other = &graph.relations()[back];
             if graph.schema().endpoints(back) != (d, s) {
                 let found = &graph.schema().etypes()[back];
-                return Err(wrong("edge_types", format!("a reverse type of `{name}` from its destinations to its sources, got `{found}`")));
+                return Err(wrong(
+                    "edge_types",
+                    format!(
+                        "a reverse type of `{name}` from its destinations to its sources, got `{found}`"
+                    ),
+                ));
             }
             if pairs(r.src(), r.dst(), false) != pairs(other.dst(), other.src(), false) {
                 let found = &graph.schema().etypes()[back];
                 return Err(wrong(
                     "edge_types",
-                    format!("in `{found}` the reverse of every edge of `{name}` and no others, got other edges"),
+                    format!(
+                        "in `{found}` the reverse of every edge of `{name}` and no others, got other edges"
+                    ),
                 ));
             }
         }
         let stands = |&e: &u32| !paired || r.src()[e as usize] <= r.dst()[e as usize];
         // Types with equal numbers of edges are split differently.
-        let seed = seed ^ u64::from(Stream::new(seed, &format!("link split/{name}"), 0).words(0, 0)[0]);
+        let seed =
+            seed ^ u64::from(Stream::new(seed, &format!("link split/{name}"), 0).words(0, 0)[0]);
         let mut edges = shuffled((0..r.num_edges() as u32).filter(stands), seed);
         let n = edges.len();
         let (val, test) = (self.val.of("val", n)?, self.test.of("test", n)?);
         let train = n.checked_sub(val + test).filter(|&train| train > 0);
-        let train =
-            train.ok_or_else(|| wrong("val and test", format!("fewer than the {n} edges of `{name}` together, got {}", val + test)))?;
+        let train = train.ok_or_else(|| {
+            wrong(
+                "val and test",
+                format!("fewer than the {n} edges of `{name}` together, got {}", val + test),
+            )
+        })?;
         let disjoint = self.disjoint_train.of("disjoint_train", train)?;
         if disjoint == train {
-            return Err(wrong("disjoint_train", format!("fewer than the {train} training edges of `{name}`, got {disjoint}")));
+            return Err(wrong(
+                "disjoint_train",
+                format!("fewer than the {train} training edges of `{name}`, got {disjoint}"),
+            ));
         }
         let test_edges = edges.split_off(train + val);
         let val_edges = edges.split_off(train);
@@ -286,14 +340,24 @@ impl RandomLinkSplit {
         Ok(Cut { t, reverse, paired, parts, disjoint, negatives })
     }
 
-    fn negatives(&self, graph: &Graph, t: usize, predicted: [usize; 3], seed: u64) -> Result<[Pairs; 3], DataError> {
+    fn negatives(
+        &self,
+        graph: &Graph,
+        t: usize,
+        predicted: [usize; 3],
+        seed: u64,
+    ) -> Result<[Pairs; 3], DataError> {
         let ratio = self.neg_sampling_ratio;
         if !(0.0..=1e9).contains(&ratio) {
-            return Err(wrong("neg_sampling_ratio", format!("a number that is not negative, got {ratio}")));
+            return Err(wrong(
+                "neg_sampling_ratio",
+                format!("a number that is not negative, got {ratio}"),
+            ));
         }
         let of = |n: usize| (n as f64 * ratio) as usize;
         let [train, val, test] = predicted;
-        let counts = [if self.add_negative_train_samples { of(train) } else { 0 }, of(val), of(test)];
+        let counts =
+            [if self.add_negative_train_samples { of(train) } else { 0 }, of(val), of(test)];
         let total: usize = counts.iter().sum();
         if total == 0 {
             return Ok(Default::default());
@@ -305,7 +369,10 @@ impl RandomLinkSplit {
         let enough = drawn.is_strict.iter().filter(|&&s| s).count();
         if enough < total {
             let name = &graph.schema().etypes()[t];
-            return Err(wrong("neg_sampling_ratio", format!("at most {enough} pairs without an edge of `{name}`, got {total}")));
+            return Err(wrong(
+                "neg_sampling_ratio",
+                format!("at most {enough} pairs without an edge of `{name}`, got {total}"),
+            ));
         }
         let mut from = 0;
         Ok(counts.map(|n| {
@@ -325,7 +392,12 @@ fn merged(a: &[u32], b: &[u32]) -> Vec<u32> {
 
 /// The pairs of nodes that edges join, sorted.
 fn pairs(u: &[u32], v: &[u32], without_loops: bool) -> Vec<(u32, u32)> {
-    let mut all: Vec<(u32, u32)> = u.iter().copied().zip(v.iter().copied()).filter(|(u, v)| !without_loops || u != v).collect();
+    let mut all: Vec<(u32, u32)> = u
+        .iter()
+        .copied()
+        .zip(v.iter().copied())
+        .filter(|(u, v)| !without_loops || u != v)
+        .collect();
     all.sort_unstable();
     all
 }
@@ -337,17 +409,27 @@ fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), DataError> {
         None => Ok(()),
         Some((a, b)) => {
             let (u, v) = a.min(b);
-            Err(wrong("is_undirected", format!("the reverse of every edge of `{name}`, got one between {u} and {v} in one direction only")))
+            Err(wrong(
+                "is_undirected",
+                format!(
+                    "the reverse of every edge of `{name}`, got one between {u} and {v} in one direction only"
+                ),
+            ))
         }
     }
 }
 
 /// The graph with the edges `kept` of each type that is split, and of its reverse.
-fn messages(graph: &Graph, cuts: &[Cut], kept: impl Fn(&Cut) -> Vec<u32>) -> Result<Graph, DataError> {
-    let edges = graph.relations().iter().enumerate().map(|(t, r)| match cuts.iter().find(|c| c.t == t) {
-        Some(c) => (t, kept(c)),
-        None => (t, (0..r.num_edges() as u32).collect()),
-    });
+fn messages(
+    graph: &Graph,
+    cuts: &[Cut],
+    kept: impl Fn(&Cut) -> Vec<u32>,
+) -> Result<Graph, DataError> {
+    let edges =
+        graph.relations().iter().enumerate().map(|(t, r)| match cuts.iter().find(|c| c.t == t) {
+            Some(c) => (t, kept(c)),
+            None => (t, (0..r.num_edges() as u32).collect()),
+        });
     let mut out = graph.edge_subgraph(edges, Relabel::No)?.graph;
     for c in cuts {
         if c.paired {
@@ -366,7 +448,10 @@ fn with_reverse_type(graph: &Graph, t: usize, back: usize) -> Result<Graph, Data
         b = b.nodes(name, count);
     }
     for (i, (etype, r)) in schema.etypes().iter().zip(graph.relations()).enumerate() {
-        b = b.relation(etype.clone(), if i == back { graph.relations()[t].reverse() } else { r.clone() });
+        b = b.relation(
+            etype.clone(),
+            if i == back { graph.relations()[t].reverse() } else { r.clone() },
+        );
     }
     let mut out = b.build()?;
     for (name, frame) in schema.ntypes().iter().zip(graph.node_frames()) {

@@ -23,7 +23,12 @@ fn predicted(part: &LinkPart, i: usize) -> Pairs {
 }
 
 fn negatives(part: &LinkPart, i: usize) -> Pairs {
-    part.links[i].negative_src.iter().copied().zip(part.links[i].negative_dst.iter().copied()).collect()
+    part.links[i]
+        .negative_src
+        .iter()
+        .copied()
+        .zip(part.links[i].negative_dst.iter().copied())
+        .collect()
 }
 
 fn parts(s: &LinkSplit) -> [&LinkPart; 3] {
@@ -35,7 +40,8 @@ fn with_ids(mut g: Graph) -> Graph {
     for t in 0..g.relations().len() {
         let ids: Vec<i64> = (0..g.relations()[t].num_edges() as i64).collect();
         let n = ids.len();
-        let ids = Tensor::<1, Int>::from_data(burn::tensor::TensorData::new(ids, [n]), &Device::flex());
+        let ids =
+            Tensor::<1, Int>::from_data(burn::tensor::TensorData::new(ids, [n]), &Device::flex());
         g.edges_mut(t).unwrap().insert("id", ids).unwrap();
     }
     g
@@ -182,26 +188,74 @@ fn shares_are_even() {
 
 #[test]
 fn refusals() {
-    let ring = |n: u32| Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect()).unwrap();
+    let ring = |n: u32| {
+        Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect())
+            .unwrap()
+    };
     let refused = |how: RandomLinkSplit, g: &Graph, end: &str| {
         let e = how.split(g, 1).unwrap_err();
-        assert!(matches!(e, DataError::Split { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
+        assert!(
+            matches!(e, DataError::Split { .. }) && e.to_string().ends_with(end),
+            "expected {end:?} at the end of {e}"
+        );
     };
     let new = RandomLinkSplit::new;
-    refused(new().with_test(Share::Ratio(0.9)), &ring(10), "fewer than the 10 edges of `_N:_E:_N` together, got 10");
-    refused(new(), &Graph::homogeneous(3, vec![], vec![]).unwrap(), "fewer than the 0 edges of `_N:_E:_N` together, got 0");
-    refused(new().with_disjoint_train(Share::Ratio(1.0)), &ring(10), "fewer than the 7 training edges of `_N:_E:_N`, got 7");
+    refused(
+        new().with_test(Share::Ratio(0.9)),
+        &ring(10),
+        "fewer than the 10 edges of `_N:_E:_N` together, got 10",
+    );
+    refused(
+        new(),
+        &Graph::homogeneous(3, vec![], vec![]).unwrap(),
+        "fewer than the 0 edges of `_N:_E:_N` together, got 0",
+    );
+    refused(
+        new().with_disjoint_train(Share::Ratio(1.0)),
+        &ring(10),
+        "fewer than the 7 training edges of `_N:_E:_N`, got 7",
+    );
     refused(new().with_val(Share::Count(11)), &ring(10), "`val`: expected at most 10, got 11");
-    refused(new().with_neg_sampling_ratio(-1.0), &ring(10), "a number that is not negative, got -1");
+    refused(
+        new().with_neg_sampling_ratio(-1.0),
+        &ring(10),
+        "a number that is not negative, got -1",
+    );
     refused(new().undirected(), &ring(10), "got one between 0 and 1 in one direction only");
-    refused(new().with_neg_sampling_ratio(4.0), &ring(4), "at most 8 pairs without an edge of `_N:_E:_N`, got 16");
-    let two = Graph::builder().edges(("a", "r", "b"), vec![0, 1, 2], vec![0, 1, 2]).edges(("b", "s", "a"), vec![0, 1, 1], vec![0, 1, 2]);
+    refused(
+        new().with_neg_sampling_ratio(4.0),
+        &ring(4),
+        "at most 8 pairs without an edge of `_N:_E:_N`, got 16",
+    );
+    let two = Graph::builder().edges(("a", "r", "b"), vec![0, 1, 2], vec![0, 1, 2]).edges(
+        ("b", "s", "a"),
+        vec![0, 1, 1],
+        vec![0, 1, 2],
+    );
     let two = two.edges(("b", "t", "b"), vec![0], vec![0]).build().unwrap();
     refused(new(), &two, "expected the types to split, as the graph has 3, got none");
     let r = || new().with_edges(("a", "r", "b"));
-    refused(r().undirected(), &two, "the reverse type of `a:r:b`, which joins two node types, got none");
-    refused(r().with_reverse(("b", "t", "b")), &two, "from its destinations to its sources, got `b:t:b`");
-    refused(r().with_reverse(("b", "s", "a")), &two, "the reverse of every edge of `a:r:b` and no others, got other edges");
-    assert!(matches!(r().with_edges(("a", "r", "b")).split(&two, 1), Err(DataError::Graph(GraphError::Duplicate { .. }))));
-    assert!(matches!(new().with_edges(("a", "x", "b")).split(&two, 1), Err(DataError::Graph(GraphError::UnknownEdgeType { .. }))));
+    refused(
+        r().undirected(),
+        &two,
+        "the reverse type of `a:r:b`, which joins two node types, got none",
+    );
+    refused(
+        r().with_reverse(("b", "t", "b")),
+        &two,
+        "from its destinations to its sources, got `b:t:b`",
+    );
+    refused(
+        r().with_reverse(("b", "s", "a")),
+        &two,
+        "the reverse of every edge of `a:r:b` and no others, got other edges",
+    );
+    assert!(matches!(
+        r().with_edges(("a", "r", "b")).split(&two, 1),
+        Err(DataError::Graph(GraphError::Duplicate { .. }))
+    ));
+    assert!(matches!(
+        new().with_edges(("a", "x", "b")).split(&two, 1),
+        Err(DataError::Graph(GraphError::UnknownEdgeType { .. }))
+    ));
 }

@@ -40,12 +40,18 @@ impl Number for f32 {
 
 /// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first, with `delimiter` between
 /// them.
-pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter: u8) -> Result<Matrix<T>, DataError> {
+pub(crate) fn read_matrix<T: Number>(
+    path: &Path,
+    cols: Option<usize>,
+    delimiter: u8,
+) -> Result<Matrix<T>, DataError> {
     let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
-    let parse = |(i, block): (usize, Result<Vec<u8>, DataError>)| -> Result<(usize, Block<T>), DataError> {
-        Ok((i, Block::parse(&block?, cols, delimiter)))
-    };
-    let mut parsed: Vec<(usize, Block<T>)> = blocks.enumerate().par_bridge().map(parse).collect::<Result<_, _>>()?;
+    let parse =
+        |(i, block): (usize, Result<Vec<u8>, DataError>)| -> Result<(usize, Block<T>), DataError> {
+            Ok((i, Block::parse(&block?, cols, delimiter)))
+        };
+    let mut parsed: Vec<(usize, Block<T>)> =
+        blocks.enumerate().par_bridge().map(parse).collect::<Result<_, _>>()?;
     parsed.sort_unstable_by_key(|p| p.0);
     let cols = cols.or(parsed.first().map(|p| p.1.cols)).unwrap_or(0);
     let (mut rows, mut values) = (0, vec![]);
@@ -54,7 +60,13 @@ pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter
             return Err(table_error(path, (rows + row) as u64 + 1, column, expected, found));
         }
         if block.cols != cols && block.rows > 0 {
-            return Err(table_error(path, rows as u64 + 1, 0, numbers(cols, delimiter), &format!("{} numbers", block.cols)));
+            return Err(table_error(
+                path,
+                rows as u64 + 1,
+                0,
+                numbers(cols, delimiter),
+                &format!("{} numbers", block.cols),
+            ));
         }
         rows += block.rows;
         values.extend(block.values);
@@ -63,7 +75,11 @@ pub(crate) fn read_matrix<T: Number>(path: &Path, cols: Option<usize>, delimiter
 }
 
 fn numbers(cols: usize, delimiter: u8) -> String {
-    let between = if delimiter == b',' { "commas".to_owned() } else { format!("{:?}", char::from(delimiter)) };
+    let between = if delimiter == b',' {
+        "commas".to_owned()
+    } else {
+        format!("{:?}", char::from(delimiter))
+    };
     format!("{cols} numbers separated by {between}")
 }
 
@@ -114,7 +130,10 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, DataError> {
     let reader = text(path, ReadOptions::default().max_expansion, &ProgressBar::hidden())?;
     reader.take(MOST + 1).read_to_string(&mut bytes).map_err(|e| io_error(path, e))?;
     if bytes.len() as u64 > MOST {
-        return Err(format_error(path, format!("expected at most {MOST} bytes of names, found more")));
+        return Err(format_error(
+            path,
+            format!("expected at most {MOST} bytes of names, found more"),
+        ));
     }
     Ok(bytes.lines().map(str::to_owned).collect())
 }

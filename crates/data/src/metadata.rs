@@ -14,12 +14,16 @@ pub(crate) const VERSION: u64 = 1;
 pub(crate) const TRIPLES: &str = "triples";
 
 /// Ids of an array, each below `bound`.
-pub(crate) fn ids_below(path: &Path, what: &str, ids: Vec<i64>, bound: usize) -> Result<Vec<u32>, DataError> {
+pub(crate) fn ids_below(
+    path: &Path,
+    what: &str,
+    ids: Vec<i64>,
+    bound: usize,
+) -> Result<Vec<u32>, DataError> {
     let checked = |(i, v): (usize, i64)| {
-        u32::try_from(v)
-            .ok()
-            .filter(|&v| (v as usize) < bound)
-            .ok_or_else(|| format_error(path, format!("{what} of entry {i}: expected 0..{bound}, found {v}")))
+        u32::try_from(v).ok().filter(|&v| (v as usize) < bound).ok_or_else(|| {
+            format_error(path, format!("{what} of entry {i}: expected 0..{bound}, found {v}"))
+        })
     };
     ids.into_iter().enumerate().map(checked).collect()
 }

@@ -24,7 +24,11 @@ impl Share {
             Self::Ratio(r) if (0.0..=1.0).contains(&r) => (all as f64 * r).round() as usize,
             Self::Ratio(r) => return Err(wrong(arg, format!("a ratio in 0.0..=1.0, got {r}"))),
         };
-        if count <= all { Ok(count) } else { Err(wrong(arg, format!("at most {all}, got {count}"))) }
+        if count <= all {
+            Ok(count)
+        } else {
+            Err(wrong(arg, format!("at most {all}, got {count}")))
+        }
     }
 }
 
@@ -71,7 +75,9 @@ pub(crate) fn shuffled(ids: impl IntoIterator<Item = u32>, seed: u64) -> Vec<u32
     };
     let start = mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15));
     let mut ids: Vec<u32> = ids.into_iter().collect();
-    ids.sort_by_cached_key(|&v| mix(start.wrapping_add((u64::from(v) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))));
+    ids.sort_by_cached_key(|&v| {
+        mix(start.wrapping_add((u64::from(v) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    });
     ids
 }
 
@@ -110,7 +116,10 @@ impl Split {
                 let (train, mut rest) = per_class(train_per_class);
                 let val = val.of("val", n)?;
                 if val > rest.len() {
-                    return Err(wrong("val", format!("at most the {} nodes that do not train, got {val}", rest.len())));
+                    return Err(wrong(
+                        "val",
+                        format!("at most the {} nodes that do not train, got {val}", rest.len()),
+                    ));
                 }
                 let test = rest.split_off(val);
                 Self { train, val: rest, test }
@@ -122,7 +131,9 @@ impl Split {
                 Self { train, ..other }
             }
         };
-        [&mut out.train, &mut out.val, &mut out.test].into_iter().for_each(|part| part.sort_unstable());
+        [&mut out.train, &mut out.val, &mut out.test]
+            .into_iter()
+            .for_each(|part| part.sort_unstable());
         Ok(out)
     }
 
@@ -131,7 +142,11 @@ impl Split {
     ///
     /// # Errors
     /// [`DataError::Split`]: a ratio outside `0.0..=1.0`, or a sum above 1.
-    pub fn by_ratio(labels: &[i64], [train, val, test]: [f64; 3], seed: u64) -> Result<Self, DataError> {
+    pub fn by_ratio(
+        labels: &[i64],
+        [train, val, test]: [f64; 3],
+        seed: u64,
+    ) -> Result<Self, DataError> {
         let all = shuffled((0..labels.len() as u32).filter(|&v| labels[v as usize] >= 0), seed);
         let n = all.len();
         let sum = train + val + test;
@@ -141,9 +156,12 @@ impl Split {
         let first = Share::Ratio(train).of("train", n)?;
         let second = Share::Ratio(val).of("val", n)?.min(n - first);
         let rest = n - first - second;
-        let third = if sum > 1.0 - 1e-9 { rest } else { Share::Ratio(test).of("test", n)?.min(rest) };
+        let third =
+            if sum > 1.0 - 1e-9 { rest } else { Share::Ratio(test).of("test", n)?.min(rest) };
         let mut out = Self::cut(all, [first, second, third])?;
-        [&mut out.train, &mut out.val, &mut out.test].into_iter().for_each(|part| part.sort_unstable());
+        [&mut out.train, &mut out.val, &mut out.test]
+            .into_iter()
+            .for_each(|part| part.sort_unstable());
         Ok(out)
     }
 
@@ -151,7 +169,10 @@ impl Split {
     fn cut(mut nodes: Vec<u32>, [train, val, test]: [usize; 3]) -> Result<Self, DataError> {
         let (rest, asked) = (nodes.len().saturating_sub(train), val.saturating_add(test));
         if asked > rest {
-            return Err(wrong("val and test", format!("at most {rest} nodes together, got {asked}")));
+            return Err(wrong(
+                "val and test",
+                format!("at most {rest} nodes together, got {asked}"),
+            ));
         }
         nodes.truncate(train + asked);
         let test = nodes.split_off(train + val);
@@ -164,11 +185,16 @@ impl Split {
     ///
     /// # Errors
     /// As [`read_nodes`]; an id that no node has.
-    pub fn from_tables(nodes: &NodeIds, parts: [Option<Source>; 3], decoder: &Decoder) -> Result<Self, DataError> {
+    pub fn from_tables(
+        nodes: &NodeIds,
+        parts: [Option<Source>; 3],
+        decoder: &Decoder,
+    ) -> Result<Self, DataError> {
         let part = |source: Option<Source>| -> Result<Vec<u32>, DataError> {
             let Some(source) = source else { return Ok(vec![]) };
             let table = read_nodes(source, decoder)?;
-            resolve(table.ids.ids(), nodes, &table.places, 0, "split", 1).map_err(|mut e| e.swap_remove(0))
+            resolve(table.ids.ids(), nodes, &table.places, 0, "split", 1)
+                .map_err(|mut e| e.swap_remove(0))
         };
         let [train, val, test] = parts;
         Ok(Self { train: part(train)?, val: part(val)?, test: part(test)? })
@@ -187,7 +213,8 @@ impl Split {
     }
     /// From masks of training, validation and test.
     pub fn from_masks(masks: [&[bool]; 3]) -> Self {
-        let part = |mask: &[bool]| mask.iter().enumerate().filter(|m| *m.1).map(|m| m.0 as u32).collect();
+        let part =
+            |mask: &[bool]| mask.iter().enumerate().filter(|m| *m.1).map(|m| m.0 as u32).collect();
         let [train, val, test] = masks.map(part);
         Self { train, val, test }
     }
@@ -235,7 +262,10 @@ mod tests {
     fn ratios_and_seeds() {
         let labels = vec![0; 1000];
         let s = Split::by_ratio(&labels, [0.6, 0.2, 0.2], 1).unwrap();
-        assert_eq!((s.train.len(), s.val.len(), s.test.len(), all(&s).len()), (600, 200, 200, 1000));
+        assert_eq!(
+            (s.train.len(), s.val.len(), s.test.len(), all(&s).len()),
+            (600, 200, 200, 1000)
+        );
         assert_ne!(s, Split::by_ratio(&labels, [0.6, 0.2, 0.2], 2).unwrap());
         let part = Split::by_ratio(&labels, [0.5, 0.1, 0.0], 1).unwrap();
         assert_eq!((part.train.len(), part.val.len(), part.test.len()), (500, 100, 0));
@@ -246,7 +276,11 @@ mod tests {
         // 79.
         let mut drawn = [0i32; 10];
         for seed in 0..1000 {
-            Split::by_ratio(&labels[..10], [0.5, 0.5, 0.0], seed).unwrap().train.iter().for_each(|&v| drawn[v as usize] += 1);
+            Split::by_ratio(&labels[..10], [0.5, 0.5, 0.0], seed)
+                .unwrap()
+                .train
+                .iter()
+                .for_each(|&v| drawn[v as usize] += 1);
         }
         assert!(drawn.iter().all(|d| (d - 500).abs() < 79), "{drawn:?}");
     }
@@ -255,24 +289,52 @@ mod tests {
     fn refusals() {
         let labels = [0; 10];
         for (e, end) in [
-            (Split::by_ratio(&labels, [0.6, 0.6, 0.0], 0), "`ratios`: expected a sum of at most 1, got 1.2"),
-            (Split::by_ratio(&labels, [-0.1, 0.6, 0.0], 0), "`train`: expected a ratio in 0.0..=1.0, got -0.1"),
-            (Split::by_ratio(&labels, [f64::NAN, 0.6, 0.0], 0), "`train`: expected a ratio in 0.0..=1.0, got NaN"),
             (
-                Split::random(&labels, RandomNodeSplit::TrainRest { val: Share::Count(6), test: Share::Count(5) }, 0),
+                Split::by_ratio(&labels, [0.6, 0.6, 0.0], 0),
+                "`ratios`: expected a sum of at most 1, got 1.2",
+            ),
+            (
+                Split::by_ratio(&labels, [-0.1, 0.6, 0.0], 0),
+                "`train`: expected a ratio in 0.0..=1.0, got -0.1",
+            ),
+            (
+                Split::by_ratio(&labels, [f64::NAN, 0.6, 0.0], 0),
+                "`train`: expected a ratio in 0.0..=1.0, got NaN",
+            ),
+            (
+                Split::random(
+                    &labels,
+                    RandomNodeSplit::TrainRest { val: Share::Count(6), test: Share::Count(5) },
+                    0,
+                ),
                 "at most 10 nodes together, got 11",
             ),
             (
-                Split::random(&labels, RandomNodeSplit::TestRest { train_per_class: 8, val: Share::Count(3) }, 0),
+                Split::random(
+                    &labels,
+                    RandomNodeSplit::TestRest { train_per_class: 8, val: Share::Count(3) },
+                    0,
+                ),
                 "the 2 nodes that do not train, got 3",
             ),
             (
-                Split::random(&labels, RandomNodeSplit::Random { train_per_class: 8, val: Share::Count(1), test: Share::Ratio(0.5) }, 0),
+                Split::random(
+                    &labels,
+                    RandomNodeSplit::Random {
+                        train_per_class: 8,
+                        val: Share::Count(1),
+                        test: Share::Ratio(0.5),
+                    },
+                    0,
+                ),
                 "at most 2 nodes together, got 6",
             ),
         ] {
             let e = e.unwrap_err();
-            assert!(matches!(e, DataError::Split { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
+            assert!(
+                matches!(e, DataError::Split { .. }) && e.to_string().ends_with(end),
+                "expected {end:?} at the end of {e}"
+            );
         }
     }
 
@@ -286,9 +348,22 @@ mod tests {
         let nodes = NodeIds::new(burn_gnn_graph::Ids::Int(vec![50, 60, 70]));
         let decoder = Decoder::new().weighted();
         let train = put("train", "id:int64\tweight:float\n70\t1\n50\t1\n");
-        let s = Split::from_tables(&nodes, [train.clone(), None, put("test", "id:int64\tweight:float\n60\t1\n")], &decoder).unwrap();
+        let s = Split::from_tables(
+            &nodes,
+            [train.clone(), None, put("test", "id:int64\tweight:float\n60\t1\n")],
+            &decoder,
+        )
+        .unwrap();
         assert_eq!(s, Split { train: vec![2, 0], val: vec![], test: vec![1] });
-        let e = Split::from_tables(&nodes, [train, None, put("test", "id:int64\tweight:float\n61\t1\n")], &decoder).unwrap_err();
-        assert!(e.to_string().contains("test:2:1: expected the id of a `split` node, got \"61\""), "{e}");
+        let e = Split::from_tables(
+            &nodes,
+            [train, None, put("test", "id:int64\tweight:float\n61\t1\n")],
+            &decoder,
+        )
+        .unwrap_err();
+        assert!(
+            e.to_string().contains("test:2:1: expected the id of a `split` node, got \"61\""),
+            "{e}"
+        );
     }
 }

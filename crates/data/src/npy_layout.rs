@@ -9,7 +9,9 @@ use burn_gnn_graph::{EdgeType, Graph, Relation};
 use serde::Deserialize;
 
 use crate::dataset::{check_split, class_names, feature_size, sparse_size};
-use crate::files::{format_error, inside, node_count, read_json, referenced, same_count, version_error};
+use crate::files::{
+    format_error, inside, node_count, read_json, referenced, same_count, version_error,
+};
 use crate::metadata::{METADATA, TRIPLES, VERSION, ids_below};
 use crate::npy::{NpyArray, NpyValues};
 use crate::{Dataset, Features, Split};
@@ -99,7 +101,9 @@ fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
     if let Some(layout) = probe.layout.filter(|l| l != "nodes") {
         let task = probe.task.map_or(String::new(), |t| format!(" ({t})"));
         let remedy = if layout == TRIPLES { "; `load_knowledge_graph` reads it" } else { "" };
-        let why = format!("expected node classification data, found layout `{layout}`{task}, which has no node labels{remedy}");
+        let why = format!(
+            "expected node classification data, found layout `{layout}`{task}, which has no node labels{remedy}"
+        );
         return Err(format_error(&json, why));
     }
     match probe.layout_version {
@@ -121,24 +125,41 @@ fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
     for (name, entry) in &meta.labels {
         let labels = set.labels(graph.num_nodes(name)?, entry)?;
         if *name == target {
-            let names = class_names(&json, entry.num_classes, entry.class_names.clone(), labels.len())?;
+            let names =
+                class_names(&json, entry.num_classes, entry.class_names.clone(), labels.len())?;
             of_target = Some((labels, names));
         }
     }
-    let (labels, class_names) =
-        of_target.ok_or_else(|| format_error(&json, format!("labels: expected an entry for the target `{target}`, found none")))?;
+    let (labels, class_names) = of_target.ok_or_else(|| {
+        format_error(
+            &json,
+            format!("labels: expected an entry for the target `{target}`, found none"),
+        )
+    })?;
     let mut splits = BTreeMap::new();
     for (name, entry) in &meta.splits {
         if entry.node_type != target {
-            let why = format!("split `{name}`: expected nodes of the target `{target}`, found `{}`", entry.node_type);
+            let why = format!(
+                "split `{name}`: expected nodes of the target `{target}`, found `{}`",
+                entry.node_type
+            );
             return Err(format_error(&json, why));
         }
         let part = |p: &Part| set.part(p, labels.len());
-        let split = Split { train: part(&entry.train)?, val: entry.val.as_ref().map_or(Ok(vec![]), part)?, test: part(&entry.test)? };
+        let split = Split {
+            train: part(&entry.train)?,
+            val: entry.val.as_ref().map_or(Ok(vec![]), part)?,
+            test: part(&entry.test)?,
+        };
         check_split(&json, name, &split, &labels)?;
         splits.insert(name.clone(), split);
     }
-    tracing::debug!(name = meta.name, nodes = graph.total_nodes(), edges = graph.total_edges(), "data set read");
+    tracing::debug!(
+        name = meta.name,
+        nodes = graph.total_nodes(),
+        edges = graph.total_edges(),
+        "data set read"
+    );
     Ok(Dataset {
         name: meta.name,
         graph,
@@ -168,20 +189,28 @@ impl Reader<'_> {
 
     /// Bytes of the arrays of edges, features and labels, each file once.
     fn bytes(&self, meta: &Metadata) -> Result<u64, DataError> {
-        let named = meta.edge_types.iter().map(|e| &e.file).chain(meta.labels.values().map(|l| &l.file));
-        let mut files: Vec<Result<PathBuf, DataError>> = named.map(|file| self.path(file)).collect();
+        let named =
+            meta.edge_types.iter().map(|e| &e.file).chain(meta.labels.values().map(|l| &l.file));
+        let mut files: Vec<Result<PathBuf, DataError>> =
+            named.map(|file| self.path(file)).collect();
         for (name, t) in &meta.node_types {
             match &t.features {
                 None => {}
                 Some(FeatureEntry::Coo { indices_file, values_file, .. }) => {
                     files.extend([self.path(indices_file), self.path(values_file)])
                 }
-                Some(FeatureEntry::Dense { file, .. }) => files.push(self.dense_path(name, file.as_deref())),
+                Some(FeatureEntry::Dense { file, .. }) => {
+                    files.push(self.dense_path(name, file.as_deref()))
+                }
             }
         }
         let bytes = referenced(self.json, files)?;
         // Lists of nodes say nothing of how many there are.
-        let parts = meta.splits.values().flat_map(|s| [Some(&s.train), s.val.as_ref(), Some(&s.test)]).flatten();
+        let parts = meta
+            .splits
+            .values()
+            .flat_map(|s| [Some(&s.train), s.val.as_ref(), Some(&s.test)])
+            .flatten();
         referenced(self.json, parts.map(|part| self.path(&part.file))).map(|_| bytes)
     }
 
@@ -215,12 +244,17 @@ impl Reader<'_> {
             // Their counts were checked above.
             let nodes = |ntype: &String| meta.node_types[ntype].count as usize;
             let relation = Relation::from_coo_i64(nodes(&e.src), nodes(&e.dst), &src, &dst);
-            b = b.relation(t.clone(), relation.map_err(|e| DataError::from(e.in_relation(&t.to_string())).in_file(&path))?);
+            b = b.relation(
+                t.clone(),
+                relation
+                    .map_err(|e| DataError::from(e.in_relation(&t.to_string())).in_file(&path))?,
+            );
         }
         let graph = b.build()?;
-        for (what, declared, found) in
-            [("num_nodes", meta.num_nodes, graph.total_nodes()), ("num_edges", meta.num_edges, graph.total_edges())]
-        {
+        for (what, declared, found) in [
+            ("num_nodes", meta.num_nodes, graph.total_nodes()),
+            ("num_edges", meta.num_edges, graph.total_edges()),
+        ] {
             if let Some(n) = declared {
                 same_count(self.json, what, n, found)?;
             }
@@ -228,10 +262,18 @@ impl Reader<'_> {
         Ok(graph)
     }
 
-    fn features(&self, ntype: &str, count: u64, entry: &FeatureEntry) -> Result<Features, DataError> {
+    fn features(
+        &self,
+        ntype: &str,
+        count: u64,
+        entry: &FeatureEntry,
+    ) -> Result<Features, DataError> {
         let (FeatureEntry::Coo { shape, .. } | FeatureEntry::Dense { shape, .. }) = entry;
         if shape[0] != count {
-            let why = format!("features of `{ntype}`: expected {count} rows, one per node, found {}", shape[0]);
+            let why = format!(
+                "features of `{ntype}`: expected {count} rows, one per node, found {}",
+                shape[0]
+            );
             return Err(format_error(self.json, why));
         }
         let (rows, cols) = match entry {
@@ -265,7 +307,9 @@ impl Reader<'_> {
                     (NpyValues::I8(_), None) => {
                         return Err(format_error(
                             self.json,
-                            format!("features of `{ntype}`: expected `scale` beside int8 features, found none"),
+                            format!(
+                                "features of `{ntype}`: expected `scale` beside int8 features, found none"
+                            ),
                         ));
                     }
                     (_, scale) => scale.unwrap_or(1.0),
@@ -274,7 +318,8 @@ impl Reader<'_> {
                     NpyValues::I8(v) => v.into_iter().map(|v| f32::from(v) * scale_by).collect(),
                     NpyValues::F32(v) => v,
                     _ => {
-                        let why = format!("expected dtype float32 or int8, found {}", array.dtype());
+                        let why =
+                            format!("expected dtype float32 or int8, found {}", array.dtype());
                         return Err(format_error(&array.path, why));
                     }
                 };
@@ -288,11 +333,23 @@ impl Reader<'_> {
         array.expect_shape(&[Some(nodes)])?;
         let path = array.path.clone();
         let labels = array.into_i64()?;
-        if let Some((i, &l)) = labels.iter().enumerate().find(|&(_, &l)| l < -1 || l >= 0 && l as u64 >= entry.num_classes) {
-            return Err(format_error(&path, format!("label of node {i}: expected -1 or 0..{}, found {l}", entry.num_classes)));
+        if let Some((i, &l)) = labels
+            .iter()
+            .enumerate()
+            .find(|&(_, &l)| l < -1 || l >= 0 && l as u64 >= entry.num_classes)
+        {
+            return Err(format_error(
+                &path,
+                format!("label of node {i}: expected -1 or 0..{}, found {l}", entry.num_classes),
+            ));
         }
         if let Some(n) = entry.num_labelled {
-            same_count(&path, "number of labelled nodes", n, labels.iter().filter(|&&l| l >= 0).count())?;
+            same_count(
+                &path,
+                "number of labelled nodes",
+                n,
+                labels.iter().filter(|&&l| l >= 0).count(),
+            )?;
         }
         Ok(labels)
     }

@@ -47,19 +47,30 @@ impl Npz {
         let limit = expansion_limit(len, MAX_EXPANSION);
         // Entries may share their compressed bytes.
         if let Some(size) = archive.decompressed_size().filter(|&size| size > u128::from(limit)) {
-            return Err(format_error(path, format!("expected arrays of at most {limit} bytes, found {size}; save it without compression")));
+            return Err(format_error(
+                path,
+                format!(
+                    "expected arrays of at most {limit} bytes, found {size}; save it without compression"
+                ),
+            ));
         }
         let mut names = vec![];
         for name in archive.file_names() {
             let name = name.map_err(|e| zip_error(path, e))?;
             let Some(stem) = name.strip_suffix(".npy") else {
-                return Err(format_error(path, format!("expected arrays only (`….npy`), found an entry {:?}", cut(&name))));
+                return Err(format_error(
+                    path,
+                    format!("expected arrays only (`….npy`), found an entry {:?}", cut(&name)),
+                ));
             };
             names.push(stem.to_owned());
         }
         names.sort();
         if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
-            return Err(format_error(path, format!("expected arrays of different names, found `{}` twice", cut(&twice[0]))));
+            return Err(format_error(
+                path,
+                format!("expected arrays of different names, found `{}` twice", cut(&twice[0])),
+            ));
         }
         Ok(Self { path: path.into(), archive, names, limit })
     }
@@ -74,13 +85,22 @@ impl Npz {
     /// checksum shows.
     pub fn read(&mut self, name: &str) -> Result<NpyArray, DataError> {
         let Ok(_) = self.names.binary_search_by(|n| n.as_str().cmp(name)) else {
-            return Err(format_error(&self.path, format!("expected an array `{name}`, found {}", cut(&format!("{:?}", self.names)))));
+            return Err(format_error(
+                &self.path,
+                format!("expected an array `{name}`, found {}", cut(&format!("{:?}", self.names))),
+            ));
         };
         let label = self.path.join(name);
-        let entry = self.archive.by_name(&format!("{name}.npy")).map_err(|e| zip_error(&label, e))?;
+        let entry =
+            self.archive.by_name(&format!("{name}.npy")).map_err(|e| zip_error(&label, e))?;
         let (size, limit) = (entry.size(), self.limit);
         if size > limit {
-            return Err(format_error(&label, format!("expected at most {limit} bytes, found {size}; save it without compression")));
+            return Err(format_error(
+                &label,
+                format!(
+                    "expected at most {limit} bytes, found {size}; save it without compression"
+                ),
+            ));
         }
         NpyArray::from_reader(&label, entry, size, false)
     }
@@ -103,11 +123,19 @@ pub fn read_scipy_npz(path: impl AsRef<Path>) -> Result<Features, DataError> {
     let mut file = Npz::open(path)?;
     let format = match file.read("format")?.values {
         NpyValues::Text(t) if t.len() == 1 => t[0].clone(),
-        other => return Err(format_error(path, format!("format: expected one text, found {}", cut(&format!("{other:?}"))))),
+        other => {
+            return Err(format_error(
+                path,
+                format!("format: expected one text, found {}", cut(&format!("{other:?}"))),
+            ));
+        }
     };
     let shape = file.i64s("shape")?;
     let &[rows, cols] = shape.as_slice() else {
-        return Err(format_error(path, format!("shape: expected rows and columns, found {}", cut(&format!("{shape:?}")))));
+        return Err(format_error(
+            path,
+            format!("shape: expected rows and columns, found {}", cut(&format!("{shape:?}"))),
+        ));
     };
     let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
     let size = |what: &str, n: i64| match u64::try_from(n) {
@@ -121,14 +149,26 @@ pub fn read_scipy_npz(path: impl AsRef<Path>) -> Result<Features, DataError> {
     match format.as_str() {
         "coo" => coo(path, rows, cols, file.i64s("row")?, file.i64s("col")?, values),
         "csr" => csr(path, rows, cols, &file.i64s("indptr")?, file.i64s("indices")?, values),
-        "csc" => Ok(transposed(csr(path, cols, rows, &file.i64s("indptr")?, file.i64s("indices")?, values)?)),
-        other => Err(format_error(path, format!("format: expected coo, csr or csc, found {:?}", cut(other)))),
+        "csc" => Ok(transposed(csr(
+            path,
+            cols,
+            rows,
+            &file.i64s("indptr")?,
+            file.i64s("indices")?,
+            values,
+        )?)),
+        other => Err(format_error(
+            path,
+            format!("format: expected coo, csr or csc, found {:?}", cut(other)),
+        )),
     }
 }
 
 fn transposed(m: Features) -> Features {
     match m {
-        Features::Sparse { rows, cols, row, col, value } => Features::Sparse { rows: cols, cols: rows, row: col, col: row, value },
+        Features::Sparse { rows, cols, row, col, value } => {
+            Features::Sparse { rows: cols, cols: rows, row: col, col: row, value }
+        }
         dense => dense,
     }
 }
@@ -149,11 +189,18 @@ pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, 
         unreachable!("a sparse matrix is read as one");
     };
     if rows != cols {
-        return Err(format_error(path, format!("expected a square matrix, found {rows} rows and {cols} columns")));
+        return Err(format_error(
+            path,
+            format!("expected a square matrix, found {rows} rows and {cols} columns"),
+        ));
     }
-    let mut graph = Graph::homogeneous(rows, row, col).map_err(|e| DataError::from(e).in_file(path))?;
+    let mut graph =
+        Graph::homogeneous(rows, row, col).map_err(|e| DataError::from(e).in_file(path))?;
     let len = value.len();
-    graph.edges_mut("_E")?.insert(WEIGHT, Tensor::<1>::from_data(TensorData::new(value, [len]), (device, DType::F32)))?;
+    graph.edges_mut("_E")?.insert(
+        WEIGHT,
+        Tensor::<1>::from_data(TensorData::new(value, [len]), (device, DType::F32)),
+    )?;
     Ok(graph)
 }
 
@@ -161,10 +208,15 @@ pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, 
 #[cfg(test)]
 pub(crate) fn npz_bytes(arrays: &[(&str, Vec<u8>)], compressed: bool) -> Vec<u8> {
     use std::io::Write;
-    let method = if compressed { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
+    let method =
+        if compressed { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
     let mut out = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
     for (name, bytes) in arrays {
-        out.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default().compression_method(method)).unwrap();
+        out.start_file(
+            format!("{name}.npy"),
+            zip::write::SimpleFileOptions::default().compression_method(method),
+        )
+        .unwrap();
         out.write_all(bytes).unwrap();
     }
     out.finish().unwrap().into_inner()
@@ -199,9 +251,21 @@ mod tests {
     fn matrix(form: &str) -> Vec<(&'static str, Vec<u8>)> {
         let mut out = vec![("format", text(form)), ("shape", shape(2, 3))];
         match form {
-            "coo" => out.extend([("row", i4(&[1, 0, 1])), ("col", i4(&[2, 1, 0])), ("data", f8(&[7., 5., 6.]))]),
-            "csr" => out.extend([("indptr", i4(&[0, 1, 3])), ("indices", i4(&[1, 0, 2])), ("data", f8(&[5., 6., 7.]))]),
-            _ => out.extend([("indptr", i4(&[0, 1, 2, 3])), ("indices", i4(&[1, 0, 1])), ("data", f8(&[6., 5., 7.]))]),
+            "coo" => out.extend([
+                ("row", i4(&[1, 0, 1])),
+                ("col", i4(&[2, 1, 0])),
+                ("data", f8(&[7., 5., 6.])),
+            ]),
+            "csr" => out.extend([
+                ("indptr", i4(&[0, 1, 3])),
+                ("indices", i4(&[1, 0, 2])),
+                ("data", f8(&[5., 6., 7.])),
+            ]),
+            _ => out.extend([
+                ("indptr", i4(&[0, 1, 2, 3])),
+                ("indices", i4(&[1, 0, 1])),
+                ("data", f8(&[6., 5., 7.])),
+            ]),
         }
         out
     }
@@ -212,7 +276,11 @@ mod tests {
             for compressed in [false, true] {
                 let (_dir, path) = put(&matrix(form), compressed);
                 let m = read_scipy_npz(&path).unwrap();
-                assert_eq!((m.rows(), m.cols(), m.to_dense()), (2, 3, vec![0., 5., 0., 6., 0., 7.]), "{form}");
+                assert_eq!(
+                    (m.rows(), m.cols(), m.to_dense()),
+                    (2, 3, vec![0., 5., 0., 6., 0., 7.]),
+                    "{form}"
+                );
             }
         }
         let mut square = matrix("coo");
@@ -221,9 +289,23 @@ mod tests {
         let g = load_scipy_npz(&path, &Device::flex()).unwrap();
         let r = g.relation("_E").unwrap();
         assert_eq!((r.num_src(), r.src(), r.dst()), (3, &[1, 0, 1][..], &[2, 1, 0][..]));
-        assert_eq!(g.edges("_E").unwrap().get::<1>(WEIGHT).unwrap().into_data().try_to_vec::<f32>().unwrap(), [7., 5., 6.]);
+        assert_eq!(
+            g.edges("_E")
+                .unwrap()
+                .get::<1>(WEIGHT)
+                .unwrap()
+                .into_data()
+                .try_to_vec::<f32>()
+                .unwrap(),
+            [7., 5., 6.]
+        );
         let (_dir, path) = put(&matrix("coo"), true);
-        assert!(load_scipy_npz(&path, &Device::flex()).unwrap_err().to_string().contains("square matrix, found 2 rows and 3 columns"));
+        assert!(
+            load_scipy_npz(&path, &Device::flex())
+                .unwrap_err()
+                .to_string()
+                .contains("square matrix, found 2 rows and 3 columns")
+        );
     }
 
     #[test]
@@ -233,7 +315,12 @@ mod tests {
         assert_eq!(file.names(), ["a", "b"]);
         assert_eq!(file.read("b").unwrap().into_i64().unwrap(), [1, 2]);
         assert_eq!(file.read("a").unwrap().path(), path.join("a"));
-        assert!(file.read("c").unwrap_err().to_string().contains(r#"expected an array `c`, found ["a", "b"]"#));
+        assert!(
+            file.read("c")
+                .unwrap_err()
+                .to_string()
+                .contains(r#"expected an array `c`, found ["a", "b"]"#)
+        );
     }
 
     #[test]
@@ -241,7 +328,10 @@ mod tests {
         let refused = |arrays: &[(&str, Vec<u8>)], part: &str| {
             let (_dir, path) = put(arrays, true);
             let e = read_scipy_npz(&path).unwrap_err();
-            assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+            assert!(
+                matches!(e, DataError::Format { .. }) && e.to_string().contains(part),
+                "expected {part:?} in {e}"
+            );
         };
         let with = |form: &str, name: &str, bytes: Vec<u8>| {
             let mut all = matrix(form);
@@ -253,11 +343,20 @@ mod tests {
         refused(&with("csr", "format", i4(&[1])), "format: expected one text");
         refused(&with("csr", "shape", i4(&[2])), "shape: expected rows and columns, found [2]");
         refused(&with("csr", "shape", i4(&[-2, 3])), "shape: expected a number of rows, found -2");
-        refused(&with("csr", "indptr", i4(&[0, 3])), "indptr: expected 3 entries for 2 rows, found 2");
+        refused(
+            &with("csr", "indptr", i4(&[0, 3])),
+            "indptr: expected 3 entries for 2 rows, found 2",
+        );
         refused(&with("csr", "indptr", i4(&[0, 1, 2])), "indptr: expected 0 to 3, found 0 to 2");
-        refused(&with("csr", "indptr", i4(&[0, 9, 3])), "expected entries that never decrease, found 3 after 9 at 2");
+        refused(
+            &with("csr", "indptr", i4(&[0, 9, 3])),
+            "expected entries that never decrease, found 3 after 9 at 2",
+        );
         refused(&with("csr", "indices", i4(&[1, 0, 3])), "col of entry 2: expected 0..3, found 3");
-        refused(&with("coo", "row", i4(&[1, 0])), "row: expected 3 entries, one per value, found 2");
+        refused(
+            &with("coo", "row", i4(&[1, 0])),
+            "row: expected 3 entries, one per value, found 2",
+        );
         refused(&with("coo", "data", text("abc")), "expected shape [any], found []");
         refused(&[("x/../y", i4(&[1])), ("x", b"no array".to_vec())], "expected an array `format`");
         let dir = tempfile::tempdir().unwrap();

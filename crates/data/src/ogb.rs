@@ -49,7 +49,10 @@ fn read(dir: &Path) -> Result<Dataset, DataError> {
         if let Some(path) = find(&folder("node-feat"), "node-feat") {
             let m: Matrix<f32> = read_matrix(&path, None, b',')?;
             same_count(&path, "number of rows", count as u64, m.rows)?;
-            features.insert(name.clone(), Features::Dense { rows: m.rows, cols: m.cols, values: m.values });
+            features.insert(
+                name.clone(),
+                Features::Dense { rows: m.rows, cols: m.cols, values: m.values },
+            );
         }
         if let Some(path) = find(&folder("node-label"), "node-label") {
             let m: Matrix<f32> = read_matrix(&path, None, b',')?;
@@ -58,7 +61,10 @@ fn read(dir: &Path) -> Result<Dataset, DataError> {
         }
     }
     if labels.len() != 1 {
-        return Err(format_error(&raw, format!("expected labels of one node type, found those of {}", labels.len())));
+        return Err(format_error(
+            &raw,
+            format!("expected labels of one node type, found those of {}", labels.len()),
+        ));
     }
     let (target, path, m) = labels.swap_remove(0);
     let labels: Vec<i64> = m.values.chunks_exact(m.cols.max(1)).map(|row| label(row[0])).collect();
@@ -70,7 +76,17 @@ fn read(dir: &Path) -> Result<Dataset, DataError> {
         super::dataset::check_split(sources.as_deref().unwrap_or(dir), split, s, &labels)?;
     }
     let num_classes = num_classes as usize;
-    Ok(Dataset { name, graph, target, num_classes, class_names, labels, features, splits, inverse_edges_stored: false })
+    Ok(Dataset {
+        name,
+        graph,
+        target,
+        num_classes,
+        class_names,
+        labels,
+        features,
+        splits,
+        inverse_edges_stored: false,
+    })
 }
 
 /// A class, or -1. Label files hold floats where some nodes have no label; above 2^24 floats skip numbers.
@@ -85,7 +101,12 @@ fn find(dir: &Path, stem: &str) -> Option<PathBuf> {
 
 /// The same, or an error that names the first of them.
 fn expect(dir: &Path, stem: &str) -> Result<PathBuf, DataError> {
-    let missing = || crate::files::io_error(&dir.join(format!("{stem}.csv.gz")), std::io::ErrorKind::NotFound.into());
+    let missing = || {
+        crate::files::io_error(
+            &dir.join(format!("{stem}.csv.gz")),
+            std::io::ErrorKind::NotFound.into(),
+        )
+    };
     find(dir, stem).ok_or_else(missing)
 }
 
@@ -95,7 +116,8 @@ fn edges(path: &Path, [sources, destinations]: [usize; 2]) -> Result<Relation, D
     let m: Matrix<i64> = read_matrix(path, Some(2), b',')?;
     let src: Vec<i64> = m.values.iter().step_by(2).copied().collect();
     let dst: Vec<i64> = m.values.iter().skip(1).step_by(2).copied().collect();
-    Relation::from_coo_i64(sources, destinations, &src, &dst).map_err(|e| DataError::from(e).in_file(path))
+    Relation::from_coo_i64(sources, destinations, &src, &dst)
+        .map_err(|e| DataError::from(e).in_file(path))
 }
 
 fn count(path: &Path, value: i64) -> Result<usize, DataError> {
@@ -110,7 +132,10 @@ fn plain_graph(raw: &Path) -> Result<Loaded, DataError> {
     let &[n] = counts.values.as_slice() else {
         return Err(format_error(
             &path,
-            format!("expected one graph, found {}; sets of many graphs are not for node classification", counts.rows),
+            format!(
+                "expected one graph, found {}; sets of many graphs are not for node classification",
+                counts.rows
+            ),
         ));
     };
     let n = count(&path, n)?;
@@ -122,13 +147,20 @@ fn typed_graph(raw: &Path) -> Result<Loaded, DataError> {
     let path = expect(raw, "num-node-dict")?;
     let lines = read_lines(&path)?;
     let [names, counts] = lines.as_slice() else {
-        return Err(format_error(&path, format!("expected a line of names and one of counts, found {} lines", lines.len())));
+        return Err(format_error(
+            &path,
+            format!("expected a line of names and one of counts, found {} lines", lines.len()),
+        ));
     };
-    let (names, counts): (Vec<&str>, Vec<&str>) = (names.split(',').collect(), counts.split(',').collect());
+    let (names, counts): (Vec<&str>, Vec<&str>) =
+        (names.split(',').collect(), counts.split(',').collect());
     same_count(&path, "number of counts", names.len() as u64, counts.len())?;
     let (mut b, mut nodes) = (Graph::builder(), BTreeMap::new());
     for (name, n) in names.iter().zip(counts) {
-        let n = n.trim().parse().map_err(|_| format_error(&path, format!("expected a number of nodes, found {n:?}")))?;
+        let n = n
+            .trim()
+            .parse()
+            .map_err(|_| format_error(&path, format!("expected a number of nodes, found {n:?}")))?;
         let n = count(&path, n)?;
         b = b.nodes(name.trim(), n);
         nodes.insert(name.trim(), n);
@@ -137,12 +169,21 @@ fn typed_graph(raw: &Path) -> Result<Loaded, DataError> {
     for line in read_lines(&list)? {
         let parts: Vec<&str> = line.split(',').map(str::trim).collect();
         let &[s, r, d] = parts.as_slice() else {
-            return Err(format_error(&list, format!("expected `source,relation,destination`, found {line:?}")));
+            return Err(format_error(
+                &list,
+                format!("expected `source,relation,destination`, found {line:?}"),
+            ));
         };
         let count = |end: &str| {
             let known = || nodes.keys().map(|&n| n.to_owned()).collect();
             let found = nodes.get(end).copied();
-            found.ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: end.to_owned(), known: known() }).in_file(&list))
+            found.ok_or_else(|| {
+                DataError::Graph(GraphError::UnknownNodeType {
+                    name: end.to_owned(),
+                    known: known(),
+                })
+                .in_file(&list)
+            })
         };
         let endpoints = [count(s)?, count(d)?];
         let folder = crate::files::inside(raw, &list, &format!("relations/{s}___{r}___{d}"))?;
@@ -152,7 +193,11 @@ fn typed_graph(raw: &Path) -> Result<Loaded, DataError> {
     Ok((b.build()?, Some(list)))
 }
 
-fn splits(dir: &Path, ntype: Option<&str>, nodes: usize) -> Result<BTreeMap<String, Split>, DataError> {
+fn splits(
+    dir: &Path,
+    ntype: Option<&str>,
+    nodes: usize,
+) -> Result<BTreeMap<String, Split>, DataError> {
     let mut out = BTreeMap::new();
     let Ok(entries) = std::fs::read_dir(dir) else { return Ok(out) };
     for entry in entries {
@@ -166,12 +211,18 @@ fn splits(dir: &Path, ntype: Option<&str>, nodes: usize) -> Result<BTreeMap<Stri
             let m: Matrix<i64> = read_matrix(&path, Some(1), b',')?;
             let id = |&v: &i64| match u32::try_from(v).ok().filter(|&v| (v as usize) < nodes) {
                 Some(v) => Ok(v),
-                None => Err(format_error(&path, format!("expected node numbers in 0..{nodes}, found {v}"))),
+                None => Err(format_error(
+                    &path,
+                    format!("expected node numbers in 0..{nodes}, found {v}"),
+                )),
             };
             m.values.iter().map(id).collect()
         };
         let split = Split { train: part("train")?, val: part("valid")?, test: part("test")? };
-        out.insert(folder.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned()), split);
+        out.insert(
+            folder.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned()),
+            split,
+        );
     }
     Ok(out)
 }
@@ -215,7 +266,10 @@ mod tests {
         let r = d.graph.relation("_E").unwrap();
         assert_eq!((r.src(), r.dst(), r.num_src()), (&[0, 3, 0][..], &[1, 2, 1][..], 4));
         assert_eq!((d.labels, d.num_classes, d.target.as_str()), (vec![2, 0, -1, 1], 3, "_N"));
-        assert_eq!(d.features["_N"], Features::Dense { rows: 4, cols: 2, values: vec![0.5, -1., 1e-3, 2., 0., 0., 4., 5.] });
+        assert_eq!(
+            d.features["_N"],
+            Features::Dense { rows: 4, cols: 2, values: vec![0.5, -1., 1e-3, 2., 0., 0., 4., 5.] }
+        );
         assert_eq!(d.splits["time"], Split { train: vec![0], val: vec![3], test: vec![1] });
     }
 
@@ -233,11 +287,17 @@ mod tests {
             put(dir, &format!("split/time/paper/{part}.csv.gz"), &format!("{id}\n"));
         }
         let d = load_ogb(dir).unwrap();
-        assert_eq!((d.graph.schema().ntypes(), d.graph.node_counts()), (&["author".to_owned(), "paper".into()][..], &[2, 3][..]));
+        assert_eq!(
+            (d.graph.schema().ntypes(), d.graph.node_counts()),
+            (&["author".to_owned(), "paper".into()][..], &[2, 3][..])
+        );
         assert_eq!(d.graph.relation(("author", "writes", "paper")).unwrap().dst(), [2, 0]);
         assert_eq!((d.target.as_str(), d.num_classes, d.features["paper"].cols()), ("paper", 2, 1));
         put(dir, "raw/triplet-type-list.csv.gz", "author,writes,book\n");
-        assert!(matches!(load_ogb(dir).unwrap_err().cause(), DataError::Graph(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(
+            load_ogb(dir).unwrap_err().cause(),
+            DataError::Graph(GraphError::UnknownNodeType { .. })
+        ));
         put(dir, "raw/triplet-type-list.csv.gz", "author,../../x,paper\n");
         assert!(matches!(load_ogb(dir), Err(DataError::Format { .. })));
     }
@@ -251,16 +311,32 @@ mod tests {
             assert!(e.to_string().contains(part), "expected {part:?} in {e}");
             e
         };
-        let e = refused("raw/edge.csv.gz", "0,1\n3,x\n", "edge.csv.gz:2:2: expected an int64, got \"x\"");
+        let e = refused(
+            "raw/edge.csv.gz",
+            "0,1\n3,x\n",
+            "edge.csv.gz:2:2: expected an int64, got \"x\"",
+        );
         assert!(matches!(e, DataError::Table { .. }));
-        refused("raw/edge.csv.gz", "0,1\n3\n", "edge.csv.gz:2: expected 2 numbers separated by commas, got \"3\"");
+        refused(
+            "raw/edge.csv.gz",
+            "0,1\n3\n",
+            "edge.csv.gz:2: expected 2 numbers separated by commas, got \"3\"",
+        );
         refused("raw/node-feat.csv.gz", "1,2\n3\n", "node-feat.csv.gz:2: expected 2 numbers");
-        refused("raw/node-feat.csv.gz", "1,2\n", "number of rows: expected 4 as the description says, found 1");
+        refused(
+            "raw/node-feat.csv.gz",
+            "1,2\n",
+            "number of rows: expected 4 as the description says, found 1",
+        );
         refused("raw/num-node-list.csv.gz", "4\n5\n", "expected one graph, found 2");
         refused("raw/num-node-list.csv.gz", "-4\n", "expected a number of nodes, found -4");
         refused("raw/num-node-list.csv.gz", "900000000000\n", "exceed the limit");
         // Made-up names of so many classes would fill the memory.
-        refused("raw/node-label.csv", "2\n0\nnan\n122222\n", "num_classes: expected at most 65536 for 4 nodes, found 122223");
+        refused(
+            "raw/node-label.csv",
+            "2\n0\nnan\n122222\n",
+            "num_classes: expected at most 65536 for 4 nodes, found 122223",
+        );
         refused("split/time/train.csv.gz", "9\n", "expected node numbers in 0..4, found 9");
         refused("split/time/train.csv.gz", "2\n", "node 2 of train without a label");
         assert!(matches!(

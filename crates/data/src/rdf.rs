@@ -185,17 +185,25 @@ impl Reader<'_> {
         let lenient = self.options.lenient;
         match syntax {
             RdfSyntax::NTriples => {
-                let parser = if lenient { NTriplesParser::new().lenient() } else { NTriplesParser::new() };
+                let parser =
+                    if lenient { NTriplesParser::new().lenient() } else { NTriplesParser::new() };
                 parser.for_reader(input).try_for_each(|triple| self.triple(path, triple))
             }
             RdfSyntax::Turtle => {
-                let parser = if lenient { TurtleParser::new().lenient() } else { TurtleParser::new() };
-                parser.for_reader(Nesting::new(input)).try_for_each(|triple| self.triple(path, triple))
+                let parser =
+                    if lenient { TurtleParser::new().lenient() } else { TurtleParser::new() };
+                parser
+                    .for_reader(Nesting::new(input))
+                    .try_for_each(|triple| self.triple(path, triple))
             }
         }
     }
 
-    fn triple(&mut self, path: &Path, triple: Result<Triple, TurtleParseError>) -> Result<(), DataError> {
+    fn triple(
+        &mut self,
+        path: &Path,
+        triple: Result<Triple, TurtleParseError>,
+    ) -> Result<(), DataError> {
         let Triple { subject, predicate, object } = triple.map_err(|e| match e {
             TurtleParseError::Syntax(e) => {
                 let at = e.location().start;
@@ -218,8 +226,9 @@ impl Reader<'_> {
         let (read, kept) = (self.read.get(), self.terms.texts.parts().0.len() as u64 + self.aside);
         for (bytes, most) in [(self.spelled, SPELLED_PER_BYTE), (kept, KEPT_PER_BYTE)] {
             if bytes > expansion_limit(read, most) {
-                let why =
-                    format!("expected terms of at most {most} bytes for each of the {read} read, found {bytes}; shorten the prefixes");
+                let why = format!(
+                    "expected terms of at most {most} bytes for each of the {read} read, found {bytes}; shorten the prefixes"
+                );
                 return Err(format_error(path, why));
             }
         }
@@ -244,7 +253,9 @@ impl Reader<'_> {
         self.predicates.entry(predicate).or_default().push(endpoints);
         let most = PREDICATES_FREE + read / BYTES_PER_PREDICATE;
         if self.predicates.len() as u64 > most {
-            let why = format!("expected at most {most} predicates in {read} bytes, found more; each is a relation of its own");
+            let why = format!(
+                "expected at most {most} predicates in {read} bytes, found more; each is a relation of its own"
+            );
             return Err(format_error(path, why));
         }
         Ok(())
@@ -299,16 +310,23 @@ fn by_name(path: &Path) -> Result<RdfSyntax, DataError> {
     } else if name.ends_with(".ttl") {
         Ok(RdfSyntax::Turtle)
     } else {
-        Err(format_error(path, "expected a name that ends with .nt or .ttl (.gz, .zst), found another; say the syntax"))
+        Err(format_error(
+            path,
+            "expected a name that ends with .nt or .ttl (.gz, .zst), found another; say the syntax",
+        ))
     }
 }
 
 /// The last part of an IRI, as names of relations may be.
 fn relation_name(iri: &str) -> String {
-    let local = iri.trim_end_matches(['#', '/', ':']).rsplit(['#', '/', ':']).next().unwrap_or_default();
+    let local =
+        iri.trim_end_matches(['#', '/', ':']).rsplit(['#', '/', ':']).next().unwrap_or_default();
     let mut name = String::with_capacity(local.len());
     for c in local.chars() {
-        let plain = !(c.is_control() || c == '\\' || c == '_' && name.ends_with('_') || c == '.' && name.is_empty());
+        let plain = !(c.is_control()
+            || c == '\\'
+            || c == '_' && name.ends_with('_')
+            || c == '.' && name.is_empty());
         name.push(if plain { c } else { '-' });
     }
     if name.is_empty() { "relation".into() } else { name }
@@ -327,7 +345,11 @@ struct Interner {
 impl Interner {
     fn number(&mut self, text: &str) -> u32 {
         let Self { texts, hasher, table, .. } = self;
-        let found = table.entry(hasher.hash_one(text), |&n| texts.get(n as usize) == text, |&n| hasher.hash_one(texts.get(n as usize)));
+        let found = table.entry(
+            hasher.hash_one(text),
+            |&n| texts.get(n as usize) == text,
+            |&n| hasher.hash_one(texts.get(n as usize)),
+        );
         match found {
             hashbrown::hash_table::Entry::Occupied(known) => *known.get(),
             hashbrown::hash_table::Entry::Vacant(free) => {
@@ -352,7 +374,9 @@ mod tests {
     }
 
     fn terms(g: &RdfGraph) -> Vec<String> {
-        let Ids::Text(t) = g.graph.nodes(RDF_NODE).unwrap().ids().unwrap().ids() else { panic!("numbers") };
+        let Ids::Text(t) = g.graph.nodes(RDF_NODE).unwrap().ids().unwrap().ids() else {
+            panic!("numbers")
+        };
         t.iter().map(str::to_owned).collect()
     }
 
@@ -361,14 +385,29 @@ mod tests {
         let nt = "# people\n<http://x/#a> <http://x/#knows> <http://x/#b> .\n<http://x/#a> <http://x/#age> \"7\"^^<http://www.w3.org/2001/XMLSchema#integer> .\n\
                   <http://x/#b> <http://x/#knows> <http://x/#a> .\n<http://x/#a> <http://x/#knows> <http://x/#b> .\n<http://x/#b> <http://x/#name> \"B\\u00e4r\"@de .\n";
         let ttl = "@prefix x: <http://x/#> .\nx:a x:knows x:b ; x:age 7 .\nx:b x:knows x:a ; x:name \"Bär\"@de .\n";
-        let (a, b) = (read("p.nt", nt, &RdfOptions::new()).unwrap(), read("p.ttl", ttl, &RdfOptions::new()).unwrap());
-        assert_eq!(terms(&a), ["http://x/#a", "http://x/#b", "\"7\"^^<http://www.w3.org/2001/XMLSchema#integer>", "\"Bär\"@de"]);
+        let (a, b) = (
+            read("p.nt", nt, &RdfOptions::new()).unwrap(),
+            read("p.ttl", ttl, &RdfOptions::new()).unwrap(),
+        );
+        assert_eq!(
+            terms(&a),
+            [
+                "http://x/#a",
+                "http://x/#b",
+                "\"7\"^^<http://www.w3.org/2001/XMLSchema#integer>",
+                "\"Bär\"@de"
+            ]
+        );
         assert_eq!((terms(&a), &a.predicates), (terms(&b), &b.predicates));
         for (x, y) in a.graph.relations().iter().zip(b.graph.relations()) {
             assert_eq!((x.src(), x.dst()), (y.src(), y.dst()));
         }
         let knows = a.graph.relation("knows").unwrap();
-        assert_eq!((knows.src(), knows.dst()), (&[0, 1][..], &[1, 0][..]), "a triple said twice is one edge");
+        assert_eq!(
+            (knows.src(), knows.dst()),
+            (&[0, 1][..], &[1, 0][..]),
+            "a triple said twice is one edge"
+        );
         assert_eq!(a.predicates["age"], "http://x/#age");
     }
 
@@ -390,7 +429,8 @@ mod tests {
         assert_eq!(terms(&g), ["_:b0", "_:b1", "u:a", "_:b2", "_:b3"]);
         assert_eq!(g.graph.relation("r").unwrap().src(), [0, 1, 3, 4]);
         // A literal is no blank node and no IRI, whatever it says.
-        let g = read("p.nt", "<u:a> <u:r> \"u:a\" .\n<u:a> <u:r> \"_:b0\" .\n", &RdfOptions::new()).unwrap();
+        let g = read("p.nt", "<u:a> <u:r> \"u:a\" .\n<u:a> <u:r> \"_:b0\" .\n", &RdfOptions::new())
+            .unwrap();
         assert_eq!(g.graph.node_counts(), [3]);
     }
 
@@ -408,8 +448,16 @@ mod tests {
         }
         let nt = "<u:a> <http://y/#type> <u:b> .\n<u:a> <http://x/#type> <u:b> .\n<u:a> <http://x/#type-2> <u:b> .\n";
         let g = read("p.nt", nt, &RdfOptions::new()).unwrap();
-        let found: Vec<(&str, &str)> = g.predicates.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
-        assert_eq!(found, [("type", "http://x/#type"), ("type-2", "http://x/#type-2"), ("type-3", "http://y/#type")]);
+        let found: Vec<(&str, &str)> =
+            g.predicates.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("type", "http://x/#type"),
+                ("type-2", "http://x/#type-2"),
+                ("type-3", "http://y/#type")
+            ]
+        );
     }
 
     #[test]
@@ -418,11 +466,22 @@ mod tests {
         let path = dir.path().join("p.nt.zst");
         std::fs::write(&path, zstd::encode_all(&b"<u:a> <u:r> <u:b> .\n"[..], 1).unwrap()).unwrap();
         assert_eq!(read_rdf(&path, &RdfOptions::new()).unwrap().graph.total_edges(), 1);
-        let e = read("p.nt", "<u:a> <u:r> <u:b> .\n<u:a> <u:r> .\n", &RdfOptions::new()).unwrap_err();
+        let e =
+            read("p.nt", "<u:a> <u:r> <u:b> .\n<u:a> <u:r> .\n", &RdfOptions::new()).unwrap_err();
         assert!(matches!(&e, DataError::Table { line: 2, .. }), "{e:?}");
         let e = read("p.rdf", "<rdf/>", &RdfOptions::new()).unwrap_err();
-        assert!(matches!(&e, DataError::Format { .. }) && e.to_string().contains("ends with .nt or .ttl"), "{e}");
-        assert_eq!(read("p", "", &RdfOptions::new().with_syntax(RdfSyntax::Turtle)).unwrap().graph.total_edges(), 0);
+        assert!(
+            matches!(&e, DataError::Format { .. })
+                && e.to_string().contains("ends with .nt or .ttl"),
+            "{e}"
+        );
+        assert_eq!(
+            read("p", "", &RdfOptions::new().with_syntax(RdfSyntax::Turtle))
+                .unwrap()
+                .graph
+                .total_edges(),
+            0
+        );
         let odd = "<u:a> <u:r> <http://x y/> .\n";
         assert!(read("p.nt", odd, &RdfOptions::new()).is_err());
     }

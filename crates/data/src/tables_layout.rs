@@ -9,7 +9,9 @@ use burn_gnn_graph::{EdgeType, Graph, Texts};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{check_split, feature_size, sparse_size};
-use crate::files::{format_error, inside, read_json, referenced, same_count, table_error, version_error};
+use crate::files::{
+    format_error, inside, read_json, referenced, same_count, table_error, version_error,
+};
 use crate::tables::{AttrType, Decoder, NodeTable, Source, read_edges, read_nodes, resolve};
 use crate::{Dataset, Features, Split};
 
@@ -131,17 +133,33 @@ struct Probe {
 pub(crate) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let json = dir.join(TABLES);
     let version = read_json::<Probe>(&json)?.format_version;
-    if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(TablesDescription::FORMAT_VERSION)) {
+    if version.as_ref().and_then(serde_json::Value::as_u64)
+        != Some(u64::from(TablesDescription::FORMAT_VERSION))
+    {
         return Err(version_error(&json, version.as_ref(), TablesDescription::FORMAT_VERSION));
     }
     assemble(dir, read_json(&json)?, |path| Source::from(path)).map_err(|e| e.in_file(&json))
 }
 
 /// The data set that `tables.json` in `dir` describes, out of the tables that `open` gives for their paths.
-pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) -> Source) -> Result<Dataset, DataError> {
+pub(crate) fn assemble(
+    dir: &Path,
+    d: TablesDescription,
+    open: impl Fn(&Path) -> Source,
+) -> Result<Dataset, DataError> {
     let json = dir.join(TABLES);
-    let parts = d.splits.values().flat_map(|s| [Some(&s.train), s.val.as_ref(), Some(&s.test)]).flatten().map(|part| &part.file);
-    let named = d.node_types.values().map(|t| &t.file).chain(d.edge_types.iter().map(|t| &t.file)).chain(parts);
+    let parts = d
+        .splits
+        .values()
+        .flat_map(|s| [Some(&s.train), s.val.as_ref(), Some(&s.test)])
+        .flatten()
+        .map(|part| &part.file);
+    let named = d
+        .node_types
+        .values()
+        .map(|t| &t.file)
+        .chain(d.edge_types.iter().map(|t| &t.file))
+        .chain(parts);
     referenced(&json, named.map(|file| inside(dir, &json, file)))?;
     let mut b = Graph::builder();
     let (mut index, mut features, mut labels) = (BTreeMap::new(), BTreeMap::new(), None);
@@ -150,7 +168,9 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
         let mut decoder = Decoder { labeled: entry.labeled, ..Decoder::default() };
         match &entry.features {
             None => {}
-            Some(TableFeatures::Buckets { .. }) => decoder = decoder.with_attributes([AttrType::Text]).with_delimiter(""),
+            Some(TableFeatures::Buckets { .. }) => {
+                decoder = decoder.with_attributes([AttrType::Text]).with_delimiter("")
+            }
             // Without rows nothing is split, and the file says nothing about the size.
             Some(TableFeatures::Dense { .. }) if entry.count == 0 => {
                 decoder = decoder.with_attributes([AttrType::Text]).with_delimiter("");
@@ -161,7 +181,12 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
                 // separator.
                 let longest = std::fs::metadata(&path).map_or(0, |m| m.len()) / 2;
                 if *size == 0 || *size > longest {
-                    return Err(format_error(&json, format!("features of `{name}`: expected a size of 1 to {longest}, found {size}")));
+                    return Err(format_error(
+                        &json,
+                        format!(
+                            "features of `{name}`: expected a size of 1 to {longest}, found {size}"
+                        ),
+                    ));
                 }
                 decoder = decoder.with_attributes(vec![AttrType::Float; cols]);
             }
@@ -181,7 +206,10 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
     }
     let find = |name: &str| {
         index.get(name).ok_or_else(|| {
-            DataError::Graph(GraphError::UnknownNodeType { name: name.to_owned(), known: d.node_types.keys().cloned().collect() })
+            DataError::Graph(GraphError::UnknownNodeType {
+                name: name.to_owned(),
+                known: d.node_types.keys().cloned().collect(),
+            })
         })
     };
     for e in &d.edge_types {
@@ -189,13 +217,19 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
         let (s, t) = (find(&e.src)?, find(&e.dst)?);
         let table = read_edges(open(&path), &Decoder::new())?;
         same_count(&path, "number of rows", e.count, table.src.len())?;
-        let end = |column, nodes, ids, whose| resolve(ids, nodes, &table.places, column, whose, 1).map_err(first);
+        let end = |column, nodes, ids, whose| {
+            resolve(ids, nodes, &table.places, column, whose, 1).map_err(first)
+        };
         let (src, dst) = (end(0, s, &table.src, &e.src)?, end(1, t, &table.dst, &e.dst)?);
         b = b.edges(EdgeType::new(&*e.src, &*e.relation, &*e.dst), src, dst);
     }
     let target = find(&d.target)?;
-    let labels =
-        labels.ok_or_else(|| format_error(&json, format!("expected a label column in the table of `{}`, found none", d.target)))?;
+    let labels = labels.ok_or_else(|| {
+        format_error(
+            &json,
+            format!("expected a label column in the table of `{}`, found none", d.target),
+        )
+    })?;
     let part = |p: &SplitTable| -> Result<Vec<u32>, DataError> {
         let path = inside(dir, &json, &p.file)?;
         let table = read_nodes(open(&path), &Decoder::new().weighted())?;
@@ -204,7 +238,11 @@ pub(crate) fn assemble(dir: &Path, d: TablesDescription, open: impl Fn(&Path) ->
     };
     let mut splits = BTreeMap::new();
     for (name, s) in &d.splits {
-        let split = Split { train: part(&s.train)?, val: s.val.as_ref().map_or(Ok(vec![]), part)?, test: part(&s.test)? };
+        let split = Split {
+            train: part(&s.train)?,
+            val: s.val.as_ref().map_or(Ok(vec![]), part)?,
+            test: part(&s.test)?,
+        };
         check_split(&json, name, &split, &labels)?;
         splits.insert(name.clone(), split);
     }
@@ -234,7 +272,13 @@ fn line_of(row: usize) -> u64 {
 fn check_labels(path: &Path, labels: &[i64], classes: usize) -> Result<(), DataError> {
     match labels.iter().position(|&l| l < -1 || l >= classes as i64) {
         None => Ok(()),
-        Some(i) => Err(table_error(path, line_of(i), 2, format!("label -1 or 0..{classes}"), &labels[i].to_string())),
+        Some(i) => Err(table_error(
+            path,
+            line_of(i),
+            2,
+            format!("label -1 or 0..{classes}"),
+            &labels[i].to_string(),
+        )),
     }
 }
 
@@ -262,7 +306,12 @@ fn features_of(
         for part in text.split(',') {
             let bucket = part.trim().parse::<u32>().ok().filter(|&b| (b as usize) < cols);
             let expected = || format!("numbers in 0..{cols} joined by `,`");
-            *counts.entry(bucket.ok_or_else(|| table_error(path, line_of(r), column, expected(), part))?).or_default() += 1.0;
+            *counts
+                .entry(
+                    bucket
+                        .ok_or_else(|| table_error(path, line_of(r), column, expected(), part))?,
+                )
+                .or_default() += 1.0;
         }
         for (c, n) in counts {
             row.push(r as u32);

@@ -10,23 +10,34 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::corrupt_file::{damage, spoil};
-use crate::{AttrType, Dataset, Decoder, Features, crates_graph, load_dataset, read_edges, read_nodes};
+use crate::{
+    AttrType, Dataset, Decoder, Features, crates_graph, load_dataset, read_edges, read_nodes,
+};
 
 #[test]
 fn the_crates_graph() {
     let d = load_dataset("data/crates").unwrap();
     let inside = crates_graph();
-    assert_eq!((&inside.labels, &inside.features, &inside.splits), (&d.labels, &d.features, &d.splits));
+    assert_eq!(
+        (&inside.labels, &inside.features, &inside.splits),
+        (&d.labels, &d.features, &d.splits)
+    );
     for (a, b) in inside.graph.relations().iter().zip(d.graph.relations()) {
         assert_eq!((a.src(), a.dst()), (b.src(), b.dst()));
     }
     let s = d.graph.schema();
     assert_eq!(s.ntypes(), ["author", "crate", "keyword", "license"]);
     let relations: Vec<&str> = s.etypes().iter().map(|t| t.relation.as_str()).collect();
-    assert_eq!(relations, ["build_depends", "depends", "dev_depends", "has_keyword", "licensed_under", "written_by"]);
+    assert_eq!(
+        relations,
+        ["build_depends", "depends", "dev_depends", "has_keyword", "licensed_under", "written_by"]
+    );
     let crates = d.graph.num_nodes("crate").unwrap();
     assert!(crates > 500 && d.graph.num_edges("depends").unwrap() > 1_500, "{}", d.graph);
-    assert_eq!((d.target.as_str(), d.labels.len(), d.num_classes), ("crate", crates, d.class_names.len()));
+    assert_eq!(
+        (d.target.as_str(), d.labels.len(), d.num_classes),
+        ("crate", crates, d.class_names.len())
+    );
     let f = &d.features["crate"];
     assert_eq!((f.rows(), f.cols(), d.features.len()), (crates, 1024, 1));
     // Every labelled crate is in one part, in shares near 60/20/20; no other crate is in any.
@@ -34,7 +45,10 @@ fn the_crates_graph() {
     let labelled = d.labels.iter().filter(|&&l| l >= 0).count();
     let share = |part: &[u32]| part.len() as f64 / labelled as f64;
     assert_eq!(split.train.len() + split.val.len() + split.test.len(), labelled);
-    assert!((share(&split.train) - 0.6).abs() < 0.05 && (share(&split.test) - 0.2).abs() < 0.05, "{split:?}");
+    assert!(
+        (share(&split.train) - 0.6).abs() < 0.05 && (share(&split.test) - 0.2).abs() < 0.05,
+        "{split:?}"
+    );
     assert!(!d.inverse_edges_stored);
 }
 
@@ -49,7 +63,10 @@ fn the_crates_graph_names_nobody() {
             assert!(!text.contains(never), "{never:?} in {}", path.display());
         }
         if path.ends_with("names_author.tsv") {
-            let hash = |l: &str| l.split_once('\t').is_some_and(|(_, h)| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit()));
+            let hash = |l: &str| {
+                l.split_once('\t')
+                    .is_some_and(|(_, h)| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit()))
+            };
             assert!(text.lines().skip(1).all(hash), "authors are hashes");
         }
     }
@@ -68,7 +85,10 @@ fn cora_as_tables_equals_cora_as_arrays() {
     let edges = read_edges(tables.join("edge_table"), &Decoder::new().weighted()).unwrap();
     let cites = cora.graph.relation("cites").unwrap();
     let wide = |ids: &[u32]| Ids::Int(ids.iter().map(|&v| i64::from(v)).collect());
-    assert!(edges.src == wide(cites.src()) && edges.dst == wide(cites.dst()), "edges or their order differ");
+    assert!(
+        edges.src == wide(cites.src()) && edges.dst == wide(cites.dst()),
+        "edges or their order differ"
+    );
     assert!(edges.weights.unwrap().iter().all(|&w| w == 1.0));
     for (file, part) in [
         ("train_table", &cora.splits["public"].train),
@@ -85,7 +105,10 @@ fn toy(edit: impl FnOnce(&Path, &mut Value)) -> Result<Dataset, DataError> {
     let tmp = tempfile::tempdir().unwrap();
     let dir = tmp.path();
     let put = |file: &str, text: &str| std::fs::write(dir.join(file), text).unwrap();
-    put("users.tsv", "id:int64\tlabel:int32\tfeature:string\n123\t1\t0.5:1\n-4\t-1\t2:3\n77\t0\t4:5\n");
+    put(
+        "users.tsv",
+        "id:int64\tlabel:int32\tfeature:string\n123\t1\t0.5:1\n-4\t-1\t2:3\n77\t0\t4:5\n",
+    );
     put("items.tsv", "id:int64\tfeature:string\n9\t1,0,1\n8\t2\n");
     put("buys.tsv", "src_id:int64\tdst_id:int64\n123\t8\n77\t9\n77\t9\n");
     put("likes.tsv", "src_id:int64\tdst_id:int64\n8\t-4\n");
@@ -118,11 +141,17 @@ fn a_small_shop() {
     assert_eq!((buys.src(), buys.dst()), (&[0, 2, 2][..], &[1, 0, 0][..]));
     assert_eq!(d.graph.relation("likes").unwrap().dst(), [1]);
     assert_eq!(d.labels, [1, -1, 0]);
-    assert_eq!(d.features["user"], Features::Dense { rows: 3, cols: 2, values: vec![0.5, 1., 2., 3., 4., 5.] });
+    assert_eq!(
+        d.features["user"],
+        Features::Dense { rows: 3, cols: 2, values: vec![0.5, 1., 2., 3., 4., 5.] }
+    );
     assert_eq!(d.features["item"].to_dense(), [1., 2., 0., 0., 0., 1.]);
     let normal = d.features["item"].row_normalized().to_dense();
     assert_eq!(normal, [1. / 3., 2. / 3., 0., 0., 0., 1.]);
-    assert_eq!((&*d.splits["s"].train, &*d.splits["s"].val, &*d.splits["s"].test), (&[2][..], &[][..], &[0][..]));
+    assert_eq!(
+        (&*d.splits["s"].train, &*d.splits["s"].val, &*d.splits["s"].test),
+        (&[2][..], &[][..], &[0][..])
+    );
 }
 
 #[test]
@@ -136,7 +165,10 @@ fn dense_features_without_rows() {
     // Wider than the file is long: there is nothing to hold, and the width is kept.
     let d = toy(empty(1 << 24)).unwrap();
     assert_eq!(d.features["none"], Features::Dense { rows: 0, cols: 1 << 24, values: vec![] });
-    format(empty((1 << 24) + 1), "features of `none`: expected at most 16777216 columns, found 16777217");
+    format(
+        empty((1 << 24) + 1),
+        "features of `none`: expected at most 16777216 columns, found 16777217",
+    );
 }
 
 fn refused(edit: impl FnOnce(&Path, &mut Value), part: &str) -> DataError {
@@ -162,18 +194,42 @@ fn bad_tables() {
         "id:int64\tlabel:int32\tfeature:string\n1\t2\t0:1\n2\t0\t0:1\n3\t0\t0:1\n",
         "users.tsv:2:2: expected label -1 or 0..2, got \"2\"",
     );
-    table("users.tsv", "id:int64\tlabel:int32\tfeature:string\n1\t1\t0:1\n1\t1\t0:1\n", "users.tsv:3:1: expected an id that occurs once");
-    table("users.tsv", "id:int64\tlabel:int32\tfeature:string\n1\t1\t0:1:2\n", "users.tsv:2:3: expected 2 attributes");
-    table("items.tsv", "id:int64\tfeature:string\n9\t1\n8\t3\n", "items.tsv:3:2: expected numbers in 0..3 joined by `,`, got \"3\"");
-    table("items.tsv", "id:int64\tfeature:string\n9\t1,,2\n8\t2\n", "items.tsv:2:2: expected numbers in 0..3");
+    table(
+        "users.tsv",
+        "id:int64\tlabel:int32\tfeature:string\n1\t1\t0:1\n1\t1\t0:1\n",
+        "users.tsv:3:1: expected an id that occurs once",
+    );
+    table(
+        "users.tsv",
+        "id:int64\tlabel:int32\tfeature:string\n1\t1\t0:1:2\n",
+        "users.tsv:2:3: expected 2 attributes",
+    );
+    table(
+        "items.tsv",
+        "id:int64\tfeature:string\n9\t1\n8\t3\n",
+        "items.tsv:3:2: expected numbers in 0..3 joined by `,`, got \"3\"",
+    );
+    table(
+        "items.tsv",
+        "id:int64\tfeature:string\n9\t1,,2\n8\t2\n",
+        "items.tsv:2:2: expected numbers in 0..3",
+    );
     table(
         "buys.tsv",
         "src_id:int64\tdst_id:int64\n123\t8\n77\t123\n77\t9\n",
         "buys.tsv:3:2: expected the id of a `item` node, got \"123\"",
     );
-    table("train.tsv", "id:int64\tweight:float\n5\t1.0\n", "train.tsv:2:1: expected the id of a `user` node, got \"5\"");
+    table(
+        "train.tsv",
+        "id:int64\tweight:float\n5\t1.0\n",
+        "train.tsv:2:1: expected the id of a `user` node, got \"5\"",
+    );
     table("test.tsv", "id:int64\n123\n", "test.tsv:1: expected 2 columns");
-    table("test.tsv", "id:int64\tweight:float\n123\t1\n123\t1\n", "test.tsv:3:1: expected an id that occurs once");
+    table(
+        "test.tsv",
+        "id:int64\tweight:float\n123\t1\n123\t1\n",
+        "test.tsv:3:1: expected an id that occurs once",
+    );
 }
 
 #[test]
@@ -187,30 +243,53 @@ fn bad_descriptions() {
     format(|_, d| d["edge_types"][0]["count"] = json!(u64::MAX), "found 3");
     format(|_, d| d["splits"]["s"]["test"]["count"] = json!(0), "number of rows: expected 0");
     format(|_, d| d["node_types"]["user"]["features"]["size"] = json!(u64::MAX), "fit in memory");
-    format(|_, d| d["node_types"]["user"]["features"]["size"] = json!(4_000_000_000u64), "expected a size of 1 to");
+    format(
+        |_, d| d["node_types"]["user"]["features"]["size"] = json!(4_000_000_000u64),
+        "expected a size of 1 to",
+    );
     for size in [(1 << 24) + 1, 1 << 32, u64::MAX] {
         let part = format!("features of `item`: expected at most 16777216 columns, found {size}");
         format(|_, d| d["node_types"]["item"]["features"]["size"] = json!(size), &part);
     }
     // Two bytes for each number of a row: half the length of the file is the most.
-    let users = "id:int64\tlabel:int32\tfeature:string\n123\t1\t0.5:1\n-4\t-1\t2:3\n77\t0\t4:5\n".len() as u64;
-    format(|_, d| d["node_types"]["user"]["features"]["size"] = json!(users / 2 + 1), &format!("expected a size of 1 to {}", users / 2));
-    let e = refused(|_, d| d["node_types"]["user"]["features"]["size"] = json!(users / 2), "attributes separated by");
+    let users = "id:int64\tlabel:int32\tfeature:string\n123\t1\t0.5:1\n-4\t-1\t2:3\n77\t0\t4:5\n"
+        .len() as u64;
+    format(
+        |_, d| d["node_types"]["user"]["features"]["size"] = json!(users / 2 + 1),
+        &format!("expected a size of 1 to {}", users / 2),
+    );
+    let e = refused(
+        |_, d| d["node_types"]["user"]["features"]["size"] = json!(users / 2),
+        "attributes separated by",
+    );
     assert!(matches!(e, DataError::Table { .. }));
-    format(|_, d| d["node_types"]["item"]["features"]["kind"] = json!("cloud"), "unknown variant `cloud`");
+    format(
+        |_, d| d["node_types"]["item"]["features"]["kind"] = json!("cloud"),
+        "unknown variant `cloud`",
+    );
     format(|_, d| d["surprise"] = json!(1), "unknown field `surprise`");
     format(|_, d| drop(d.as_object_mut().unwrap().remove("target")), "missing field `target`");
     format(|_, d| d["target"] = json!("item"), "expected a label column in the table of `item`");
-    let unlabelled = |dir: &Path, _: &mut Value| std::fs::write(dir.join("train.tsv"), "id:int64\tw:float\n-4\t1\n").unwrap();
+    let unlabelled = |dir: &Path, _: &mut Value| {
+        std::fs::write(dir.join("train.tsv"), "id:int64\tw:float\n-4\t1\n").unwrap()
+    };
     format(unlabelled, "node 1 of train without a label");
-    let shared = |dir: &Path, _: &mut Value| std::fs::write(dir.join("train.tsv"), "id:int64\tw:float\n123\t1\n").unwrap();
+    let shared = |dir: &Path, _: &mut Value| {
+        std::fs::write(dir.join("train.tsv"), "id:int64\tw:float\n123\t1\n").unwrap()
+    };
     format(shared, "found node 0 in train and again in test");
-    format(|dir, d| (std::fs::write(dir.join("tables.json"), "{").unwrap(), *d = Value::Null).1, "expected a JSON description");
+    format(
+        |dir, d| (std::fs::write(dir.join("tables.json"), "{").unwrap(), *d = Value::Null).1,
+        "expected a JSON description",
+    );
     for (v, found) in [(json!(2), "2"), (Value::Null, "none"), (json!([1]), "[1]")] {
         let e = refused(|_, d| d["format_version"] = v, "this program reads version 1");
         assert!(matches!(&e, DataError::Version { found: f, .. } if f == found), "{e:?}");
     }
-    assert!(matches!(refused(|_, d| d["target"] = json!("x"), "`x`").cause(), DataError::Graph(GraphError::UnknownNodeType { .. })));
+    assert!(matches!(
+        refused(|_, d| d["target"] = json!("x"), "`x`").cause(),
+        DataError::Graph(GraphError::UnknownNodeType { .. })
+    ));
     assert!(matches!(
         refused(|_, d| d["edge_types"][0]["dst"] = json!("x"), "`x`").cause(),
         DataError::Graph(GraphError::UnknownNodeType { .. })

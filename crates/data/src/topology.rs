@@ -20,7 +20,10 @@ use safetensors::tensor::{Metadata, TensorInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::checksum::checksum;
-use crate::files::{MAX_HEADER, MappedFile, format_error, io_error, node_count, open, setting, tensor_header, version_error, write_atomic};
+use crate::files::{
+    MAX_HEADER, MappedFile, format_error, io_error, node_count, open, setting, tensor_header,
+    version_error, write_atomic,
+};
 use source::{Source, read_header};
 
 /// Key of the description in the header of the file.
@@ -98,15 +101,36 @@ impl Topology {
             for (name, r) in layouts(r) {
                 tensors.push((format!("{t}/{name}/indptr"), [r.num_dst() + 1]));
                 tensors.push((format!("{t}/{name}/indices"), edges));
-                tensors.extend(r.csc_has_edge_ids().then(|| (format!("{t}/{name}/edge_ids"), edges)));
+                tensors
+                    .extend(r.csc_has_edge_ids().then(|| (format!("{t}/{name}/edge_ids"), edges)));
             }
         }
-        let node_types = graph.schema().ntypes().iter().zip(graph.node_counts()).map(|(t, &n)| (t.clone(), n as u64)).collect();
-        let edge_types = graph.schema().etypes().iter().map(|t| (t.src.clone(), t.relation.clone(), t.dst.clone())).collect();
-        let mut description = Description { format_version: VERSION, checksum: String::new(), node_types, edge_types };
+        let node_types = graph
+            .schema()
+            .ntypes()
+            .iter()
+            .zip(graph.node_counts())
+            .map(|(t, &n)| (t.clone(), n as u64))
+            .collect();
+        let edge_types = graph
+            .schema()
+            .etypes()
+            .iter()
+            .map(|t| (t.src.clone(), t.relation.clone(), t.dst.clone()))
+            .collect();
+        let mut description = Description {
+            format_version: VERSION,
+            checksum: String::new(),
+            node_types,
+            edge_types,
+        };
         description.checksum = checksum(&description);
-        let description = serde_json::to_string(&description).map_err(|e| format_error(path, e.to_string()))?;
-        let head = tensor_header(tensors.iter().map(|(key, shape)| (&**key, Dtype::U32, &shape[..])), [(DESCRIPTION, &*description)]);
+        let description =
+            serde_json::to_string(&description).map_err(|e| format_error(path, e.to_string()))?;
+        let head = tensor_header(
+            tensors.iter().map(|(key, shape)| (&**key, Dtype::U32, &shape[..])),
+            [(DESCRIPTION, &*description)],
+        );
         write_atomic(path, |w| {
             w.write_all(&head)?;
             let mut put = |words: &[u32]| w.write_all(bytemuck::cast_slice(words));
@@ -143,15 +167,28 @@ impl Topology {
     }
 
     fn read(path: &Path, placement: Placement) -> Result<Self, DataError> {
-        let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
+        let wrong = |found: String| {
+            format_error(
+                path,
+                format!("expected a file that `Topology::write` wrote, found {found}"),
+            )
+        };
         let (file, bytes) = open(path)?;
         let map = match placement {
-            Placement::Mapped => Some(Arc::new(MappedFile::locked(path, file.try_clone().map_err(|e| io_error(path, e))?)?)),
+            Placement::Mapped => Some(Arc::new(MappedFile::locked(
+                path,
+                file.try_clone().map_err(|e| io_error(path, e))?,
+            )?)),
             _ => None,
         };
         let (header, data) = read_header(path, &file, bytes)?;
-        let text = header.metadata().as_ref().and_then(|m| m.get(DESCRIPTION)).ok_or_else(|| wrong("no description".into()))?;
-        let version = serde_json::from_str::<Probe>(text).map_err(|e| wrong(e.to_string()))?.format_version;
+        let text = header
+            .metadata()
+            .as_ref()
+            .and_then(|m| m.get(DESCRIPTION))
+            .ok_or_else(|| wrong("no description".into()))?;
+        let version =
+            serde_json::from_str::<Probe>(text).map_err(|e| wrong(e.to_string()))?.format_version;
         if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
             return Err(version_error(path, version.as_ref(), VERSION));
         }
@@ -159,14 +196,18 @@ impl Topology {
         // Layouts are compared with edges below; that names and counts of types without edges are right, only the sum
         // tells.
         if std::mem::take(&mut d.checksum) != checksum(&d) {
-            return Err(wrong("a description of another checksum: it was changed or damaged after it was written".into()));
+            return Err(wrong(
+                "a description of another checksum: it was changed or damaged after it was written"
+                    .into(),
+            ));
         }
         let file = Source { path, file, data, map, header };
         let mut b = Graph::builder();
         for (name, count) in &d.node_types {
             b = b.nodes(name, node_count(path, name, *count, bytes)?);
         }
-        let counts: BTreeMap<&str, u64> = d.node_types.iter().map(|(name, count)| (&**name, *count)).collect();
+        let counts: BTreeMap<&str, u64> =
+            d.node_types.iter().map(|(name, count)| (&**name, *count)).collect();
         let count = |name: &String| match counts.get(&**name) {
             Some(&n) => Ok(n as usize),
             None => Err(wrong(format!("no count of nodes `{name}`"))),

@@ -64,7 +64,10 @@ pub fn read_torch(path: impl AsRef<Path>) -> Result<Vec<NamedTensor>, DataError>
         let order = archive.read("byteorder", 16)?;
         if order != b"little" {
             let found = cut(&String::from_utf8_lossy(&order));
-            return Err(format_error(path, format!("expected little endian numbers, found byte order `{found}`")));
+            return Err(format_error(
+                path,
+                format!("expected little endian numbers, found byte order `{found}`"),
+            ));
         }
     }
     let pickle = Pickle::read(path, &bytes, Vocabulary::Torch)?;
@@ -74,7 +77,13 @@ pub fn read_torch(path: impl AsRef<Path>) -> Result<Vec<NamedTensor>, DataError>
     for at in named.iter().map(|n| n.1).collect::<BTreeSet<_>>() {
         let key = pickle.storage_key(at);
         if key.len() > MOST_KEY {
-            return Err(format_error(path, format!("expected keys of storages of up to {MOST_KEY} bytes, found `{}`", cut(key))));
+            return Err(format_error(
+                path,
+                format!(
+                    "expected keys of storages of up to {MOST_KEY} bytes, found `{}`",
+                    cut(key)
+                ),
+            ));
         }
         by_key.entry(key).or_default().push(at);
     }
@@ -119,12 +128,18 @@ impl<'a> Archive<'a> {
         for name in zip.file_names() {
             let name = name.map_err(|e| zip_error(path, e))?;
             match name.strip_suffix("data.pkl") {
-                Some(start) if start.is_empty() || start.ends_with('/') => folder = Some(start.to_owned()),
+                Some(start) if start.is_empty() || start.ends_with('/') => {
+                    folder = Some(start.to_owned())
+                }
                 _ => {}
             }
         }
-        let folder =
-            folder.ok_or_else(|| format_error(path, "expected a file that `torch.save` wrote, found an archive without `data.pkl`"))?;
+        let folder = folder.ok_or_else(|| {
+            format_error(
+                path,
+                "expected a file that `torch.save` wrote, found an archive without `data.pkl`",
+            )
+        })?;
         Ok(Self { path, zip, folder, left: len })
     }
     fn has(&self, name: &str) -> bool {
@@ -132,14 +147,23 @@ impl<'a> Archive<'a> {
     }
     /// An entry of at most `limit` bytes.
     fn read(&mut self, name: &str, limit: u64) -> Result<Vec<u8>, DataError> {
-        let wrong = |message: String| format_error(self.path, format!("entry `{}`: {message}", cut(name)));
-        let entry = self.zip.by_name(&format!("{}{name}", self.folder)).map_err(|e| wrong(e.to_string()))?;
+        let wrong =
+            |message: String| format_error(self.path, format!("entry `{}`: {message}", cut(name)));
+        let entry = self
+            .zip
+            .by_name(&format!("{}{name}", self.folder))
+            .map_err(|e| wrong(e.to_string()))?;
         if entry.compression() != CompressionMethod::Stored {
-            return Err(wrong("expected bytes as `torch.save` writes them, found compressed ones".into()));
+            return Err(wrong(
+                "expected bytes as `torch.save` writes them, found compressed ones".into(),
+            ));
         }
         let size = entry.size();
         if size > limit.min(self.left) {
-            return Err(wrong(format!("expected at most {} bytes, found {size}", limit.min(self.left))));
+            return Err(wrong(format!(
+                "expected at most {} bytes, found {size}",
+                limit.min(self.left)
+            )));
         }
         self.left -= size;
         let mut bytes = vec![];
@@ -176,7 +200,10 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn visit(&mut self, id: Id, name: &str, depth: usize) -> Result<(), DataError> {
         if depth > MOST_DEEP {
-            return Err(format_error(self.path, format!("expected containers up to {MOST_DEEP} deep, found deeper ones")));
+            return Err(format_error(
+                self.path,
+                format!("expected containers up to {MOST_DEEP} deep, found deeper ones"),
+            ));
         }
         let pickle = self.pickle;
         if let Value::Tensor(at) = *pickle.get(id) {
@@ -188,7 +215,10 @@ impl Walk<'_> {
                 if self.holds(value)? {
                     let key = match *pickle.get(key) {
                         Value::Int(i) => i.to_string(),
-                        _ => pickle.text(key).ok_or_else(|| pickle.wrong("a text or a number as key", key))?.to_owned(),
+                        _ => pickle
+                            .text(key)
+                            .ok_or_else(|| pickle.wrong("a text or a number as key", key))?
+                            .to_owned(),
                     };
                     self.child(name, &key, value, depth)?;
                 }
@@ -203,22 +233,36 @@ impl Walk<'_> {
         Ok(())
     }
     fn child(&mut self, name: &str, key: &str, value: Id, depth: usize) -> Result<(), DataError> {
-        self.room = self.room.checked_sub((name.len() + key.len()) as u64).ok_or_else(|| self.repeated())?;
+        self.room = self
+            .room
+            .checked_sub((name.len() + key.len()) as u64)
+            .ok_or_else(|| self.repeated())?;
         let name = if depth == 0 { key.to_owned() } else { format!("{name}.{key}") };
         self.visit(value, &name, depth + 1)
     }
     /// Whether a value is or may hold a tensor.
     fn holds(&mut self, value: Id) -> Result<bool, DataError> {
         self.left = self.left.checked_sub(1).ok_or_else(|| self.repeated())?;
-        Ok(matches!(self.pickle.get(value), Value::Tensor(_) | Value::Dict(_) | Value::List(_) | Value::Tuple(_)))
+        Ok(matches!(
+            self.pickle.get(value),
+            Value::Tensor(_) | Value::Dict(_) | Value::List(_) | Value::Tuple(_)
+        ))
     }
     fn repeated(&self) -> DataError {
-        format_error(self.path, "expected every container once, found some again and again; save the state dict alone")
+        format_error(
+            self.path,
+            "expected every container once, found some again and again; save the state dict alone",
+        )
     }
 }
 
 /// The elements of a view in the order of rows.
-fn elements(storage: &[u8], kind: StorageType, view: &View, room: &mut u64) -> Result<TensorData, String> {
+fn elements(
+    storage: &[u8],
+    kind: StorageType,
+    view: &View,
+    room: &mut u64,
+) -> Result<TensorData, String> {
     let (dtype, width) = dtype(kind);
     let (numel, View { offset, shape, strides }) = (storage.len() / width, view);
     let count = shape.iter().try_fold(1usize, |n, &len| n.checked_mul(len));
@@ -230,9 +274,13 @@ fn elements(storage: &[u8], kind: StorageType, view: &View, room: &mut u64) -> R
         at.checked_add(step)
     });
     if count > 0 && last.is_none_or(|last| last >= numel as u64) {
-        return Err(format!("expected elements inside a storage of {numel}, found shape {shape:?}, strides {strides:?} from {offset}"));
+        return Err(format!(
+            "expected elements inside a storage of {numel}, found shape {shape:?}, strides {strides:?} from {offset}"
+        ));
     }
-    *room = room.checked_sub((count * width) as u64).ok_or("expected parts of a storage that hardly overlap, found others")?;
+    *room = room
+        .checked_sub((count * width) as u64)
+        .ok_or("expected parts of a storage that hardly overlap, found others")?;
     let mut bytes = Vec::with_capacity(count * width);
     if count > 0 {
         let offset = *offset as usize;
@@ -241,7 +289,8 @@ fn elements(storage: &[u8], kind: StorageType, view: &View, room: &mut u64) -> R
         } else {
             let mut index = vec![0; shape.len()];
             for _ in 0..count {
-                let at = offset + index.iter().zip(strides).map(|(i, stride)| i * stride).sum::<usize>();
+                let at =
+                    offset + index.iter().zip(strides).map(|(i, stride)| i * stride).sum::<usize>();
                 bytes.extend_from_slice(&storage[at * width..(at + 1) * width]);
                 for (i, &len) in index.iter_mut().zip(shape).rev() {
                     *i += 1;
@@ -294,7 +343,10 @@ mod tests {
     const CHECKPOINT: &[u8] = include_bytes!("../../models/tests/layers/pytorch/checkpoint.pt");
 
     /// The entries of a file that PyTorch wrote, changed and put into another.
-    fn changed(change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>, method: CompressionMethod) -> Result<Vec<NamedTensor>, DataError> {
+    fn changed(
+        change: impl Fn(&str, Vec<u8>) -> Option<Vec<u8>>,
+        method: CompressionMethod,
+    ) -> Result<Vec<NamedTensor>, DataError> {
         let mut zip = ZipArchive::new(std::io::Cursor::new(CHECKPOINT)).unwrap();
         let mut out = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
         for i in 0..zip.len() {
@@ -302,7 +354,11 @@ mod tests {
             let (name, mut bytes) = (entry.name().unwrap().into_owned(), vec![]);
             entry.read_to_end(&mut bytes).unwrap();
             if let Some(bytes) = change(&name, bytes) {
-                out.start_file(name, zip::write::SimpleFileOptions::default().compression_method(method)).unwrap();
+                out.start_file(
+                    name,
+                    zip::write::SimpleFileOptions::default().compression_method(method),
+                )
+                .unwrap();
                 out.write_all(&bytes).unwrap();
             }
         }
@@ -328,20 +384,43 @@ mod tests {
     fn refusals() {
         let refused = |change: Change, method, part: &str| {
             let e = changed(change, method).unwrap_err();
-            assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+            assert!(
+                matches!(e, DataError::Format { .. }) && e.to_string().contains(part),
+                "expected {part:?} in {e}"
+            );
         };
         let (same, stored) = (|_: &str, bytes: Vec<u8>| Some(bytes), CompressionMethod::Stored);
-        refused(&same, CompressionMethod::Deflated, "expected bytes as `torch.save` writes them, found compressed ones");
-        let without = |end: &'static str| move |name: &str, bytes: Vec<u8>| (!name.ends_with(end)).then_some(bytes);
+        refused(
+            &same,
+            CompressionMethod::Deflated,
+            "expected bytes as `torch.save` writes them, found compressed ones",
+        );
+        let without = |end: &'static str| {
+            move |name: &str, bytes: Vec<u8>| (!name.ends_with(end)).then_some(bytes)
+        };
         refused(&without("data.pkl"), stored, "found an archive without `data.pkl`");
         refused(&without("data/2"), stored, "entry `data/2`");
         let with = |end: &'static str, new: &'static [u8]| {
-            move |name: &str, bytes: Vec<u8>| Some(if name.ends_with(end) { new.to_vec() } else { bytes })
+            move |name: &str, bytes: Vec<u8>| {
+                Some(if name.ends_with(end) { new.to_vec() } else { bytes })
+            }
         };
         refused(&with("byteorder", b"big"), stored, "found byte order `big`");
-        refused(&with("data/2", &[0; 44]), stored, "tensor `kinds.f64`: expected at most the 5 elements of its storage");
-        refused(&with("data.pkl", b"\x80\x02cos\nsystem\n."), stored, "found `os.system`, which is not run");
-        refused(&with("data.pkl", b"\x80\x02cnumpy\nndarray\n."), stored, "found `numpy.ndarray`, which is not run");
+        refused(
+            &with("data/2", &[0; 44]),
+            stored,
+            "tensor `kinds.f64`: expected at most the 5 elements of its storage",
+        );
+        refused(
+            &with("data.pkl", b"\x80\x02cos\nsystem\n."),
+            stored,
+            "found `os.system`, which is not run",
+        );
+        refused(
+            &with("data.pkl", b"\x80\x02cnumpy\nndarray\n."),
+            stored,
+            "found `numpy.ndarray`, which is not run",
+        );
         refused(&with("data.pkl", b"\x80\x02NQ."), stored, "expected the name of a storage");
     }
 }

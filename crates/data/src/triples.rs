@@ -8,7 +8,9 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph};
 use serde::Deserialize;
 
-use crate::files::{format_error, inside, node_count, read_bounded, read_json, same_count, version_error};
+use crate::files::{
+    format_error, inside, node_count, read_bounded, read_json, same_count, version_error,
+};
 use crate::metadata::{METADATA, TRIPLES, VERSION, ids_below};
 use crate::npy::NpyArray;
 
@@ -83,8 +85,13 @@ impl KnowledgeGraph {
         for t in &self.train {
             let bound = endpoints.len() as u64;
             let of_relation = endpoints.get_mut(t.relation as usize);
-            let (heads, tails) = of_relation
-                .ok_or_else(|| DataError::Graph(GraphError::IdOutOfRange { what: "relation".into(), id: u64::from(t.relation), bound }))?;
+            let (heads, tails) = of_relation.ok_or_else(|| {
+                DataError::Graph(GraphError::IdOutOfRange {
+                    what: "relation".into(),
+                    id: u64::from(t.relation),
+                    bound,
+                })
+            })?;
             heads.push(t.head);
             tails.push(t.tail);
         }
@@ -93,7 +100,8 @@ impl KnowledgeGraph {
         let width = endpoints.len().saturating_sub(1).to_string().len();
         let mut builder = Graph::builder().nodes(ENTITY, self.entities.len());
         for (r, (heads, tails)) in endpoints.into_iter().enumerate() {
-            builder = builder.edges(EdgeType::new(ENTITY, format!("{r:0width$}"), ENTITY), heads, tails);
+            builder =
+                builder.edges(EdgeType::new(ENTITY, format!("{r:0width$}"), ENTITY), heads, tails);
         }
         Ok(builder.build()?.with_inverse_relations("-inv")?)
     }
@@ -152,15 +160,20 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
     let probe: Probe = read_json(&json)?;
     if probe.layout.as_deref() != Some(TRIPLES) {
         let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
-        let why = format!("expected layout `{TRIPLES}`, found {found}; `load_dataset` reads data for node classification");
+        let why = format!(
+            "expected layout `{TRIPLES}`, found {found}; `load_dataset` reads data for node classification"
+        );
         return Err(format_error(&json, why));
     }
     if probe.layout_version.as_ref().and_then(serde_json::Value::as_u64) != Some(VERSION) {
         return Err(version_error(&json, probe.layout_version.as_ref(), VERSION as u32));
     }
     let meta: Metadata = read_json(&json)?;
-    let only = |what: &str, found: usize| format_error(&json, format!("{what}: expected exactly one, found {found}"));
-    let (Some((ntype, entities)), 1) = (meta.node_types.first_key_value(), meta.node_types.len()) else {
+    let only = |what: &str, found: usize| {
+        format_error(&json, format!("{what}: expected exactly one, found {found}"))
+    };
+    let (Some((ntype, entities)), 1) = (meta.node_types.first_key_value(), meta.node_types.len())
+    else {
         return Err(only("node_types", meta.node_types.len()));
     };
     let (Some((_, split)), 1) = (meta.splits.first_key_value(), meta.splits.len()) else {
@@ -169,7 +182,9 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
     let names = |file: &str, what: &str, count: u64| -> Result<Vec<String>, DataError> {
         let path = inside(dir, &json, file)?;
         let text = String::from_utf8(read_bounded(&path, MAX_NAMES)?);
-        let text = text.map_err(|e| format_error(&path, format!("expected UTF-8, found {}", e.utf8_error())))?;
+        let text = text.map_err(|e| {
+            format_error(&path, format!("expected UTF-8, found {}", e.utf8_error()))
+        })?;
         // Counted first: a name takes more memory than an empty line of the file.
         let found = text.lines().count();
         same_count(&path, what, count, found)?;
@@ -195,6 +210,11 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
         Ok(joined.map(|((head, relation), tail)| Triple { head, relation, tail }).collect())
     };
     let (train, valid, test) = (part(&split.train)?, part(&split.valid)?, part(&split.test)?);
-    tracing::debug!(name = meta.name, entities = entity_names.len(), triples = train.len(), "knowledge graph read");
+    tracing::debug!(
+        name = meta.name,
+        entities = entity_names.len(),
+        triples = train.len(),
+        "knowledge graph read"
+    );
     Ok(KnowledgeGraph { name: meta.name, entities: entity_names, relations, train, valid, test })
 }

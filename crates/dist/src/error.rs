@@ -25,7 +25,9 @@ pub enum DistError {
         found: String,
     },
     /// More parts than nodes.
-    #[error("`num_parts`: {parts} parts were asked for, the graph has {nodes} nodes; ask for at most one part per node")]
+    #[error(
+        "`num_parts`: {parts} parts were asked for, the graph has {nodes} nodes; ask for at most one part per node"
+    )]
     TooManyParts {
         /// Parts asked for.
         parts: usize,
@@ -45,7 +47,9 @@ pub enum DistError {
         limit: u64,
     },
     /// METIS refused the graph.
-    #[error("METIS failed on {nodes} nodes, {edges} edges, {parts} parts: {message}; use another `PartitionMethod`")]
+    #[error(
+        "METIS failed on {nodes} nodes, {edges} edges, {parts} parts: {message}; use another `PartitionMethod`"
+    )]
     Metis {
         /// Nodes handed over.
         nodes: usize,
@@ -166,7 +170,9 @@ pub enum DistError {
         found: String,
     },
     /// A pair of nodes without an edge where one was asked for.
-    #[error("relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `in_subgraph` lists the edges into a node")]
+    #[error(
+        "relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `in_subgraph` lists the edges into a node"
+    )]
     NoSuchEdge {
         /// Relation.
         relation: String,

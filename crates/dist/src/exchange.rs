@@ -32,8 +32,11 @@ impl<'a> Unpack<'a> {
     }
     pub(crate) fn list<T: Pod>(&mut self) -> Result<Vec<T>, Failure> {
         let (head, tail) = self.rest.split_first_chunk::<8>().ok_or_else(|| self.broken())?;
-        let bytes = usize::try_from(u64::from_le_bytes(*head)).ok().and_then(|n| n.checked_mul(size_of::<T>()));
-        let (values, tail) = bytes.and_then(|n| tail.split_at_checked(n)).ok_or_else(|| self.broken())?;
+        let bytes = usize::try_from(u64::from_le_bytes(*head))
+            .ok()
+            .and_then(|n| n.checked_mul(size_of::<T>()));
+        let (values, tail) =
+            bytes.and_then(|n| tail.split_at_checked(n)).ok_or_else(|| self.broken())?;
         self.rest = tail;
         Ok(bytemuck::pod_collect_to_vec(values))
     }
@@ -45,14 +48,21 @@ impl<'a> Unpack<'a> {
     pub(crate) fn broken(&self) -> Failure {
         Failure {
             rank: self.rank,
-            message: format!("rank {} sent a message that cannot be read; do all ranks run the same program?", self.peer),
+            message: format!(
+                "rank {} sent a message that cannot be read; do all ranks run the same program?",
+                self.peer
+            ),
         }
     }
 }
 
 /// `all_to_all_v` of what this rank has to say, or of the error that kept it from saying it: then this rank gets its
 /// own error back, and every other one a [`Failure`] with its message, in the same call, so that nobody waits for it.
-pub(crate) fn exchange(comm: &dyn Communicator, name: &str, messages: Result<Vec<Vec<u8>>, DistError>) -> Result<Vec<Vec<u8>>, DistError> {
+pub(crate) fn exchange(
+    comm: &dyn Communicator,
+    name: &str,
+    messages: Result<Vec<Vec<u8>>, DistError>,
+) -> Result<Vec<Vec<u8>>, DistError> {
     let (own, mut messages) = match messages {
         Ok(messages) => (None, messages),
         Err(e) => {
@@ -68,7 +78,10 @@ pub(crate) fn exchange(comm: &dyn Communicator, name: &str, messages: Result<Vec
         match message.pop() {
             Some(0) => {}
             Some(_) => {
-                failed.get_or_insert_with(|| Failure { rank, message: String::from_utf8_lossy(message).into_owned() });
+                failed.get_or_insert_with(|| Failure {
+                    rank,
+                    message: String::from_utf8_lossy(message).into_owned(),
+                });
             }
             None => return Err(Unpack::new(&[], rank, comm.rank()).broken().into()),
         }
@@ -81,22 +94,35 @@ pub(crate) fn exchange(comm: &dyn Communicator, name: &str, messages: Result<Vec
 }
 
 /// The value, if all ranks have theirs; otherwise an error on every rank. Collective.
-pub(crate) fn agree<T>(comm: &dyn Communicator, name: &str, value: Result<T, DistError>) -> Result<T, DistError> {
+pub(crate) fn agree<T>(
+    comm: &dyn Communicator,
+    name: &str,
+    value: Result<T, DistError>,
+) -> Result<T, DistError> {
     let (value, nothing) = match value {
         Ok(value) => (Some(value), Ok(vec![Vec::new(); comm.size()])),
         Err(e) => (None, Err(e)),
     };
     exchange(comm, name, nothing)?;
-    value.ok_or_else(|| Failure { rank: comm.rank(), message: format!("`{name}`: an error got lost") }.into())
+    value.ok_or_else(|| {
+        Failure { rank: comm.rank(), message: format!("`{name}`: an error got lost") }.into()
+    })
 }
 
 /// An error on every rank unless all pass equal bytes. Collective.
-pub(crate) fn same(comm: &dyn Communicator, name: &str, what: &str, bytes: Vec<u8>) -> Result<(), DistError> {
+pub(crate) fn same(
+    comm: &dyn Communicator,
+    name: &str,
+    what: &str,
+    bytes: Vec<u8>,
+) -> Result<(), DistError> {
     let all = comm.all_gather(name, bytes)?;
     match all.iter().position(|b| *b != all[0]) {
         None => Ok(()),
         Some(rank) => {
-            let message = format!("`{name}`: {what} must be the same on all ranks, and differs from that of rank 0");
+            let message = format!(
+                "`{name}`: {what} must be the same on all ranks, and differs from that of rank 0"
+            );
             Err(Failure { rank, message }.into())
         }
     }
@@ -123,8 +149,16 @@ mod tests {
         p.list(&[7u64]);
         let bytes = p.into_bytes();
         let mut u = Unpack::new(&bytes, 0, 1);
-        assert_eq!((u.list::<u32>().unwrap(), u.list::<u64>().unwrap(), u.list::<u64>().unwrap()), (vec![1, 2, 3], vec![], vec![7]));
-        assert!(u.list::<u8>().unwrap_err().message.contains("rank 0 sent a message that cannot be read"));
+        assert_eq!(
+            (u.list::<u32>().unwrap(), u.list::<u64>().unwrap(), u.list::<u64>().unwrap()),
+            (vec![1, 2, 3], vec![], vec![7])
+        );
+        assert!(
+            u.list::<u8>()
+                .unwrap_err()
+                .message
+                .contains("rank 0 sent a message that cannot be read")
+        );
         // A length that promises more than there is.
         assert!(Unpack::new(&u64::MAX.to_le_bytes(), 0, 0).list::<u64>().is_err());
     }
@@ -133,12 +167,20 @@ mod tests {
     fn one_error_is_seen_by_all_and_the_next_call_works() {
         let texts = run_ranks(3, |comm| {
             let bad = || DistError::Config { arg: "x", expected: "y".into(), found: "z".into() };
-            let e = agree(&*comm, "check", if comm.rank() == 1 { Err(bad()) } else { Ok(()) }).unwrap_err();
+            let e = agree(&*comm, "check", if comm.rank() == 1 { Err(bad()) } else { Ok(()) })
+                .unwrap_err();
             agree(&*comm, "again", Ok(()))?;
             Ok::<_, DistError>((matches!(e, DistError::Config { .. }), e.to_string()))
         })
         .unwrap();
         let text = "`x`: expected y, got z";
-        assert_eq!(texts, [(false, format!("rank 1: {text}")), (true, text.into()), (false, format!("rank 1: {text}"))]);
+        assert_eq!(
+            texts,
+            [
+                (false, format!("rank 1: {text}")),
+                (true, text.into()),
+                (false, format!("rank 1: {text}"))
+            ]
+        );
     }
 }

@@ -82,12 +82,15 @@ pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange
 pub use loading::{DistFeatures, Presampling, RankSampler};
 pub use local_partition::LocalPartition;
 pub use partition::{
-    ChunkedGraph, MetisEffort, Objective, OwnEdges, PartStats, Partition, PartitionConfig, PartitionMethod, PartitionReport,
-    PartitionTable, PartitionedGraph, RankPlan, StepPlan, StepTraffic, TypeStats, load_partition, load_partition_book, partition_graph,
-    verify_partition,
+    ChunkedGraph, MetisEffort, Objective, OwnEdges, PartStats, Partition, PartitionConfig,
+    PartitionMethod, PartitionReport, PartitionTable, PartitionedGraph, RankPlan, StepPlan,
+    StepTraffic, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
 };
 pub use partition_book::{Lookup, PartMetadata, PartitionBook};
-pub use reduce::{ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with, all_reduce_scalar};
+pub use reduce::{
+    ReduceOptions, all_reduce_gradients, all_reduce_gradients_except, all_reduce_gradients_with,
+    all_reduce_scalar,
+};
 pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
 pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};
 pub use seed_split::{SeedSplit, SplitBy, SplitOf};

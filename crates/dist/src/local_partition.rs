@@ -11,7 +11,9 @@ use crate::column::column;
 use crate::partition::Features;
 use crate::partition_book::{etype_number, ntype_number};
 use crate::trainer_rank::TrainerRank;
-use crate::{Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange};
+use crate::{
+    Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange,
+};
 
 /// A part with its communicator: layers compute the nodes it owns, from rows that it owns or fetches.
 ///
@@ -49,21 +51,38 @@ impl LocalPartition {
     ///
     /// # Cost
     /// `O(V + E)` of the part; three small exchanges.
-    pub fn new(partition: &Partition, comm: Arc<dyn Communicator>, device: &Device) -> Result<Self, DistError> {
+    pub fn new(
+        partition: &Partition,
+        comm: Arc<dyn Communicator>,
+        device: &Device,
+    ) -> Result<Self, DistError> {
         let book = partition.book.clone();
         let (part, num_parts) = (partition.part, book.num_parts());
         if comm.rank() != part || comm.size() != num_parts {
             let trainers = 1;
-            return Err(DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts, trainers });
+            return Err(DistError::WrongRank {
+                rank: comm.rank(),
+                size: comm.size(),
+                part,
+                num_parts,
+                trainers,
+            });
         }
         same_partitioning(partition, &*comm)?;
         let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = cut(partition)?;
-        let plan = HaloPlan::new(comm.clone(), requests(&book, TrainerRank { part, trainers: 1, trainer: 0 }, &halo, &*comm)?)?;
+        let plan = HaloPlan::new(
+            comm.clone(),
+            requests(&book, TrainerRank { part, trainers: 1, trainer: 0 }, &halo, &*comm)?,
+        )?;
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
         let device = device.clone().inner();
         let schema = book.schema();
         let frames = |kind: &str, names: Vec<String>, lens: Vec<usize>, feats: &Features| {
-            let mut out: Vec<_> = names.iter().zip(lens).map(|(n, len)| Frame::new(format!("{kind} of `{n}`"), len)).collect();
+            let mut out: Vec<_> = names
+                .iter()
+                .zip(lens)
+                .map(|(n, len)| Frame::new(format!("{kind} of `{n}`"), len))
+                .collect();
             for ((t, name), data) in feats {
                 out[*t].insert_column(name, column(name, data.clone(), &device)?)?;
             }
@@ -72,13 +91,18 @@ impl LocalPartition {
         let orig_nodes: Vec<Arc<[u64]>> = orig_nodes.into_iter().map(Into::into).collect();
         let orig_edges: Vec<Arc<[u64]>> = orig_edges.into_iter().map(Into::into).collect();
         let inner = orig_nodes.iter().map(|o| o.len()).collect();
-        let node_frames = frames("inner nodes", schema.ntypes().to_vec(), inner, &partition.node_feats)?;
+        let node_frames =
+            frames("inner nodes", schema.ntypes().to_vec(), inner, &partition.node_feats)?;
         let names = schema.etypes().iter().map(ToString::to_string).collect();
         let edges = relations.iter().map(Relation::num_edges).collect();
         let edge_frames = frames("inner edges", names, edges, &partition.edge_feats)?;
         Ok(Self {
-            total_nodes: (0..book.schema().ntypes().len()).map(|t| book.num_nodes(t)).collect::<Result<_, _>>()?,
-            total_edges: (0..relations.len()).map(|t| book.num_edges(t)).collect::<Result<_, _>>()?,
+            total_nodes: (0..book.schema().ntypes().len())
+                .map(|t| book.num_nodes(t))
+                .collect::<Result<_, _>>()?,
+            total_edges: (0..relations.len())
+                .map(|t| book.num_edges(t))
+                .collect::<Result<_, _>>()?,
             in_degrees: relations.iter().map(|r| r.in_degrees().collect()).collect(),
             comm,
             plan,
@@ -218,11 +242,17 @@ impl GraphView for LocalPartition {
     }
 }
 
-pub(crate) fn same_partitioning(partition: &Partition, comm: &dyn Communicator) -> Result<(), Failure> {
-    let all = comm.all_gather("partition fingerprint", partition.fingerprint.to_le_bytes().to_vec())?;
+pub(crate) fn same_partitioning(
+    partition: &Partition,
+    comm: &dyn Communicator,
+) -> Result<(), Failure> {
+    let all =
+        comm.all_gather("partition fingerprint", partition.fingerprint.to_le_bytes().to_vec())?;
     match all.iter().position(|b| b[..] != partition.fingerprint.to_le_bytes()) {
         Some(p) => {
-            let message = format!("holds a part of another partitioning than rank {p}; load all parts from one metadata file");
+            let message = format!(
+                "holds a part of another partitioning than rank {p}; load all parts from one metadata file"
+            );
             Err(Failure { rank: comm.rank(), message })
         }
         None => Ok(()),
@@ -248,7 +278,8 @@ pub(crate) fn cut(p: &Partition) -> Result<Pieces, DistError> {
     // which is by owner, then by id.
     let mut rows = vec![0u32; p.nid.len()];
     let mut next = vec![0u32; types];
-    let (mut halo, mut orig_nodes, mut orig_halo) = (vec![vec![]; types], vec![vec![]; types], vec![vec![]; types]);
+    let (mut halo, mut orig_nodes, mut orig_halo) =
+        (vec![vec![]; types], vec![vec![]; types], vec![vec![]; types]);
     for (i, &global) in p.nid.iter().enumerate() {
         let inner = i < p.num_inner_nodes;
         if !inner && !used[i] {
@@ -300,15 +331,25 @@ pub(crate) fn requests(
             message.extend_from_slice(bytemuck::cast_slice(w));
         }
         let recv = wanted.iter().map(Vec::len).collect();
-        types.push(TypeHalo { num_inner: book.nodes.inner(trainer.part, t)? as usize, send: Vec::with_capacity(comm.size()), recv });
+        types.push(TypeHalo {
+            num_inner: book.nodes.inner(trainer.part, t)? as usize,
+            send: Vec::with_capacity(comm.size()),
+            recv,
+        });
     }
     let received = comm.all_to_all_v("halo requests", messages)?;
     for (p, message) in received.iter().enumerate() {
-        let broken = || Failure { rank: comm.rank(), message: format!("rank {p} sent a halo request that cannot be read") };
+        let broken = || Failure {
+            rank: comm.rank(),
+            message: format!("rank {p} sent a halo request that cannot be read"),
+        };
         let mut rest = &message[..];
         for h in &mut types {
             let (head, tail) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
-            let bytes = usize::try_from(u64::from_le_bytes(*head)).ok().and_then(|n| n.checked_mul(4)).ok_or_else(broken)?;
+            let bytes = usize::try_from(u64::from_le_bytes(*head))
+                .ok()
+                .and_then(|n| n.checked_mul(4))
+                .ok_or_else(broken)?;
             let (ids, tail) = tail.split_at_checked(bytes).ok_or_else(broken)?;
             h.send.push(bytemuck::pod_collect_to_vec(ids));
             rest = tail;
@@ -319,7 +360,11 @@ pub(crate) fn requests(
 
 /// In-degree of every source row in the whole graph, over edge types on one node type; none over others. An owner holds
 /// all in-edges of its nodes and sends them to the others.
-pub(crate) fn global_in_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
+pub(crate) fn global_in_degrees(
+    book: &PartitionBook,
+    relations: &[Relation],
+    plan: &HaloPlan,
+) -> Result<Vec<Vec<u32>>, Failure> {
     let mut degrees = vec![vec![]; relations.len()];
     let on_one_type = |t: &usize| book.schema().endpoints(*t).0 == book.schema().endpoints(*t).1;
     for t in (0..relations.len()).filter(on_one_type) {
@@ -332,12 +377,17 @@ pub(crate) fn global_in_degrees(book: &PartitionBook, relations: &[Relation], pl
 
 /// Out-degree of every source row in the whole graph: counts of halo rows are sent to their owners and added, the sums
 /// come back.
-pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], plan: &HaloPlan) -> Result<Vec<Vec<u32>>, Failure> {
+pub(crate) fn global_out_degrees(
+    book: &PartitionBook,
+    relations: &[Relation],
+    plan: &HaloPlan,
+) -> Result<Vec<Vec<u32>>, Failure> {
     let (comm, size) = (&plan.comm, plan.comm.size());
     let mut degrees: Vec<Vec<u32>> = relations.iter().map(|r| r.out_degrees().collect()).collect();
     let source = |t: usize| &plan.types[book.schema().endpoints(t).0];
     let read = |b: &[u8]| bytemuck::pod_collect_to_vec::<u8, u32>(&b[..b.len() / 4 * 4]);
-    let short = |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
+    let short =
+        |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
 
     let mut messages = vec![Vec::<u8>::new(); size];
     for (t, degrees) in degrees.iter().enumerate() {
@@ -348,7 +398,8 @@ pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], p
             at += n;
         }
     }
-    let counts: Vec<Vec<u32>> = comm.all_to_all_v("out-degrees home", messages)?.iter().map(|b| read(b)).collect();
+    let counts: Vec<Vec<u32>> =
+        comm.all_to_all_v("out-degrees home", messages)?.iter().map(|b| read(b)).collect();
     let mut cursors = vec![0; size];
     for (t, degrees) in degrees.iter_mut().enumerate() {
         let s = source(t);
@@ -367,10 +418,16 @@ pub(crate) fn global_out_degrees(book: &PartitionBook, relations: &[Relation], p
 }
 
 /// Gives the halo rows of the source type of each relation, where it has a list, the degrees that their owners have.
-fn tell_degrees(book: &PartitionBook, degrees: &mut [Vec<u32>], plan: &HaloPlan, name: &str) -> Result<(), Failure> {
+fn tell_degrees(
+    book: &PartitionBook,
+    degrees: &mut [Vec<u32>],
+    plan: &HaloPlan,
+    name: &str,
+) -> Result<(), Failure> {
     let (comm, size) = (&plan.comm, plan.comm.size());
     let source = |t: usize| &plan.types[book.schema().endpoints(t).0];
-    let short = |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
+    let short =
+        |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
     let mut messages = vec![Vec::<u32>::new(); size];
     for (t, degrees) in degrees.iter().enumerate().filter(|(_, degrees)| !degrees.is_empty()) {
         let s = source(t);
@@ -382,7 +439,8 @@ fn tell_degrees(book: &PartitionBook, degrees: &mut [Vec<u32>], plan: &HaloPlan,
     }
     let messages = messages.iter().map(|m| bytemuck::cast_slice(m).to_vec()).collect();
     let received = comm.all_to_all_v(name, messages)?;
-    let answers: Vec<Vec<u32>> = received.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 4 * 4])).collect();
+    let answers: Vec<Vec<u32>> =
+        received.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 4 * 4])).collect();
     let mut cursors = vec![0; size];
     for (t, degrees) in degrees.iter_mut().enumerate().filter(|(_, degrees)| !degrees.is_empty()) {
         let s = source(t);

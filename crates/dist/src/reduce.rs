@@ -41,7 +41,11 @@ impl Default for ReduceOptions {
 ///
 /// # Cost
 /// One copy of all gradients in f64.
-pub fn all_reduce_gradients<M: Module>(comm: &dyn Communicator, module: &M, grads: GradientsParams) -> Result<GradientsParams, Failure> {
+pub fn all_reduce_gradients<M: Module>(
+    comm: &dyn Communicator,
+    module: &M,
+    grads: GradientsParams,
+) -> Result<GradientsParams, Failure> {
     all_reduce_gradients_except(comm, module, grads, |_| false)
 }
 
@@ -71,7 +75,8 @@ pub fn all_reduce_gradients_with<M: Module>(
     options: ReduceOptions,
     skip: impl Fn(&str) -> bool,
 ) -> Result<GradientsParams, Failure> {
-    let mut pull = Pull { grads: &grads, skip: &skip, path: Vec::new(), flat: Vec::new(), taken: Vec::new() };
+    let mut pull =
+        Pull { grads: &grads, skip: &skip, path: Vec::new(), flat: Vec::new(), taken: Vec::new() };
     module.visit(&mut pull);
     let (mut flat, taken) = (pull.flat, pull.taken);
     if options.weight != 1.0 {
@@ -81,7 +86,11 @@ pub fn all_reduce_gradients_with<M: Module>(
     // Also without any gradient, for other ranks may have some.
     let count = flat.len().div_ceil(bucket).max(1);
     for i in 0..count {
-        let name = if count == 1 { "gradients".to_owned() } else { format!("gradients, bucket {i} of {count}") };
+        let name = if count == 1 {
+            "gradients".to_owned()
+        } else {
+            format!("gradients, bucket {i} of {count}")
+        };
         let end = flat.len().min((i + 1) * bucket);
         comm.all_reduce(&name, &mut flat[i * bucket..end])?;
     }
@@ -147,6 +156,7 @@ impl ModuleVisitor for Push<'_> {
         self.flat = rest;
         let data = TensorData::new(own.to_vec(), shape).convert_dtype(dtype);
         // Gradients live on the plain device.
-        self.grads.register(param.id, Tensor::<D>::from_data(data, (&value.device().inner(), dtype)));
+        self.grads
+            .register(param.id, Tensor::<D>::from_data(data, (&value.device().inner(), dtype)));
     }
 }

@@ -43,11 +43,18 @@ pub fn broadcast_module<M: Module>(comm: &dyn Communicator, module: M) -> Result
     let own = Parameters::of(&module, comm.rank() == 0);
     let kinds = own.kinds.iter().map(String::as_bytes).collect::<Vec<_>>().join(&0);
     compare(comm, "broadcast module: shapes", &own.paths, kinds, |kinds| {
-        kinds.split(|&b| b == 0).filter(|k| !k.is_empty()).map(|k| String::from_utf8_lossy(k).into_owned()).collect()
+        kinds
+            .split(|&b| b == 0)
+            .filter(|k| !k.is_empty())
+            .map(|k| String::from_utf8_lossy(k).into_owned())
+            .collect()
     })?;
     let bytes = comm.broadcast("broadcast module: parameters", 0, own.bytes)?;
     if bytes.len() != own.lengths.iter().sum::<usize>() {
-        let message = format!("`broadcast module`: rank 0 sent {} bytes; do all ranks run the same program?", bytes.len());
+        let message = format!(
+            "`broadcast module`: rank 0 sent {} bytes; do all ranks run the same program?",
+            bytes.len()
+        );
         return Err(Failure { rank: comm.rank(), message }.into());
     }
     Ok(module.map(&mut Replace { rest: &bytes }))
@@ -86,7 +93,10 @@ pub fn broadcast_seed(comm: &dyn Communicator) -> Result<u64, Failure> {
     let own = RandomState::new().hash_one(std::process::id());
     let bytes = comm.broadcast("broadcast seed", 0, own.to_le_bytes().to_vec())?;
     let seed = bytes.try_into().map(u64::from_le_bytes);
-    seed.map_err(|_| Failure { rank: comm.rank(), message: "`broadcast seed`: rank 0 sent no seed".into() })
+    seed.map_err(|_| Failure {
+        rank: comm.rank(),
+        message: "`broadcast seed`: rank 0 sent no seed".into(),
+    })
 }
 
 /// Compares one text per parameter with those of rank 0; every rank sees what all sent, so all find the same
@@ -101,9 +111,15 @@ fn compare(
     let all = comm.all_gather(name, own)?;
     let Some(rank) = all.iter().position(|bytes| *bytes != all[0]) else { return Ok(()) };
     let (expected, found) = (read(&all[0]), read(&all[rank]));
-    let differs = |what: String, expected: String, found: String| Err(DistError::Replicas { what, rank, expected, found });
+    let differs = |what: String, expected: String, found: String| {
+        Err(DistError::Replicas { what, rank, expected, found })
+    };
     if expected.len() != found.len() {
-        return differs("the number of parameters".into(), expected.len().to_string(), found.len().to_string());
+        return differs(
+            "the number of parameters".into(),
+            expected.len().to_string(),
+            found.len().to_string(),
+        );
     }
     let pairs = expected.into_iter().zip(found).enumerate();
     let (i, (expected, found)) = pairs.into_iter().find(|(_, (a, b))| a != b).unwrap_or_default();
@@ -134,7 +150,8 @@ impl Parameters {
     fn add(&mut self, kind: &str, data: TensorData) {
         let bytes = data.as_bytes();
         let kind = format!("{kind} {:?} {:?}", data.dtype(), data.shape().as_slice());
-        self.hashes.push(XxHash3_64::oneshot_with_seed(XxHash3_64::oneshot(kind.as_bytes()), bytes));
+        self.hashes
+            .push(XxHash3_64::oneshot_with_seed(XxHash3_64::oneshot(kind.as_bytes()), bytes));
         self.lengths.push(bytes.len());
         if self.keep {
             self.bytes.extend_from_slice(bytes);
@@ -185,7 +202,8 @@ impl ModuleMapper for Replace<'_> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let (id, own, mapper) = param.consume();
         let (device, dtype, tracked) = (own.device(), own.dtype(), own.is_require_grad());
-        let new = Tensor::from_data(self.next(&own.into_data()), (&device, dtype)).set_require_grad(tracked);
+        let new = Tensor::from_data(self.next(&own.into_data()), (&device, dtype))
+            .set_require_grad(tracked);
         Param::from_mapped_value(id, new, mapper)
     }
     fn map_int<const D: usize>(&mut self, param: Param<Tensor<D, Int>>) -> Param<Tensor<D, Int>> {
@@ -194,7 +212,10 @@ impl ModuleMapper for Replace<'_> {
             Tensor::from_data(self.next(&own.into_data()), (&device, dtype))
         })
     }
-    fn map_bool<const D: usize>(&mut self, param: Param<Tensor<D, Bool>>) -> Param<Tensor<D, Bool>> {
+    fn map_bool<const D: usize>(
+        &mut self,
+        param: Param<Tensor<D, Bool>>,
+    ) -> Param<Tensor<D, Bool>> {
         param.map(|own| {
             let device = own.device();
             Tensor::from_data(self.next(&bools(own)), &device)

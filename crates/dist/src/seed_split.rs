@@ -62,18 +62,34 @@ impl DistGraph {
     /// # Errors
     /// Unknown type or column, an id out of range or of another rank or named twice, a trainer that is no rank; on all
     /// ranks.
-    pub fn node_split(&self, ntype: impl NodeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<SeedSplit, DistError> {
+    pub fn node_split(
+        &self,
+        ntype: impl NodeKey,
+        of: SplitOf<'_>,
+        by: SplitBy<'_>,
+    ) -> Result<SeedSplit, DistError> {
         self.split(true, self.schema().ntype(ntype).map_err(DistError::from), of, by)
     }
     /// Deals edges of a type out to ranks, as [`node_split`](Self::node_split). Collective.
     ///
     /// # Errors
     /// As [`node_split`](Self::node_split).
-    pub fn edge_split(&self, etype: impl EdgeKey, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<SeedSplit, DistError> {
+    pub fn edge_split(
+        &self,
+        etype: impl EdgeKey,
+        of: SplitOf<'_>,
+        by: SplitBy<'_>,
+    ) -> Result<SeedSplit, DistError> {
         self.split(false, self.schema().etype(etype).map_err(DistError::from), of, by)
     }
 
-    fn split(&self, is_node: bool, ty: Result<usize, DistError>, of: SplitOf<'_>, by: SplitBy<'_>) -> Result<SeedSplit, DistError> {
+    fn split(
+        &self,
+        is_node: bool,
+        ty: Result<usize, DistError>,
+        of: SplitOf<'_>,
+        by: SplitBy<'_>,
+    ) -> Result<SeedSplit, DistError> {
         let (comm, owners) = (&*self.comm, self.owners(is_node));
         let chosen = ty.and_then(|t| Ok((t, self.chosen(is_node, t, of)?)));
         let (t, own) = agree(comm, "split: seeds", chosen)?;
@@ -85,14 +101,18 @@ impl DistGraph {
             return Ok(SeedSplit { counts: counts(own.len())?, ids: own });
         }
         let ranks = match by {
-            SplitBy::Trainer(column) => agree(comm, "split: trainers", self.trainers(is_node, t, column, &own))?,
+            SplitBy::Trainer(column) => {
+                agree(comm, "split: trainers", self.trainers(is_node, t, column, &own))?
+            }
             _ => {
                 let counts = counts(own.len())?;
                 let total: u64 = counts.iter().sum();
                 let before: u64 = counts[..comm.rank()].iter().sum();
                 // Own ids are ascending, and those of earlier ranks come first: seed number `i` of all goes to rank
                 // `i · size / total`.
-                let rank = |i: u64| (u128::from(before + i) * comm.size() as u128 / u128::from(total)) as usize;
+                let rank = |i: u64| {
+                    (u128::from(before + i) * comm.size() as u128 / u128::from(total)) as usize
+                };
                 (0..own.len() as u64).map(rank).collect()
             }
         };
@@ -121,8 +141,16 @@ impl DistGraph {
             SplitOf::All => Ok(self.own_ids(is_node, t)),
             SplitOf::Mask(column) => {
                 let values = self.one_each(is_node, t, column)?;
-                let is_chosen = |&((_, v), row): &((u64, f64), u32)| v != 0.0 && self.inner.is_own(is_node, t, row);
-                Ok(owners.own(t).zip(values).zip(0..).filter(is_chosen).map(|((id, _), _)| id).collect())
+                let is_chosen = |&((_, v), row): &((u64, f64), u32)| {
+                    v != 0.0 && self.inner.is_own(is_node, t, row)
+                };
+                Ok(owners
+                    .own(t)
+                    .zip(values)
+                    .zip(0..)
+                    .filter(is_chosen)
+                    .map(|((id, _), _)| id)
+                    .collect())
             }
             SplitOf::Own(ids) => {
                 owners.check(t, ids)?;
@@ -132,7 +160,10 @@ impl DistGraph {
                         None => return Err(self.not_owned(what, id, owners.locate(t, id).0)),
                         Some(row) if self.inner.is_own(is_node, t, row) => {}
                         Some(_) => {
-                            let expected = format!("seeds whose `trainer_id` is this rank, {}", self.comm.rank());
+                            let expected = format!(
+                                "seeds whose `trainer_id` is this rank, {}",
+                                self.comm.rank()
+                            );
                             return Err(DistError::Config {
                                 arg: "ids",
                                 expected,
@@ -145,7 +176,12 @@ impl DistGraph {
                 ids.sort_unstable();
                 if let Some(position) = ids.windows(2).position(|w| w[0] == w[1]) {
                     let what = format!("seeds of `{}`:", owners.names()[t]);
-                    return Err(burn_gnn_graph::GraphError::RepeatedId { what, position, id: ids[position] }.into());
+                    return Err(burn_gnn_graph::GraphError::RepeatedId {
+                        what,
+                        position,
+                        id: ids[position],
+                    }
+                    .into());
                 }
                 Ok(ids)
             }
@@ -156,7 +192,13 @@ impl DistGraph {
         let trainer = self.inner.trainer;
         DistError::NotOwned { what, id, part: trainer.part, owner: rank / trainer.trainers }
     }
-    fn trainers(&self, is_node: bool, t: usize, column: &str, own: &[u64]) -> Result<Vec<usize>, DistError> {
+    fn trainers(
+        &self,
+        is_node: bool,
+        t: usize,
+        column: &str,
+        own: &[u64],
+    ) -> Result<Vec<usize>, DistError> {
         let (values, owners) = (self.one_each(is_node, t, column)?, self.owners(is_node));
         let rank = |&id: &u64| {
             let value = values[owners.own_row(t, id).map_or(0, |r| r as usize)];
@@ -164,7 +206,8 @@ impl DistGraph {
             if value >= 0.0 && value < size as f64 && value.fract() == 0.0 {
                 return Ok(value as usize);
             }
-            let (expected, found) = (format!("a rank in 0..{size}"), format!("{value} for {} {id}", owners.what()));
+            let (expected, found) =
+                (format!("a rank in 0..{size}"), format!("{value} for {} {id}", owners.what()));
             Err(DistError::Config { arg: "trainer", expected, found })
         };
         own.iter().map(rank).collect()
@@ -176,7 +219,10 @@ impl DistGraph {
         if values.len() == owners.count(t) {
             return Ok(values);
         }
-        let (expected, found) = (format!("one value per {} in column `{column}`", owners.what()), format!("shape {:?}", data.shape()));
+        let (expected, found) = (
+            format!("one value per {} in column `{column}`", owners.what()),
+            format!("shape {:?}", data.shape()),
+        );
         Err(DistError::Config { arg: "column", expected, found })
     }
 }

@@ -40,7 +40,11 @@ impl ShardWriter {
         for shard in shards {
             if !names.insert(shard.name().to_owned()) {
                 let expected = "a name for each of them".into();
-                return Err(DistError::Config { arg: "shards", expected, found: format!("`{}` twice", shard.name()) });
+                return Err(DistError::Config {
+                    arg: "shards",
+                    expected,
+                    found: format!("`{}` twice", shard.name()),
+                });
             }
             shard.name().clone_into(&mut out.prefix);
             shard.save(&mut out);
@@ -48,12 +52,20 @@ impl ShardWriter {
         out.serialize(path)
     }
     /// A file of named bytes.
-    pub(crate) fn bytes(path: &Path, all: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, DistError> {
-        let lists = all.iter().map(|(name, bytes)| (name.clone(), (Dtype::U8, bytes.len(), bytes.clone()))).collect();
+    pub(crate) fn bytes(
+        path: &Path,
+        all: &BTreeMap<String, Vec<u8>>,
+    ) -> Result<Vec<u8>, DistError> {
+        let lists = all
+            .iter()
+            .map(|(name, bytes)| (name.clone(), (Dtype::U8, bytes.len(), bytes.clone())))
+            .collect();
         Self { prefix: String::new(), lists }.serialize(path)
     }
     fn serialize(&self, path: &Path) -> Result<Vec<u8>, DistError> {
-        let wrong = |e: safetensors::SafeTensorError| DistError::format(path, format!("cannot be written: {e}"));
+        let wrong = |e: safetensors::SafeTensorError| {
+            DistError::format(path, format!("cannot be written: {e}"))
+        };
         let mut views = Vec::with_capacity(self.lists.len());
         for (name, (dtype, len, bytes)) in &self.lists {
             views.push((name.as_str(), TensorView::new(*dtype, vec![*len], bytes).map_err(wrong)?));
@@ -85,18 +97,30 @@ impl<'a> ShardReader<'a> {
             return bad(format!("no tensor `{name}`; there are {:?}", self.tensors.names()));
         };
         if view.dtype() != E::DTYPE || view.shape() != [len] {
-            return bad(format!("`{name}`: expected {len} numbers of {:?}, got {:?} of {:?}", E::DTYPE, view.shape(), view.dtype()));
+            return bad(format!(
+                "`{name}`: expected {len} numbers of {:?}, got {:?} of {:?}",
+                E::DTYPE,
+                view.shape(),
+                view.dtype()
+            ));
         }
         Ok(bytemuck::pod_collect_to_vec(view.data()))
     }
     /// All lists of a file as bytes.
-    pub(crate) fn all_bytes(path: &Path, bytes: &[u8]) -> Result<BTreeMap<String, Vec<u8>>, DistError> {
-        Ok(parse(path, bytes)?.iter().map(|(name, view)| (name.to_owned(), view.data().to_vec())).collect())
+    pub(crate) fn all_bytes(
+        path: &Path,
+        bytes: &[u8],
+    ) -> Result<BTreeMap<String, Vec<u8>>, DistError> {
+        Ok(parse(path, bytes)?
+            .iter()
+            .map(|(name, view)| (name.to_owned(), view.data().to_vec()))
+            .collect())
     }
 }
 
 fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<SafeTensors<'a>, DistError> {
-    SafeTensors::deserialize(bytes).map_err(|e| DistError::format(path, format!("not a checkpoint's file: {e}")))
+    SafeTensors::deserialize(bytes)
+        .map_err(|e| DistError::format(path, format!("not a checkpoint's file: {e}")))
 }
 
 #[cfg(test)]
@@ -106,7 +130,12 @@ mod tests {
     #[test]
     fn what_cannot_be_written_names_its_file() {
         let lists = BTreeMap::from([("rows/x".to_owned(), (Dtype::F32, 3, vec![0; 5]))]);
-        let e = ShardWriter { prefix: String::new(), lists }.serialize(Path::new("kept/step-1/rank0.safetensors")).unwrap_err();
-        assert!(e.to_string().starts_with("kept/step-1/rank0.safetensors: cannot be written: "), "{e}");
+        let e = ShardWriter { prefix: String::new(), lists }
+            .serialize(Path::new("kept/step-1/rank0.safetensors"))
+            .unwrap_err();
+        assert!(
+            e.to_string().starts_with("kept/step-1/rank0.safetensors: cannot be written: "),
+            "{e}"
+        );
     }
 }

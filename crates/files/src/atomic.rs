@@ -29,7 +29,10 @@ const RANDOM: usize = 6;
 /// # Errors
 /// [`DataError::Io`] with `path` when the folder cannot be written, when `content` fails, or when the
 /// rename does; the temporary file is removed.
-pub fn write_atomic(path: impl AsRef<Path>, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), DataError> {
+pub fn write_atomic(
+    path: impl AsRef<Path>,
+    content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), DataError> {
     let path = path.as_ref();
     let write = || {
         let mut file = AtomicFile::create(path)?;
@@ -186,23 +189,34 @@ pub fn lock_dir(dir: impl AsRef<Path>) -> std::io::Result<Option<DirLock>> {
     let mut options = File::options();
     options.read(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        libc::O_NOFOLLOW | libc::O_NONBLOCK,
+    );
     loop {
         let opened = match options.clone().write(true).create(true).truncate(false).open(&path) {
             // Another user's file, which may be locked as well, or a folder without one.
-            Err(e) if matches!(e.kind(), PermissionDenied | ReadOnlyFilesystem) => options.open(&path),
+            Err(e) if matches!(e.kind(), PermissionDenied | ReadOnlyFilesystem) => {
+                options.open(&path)
+            }
             opened => opened,
         };
         let file = match opened {
             Ok(file) => file,
-            Err(e) if matches!(e.kind(), PermissionDenied | NotFound) && dir.is_dir() => return Ok(Some(DirLock { held: None })),
+            Err(e) if matches!(e.kind(), PermissionDenied | NotFound) && dir.is_dir() => {
+                return Ok(Some(DirLock { held: None }));
+            }
             Err(e) => return Err(e),
         };
         if !file.metadata()?.is_file() {
-            return Err(std::io::Error::other(format!("expected `{LOCK}` to be a regular file; remove it")));
+            return Err(std::io::Error::other(format!(
+                "expected `{LOCK}` to be a regular file; remove it"
+            )));
         }
         match file.try_lock() {
-            Ok(()) if is_named(&file, &path) => return Ok(Some(DirLock { held: Some((file, path)) })),
+            Ok(()) if is_named(&file, &path) => {
+                return Ok(Some(DirLock { held: Some((file, path)) }));
+            }
             // Whoever held it removed it after it was opened here.
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => return Ok(None),
@@ -261,7 +275,9 @@ pub fn builder(prefix: &str) -> tempfile::Builder<'_, 'static> {
 ///
 /// # Errors
 /// Those of `create`.
-pub fn locked(create: impl Fn() -> std::io::Result<tempfile::NamedTempFile>) -> std::io::Result<tempfile::NamedTempFile> {
+pub fn locked(
+    create: impl Fn() -> std::io::Result<tempfile::NamedTempFile>,
+) -> std::io::Result<tempfile::NamedTempFile> {
     loop {
         let temp = create()?;
         // Between creation and lock somebody may take it for abandoned. Where there are no locks nobody does.
@@ -278,7 +294,8 @@ pub fn abandoned(dir: &Path, prefix: &str) -> Vec<(PathBuf, File)> {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let random = name.to_str().and_then(|n| n.strip_prefix(prefix));
-        let ours = random.is_some_and(|r| r.len() == RANDOM && r.bytes().all(|b| b.is_ascii_alphanumeric()));
+        let ours = random
+            .is_some_and(|r| r.len() == RANDOM && r.bytes().all(|b| b.is_ascii_alphanumeric()));
         // Neither links nor pipes are opened.
         if ours && entry.file_type().is_ok_and(|t| t.is_file()) {
             let path = entry.path();
@@ -305,7 +322,9 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 /// Whether an open file is the one that a path names, without following a link.
 fn is_named(file: &File, path: &Path) -> bool {
-    let (Ok(open), Ok(named)) = (file.metadata(), std::fs::symlink_metadata(path)) else { return false };
+    let (Ok(open), Ok(named)) = (file.metadata(), std::fs::symlink_metadata(path)) else {
+        return false;
+    };
     #[cfg(unix)]
     let same = {
         use std::os::unix::fs::MetadataExt;
@@ -332,7 +351,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
         write_atomic(&path, |w| w.write_all(b"old")).unwrap();
-        let e = write_atomic(&path, |w| w.write_all(b"ne").and(Err(std::io::Error::other("disk full")))).unwrap_err();
+        let e = write_atomic(&path, |w| {
+            w.write_all(b"ne").and(Err(std::io::Error::other("disk full")))
+        })
+        .unwrap_err();
         assert!(matches!(&e, DataError::Io { path: p, .. } if *p == path), "{e}");
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -343,8 +365,14 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(matches!(write_atomic(dir.path().join("no/x"), |_| Ok(())), Err(DataError::Io { .. })));
-        assert!(matches!(write_atomic(dir.path().join(".."), |_| Ok(())), Err(DataError::Io { .. })));
+        assert!(matches!(
+            write_atomic(dir.path().join("no/x"), |_| Ok(())),
+            Err(DataError::Io { .. })
+        ));
+        assert!(matches!(
+            write_atomic(dir.path().join(".."), |_| Ok(())),
+            Err(DataError::Io { .. })
+        ));
     }
 
     #[test]
@@ -355,7 +383,9 @@ mod tests {
         create_dirs(&deep).unwrap();
         assert!(deep.is_dir());
         std::fs::write(deep.join("file"), "").unwrap();
-        assert!(create_dirs(deep.join("file")).is_err() && create_dirs(deep.join("file/d")).is_err());
+        assert!(
+            create_dirs(deep.join("file")).is_err() && create_dirs(deep.join("file/d")).is_err()
+        );
         assert!(create_dirs("").is_err());
     }
 
@@ -374,7 +404,10 @@ mod tests {
         assert_eq!(std::fs::read(at("x")).unwrap(), b"second");
         alive.commit().unwrap();
         assert_eq!(std::fs::read(at("x")).unwrap(), b"first");
-        let mut left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut left: Vec<_> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         left.sort();
         assert_eq!(left, [".x.tmp", ".x.tmpAbC1234", ".y.tmpAbC123", "x"]);
     }
@@ -386,7 +419,9 @@ mod tests {
         std::thread::scope(|s| {
             for i in 0..8u8 {
                 let path = &path;
-                s.spawn(move || (0..20).for_each(|_| write_atomic(path, |w| w.write_all(&[i; 5000])).unwrap()));
+                s.spawn(move || {
+                    (0..20).for_each(|_| write_atomic(path, |w| w.write_all(&[i; 5000])).unwrap())
+                });
             }
         });
         let bytes = std::fs::read(&path).unwrap();
@@ -404,7 +439,10 @@ mod tests {
             std::os::unix::fs::symlink(&other, dir.path().join(name)).unwrap();
         }
         write_atomic(&path, |w| w.write_all(b"new")).unwrap();
-        assert_eq!((std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap()), (b"new".to_vec(), b"mine".to_vec()));
+        assert_eq!(
+            (std::fs::read(&path).unwrap(), std::fs::read(&other).unwrap()),
+            (b"new".to_vec(), b"mine".to_vec())
+        );
         assert!(path.symlink_metadata().unwrap().is_file());
     }
 
@@ -413,7 +451,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let held = dir.path().join(LOCK);
         let first = lock_dir(&dir).unwrap();
-        assert!(first.as_ref().is_some_and(DirLock::is_exclusive) && held.is_file() && lock_dir(&dir).unwrap().is_none());
+        assert!(
+            first.as_ref().is_some_and(DirLock::is_exclusive)
+                && held.is_file()
+                && lock_dir(&dir).unwrap().is_none()
+        );
         drop(first);
         assert!(!held.exists(), "a lock leaves no file");
         // What a killed process left.

@@ -33,7 +33,10 @@ mod tests {
             widen_f16(&bytes, |at, some| out[at..at + some.len()].copy_from_slice(some));
             for (x, y) in all.iter().zip(&out) {
                 let want = x.to_f32();
-                assert!(want.to_bits() == y.to_bits() || want.is_nan() && y.is_nan(), "{x}: expected {want}, found {y}");
+                assert!(
+                    want.to_bits() == y.to_bits() || want.is_nan() && y.is_nan(),
+                    "{x}: expected {want}, found {y}"
+                );
             }
         }
     }

@@ -33,5 +33,7 @@ pub mod internal {
     pub use crate::tensor_header::tensor_header;
     pub use crate::tensor_views::{MAX_HEADER, TensorViews};
     pub use crate::truncate::{Cut, cut, cut_quoted};
-    pub use crate::{AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
+    pub use crate::{
+        AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic,
+    };
 }

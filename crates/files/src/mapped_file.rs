@@ -55,7 +55,9 @@ impl MappedFile {
         let locked = loop {
             match file.try_lock_shared() {
                 // A writer of this library holds its lock for a moment after it has renamed the file.
-                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(1)),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(1))
+                }
                 other => break other,
             }
         };
@@ -64,7 +66,10 @@ impl MappedFile {
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => {
                 let why = "another program has locked the file to write it; open it when that program is done";
-                return Err(io_error(path, std::io::Error::new(std::io::ErrorKind::ResourceBusy, why)));
+                return Err(io_error(
+                    path,
+                    std::io::Error::new(std::io::ErrorKind::ResourceBusy, why),
+                ));
             }
         }
         Ok(Self { map: map(path, &file)?, _locked: Some(file) })
@@ -101,7 +106,10 @@ mod tests {
             return println!("skipped: the file system has no locks");
         }
         let e = MappedFile::open(&path).unwrap_err();
-        assert!(matches!(&e, DataError::Io { source, .. } if source.kind() == std::io::ErrorKind::ResourceBusy), "{e}");
+        assert!(
+            matches!(&e, DataError::Io { source, .. } if source.kind() == std::io::ErrorKind::ResourceBusy),
+            "{e}"
+        );
         assert_eq!(&*MappedFile::open_unlocked(&path).unwrap(), b"12345");
         writer.unlock().unwrap();
         // Readers share; a writer that asks sees them until the last is gone.

@@ -64,7 +64,8 @@ impl NpyHead {
     /// ```
     pub fn bytes(descr: &str, shape: &[usize]) -> Vec<u8> {
         let lengths: String = shape.iter().map(|n| format!("{n}, ")).collect();
-        let tuple = if let [n] = shape { format!("{n},") } else { lengths.trim_end_matches(", ").into() };
+        let tuple =
+            if let [n] = shape { format!("{n},") } else { lengths.trim_end_matches(", ").into() };
         let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({tuple}), }}");
         let len = (10 + text.len() + 1).next_multiple_of(64) - 10;
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
@@ -80,21 +81,25 @@ impl NpyHead {
     #[doc(hidden)]
     pub fn typed(path: &Path, reader: &mut impl Read) -> Result<(EntryType, Self), DataError> {
         let (preamble, start) = read_preamble(path, reader)?;
-        let fields = Parser { text: &preamble[start..], at: 0 }
-            .fields()
-            .map_err(|why| format_error(path, format!("header: expected a plain array, found {}", cut(&why))))?;
+        let fields = Parser { text: &preamble[start..], at: 0 }.fields().map_err(|why| {
+            format_error(path, format!("header: expected a plain array, found {}", cut(&why)))
+        })?;
         if fields.fortran {
             let why = "expected C order, found Fortran order; save it with numpy.ascontiguousarray";
             return Err(format_error(path, why));
         }
         let descr = fields.descr;
         if descr.starts_with('>') {
-            return Err(format_error(path, format!("expected little endian, found dtype '{}'", cut(&descr))));
+            return Err(format_error(
+                path,
+                format!("expected little endian, found dtype '{}'", cut(&descr)),
+            ));
         }
         let plain = descr.strip_prefix(['<', '|', '=']).filter(|d| d.is_ascii() && !d.is_empty());
         let number = plain.and_then(|d| d[1..].parse().ok());
         // Types of other forms, `<M8[ns]` for example, are refused by those who read them.
-        let ty = EntryType { kind: plain.map_or(0, |d| d.as_bytes()[0]), size: number.unwrap_or(0) };
+        let ty =
+            EntryType { kind: plain.map_or(0, |d| d.as_bytes()[0]), size: number.unwrap_or(0) };
         Ok((ty, Self { descr, shape: fields.shape, offset: preamble.len() }))
     }
 }
@@ -105,14 +110,19 @@ fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<(Vec<u8>, usize)
         let start = into.len();
         into.resize(start + n, 0);
         reader.read_exact(&mut into[start..]).map_err(|e| match e.kind() {
-            std::io::ErrorKind::UnexpectedEof => format_error(path, "expected an .npy header, found the end of the file"),
+            std::io::ErrorKind::UnexpectedEof => {
+                format_error(path, "expected an .npy header, found the end of the file")
+            }
             _ => read_error(path, e),
         })
     };
     let mut bytes = vec![];
     take(8, &mut bytes)?;
     if &bytes[..6] != b"\x93NUMPY" {
-        return Err(format_error(path, format!("expected the .npy magic, found {:?}", String::from_utf8_lossy(&bytes[..6]))));
+        return Err(format_error(
+            path,
+            format!("expected the .npy magic, found {:?}", String::from_utf8_lossy(&bytes[..6])),
+        ));
     }
     let len = match (bytes[6], bytes[7]) {
         (1, 0) => {
@@ -123,10 +133,18 @@ fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<(Vec<u8>, usize)
             take(4, &mut bytes)?;
             u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize
         }
-        (a, b) => return Err(format_error(path, format!("expected .npy version 1.0, 2.0 or 3.0, found {a}.{b}"))),
+        (a, b) => {
+            return Err(format_error(
+                path,
+                format!("expected .npy version 1.0, 2.0 or 3.0, found {a}.{b}"),
+            ));
+        }
     };
     if len > MAX_HEADER {
-        return Err(format_error(path, format!("expected a header of at most {MAX_HEADER} bytes, found {len}")));
+        return Err(format_error(
+            path,
+            format!("expected a header of at most {MAX_HEADER} bytes, found {len}"),
+        ));
     }
     let start = bytes.len();
     take(len, &mut bytes)?;
@@ -154,7 +172,9 @@ impl Parser<'_> {
             let key = self.string()?;
             self.expect(b':')?;
             let twice = match key.as_str() {
-                "descr" if self.peek() == Some(b'[') => return Err("records; save each field as an array".into()),
+                "descr" if self.peek() == Some(b'[') => {
+                    return Err("records; save each field as an array".into());
+                }
                 "descr" => descr.replace(self.string()?).is_some(),
                 "fortran_order" => fortran.replace(self.boolean()?).is_some(),
                 "shape" => shape.replace(self.tuple()?).is_some(),
@@ -194,13 +214,21 @@ impl Parser<'_> {
     }
 
     fn expect(&mut self, byte: u8) -> Result<(), String> {
-        if self.take(byte) { Ok(()) } else { Err(format!("{} instead of `{}`", self.here(), byte as char)) }
+        if self.take(byte) {
+            Ok(())
+        } else {
+            Err(format!("{} instead of `{}`", self.here(), byte as char))
+        }
     }
 
     /// What stands at the place where the parser stopped.
     fn here(&self) -> String {
         let rest = String::from_utf8_lossy(&self.text[self.at..]);
-        if rest.is_empty() { "its end".into() } else { format!("{:?}", rest.chars().take(20).collect::<String>()) }
+        if rest.is_empty() {
+            "its end".into()
+        } else {
+            format!("{:?}", rest.chars().take(20).collect::<String>())
+        }
     }
 
     fn string(&mut self) -> Result<String, String> {
@@ -248,12 +276,16 @@ impl Parser<'_> {
         let start = self.at;
         let digits = self.text[start..].iter().take_while(|b| b.is_ascii_digit()).count();
         let after = self.text.get(start + digits);
-        if digits == 0 || after.is_some_and(|&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')) {
+        if digits == 0
+            || after.is_some_and(|&b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'))
+        {
             return Err(format!("{} instead of a decimal whole number", self.here()));
         }
         self.at += digits;
         let digits = &self.text[start..self.at];
-        let number = digits.iter().try_fold(0u64, |n, &d| n.checked_mul(10)?.checked_add(u64::from(d - b'0')));
+        let number = digits
+            .iter()
+            .try_fold(0u64, |n, &d| n.checked_mul(10)?.checked_add(u64::from(d - b'0')));
         number.ok_or_else(too_large)
     }
 }

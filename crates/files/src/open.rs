@@ -19,8 +19,12 @@ pub fn io_error(path: &Path, source: std::io::Error) -> DataError {
 /// An error of a reader: what a decompressor says is about the content.
 pub fn read_error(path: &Path, e: std::io::Error) -> DataError {
     match e.kind() {
-        std::io::ErrorKind::UnexpectedEof => format_error(path, "expected more data, found the end"),
-        _ if e.get_ref().is_some() => format_error(path, format!("expected intact data, found: {}", cut(&e.to_string()))),
+        std::io::ErrorKind::UnexpectedEof => {
+            format_error(path, "expected more data, found the end")
+        }
+        _ if e.get_ref().is_some() => {
+            format_error(path, format!("expected intact data, found: {}", cut(&e.to_string())))
+        }
         _ => io_error(path, e),
     }
 }
@@ -35,7 +39,10 @@ pub fn open(path: &Path) -> Result<(File, u64), DataError> {
         if meta.is_file() {
             return Ok(());
         }
-        Err(format_error(path, format!("expected a regular file, found {}; copy its content to a file", kind(meta))))
+        Err(format_error(
+            path,
+            format!("expected a regular file, found {}; copy its content to a file", kind(meta)),
+        ))
     };
     // Before it is opened, since that alone has effects on some devices.
     regular(&std::fs::metadata(path).map_err(|e| io_error(path, e))?)?;

@@ -27,7 +27,11 @@ impl Progress {
             return Self::hidden();
         }
         let bar = ProgressBar::new(len);
-        Self::styled(bar, "{msg}  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left", what)
+        Self::styled(
+            bar,
+            "{msg}  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left",
+            what,
+        )
     }
     /// Work whose steps nobody counts: what it is and how long it takes already; nothing unless `draw`.
     pub fn elapsed(draw: bool, what: &str) -> Self {
@@ -41,7 +45,13 @@ impl Progress {
 
     fn on(target: ProgressDrawTarget, what: &str, units: &str, len: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(len), target);
-        Self::styled(bar, &format!("{{msg}}  {{bar:32}} {{human_pos}}/{{human_len}} {units}  {{per_sec}}  {{eta}} left"), what)
+        Self::styled(
+            bar,
+            &format!(
+                "{{msg}}  {{bar:32}} {{human_pos}}/{{human_len}} {units}  {{per_sec}}  {{eta}} left"
+            ),
+            what,
+        )
     }
     fn styled(bar: ProgressBar, template: &str, what: &str) -> Self {
         // Templates are those above: they parse.
@@ -130,7 +140,10 @@ mod tests {
         progress.inc(1_000_000);
         let text = drawn.0.lock().unwrap().clone();
         assert!(
-            text.contains("partitioning") && text.contains("/4,000,000 nodes") && text.contains("/s") && text.contains(" left"),
+            text.contains("partitioning")
+                && text.contains("/4,000,000 nodes")
+                && text.contains("/s")
+                && text.contains(" left"),
             "{text}"
         );
         drop(progress);
@@ -144,9 +157,12 @@ mod tests {
         if std::io::stderr().is_terminal() {
             return;
         }
-        for progress in
-            [Progress::steps(true, "a", "b", 3), Progress::bytes(true, "a", 3), Progress::elapsed(true, "a"), Progress::hidden()]
-        {
+        for progress in [
+            Progress::steps(true, "a", "b", 3),
+            Progress::bytes(true, "a", 3),
+            Progress::elapsed(true, "a"),
+            Progress::hidden(),
+        ] {
             assert!(progress.is_hidden());
             progress.say("c");
             progress.inc(1);

@@ -10,7 +10,8 @@ pub fn tensor_header<'a>(
     texts: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Vec<u8> {
     let mut entries = Map::new();
-    let texts: Map<String, Value> = texts.into_iter().map(|(key, text)| (key.to_owned(), text.into())).collect();
+    let texts: Map<String, Value> =
+        texts.into_iter().map(|(key, text)| (key.to_owned(), text.into())).collect();
     if !texts.is_empty() {
         entries.insert("__metadata__".into(), Value::Object(texts));
     }
@@ -18,7 +19,10 @@ pub fn tensor_header<'a>(
     for (name, dtype, shape) in tensors {
         let start = end;
         end += shape.iter().map(|&n| n as u64).product::<u64>() * (dtype.bitsize() / 8) as u64;
-        entries.insert(name.to_owned(), json!({ "dtype": format!("{dtype:?}"), "shape": shape, "data_offsets": [start, end] }));
+        entries.insert(
+            name.to_owned(),
+            json!({ "dtype": format!("{dtype:?}"), "shape": shape, "data_offsets": [start, end] }),
+        );
     }
     let mut json = Value::Object(entries).to_string().into_bytes();
     json.resize(json.len().next_multiple_of(8), b' ');

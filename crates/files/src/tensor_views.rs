@@ -21,13 +21,26 @@ impl<'a> TensorViews<'a> {
     /// What was found where a safetensors file was expected: a header that is none, or a file of another length than it
     /// says.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, String> {
-        let size = bytes.first_chunk().map(|n| u64::from_le_bytes(*n)).ok_or_else(|| format!("{} bytes", bytes.len()))?;
-        let text = usize::try_from(size.min(MAX_HEADER + 1)).ok().and_then(|n| bytes[8..].get(..n)).filter(|_| size <= MAX_HEADER);
-        let text = text.ok_or_else(|| format!("a header of {size} bytes in a file of {}", bytes.len()))?.to_vec();
-        let header: Metadata = serde_json::from_slice(&text).map_err(|e| format!("another header: {e}"))?;
+        let size = bytes
+            .first_chunk()
+            .map(|n| u64::from_le_bytes(*n))
+            .ok_or_else(|| format!("{} bytes", bytes.len()))?;
+        let text = usize::try_from(size.min(MAX_HEADER + 1))
+            .ok()
+            .and_then(|n| bytes[8..].get(..n))
+            .filter(|_| size <= MAX_HEADER);
+        let text = text
+            .ok_or_else(|| format!("a header of {size} bytes in a file of {}", bytes.len()))?
+            .to_vec();
+        let header: Metadata =
+            serde_json::from_slice(&text).map_err(|e| format!("another header: {e}"))?;
         let data = &bytes[8 + text.len()..];
         if data.len() != header.data_len() {
-            return Err(format!("{} bytes of data where the header says {}", data.len(), header.data_len()));
+            return Err(format!(
+                "{} bytes of data where the header says {}",
+                data.len(),
+                header.data_len()
+            ));
         }
         Ok(Self { header, data })
     }

@@ -32,7 +32,11 @@ impl From<&[u8]> for Cut {
     /// Bytes that should be UTF-8; only those that are shown are looked at.
     fn from(bytes: &[u8]) -> Self {
         // A character takes at most four bytes.
-        Self::new(&String::from_utf8_lossy(&bytes[..bytes.len().min(4 * (SHOWN + 1))]), SHOWN, bytes.len())
+        Self::new(
+            &String::from_utf8_lossy(&bytes[..bytes.len().min(4 * (SHOWN + 1))]),
+            SHOWN,
+            bytes.len(),
+        )
     }
 }
 
@@ -85,8 +89,14 @@ mod tests {
     fn long_texts_are_cut() {
         assert_eq!(cut("ab"), "ab");
         assert_eq!(cut(&"é".repeat(200)), format!("{}… (400 bytes)", "é".repeat(80)));
-        assert_eq!(Cut::from(&b"\xff".repeat(99)[..]).0, format!("{}… (99 bytes)", "\u{fffd}".repeat(80)));
-        assert_eq!(Cut::from("🦀".repeat(81).as_bytes()).0, format!("{}… (324 bytes)", "🦀".repeat(80)));
+        assert_eq!(
+            Cut::from(&b"\xff".repeat(99)[..]).0,
+            format!("{}… (99 bytes)", "\u{fffd}".repeat(80))
+        );
+        assert_eq!(
+            Cut::from("🦀".repeat(81).as_bytes()).0,
+            format!("{}… (324 bytes)", "🦀".repeat(80))
+        );
     }
 
     #[test]
@@ -94,11 +104,20 @@ mod tests {
         let (x, shown) = ("x".repeat(300), "x".repeat(80));
         let plain = "expected what stands here, in words that nobody took from a file, found something else in its place";
         assert_eq!(cut_quoted(plain.to_owned()), plain);
-        assert_eq!(cut_quoted(format!("expected `a`, found `{x}` in `b`")), format!("expected `a`, found `{shown}… (300 bytes)` in `b`"));
+        assert_eq!(
+            cut_quoted(format!("expected `a`, found `{x}` in `b`")),
+            format!("expected `a`, found `{shown}… (300 bytes)` in `b`")
+        );
         let quoted = format!("{:?}", format!("\"{x}"));
-        assert_eq!(cut_quoted(format!("found {quoted}, at 7")), format!("found \"\\\"{}… (302 bytes)\", at 7", "x".repeat(78)));
+        assert_eq!(
+            cut_quoted(format!("found {quoted}, at 7")),
+            format!("found \"\\\"{}… (302 bytes)\", at 7", "x".repeat(78))
+        );
         // One that was cut before keeps its length.
-        assert_eq!(cut_quoted(format!("found `{}`", cut(&x))), format!("found `{shown}… (300 bytes)`"));
+        assert_eq!(
+            cut_quoted(format!("found `{}`", cut(&x))),
+            format!("found `{shown}… (300 bytes)`")
+        );
         let names = cut_quoted(format!("{:?}", vec!["name"; 100_000]));
         assert_eq!((names.chars().count(), names.ends_with("… (800000 bytes)")), (1000 + 16, true));
         assert!(cut_quoted("`".to_owned() + &"y".repeat(5000)).len() < 1100);

@@ -40,7 +40,10 @@ pub struct Batch {
 pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, GraphError> {
     let graphs: Vec<&Graph> = graphs.into_iter().collect();
     let Some(first) = graphs.first() else {
-        return Err(GraphError::Empty { arg: "graphs", remedy: "a batch needs one graph at least, which gives it its types" });
+        return Err(GraphError::Empty {
+            arg: "graphs",
+            remedy: "a batch needs one graph at least, which gives it its types",
+        });
     };
     let schema = first.schema();
     let types = |g: &Graph| {
@@ -48,14 +51,22 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
         s.ntypes().iter().cloned().chain(s.etypes().iter().map(ToString::to_string)).collect()
     };
     if let Some(position) = graphs.iter().position(|g| g.schema() != schema) {
-        return Err(GraphError::SchemaMismatch { position, expected: types(first), actual: types(graphs[position]) });
+        return Err(GraphError::SchemaMismatch {
+            position,
+            expected: types(first),
+            actual: types(graphs[position]),
+        });
     }
     let counts = |n: usize, of: &dyn Fn(&Graph, usize) -> usize| -> Vec<Vec<usize>> {
         (0..n).map(|t| graphs.iter().map(|g| of(g, t)).collect()).collect()
     };
     let num_nodes = counts(schema.ntypes().len(), &|g, t| g.node_counts()[t]);
     let num_edges = counts(schema.etypes().len(), &|g, t| g.relations()[t].num_edges());
-    let names = schema.ntypes().iter().map(|n| format!("node type {n}")).chain(schema.etypes().iter().map(ToString::to_string));
+    let names = schema
+        .ntypes()
+        .iter()
+        .map(|n| format!("node type {n}"))
+        .chain(schema.etypes().iter().map(ToString::to_string));
     for ((i, relation), per_graph) in names.enumerate().zip(num_nodes.iter().chain(&num_edges)) {
         let count = per_graph.iter().map(|&n| n as u64).sum();
         let what = if i < num_nodes.len() { "nodes" } else { "edges" };
@@ -67,7 +78,8 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
     let mut relations = Vec::with_capacity(num_edges.len());
     for (t, per_graph) in num_edges.iter().enumerate() {
         let (s, d) = schema.endpoints(t);
-        let (mut src, mut dst) = (Vec::with_capacity(total(per_graph)), Vec::with_capacity(total(per_graph)));
+        let (mut src, mut dst) =
+            (Vec::with_capacity(total(per_graph)), Vec::with_capacity(total(per_graph)));
         let (mut at_src, mut at_dst) = (0, 0);
         for g in &graphs {
             let r = &g.relations()[t];
@@ -78,7 +90,8 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
         }
         relations.push(Relation::from_coo(total(&num_nodes[s]), total(&num_nodes[d]), src, dst)?);
     }
-    let mut graph = Graph::assemble(schema.clone(), num_nodes.iter().map(total).collect(), relations);
+    let mut graph =
+        Graph::assemble(schema.clone(), num_nodes.iter().map(total).collect(), relations);
     let (nodes, edges) = graph.frames_mut();
     for (t, frame) in nodes.iter_mut().enumerate() {
         stack(frame, &graphs.iter().map(|g| &g.node_frames()[t]).collect::<Vec<_>>())?;
@@ -91,7 +104,8 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
 
 /// Frames below each other; an empty one may lack columns.
 pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
-    let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.columns().map(|(name, _)| name)).collect();
+    let names: BTreeSet<&str> =
+        frames.iter().flat_map(|f| f.columns().map(|(name, _)| name)).collect();
     for name in names {
         let mut parts = vec![];
         for f in frames {
@@ -105,7 +119,8 @@ pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphErro
             into.insert_column(name, joint)?;
         }
     }
-    let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.lists().map(|(name, _)| name)).collect();
+    let names: BTreeSet<&str> =
+        frames.iter().flat_map(|f| f.lists().map(|(name, _)| name)).collect();
     for name in names {
         let mut joint = Ragged::default();
         for f in frames.iter().filter(|f| !f.is_empty()) {
@@ -113,7 +128,8 @@ pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphErro
         }
         into.insert_list(name, joint)?;
     }
-    let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.texts().map(|(name, _)| name)).collect();
+    let names: BTreeSet<&str> =
+        frames.iter().flat_map(|f| f.texts().map(|(name, _)| name)).collect();
     for name in names {
         let mut joint = Texts::new();
         for f in frames.iter().filter(|f| !f.is_empty()) {
@@ -134,16 +150,42 @@ impl Batch {
     ///
     /// # Cost
     /// `O(E)`.
-    pub fn new(graph: Graph, num_nodes: Vec<Vec<usize>>, num_edges: Vec<Vec<usize>>) -> Result<Self, GraphError> {
+    pub fn new(
+        graph: Graph,
+        num_nodes: Vec<Vec<usize>>,
+        num_edges: Vec<Vec<usize>>,
+    ) -> Result<Self, GraphError> {
         let length = |arg: String, why, expected, actual| {
-            if expected == actual { Ok(()) } else { Err(GraphError::Length { relation: String::new(), arg, why, expected, actual }) }
+            if expected == actual {
+                Ok(())
+            } else {
+                Err(GraphError::Length { relation: String::new(), arg, why, expected, actual })
+            }
         };
-        length("num_nodes".into(), "one list per node type", graph.node_counts().len(), num_nodes.len())?;
-        length("num_edges".into(), "one list per edge type", graph.relations().len(), num_edges.len())?;
+        length(
+            "num_nodes".into(),
+            "one list per node type",
+            graph.node_counts().len(),
+            num_nodes.len(),
+        )?;
+        length(
+            "num_edges".into(),
+            "one list per edge type",
+            graph.relations().len(),
+            num_edges.len(),
+        )?;
         let graphs = num_nodes.first().map_or(0, Vec::len);
-        let rows = graph.node_counts().iter().copied().chain(graph.relations().iter().map(Relation::num_edges));
+        let rows = graph
+            .node_counts()
+            .iter()
+            .copied()
+            .chain(graph.relations().iter().map(Relation::num_edges));
         for (i, (per_graph, rows)) in num_nodes.iter().chain(&num_edges).zip(rows).enumerate() {
-            let arg = if i < num_nodes.len() { format!("num_nodes[{i}]") } else { format!("num_edges[{}]", i - num_nodes.len()) };
+            let arg = if i < num_nodes.len() {
+                format!("num_nodes[{i}]")
+            } else {
+                format!("num_edges[{}]", i - num_nodes.len())
+            };
             length(arg.clone(), "one entry per graph", graphs, per_graph.len())?;
             let sum = per_graph.iter().fold(0, |sum: usize, &n| sum.saturating_add(n));
             length(format!("sum of {arg}"), "nodes or edges of that type", rows, sum)?;
@@ -152,12 +194,18 @@ impl Batch {
             let (s, d) = graph.schema().endpoints(t);
             let (mut edge, mut src, mut dst) = (0, 0..0, 0..0);
             for i in 0..graphs {
-                (src, dst) = (src.end..src.end + num_nodes[s][i], dst.end..dst.end + num_nodes[d][i]);
+                (src, dst) =
+                    (src.end..src.end + num_nodes[s][i], dst.end..dst.end + num_nodes[d][i]);
                 let end = edge + num_edges[t][i];
-                let strays = |&e: &usize| !src.contains(&(r.src()[e] as usize)) || !dst.contains(&(r.dst()[e] as usize));
+                let strays = |&e: &usize| {
+                    !src.contains(&(r.src()[e] as usize)) || !dst.contains(&(r.dst()[e] as usize))
+                };
                 if let Some(edge) = (edge..end).find(strays) {
                     let (relation, src, dst) = (String::new(), r.src()[edge], r.dst()[edge]);
-                    return Err(graph.in_etype(t, GraphError::CrossesGraphs { relation, edge, graph: i, src, dst }));
+                    return Err(graph.in_etype(
+                        t,
+                        GraphError::CrossesGraphs { relation, edge, graph: i, src, dst },
+                    ));
                 }
                 edge = end;
             }
@@ -219,9 +267,15 @@ impl Batch {
     /// `O(i + nodes and edges of the graph)`.
     pub fn get(&self, i: usize) -> Result<Graph, GraphError> {
         if i >= self.len {
-            return Err(GraphError::IdOutOfRange { what: "graph of the batch:".into(), id: i as u64, bound: self.len as u64 });
+            return Err(GraphError::IdOutOfRange {
+                what: "graph of the batch:".into(),
+                id: i as u64,
+                bound: self.len as u64,
+            });
         }
-        let sums = |counts: &[Vec<usize>]| counts.iter().map(|c| c[..i].iter().sum()).collect::<Vec<usize>>();
+        let sums = |counts: &[Vec<usize>]| {
+            counts.iter().map(|c| c[..i].iter().sum()).collect::<Vec<usize>>()
+        };
         self.cut(i, &mut sums(&self.num_nodes), &mut sums(&self.num_edges))
     }
 
@@ -245,13 +299,29 @@ impl Batch {
         let (nodes, edges) = (part(&self.num_nodes, node), part(&self.num_edges, edge));
         let relations = self.graph.relations().iter().enumerate().map(|(t, r)| {
             let (s, d) = self.graph.schema().endpoints(t);
-            let endpoints = |ids: &[u32], start: usize| ids[edges[t].clone()].iter().map(|&v| v - start as u32).collect();
-            Relation::from_coo(nodes[s].len(), nodes[d].len(), endpoints(r.src(), nodes[s].start), endpoints(r.dst(), nodes[d].start))
+            let endpoints = |ids: &[u32], start: usize| {
+                ids[edges[t].clone()].iter().map(|&v| v - start as u32).collect()
+            };
+            Relation::from_coo(
+                nodes[s].len(),
+                nodes[d].len(),
+                endpoints(r.src(), nodes[s].start),
+                endpoints(r.dst(), nodes[d].start),
+            )
         });
         let relations = relations.collect::<Result<_, _>>()?;
-        let mut g = Graph::assemble(self.graph.schema().clone(), nodes.iter().map(ExactSizeIterator::len).collect(), relations);
+        let mut g = Graph::assemble(
+            self.graph.schema().clone(),
+            nodes.iter().map(ExactSizeIterator::len).collect(),
+            relations,
+        );
         let (node_frames, edge_frames) = g.frames_mut();
-        let old = self.graph.node_frames().iter().zip(&nodes).chain(self.graph.edge_frames().iter().zip(&edges));
+        let old = self
+            .graph
+            .node_frames()
+            .iter()
+            .zip(&nodes)
+            .chain(self.graph.edge_frames().iter().zip(&edges));
         for (new, (old, rows)) in node_frames.iter_mut().chain(edge_frames).zip(old) {
             let rows = rows.clone().map(|i| i as u32).collect();
             new.take_rows(old, &OriginalIds::new(rows, old.len()))?;

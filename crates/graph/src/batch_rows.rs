@@ -69,7 +69,12 @@ impl Batch {
     ///
     /// # Cost
     /// `O(rows · columns · log rows + graphs · k · columns)` on the host, to which the column is copied.
-    pub fn topk_nodes(&self, ntype: impl NodeKey, column: &str, top: TopK) -> Result<TopKRows, GraphError> {
+    pub fn topk_nodes(
+        &self,
+        ntype: impl NodeKey,
+        column: &str,
+        top: TopK,
+    ) -> Result<TopKRows, GraphError> {
         let t = self.graph().schema().ntype(ntype)?;
         topk(&self.graph().node_frames()[t], self.num_nodes(t)?, column, top)
     }
@@ -78,7 +83,12 @@ impl Batch {
     ///
     /// # Errors
     /// As [`topk_nodes`](Self::topk_nodes).
-    pub fn topk_edges(&self, etype: impl EdgeKey, column: &str, top: TopK) -> Result<TopKRows, GraphError> {
+    pub fn topk_edges(
+        &self,
+        etype: impl EdgeKey,
+        column: &str,
+        top: TopK,
+    ) -> Result<TopKRows, GraphError> {
         let t = self.graph().schema().etype(etype)?;
         topk(self.graph().edges(t)?, self.num_edges(t)?, column, top)
     }
@@ -99,7 +109,11 @@ impl Batch {
     ///
     /// # Errors
     /// Unknown type; not one row per graph.
-    pub fn broadcast_nodes<const D: usize>(&self, ntype: impl NodeKey, x: Tensor<D>) -> Result<Tensor<D>, GraphError> {
+    pub fn broadcast_nodes<const D: usize>(
+        &self,
+        ntype: impl NodeKey,
+        x: Tensor<D>,
+    ) -> Result<Tensor<D>, GraphError> {
         broadcast(self.num_nodes(ntype)?, x)
     }
 
@@ -107,21 +121,35 @@ impl Batch {
     ///
     /// # Errors
     /// As [`broadcast_nodes`](Self::broadcast_nodes).
-    pub fn broadcast_edges<const D: usize>(&self, etype: impl EdgeKey, x: Tensor<D>) -> Result<Tensor<D>, GraphError> {
+    pub fn broadcast_edges<const D: usize>(
+        &self,
+        etype: impl EdgeKey,
+        x: Tensor<D>,
+    ) -> Result<Tensor<D>, GraphError> {
         broadcast(self.num_edges(etype)?, x)
     }
 }
 
 fn broadcast<const D: usize>(counts: &[usize], x: Tensor<D>) -> Result<Tensor<D>, GraphError> {
-    check_len("x", "one row per graph", counts.len(), x.dims()[0]).map_err(|e| e.in_relation(""))?;
+    check_len("x", "one row per graph", counts.len(), x.dims()[0])
+        .map_err(|e| e.in_relation(""))?;
     let device = x.device();
     if counts.iter().all(|&n| n == 0) {
         // Backends refuse to launch a kernel over nothing.
         let mut shape = x.dims();
         shape[0] = 0;
-        return Ok(Tensor::from_data(TensorData::new(Vec::<f64>::new(), shape), (&device, x.dtype())));
+        return Ok(Tensor::from_data(
+            TensorData::new(Vec::<f64>::new(), shape),
+            (&device, x.dtype()),
+        ));
     }
-    Ok(x.select(0, row_index(counts.iter().enumerate().flat_map(|(graph, &n)| std::iter::repeat_n(graph, n)), &device)))
+    Ok(x.select(
+        0,
+        row_index(
+            counts.iter().enumerate().flat_map(|(graph, &n)| std::iter::repeat_n(graph, n)),
+            &device,
+        ),
+    ))
 }
 
 fn topk(frame: &Frame, counts: &[usize], column: &str, top: TopK) -> Result<TopKRows, GraphError> {
@@ -139,7 +167,9 @@ fn topk(frame: &Frame, counts: &[usize], column: &str, top: TopK) -> Result<TopK
         forth.unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
     };
     let of_row = if sort_by.is_some() { 1 } else { width };
-    let size = |columns: usize| (counts.len() as u128).saturating_mul(k as u128).saturating_mul(columns as u128);
+    let size = |columns: usize| {
+        (counts.len() as u128).saturating_mul(k as u128).saturating_mul(columns as u128)
+    };
     let what = || format!("the first {k} rows of {} graphs with {width} columns", counts.len());
     let remedy = "choose a smaller `k`: graphs with fewer rows are filled up with zeros";
     // Positions of the values, row after row; that after the last one holds 0.
@@ -169,7 +199,9 @@ fn topk(frame: &Frame, counts: &[usize], column: &str, top: TopK) -> Result<TopK
     } else if rows == 0 {
         zero.expand([shape[0] * k * width]).reshape(shape)
     } else {
-        Tensor::cat(vec![x.reshape([rows * width]), zero], 0).select(0, row_index(places.into_iter(), &device)).reshape(shape)
+        Tensor::cat(vec![x.reshape([rows * width]), zero], 0)
+            .select(0, row_index(places.into_iter(), &device))
+            .reshape(shape)
     };
     let shape = [counts.len(), k, of_row];
     let indices = if counts.iter().all(|&n| i32::try_from(n).is_ok()) {
@@ -200,10 +232,19 @@ mod tests {
             .iter()
             .map(|rows| {
                 let mut g = Graph::builder().nodes("x", rows.len()).nodes("hub", 1);
-                g = g.edges(("x", "to", "hub"), (0..rows.len() as u32).collect(), vec![0; rows.len()]);
+                g = g.edges(
+                    ("x", "to", "hub"),
+                    (0..rows.len() as u32).collect(),
+                    vec![0; rows.len()],
+                );
                 let mut g = g.build().unwrap();
                 let values: Vec<f64> = rows.iter().flatten().map(|&v| f64::from(v)).collect();
-                let h = || Tensor::<2>::from_data(TensorData::new(values.clone(), [rows.len(), 2]), (device, DType::F64));
+                let h = || {
+                    Tensor::<2>::from_data(
+                        TensorData::new(values.clone(), [rows.len(), 2]),
+                        (device, DType::F64),
+                    )
+                };
                 g.nodes_mut("x").unwrap().insert("h", h()).unwrap();
                 g.edges_mut("to").unwrap().insert("h", h()).unwrap();
                 g
@@ -270,7 +311,10 @@ mod tests {
             let grads = top.values.sum().backward();
             assert_eq!(numbers(x.grad(&grads).unwrap()), [1.0, 0.0, 1.0, 1.0]);
             let rising = all.topk_nodes("_N", "h", TopK::new(3).with_ascending(true)).unwrap();
-            assert_eq!(rising.indices.into_data().iter::<i64>().collect::<Vec<_>>(), [0, -1, -1, 1, 2, 0]);
+            assert_eq!(
+                rising.indices.into_data().iter::<i64>().collect::<Vec<_>>(),
+                [0, -1, -1, 1, 2, 0]
+            );
             let y = Tensor::<2>::ones([2, 3], (&device, DType::F64)).require_grad();
             let grads = all.broadcast_nodes("_N", y.clone()).unwrap().sum().backward();
             assert_eq!(numbers(y.grad(&grads).unwrap()), [1.0, 1.0, 1.0, 3.0, 3.0, 3.0]);
@@ -282,7 +326,11 @@ mod tests {
     fn nothing_to_choose_or_repeat() {
         for device in devices() {
             let device = device.autodiff();
-            let none = batch(&[Graph::homogeneous(0, vec![], vec![]).unwrap(), Graph::homogeneous(0, vec![], vec![]).unwrap()]).unwrap();
+            let none = batch(&[
+                Graph::homogeneous(0, vec![], vec![]).unwrap(),
+                Graph::homogeneous(0, vec![], vec![]).unwrap(),
+            ])
+            .unwrap();
             let x = Tensor::<2>::ones([2, 3], &device).require_grad();
             let wide = none.broadcast_nodes("_N", x.clone()).unwrap();
             assert_eq!(wide.dims(), [0, 3]);
@@ -298,15 +346,27 @@ mod tests {
     fn what_is_refused() {
         let all = graphs(&[vec![[1, 2]], vec![]], &Device::flex());
         let text = |r: Result<TopKRows, GraphError>| r.unwrap_err().to_string();
-        assert_eq!(text(all.topk_nodes("x", "h", TopK::new(0))), "`k`: expected at least one row, got 0");
-        assert_eq!(text(all.topk_edges("to", "h", TopK::new(1).with_sort_by(2))), "`sort_by`: expected a column in 0..2, got 2");
+        assert_eq!(
+            text(all.topk_nodes("x", "h", TopK::new(0))),
+            "`k`: expected at least one row, got 0"
+        );
+        assert_eq!(
+            text(all.topk_edges("to", "h", TopK::new(1).with_sort_by(2))),
+            "`sort_by`: expected a column in 0..2, got 2"
+        );
         assert!(text(all.topk_nodes("x", "y", TopK::new(1))).contains("no column `y`"));
         for k in [usize::MAX, 1 << 50] {
             let e = all.topk_nodes("x", "h", TopK::new(k)).unwrap_err();
-            assert!(matches!(&e, GraphError::OutOfMemory { bytes, .. } if *bytes == 2 * 2 * 8 * k as u128), "{e}");
+            assert!(
+                matches!(&e, GraphError::OutOfMemory { bytes, .. } if *bytes == 2 * 2 * 8 * k as u128),
+                "{e}"
+            );
         }
         let x = Tensor::<2>::ones([3, 1], &Device::flex());
         let e = all.broadcast_nodes("x", x).unwrap_err();
-        assert_eq!(e.to_string(), "`x`: expected length 2 (one row per graph), got 3; give 2 entries");
+        assert_eq!(
+            e.to_string(),
+            "`x`: expected length 2 (one row per graph), got 3; give 2 entries"
+        );
     }
 }

@@ -12,7 +12,10 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V + E)`.
-    pub fn compact<N: NodeKey, I: AsRef<[u32]>>(&self, always_preserve: impl IntoIterator<Item = (N, I)>) -> Result<Subgraph, GraphError> {
+    pub fn compact<N: NodeKey, I: AsRef<[u32]>>(
+        &self,
+        always_preserve: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Subgraph, GraphError> {
         let preserved = self.node_selection("always_preserve", always_preserve)?;
         let edges = self.every_edge();
         self.restrict(self.touched(&edges, &preserved), edges)
@@ -49,7 +52,13 @@ pub fn compact_graphs<'a, N: NodeKey, I: AsRef<[u32]>>(
             let expected = keep.entry(name).or_insert_with(|| vec![false; n]).len();
             if expected != n {
                 let arg = format!("graphs[{i}], node type {name}");
-                return Err(GraphError::Length { relation: String::new(), arg, why: "as in the graphs before", expected, actual: n });
+                return Err(GraphError::Length {
+                    relation: String::new(),
+                    arg,
+                    why: "as in the graphs before",
+                    expected,
+                    actual: n,
+                });
             }
         }
         let touched = g.touched(&g.every_edge(), &[]);
@@ -63,10 +72,21 @@ pub fn compact_graphs<'a, N: NodeKey, I: AsRef<[u32]>>(
         all = all.nodes(*name, keep.len());
     }
     let all = all.build()?;
-    for (name, ids) in all.schema().ntypes().iter().zip(all.node_selection("always_preserve", always_preserve)?) {
+    for (name, ids) in
+        all.schema().ntypes().iter().zip(all.node_selection("always_preserve", always_preserve)?)
+    {
         let keep = keep.entry(name).or_default();
         ids.iter().for_each(|&v| keep[v as usize] = true);
     }
-    let ids: BTreeMap<&str, OriginalIds> = keep.iter().map(|(name, k)| (*name, OriginalIds::marked(k))).collect();
-    graphs.iter().map(|g| g.restrict(g.schema().ntypes().iter().map(|t| ids[t.as_str()].clone()).collect(), g.every_edge())).collect()
+    let ids: BTreeMap<&str, OriginalIds> =
+        keep.iter().map(|(name, k)| (*name, OriginalIds::marked(k))).collect();
+    graphs
+        .iter()
+        .map(|g| {
+            g.restrict(
+                g.schema().ntypes().iter().map(|t| ids[t.as_str()].clone()).collect(),
+                g.every_edge(),
+            )
+        })
+        .collect()
 }

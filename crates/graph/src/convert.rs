@@ -24,7 +24,11 @@ impl Graph {
     /// # Errors
     /// A column that some type lacks or has with another shape, kind, dtype or device; more nodes or
     /// edges than one relation can number.
-    pub fn to_homogeneous(&self, ndata: &[&str], edata: &[&str]) -> Result<Homogeneous, GraphError> {
+    pub fn to_homogeneous(
+        &self,
+        ndata: &[&str],
+        edata: &[&str],
+    ) -> Result<Homogeneous, GraphError> {
         let (node_ids, edge_ids) = (self.node_id_map()?, self.edge_id_map()?);
         let limit = u64::from(u32::MAX) - 1;
         for (what, count) in [("nodes", node_ids.total()), ("edges", edge_ids.total())] {
@@ -42,13 +46,21 @@ impl Graph {
         }
         let mut graph = Self::homogeneous(node_ids.total() as usize, src, dst)?;
         for name in ndata {
-            let parts = self.node_frames().iter().map(|f| f.column(name).cloned()).collect::<Result<Vec<_>, _>>()?;
+            let parts = self
+                .node_frames()
+                .iter()
+                .map(|f| f.column(name).cloned())
+                .collect::<Result<Vec<_>, _>>()?;
             if let Some(joint) = join_all("all nodes", name, &parts)? {
                 graph.nodes_mut(ONE_NODE_TYPE)?.insert_column(name, joint)?;
             }
         }
         for name in edata {
-            let parts = self.edge_frames().iter().map(|f| f.column(name).cloned()).collect::<Result<Vec<_>, _>>()?;
+            let parts = self
+                .edge_frames()
+                .iter()
+                .map(|f| f.column(name).cloned())
+                .collect::<Result<Vec<_>, _>>()?;
             if let Some(joint) = join_all("all edges", name, &parts)? {
                 graph.edges_mut(ONE_RELATION)?.insert_column(name, joint)?;
             }
@@ -81,18 +93,34 @@ pub fn to_heterogeneous(
         });
     };
     let [nodes] = graph.node_counts() else {
-        return Err(GraphError::UnknownNodeType { name: "the only node type".into(), known: graph.schema().ntypes().to_vec() });
+        return Err(GraphError::UnknownNodeType {
+            name: "the only node type".into(),
+            known: graph.schema().ntypes().to_vec(),
+        });
     };
-    for (arg, why, expected, actual) in
-        [("ntype", "one entry per node", *nodes, ntype.len()), ("etype", "one entry per edge", relation.num_edges(), etype.len())]
-    {
+    for (arg, why, expected, actual) in [
+        ("ntype", "one entry per node", *nodes, ntype.len()),
+        ("etype", "one entry per edge", relation.num_edges(), etype.len()),
+    ] {
         if expected != actual {
-            return Err(GraphError::Length { relation: String::new(), arg: arg.into(), why, expected, actual });
+            return Err(GraphError::Length {
+                relation: String::new(),
+                arg: arg.into(),
+                why,
+                expected,
+                actual,
+            });
         }
     }
-    for (what, types, bound) in [("node type", ntype, ntypes.len()), ("edge type", etype, relations.len())] {
+    for (what, types, bound) in
+        [("node type", ntype, ntypes.len()), ("edge type", etype, relations.len())]
+    {
         if let Some(&t) = types.iter().find(|&&t| t as usize >= bound) {
-            return Err(GraphError::IdOutOfRange { what: what.into(), id: u64::from(t), bound: bound as u64 });
+            return Err(GraphError::IdOutOfRange {
+                what: what.into(),
+                id: u64::from(t),
+                bound: bound as u64,
+            });
         }
     }
     let mut members: Vec<Vec<u32>> = vec![vec![]; ntypes.len()];
@@ -107,7 +135,11 @@ pub fn to_heterogeneous(
     let mut edges: BTreeMap<EdgeType, (Vec<u32>, Vec<u32>, Vec<u32>)> = BTreeMap::new();
     for (j, &t) in etype.iter().enumerate() {
         let (u, v) = (relation.src()[j] as usize, relation.dst()[j] as usize);
-        let key = EdgeType::new(ntypes[ntype[u] as usize], relations[t as usize], ntypes[ntype[v] as usize]);
+        let key = EdgeType::new(
+            ntypes[ntype[u] as usize],
+            relations[t as usize],
+            ntypes[ntype[v] as usize],
+        );
         let e = edges.entry(key).or_default();
         e.0.push(local[u]);
         e.1.push(local[v]);
@@ -123,8 +155,12 @@ pub fn to_heterogeneous(
         joint_edges.push(j);
     }
     let mut out = b.build()?;
-    let joint_nodes =
-        out.schema().ntypes().iter().map(|t| members[ntypes.iter().position(|n| n == t).unwrap_or(0)].clone()).collect::<Vec<_>>();
+    let joint_nodes = out
+        .schema()
+        .ntypes()
+        .iter()
+        .map(|t| members[ntypes.iter().position(|n| n == t).unwrap_or(0)].clone())
+        .collect::<Vec<_>>();
     let names = out.schema().clone();
     for (name, c) in graph.node_frames()[0].columns() {
         for (t, ids) in names.ntypes().iter().zip(&joint_nodes) {
@@ -154,14 +190,28 @@ mod tests {
     fn typed() -> Graph {
         let device = Device::flex();
         let b = Graph::builder().nodes("a", 2).nodes("none", 0).nodes("z", 3);
-        let mut g = b.edges(("a", "r", "z"), vec![0, 1], vec![2, 0]).edges(("z", "r", "z"), vec![1], vec![1]).build().unwrap();
-        for (t, x) in [("a", vec![[0.0f32, 1.0], [2.0, 3.0]]), ("none", vec![]), ("z", vec![[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]])] {
+        let mut g = b
+            .edges(("a", "r", "z"), vec![0, 1], vec![2, 0])
+            .edges(("z", "r", "z"), vec![1], vec![1])
+            .build()
+            .unwrap();
+        for (t, x) in [
+            ("a", vec![[0.0f32, 1.0], [2.0, 3.0]]),
+            ("none", vec![]),
+            ("z", vec![[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]),
+        ] {
             let n = x.len();
             let data = burn::tensor::TensorData::new(x.into_iter().flatten().collect(), [n, 2]);
             g.nodes_mut(t).unwrap().insert("h", Tensor::<2>::from_data(data, &device)).unwrap();
         }
-        g.edges_mut(("a", "r", "z")).unwrap().insert("w", Tensor::<1>::from_data([10.0f32, 11.0], &device)).unwrap();
-        g.edges_mut(("z", "r", "z")).unwrap().insert("w", Tensor::<1>::from_data([12.0f32], &device)).unwrap();
+        g.edges_mut(("a", "r", "z"))
+            .unwrap()
+            .insert("w", Tensor::<1>::from_data([10.0f32, 11.0], &device))
+            .unwrap();
+        g.edges_mut(("z", "r", "z"))
+            .unwrap()
+            .insert("w", Tensor::<1>::from_data([12.0f32], &device))
+            .unwrap();
         g
     }
 
@@ -174,7 +224,10 @@ mod tests {
         let h = typed().to_homogeneous(&["h"], &["w"]).unwrap();
         let r = &h.graph.relations()[0];
         assert_eq!((h.graph.total_nodes(), r.src(), r.dst()), (5, &[0, 1, 3][..], &[4, 2, 3][..]));
-        assert_eq!(values(&h.graph.node_frames()[0], "h"), (0..10).map(|v| v as f32).collect::<Vec<_>>());
+        assert_eq!(
+            values(&h.graph.node_frames()[0], "h"),
+            (0..10).map(|v| v as f32).collect::<Vec<_>>()
+        );
         assert_eq!(values(&h.graph.edge_frames()[0], "w"), [10.0, 11.0, 12.0]);
         assert_eq!(h.node_ids.range(2).unwrap(), 2..5);
         assert_eq!(h.edge_ids.range(1).unwrap(), 2..3);
@@ -184,9 +237,14 @@ mod tests {
     fn and_back() {
         let g = typed();
         let h = g.to_homogeneous(&["h"], &["w"]).unwrap();
-        let (back, nodes, edges) = to_heterogeneous(&h.graph, &["a", "none", "z"], &[0, 0, 2, 2, 2], &["r"], &[0, 0, 0]).unwrap();
+        let (back, nodes, edges) =
+            to_heterogeneous(&h.graph, &["a", "none", "z"], &[0, 0, 2, 2, 2], &["r"], &[0, 0, 0])
+                .unwrap();
         assert_eq!((back.schema(), back.node_counts()), (g.schema(), g.node_counts()));
-        assert_eq!((nodes, edges), (vec![vec![0, 1], vec![], vec![2, 3, 4]], vec![vec![0, 1], vec![2]]));
+        assert_eq!(
+            (nodes, edges),
+            (vec![vec![0, 1], vec![], vec![2, 3, 4]], vec![vec![0, 1], vec![2]])
+        );
         for (x, y) in back.relations().iter().zip(g.relations()) {
             assert_eq!((x.src(), x.dst()), (y.src(), y.dst()));
         }
@@ -199,11 +257,16 @@ mod tests {
     /// Global edge ids go with their edges, as those of nodes go with nodes.
     #[test]
     fn global_ids_of_edges_stay() {
-        let b = Graph::builder().nodes("_N", 3).edges(("_N", "_E", "_N"), vec![0, 1, 2], vec![1, 2, 0]);
+        let b =
+            Graph::builder().nodes("_N", 3).edges(("_N", "_E", "_N"), vec![0, 1, 2], vec![1, 2, 0]);
         let g = b.edge_ids(("_N", "_E", "_N"), vec![70u64, 80, 90]).build().unwrap();
-        let (typed, _, edges) = to_heterogeneous(&g, &["a"], &[0, 0, 0], &["r", "s"], &[1, 0, 1]).unwrap();
+        let (typed, _, edges) =
+            to_heterogeneous(&g, &["a"], &[0, 0, 0], &["r", "s"], &[1, 0, 1]).unwrap();
         let ids = |t: &str| typed.edges(t).unwrap().global_ids().map(|ids| ids.as_slice().to_vec());
-        assert_eq!((edges, ids("r"), ids("s")), (vec![vec![1], vec![0, 2]], Some(vec![80]), Some(vec![70, 90])));
+        assert_eq!(
+            (edges, ids("r"), ids("s")),
+            (vec![vec![1], vec![0, 2]], Some(vec![80]), Some(vec![70, 90]))
+        );
     }
 
     #[test]
@@ -216,19 +279,27 @@ mod tests {
         g.nodes_mut("a").unwrap().insert("h", Tensor::<2>::zeros([2, 3], &device)).unwrap();
         assert!(matches!(refused(&g), GraphError::ColumnMismatch { what: "row shape", .. }));
         g.nodes_mut("a").unwrap().remove("h");
-        g.nodes_mut("a").unwrap().insert("h", Tensor::<2>::zeros([2, 2], (&device, DType::F64))).unwrap();
+        g.nodes_mut("a")
+            .unwrap()
+            .insert("h", Tensor::<2>::zeros([2, 2], (&device, DType::F64)))
+            .unwrap();
         assert!(matches!(refused(&g), GraphError::ColumnMismatch { what: "dtype", .. }));
     }
 
     #[test]
     fn types_that_do_not_fit() {
         let g = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
-        let go = |ntype: &[u32], etype: &[u32]| to_heterogeneous(&g, &["a", "b"], ntype, &["r"], etype).unwrap_err();
+        let go = |ntype: &[u32], etype: &[u32]| {
+            to_heterogeneous(&g, &["a", "b"], ntype, &["r"], etype).unwrap_err()
+        };
         assert!(matches!(go(&[0], &[0]), GraphError::Length { expected: 2, actual: 1, .. }));
         assert!(matches!(go(&[0, 1], &[]), GraphError::Length { expected: 1, actual: 0, .. }));
         assert!(matches!(go(&[0, 2], &[0]), GraphError::IdOutOfRange { id: 2, bound: 2, .. }));
         assert!(matches!(go(&[0, 1], &[1]), GraphError::IdOutOfRange { id: 1, bound: 1, .. }));
-        assert!(matches!(to_heterogeneous(&typed(), &["a"], &[], &["r"], &[]), Err(GraphError::UnknownEdgeType { .. })));
+        assert!(matches!(
+            to_heterogeneous(&typed(), &["a"], &[], &["r"], &[]),
+            Err(GraphError::UnknownEdgeType { .. })
+        ));
     }
 
     proptest! {

@@ -84,10 +84,18 @@ impl Graph {
 
     /// The number of an edge type with the same source and destination node type.
     #[doc(hidden)]
-    pub fn one_node_type(&self, etype: impl EdgeKey, op: &'static str) -> Result<usize, GraphError> {
+    pub fn one_node_type(
+        &self,
+        etype: impl EdgeKey,
+        op: &'static str,
+    ) -> Result<usize, GraphError> {
         let t = self.schema().etype(etype)?;
         let (s, d) = self.schema().endpoints(t);
-        if s == d { Ok(t) } else { Err(self.in_etype(t, GraphError::Bipartite { relation: String::new(), op })) }
+        if s == d {
+            Ok(t)
+        } else {
+            Err(self.in_etype(t, GraphError::Bipartite { relation: String::new(), op }))
+        }
     }
     /// The error with the name of edge type `t`.
     #[doc(hidden)]
@@ -103,7 +111,9 @@ impl Graph {
         for (new, old) in nodes.iter_mut().zip(self.node_frames()) {
             new.clone_from(old);
         }
-        for (_, (new, old)) in edges.iter_mut().zip(self.edge_frames()).enumerate().filter(|(i, _)| *i != t) {
+        for (_, (new, old)) in
+            edges.iter_mut().zip(self.edge_frames()).enumerate().filter(|(i, _)| *i != t)
+        {
             new.clone_from(old);
         }
         g
@@ -123,7 +133,11 @@ impl Graph {
     /// The graph of the same types with these nodes and edges, in this order, and their features. Both endpoints of
     /// every edge must be among the nodes.
     #[doc(hidden)]
-    pub fn restrict(&self, node_ids: Vec<OriginalIds>, edge_ids: Vec<OriginalIds>) -> Result<Subgraph, GraphError> {
+    pub fn restrict(
+        &self,
+        node_ids: Vec<OriginalIds>,
+        edge_ids: Vec<OriginalIds>,
+    ) -> Result<Subgraph, GraphError> {
         let renumbered: Vec<Option<Vec<u32>>> = node_ids
             .iter()
             .zip(self.node_counts())
@@ -140,7 +154,8 @@ impl Graph {
                 relations.push(r.clone());
                 continue;
             }
-            check_counts(node_ids[s].len(), node_ids[d].len(), ids.len()).map_err(|e| self.in_etype(t, e))?;
+            check_counts(node_ids[s].len(), node_ids[d].len(), ids.len())
+                .map_err(|e| self.in_etype(t, e))?;
             let endpoints = |old: &[u32], new: &Option<Vec<u32>>| -> Vec<u32> {
                 let old = ids.iter().map(|e| old[e as usize]);
                 match new {
@@ -148,8 +163,12 @@ impl Graph {
                     None => old.collect(),
                 }
             };
-            let (src, dst) = (endpoints(r.src(), &renumbered[s]), endpoints(r.dst(), &renumbered[d]));
-            relations.push(Relation::from_coo(node_ids[s].len(), node_ids[d].len(), src, dst).map_err(|e| self.in_etype(t, e))?);
+            let (src, dst) =
+                (endpoints(r.src(), &renumbered[s]), endpoints(r.dst(), &renumbered[d]));
+            relations.push(
+                Relation::from_coo(node_ids[s].len(), node_ids[d].len(), src, dst)
+                    .map_err(|e| self.in_etype(t, e))?,
+            );
         }
         let counts = node_ids.iter().map(OriginalIds::len).collect();
         let mut graph = Self::assemble(self.schema().clone(), counts, relations);
@@ -165,7 +184,11 @@ impl Graph {
 
     /// A graph of the node types `ntypes` (their numbers) and other relations between them, with the features of these
     /// nodes; a relation comes with the number of the edge type here whose features it keeps.
-    pub(crate) fn rebuild(&self, ntypes: &[usize], relations: Vec<(EdgeType, Relation, Option<usize>)>) -> Result<Self, GraphError> {
+    pub(crate) fn rebuild(
+        &self,
+        ntypes: &[usize],
+        relations: Vec<(EdgeType, Relation, Option<usize>)>,
+    ) -> Result<Self, GraphError> {
         let (mut b, names) = (Self::builder(), self.schema().ntypes());
         for &t in ntypes {
             b = b.nodes(&names[t], self.node_counts()[t]);

@@ -46,8 +46,13 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V · edge types + E)`, and both layouts of every relation where they are not there yet.
-    pub fn distances<N: NodeKey>(&self, from: (N, u32), avoided: Option<(N, u32)>) -> Result<Vec<Vec<u32>>, GraphError> {
-        let avoided = avoided.map(|v| self.node_selection("avoided", [(v.0, [v.1])])).transpose()?;
+    pub fn distances<N: NodeKey>(
+        &self,
+        from: (N, u32),
+        avoided: Option<(N, u32)>,
+    ) -> Result<Vec<Vec<u32>>, GraphError> {
+        let avoided =
+            avoided.map(|v| self.node_selection("avoided", [(v.0, [v.1])])).transpose()?;
         self.distances_along(&[Side::In, Side::Out], from, avoided.as_deref())
     }
 
@@ -78,16 +83,23 @@ impl Graph {
         from: (impl NodeKey, u32),
         avoided: Option<&[Vec<u32>]>,
     ) -> Result<Vec<Vec<u32>>, GraphError> {
-        let mut distance: Vec<Vec<u32>> = self.node_counts().iter().map(|&n| vec![UNREACHED; n]).collect();
+        let mut distance: Vec<Vec<u32>> =
+            self.node_counts().iter().map(|&n| vec![UNREACHED; n]).collect();
         let starts = self.node_selection("from", [(from.0, [from.1])])?;
         let is_avoided = |t: usize, v: u32| avoided.is_some_and(|a| a[t].contains(&v));
-        let mut frontier: Vec<(usize, u32)> = starts.iter().enumerate().flat_map(|(t, ids)| ids.iter().map(move |&v| (t, v))).collect();
+        let mut frontier: Vec<(usize, u32)> = starts
+            .iter()
+            .enumerate()
+            .flat_map(|(t, ids)| ids.iter().map(move |&v| (t, v)))
+            .collect();
         frontier.retain(|&(t, v)| !is_avoided(t, v));
         frontier.iter().for_each(|&(t, v)| distance[t][v as usize] = 0);
         for step in 1.. {
             let mut next = vec![];
             for &(t, v) in &frontier {
-                for (e, side) in (0..self.relations().len()).flat_map(|e| sides.iter().map(move |side| (e, side))) {
+                for (e, side) in (0..self.relations().len())
+                    .flat_map(|e| sides.iter().map(move |side| (e, side)))
+                {
                     let (near, far) = side.endpoints(self, e);
                     if near != t {
                         continue;
@@ -122,11 +134,18 @@ impl Graph {
     ///
     /// # Errors
     /// As [`distances`](Self::distances).
-    pub fn double_radius_labels(&self, a: (impl NodeKey, u32), b: (impl NodeKey, u32)) -> Result<Vec<Vec<u32>>, GraphError> {
+    pub fn double_radius_labels(
+        &self,
+        a: (impl NodeKey, u32),
+        b: (impl NodeKey, u32),
+    ) -> Result<Vec<Vec<u32>>, GraphError> {
         let [a, b] = [(self.schema().ntype(a.0)?, a.1), (self.schema().ntype(b.0)?, b.1)];
         let (of_a, of_b) = (self.distances(a, Some(b))?, self.distances(b, Some(a))?);
-        let mut labels: Vec<Vec<u32>> =
-            of_a.iter().zip(&of_b).map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| double_radius_label(a, b)).collect()).collect();
+        let mut labels: Vec<Vec<u32>> = of_a
+            .iter()
+            .zip(&of_b)
+            .map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| double_radius_label(a, b)).collect())
+            .collect();
         for (t, v) in [a, b] {
             labels[t][v as usize] = 1;
         }
@@ -229,6 +248,9 @@ mod tests {
     fn bad_nodes() {
         let g = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
         assert!(g.distances(("_N", 2), None).unwrap_err().to_string().contains('2'));
-        assert!(g.distances(("other", 0), None).is_err() && g.double_radius_labels(("_N", 0), ("_N", 9)).is_err());
+        assert!(
+            g.distances(("other", 0), None).is_err()
+                && g.double_radius_labels(("_N", 0), ("_N", 9)).is_err()
+        );
     }
 }

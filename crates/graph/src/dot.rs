@@ -5,7 +5,8 @@ use std::fmt::Write;
 use crate::Graph;
 
 /// Fill colours of node types, one after the other.
-const COLORS: [&str; 8] = ["#a6cee3", "#b2df8a", "#fb9a99", "#fdbf6f", "#cab2d6", "#ffff99", "#8dd3c7", "#d9d9d9"];
+const COLORS: [&str; 8] =
+    ["#a6cee3", "#b2df8a", "#fb9a99", "#fdbf6f", "#cab2d6", "#ffff99", "#8dd3c7", "#d9d9d9"];
 
 impl Graph {
     /// The graph in Graphviz's language, for `dot -Tsvg` and its relatives. Every node and edge is written: for small
@@ -35,14 +36,21 @@ impl Graph {
         for (t, (ntype, frame)) in schema.ntypes().iter().zip(self.node_frames()).enumerate() {
             let color = COLORS[t % COLORS.len()];
             for v in 0..frame.len() {
-                let id = frame.ids().and_then(|ids| ids.id(v as u32)).map_or_else(|| v.to_string(), |id| id.to_string());
+                let id = frame
+                    .ids()
+                    .and_then(|ids| ids.id(v as u32))
+                    .map_or_else(|| v.to_string(), |id| id.to_string());
                 let label = if many_ntypes { format!("{ntype} {id}") } else { id };
                 line(format_args!("n{t}_{v} [label={}, fillcolor=\"{color}\"];", quoted(&label)));
             }
         }
         for (t, (etype, relation)) in schema.etypes().iter().zip(self.relations()).enumerate() {
             let (s, d) = schema.endpoints(t);
-            let label = if schema.etypes().len() > 1 { format!(" [label={}]", quoted(&etype.relation)) } else { String::new() };
+            let label = if schema.etypes().len() > 1 {
+                format!(" [label={}]", quoted(&etype.relation))
+            } else {
+                String::new()
+            };
             for (u, v) in relation.src().iter().zip(relation.dst()) {
                 line(format_args!("n{s}_{u} -> n{d}_{v}{label};"));
             }
@@ -94,6 +102,9 @@ mod tests {
             "}",
         ];
         assert_eq!(g.to_dot().lines().collect::<Vec<_>>(), expected);
-        assert_eq!(Graph::builder().build().unwrap().to_dot(), "digraph {\n  node [shape=ellipse, style=filled];\n}\n");
+        assert_eq!(
+            Graph::builder().build().unwrap().to_dot(),
+            "digraph {\n  node [shape=ellipse, style=filled];\n}\n"
+        );
     }
 }

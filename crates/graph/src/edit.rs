@@ -24,13 +24,23 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V + E)` of this type and the edge types at it, which are copied; add many nodes at once.
-    pub fn add_nodes(&self, ntype: impl NodeKey, count: usize, data: &[(&str, Column)]) -> Result<Self, GraphError> {
+    pub fn add_nodes(
+        &self,
+        ntype: impl NodeKey,
+        count: usize,
+        data: &[(&str, Column)],
+    ) -> Result<Self, GraphError> {
         let t = self.schema().ntype(ntype)?;
         let mut counts = self.node_counts().to_vec();
         counts[t] = counts[t].saturating_add(count);
         if counts[t] as u64 > LIMIT {
             let relation = format!("node type {}", self.schema().ntypes()[t]);
-            return Err(GraphError::TooLarge { relation, what: "nodes", count: counts[t] as u64, limit: LIMIT });
+            return Err(GraphError::TooLarge {
+                relation,
+                what: "nodes",
+                count: counts[t] as u64,
+                limit: LIMIT,
+            });
         }
         let grown = self.relations().iter().enumerate().map(|(i, r)| {
             let (s, d) = self.schema().endpoints(i);
@@ -63,7 +73,13 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V + E)` of this type, which is copied; add many edges at once.
-    pub fn add_edges(&self, etype: impl EdgeKey, src: &[u32], dst: &[u32], data: &[(&str, Column)]) -> Result<Self, GraphError> {
+    pub fn add_edges(
+        &self,
+        etype: impl EdgeKey,
+        src: &[u32],
+        dst: &[u32],
+        data: &[(&str, Column)],
+    ) -> Result<Self, GraphError> {
         let t = self.schema().etype(etype)?;
         let r = &self.relations()[t];
         let add = || {
@@ -71,11 +87,17 @@ impl Graph {
             check_nodes("src", src, r.num_src())?;
             check_nodes("dst", dst, r.num_dst())?;
             check_counts(r.num_src(), r.num_dst(), r.num_edges().saturating_add(src.len()))?;
-            Relation::from_coo(r.num_src(), r.num_dst(), [r.src(), src].concat(), [r.dst(), dst].concat())
+            Relation::from_coo(
+                r.num_src(),
+                r.num_dst(),
+                [r.src(), src].concat(),
+                [r.dst(), dst].concat(),
+            )
         };
         let mut g = self.with_relation(t, add().map_err(|e| self.in_etype(t, e))?);
         let old = &self.edge_frames()[t];
-        g.frames_mut().1[t].extend_rows(old, data, |name, c| c.filled(old.label(), name, src.len(), 0.0))?;
+        g.frames_mut().1[t]
+            .extend_rows(old, data, |name, c| c.filled(old.label(), name, src.len(), 0.0))?;
         Ok(g)
     }
 
@@ -97,7 +119,9 @@ impl Graph {
             if s != t && d != t {
                 return OriginalIds::unchanged(r.num_edges());
             }
-            let stays = |(&u, &v): (&u32, &u32)| (s != t || keep[u as usize]) && (d != t || keep[v as usize]);
+            let stays = |(&u, &v): (&u32, &u32)| {
+                (s != t || keep[u as usize]) && (d != t || keep[v as usize])
+            };
             OriginalIds::marked(&r.src().iter().zip(r.dst()).map(stays).collect::<Vec<_>>())
         });
         let edges = edges.collect();

@@ -135,7 +135,11 @@ impl Column {
     /// An id is not below [`len`](Self::len).
     #[must_use]
     pub fn select(&self, ids: &[u32]) -> Self {
-        assert!(ids.iter().all(|&i| (i as usize) < self.len()), "row ids must lie in 0..{}", self.len());
+        assert!(
+            ids.iter().all(|&i| (i as usize) < self.len()),
+            "row ids must lie in 0..{}",
+            self.len()
+        );
         let ids = row_index(ids.iter().map(|&i| i as usize), &self.device);
         by_rank!(self, t => Self::new(t.rows(ids)))
     }
@@ -146,8 +150,15 @@ impl Column {
     #[must_use]
     pub fn cat(columns: &[Self]) -> Self {
         let first = &columns[0];
-        let alike = |c: &Self| c.dtype == first.dtype && c.shape.as_slice()[1..] == first.shape.as_slice()[1..] && c.device == first.device;
-        assert!(columns.iter().all(alike), "columns differ in dtype, device or row shape: {columns:?}");
+        let alike = |c: &Self| {
+            c.dtype == first.dtype
+                && c.shape.as_slice()[1..] == first.shape.as_slice()[1..]
+                && c.device == first.device
+        };
+        assert!(
+            columns.iter().all(alike),
+            "columns differ in dtype, device or row shape: {columns:?}"
+        );
         macro_rules! all {
             ($t:ident) => {{
                 let mut parts = vec![$t];
@@ -158,7 +169,12 @@ impl Column {
         by_rank!(first, t => all!(t))
     }
     fn describe(&self) -> String {
-        format!("{:?} tensor of rank {} and dtype {:?}", self.kind, self.shape.num_dims(), self.dtype)
+        format!(
+            "{:?} tensor of rank {} and dtype {:?}",
+            self.kind,
+            self.shape.num_dims(),
+            self.dtype
+        )
     }
 }
 
@@ -255,7 +271,11 @@ impl Frame {
     /// # Errors
     /// The number of rows is not [`len`](Self::len), the device is not that of the other columns, or
     /// a column of that name has another dtype ([`remove`](Self::remove) it first).
-    pub fn insert<const D: usize, K: Basic>(&mut self, name: &str, tensor: Tensor<D, K>) -> Result<(), GraphError> {
+    pub fn insert<const D: usize, K: Basic>(
+        &mut self,
+        name: &str,
+        tensor: Tensor<D, K>,
+    ) -> Result<(), GraphError> {
         self.insert_column(name, Column::new(tensor))
     }
     /// [`insert`](Self::insert) for a column whose rank and kind are known at run time only.
@@ -265,14 +285,32 @@ impl Frame {
     pub fn insert_column(&mut self, name: &str, column: Column) -> Result<(), GraphError> {
         if column.len() != self.len {
             let (arg, actual) = (format!("{}: column {name}", self.label), column.len());
-            return Err(GraphError::Length { relation: String::new(), arg, why: "one row per node or edge", expected: self.len, actual });
+            return Err(GraphError::Length {
+                relation: String::new(),
+                arg,
+                why: "one row per node or edge",
+                expected: self.len,
+                actual,
+            });
         }
         let mismatch = |what, expected: String, actual: String| {
-            Err(GraphError::ColumnMismatch { frame: self.label.clone(), name: name.to_owned(), what, expected, actual })
+            Err(GraphError::ColumnMismatch {
+                frame: self.label.clone(),
+                name: name.to_owned(),
+                what,
+                expected,
+                actual,
+            })
         };
         // The columns that are there share a device: one of them tells that of all.
-        if let Some(other) = self.columns.iter().find(|(n, _)| *n != name).filter(|(_, c)| c.device != column.device) {
-            return mismatch("device", format!("{:?}", other.1.device), format!("{:?}", column.device));
+        if let Some(other) =
+            self.columns.iter().find(|(n, _)| *n != name).filter(|(_, c)| c.device != column.device)
+        {
+            return mismatch(
+                "device",
+                format!("{:?}", other.1.device),
+                format!("{:?}", column.device),
+            );
         }
         if let Some(old) = self.columns.get(name).filter(|c| c.dtype != column.dtype) {
             return mismatch("dtype", format!("{:?}", old.dtype), format!("{:?}", column.dtype));
@@ -325,7 +363,11 @@ impl Frame {
     /// The same columns on another device; lists, texts and ids stay in memory.
     #[must_use]
     pub fn to_device(&self, device: &Device) -> Self {
-        let columns = self.columns.iter().map(|(name, column)| (name.clone(), column.to_device(device))).collect();
+        let columns = self
+            .columns
+            .iter()
+            .map(|(name, column)| (name.clone(), column.to_device(device)))
+            .collect();
         Self { columns, ..self.clone() }
     }
     /// Bytes of all columns; lists, texts and ids are not counted.
@@ -350,9 +392,11 @@ mod tests {
 
     fn frame(device: &Device) -> Frame {
         let mut f = Frame::new("nodes of `a`", 3);
-        f.insert("x", Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]], device)).unwrap();
+        f.insert("x", Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]], device))
+            .unwrap();
         f.insert("n", Tensor::<1, Int>::from_data([7i64, 8, 9], (device, DType::I64))).unwrap();
-        f.insert("m", Tensor::<3, Bool>::from_data([[[true]], [[false]], [[true]]], device)).unwrap();
+        f.insert("m", Tensor::<3, Bool>::from_data([[[true]], [[false]], [[true]]], device))
+            .unwrap();
         f
     }
 
@@ -360,7 +404,10 @@ mod tests {
     fn columns_move_to_a_device() {
         let here = frame(&Device::flex());
         let there = here.to_device(&ndarray());
-        assert!(there.columns().all(|(_, c)| *c.device() == ndarray()) && here.columns().all(|(_, c)| *c.device() == Device::flex()));
+        assert!(
+            there.columns().all(|(_, c)| *c.device() == ndarray())
+                && here.columns().all(|(_, c)| *c.device() == Device::flex())
+        );
         let back = there.to_device(&Device::flex());
         for ((name, a), (_, b)) in here.columns().zip(back.columns()) {
             assert_eq!(a.to_data(), b.to_data(), "{name}");
@@ -371,11 +418,24 @@ mod tests {
     fn columns_come_back_at_their_rank_and_kind() {
         for device in [Device::flex(), ndarray()] {
             let f = frame(&device);
-            assert_eq!(f.get::<2>("x").unwrap().into_data().try_to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-            assert_eq!(f.get_int::<1>("n").unwrap().into_data().try_to_vec::<i64>().unwrap(), [7, 8, 9]);
+            assert_eq!(
+                f.get::<2>("x").unwrap().into_data().try_to_vec::<f32>().unwrap(),
+                [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+            );
+            assert_eq!(
+                f.get_int::<1>("n").unwrap().into_data().try_to_vec::<i64>().unwrap(),
+                [7, 8, 9]
+            );
             assert_eq!(f.get_as::<3, Bool>("m").unwrap().dims(), [3, 1, 1]);
             let kinds: Vec<_> = f.columns().map(|(n, c)| (n, c.kind(), c.len())).collect();
-            assert_eq!(kinds, [("m", ColumnKind::Bool, 3), ("n", ColumnKind::Int, 3), ("x", ColumnKind::Float, 3)]);
+            assert_eq!(
+                kinds,
+                [
+                    ("m", ColumnKind::Bool, 3),
+                    ("n", ColumnKind::Int, 3),
+                    ("x", ColumnKind::Float, 3)
+                ]
+            );
         }
     }
 
@@ -384,12 +444,21 @@ mod tests {
         for device in [Device::flex(), ndarray()] {
             let f = frame(&device);
             let pick = |name: &str, ids: &[u32]| f.column(name).unwrap().select(ids);
-            assert_eq!(pick("x", &[2, 0, 2]).to_data().try_to_vec::<f32>().unwrap(), [5.0, 6.0, 1.0, 2.0, 5.0, 6.0]);
+            assert_eq!(
+                pick("x", &[2, 0, 2]).to_data().try_to_vec::<f32>().unwrap(),
+                [5.0, 6.0, 1.0, 2.0, 5.0, 6.0]
+            );
             assert_eq!(pick("n", &[1]).to_data().try_to_vec::<i64>().unwrap(), [8]);
-            assert_eq!(pick("m", &[1, 2]).to_data().iter::<bool>().collect::<Vec<_>>(), [false, true]);
+            assert_eq!(
+                pick("m", &[1, 2]).to_data().iter::<bool>().collect::<Vec<_>>(),
+                [false, true]
+            );
             assert_eq!(pick("m", &[0]).dtype(), f.column("m").unwrap().dtype());
             let masks = Column::cat(&[f.column("m").unwrap().clone(), pick("m", &[1, 2])]);
-            assert_eq!(masks.to_data().iter::<bool>().collect::<Vec<_>>(), [true, false, true, false, true]);
+            assert_eq!(
+                masks.to_data().iter::<bool>().collect::<Vec<_>>(),
+                [true, false, true, false, true]
+            );
             let joint = Column::cat(&[pick("n", &[2]), pick("n", &[0, 1])]);
             assert_eq!((joint.len(), joint.dtype()), (3, DType::I64));
             assert_eq!(joint.to_data().try_to_vec::<i64>().unwrap(), [9, 7, 8]);
@@ -427,7 +496,10 @@ mod tests {
         let mut f = frame(&device);
         let e = f.get::<2>("y").unwrap_err();
         assert!(matches!(e, GraphError::UnknownColumn { .. }));
-        assert_eq!(e.to_string(), "nodes of `a`: no column `y`; there are [\"m\", \"n\", \"x\"]: name one of these");
+        assert_eq!(
+            e.to_string(),
+            "nodes of `a`: no column `y`; there are [\"m\", \"n\", \"x\"]: name one of these"
+        );
         let e = f.get::<1>("x").unwrap_err();
         assert!(matches!(e, GraphError::ColumnType { .. }));
         let text = "nodes of `a`: column `x` is a Float tensor of rank 2 and dtype F32, asked for a Float tensor of rank 1; \
@@ -435,11 +507,16 @@ mod tests {
         assert_eq!(e.to_string(), text);
         assert!(matches!(f.get_int::<2>("x"), Err(GraphError::ColumnType { .. })));
         let e = f.insert("x", Tensor::<2>::zeros([3, 2], (&device, DType::F64))).unwrap_err();
-        assert!(matches!(&e, GraphError::ColumnMismatch { what: "dtype", expected, actual, .. } if expected == "F32" && actual == "F64"));
+        assert!(
+            matches!(&e, GraphError::ColumnMismatch { what: "dtype", expected, actual, .. } if expected == "F32" && actual == "F64")
+        );
         let e = f.insert("z", Tensor::<1>::zeros([3], &ndarray())).unwrap_err();
         assert!(matches!(&e, GraphError::ColumnMismatch { what: "device", .. }), "{e}");
         let e = f.insert("z", Tensor::<1>::zeros([4], &device)).unwrap_err();
-        assert_eq!(e.to_string(), "`nodes of `a`: column z`: expected length 3 (one row per node or edge), got 4; give 3 entries");
+        assert_eq!(
+            e.to_string(),
+            "`nodes of `a`: column z`: expected length 3 (one row per node or edge), got 4; give 3 entries"
+        );
         assert_eq!(f.columns().count(), 3, "a refused column leaves no trace");
     }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 
-use crate::{Bytes, EdgeKey, EdgeType, Frame, GlobalIds, GraphError, IdMap, NodeKey, Relation, Schema};
+use crate::{
+    Bytes, EdgeKey, EdgeType, Frame, GlobalIds, GraphError, IdMap, NodeKey, Relation, Schema,
+};
 use burn_gnn_structure::internal::{LIMIT, readable_bytes};
 
 /// Node type of a graph that has only one.
@@ -118,7 +120,8 @@ impl GraphBuilder {
         let mut inferred: BTreeMap<&str, usize> = BTreeMap::new();
         for (t, e) in &self.edges {
             let top = |ids: &[u32]| ids.iter().max().map_or(0, |&m| m as usize + 1);
-            let top_i64 = |ids: &[i64]| ids.iter().max().map_or(0, |&m| m.saturating_add(1).max(0) as usize);
+            let top_i64 =
+                |ids: &[i64]| ids.iter().max().map_or(0, |&m| m.saturating_add(1).max(0) as usize);
             let (s, d) = match e {
                 Edges::U32(s, d) => (top(s), top(d)),
                 Edges::I64(s, d) => (top_i64(s), top_i64(d)),
@@ -134,9 +137,17 @@ impl GraphBuilder {
         }
         // Also types that no relation names: ids of nodes are `u32` everywhere, and sums of counts must not overflow.
         if let Some((name, &n)) = counts.iter().find(|(_, n)| **n as u64 > LIMIT) {
-            return Err(GraphError::TooLarge { relation: format!("node type {name}"), what: "nodes", count: n as u64, limit: LIMIT });
+            return Err(GraphError::TooLarge {
+                relation: format!("node type {name}"),
+                what: "nodes",
+                count: n as u64,
+                limit: LIMIT,
+            });
         }
-        let schema = Schema::new(counts.keys().cloned().collect(), self.edges.iter().map(|e| e.0.clone()).collect())?;
+        let schema = Schema::new(
+            counts.keys().cloned().collect(),
+            self.edges.iter().map(|e| e.0.clone()).collect(),
+        )?;
         let num_nodes: Vec<usize> = counts.into_values().collect();
         let mut relations: Vec<Option<Relation>> = vec![None; schema.etypes().len()];
         for (t, e) in self.edges {
@@ -148,7 +159,9 @@ impl GraphBuilder {
                 Edges::U32(src, dst) => Relation::from_coo(s, d, src, dst),
                 Edges::I64(src, dst) => Relation::from_coo_i64(s, d, &src, &dst),
                 Edges::Ready(r) => {
-                    for (arg, expected, actual) in [("num_src", s, r.num_src()), ("num_dst", d, r.num_dst())] {
+                    for (arg, expected, actual) in
+                        [("num_src", s, r.num_src()), ("num_dst", d, r.num_dst())]
+                    {
                         if expected != actual {
                             return Err(GraphError::Length {
                                 relation: name,
@@ -164,12 +177,16 @@ impl GraphBuilder {
             };
             relations[i] = Some(r.map_err(|e| e.in_relation(&name))?);
         }
-        let mut graph = Graph::assemble(Arc::new(schema), num_nodes, relations.into_iter().flatten().collect());
+        let mut graph =
+            Graph::assemble(Arc::new(schema), num_nodes, relations.into_iter().flatten().collect());
         for (t, ids) in self.edge_ids {
             let ids = GlobalIds::new(ids)?;
             let frame = graph.edges_mut(&t)?;
             if frame.global_ids().is_some() {
-                return Err(GraphError::Duplicate { what: "list of ids of edge type", name: t.to_string() });
+                return Err(GraphError::Duplicate {
+                    what: "list of ids of edge type",
+                    name: t.to_string(),
+                });
             }
             frame.set_global_ids(ids)?;
         }
@@ -188,16 +205,34 @@ impl Graph {
     /// # Errors
     /// As [`Relation::from_coo`].
     pub fn homogeneous(num_nodes: usize, src: Vec<u32>, dst: Vec<u32>) -> Result<Self, GraphError> {
-        Self::builder().nodes(ONE_NODE_TYPE, num_nodes).edges((ONE_NODE_TYPE, ONE_RELATION, ONE_NODE_TYPE), src, dst).build()
+        Self::builder()
+            .nodes(ONE_NODE_TYPE, num_nodes)
+            .edges((ONE_NODE_TYPE, ONE_RELATION, ONE_NODE_TYPE), src, dst)
+            .build()
     }
 
     /// `relations` in schema order, already checked.
     #[doc(hidden)]
     pub fn assemble(schema: Arc<Schema>, num_nodes: Vec<usize>, relations: Vec<Relation>) -> Self {
-        let node_frames = schema.ntypes().iter().zip(&num_nodes).map(|(t, &n)| Frame::new(format!("nodes of `{t}`"), n)).collect();
-        let edge_frames =
-            schema.etypes().iter().zip(&relations).map(|(t, r)| Frame::new(format!("edges of `{t}`"), r.num_edges())).collect();
-        Self { schema, num_nodes: num_nodes.into(), relations: relations.into(), node_frames, edge_frames }
+        let node_frames = schema
+            .ntypes()
+            .iter()
+            .zip(&num_nodes)
+            .map(|(t, &n)| Frame::new(format!("nodes of `{t}`"), n))
+            .collect();
+        let edge_frames = schema
+            .etypes()
+            .iter()
+            .zip(&relations)
+            .map(|(t, r)| Frame::new(format!("edges of `{t}`"), r.num_edges()))
+            .collect();
+        Self {
+            schema,
+            num_nodes: num_nodes.into(),
+            relations: relations.into(),
+            node_frames,
+            edge_frames,
+        }
     }
 
     /// Node types and edge types.
@@ -360,29 +395,59 @@ const SHOWN: usize = 24;
 impl fmt::Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let s = &self.schema;
-        let [nodes, ntypes, edges, etypes] =
-            [(self.total_nodes(), "node"), (s.ntypes().len(), "type"), (self.total_edges(), "edge"), (s.etypes().len(), "type")]
-                .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+        let [nodes, ntypes, edges, etypes] = [
+            (self.total_nodes(), "node"),
+            (s.ntypes().len(), "type"),
+            (self.total_edges(), "edge"),
+            (s.etypes().len(), "type"),
+        ]
+        .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
         writeln!(f, "Graph: {nodes} of {ntypes}, {edges} of {etypes}")?;
-        let columns = |frame: &Frame| frame.columns().map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice())).collect::<String>();
-        let width = s.ntypes().iter().map(String::len).chain(s.etypes().iter().take(SHOWN).map(|t| t.to_string().len())).max().unwrap_or(0);
+        let columns = |frame: &Frame| {
+            frame
+                .columns()
+                .map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice()))
+                .collect::<String>()
+        };
+        let width = s
+            .ntypes()
+            .iter()
+            .map(String::len)
+            .chain(s.etypes().iter().take(SHOWN).map(|t| t.to_string().len()))
+            .max()
+            .unwrap_or(0);
         for (i, t) in s.ntypes().iter().enumerate().take(SHOWN) {
-            writeln!(f, "  {t:<width$}  {:>10} nodes{}", self.num_nodes[i], columns(&self.node_frames[i]))?;
+            writeln!(
+                f,
+                "  {t:<width$}  {:>10} nodes{}",
+                self.num_nodes[i],
+                columns(&self.node_frames[i])
+            )?;
         }
         if s.ntypes().len() > SHOWN {
             writeln!(f, "  … and {} more node types", s.ntypes().len() - SHOWN)?;
         }
         for (i, t) in s.etypes().iter().enumerate().take(SHOWN) {
             let t = t.to_string();
-            writeln!(f, "  {t:<width$}  {:>10} edges{}", self.relations[i].num_edges(), columns(&self.edge_frames[i]))?;
+            writeln!(
+                f,
+                "  {t:<width$}  {:>10} edges{}",
+                self.relations[i].num_edges(),
+                columns(&self.edge_frames[i])
+            )?;
         }
         if s.etypes().len() > SHOWN {
             writeln!(f, "  … and {} more edge types", s.etypes().len() - SHOWN)?;
         }
         let (edges, derived) = (8 * self.total_edges(), self.derived_bytes());
-        let features = self.node_frames.iter().chain(&self.edge_frames).map(Frame::column_bytes).sum();
-        let [edges, features, derived] = [edges, features, derived.host + derived.device].map(readable_bytes);
-        writeln!(f, "  memory: edges {edges}, features {features}, derived {derived}; `stats()` counts degrees, loops and isolated nodes")
+        let features =
+            self.node_frames.iter().chain(&self.edge_frames).map(Frame::column_bytes).sum();
+        let [edges, features, derived] =
+            [edges, features, derived.host + derived.device].map(readable_bytes);
+        writeln!(
+            f,
+            "  memory: edges {edges}, features {features}, derived {derived}; `stats()` counts degrees, loops and isolated nodes"
+        )
     }
 }
 
@@ -392,10 +457,16 @@ mod tests {
 
     #[test]
     fn order_of_building_does_not_matter() {
-        let a =
-            Graph::builder().nodes("b", 2).nodes("a", 3).edges(("b", "r", "a"), vec![1], vec![2]).edges(("a", "s", "b"), vec![], vec![]);
-        let b =
-            Graph::builder().edges(("a", "s", "b"), vec![], vec![]).nodes("a", 3).edges(("b", "r", "a"), vec![1], vec![2]).nodes("b", 2);
+        let a = Graph::builder()
+            .nodes("b", 2)
+            .nodes("a", 3)
+            .edges(("b", "r", "a"), vec![1], vec![2])
+            .edges(("a", "s", "b"), vec![], vec![]);
+        let b = Graph::builder()
+            .edges(("a", "s", "b"), vec![], vec![])
+            .nodes("a", 3)
+            .edges(("b", "r", "a"), vec![1], vec![2])
+            .nodes("b", 2);
         let (a, b) = (a.build().unwrap(), b.build().unwrap());
         assert_eq!((a.schema(), a.node_counts()), (b.schema(), b.node_counts()));
         assert_eq!((a.total_nodes(), a.total_edges()), (5, 1));
@@ -404,8 +475,20 @@ mod tests {
 
     #[test]
     fn isolated_nodes_empty_relations_and_empty_types() {
-        let g = Graph::builder().nodes("lonely", 4).nodes("none", 0).edges(("none", "r", "lonely"), vec![], vec![]).build().unwrap();
-        assert_eq!((g.num_nodes("lonely").unwrap(), g.num_nodes("none").unwrap(), g.num_edges("r").unwrap()), (4, 0, 0));
+        let g = Graph::builder()
+            .nodes("lonely", 4)
+            .nodes("none", 0)
+            .edges(("none", "r", "lonely"), vec![], vec![])
+            .build()
+            .unwrap();
+        assert_eq!(
+            (
+                g.num_nodes("lonely").unwrap(),
+                g.num_nodes("none").unwrap(),
+                g.num_edges("r").unwrap()
+            ),
+            (4, 0, 0)
+        );
         assert_eq!(g.relation("r").unwrap().csc().indptr(), [0; 5]);
         let nothing = Graph::builder().build().unwrap();
         assert_eq!((nothing.total_nodes(), nothing.total_edges()), (0, 0));
@@ -413,35 +496,69 @@ mod tests {
 
     #[test]
     fn counts_are_inferred_where_only_edges_name_a_type() {
-        let g =
-            Graph::builder().edges(("a", "r", "b"), vec![4, 0], vec![0, 1]).edges_i64(("b", "s", "c"), vec![6], vec![2]).build().unwrap();
+        let g = Graph::builder()
+            .edges(("a", "r", "b"), vec![4, 0], vec![0, 1])
+            .edges_i64(("b", "s", "c"), vec![6], vec![2])
+            .build()
+            .unwrap();
         assert_eq!(g.node_counts(), [5, 7, 3]);
-        assert!(Graph::builder().edges_i64(("a", "r", "a"), vec![i64::MAX], vec![0]).build().is_err());
+        assert!(
+            Graph::builder().edges_i64(("a", "r", "a"), vec![i64::MAX], vec![0]).build().is_err()
+        );
         assert!(Graph::builder().edges_i64(("a", "r", "a"), vec![-1], vec![0]).build().is_err());
     }
 
     #[test]
     fn too_many_nodes_of_any_type() {
         for n in [u32::MAX as usize, usize::MAX] {
-            for b in [Graph::builder().nodes("a", 1).nodes("lonely", n), Graph::builder().nodes("lonely", n).nodes("z", usize::MAX)] {
+            for b in [
+                Graph::builder().nodes("a", 1).nodes("lonely", n),
+                Graph::builder().nodes("lonely", n).nodes("z", usize::MAX),
+            ] {
                 let e = b.build().unwrap_err();
-                assert!(matches!(&e, GraphError::TooLarge { what: "nodes", count, .. } if *count == n as u64), "{e:?}");
+                assert!(
+                    matches!(&e, GraphError::TooLarge { what: "nodes", count, .. } if *count == n as u64),
+                    "{e:?}"
+                );
                 assert!(e.to_string().contains("node type lonely"), "{e}");
             }
-            let used = Graph::builder().nodes("a", n).edges(("a", "r", "a"), vec![0], vec![0]).build().unwrap_err();
+            let used = Graph::builder()
+                .nodes("a", n)
+                .edges(("a", "r", "a"), vec![0], vec![0])
+                .build()
+                .unwrap_err();
             assert!(matches!(used, GraphError::TooLarge { what: "nodes", .. }), "{used:?}");
         }
         let most = u32::MAX as usize - 1;
-        assert_eq!(Graph::builder().nodes("a", most).nodes("b", most).build().unwrap().total_nodes(), 2 * most);
+        assert_eq!(
+            Graph::builder().nodes("a", most).nodes("b", most).build().unwrap().total_nodes(),
+            2 * most
+        );
     }
 
     #[test]
     fn display_is_a_table() {
-        let text = Graph::builder().nodes("paper", 4).edges(("paper", "cites", "paper"), vec![0], vec![1]).build().unwrap().to_string();
+        let text = Graph::builder()
+            .nodes("paper", 4)
+            .edges(("paper", "cites", "paper"), vec![0], vec![1])
+            .build()
+            .unwrap()
+            .to_string();
         assert!(text.starts_with("Graph: 4 nodes of 1 type, 1 edge of 1 type"), "{text}");
-        assert!(text.lines().any(|l| l.contains("paper:cites:paper") && l.ends_with("1 edges")), "{text}");
-        assert!(text.lines().last().unwrap().starts_with("  memory: edges 8 B, features 0 B, derived 0 B;"), "{text}");
-        let many = (0..40).fold(Graph::builder().nodes("a", 1), |b, i| b.edges(("a", format!("r{i}"), "a"), vec![], vec![]));
+        assert!(
+            text.lines().any(|l| l.contains("paper:cites:paper") && l.ends_with("1 edges")),
+            "{text}"
+        );
+        assert!(
+            text.lines()
+                .last()
+                .unwrap()
+                .starts_with("  memory: edges 8 B, features 0 B, derived 0 B;"),
+            "{text}"
+        );
+        let many = (0..40).fold(Graph::builder().nodes("a", 1), |b, i| {
+            b.edges(("a", format!("r{i}"), "a"), vec![], vec![])
+        });
         assert!(many.build().unwrap().to_string().contains("… and 16 more edge types"));
     }
 
@@ -449,16 +566,28 @@ mod tests {
     fn refusals() {
         let twice = Graph::builder().nodes("a", 1).nodes("a", 2).build().unwrap_err();
         assert!(matches!(twice, GraphError::Duplicate { what: "node type", .. }));
-        let twice = Graph::builder().edges(("a", "r", "a"), vec![], vec![]).edges(("a", "r", "a"), vec![], vec![]).build().unwrap_err();
+        let twice = Graph::builder()
+            .edges(("a", "r", "a"), vec![], vec![])
+            .edges(("a", "r", "a"), vec![], vec![])
+            .build()
+            .unwrap_err();
         assert_eq!(twice.to_string(), "edge type `a:r:a` was given twice; give it once");
-        let far = Graph::builder().nodes("a", 2).edges(("a", "r", "a"), vec![0], vec![2]).build().unwrap_err();
+        let far = Graph::builder()
+            .nodes("a", 2)
+            .edges(("a", "r", "a"), vec![0], vec![2])
+            .build()
+            .unwrap_err();
         assert_eq!(
             far.to_string(),
             "relation `a:r:a`, position 0: `dst` must lie in 0..2, got 2; number nodes from 0, or give the graph more nodes"
         );
         let ready = Relation::from_coo(3, 2, vec![], vec![]).unwrap();
-        let e = Graph::builder().nodes("a", 2).relation(("a", "r", "a"), ready).build().unwrap_err();
-        assert_eq!(e.to_string(), "`num_src` of relation `a:r:a`: expected length 2 (the node type's count), got 3; give 2 entries");
+        let e =
+            Graph::builder().nodes("a", 2).relation(("a", "r", "a"), ready).build().unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "`num_src` of relation `a:r:a`: expected length 2 (the node type's count), got 3; give 2 entries"
+        );
         let g = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
         assert!(matches!(g.num_nodes("x"), Err(GraphError::UnknownNodeType { .. })));
         assert!(matches!(g.relation("x"), Err(GraphError::UnknownEdgeType { .. })));
@@ -471,14 +600,24 @@ mod tests {
         let etype = ("a", "r", "a");
         let ids = vec![9u64, u64::MAX, 1 << 33];
         let by_source = Relation::from_csr(3, 3, &[0u64, 1, 1, 3], &[1i64, 0, 2], None).unwrap();
-        let g = Graph::builder().relation(etype, by_source).edge_ids(etype, ids.clone()).build().unwrap();
+        let g = Graph::builder()
+            .relation(etype, by_source)
+            .edge_ids(etype, ids.clone())
+            .build()
+            .unwrap();
         let found = g.edges("r").unwrap().global_ids().unwrap();
         assert_eq!((found.as_slice(), found.position(1 << 33)), (&ids[..], Some(2)));
         // Samples and subgraphs name positions, which lead to the ids.
         let sub = g.edge_subgraph([("r", [2, 0])], crate::Relabel::Yes).unwrap();
         assert_eq!(sub.graph.edges("r").unwrap().global_ids().unwrap().as_slice(), [1 << 33, 9]);
         let build = |ids: Vec<u64>, of: (&str, &str, &str)| {
-            Graph::builder().edges(etype, vec![0, 2, 2], vec![1, 0, 2]).edge_ids(of, ids).build().map(drop).unwrap_err().to_string()
+            Graph::builder()
+                .edges(etype, vec![0, 2, 2], vec![1, 0, 2])
+                .edge_ids(of, ids)
+                .build()
+                .map(drop)
+                .unwrap_err()
+                .to_string()
         };
         assert_eq!(
             build(vec![1, 2], etype),
@@ -486,7 +625,12 @@ mod tests {
         );
         assert!(build(vec![1, 2, 1], etype).contains("global id 1 was given twice"));
         assert!(build(vec![1, 2, 3], ("a", "q", "a")).contains("unknown edge type `a:q:a`"));
-        let twice = Graph::builder().edges(etype, vec![0], vec![0]).edge_ids(etype, [1]).edge_ids(etype, [2]).build().unwrap_err();
+        let twice = Graph::builder()
+            .edges(etype, vec![0], vec![0])
+            .edge_ids(etype, [1])
+            .edge_ids(etype, [2])
+            .build()
+            .unwrap_err();
         assert!(matches!(twice, GraphError::Duplicate { .. }), "{twice}");
     }
 }

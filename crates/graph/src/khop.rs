@@ -55,12 +55,22 @@ impl Graph {
     fn khop(&self, seeds: Vec<Vec<u32>>, k: usize, side: Side) -> Result<KHop, GraphError> {
         let ids = |&n: &usize| {
             let remedy = "free memory: neighbourhoods take 4 bytes per node of the graph";
-            filled(u32::MAX, n as u128, || format!("a neighbourhood in a graph of {n} nodes of a type"), remedy)
+            filled(
+                u32::MAX,
+                n as u128,
+                || format!("a neighbourhood in a graph of {n} nodes of a type"),
+                remedy,
+            )
         };
-        let mut new_id: Vec<Vec<u32>> = self.node_counts().iter().map(ids).collect::<Result<_, _>>()?;
-        let mut visit = |t: usize, v: u32| std::mem::replace(&mut new_id[t][v as usize], 0) == u32::MAX;
-        let mut frontier: Vec<Vec<u32>> =
-            seeds.iter().enumerate().map(|(t, ids)| ids.iter().copied().filter(|&v| visit(t, v)).collect()).collect();
+        let mut new_id: Vec<Vec<u32>> =
+            self.node_counts().iter().map(ids).collect::<Result<_, _>>()?;
+        let mut visit =
+            |t: usize, v: u32| std::mem::replace(&mut new_id[t][v as usize], 0) == u32::MAX;
+        let mut frontier: Vec<Vec<u32>> = seeds
+            .iter()
+            .enumerate()
+            .map(|(t, ids)| ids.iter().copied().filter(|&v| visit(t, v)).collect())
+            .collect();
         for _ in 0..k {
             let mut next = vec![vec![]; frontier.len()];
             for t in 0..self.relations().len() {
@@ -70,7 +80,12 @@ impl Graph {
                 }
                 let layout = side.layout(self, t);
                 for &v in &frontier[near] {
-                    next[far].extend(layout.indices()[layout.row(v as usize)].iter().copied().filter(|&u| visit(far, u)));
+                    next[far].extend(
+                        layout.indices()[layout.row(v as usize)]
+                            .iter()
+                            .copied()
+                            .filter(|&u| visit(far, u)),
+                    );
                 }
             }
             frontier = next;
@@ -87,7 +102,11 @@ impl Graph {
             }
             nodes.push(found);
         }
-        let seeds = seeds.iter().zip(&new_id).map(|(ids, new)| ids.iter().map(|&v| new[v as usize]).collect()).collect();
+        let seeds = seeds
+            .iter()
+            .zip(&new_id)
+            .map(|(ids, new)| ids.iter().map(|&v| new[v as usize]).collect())
+            .collect();
         Ok(KHop { subgraph: self.induced(nodes, Relabel::Yes)?, seeds })
     }
 }

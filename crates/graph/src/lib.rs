@@ -41,9 +41,10 @@ mod to_simple;
 mod transform;
 
 pub use burn_gnn_structure::{
-    Attached, Bytes, CacheUses, Compressed, CountBytes, Derived, DerivedMap, DfsLabel, EdgeKey, EdgeReader, EdgeType, FileId, GlobalIds,
-    GraphError, HomoId, IdMap, Ids, NodeIds, NodeKey, OriginalIds, Ragged, Relation, RelationStack, Schema, Stream, Texts, TypedId,
-    WholeNumber, of_etype, of_ntype, philox4x32,
+    Attached, Bytes, CacheUses, Compressed, CountBytes, Derived, DerivedMap, DfsLabel, EdgeKey,
+    EdgeReader, EdgeType, FileId, GlobalIds, GraphError, HomoId, IdMap, Ids, NodeIds, NodeKey,
+    OriginalIds, Ragged, Relation, RelationStack, Schema, Stream, Texts, TypedId, WholeNumber,
+    of_etype, of_ntype, philox4x32,
 };
 
 pub use batch::{Batch, batch};

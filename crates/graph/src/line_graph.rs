@@ -34,38 +34,51 @@ impl Graph {
     ///
     /// # Cost
     /// `O(V + E + edges of the line graph)`; without backtracking pairs that fall away are met too.
-    pub fn line_graph(&self, etype: impl EdgeKey, backtracking: Backtracking) -> Result<Self, GraphError> {
+    pub fn line_graph(
+        &self,
+        etype: impl EdgeKey,
+        backtracking: Backtracking,
+    ) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "a line graph")?;
         let r = &self.relations()[t];
         let out = r.csr();
         let followers = |e: usize| {
             let (u, v) = (r.src()[e], r.dst()[e] as usize);
-            let joined = move |p: &usize| out.edge_id(*p) as usize != e && (backtracking == Backtracking::Yes || out.indices()[*p] != u);
+            let joined = move |p: &usize| {
+                out.edge_id(*p) as usize != e
+                    && (backtracking == Backtracking::Yes || out.indices()[*p] != u)
+            };
             out.row(v).filter(joined).map(|p| out.edge_id(p))
         };
         // Counted before any is made, without walking over those that fall away.
         let mut parallel: HashMap<(u32, u32), u64> = HashMap::new();
         if backtracking == Backtracking::No {
-            r.src().iter().zip(r.dst()).for_each(|(&u, &v)| *parallel.entry((u, v)).or_default() += 1);
+            r.src()
+                .iter()
+                .zip(r.dst())
+                .for_each(|(&u, &v)| *parallel.entry((u, v)).or_default() += 1);
         }
         let dropped = |u: u32, v: u32| match backtracking {
             Backtracking::Yes => u64::from(u == v),
             Backtracking::No => parallel.get(&(v, u)).copied().unwrap_or(0),
         };
         let endpoints = r.src().iter().zip(r.dst());
-        let count: u64 = endpoints.map(|(&u, &v)| out.row(v as usize).len() as u64 - dropped(u, v)).sum();
+        let count: u64 =
+            endpoints.map(|(&u, &v)| out.row(v as usize).len() as u64 - dropped(u, v)).sum();
         if count > LIMIT {
             let relation = format!("line graph of {}", self.schema().etypes()[t]);
             return Err(GraphError::TooLarge { relation, what: "edges", count, limit: LIMIT });
         }
         let (what, remedy) = (|| format!("a line graph of {count} edges"), "make it of a subgraph");
-        let (mut src, mut dst) = (room(count.into(), what, remedy)?, room(count.into(), what, remedy)?);
+        let (mut src, mut dst) =
+            (room(count.into(), what, remedy)?, room(count.into(), what, remedy)?);
         for e in 0..r.num_edges() {
             dst.extend(followers(e));
             src.resize(dst.len(), e as u32);
         }
         let mut line = Self::homogeneous(r.num_edges(), src, dst)?;
-        line.frames_mut().0[0].take_rows(&self.edge_frames()[t], &OriginalIds::unchanged(r.num_edges()))?;
+        line.frames_mut().0[0]
+            .take_rows(&self.edge_frames()[t], &OriginalIds::unchanged(r.num_edges()))?;
         Ok(line)
     }
 }

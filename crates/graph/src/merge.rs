@@ -33,11 +33,15 @@ use burn_gnn_structure::internal::check_counts;
 pub fn merge<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Graph, GraphError> {
     let graphs: Vec<&Graph> = graphs.into_iter().collect();
     if graphs.is_empty() {
-        return Err(GraphError::Empty { arg: "graphs", remedy: "give one graph at least, whose types the result has" });
+        return Err(GraphError::Empty {
+            arg: "graphs",
+            remedy: "give one graph at least, whose types the result has",
+        });
     }
     let ntypes: BTreeSet<&String> = graphs.iter().flat_map(|g| g.schema().ntypes()).collect();
     let etypes: BTreeSet<_> = graphs.iter().flat_map(|g| g.schema().etypes()).collect();
-    let nodes_of = |name: &str| graphs.iter().filter_map(|g| g.num_nodes(name).ok()).max().unwrap_or(0);
+    let nodes_of =
+        |name: &str| graphs.iter().filter_map(|g| g.num_nodes(name).ok()).max().unwrap_or(0);
     let mut merged = Graph::builder();
     for name in &ntypes {
         merged = merged.nodes(*name, nodes_of(name));
@@ -48,7 +52,12 @@ pub fn merge<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Graph, G
         let in_type = |e: GraphError| e.in_relation(&t.to_string());
         check_counts(num_src, num_dst, parts().map(Relation::num_edges).sum()).map_err(in_type)?;
         let endpoints = |of: fn(&Relation) -> &[u32]| parts().flat_map(of).copied().collect();
-        let relation = Relation::from_coo(num_src, num_dst, endpoints(Relation::src), endpoints(Relation::dst));
+        let relation = Relation::from_coo(
+            num_src,
+            num_dst,
+            endpoints(Relation::src),
+            endpoints(Relation::dst),
+        );
         merged = merged.relation(t.clone(), relation.map_err(in_type)?);
     }
     let mut merged = merged.build()?;
@@ -66,7 +75,8 @@ pub fn merge<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Graph, G
 /// Rows of frames about the same nodes, each from the first frame that has it.
 fn overlay(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
     let rows = |from: usize, frame: &Frame| (from as u32..frame.len() as u32).collect::<Vec<u32>>();
-    let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.columns().map(|(name, _)| name)).collect();
+    let names: BTreeSet<&str> =
+        frames.iter().flat_map(|f| f.columns().map(|(name, _)| name)).collect();
     for name in names {
         let (mut parts, mut have) = (vec![], 0);
         for (frame, column) in frames.iter().filter_map(|f| Some((f, f.column(name).ok()?))) {
@@ -81,7 +91,8 @@ fn overlay(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
             into.insert_column(name, column)?;
         }
     }
-    let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.lists().map(|(name, _)| name)).collect();
+    let names: BTreeSet<&str> =
+        frames.iter().flat_map(|f| f.lists().map(|(name, _)| name)).collect();
     for name in names {
         let mut lists = Ragged::default();
         for (frame, list) in frames.iter().filter_map(|f| Some((f, f.list(name).ok()?))) {
@@ -89,7 +100,8 @@ fn overlay(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
         }
         into.insert_list(name, lists)?;
     }
-    let names: BTreeSet<&str> = frames.iter().flat_map(|f| f.texts().map(|(name, _)| name)).collect();
+    let names: BTreeSet<&str> =
+        frames.iter().flat_map(|f| f.texts().map(|(name, _)| name)).collect();
     for name in names {
         let mut joint = Texts::new();
         for (frame, texts) in frames.iter().filter_map(|f| Some((f, f.text(name).ok()?))) {

@@ -30,14 +30,22 @@ impl Graph {
     /// # Cost
     /// For each source the edges on its paths, each met once per step, in parallel over sources.
     pub fn metapath_reachable_graph<K: EdgeKey>(&self, metapath: &[K]) -> Result<Self, GraphError> {
-        let path = metapath.iter().map(|t| self.schema().etype(t)).collect::<Result<Vec<_>, _>>()?;
+        let path =
+            metapath.iter().map(|t| self.schema().etype(t)).collect::<Result<Vec<_>, _>>()?;
         let (Some(&first), Some(&last)) = (path.first(), path.last()) else {
-            return Err(GraphError::Empty { arg: "metapath", remedy: "name at least one edge type" });
+            return Err(GraphError::Empty {
+                arg: "metapath",
+                remedy: "name at least one edge type",
+            });
         };
         for (i, w) in path.windows(2).enumerate() {
-            let (endpoints, starts) = (self.schema().endpoints(w[0]).1, self.schema().endpoints(w[1]).0);
+            let (endpoints, starts) =
+                (self.schema().endpoints(w[0]).1, self.schema().endpoints(w[1]).0);
             if endpoints != starts {
-                let (etype, expected) = (self.schema().etypes()[w[1]].to_string(), self.schema().ntypes()[endpoints].clone());
+                let (etype, expected) = (
+                    self.schema().etypes()[w[1]].to_string(),
+                    self.schema().ntypes()[endpoints].clone(),
+                );
                 return Err(GraphError::Metapath { position: i + 1, etype, expected });
             }
         }
@@ -48,20 +56,33 @@ impl Graph {
             r.csr();
         });
         let size = sources.div_ceil(4 * rayon::current_num_threads()).max(1);
-        let parts: Vec<(Vec<u32>, Vec<u32>)> =
-            (0..sources.div_ceil(size)).into_par_iter().map(|c| reach(&steps, c * size..sources.min((c + 1) * size))).collect();
+        let parts: Vec<(Vec<u32>, Vec<u32>)> = (0..sources.div_ceil(size))
+            .into_par_iter()
+            .map(|c| reach(&steps, c * size..sources.min((c + 1) * size)))
+            .collect();
         let count: usize = parts.iter().map(|p| p.0.len()).sum();
-        let etype = EdgeType::new(&*self.schema().ntypes()[s], ONE_RELATION, &*self.schema().ntypes()[d]);
+        let etype =
+            EdgeType::new(&*self.schema().ntypes()[s], ONE_RELATION, &*self.schema().ntypes()[d]);
         if count as u64 > LIMIT {
-            return Err(GraphError::TooLarge { relation: etype.to_string(), what: "edges", count: count as u64, limit: LIMIT });
+            return Err(GraphError::TooLarge {
+                relation: etype.to_string(),
+                what: "edges",
+                count: count as u64,
+                limit: LIMIT,
+            });
         }
-        let (what, remedy) = (|| format!("a graph of {count} edges along a metapath"), "choose a shorter metapath or a subgraph");
-        let (mut src, mut dst) = (room(count as u128, what, remedy)?, room(count as u128, what, remedy)?);
+        let (what, remedy) = (
+            || format!("a graph of {count} edges along a metapath"),
+            "choose a shorter metapath or a subgraph",
+        );
+        let (mut src, mut dst) =
+            (room(count as u128, what, remedy)?, room(count as u128, what, remedy)?);
         for (u, v) in parts {
             src.extend(u);
             dst.extend(v);
         }
-        let relation = Relation::from_coo(sources, self.node_counts()[d], src, dst).map_err(|e| e.in_relation(&etype.to_string()))?;
+        let relation = Relation::from_coo(sources, self.node_counts()[d], src, dst)
+            .map_err(|e| e.in_relation(&etype.to_string()))?;
         let ntypes = if s == d { vec![s] } else { vec![s, d] };
         self.rebuild(&ntypes, vec![(etype, relation, None)])
     }

@@ -22,14 +22,19 @@ impl Graph {
     ///
     /// # Errors
     /// [`GraphError::TooLarge`] for more nodes or edges than a relation can number.
-    pub fn from_petgraph<G: GraphProp + IntoEdgeReferences + NodeCompactIndexable>(graph: G) -> Result<Self, GraphError> {
+    pub fn from_petgraph<G: GraphProp + IntoEdgeReferences + NodeCompactIndexable>(
+        graph: G,
+    ) -> Result<Self, GraphError> {
         let (mut src, mut dst) = (vec![], vec![]);
         for e in graph.edge_references() {
             src.push(graph.to_index(e.source()) as i64);
             dst.push(graph.to_index(e.target()) as i64);
         }
         let edges = (ONE_NODE_TYPE, ONE_RELATION, ONE_NODE_TYPE);
-        let out = Self::builder().nodes(ONE_NODE_TYPE, graph.node_count()).edges_i64(edges, src, dst).build()?;
+        let out = Self::builder()
+            .nodes(ONE_NODE_TYPE, graph.node_count())
+            .edges_i64(edges, src, dst)
+            .build()?;
         if graph.is_directed() { Ok(out) } else { out.add_reverse_edges(ONE_RELATION) }
     }
 
@@ -91,7 +96,10 @@ mod tests {
     fn other_kinds_and_refusals() {
         let csr = Csr::<(), ()>::from_sorted_edges(&[(0, 2), (2, 1)]).unwrap();
         let g = Graph::from_petgraph(&csr).unwrap();
-        assert_eq!((g.node_counts(), g.relations()[0].src(), g.relations()[0].dst()), (&[3][..], &[0, 2][..], &[2, 1][..]));
+        assert_eq!(
+            (g.node_counts(), g.relations()[0].src(), g.relations()[0].dst()),
+            (&[3][..], &[0, 2][..], &[2, 1][..])
+        );
         let g = Graph::builder().edges(("a", "r", "b"), vec![0], vec![0]).build().unwrap();
         assert!(matches!(g.to_petgraph("r"), Err(GraphError::Bipartite { .. })));
         assert!(matches!(g.to_petgraph("x"), Err(GraphError::UnknownEdgeType { .. })));

@@ -166,17 +166,23 @@ fn neighbors(
     }
     let point = |i: usize| &values[i * width..][..width];
     let norm = |i: usize| point(i).iter().map(|a| a * a).sum::<f64>().sqrt();
-    let norms: Vec<f64> = if options.metric == Metric::Cosine { (0..count).map(norm).collect() } else { vec![] };
+    let norms: Vec<f64> =
+        if options.metric == Metric::Cosine { (0..count).map(norm).collect() } else { vec![] };
     if let Some(row) = norms.iter().position(|&norm| norm > LARGEST_NORM) {
-        let expected = format!("points of norm at most {LARGEST_NORM:e} for `Metric::Cosine` (scale them)");
+        let expected =
+            format!("points of norm at most {LARGEST_NORM:e} for `Metric::Cosine` (scale them)");
         return Err(setting("x", &expected, &format!("a norm of {:e} in row {row}", norms[row])));
     }
     let distance = |i: usize, j: usize| {
         let pairs = point(i).iter().zip(point(j));
         match options.metric {
             Metric::Euclidean => pairs.map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt(),
-            Metric::Minkowski(p) if p.is_infinite() => pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max),
-            Metric::Minkowski(p) => pairs.map(|(a, b)| (a - b).abs().powf(p)).sum::<f64>().powf(p.recip()),
+            Metric::Minkowski(p) if p.is_infinite() => {
+                pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+            }
+            Metric::Minkowski(p) => {
+                pairs.map(|(a, b)| (a - b).abs().powf(p)).sum::<f64>().powf(p.recip())
+            }
             Metric::Cosine if norms[i] == 0.0 || norms[j] == 0.0 => 1.0,
             Metric::Cosine => 1.0 - pairs.map(|(a, b)| a * b).sum::<f64>() / (norms[i] * norms[j]),
         }
@@ -196,7 +202,8 @@ fn neighbors(
                 choose(found);
                 found.as_slice().to_vec()
             };
-            let points: Vec<Vec<(f64, u32)>> = (from..set.end.min(from + chunk)).into_par_iter().map_init(Vec::new, of).collect();
+            let points: Vec<Vec<(f64, u32)>> =
+                (from..set.end.min(from + chunk)).into_par_iter().map_init(Vec::new, of).collect();
             let more = points.iter().map(Vec::len).sum::<usize>();
             let edges = src.len() + more;
             let what = || format!("a graph of at least {edges} edges between points");
@@ -207,7 +214,12 @@ fn neighbors(
             let remedy = "choose a smaller `k` or radius, or fewer points";
             reserve(&mut src, more, what, remedy)?;
             reserve(&mut dst, more, what, remedy)?;
-            reserve(&mut distances, if options.distances.is_some() { more } else { 0 }, what, remedy)?;
+            reserve(
+                &mut distances,
+                if options.distances.is_some() { more } else { 0 },
+                what,
+                remedy,
+            )?;
             for (j, found) in points.into_iter().enumerate() {
                 dst.resize(dst.len() + found.len(), (from + j) as u32);
                 src.extend(found.iter().map(|n| n.1));
@@ -220,7 +232,8 @@ fn neighbors(
     let edges = src.len();
     let mut g = Graph::homogeneous(count, src, dst)?;
     if let Some(name) = &options.distances {
-        let column = Tensor::<2>::from_data(TensorData::new(distances, [edges, 1]), (&device, dtype));
+        let column =
+            Tensor::<2>::from_data(TensorData::new(distances, [edges, 1]), (&device, dtype));
         g.edges_mut(ONE_RELATION)?.insert(name, column)?;
     }
     Ok(g)
@@ -246,7 +259,8 @@ mod tests {
     /// A whole number per coordinate, so that ties are common and distances exact.
     fn between(metric: Metric, a: &[i32], b: &[i32]) -> f64 {
         let differences = || a.iter().zip(b).map(|(a, b)| f64::from((a - b).abs()));
-        let dot = |a: &[i32], b: &[i32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+        let dot =
+            |a: &[i32], b: &[i32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
         match metric {
             Metric::Euclidean => differences().map(|d| d * d).sum::<f64>().sqrt(),
             Metric::Minkowski(1.0) => differences().sum(),
@@ -296,11 +310,20 @@ mod tests {
         assert_eq!(kept.edges("_E").unwrap().get::<2>("d").unwrap().dims(), [0, 1]);
         let x = || points(&[0.0, 1.0, 2.0, f64::NAN], 2);
         let text = |r: Result<Graph, GraphError>| r.unwrap_err().to_string();
-        assert_eq!(text(knn_graph(x(), 1, &plain)), "`x`: expected finite coordinates, got NaN in row 1, column 1");
+        assert_eq!(
+            text(knn_graph(x(), 1, &plain)),
+            "`x`: expected finite coordinates, got NaN in row 1, column 1"
+        );
         assert_eq!(text(knn_graph(x(), 0, &plain)), "`k`: expected at least one neighbour, got 0");
-        assert_eq!(text(radius_graph(x(), -1.0, &plain)), "`r`: expected a radius of at least 0, got -1");
+        assert_eq!(
+            text(radius_graph(x(), -1.0, &plain)),
+            "`r`: expected a radius of at least 0, got -1"
+        );
         let short = plain.clone().with_segments([1]);
-        assert_eq!(text(radius_graph(x(), 1.0, &short)), "`sum of segments`: expected length 2 (number of points), got 1; give 2 entries");
+        assert_eq!(
+            text(radius_graph(x(), 1.0, &short)),
+            "`sum of segments`: expected length 2 (number of points), got 1; give 2 entries"
+        );
         let far = || points(&[1.0, 1.0, 1e160, 0.0, -1e160, 1e160], 2);
         assert_eq!(
             text(knn_graph(far(), 1, &plain.clone().with_metric(Metric::Cosine))),

@@ -4,7 +4,9 @@ use rayon::prelude::*;
 
 use crate::frame::Groups;
 use crate::graph::ONE_RELATION;
-use crate::{Column, Combine, Compressed, EdgeKey, EdgeType, Graph, GraphError, Relation, row_index};
+use crate::{
+    Column, Combine, Compressed, EdgeKey, EdgeType, Graph, GraphError, Relation, row_index,
+};
 use burn_gnn_structure::internal::{LIMIT, check_counts, check_len, reserve, room};
 
 impl Graph {
@@ -37,10 +39,19 @@ impl Graph {
         let csr = self.relations()[t].csr();
         let count = count_walks(csr, k);
         if count > LIMIT {
-            return Err(self.in_etype(t, GraphError::TooLarge { relation: String::new(), what: "edges", count, limit: LIMIT }));
+            return Err(self.in_etype(
+                t,
+                GraphError::TooLarge {
+                    relation: String::new(),
+                    what: "edges",
+                    count,
+                    limit: LIMIT,
+                },
+            ));
         }
         let what = || format!("a graph of {count} walks of {k} edges");
-        let (mut src, mut dst) = (room(count.into(), what, SMALLER)?, room(count.into(), what, SMALLER)?);
+        let (mut src, mut dst) =
+            (room(count.into(), what, SMALLER)?, room(count.into(), what, SMALLER)?);
         let size = nodes.div_ceil(4 * rayon::current_num_threads()).max(1);
         // No walks, no passes over the edges.
         let sources = if count == 0 { 0 } else { nodes };
@@ -52,7 +63,10 @@ impl Graph {
             src.resize(src.len() + count as usize, u);
             dst.resize(dst.len() + count as usize, v);
         }
-        Ok(self.with_relation(t, Relation::from_coo(nodes, nodes, src, dst).map_err(|e| self.in_etype(t, e))?))
+        Ok(self.with_relation(
+            t,
+            Relation::from_coo(nodes, nodes, src, dst).map_err(|e| self.in_etype(t, e))?,
+        ))
     }
 
     /// The product of two weighted adjacency matrices: an edge `u -> v` for every pair of nodes that an edge `u -> m`
@@ -93,20 +107,31 @@ impl Graph {
         let (t, o) = (self.schema().etype(etype)?, other.schema().etype(other_etype)?);
         let (first, second) = (&self.schema().etypes()[t], &other.schema().etypes()[o]);
         if first.dst != second.src {
-            return Err(GraphError::Metapath { position: 1, etype: second.to_string(), expected: first.dst.clone() });
+            return Err(GraphError::Metapath {
+                position: 1,
+                etype: second.to_string(),
+                expected: first.dst.clone(),
+            });
         }
         let (a, b) = (&self.relations()[t], &other.relations()[o]);
         check_len("nodes", "as the destinations of the first relation", a.num_dst(), b.num_src())
             .map_err(|e| e.in_relation(&second.to_string()))?;
         let new = EdgeType::new(&*first.src, ONE_RELATION, &*second.dst);
-        let (w, other_w) = (self.edge_frames()[t].get::<1>(weight)?, other.edge_frames()[o].get::<1>(weight)?);
+        let (w, other_w) =
+            (self.edge_frames()[t].get::<1>(weight)?, other.edge_frames()[o].get::<1>(weight)?);
         let label = format!("edges of `{second}`");
         for (what, expected, actual) in [
             ("dtype", format!("{:?}", w.dtype()), format!("{:?}", other_w.dtype())),
             ("device", format!("{:?}", w.device()), format!("{:?}", other_w.device())),
         ] {
             if expected != actual {
-                return Err(GraphError::ColumnMismatch { frame: label, name: weight.to_owned(), what, expected, actual });
+                return Err(GraphError::ColumnMismatch {
+                    frame: label,
+                    name: weight.to_owned(),
+                    what,
+                    expected,
+                    actual,
+                });
             }
         }
         let product = Product::new(a, b).map_err(|e| e.in_relation(&new.to_string()))?;
@@ -114,7 +139,9 @@ impl Graph {
         let weights = if product.pairs.is_empty() {
             Column::new(w).filled(&label, weight, 0, 0.0)?
         } else {
-            let index = |of: fn(&(u32, u32)) -> u32| row_index(product.pairs.iter().map(|p| of(p) as usize), &device);
+            let index = |of: fn(&(u32, u32)) -> u32| {
+                row_index(product.pairs.iter().map(|p| of(p) as usize), &device)
+            };
             let terms = w.select(0, index(|p| p.0)) * other_w.select(0, index(|p| p.1));
             let groups = Groups { indptr: &product.indptr, order: None };
             Column::new(terms).combine(&label, weight, groups, Combine::Sum)?
@@ -138,8 +165,13 @@ fn count_walks(csr: &Compressed, k: usize) -> u64 {
     // Of walks that begin at each node.
     let mut counts = vec![1u64; csr.num_rows()];
     for _ in 0..k {
-        let row = |v: usize| csr.indices()[csr.row(v)].iter().fold(0u64, |sum, &u| sum.saturating_add(counts[u as usize]));
-        let next: Vec<u64> = (0..counts.len()).into_par_iter().with_min_len(1 << 12).map(row).collect();
+        let row = |v: usize| {
+            csr.indices()[csr.row(v)]
+                .iter()
+                .fold(0u64, |sum, &u| sum.saturating_add(counts[u as usize]))
+        };
+        let next: Vec<u64> =
+            (0..counts.len()).into_par_iter().with_min_len(1 << 12).map(row).collect();
         counts = next;
         if counts.iter().all(|&n| n == 0) {
             break;
@@ -149,7 +181,11 @@ fn count_walks(csr: &Compressed, k: usize) -> u64 {
 }
 
 /// How many walks of `k` edges lead from each of `sources` to each node, where there are any, sorted.
-fn walks(csr: &Compressed, k: usize, sources: std::ops::Range<usize>) -> Result<Vec<(u32, u32, u64)>, GraphError> {
+fn walks(
+    csr: &Compressed,
+    k: usize,
+    sources: std::ops::Range<usize>,
+) -> Result<Vec<(u32, u32, u64)>, GraphError> {
     let (mut counts, mut found) = (vec![0u64; csr.num_rows()], vec![]);
     let (mut here, mut met) = (vec![], vec![]);
     for source in sources {
@@ -172,7 +208,12 @@ fn walks(csr: &Compressed, k: usize, sources: std::ops::Range<usize>) -> Result<
             }
         }
         here.sort_unstable();
-        reserve(&mut found, here.len(), || format!("pairs of nodes that walks of {k} edges join"), SMALLER)?;
+        reserve(
+            &mut found,
+            here.len(),
+            || format!("pairs of nodes that walks of {k} edges join"),
+            SMALLER,
+        )?;
         found.extend(here.iter().map(|&(node, count)| (source as u32, node, count)));
     }
     Ok(found)
@@ -193,7 +234,12 @@ impl Product {
         let (first, second) = (a.csr(), b.csr());
         let count: u64 = a.dst().iter().map(|&m| second.row(m as usize).len() as u64).sum();
         if count > LIMIT {
-            return Err(GraphError::TooLarge { relation: String::new(), what: "edges", count, limit: LIMIT });
+            return Err(GraphError::TooLarge {
+                relation: String::new(),
+                what: "edges",
+                count,
+                limit: LIMIT,
+            });
         }
         let what = || format!("{count} pairs of edges");
         let mut pairs = room(u128::from(count), what, "multiply subgraphs with fewer edges")?;
@@ -201,7 +247,11 @@ impl Product {
         for u in 0..a.num_src() {
             for p in first.row(u) {
                 let middle = first.indices()[p] as usize;
-                of_source.extend(second.row(middle).map(|q| (second.indices()[q], first.edge_id(p), second.edge_id(q))));
+                of_source.extend(
+                    second
+                        .row(middle)
+                        .map(|q| (second.indices()[q], first.edge_id(p), second.edge_id(q))),
+                );
             }
             of_source.sort_unstable();
             for group in of_source.chunk_by(|x, y| x.0 == y.0) {

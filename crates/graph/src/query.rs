@@ -31,9 +31,18 @@ impl Graph {
     ///
     /// # Errors
     /// Unknown type, an edge id out of range.
-    pub fn find_edges(&self, etype: impl EdgeKey, ids: &[u32]) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
+    pub fn find_edges(
+        &self,
+        etype: impl EdgeKey,
+        ids: &[u32],
+    ) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
         let (t, r) = self.numbered(etype)?;
-        check_ids("ids", &format!("edge type `{}`", self.schema().etypes()[t]), ids, r.num_edges())?;
+        check_ids(
+            "ids",
+            &format!("edge type `{}`", self.schema().etypes()[t]),
+            ids,
+            r.num_edges(),
+        )?;
         let endpoints = |of: &[u32]| ids.iter().map(|&e| of[e as usize]).collect();
         Ok((endpoints(r.src()), endpoints(r.dst())))
     }
@@ -46,7 +55,12 @@ impl Graph {
     /// # Cost
     /// `O(n log n)` for `n` pairs plus, for each distinct source, its out-edges or the in-edges of the destinations
     /// asked for, whichever are fewer; `O(V + E)` once for CSR and CSC.
-    pub fn has_edges(&self, etype: impl EdgeKey, u: &[u32], v: &[u32]) -> Result<Vec<bool>, GraphError> {
+    pub fn has_edges(
+        &self,
+        etype: impl EdgeKey,
+        u: &[u32],
+        v: &[u32],
+    ) -> Result<Vec<bool>, GraphError> {
         let mut has = vec![false; u.len()];
         self.all_edge_ids(etype, u, v)?.into_iter().for_each(|(i, _)| has[i] = true);
         Ok(has)
@@ -56,23 +70,43 @@ impl Graph {
     ///
     /// # Errors
     /// As [`has_edges`](Self::has_edges); [`GraphError::NoSuchEdge`] for a pair without an edge.
-    pub fn edge_ids(&self, etype: impl EdgeKey, u: &[u32], v: &[u32]) -> Result<Vec<u32>, GraphError> {
+    pub fn edge_ids(
+        &self,
+        etype: impl EdgeKey,
+        u: &[u32],
+        v: &[u32],
+    ) -> Result<Vec<u32>, GraphError> {
         let t = self.schema().etype(etype)?;
         let mut first: Vec<Option<u32>> = vec![None; u.len()];
         for (i, e) in self.all_edge_ids(t, u, v)? {
             first[i].get_or_insert(e);
         }
-        let missing = |i: usize| GraphError::NoSuchEdge { relation: String::new(), position: i, src: u[i], dst: v[i] };
-        first.into_iter().enumerate().map(|(i, e)| e.ok_or_else(|| self.in_etype(t, missing(i)))).collect()
+        let missing = |i: usize| GraphError::NoSuchEdge {
+            relation: String::new(),
+            position: i,
+            src: u[i],
+            dst: v[i],
+        };
+        first
+            .into_iter()
+            .enumerate()
+            .map(|(i, e)| e.ok_or_else(|| self.in_etype(t, missing(i))))
+            .collect()
     }
 
     /// Every edge of the pairs `u[i] -> v[i]`, as `(i, edge id)`, ascending; a pair without an edge has no entry.
     ///
     /// # Errors
     /// As [`has_edges`](Self::has_edges).
-    pub fn all_edge_ids(&self, etype: impl EdgeKey, u: &[u32], v: &[u32]) -> Result<Vec<(usize, u32)>, GraphError> {
+    pub fn all_edge_ids(
+        &self,
+        etype: impl EdgeKey,
+        u: &[u32],
+        v: &[u32],
+    ) -> Result<Vec<(usize, u32)>, GraphError> {
         let (t, r) = self.numbered(etype)?;
-        check_len("v", "one entry per entry of `u`", u.len(), v.len()).map_err(|e| self.in_etype(t, e))?;
+        check_len("v", "one entry per entry of `u`", u.len(), v.len())
+            .map_err(|e| self.in_etype(t, e))?;
         check_nodes("u", u, r.num_src()).map_err(|e| self.in_etype(t, e))?;
         check_nodes("v", v, r.num_dst()).map_err(|e| self.in_etype(t, e))?;
         Ok(between(r, u, v))
@@ -150,7 +184,8 @@ impl Graph {
 /// Row, index and edge id of every position in the rows of `nodes`.
 fn rows(layout: &Compressed, nodes: &[u32]) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
     let count = nodes.iter().map(|&v| layout.row(v as usize).len()).sum();
-    let (mut row, mut index, mut ids) = (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
+    let (mut row, mut index, mut ids) =
+        (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
     for &v in nodes {
         let at = layout.row(v as usize);
         index.extend_from_slice(&layout.indices()[at.clone()]);
@@ -168,7 +203,9 @@ fn between(r: &Relation, u: &[u32], v: &[u32]) -> Vec<(usize, u32)> {
         let (src, out, into) = (u[of_src[0]], r.csr(), r.csc());
         let pairs: Vec<&[usize]> = of_src.chunk_by(|&a, &b| v[a] == v[b]).collect();
         let dst = |pair: &&[usize]| v[pair[0]];
-        if pairs.iter().map(|p| into.row(dst(p) as usize).len()).sum::<usize>() < out.row(src as usize).len() {
+        if pairs.iter().map(|p| into.row(dst(p) as usize).len()).sum::<usize>()
+            < out.row(src as usize).len()
+        {
             for pair in &pairs {
                 for p in into.row(dst(pair) as usize).filter(|&p| into.indices()[p] == src) {
                     found.extend(pair.iter().map(|&i| (i, into.edge_id(p))));

@@ -56,14 +56,25 @@ impl Graph {
             NodeOrder::ReverseCuthillMcKee => {
                 let (count, limit) = (self.total_nodes() as u64, LIMIT);
                 if count > limit {
-                    return Err(GraphError::TooLarge { relation: "all types together".into(), what: "nodes", count, limit });
+                    return Err(GraphError::TooLarge {
+                        relation: "all types together".into(),
+                        what: "nodes",
+                        count,
+                        limit,
+                    });
                 }
                 Some(self.cuthill_mckee())
             }
             NodeOrder::Parts(parts) => {
-                check_len("parts", "one list per node type", self.node_counts().len(), parts.len())?;
+                check_len(
+                    "parts",
+                    "one list per node type",
+                    self.node_counts().len(),
+                    parts.len(),
+                )?;
                 for (t, (parts, &n)) in parts.iter().zip(self.node_counts()).enumerate() {
-                    check_len("parts", "one per node", n, parts.len()).map_err(|e| e.in_relation(&self.schema().ntypes()[t]))?;
+                    check_len("parts", "one per node", n, parts.len())
+                        .map_err(|e| e.in_relation(&self.schema().ntypes()[t]))?;
                 }
                 let by_part = |parts: &Vec<u32>| {
                     let mut order: Vec<u32> = (0..parts.len() as u32).collect();
@@ -76,14 +87,22 @@ impl Graph {
         let node_ids = match order {
             None => self.every_node(),
             Some(order) if edges == EdgeOrder::Kept => return self.induced(order, Relabel::Yes),
-            Some(order) => order.into_iter().zip(self.node_counts()).map(|(ids, &n)| OriginalIds::new(ids, n)).collect(),
+            Some(order) => order
+                .into_iter()
+                .zip(self.node_counts())
+                .map(|(ids, &n)| OriginalIds::new(ids, n))
+                .collect(),
         };
         let edge_ids = match edges {
             EdgeOrder::Kept => self.every_edge(),
             EdgeOrder::ByDst => {
                 let of = |(t, r): (usize, &crate::Relation)| {
                     let (csc, (_, d)) = (r.csc(), self.schema().endpoints(t));
-                    let ids = node_ids[d].iter().flat_map(|v| csc.row(v as usize)).map(|p| csc.edge_id(p)).collect();
+                    let ids = node_ids[d]
+                        .iter()
+                        .flat_map(|v| csc.row(v as usize))
+                        .map(|p| csc.edge_id(p))
+                        .collect();
                     OriginalIds::new(ids, r.num_edges())
                 };
                 self.relations().iter().enumerate().map(of).collect()
@@ -108,7 +127,8 @@ impl Graph {
 
     fn cuthill_mckee(&self) -> Vec<Vec<u32>> {
         // Nodes of all types in one numbering.
-        let mut start: Vec<u32> = std::iter::once(0).chain(self.node_counts().iter().map(|&n| n as u32)).collect();
+        let mut start: Vec<u32> =
+            std::iter::once(0).chain(self.node_counts().iter().map(|&n| n as u32)).collect();
         scan(&mut start);
         let start = &start[..];
         let type_of = |v: usize| start.partition_point(|&s| s as usize <= v) - 1;
@@ -127,7 +147,8 @@ impl Graph {
         let degree: Vec<usize> = (0..n).map(|v| neighbours(v).count()).collect();
         let mut by_degree: Vec<u32> = (0..n as u32).collect();
         by_degree.sort_by_key(|&v| degree[v as usize]);
-        let (mut met, mut order, mut queue) = (vec![false; n], Vec::with_capacity(n), VecDeque::new());
+        let (mut met, mut order, mut queue) =
+            (vec![false; n], Vec::with_capacity(n), VecDeque::new());
         for root in by_degree {
             if std::mem::replace(&mut met[root as usize], true) {
                 continue;
@@ -135,7 +156,9 @@ impl Graph {
             queue.push_back(root);
             while let Some(v) = queue.pop_front() {
                 order.push(v);
-                let mut new: Vec<u32> = neighbours(v as usize).filter(|&u| !std::mem::replace(&mut met[u as usize], true)).collect();
+                let mut new: Vec<u32> = neighbours(v as usize)
+                    .filter(|&u| !std::mem::replace(&mut met[u as usize], true))
+                    .collect();
                 new.sort_by_key(|&u| (degree[u as usize], u));
                 queue.extend(new);
             }

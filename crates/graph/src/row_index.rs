@@ -30,10 +30,16 @@ mod tests {
     #[test]
     fn numbers_beyond_31_bits() {
         let data = row_index_data([0, i32::MAX as usize].into_iter());
-        assert_eq!((data.dtype(), data.try_to_vec::<i32>().unwrap()), (DType::I32, vec![0, i32::MAX]));
+        assert_eq!(
+            (data.dtype(), data.try_to_vec::<i32>().unwrap()),
+            (DType::I32, vec![0, i32::MAX])
+        );
         let large = [7, 1 << 31, 1 << 40];
         let data = row_index_data(large.into_iter());
-        assert_eq!((data.dtype(), data.try_to_vec::<i64>().unwrap()), (DType::I64, large.map(|r| r as i64).to_vec()));
+        assert_eq!(
+            (data.dtype(), data.try_to_vec::<i64>().unwrap()),
+            (DType::I64, large.map(|r| r as i64).to_vec())
+        );
         assert_eq!(row_index_data([].into_iter()).shape().as_slice(), [0]);
     }
 }

@@ -58,19 +58,36 @@ impl Graph {
     /// # Errors
     /// As [`add_self_loops`](Self::add_self_loops); a fill that a column cannot hold, or one for a column that does not
     /// exist.
-    pub fn add_self_loops_with(&self, etype: impl EdgeKey, at: LoopsAt, fill: impl Into<ByColumn<LoopFill>>) -> Result<Self, GraphError> {
+    pub fn add_self_loops_with(
+        &self,
+        etype: impl EdgeKey,
+        at: LoopsAt,
+        fill: impl Into<ByColumn<LoopFill>>,
+    ) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "adding self loops")?;
         let (r, old, fill) = (&self.relations()[t], &self.edge_frames()[t], fill.into());
         fill.check(std::slice::from_ref(old))?;
         let mut wanted = vec![true; r.num_dst()];
         if at == LoopsAt::NodesWithout {
-            r.src().iter().zip(r.dst()).filter(|(u, v)| u == v).for_each(|(_, &v)| wanted[v as usize] = false);
+            r.src()
+                .iter()
+                .zip(r.dst())
+                .filter(|(u, v)| u == v)
+                .for_each(|(_, &v)| wanted[v as usize] = false);
         }
         let nodes: Vec<u32> = (0..r.num_dst() as u32).filter(|&v| wanted[v as usize]).collect();
-        check_counts(r.num_src(), r.num_dst(), r.num_edges().saturating_add(nodes.len())).map_err(|e| self.in_etype(t, e))?;
-        let joint = Relation::from_coo(r.num_src(), r.num_dst(), [r.src(), &nodes].concat(), [r.dst(), &nodes].concat());
+        check_counts(r.num_src(), r.num_dst(), r.num_edges().saturating_add(nodes.len()))
+            .map_err(|e| self.in_etype(t, e))?;
+        let joint = Relation::from_coo(
+            r.num_src(),
+            r.num_dst(),
+            [r.src(), &nodes].concat(),
+            [r.dst(), &nodes].concat(),
+        );
         let mut g = self.with_relation(t, joint.map_err(|e| self.in_etype(t, e))?);
-        g.frames_mut().1[t].extend_rows(old, &[], |name, c| loop_rows(r, &nodes, old.label(), name, c, *fill.get(name)))?;
+        g.frames_mut().1[t].extend_rows(old, &[], |name, c| {
+            loop_rows(r, &nodes, old.label(), name, c, *fill.get(name))
+        })?;
         Ok(g)
     }
 
@@ -86,7 +103,14 @@ impl Graph {
 }
 
 /// Rows of column `c` for new loops at `nodes`.
-fn loop_rows(r: &Relation, nodes: &[u32], frame: &str, name: &str, c: &Column, fill: LoopFill) -> Result<Column, GraphError> {
+fn loop_rows(
+    r: &Relation,
+    nodes: &[u32],
+    frame: &str,
+    name: &str,
+    c: &Column,
+    fill: LoopFill,
+) -> Result<Column, GraphError> {
     match fill {
         LoopFill::Value(x) => c.filled(frame, name, nodes.len(), x),
         LoopFill::InEdges(how) => {

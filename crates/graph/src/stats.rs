@@ -102,23 +102,36 @@ impl Graph {
     /// 8 bytes per node; nothing is kept with the graph.
     pub fn stats(&self) -> GraphStats {
         let schema = self.schema();
-        let mut touched: Vec<Vec<bool>> = self.node_counts().iter().map(|&n| vec![false; n]).collect();
+        let mut touched: Vec<Vec<bool>> =
+            self.node_counts().iter().map(|&n| vec![false; n]).collect();
         let of_etype = |(t, r): (usize, &Relation)| {
             let (s, d) = schema.endpoints(t);
             let degrees = |ids: &[u32], nodes: usize, touched: &mut [bool]| {
                 let mut degrees = vec![0u32; nodes];
                 ids.iter().for_each(|&v| degrees[v as usize] += 1);
-                touched.iter_mut().zip(&degrees).for_each(|(touched, &degree)| *touched |= degree > 0);
+                touched
+                    .iter_mut()
+                    .zip(&degrees)
+                    .for_each(|(touched, &degree)| *touched |= degree > 0);
                 DegreeStats::new(&degrees, ids.len())
             };
-            let mut pairs: Vec<u64> = r.src().par_iter().zip(r.dst()).map(|(&u, &v)| u64::from(v) << 32 | u64::from(u)).collect();
+            let mut pairs: Vec<u64> = r
+                .src()
+                .par_iter()
+                .zip(r.dst())
+                .map(|(&u, &v)| u64::from(v) << 32 | u64::from(u))
+                .collect();
             pairs.par_sort_unstable();
             EdgeStats {
                 etype: schema.etypes()[t].to_string(),
                 count: r.num_edges(),
                 out_degrees: degrees(r.src(), r.num_src(), &mut touched[s]),
                 in_degrees: degrees(r.dst(), r.num_dst(), &mut touched[d]),
-                self_loops: if s == d { pairs.iter().filter(|&&p| p >> 32 == p & u64::from(u32::MAX)).count() } else { 0 },
+                self_loops: if s == d {
+                    pairs.iter().filter(|&&p| p >> 32 == p & u64::from(u32::MAX)).count()
+                } else {
+                    0
+                },
                 parallel: pairs.windows(2).filter(|w| w[0] == w[1]).count(),
                 feature_bytes: self.edge_frames()[t].column_bytes(),
             }
@@ -130,10 +143,15 @@ impl Graph {
             isolated: touched.iter().filter(|&&t| !t).count(),
             feature_bytes: frame.column_bytes(),
         };
-        let nodes: Vec<NodeStats> = schema.ntypes().iter().zip(&touched).zip(self.node_frames()).map(of_ntype).collect();
+        let nodes: Vec<NodeStats> =
+            schema.ntypes().iter().zip(&touched).zip(self.node_frames()).map(of_ntype).collect();
         GraphStats {
             edge_bytes: 8 * self.total_edges(),
-            feature_bytes: nodes.iter().map(|n| n.feature_bytes).chain(edges.iter().map(|e| e.feature_bytes)).sum(),
+            feature_bytes: nodes
+                .iter()
+                .map(|n| n.feature_bytes)
+                .chain(edges.iter().map(|e| e.feature_bytes))
+                .sum(),
             derived_bytes: self.derived_bytes(),
             nodes,
             edges,
@@ -160,10 +178,18 @@ impl fmt::Display for GraphStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |row: &[&str]| row.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
         let mut nodes = vec![words(&["node type", "nodes", "isolated", "features"])];
-        nodes.extend(self.nodes.iter().map(|n| vec![n.ntype.clone(), n.count.to_string(), n.isolated.to_string(), bytes(n.feature_bytes)]));
+        nodes.extend(self.nodes.iter().map(|n| {
+            vec![
+                n.ntype.clone(),
+                n.count.to_string(),
+                n.isolated.to_string(),
+                bytes(n.feature_bytes),
+            ]
+        }));
         table(f, &nodes)?;
         writeln!(f)?;
-        let heads = ["edge type", "edges", "in-degree", "out-degree", "self loops", "parallel", "features"];
+        let heads =
+            ["edge type", "edges", "in-degree", "out-degree", "self loops", "parallel", "features"];
         let mut edges = vec![words(&heads)];
         edges.extend(self.edges.iter().map(|e| {
             vec![
@@ -204,7 +230,10 @@ mod tests {
             .edges(("paper", "in", "venue"), vec![], vec![])
             .build()
             .unwrap();
-        g.nodes_mut("paper").unwrap().insert("x", Tensor::<2>::zeros([4, 100], &Device::flex())).unwrap();
+        g.nodes_mut("paper")
+            .unwrap()
+            .insert("x", Tensor::<2>::zeros([4, 100], &Device::flex()))
+            .unwrap();
         g
     }
 
@@ -212,14 +241,24 @@ mod tests {
     fn counts_by_hand() {
         let g = two_types();
         let s = g.stats();
-        let nodes: Vec<_> = s.nodes.iter().map(|n| (n.ntype.as_str(), n.count, n.isolated, n.feature_bytes)).collect();
+        let nodes: Vec<_> = s
+            .nodes
+            .iter()
+            .map(|n| (n.ntype.as_str(), n.count, n.isolated, n.feature_bytes))
+            .collect();
         assert_eq!(nodes, [("author", 3, 1, 0), ("paper", 4, 1, 1600), ("venue", 0, 0, 0)]);
         let [writes, cites, none] = &s.edges[..] else { panic!("{s:?}") };
-        assert_eq!((writes.etype.as_str(), writes.count, writes.self_loops, writes.parallel), ("author:writes:paper", 4, 0, 2));
+        assert_eq!(
+            (writes.etype.as_str(), writes.count, writes.self_loops, writes.parallel),
+            ("author:writes:paper", 4, 0, 2)
+        );
         assert_eq!(writes.in_degrees, DegreeStats { min: 0, mean: 1.0, max: 3, zeros: 2 });
         assert_eq!(writes.out_degrees, DegreeStats { min: 0, mean: 4.0 / 3.0, max: 3, zeros: 1 });
         assert_eq!((cites.self_loops, cites.parallel, cites.in_degrees.max), (1, 0, 2));
-        assert_eq!((none.count, none.in_degrees, none.out_degrees.zeros), (0, DegreeStats::default(), 4));
+        assert_eq!(
+            (none.count, none.in_degrees, none.out_degrees.zeros),
+            (0, DegreeStats::default(), 4)
+        );
         assert_eq!((s.edge_bytes, s.feature_bytes, s.derived_bytes), (56, 1600, Bytes::default()));
         assert_eq!(g.derived_bytes(), Bytes::default(), "nothing is kept");
     }
@@ -230,10 +269,22 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "node type  nodes  isolated  features");
         assert_eq!(lines[2], "paper          4         1   1.6 KiB");
-        assert_eq!(lines[5], "edge type            edges  in-degree  out-degree  self loops  parallel  features");
-        assert_eq!(lines[6], "author:writes:paper      4    0/1.0/3     0/1.3/3           0         2       0 B");
-        assert_eq!(lines[10], "memory: edges 56 B, features 1.6 KiB, derived 0 B (degrees are min/mean/max)");
-        assert_eq!([1023, 1 << 20, 5 << 40, usize::MAX].map(bytes), ["1023 B", "1.0 MiB", "5.0 TiB", "16777216.0 TiB"]);
+        assert_eq!(
+            lines[5],
+            "edge type            edges  in-degree  out-degree  self loops  parallel  features"
+        );
+        assert_eq!(
+            lines[6],
+            "author:writes:paper      4    0/1.0/3     0/1.3/3           0         2       0 B"
+        );
+        assert_eq!(
+            lines[10],
+            "memory: edges 56 B, features 1.6 KiB, derived 0 B (degrees are min/mean/max)"
+        );
+        assert_eq!(
+            [1023, 1 << 20, 5 << 40, usize::MAX].map(bytes),
+            ["1023 B", "1.0 MiB", "5.0 TiB", "16777216.0 TiB"]
+        );
         assert!(Graph::builder().build().unwrap().stats().to_string().starts_with("node type"));
     }
 }

@@ -72,7 +72,8 @@ impl Graph {
     /// [`node_subgraph`](Self::node_subgraph) of ids in range, per node type.
     #[doc(hidden)]
     pub fn induced(&self, nodes: Vec<Vec<u32>>, relabel: Relabel) -> Result<Subgraph, GraphError> {
-        let mut member: Vec<Vec<bool>> = self.node_counts().iter().map(|&n| vec![false; n]).collect();
+        let mut member: Vec<Vec<bool>> =
+            self.node_counts().iter().map(|&n| vec![false; n]).collect();
         for (t, ids) in nodes.iter().enumerate() {
             for (position, &id) in ids.iter().enumerate() {
                 if std::mem::replace(&mut member[t][id as usize], true) {
@@ -89,14 +90,23 @@ impl Graph {
             }
             let layout = Side::In.layout(self, t);
             for &v in &nodes[d] {
-                ids.extend(layout.row(v as usize).filter(|&p| member[s][layout.indices()[p] as usize]).map(|p| layout.edge_id(p)));
+                ids.extend(
+                    layout
+                        .row(v as usize)
+                        .filter(|&p| member[s][layout.indices()[p] as usize])
+                        .map(|p| layout.edge_id(p)),
+                );
             }
             ids.sort_unstable();
             OriginalIds::new(ids, self.relations()[t].num_edges())
         });
         let edges = edges.collect();
         let kept = match relabel {
-            Relabel::Yes => nodes.into_iter().zip(self.node_counts()).map(|(ids, &n)| OriginalIds::new(ids, n)).collect(),
+            Relabel::Yes => nodes
+                .into_iter()
+                .zip(self.node_counts())
+                .map(|(ids, &n)| OriginalIds::new(ids, n))
+                .collect(),
             Relabel::No => self.every_node(),
         };
         self.restrict(kept, edges)
@@ -118,7 +128,11 @@ impl Graph {
         relabel: Relabel,
     ) -> Result<Subgraph, GraphError> {
         let edges = self.edge_selection("edges", edges)?;
-        let edges: Vec<_> = edges.into_iter().zip(self.relations()).map(|(ids, r)| OriginalIds::new(ids, r.num_edges())).collect();
+        let edges: Vec<_> = edges
+            .into_iter()
+            .zip(self.relations())
+            .map(|(ids, r)| OriginalIds::new(ids, r.num_edges()))
+            .collect();
         self.around(edges, &[], relabel)
     }
 
@@ -151,7 +165,12 @@ impl Graph {
         self.beside(self.node_selection("nodes", nodes)?, relabel, Side::Out)
     }
 
-    fn beside(&self, mut nodes: Vec<Vec<u32>>, relabel: Relabel, side: Side) -> Result<Subgraph, GraphError> {
+    fn beside(
+        &self,
+        mut nodes: Vec<Vec<u32>>,
+        relabel: Relabel,
+        side: Side,
+    ) -> Result<Subgraph, GraphError> {
         for ids in &mut nodes {
             ids.sort_unstable();
             ids.dedup();
@@ -161,7 +180,12 @@ impl Graph {
             let mut ids = vec![];
             if !nodes[near].is_empty() {
                 let layout = side.layout(self, t);
-                ids.extend(nodes[near].iter().flat_map(|&v| layout.row(v as usize)).map(|p| layout.edge_id(p)));
+                ids.extend(
+                    nodes[near]
+                        .iter()
+                        .flat_map(|&v| layout.row(v as usize))
+                        .map(|p| layout.edge_id(p)),
+                );
                 ids.sort_unstable();
             }
             OriginalIds::new(ids, self.relations()[t].num_edges())
@@ -171,7 +195,12 @@ impl Graph {
     }
 
     /// These edges, with the nodes that are their endpoints and `extra` or with all nodes.
-    fn around(&self, edges: Vec<OriginalIds>, extra: &[Vec<u32>], relabel: Relabel) -> Result<Subgraph, GraphError> {
+    fn around(
+        &self,
+        edges: Vec<OriginalIds>,
+        extra: &[Vec<u32>],
+        relabel: Relabel,
+    ) -> Result<Subgraph, GraphError> {
         let nodes = match relabel {
             Relabel::Yes => self.touched(&edges, extra),
             Relabel::No => self.every_node(),
@@ -198,16 +227,22 @@ impl Graph {
     ///
     /// # Errors
     /// Unknown or ambiguous type, or one named twice.
-    pub fn edge_type_subgraph<K: EdgeKey>(&self, etypes: impl IntoIterator<Item = K>) -> Result<Self, GraphError> {
-        let etypes = etypes.into_iter().map(|t| self.schema().etype(t)).collect::<Result<Vec<_>, _>>()?;
-        let mut ntypes: Vec<usize> = etypes.iter().flat_map(|&t| <[usize; 2]>::from(self.schema().endpoints(t))).collect();
+    pub fn edge_type_subgraph<K: EdgeKey>(
+        &self,
+        etypes: impl IntoIterator<Item = K>,
+    ) -> Result<Self, GraphError> {
+        let etypes =
+            etypes.into_iter().map(|t| self.schema().etype(t)).collect::<Result<Vec<_>, _>>()?;
+        let mut ntypes: Vec<usize> =
+            etypes.iter().flat_map(|&t| <[usize; 2]>::from(self.schema().endpoints(t))).collect();
         ntypes.sort_unstable();
         ntypes.dedup();
         self.with_types(&ntypes, &etypes)
     }
 
     fn with_types(&self, ntypes: &[usize], etypes: &[usize]) -> Result<Self, GraphError> {
-        let relation = |&t: &usize| (self.schema().etypes()[t].clone(), self.relations()[t].clone(), Some(t));
+        let relation =
+            |&t: &usize| (self.schema().etypes()[t].clone(), self.relations()[t].clone(), Some(t));
         self.rebuild(ntypes, etypes.iter().map(relation).collect())
     }
 }

@@ -53,7 +53,10 @@ impl Graph {
     /// # Errors
     /// An edge type with different source and destination node types, more than `u32::MAX - 1` edges and reverses,
     /// or as [`to_simple`](Self::to_simple).
-    pub fn to_bidirected(&self, combine: impl Into<ByColumn<Combine>>) -> Result<Simple, GraphError> {
+    pub fn to_bidirected(
+        &self,
+        combine: impl Into<ByColumn<Combine>>,
+    ) -> Result<Simple, GraphError> {
         self.merged(&combine.into(), |t, r| {
             self.one_node_type(t, "making edges run both ways")?;
             let (joint, origin) = with_reverse_edges(r)?;
@@ -77,7 +80,10 @@ impl Graph {
             let mut place = vec![0; r.num_edges()];
             for (g, w) in groups.indptr.windows(2).enumerate() {
                 let members = &mut groups.order[w[0] as usize..w[1] as usize];
-                members.iter().filter(|e| (**e as usize) < r.num_edges()).for_each(|&e| place[e as usize] = g as u32);
+                members
+                    .iter()
+                    .filter(|e| (**e as usize) < r.num_edges())
+                    .for_each(|&e| place[e as usize] = g as u32);
                 if let Some(origin) = &origin {
                     members.iter_mut().for_each(|e| *e = origin[*e as usize]);
                 }
@@ -87,7 +93,8 @@ impl Graph {
             for (name, c) in frame.columns() {
                 new.insert_column(name, c.combine(frame.label(), name, rows, *combine.get(name))?)?;
             }
-            let first: Vec<u32> = groups.indptr.windows(2).map(|w| groups.order[w[0] as usize]).collect();
+            let first: Vec<u32> =
+                groups.indptr.windows(2).map(|w| groups.order[w[0] as usize]).collect();
             // Lists are neither added nor compared: those of the first edge stay.
             new.take_lists(frame, &first)?;
             edge_ids.push(first);
@@ -96,7 +103,8 @@ impl Graph {
             relations.push(groups.relation);
             frames.push(new);
         }
-        let mut graph = Self::assemble(self.schema().clone(), self.node_counts().to_vec(), relations);
+        let mut graph =
+            Self::assemble(self.schema().clone(), self.node_counts().to_vec(), relations);
         let (nodes, edges) = graph.frames_mut();
         nodes.clone_from_slice(self.node_frames());
         edges.clone_from_slice(&frames);
@@ -135,5 +143,9 @@ fn parallel(r: &Relation) -> Result<Parallel, GraphError> {
         }
     }
     indptr.push(order.len() as u32);
-    Ok(Parallel { relation: Relation::from_coo(r.num_src(), r.num_dst(), src, dst)?, indptr, order })
+    Ok(Parallel {
+        relation: Relation::from_coo(r.num_src(), r.num_dst(), src, dst)?,
+        indptr,
+        order,
+    })
 }

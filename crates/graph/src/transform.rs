@@ -10,8 +10,13 @@ impl Graph {
     /// # Errors
     /// None for a graph that was built: reversed types differ as the given ones do.
     pub fn reverse(&self) -> Result<Self, GraphError> {
-        let reversed = |(i, t): (usize, &EdgeType)| (EdgeType::new(&*t.dst, &*t.relation, &*t.src), self.relations()[i].reverse(), Some(i));
-        self.rebuild(&self.all_ntypes(), self.schema().etypes().iter().enumerate().map(reversed).collect())
+        let reversed = |(i, t): (usize, &EdgeType)| {
+            (EdgeType::new(&*t.dst, &*t.relation, &*t.src), self.relations()[i].reverse(), Some(i))
+        };
+        self.rebuild(
+            &self.all_ntypes(),
+            self.schema().etypes().iter().enumerate().map(reversed).collect(),
+        )
     }
 
     /// Adds, for every edge type `a:r:b`, its inverse `b:r{suffix}:a` (edge ids kept, edge features not
@@ -31,7 +36,11 @@ impl Graph {
         let mut relations = vec![];
         for (i, (t, r)) in self.schema().etypes().iter().zip(self.relations()).enumerate() {
             relations.push((t.clone(), r.clone(), Some(i)));
-            relations.push((EdgeType::new(&*t.dst, format!("{}{suffix}", t.relation), &*t.src), r.reverse(), None));
+            relations.push((
+                EdgeType::new(&*t.dst, format!("{}{suffix}", t.relation), &*t.src),
+                r.reverse(),
+                None,
+            ));
         }
         self.rebuild(&self.all_ntypes(), relations)
     }
@@ -46,7 +55,8 @@ impl Graph {
     /// Unknown type, different source and destination node types, or more than `u32::MAX - 1` edges.
     pub fn add_reverse_edges(&self, etype: impl EdgeKey) -> Result<Self, GraphError> {
         let t = self.one_node_type(etype, "adding reverse edges")?;
-        let (relation, origin) = with_reverse_edges(&self.relations()[t]).map_err(|e| self.in_etype(t, e))?;
+        let (relation, origin) =
+            with_reverse_edges(&self.relations()[t]).map_err(|e| self.in_etype(t, e))?;
         let mut g = self.with_relation(t, relation);
         for (name, c) in self.edge_frames()[t].columns() {
             g.edges_mut(t)?.insert_column(name, c.select(&origin))?;
@@ -63,13 +73,22 @@ impl Graph {
 /// Reverse edges appended, and for every edge of the result the edge it comes from.
 pub(crate) fn with_reverse_edges(r: &Relation) -> Result<(Relation, Vec<u32>), GraphError> {
     let mut origin: Vec<u32> = (0..r.num_edges() as u32).collect();
-    origin.extend((0..r.num_edges() as u32).filter(|&e| r.src()[e as usize] != r.dst()[e as usize]));
+    origin
+        .extend((0..r.num_edges() as u32).filter(|&e| r.src()[e as usize] != r.dst()[e as usize]));
     check_counts(r.num_src(), r.num_dst(), origin.len())?;
     let endpoints = |first: &[u32], second: &[u32]| {
         let back = origin[r.num_edges()..].iter().map(|&e| second[e as usize]);
         first.iter().copied().chain(back).collect()
     };
-    Ok((Relation::from_coo(r.num_src(), r.num_dst(), endpoints(r.src(), r.dst()), endpoints(r.dst(), r.src()))?, origin))
+    Ok((
+        Relation::from_coo(
+            r.num_src(),
+            r.num_dst(),
+            endpoints(r.src(), r.dst()),
+            endpoints(r.dst(), r.src()),
+        )?,
+        origin,
+    ))
 }
 
 #[cfg(test)]
@@ -80,9 +99,19 @@ mod tests {
     fn graph() -> Graph {
         let device = Device::flex();
         let b = Graph::builder().nodes("a", 3).nodes("b", 2);
-        let mut g = b.edges(("a", "r", "b"), vec![0, 2], vec![1, 1]).edges(("a", "s", "a"), vec![0, 1, 2], vec![1, 1, 0]).build().unwrap();
-        g.nodes_mut("a").unwrap().insert("h", Tensor::<1>::from_data([1.0f32, 2.0, 3.0], &device)).unwrap();
-        g.edges_mut("r").unwrap().insert("w", Tensor::<1>::from_data([0.5f32, 0.25], &device)).unwrap();
+        let mut g = b
+            .edges(("a", "r", "b"), vec![0, 2], vec![1, 1])
+            .edges(("a", "s", "a"), vec![0, 1, 2], vec![1, 1, 0])
+            .build()
+            .unwrap();
+        g.nodes_mut("a")
+            .unwrap()
+            .insert("h", Tensor::<1>::from_data([1.0f32, 2.0, 3.0], &device))
+            .unwrap();
+        g.edges_mut("r")
+            .unwrap()
+            .insert("w", Tensor::<1>::from_data([0.5f32, 0.25], &device))
+            .unwrap();
         g.edges_mut("s").unwrap().insert("w", Tensor::<1>::ones([3], &device)).unwrap();
         g
     }
@@ -96,7 +125,10 @@ mod tests {
         let g = graph();
         let r = g.reverse().unwrap();
         assert_eq!(r.schema().etypes()[1].to_string(), "b:r:a");
-        assert_eq!((r.relation("r").unwrap().src(), r.relation("r").unwrap().dst()), (&[1, 1][..], &[0, 2][..]));
+        assert_eq!(
+            (r.relation("r").unwrap().src(), r.relation("r").unwrap().dst()),
+            (&[1, 1][..], &[0, 2][..])
+        );
         assert_eq!(weights(&r, "r"), [0.5, 0.25]);
         assert_eq!(r.nodes("a").unwrap().get::<1>("h").unwrap().dims(), [3]);
         let back = r.reverse().unwrap();
@@ -114,14 +146,21 @@ mod tests {
         assert_eq!(weights(&g, "r"), [0.5, 0.25]);
         assert_eq!(g.edges("r-inv").unwrap().columns().count(), 0);
         assert!(matches!(graph().with_inverse_relations("__x"), Err(GraphError::BadName { .. })));
-        let clash = Graph::builder().edges(("a", "r", "a"), vec![], vec![]).edges(("a", "r-inv", "a"), vec![], vec![]).build().unwrap();
+        let clash = Graph::builder()
+            .edges(("a", "r", "a"), vec![], vec![])
+            .edges(("a", "r-inv", "a"), vec![], vec![])
+            .build()
+            .unwrap();
         assert!(matches!(clash.with_inverse_relations("-inv"), Err(GraphError::Duplicate { .. })));
     }
 
     #[test]
     fn reverse_edges_are_appended_with_their_features() {
         let mut g = graph();
-        g.edges_mut("s").unwrap().insert("w", Tensor::<1>::from_data([1.0f32, 2.0, 3.0], &Device::flex())).unwrap();
+        g.edges_mut("s")
+            .unwrap()
+            .insert("w", Tensor::<1>::from_data([1.0f32, 2.0, 3.0], &Device::flex()))
+            .unwrap();
         let b = g.add_reverse_edges("s").unwrap();
         let s = b.relation("s").unwrap();
         assert_eq!((s.src(), s.dst()), (&[0, 1, 2, 1, 0][..], &[1, 1, 0, 0, 2][..]));

@@ -69,7 +69,11 @@ impl AppnpConvConfig {
     pub fn try_init(&self, device: &Device) -> Result<AppnpConv, ModelError> {
         ModelError::check_sizes(&[], self.dropout)?;
         if !(0.0..=1.0).contains(&self.alpha) {
-            return Err(ModelError::OutOfRange { arg: "alpha".into(), range: "0.0..=1.0".into(), value: self.alpha.to_string() });
+            return Err(ModelError::OutOfRange {
+                arg: "alpha".into(),
+                range: "0.0..=1.0".into(),
+                value: self.alpha.to_string(),
+            });
         }
         Ok(AppnpConv { key: DropoutKey::new(device), config: self.clone() })
     }
@@ -107,7 +111,8 @@ impl AppnpConv {
             check_computed(Self::NAME, first.num_dst(), &x);
         }
         let z = steps.iter().enumerate().fold(x.clone(), |z, (k, hop)| {
-            let src = hop.edges.src_rows(Self::NAME, hop.norm.scale_input(hop.edges, Self::NAME, z));
+            let src =
+                hop.edges.src_rows(Self::NAME, hop.norm.scale_input(hop.edges, Self::NAME, z));
             self.hop(k, hop, src, hop.edges.dst_rows(x.clone()))
         });
         rest.last().unwrap_or(first).finish(z, None)
@@ -118,7 +123,9 @@ impl AppnpConv {
         let (relation, alpha) = (hop.edges.relation(), self.config.alpha);
         let weight = match self.key.at(k).of_edges(hop.edges, self.config.dropout, &src) {
             Some(EdgeDropout { prob, stream, ids }) => {
-                let all = hop.weight.clone().unwrap_or_else(|| Tensor::ones([relation.num_edges()], (&src.device(), src.dtype())));
+                let all = hop.weight.clone().unwrap_or_else(|| {
+                    Tensor::ones([relation.num_edges()], (&src.device(), src.dtype()))
+                });
                 Some(dropout(all.unsqueeze_dim(1), prob, stream, ids).squeeze_dim(1))
             }
             None => hop.weight.clone(),
@@ -136,7 +143,10 @@ impl Conv for AppnpConv {
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
         let AppnpConvConfig { hops, norm, weighted_norm, .. } = self.config;
-        assert!(hops == 1, "appnp_conv: expected 1 hop where relations share an exchange, got {hops}; call `forward`");
+        assert!(
+            hops == 1,
+            "appnp_conv: expected 1 hop where relations share an exchange, got {hops}; call `forward`"
+        );
         let all = hops_of(Self::NAME, 1, std::slice::from_ref(edges), (norm, weighted_norm));
         let src = all[0].norm.scale_input(edges, Self::NAME, x.src);
         edges.finish(self.hop(0, &all[0], src, x.dst), None)

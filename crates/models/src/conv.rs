@@ -20,7 +20,11 @@ pub struct Endpoints {
 impl Endpoints {
     /// What `project` makes of the features of destinations: the first of the projected sources where both endpoints
     /// share features, which saves the product.
-    pub(crate) fn projected_dst(&self, src: &Tensor<2>, project: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Tensor<2> {
+    pub(crate) fn projected_dst(
+        &self,
+        src: &Tensor<2>,
+        project: impl FnOnce(Tensor<2>) -> Tensor<2>,
+    ) -> Tensor<2> {
         if self.shared { first_rows(src, self.dst.dims()[0]) } else { project(self.dst.clone()) }
     }
 }
@@ -115,7 +119,9 @@ pub trait Conv: Module + ModuleDisplay {
 /// Refuses what a layer does not read of edges.
 #[track_caller]
 pub(crate) fn check_options<M: Conv>(edges: &Edges<'_>) {
-    let refuse = |what: &str| panic!("{}: expected no edge {what}, got some; this layer does not read them", M::NAME);
+    let refuse = |what: &str| {
+        panic!("{}: expected no edge {what}, got some; this layer does not read them", M::NAME)
+    };
     if !M::READS_WEIGHT && edges.weight().is_some() {
         refuse("weights");
     }
@@ -126,10 +132,20 @@ pub(crate) fn check_options<M: Conv>(edges: &Edges<'_>) {
 
 /// Refuses features of another size than the layer reads.
 #[track_caller]
-pub(crate) fn check_size(call: &str, edges: &Edges<'_>, what: &str, expected: Option<usize>, x: &Tensor<2>) {
+pub(crate) fn check_size(
+    call: &str,
+    edges: &Edges<'_>,
+    what: &str,
+    expected: Option<usize>,
+    x: &Tensor<2>,
+) {
     let size = x.dims()[1];
     if let Some(expected) = expected.filter(|&d| d != size) {
-        panic!("{call}: edge type `{}`: expected {what} features of size {expected}, got {:?}", edges.edge_type(), x.dims());
+        panic!(
+            "{call}: edge type `{}`: expected {what} features of size {expected}, got {:?}",
+            edges.edge_type(),
+            x.dims()
+        );
     }
 }
 
@@ -149,25 +165,39 @@ pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> 
     match x {
         ConvInput::Same(x) => {
             let (call, name) = (M::NAME, edges.edge_type());
-            assert!(s == d, "{call}: edge type `{name}` joins two node types; give the features of both, `(src, dst)`");
+            assert!(
+                s == d,
+                "{call}: edge type `{name}` joins two node types; give the features of both, `(src, dst)`"
+            );
             check_sizes(layer, edges, &x, &x);
             let (src, dst) = edges.view().with_dst_rows(d, x);
             Endpoints { dst, src: edges.src_rows(M::NAME, layer.project(edges, src)), shared: true }
         }
         ConvInput::Pair(src, dst) => {
             check_sizes(layer, edges, &src, &dst);
-            Endpoints { dst: edges.dst_rows(dst), src: edges.src_rows(M::NAME, layer.project(edges, src)), shared: false }
+            Endpoints {
+                dst: edges.dst_rows(dst),
+                src: edges.src_rows(M::NAME, layer.project(edges, src)),
+                shared: false,
+            }
         }
     }
 }
 
 /// Edge features and the layer that reads them first, both or neither.
 #[track_caller]
-pub(crate) fn edge_rows<'a>(call: &str, edges: &Edges<'_>, layer: Option<&'a Linear>) -> Option<(&'a Linear, Tensor<2>)> {
+pub(crate) fn edge_rows<'a>(
+    call: &str,
+    edges: &Edges<'_>,
+    layer: Option<&'a Linear>,
+) -> Option<(&'a Linear, Tensor<2>)> {
     match (layer, edges.features()) {
         (Some(layer), Some(f)) => {
             let (rows, edges) = (f.dims()[0], edges.relation().num_edges());
-            assert!(rows == edges, "{call}: edge features: expected {edges} rows (one per edge of the relation), got {rows}");
+            assert!(
+                rows == edges,
+                "{call}: edge features: expected {edges} rows (one per edge of the relation), got {rows}"
+            );
             Some((layer, f))
         }
         (None, None) => None,
@@ -179,7 +209,9 @@ pub(crate) fn edge_rows<'a>(call: &str, edges: &Edges<'_>, layer: Option<&'a Lin
         }
         (None, Some(f)) => {
             let d = f.dims()[1];
-            panic!("{call}: expected no edge features, got some of size {d}; describe the layer with `d_edge` {d}")
+            panic!(
+                "{call}: expected no edge features, got some of size {d}; describe the layer with `d_edge` {d}"
+            )
         }
     }
 }
@@ -188,7 +220,11 @@ pub(crate) fn edge_rows<'a>(call: &str, edges: &Edges<'_>, layer: Option<&'a Lin
 #[track_caller]
 pub(crate) fn hop_input(call: &str, edges: &Edges<'_>, x: ConvInput) -> Tensor<2> {
     let (s, d) = edges.endpoints();
-    assert!(s == d, "{call}: edge type `{}` joins two node types; several hops need one", edges.edge_type());
+    assert!(
+        s == d,
+        "{call}: edge type `{}` joins two node types; several hops need one",
+        edges.edge_type()
+    );
     match x {
         ConvInput::Same(x) => x,
         ConvInput::Pair(..) => panic!("{call}: expected the features of one node type, got a pair"),
@@ -213,6 +249,9 @@ pub(crate) fn where_reached(relation: &Relation, y: Tensor<2>) -> Tensor<2> {
         return y;
     }
     let [rows, columns] = y.dims();
-    let mask = Tensor::<2, Bool>::from_data(TensorData::new(alone, [rows, 1]), &y.device().without_autodiff());
+    let mask = Tensor::<2, Bool>::from_data(
+        TensorData::new(alone, [rows, 1]),
+        &y.device().without_autodiff(),
+    );
     y.mask_fill(mask.expand([rows, columns]), 0.0)
 }

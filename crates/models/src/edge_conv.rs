@@ -73,12 +73,20 @@ impl EdgeConvConfig {
     /// No feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<EdgeConv, ModelError> {
         let Some(&first) = self.widths.first() else {
-            return Err(ModelError::OutOfRange { arg: "number of widths".into(), range: "1..".into(), value: "0".into() });
+            return Err(ModelError::OutOfRange {
+                arg: "number of widths".into(),
+                range: "1..".into(),
+                value: "0".into(),
+            });
         };
         let init = Init { initializer: &self.initializer, device };
         let linear = || init.linear([self.d_input, first], true);
         let nn = if self.widths.len() > 1 {
-            Some(MlpConfig::new(self.widths.clone()).with_initializer(self.initializer.clone()).try_init(device)?)
+            Some(
+                MlpConfig::new(self.widths.clone())
+                    .with_initializer(self.initializer.clone())
+                    .try_init(device)?,
+            )
         } else {
             None
         };
@@ -118,8 +126,10 @@ impl Conv for EdgeConv {
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
         let relation = edges.relation();
         let theta = self.theta.weight.val();
-        let src = if self.multiplies_first() { rows.src } else { matmul_rows(rows.src, theta.clone()) };
-        let mut dst = apply(&self.phi, rows.dst.clone(), Activation::None) - matmul_rows(rows.dst, theta);
+        let src =
+            if self.multiplies_first() { rows.src } else { matmul_rows(rows.src, theta.clone()) };
+        let mut dst =
+            apply(&self.phi, rows.dst.clone(), Activation::None) - matmul_rows(rows.dst, theta);
         if let Some(b) = &self.theta.bias {
             dst = dst + b.val().unsqueeze();
         }
@@ -149,7 +159,8 @@ impl Pretrained for EdgeConv {
             let mapping = ParamMapping::same(path);
             return if path == "theta.weight" { mapping.negated() } else { mapping };
         }
-        let ([d, _], first) = (self.theta.weight.val().dims(), if self.nn.is_some() { "nn.0" } else { "nn" });
+        let ([d, _], first) =
+            (self.theta.weight.val().dims(), if self.nn.is_some() { "nn.0" } else { "nn" });
         match path {
             "phi.weight" => ParamMapping::same(format!("{first}.weight")).rows(0..d, 2 * d),
             "theta.weight" => ParamMapping::same(format!("{first}.weight")).rows(d..2 * d, 2 * d),
@@ -158,7 +169,9 @@ impl Pretrained for EdgeConv {
             _ => {
                 let mut parts = path.splitn(4, '.').skip(2);
                 match (parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next()) {
-                    (Some(i), Some(field)) => ParamMapping::same(format!("nn.{}.{field}", 2 * (i + 1))),
+                    (Some(i), Some(field)) => {
+                        ParamMapping::same(format!("nn.{}.{field}", 2 * (i + 1)))
+                    }
                     _ => ParamMapping::same(path),
                 }
             }

@@ -2,7 +2,9 @@
 
 use burn::config::Config;
 use burn::tensor::{Tensor, TensorData};
-use burn_gnn_ops::{AggregateOptions, Edges, Precision, copy_e_sum, copy_u, copy_v, with_precision};
+use burn_gnn_ops::{
+    AggregateOptions, Edges, Precision, copy_e_sum, copy_u, copy_v, with_precision,
+};
 
 use crate::{DegreeNorm, ModelError};
 
@@ -49,19 +51,31 @@ impl EdgeWeightNorm {
     /// # Panics
     /// A view of several edge types in place of the edges of one.
     #[track_caller]
-    pub fn forward<'a>(&self, edges: impl Into<Edges<'a>>, weight: Tensor<1>) -> Result<Tensor<1>, ModelError> {
+    pub fn forward<'a>(
+        &self,
+        edges: impl Into<Edges<'a>>,
+        weight: Tensor<1>,
+    ) -> Result<Tensor<1>, ModelError> {
         let edges = &edges.into();
         let in_at_src = self.norm == DegreeNorm::BothIn;
         let (s, d) = edges.endpoints();
         if in_at_src && s != d {
             let range = "None, Left, Right or Both on an edge type of two node types".into();
-            return Err(ModelError::OutOfRange { arg: "norm".into(), range, value: format!("{:?}", self.norm) });
+            return Err(ModelError::OutOfRange {
+                arg: "norm".into(),
+                range,
+                value: format!("{:?}", self.norm),
+            });
         }
         let (relation, computed) = (edges.relation(), edges.num_dst());
         if let Err(e) = self.check(edges, &weight) {
             if in_at_src {
                 // What is wrong here may be right on other ranks, which are in the exchange.
-                let none = Tensor::full([computed, 1], f64::NAN, (&weight.device().without_autodiff(), weight.dtype()));
+                let none = Tensor::full(
+                    [computed, 1],
+                    f64::NAN,
+                    (&weight.device().without_autodiff(), weight.dtype()),
+                );
                 edges.src_rows("edge_weight_norm", none);
             }
             return Err(e);
@@ -80,9 +94,14 @@ impl EdgeWeightNorm {
         }
         if in_at_src {
             // A sum of no weights becomes 1 before the root and 0 behind it.
-            let none: Vec<f64> = relation.in_degrees().map(|n| f64::from(u8::from(n == 0))).collect();
-            let none = Tensor::<1>::from_data(TensorData::new(none, [computed]), (&weight.device().without_autodiff(), weight.dtype()));
-            let own = factor(copy_e_sum(relation, weight.clone()) + none.clone()) * (none.neg() + 1.0);
+            let none: Vec<f64> =
+                relation.in_degrees().map(|n| f64::from(u8::from(n == 0))).collect();
+            let none = Tensor::<1>::from_data(
+                TensorData::new(none, [computed]),
+                (&weight.device().without_autodiff(), weight.dtype()),
+            );
+            let own =
+                factor(copy_e_sum(relation, weight.clone()) + none.clone()) * (none.neg() + 1.0);
             let all = edges.src_rows("edge_weight_norm", own.unsqueeze_dim(1));
             out = out * copy_u(relation, all.squeeze_dim::<1>(1));
         }
@@ -101,14 +120,17 @@ impl EdgeWeightNorm {
             return Err(ModelError::Length { arg: "weight".into(), why, expected, actual });
         }
         let values = weight.clone().detach().into_data();
-        if let Some((e, w)) = values.iter::<f64>().enumerate().find(|(_, w)| w.is_nan() || *w <= 0.0) {
+        if let Some((e, w)) =
+            values.iter::<f64>().enumerate().find(|(_, w)| w.is_nan() || *w <= 0.0)
+        {
             return Err(ModelError::OutOfRange {
                 arg: format!("weight of edge {e}"),
                 range: "numbers above 0".into(),
                 value: w.to_string(),
             });
         }
-        let of_all_sources = || g.original_ids(edges.endpoints().0).is_none_or(|ids| ids.len() == edges.num_dst());
+        let of_all_sources =
+            || g.original_ids(edges.endpoints().0).is_none_or(|ids| ids.len() == edges.num_dst());
         let all_in = || relation.in_degrees().eq(edges.in_degrees().iter().copied());
         let all_out = || relation.out_degrees().eq(edges.out_degrees().iter().copied());
         let whole = match self.norm {
@@ -139,14 +161,24 @@ pub(crate) struct Hop<'h, 'a> {
 /// Each of `count` hops, on edges of its own or on the same; where degrees are sums of weights (`weighted`), weights
 /// are normalised and nothing is left for degrees.
 #[track_caller]
-pub(crate) fn hops_of<'h, 'a>(call: &str, count: usize, edges: &'h [Edges<'a>], (norm, weighted): (DegreeNorm, bool)) -> Vec<Hop<'h, 'a>> {
+pub(crate) fn hops_of<'h, 'a>(
+    call: &str,
+    count: usize,
+    edges: &'h [Edges<'a>],
+    (norm, weighted): (DegreeNorm, bool),
+) -> Vec<Hop<'h, 'a>> {
     let found = edges.len();
-    assert!(found == 1 || found == count, "{call}: expected one block per layer or hop, {count}, got {found}; sample {count} hops");
+    assert!(
+        found == 1 || found == count,
+        "{call}: expected one block per layer or hop, {count}, got {found}; sample {count} hops"
+    );
     let hop = |edges: &'h Edges<'a>| {
         let (weight, norm) = match edges.weight() {
             // Sums of weights in the precision of the weights.
             Some(w) if weighted => {
-                let w = with_precision(Precision::Full, || EdgeWeightNorm::new().with_norm(norm).forward(edges, w));
+                let w = with_precision(Precision::Full, || {
+                    EdgeWeightNorm::new().with_norm(norm).forward(edges, w)
+                });
                 (Some(w.unwrap_or_else(|e| panic!("{call}: {e}"))), DegreeNorm::None)
             }
             weight => (weight, norm),
@@ -155,6 +187,11 @@ pub(crate) fn hops_of<'h, 'a>(call: &str, count: usize, edges: &'h [Edges<'a>], 
     };
     // Edges that serve all hops are normalised once.
     let own: Vec<_> = edges.iter().take(count).map(hop).collect();
-    let same = |h: &Hop<'h, 'a>| Hop { edges: h.edges, weight: h.weight.clone(), norm: h.norm, options: h.options.clone() };
+    let same = |h: &Hop<'h, 'a>| Hop {
+        edges: h.edges,
+        weight: h.weight.clone(),
+        norm: h.norm,
+        options: h.options.clone(),
+    };
     (0..count).map(|k| same(&own[k.min(found - 1)])).collect()
 }

@@ -43,7 +43,12 @@ pub(crate) struct HostColumns<'a> {
 impl<'a> HostColumns<'a> {
     pub(crate) fn new(frame: &'a Frame, ids: Option<&'a [u32]>) -> Result<Self, ModelError> {
         if let Some(&id) = ids.unwrap_or(&[]).iter().find(|id| **id as usize >= frame.len()) {
-            return Err(GraphError::IdOutOfRange { what: frame.label().into(), id: id.into(), bound: frame.len() as u64 }.into());
+            return Err(GraphError::IdOutOfRange {
+                what: frame.label().into(),
+                id: id.into(),
+                bound: frame.len() as u64,
+            }
+            .into());
         }
         Ok(Self { frame, ids, ints: HashMap::new() })
     }
@@ -58,7 +63,11 @@ impl<'a> HostColumns<'a> {
             self.frame.get_int::<2>(name)?;
             let column = self.frame.column(name)?;
             let column = self.ids.map_or_else(|| column.clone(), |ids| column.select(ids));
-            let data = column.to_data().convert_dtype(DType::I64).try_to_vec::<i64>().map_err(|e| unreadable(self.frame, name, e))?;
+            let data = column
+                .to_data()
+                .convert_dtype(DType::I64)
+                .try_to_vec::<i64>()
+                .map_err(|e| unreadable(self.frame, name, e))?;
             self.ints.insert(name, (data, column.shape()[1]));
         }
         let (values, width) = &self.ints[name];
@@ -89,7 +98,9 @@ impl<'a> HostColumns<'a> {
                 }
                 Ok((values, nodes))
             }
-            Slot::Float(j) => Err(ModelError::Encoder { message: format!("float {j} has no embedding") }),
+            Slot::Float(j) => {
+                Err(ModelError::Encoder { message: format!("float {j} has no embedding") })
+            }
         }
     }
 
@@ -99,7 +110,11 @@ impl<'a> HostColumns<'a> {
         let (Slot::Float(at) | Slot::Int(at) | Slot::Text(at) | Slot::List(at)) = first;
         let column = self.frame.column(name)?;
         let column = self.ids.map_or_else(|| column.clone(), |ids| column.select(ids));
-        let values = column.to_data().convert_dtype(DType::F64).try_to_vec::<f64>().map_err(|e| unreadable(self.frame, name, e))?;
+        let values = column
+            .to_data()
+            .convert_dtype(DType::F64)
+            .try_to_vec::<f64>()
+            .map_err(|e| unreadable(self.frame, name, e))?;
         let width = column.shape().as_slice().get(1).copied().unwrap_or(1);
         check_width(self.frame, name, width, at + count - 1)?;
         Ok(values.chunks_exact(width).flat_map(|row| row[at..at + count].iter().copied()).collect())
@@ -112,7 +127,9 @@ pub(crate) fn numbers_of(slot: Slot) -> &'static str {
 }
 
 fn unreadable(frame: &Frame, name: &str, e: impl std::fmt::Debug) -> ModelError {
-    ModelError::Encoder { message: format!("{}, column `{name}`: {e:?}; convert the column to f64", frame.label()) }
+    ModelError::Encoder {
+        message: format!("{}, column `{name}`: {e:?}; convert the column to f64", frame.label()),
+    }
 }
 
 fn check_width(frame: &Frame, name: &str, width: usize, at: usize) -> Result<(), ModelError> {
@@ -120,7 +137,12 @@ fn check_width(frame: &Frame, name: &str, width: usize, at: usize) -> Result<(),
         return Ok(());
     }
     let arg = format!("columns of `{name}` of {}", frame.label());
-    Err(ModelError::Length { arg, why: "the decoder has as many attributes".into(), expected: at + 1, actual: width })
+    Err(ModelError::Length {
+        arg,
+        why: "the decoder has as many attributes".into(),
+        expected: at + 1,
+        actual: width,
+    })
 }
 
 /// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table
@@ -141,7 +163,11 @@ pub(crate) fn lookup(
                 Some(row) => Some(row),
                 None => {
                     let arg = format!("attribute {attribute} ({kind:?}), row {node}");
-                    return Err(ModelError::OutOfRange { arg, range: format!("0..{rows}"), value: value.to_string() });
+                    return Err(ModelError::OutOfRange {
+                        arg,
+                        range: format!("0..{rows}"),
+                        value: value.to_string(),
+                    });
                 }
             },
         };
@@ -164,7 +190,9 @@ pub(crate) fn runs(spec: &FeatureSpec) -> Vec<(usize, usize)> {
                 Slot::Int(j) => Slot::Int(j + 1),
                 other => other,
             };
-            first.kind == FeatureKind::Number && part.kind == FeatureKind::Number && part.slot == next
+            first.kind == FeatureKind::Number
+                && part.kind == FeatureKind::Number
+                && part.slot == next
         });
         match out.last_mut() {
             Some(last) if follows => last.1 += 1,

@@ -47,7 +47,9 @@ pub enum ModelError {
         message: String,
     },
     /// A layer that needs all nodes of a type was given a view that computes some.
-    #[error("{layer}: needs all {total} nodes of type `{ntype}`, this view computes {rows}; {remedy}")]
+    #[error(
+        "{layer}: needs all {total} nodes of type `{ntype}`, this view computes {rows}; {remedy}"
+    )]
     PartOfGraph {
         /// Layer.
         layer: &'static str,
@@ -89,13 +91,17 @@ pub enum ModelError {
         actual: Vec<usize>,
     },
     /// Tensors of a state dict belong to no parameter.
-    #[error("state dict: no parameter of the layer takes {tensors}; give the layer the options that the weights were trained with")]
+    #[error(
+        "state dict: no parameter of the layer takes {tensors}; give the layer the options that the weights were trained with"
+    )]
     WeightsLeft {
         /// Their names.
         tensors: String,
     },
     /// A number of a state dict that is an option here has another value.
-    #[error("state dict: tensor `{tensor}`: expected {expected} (`{option}` of the layer), found {actual}; set `{option}` to {actual}")]
+    #[error(
+        "state dict: tensor `{tensor}`: expected {expected} (`{option}` of the layer), found {actual}; set `{option}` to {actual}"
+    )]
     WeightOption {
         /// Option of the layer.
         option: &'static str,
@@ -184,10 +190,18 @@ impl ModelError {
     /// Sizes of a model are at least 1, dropout lies in `0.0..1.0`.
     pub(crate) fn check_sizes(sizes: &[(&str, usize)], dropout: f64) -> Result<(), Self> {
         if let Some((arg, _)) = sizes.iter().find(|s| s.1 == 0) {
-            return Err(Self::OutOfRange { arg: (*arg).into(), range: "1..".into(), value: "0".into() });
+            return Err(Self::OutOfRange {
+                arg: (*arg).into(),
+                range: "1..".into(),
+                value: "0".into(),
+            });
         }
         if !(0.0..1.0).contains(&dropout) {
-            return Err(Self::OutOfRange { arg: "dropout".into(), range: "0.0..1.0".into(), value: dropout.to_string() });
+            return Err(Self::OutOfRange {
+                arg: "dropout".into(),
+                range: "0.0..1.0".into(),
+                value: dropout.to_string(),
+            });
         }
         Ok(())
     }
@@ -196,6 +210,10 @@ impl ModelError {
         if value.is_finite() {
             return Ok(());
         }
-        Err(Self::OutOfRange { arg: arg.into(), range: "finite numbers".into(), value: value.to_string() })
+        Err(Self::OutOfRange {
+            arg: arg.into(),
+            range: "finite numbers".into(),
+            value: value.to_string(),
+        })
     }
 }

@@ -125,17 +125,24 @@ impl FeatureEncoderConfig {
     /// No rows, or one out of range; a column that `frame` lacks.
     pub fn fit_numbers(mut self, frame: &Frame, rows: &[u32]) -> Result<Self, ModelError> {
         if rows.is_empty() {
-            return Err(ModelError::OutOfRange { arg: "rows".into(), range: "at least one node".into(), value: "none".into() });
+            return Err(ModelError::OutOfRange {
+                arg: "rows".into(),
+                range: "at least one node".into(),
+                value: "none".into(),
+            });
         }
         let columns = HostColumns::new(frame, Some(rows))?;
         (self.means, self.deviations) = (vec![], vec![]);
         let spec = self.spec()?;
-        for (first, count) in runs(&spec).into_iter().filter(|r| spec.parts[r.0].kind == FeatureKind::Number) {
+        for (first, count) in
+            runs(&spec).into_iter().filter(|r| spec.parts[r.0].kind == FeatureKind::Number)
+        {
             let values = columns.numbers(spec.parts[first].slot, count)?;
             for c in 0..count {
                 let column = || values.iter().skip(c).step_by(count);
                 let mean = column().sum::<f64>() / rows.len() as f64;
-                let variance = column().map(|v| (v - mean).powi(2)).sum::<f64>() / rows.len() as f64;
+                let variance =
+                    column().map(|v| (v - mean).powi(2)).sum::<f64>() / rows.len() as f64;
                 self.means.push(mean as f32);
                 self.deviations.push(variance.sqrt() as f32);
             }
@@ -155,13 +162,18 @@ impl FeatureEncoderConfig {
     }
 
     /// [`init`](Self::init) with the streams of the tables.
-    fn init_with(&self, streams: Vec<Stream>, device: &Device) -> Result<FeatureEncoder, ModelError> {
+    fn init_with(
+        &self,
+        streams: Vec<Stream>,
+        device: &Device,
+    ) -> Result<FeatureEncoder, ModelError> {
         let spec = self.spec()?;
         if spec.width() == 0 {
             let (range, value) = ("at least one attribute".into(), "none".into());
             return Err(ModelError::OutOfRange { arg: "attr_types".into(), range, value });
         }
-        let count = |of: &dyn Fn(FeatureKind) -> bool| spec.parts.iter().filter(|p| of(p.kind)).count();
+        let count =
+            |of: &dyn Fn(FeatureKind) -> bool| spec.parts.iter().filter(|p| of(p.kind)).count();
         let (numbers, growing) = (count(&|k| k == FeatureKind::Number), count(&grows));
         for (arg, actual) in [("means", self.means.len()), ("deviations", self.deviations.len())] {
             if actual != 0 && actual != numbers {
@@ -176,7 +188,12 @@ impl FeatureEncoderConfig {
         }
         if !self.keys.is_empty() && self.keys.len() != growing {
             let why = "one list per growing embedding, or none".into();
-            return Err(ModelError::Length { arg: "keys".into(), why, expected: growing, actual: self.keys.len() });
+            return Err(ModelError::Length {
+                arg: "keys".into(),
+                why,
+                expected: growing,
+                actual: self.keys.len(),
+            });
         }
         let mut keys = self.keys.clone();
         keys.resize(growing, vec![]);
@@ -189,24 +206,46 @@ impl FeatureEncoderConfig {
                 FeatureKind::Embedding { rows } | FeatureKind::Bag { rows } => {
                     Some(init::rows(stream, None, [rows, dim], rows as u64, device))
                 }
-                FeatureKind::Dynamic | FeatureKind::DynamicBag => Some(Param::from_tensor(key_rows(stream, next.next()?, dim, device))),
+                FeatureKind::Dynamic | FeatureKind::DynamicBag => {
+                    Some(Param::from_tensor(key_rows(stream, next.next()?, dim, device)))
+                }
             }
         };
         let tables: Vec<Param<Tensor<2>>> = embedded().zip(&streams).filter_map(table).collect();
         let sparse: Vec<bool> = embedded()
             .zip(&tables)
-            .map(|(part, t)| self.sparse_from.is_some_and(|from| grows(part.kind) || t.val().dims()[0] >= from))
+            .map(|(part, t)| {
+                self.sparse_from.is_some_and(|from| grows(part.kind) || t.val().dims()[0] >= from)
+            })
             .collect();
-        let tables = tables.into_iter().zip(&sparse).map(|(t, &sparse)| if sparse { t.set_require_grad(false) } else { t }).collect();
+        let tables = tables
+            .into_iter()
+            .zip(&sparse)
+            .map(|(t, &sparse)| if sparse { t.set_require_grad(false) } else { t })
+            .collect();
         let vector = |values: Vec<f32>| {
             let n = values.len();
-            (n > 0).then(|| Param::from_tensor(Tensor::from_data(TensorData::new(values, [n]), device)).set_require_grad(false))
+            (n > 0).then(|| {
+                Param::from_tensor(Tensor::from_data(TensorData::new(values, [n]), device))
+                    .set_require_grad(false)
+            })
         };
-        let scale = self.deviations.iter().map(|&d| if d > 0.0 && d.is_finite() { d.recip() } else { 1.0 }).collect();
-        let index = |keys: &Vec<i64>| keys.iter().enumerate().map(|(i, &k)| (k, i as u32)).collect();
+        let scale = self
+            .deviations
+            .iter()
+            .map(|&d| if d > 0.0 && d.is_finite() { d.recip() } else { 1.0 })
+            .collect();
+        let index =
+            |keys: &Vec<i64>| keys.iter().enumerate().map(|(i, &k)| (k, i as u32)).collect();
         let by_key = keys.iter().map(index).collect();
-        let layout = Layout { config: Self { keys, ..self.clone() }, spec, keys: by_key, streams, sparse };
-        Ok(FeatureEncoder { tables, mean: vector(self.means.clone()), scale: vector(scale), layout })
+        let layout =
+            Layout { config: Self { keys, ..self.clone() }, spec, keys: by_key, streams, sparse };
+        Ok(FeatureEncoder {
+            tables,
+            mean: vector(self.means.clone()),
+            scale: vector(scale),
+            layout,
+        })
     }
 }
 
@@ -258,7 +297,8 @@ impl FeatureEncoder {
     fn input_of(&self, frame: &Frame, ids: Option<&[u32]>) -> Result<EncoderInput, ModelError> {
         let mut columns = HostColumns::new(frame, ids)?;
         let (rows, spec) = (columns.rows(), &self.layout.spec);
-        let (mut parts, mut tables, mut growing) = (vec![], self.tables.iter(), self.layout.keys.iter());
+        let (mut parts, mut tables, mut growing) =
+            (vec![], self.tables.iter(), self.layout.keys.iter());
         for (first, count) in runs(spec) {
             let part = &spec.parts[first];
             if part.kind == FeatureKind::Number {
@@ -269,7 +309,14 @@ impl FeatureEncoder {
             }
             let keys = if grows(part.kind) { growing.next() } else { None };
             let table = tables.next().map_or(0, |t| t.val().dims()[0]);
-            parts.push(PartInput::Lookup(lookup(part.attribute, part.kind, table, keys, columns.values(part.slot)?, rows)?));
+            parts.push(PartInput::Lookup(lookup(
+                part.attribute,
+                part.kind,
+                table,
+                keys,
+                columns.values(part.slot)?,
+                rows,
+            )?));
         }
         Ok(EncoderInput { rows, parts })
     }
@@ -287,7 +334,8 @@ impl FeatureEncoder {
         input: &EncoderInput,
         mut rows: impl FnMut(usize, &Relation, Tensor<2>) -> (Relation, Tensor<2>),
     ) -> Tensor<2> {
-        let (mut tables, mut at, mut out) = (self.tables.iter().map(|t| t.val()).enumerate(), 0, vec![]);
+        let (mut tables, mut at, mut out) =
+            (self.tables.iter().map(|t| t.val()).enumerate(), 0, vec![]);
         let reduce = |(relation, table): (Relation, Tensor<2>)| match self.layout.config.combiner {
             Reduce::Sum => copy_u_sum(&relation, table),
             Reduce::Mean => copy_u_mean(&relation, table),
@@ -330,7 +378,12 @@ impl FeatureEncoder {
             return x;
         }
         let row = |p: &Param<Tensor<1>>| {
-            let row = p.val().without_autodiff().slice([columns.clone()]).cast(FloatDType::from(x.dtype())).unsqueeze::<2>();
+            let row = p
+                .val()
+                .without_autodiff()
+                .slice([columns.clone()])
+                .cast(FloatDType::from(x.dtype()))
+                .unsqueeze::<2>();
             if x.is_autodiff() { row.autodiff() } else { row }
         };
         (x.clone() - row(mean)) * row(scale)
@@ -356,7 +409,8 @@ impl FeatureEncoder {
         if !self.layout.config.keys.iter().zip(&new.layout.config.keys).all(starts) {
             return Err(other());
         }
-        for ((new, old), &sparse) in new.tables.iter_mut().zip(self.tables).zip(&new.layout.sparse) {
+        for ((new, old), &sparse) in new.tables.iter_mut().zip(self.tables).zip(&new.layout.sparse)
+        {
             let old = old.val();
             // Rows come in the device's own type, which need not be that of the encoder.
             let fresh = new.val().cast(FloatDType::from(old.dtype()));
@@ -367,7 +421,10 @@ impl FeatureEncoder {
                 old
             } else {
                 let tracked = fresh.is_autodiff();
-                let joint = Tensor::cat(vec![old.without_autodiff(), fresh.without_autodiff().slice_dim(0, known..all)], 0);
+                let joint = Tensor::cat(
+                    vec![old.without_autodiff(), fresh.without_autodiff().slice_dim(0, known..all)],
+                    0,
+                );
                 if tracked { joint.autodiff() } else { joint }
             };
             let param = Param::from_tensor(rows.detach());

@@ -53,7 +53,9 @@ impl FusedAdamConfig {
             (Some(l2), None) => AdamDecay::L2(l2.penalty),
             (None, Some(rate)) => AdamDecay::Decoupled(rate),
             (Some(_), Some(_)) => {
-                panic!("FusedAdamConfig: `weight_decay` (L2) and `decoupled_weight_decay` exclude each other; set one of them")
+                panic!(
+                    "FusedAdamConfig: `weight_decay` (L2) and `decoupled_weight_decay` exclude each other; set one of them"
+                )
             }
         };
         FusedAdam { beta_1: self.beta_1, beta_2: self.beta_2, epsilon: self.epsilon, decay }

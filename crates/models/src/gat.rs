@@ -10,7 +10,9 @@ use burn_gnn_sampling::Block;
 use crate::autodiff::beside;
 use crate::conv::Conv;
 use crate::inference::{Layerwise, one_input, only, only_type};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
+use crate::pretrained::{
+    Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
+};
 use crate::type_map::{NodeTensors, features_of};
 use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
 
@@ -85,12 +87,20 @@ impl GatConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gat, ModelError> {
-        let sizes = [("d_input", self.d_input), ("num_layers", self.num_layers), ("num_classes", self.num_classes)];
+        let sizes = [
+            ("d_input", self.d_input),
+            ("num_layers", self.num_layers),
+            ("num_classes", self.num_classes),
+        ];
         ModelError::check_sizes(&sizes, self.dropout)?;
         let layer = |i: usize| {
             let last = i + 1 == self.num_layers;
             let d_input = if i == 0 { self.d_input } else { self.num_heads * self.d_head };
-            let (d_head, heads) = if last { (self.num_classes, self.out_heads) } else { (self.d_head, self.num_heads) };
+            let (d_head, heads) = if last {
+                (self.num_classes, self.out_heads)
+            } else {
+                (self.d_head, self.num_heads)
+            };
             GatConvConfig::new(d_input, d_head, heads)
                 .with_concat(!last)
                 .with_dropout(self.attn_dropout)
@@ -145,7 +155,8 @@ impl Gat {
             return self.layers[i].forward(edges, x);
         }
         let activation = if self.relu { Activation::Relu } else { Activation::Elu(1.0) };
-        self.layers[i].forward(edges.then(activation).then_dropout(self.key.at(i + 1), self.dropout), x)
+        self.layers[i]
+            .forward(edges.then(activation).then_dropout(self.key.at(i + 1), self.dropout), x)
     }
 }
 
@@ -164,7 +175,12 @@ impl Layerwise for Gat {
 impl NodeClassifier for Gat {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+    fn logits_over<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        x: &NodeTensors,
+        target: &str,
+    ) -> Tensor<2> {
         self.over(views, features_of("gat", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {

@@ -5,7 +5,8 @@ use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{
-    Activation, Edges, GatOptions, attention, bias_activation, gat_attention, gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
+    Activation, Edges, GatOptions, attention, bias_activation, gat_attention,
+    gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
 };
 
 use crate::conv::{Conv, Endpoints, edge_rows, endpoints};
@@ -108,14 +109,18 @@ impl GatConvConfig {
     /// # Errors
     /// No heads or features, a dropout probability outside `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GatConv, ModelError> {
-        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_sizes(
+            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
+            self.dropout,
+        )?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
         let width = self.num_heads * self.d_head;
         let d_dst = self.d_dst.unwrap_or(self.d_input);
         let init = Init { initializer: &self.initializer, device };
         let linear = |d, bias| init.linear([d, width], bias);
         let attn = || init.weight([1, self.num_heads, self.d_head], (self.d_head, 1));
-        let res_fc = (self.residual_weight || self.residual && d_dst != width).then(|| linear(d_dst, self.bias));
+        let res_fc = (self.residual_weight || self.residual && d_dst != width)
+            .then(|| linear(d_dst, self.bias));
         Ok(GatConv {
             fc: linear(self.d_input, false),
             fc_dst: self.d_dst.map(|d| linear(d, false)),
@@ -146,7 +151,11 @@ impl GatConv {
     /// # Panics
     /// As [`forward`](Conv::forward).
     #[track_caller]
-    pub fn forward_with_attention<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> (Tensor<2>, Tensor<2>) {
+    pub fn forward_with_attention<'a>(
+        &self,
+        edges: impl Into<Edges<'a>>,
+        x: impl Into<ConvInput>,
+    ) -> (Tensor<2>, Tensor<2>) {
         let edges = edges.into();
         let x = endpoints(self, &edges, x.into());
         match self.attend(&edges, x, true) {
@@ -162,10 +171,20 @@ impl GatConv {
     }
 
     #[track_caller]
-    fn attend(&self, edges: &Edges<'_>, rows: Endpoints, show: bool) -> (Tensor<2>, Option<Tensor<2>>) {
-        let GatConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } = self.config;
+    fn attend(
+        &self,
+        edges: &Edges<'_>,
+        rows: Endpoints,
+        show: bool,
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let GatConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } =
+            self.config;
         let (relation, weight) = (edges.relation(), edges.weight());
-        let z = if self.multiplies_first() { rows.src.clone() } else { matmul_rows(rows.src.clone(), self.fc.weight.val()) };
+        let z = if self.multiplies_first() {
+            rows.src.clone()
+        } else {
+            matmul_rows(rows.src.clone(), self.fc.weight.val())
+        };
         let a_src = z.clone().head_scores(&self.attn_l);
         let a_dst = match &self.fc_dst {
             Some(fc) => matmul_rows(rows.dst.clone(), fc.weight.val()),
@@ -184,7 +203,9 @@ impl GatConv {
         });
         let (y, shares) = match (logits, show || weight.is_some()) {
             (None, false) => (gat_attention(relation, z, a_src, a_dst, &options), None),
-            (Some(logits), false) => (attention(relation, logits, z, options.dropout.as_ref()), None),
+            (Some(logits), false) => {
+                (attention(relation, logits, z, options.dropout.as_ref()), None)
+            }
             (logits, true) => {
                 let shares = match logits {
                     Some(logits) => edge_shares(relation, logits, options.dropout),
@@ -239,11 +260,17 @@ impl Pretrained for GatConv {
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let heads = if self.config.concat { 1 } else { self.config.num_heads };
         match (from, path) {
-            (Framework::Dgl, "fc.weight") if self.fc_dst.is_some() => ParamMapping::same("fc_src.weight"),
+            (Framework::Dgl, "fc.weight") if self.fc_dst.is_some() => {
+                ParamMapping::same("fc_src.weight")
+            }
             (Framework::Dgl, _) => ParamMapping::same(path),
-            (Framework::Pyg, "fc.weight") if self.fc_dst.is_some() => ParamMapping::same("lin_src.weight"),
+            (Framework::Pyg, "fc.weight") if self.fc_dst.is_some() => {
+                ParamMapping::same("lin_src.weight")
+            }
             // The second before PyG 2.5.
-            (Framework::Pyg, "fc.weight") => ParamMapping::same("lin.weight").or("lin_src.weight").also("lin_dst.weight"),
+            (Framework::Pyg, "fc.weight") => {
+                ParamMapping::same("lin.weight").or("lin_src.weight").also("lin_dst.weight")
+            }
             (Framework::Pyg, "fc_dst.weight") => ParamMapping::same("lin_dst.weight"),
             (Framework::Pyg, "attn_l") => ParamMapping::same("att_src"),
             (Framework::Pyg, "attn_r") => ParamMapping::same("att_dst"),

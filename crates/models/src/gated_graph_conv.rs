@@ -5,7 +5,9 @@ use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_graph::EdgeType;
-use burn_gnn_ops::{Activation, EdgeTypes, GraphView, RelationalWeight, matmul_rows, relational_aggregate};
+use burn_gnn_ops::{
+    Activation, EdgeTypes, GraphView, RelationalWeight, matmul_rows, relational_aggregate,
+};
 use burn_gnn_sampling::Block;
 
 use crate::conv::check_computed;
@@ -126,13 +128,23 @@ impl HeteroConv for GatedGraphConv {
     /// A graph of several node types, another number of edge types, a block under several steps, an input wider than
     /// `hidden`, edge weights or features.
     #[track_caller]
-    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> NodeTensors {
         let edges = edges.into();
         edges.expect_bare("gated_graph_conv");
         let (g, schema) = (edges.view(), edges.view().schema());
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
-        let x = x.into().into_list(schema).unwrap_or_else(|e| panic!("gated_graph_conv: {e}")).swap_remove(0);
-        let x = x.unwrap_or_else(|| panic!("gated_graph_conv: `x` has no entry for node type `{}`", schema.ntypes()[0]));
+        let x = x
+            .into()
+            .into_list(schema)
+            .unwrap_or_else(|e| panic!("gated_graph_conv: {e}"))
+            .swap_remove(0);
+        let x = x.unwrap_or_else(|| {
+            panic!("gated_graph_conv: `x` has no entry for node type `{}`", schema.ntypes()[0])
+        });
         NodeTensors::from_list(schema, [Some(self.over(&Whole(g), x))])
     }
 }
@@ -153,7 +165,10 @@ impl GatedGraphConv {
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         let [d, _] = self.hh.weight.val().dims();
         let [rows, columns] = x.dims();
-        assert!(columns <= d, "gated_graph_conv: `x`: expected at most {d} features (`hidden`), got {columns}");
+        assert!(
+            columns <= d,
+            "gated_graph_conv: `x`: expected at most {d} features (`hidden`), got {columns}"
+        );
         let (device, dtype) = (x.device().without_autodiff(), x.dtype());
         let fill = Tensor::<2>::zeros([rows, d - columns], (&device, dtype));
         let h = if columns == d {
@@ -170,7 +185,11 @@ impl GatedGraphConv {
         }
         let schema = views.view(0).schema();
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
-        assert_eq!(schema.etypes().len(), self.num_etypes, "`num_etypes` of the layer and edge types of the graph");
+        assert_eq!(
+            schema.etypes().len(),
+            self.num_etypes,
+            "`num_etypes` of the layer and edge types of the graph"
+        );
         check_graph_types("gated_graph_conv", schema, &[], &self.etypes);
         if count < self.steps {
             check_computed("gated_graph_conv", views.view(0).num_dst(0), &h);
@@ -186,25 +205,43 @@ impl GatedGraphConv {
         };
         // Every message brings its bias: as many as the node has in-edges of the type.
         let counts = |g: &V::View| {
-            let counts: Vec<Vec<u32>> = etypes.iter().map(|&r| g.relation(r).in_degrees().collect()).collect();
-            let counts: Vec<f64> = (0..g.num_dst(0)).flat_map(|v| counts.iter().map(move |c| f64::from(c[v]))).collect();
-            Tensor::<2>::from_data(TensorData::new(counts, [g.num_dst(0), etypes.len()]), (&device, dtype))
+            let counts: Vec<Vec<u32>> =
+                etypes.iter().map(|&r| g.relation(r).in_degrees().collect()).collect();
+            let counts: Vec<f64> = (0..g.num_dst(0))
+                .flat_map(|v| counts.iter().map(move |c| f64::from(c[v])))
+                .collect();
+            Tensor::<2>::from_data(
+                TensorData::new(counts, [g.num_dst(0), etypes.len()]),
+                (&device, dtype),
+            )
         };
         let counts: Vec<_> = (0..count).map(|t| counts(views.view(t))).collect();
         // Weight and bias of all messages into a node, for every step that has others than the one before.
         let weights = self.linears.len() / self.num_etypes;
         let of_step = |t: usize| {
-            let linears = || etypes.iter().map(|&r| &self.linears[t.min(weights - 1) * self.num_etypes + r]);
+            let linears =
+                || etypes.iter().map(|&r| &self.linears[t.min(weights - 1) * self.num_etypes + r]);
             let weight: Tensor<3> = Tensor::stack(linears().map(|l| l.weight.val()).collect(), 0);
-            let biases: Vec<_> = linears().filter_map(|l| l.bias.as_ref()).map(|b| b.val()).collect();
-            (weight, (!biases.is_empty()).then(|| matmul_rows(counts[t.min(count - 1)].clone(), Tensor::stack(biases, 0))))
+            let biases: Vec<_> =
+                linears().filter_map(|l| l.bias.as_ref()).map(|b| b.val()).collect();
+            (
+                weight,
+                (!biases.is_empty()).then(|| {
+                    matmul_rows(counts[t.min(count - 1)].clone(), Tensor::stack(biases, 0))
+                }),
+            )
         };
         let terms: Vec<_> = (0..count.max(weights)).map(of_step).collect();
         (0..self.steps).fold(h, |h, t| {
             let (g, (weight, bias)) = (views.view(t), &terms[t.min(terms.len() - 1)]);
             let (h, own) = g.with_dst_rows(0, h);
             let src = g.src_rows("gated_graph_conv", vec![h]).swap_remove(0);
-            let a = relational_aggregate(&incoming[t.min(count - 1)].index, src, RelationalWeight::Full(weight.clone()), None);
+            let a = relational_aggregate(
+                &incoming[t.min(count - 1)].index,
+                src,
+                RelationalWeight::Full(weight.clone()),
+                None,
+            );
             let a = match bias {
                 Some(bias) => a + bias.clone(),
                 None => a,
@@ -216,7 +253,8 @@ impl GatedGraphConv {
     /// A gated recurrent unit (Cho et al., 2014) with PyTorch's gates: `r`, `z`, `n`.
     fn unit(&self, a: Tensor<2>, h: Tensor<2>) -> Tensor<2> {
         let d = h.dims()[1];
-        let (a, b) = (apply(&self.ih, a, Activation::None), apply(&self.hh, h.clone(), Activation::None));
+        let (a, b) =
+            (apply(&self.ih, a, Activation::None), apply(&self.hh, h.clone(), Activation::None));
         let gate = |x: &Tensor<2>, k: usize| x.clone().slice_dim(1, k * d..(k + 1) * d);
         let r = sigmoid(gate(&a, 0) + gate(&b, 0));
         let z = sigmoid(gate(&a, 1) + gate(&b, 1));
@@ -231,11 +269,16 @@ impl Pretrained for GatedGraphConv {
         let unit = if from == Framework::Dgl { "gru" } else { "rnn" };
         let mut parts = path.split('.');
         match (parts.next(), parts.next(), parts.next()) {
-            (Some(part @ ("ih" | "hh")), Some(field), _) => ParamMapping::same(format!("{unit}.{field}_{part}")),
+            (Some(part @ ("ih" | "hh")), Some(field), _) => {
+                ParamMapping::same(format!("{unit}.{field}_{part}"))
+            }
             (Some("linears"), Some(i), Some("weight")) if from == Framework::Pyg => {
                 let ([d, _], n) = (self.hh.weight.val().dims(), self.linears.len());
                 let i = i.parse().unwrap_or(n);
-                ParamMapping::same("weight").untransposed().shaped([n, d, d]).rows(i * d..(i + 1) * d, n * d)
+                ParamMapping::same("weight")
+                    .untransposed()
+                    .shaped([n, d, d])
+                    .rows(i * d..(i + 1) * d, n * d)
             }
             _ => ParamMapping::same(path),
         }

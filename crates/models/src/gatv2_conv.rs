@@ -4,7 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, ConvInput, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum};
+use burn_gnn_ops::{
+    Activation, ConvInput, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum,
+};
 
 use crate::conv::{Conv, Endpoints, edge_rows, endpoints};
 use crate::heads::{edge_shares, mean_heads, residual, split};
@@ -104,12 +106,20 @@ impl Gatv2ConvConfig {
     /// No heads or features, a dropout probability outside `0.0..1.0`, a slope that is not finite, one weight for
     /// endpoints of different feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<Gatv2Conv, ModelError> {
-        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_sizes(
+            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
+            self.dropout,
+        )?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
         let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
         if self.share_weights && d_dst != self.d_input {
             let why = "the weight of sources serves destinations too".into();
-            return Err(ModelError::Length { arg: "d_dst".into(), why, expected: self.d_input, actual: d_dst });
+            return Err(ModelError::Length {
+                arg: "d_dst".into(),
+                why,
+                expected: self.d_input,
+                actual: d_dst,
+            });
         }
         let init = Init { initializer: &self.initializer, device };
         let linear = |d, bias| init.linear([d, width], bias);
@@ -118,7 +128,8 @@ impl Gatv2ConvConfig {
             fc_dst: (!self.share_weights).then(|| linear(d_dst, self.bias)),
             attn: init.weight([1, self.num_heads, self.d_head], (self.d_head, 1)),
             lin_edge: self.d_edge.map(|d| linear(d, false)),
-            res_fc: (self.residual_weight || self.residual && d_dst != width).then(|| linear(d_dst, self.bias && !self.output_bias)),
+            res_fc: (self.residual_weight || self.residual && d_dst != width)
+                .then(|| linear(d_dst, self.bias && !self.output_bias)),
             bias: self.output_bias.then(|| init::zeros(width, device)),
             key: DropoutKey::new(device),
             config: self.clone(),
@@ -141,7 +152,11 @@ impl Gatv2Conv {
     /// # Panics
     /// As [`forward`](Conv::forward).
     #[track_caller]
-    pub fn forward_with_attention<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> (Tensor<2>, Tensor<2>) {
+    pub fn forward_with_attention<'a>(
+        &self,
+        edges: impl Into<Edges<'a>>,
+        x: impl Into<ConvInput>,
+    ) -> (Tensor<2>, Tensor<2>) {
         let edges = edges.into();
         let x = endpoints(self, &edges, x.into());
         match self.attend(&edges, x, true) {
@@ -157,8 +172,14 @@ impl Gatv2Conv {
     }
 
     #[track_caller]
-    fn attend(&self, edges: &Edges<'_>, rows: Endpoints, show: bool) -> (Tensor<2>, Option<Tensor<2>>) {
-        let Gatv2ConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } = self.config;
+    fn attend(
+        &self,
+        edges: &Edges<'_>,
+        rows: Endpoints,
+        show: bool,
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let Gatv2ConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } =
+            self.config;
         let relation = edges.relation();
         let product = |x: Tensor<2>| apply(&self.fc_src, x, Activation::None);
         let z = if self.multiplies_first() { rows.src.clone() } else { product(rows.src.clone()) };
@@ -172,7 +193,9 @@ impl Gatv2Conv {
             Some((lin, f)) => both + split(matmul_rows(f, lin.weight.val()), [heads, d_head]),
             None => both,
         };
-        let logits = (activation::leaky_relu(both, slope) * self.attn.val()).sum_dim(2).reshape([relation.num_edges(), heads]);
+        let logits = (activation::leaky_relu(both, slope) * self.attn.val())
+            .sum_dim(2)
+            .reshape([relation.num_edges(), heads]);
         let drop = self.key.of_edges(edges, dropout, &logits);
         let (y, shares) = if show {
             let shares = edge_shares(relation, logits, drop);
@@ -213,17 +236,26 @@ impl Pretrained for Gatv2Conv {
     /// PyG's default has a bias of the result (`output_bias`), which it adds, with the residual, behind the mean of
     /// heads: every head has them here.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        let (shared, heads) = (self.fc_dst.is_none(), if self.config.concat { 1 } else { self.config.num_heads });
+        let (shared, heads) =
+            (self.fc_dst.is_none(), if self.config.concat { 1 } else { self.config.num_heads });
         match (from, path.split_once('.')) {
             // A weight shared by both endpoints has two names.
-            (Framework::Dgl, Some(("fc_src", field))) if shared => ParamMapping::same(path).also(format!("fc_dst.{field}")),
+            (Framework::Dgl, Some(("fc_src", field))) if shared => {
+                ParamMapping::same(path).also(format!("fc_dst.{field}"))
+            }
             (Framework::Dgl, _) => ParamMapping::same(path),
             (Framework::Pyg, Some(("fc_src", field))) if shared => {
                 ParamMapping::same(format!("lin_l.{field}")).also(format!("lin_r.{field}"))
             }
-            (Framework::Pyg, Some(("fc_src", field))) => ParamMapping::same(format!("lin_l.{field}")),
-            (Framework::Pyg, Some(("fc_dst", field))) => ParamMapping::same(format!("lin_r.{field}")),
-            (Framework::Pyg, Some(("res_fc", field))) => ParamMapping::same(format!("res.{field}")).repeated(heads),
+            (Framework::Pyg, Some(("fc_src", field))) => {
+                ParamMapping::same(format!("lin_l.{field}"))
+            }
+            (Framework::Pyg, Some(("fc_dst", field))) => {
+                ParamMapping::same(format!("lin_r.{field}"))
+            }
+            (Framework::Pyg, Some(("res_fc", field))) => {
+                ParamMapping::same(format!("res.{field}")).repeated(heads)
+            }
             (Framework::Pyg, _) if path == "bias" => ParamMapping::same(path).repeated(heads),
             (Framework::Pyg, _) => ParamMapping::same(if path == "attn" { "att" } else { path }),
         }

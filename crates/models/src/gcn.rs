@@ -10,9 +10,13 @@ use burn_gnn_sampling::Block;
 use crate::autodiff::beside;
 use crate::conv::Conv;
 use crate::inference::{Layerwise, one_input, only, only_type};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
+use crate::pretrained::{
+    Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
+};
 use crate::type_map::{NodeTensors, features_of};
-use crate::{DegreeNorm, DropoutKey, GcnConv, GcnConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
+use crate::{
+    DegreeNorm, DropoutKey, GcnConv, GcnConvConfig, LayerViews, ModelError, NodeClassifier, Whole,
+};
 
 /// Describes a [`Gcn`].
 #[derive(Config, Debug)]
@@ -69,13 +73,24 @@ impl GcnConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gcn, ModelError> {
-        let sizes =
-            [("d_input", self.d_input), ("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
+        let sizes = [
+            ("d_input", self.d_input),
+            ("num_layers", self.num_layers),
+            ("hidden", self.hidden),
+            ("num_classes", self.num_classes),
+        ];
         ModelError::check_sizes(&sizes, self.dropout)?;
         let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
         let out = |i: usize| if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
-        let layers = (0..self.num_layers).map(|i| GcnConvConfig::new(width(i), out(i)).with_norm(self.norm).init(device)).collect();
-        Ok(Gcn { layers, dropout: self.dropout, d_input: self.d_input, key: DropoutKey::new(device) })
+        let layers = (0..self.num_layers)
+            .map(|i| GcnConvConfig::new(width(i), out(i)).with_norm(self.norm).init(device))
+            .collect();
+        Ok(Gcn {
+            layers,
+            dropout: self.dropout,
+            d_input: self.d_input,
+            key: DropoutKey::new(device),
+        })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -123,7 +138,8 @@ impl Gcn {
         if i + 1 == self.layers.len() {
             return self.layers[i].forward(edges, x);
         }
-        self.layers[i].forward(edges.then(Activation::Relu).then_dropout(self.key.at(i + 1), self.dropout), x)
+        self.layers[i]
+            .forward(edges.then(Activation::Relu).then_dropout(self.key.at(i + 1), self.dropout), x)
     }
 }
 
@@ -142,7 +158,12 @@ impl Layerwise for Gcn {
 impl NodeClassifier for Gcn {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+    fn logits_over<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        x: &NodeTensors,
+        target: &str,
+    ) -> Tensor<2> {
         self.over(views, features_of("gcn", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {

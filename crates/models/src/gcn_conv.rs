@@ -4,7 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param, ParamId};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_ops::{AggregateOptions, DegreeScale, DegreesOf, Edges, matmul_rows, weighted_aggregate};
+use burn_gnn_ops::{
+    AggregateOptions, DegreeScale, DegreesOf, Edges, matmul_rows, weighted_aggregate,
+};
 
 use crate::conv::{Conv, Endpoints};
 use crate::init;
@@ -70,8 +72,12 @@ impl DegreeNorm {
              `HeteroGraphConv` has more, give it another norm",
             degrees.len()
         );
-        let factors: Vec<f64> = degrees.iter().map(|&d| if d == 0 { 0.0 } else { f64::from(d).powf(-0.5) }).collect();
-        let factors = Tensor::<2>::from_data(TensorData::new(factors, [rows, 1]), (&x.device().without_autodiff(), x.dtype()));
+        let factors: Vec<f64> =
+            degrees.iter().map(|&d| if d == 0 { 0.0 } else { f64::from(d).powf(-0.5) }).collect();
+        let factors = Tensor::<2>::from_data(
+            TensorData::new(factors, [rows, 1]),
+            (&x.device().without_autodiff(), x.dtype()),
+        );
         x * factors
     }
 
@@ -151,7 +157,11 @@ impl GcnConvConfig {
         let (i, o) = (self.d_input, self.d_output);
         let init = Init { initializer: &self.initializer, device };
         let weight = self.weight.then(|| init.weight([i, o], (i, o)));
-        GcnConv { weight, bias: self.bias.then(|| init::zeros(self.d_output, device)), norm: self.norm }
+        GcnConv {
+            weight,
+            bias: self.bias.then(|| init::zeros(self.d_output, device)),
+            norm: self.norm,
+        }
     }
 }
 
@@ -164,7 +174,10 @@ impl GcnConv {
     #[track_caller]
     #[must_use]
     pub fn with_weight(&self, weight: Tensor<2>) -> Self {
-        assert!(self.weight.is_none(), "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false");
+        assert!(
+            self.weight.is_none(),
+            "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false"
+        );
         Self { weight: Some(Param::initialized(ParamId::new(), weight)), ..self.clone() }
     }
 }

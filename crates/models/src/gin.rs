@@ -5,13 +5,17 @@ use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::Graph;
-use burn_gnn_ops::{Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce};
+use burn_gnn_ops::{
+    Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce,
+};
 use burn_gnn_sampling::Block;
 
 use crate::conv::Conv;
 use crate::inference::{Layerwise, one_input, only, only_type};
 use crate::mlp::{apply, linear, normalised, running};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
+use crate::pretrained::{
+    Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
+};
 use crate::type_map::{NodeTensors, features_of};
 use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
 
@@ -91,18 +95,28 @@ impl GinConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gin, ModelError> {
-        let sizes =
-            [("d_input", self.d_input), ("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
+        let sizes = [
+            ("d_input", self.d_input),
+            ("num_layers", self.num_layers),
+            ("hidden", self.hidden),
+            ("num_classes", self.num_classes),
+        ];
         ModelError::check_sizes(&sizes, self.dropout)?;
         let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
         let layer = |i: usize| {
-            let out = if self.heads || i + 1 < self.num_layers { self.hidden } else { self.num_classes };
-            GinConvConfig::new(vec![width(i), out, out]).with_learn_eps(self.learn_eps).try_init(device)
+            let out =
+                if self.heads || i + 1 < self.num_layers { self.hidden } else { self.num_classes };
+            GinConvConfig::new(vec![width(i), out, out])
+                .with_learn_eps(self.learn_eps)
+                .try_init(device)
         };
         let head = |i: usize| linear([width(i), self.num_classes], true, device);
         let layers = (0..self.num_layers).map(layer).collect::<Result<_, _>>()?;
         let inner = if self.heads { self.num_layers } else { self.num_layers - 1 };
-        let norms = (0..inner).filter(|_| self.batch_norm).map(|_| BatchNormConfig::new(self.hidden).init(device)).collect();
+        let norms = (0..inner)
+            .filter(|_| self.batch_norm)
+            .map(|_| BatchNormConfig::new(self.hidden).init(device))
+            .collect();
         let heads = (0..=self.num_layers).filter(|_| self.heads).map(head).collect();
         Ok(Gin { layers, norms, heads, dropout: self.dropout, key: DropoutKey::new(device) })
     }
@@ -142,7 +156,11 @@ impl Gin {
         if self.heads.is_empty() {
             return (0..layers).fold(x, |x, i| {
                 let g = views.view(i);
-                let x = if i == 0 { x } else { self.key.at(i).dropout(&g, g.schema().endpoints(0).0, self.dropout, x) };
+                let x = if i == 0 {
+                    x
+                } else {
+                    self.key.at(i).dropout(&g, g.schema().endpoints(0).0, self.dropout, x)
+                };
                 self.state(i, g, x, normalised)
             });
         }
@@ -166,17 +184,29 @@ impl Gin {
     /// Logits of the graphs of a batch, `[graphs, num_classes]`; `graphs` are the rows of each. Rows of a graph are
     /// summed. No dropout: graphs have no original ids to key it by. Batch normalisation trains where gradients are
     /// tracked.
-    pub fn forward_graphs<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, graphs: &Segments) -> Tensor<2> {
+    pub fn forward_graphs<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        x: Tensor<2>,
+        graphs: &Segments,
+    ) -> Tensor<2> {
         if self.heads.is_empty() {
             let logits = (0..self.layers.len()).fold(x, |x, i| self.state(i, g, x, normalised));
             return segment_reduce(logits, graphs, SegmentReduce::Sum);
         }
-        let term = |(k, h): (usize, Tensor<2>)| apply(&self.heads[k], segment_reduce(h, graphs, SegmentReduce::Sum), Activation::None);
+        let term = |(k, h): (usize, Tensor<2>)| {
+            apply(&self.heads[k], segment_reduce(h, graphs, SegmentReduce::Sum), Activation::None)
+        };
         sum(self.states(g, x, normalised).into_iter().enumerate().map(term))
     }
 
     /// The input and the output of every layer, for all computed nodes.
-    fn states<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>, norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>) -> Vec<Tensor<2>> {
+    fn states<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        x: Tensor<2>,
+        norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>,
+    ) -> Vec<Tensor<2>> {
         let mut states = vec![x];
         for i in 0..self.layers.len() {
             states.push(self.state(i, g, states[i].clone(), &norm));
@@ -185,7 +215,13 @@ impl Gin {
     }
 
     /// Output of layer `i`; without ReLU where they are the logits.
-    fn state<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>, norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>) -> Tensor<2> {
+    fn state<G: GraphView + ?Sized>(
+        &self,
+        i: usize,
+        g: &G,
+        x: Tensor<2>,
+        norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>,
+    ) -> Tensor<2> {
         let h = self.layers[i].forward(&g, x);
         if self.heads.is_empty() && i + 1 == self.layers.len() {
             return h;
@@ -203,7 +239,8 @@ impl Layerwise for Gin {
         self.layers.len()
     }
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        let first = self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
+        let first =
+            self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
         one_input(g, features, first.layers[0].weight.val().dims()[0])
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
@@ -220,7 +257,10 @@ impl Layerwise for Gin {
         };
         let h = self.state(layer, g, h, running);
         let logits = logits + read(layer + 1, h.clone());
-        only_type(g, if layer + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) })
+        only_type(
+            g,
+            if layer + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) },
+        )
     }
 }
 
@@ -231,7 +271,12 @@ fn sum(terms: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
 impl NodeClassifier for Gin {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+    fn logits_over<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        x: &NodeTensors,
+        target: &str,
+    ) -> Tensor<2> {
         self.over(views, features_of("gin", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {
@@ -244,10 +289,15 @@ impl Pretrained for Gin {
     /// DGL a model with lists `layers`, `norms` and `heads`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         // `MLP` keeps its layers in a list.
-        if let (Framework::Pyg, ["layers", i, "nn", "layers", k, field]) = (from, &path.split('.').collect::<Vec<_>>()[..]) {
+        if let (Framework::Pyg, ["layers", i, "nn", "layers", k, field]) =
+            (from, &path.split('.').collect::<Vec<_>>()[..])
+        {
             return ParamMapping::same(format!("convs.{i}.nn.lins.{k}.{field}"));
         }
-        let norm = path.strip_prefix("norms.").and_then(|rest| rest.split_once('.')).filter(|_| from == Framework::Pyg);
+        let norm = path
+            .strip_prefix("norms.")
+            .and_then(|rest| rest.split_once('.'))
+            .filter(|_| from == Framework::Pyg);
         if let Some((i, field)) = norm {
             return ParamMapping::same(format!("norms.{i}.module.{field}"));
         }

@@ -76,7 +76,11 @@ pub(crate) fn parts(
     let nn = if widths.is_empty() {
         None
     } else {
-        Some(MlpConfig::new(widths.to_vec()).with_initializer(initializer.clone()).try_init(device)?)
+        Some(
+            MlpConfig::new(widths.to_vec())
+                .with_initializer(initializer.clone())
+                .try_init(device)?,
+        )
     };
     Ok((nn, learn_eps.then(|| Param::from_tensor(Tensor::full([1], init_eps, device)))))
 }
@@ -87,7 +91,13 @@ pub(crate) fn input_size(nn: Option<&Mlp>) -> Option<usize> {
 }
 
 /// `MLP((1 + ε) own + sum)`.
-pub(crate) fn combine(nn: Option<&Mlp>, eps: Option<&Param<Tensor<1>>>, init_eps: f64, own: Tensor<2>, sum: Tensor<2>) -> Tensor<2> {
+pub(crate) fn combine(
+    nn: Option<&Mlp>,
+    eps: Option<&Param<Tensor<1>>>,
+    init_eps: f64,
+    own: Tensor<2>,
+    sum: Tensor<2>,
+) -> Tensor<2> {
     let own = match eps {
         Some(eps) => own * (eps.val() + 1.0).unsqueeze(),
         None => own * (1.0 + init_eps),
@@ -101,9 +111,15 @@ pub(crate) fn combine(nn: Option<&Mlp>, eps: Option<&Param<Tensor<1>>>, init_eps
 /// Where the perceptron and ε of GIN layers are kept: a single map, a `Sequential` with ReLU between, or the list of an
 /// `MLP`.
 pub(crate) fn param_mapping(nn: Option<&Mlp>, from: Framework, path: &str) -> ParamMapping {
-    let (module, list) = if from == Framework::Dgl { ("apply_func", "linears") } else { ("nn", "lins") };
+    let (module, list) =
+        if from == Framework::Dgl { ("apply_func", "linears") } else { ("nn", "lins") };
     let mut parts = path.splitn(4, '.');
-    match (parts.next(), parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next()) {
+    match (
+        parts.next(),
+        parts.next(),
+        parts.next().and_then(|i| i.parse::<usize>().ok()),
+        parts.next(),
+    ) {
         (Some("nn"), Some("layers"), Some(i), Some(field)) => match nn.map(|nn| nn.layers.len()) {
             Some(1) => ParamMapping::same(format!("{module}.{field}")),
             _ => ParamMapping::same(format!("{module}.{}.{field}", 2 * i)),

@@ -77,7 +77,12 @@ impl GineConvConfig {
     pub fn try_init(&self, device: &Device) -> Result<GineConv, ModelError> {
         if let Some(&actual) = self.widths.first().filter(|&&w| w != self.d_input) {
             let why = "the perceptron reads sums of node features".into();
-            return Err(ModelError::Length { arg: "widths[0]".into(), why, expected: self.d_input, actual });
+            return Err(ModelError::Length {
+                arg: "widths[0]".into(),
+                why,
+                expected: self.d_input,
+                actual,
+            });
         }
         let init = Init { initializer: &self.initializer, device };
         let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), init)?;
@@ -106,7 +111,9 @@ impl Conv for GineConv {
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
         let Some(features) = edges.features() else {
-            panic!("gine_conv: expected edge features, got none; give the edges some, `with_features`")
+            panic!(
+                "gine_conv: expected edge features, got none; give the edges some, `with_features`"
+            )
         };
         let features = match &self.lin {
             Some(lin) => apply(lin, features, Activation::None),

@@ -99,7 +99,12 @@ type ByRelation = Vec<Vec<Tensor<2>>>;
 
 impl HanConvConfig {
     /// A layer for all types of `g`.
-    pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_inputs: impl Into<TypeMap<usize>>, d_head: usize, num_heads: usize) -> Self {
+    pub fn from_graph<G: GraphView + ?Sized>(
+        g: &G,
+        d_inputs: impl Into<TypeMap<usize>>,
+        d_head: usize,
+        num_heads: usize,
+    ) -> Self {
         Self::new(d_inputs.into(), g.schema().etypes().to_vec(), d_head, num_heads)
     }
 
@@ -109,9 +114,15 @@ impl HanConvConfig {
     /// No heads or features, an edge type given twice or with a node type that has no input size, dropout outside
     /// `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<HanConv, ModelError> {
-        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_sizes(
+            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
+            self.dropout,
+        )?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
-        let schema = Schema::new(self.d_inputs.iter().map(|(name, _)| name.to_owned()).collect(), self.etypes.clone())?;
+        let schema = Schema::new(
+            self.d_inputs.iter().map(|(name, _)| name.to_owned()).collect(),
+            self.etypes.clone(),
+        )?;
         let width = self.num_heads * self.d_head;
         let init = Init { initializer: &self.initializer, device };
         let vector = |_| init.weight([1, self.num_heads, self.d_head], (self.d_head, 1));
@@ -146,7 +157,11 @@ impl HeteroConv for HanConv {
     /// # Panics
     /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> NodeTensors {
         self.try_forward(edges, x).unwrap_or_else(|e| panic!("{e}"))
     }
 }
@@ -160,19 +175,32 @@ impl HanConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn try_forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> Result<NodeTensors, ModelError> {
+    pub fn try_forward<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> Result<NodeTensors, ModelError> {
         let edges = edges.into();
         let g = edges.view();
         for (t, ntype) in g.schema().ntypes().iter().enumerate() {
             let (rows, total) = (g.num_dst(t), g.total_nodes(t));
-            if !self.config.local_scores && rows as u64 != total && relations_into(g, t).count() > 1 {
+            if !self.config.local_scores && rows as u64 != total && relations_into(g, t).count() > 1
+            {
                 let remedy = "add up `relation_scores` over all parts and call `forward_with_scores`, or set `local_scores`";
-                return Err(ModelError::PartOfGraph { layer: "han_conv", ntype: ntype.clone(), rows, total, remedy });
+                return Err(ModelError::PartOfGraph {
+                    layer: "han_conv",
+                    ntype: ntype.clone(),
+                    rows,
+                    total,
+                    remedy,
+                });
             }
         }
         let h = self.by_relation(&edges, x.into());
         let scores = self.scores_of(&h);
-        let nodes = |t: usize| if self.config.local_scores { g.num_dst(t) as u64 } else { g.total_nodes(t) };
+        let nodes = |t: usize| {
+            if self.config.local_scores { g.num_dst(t) as u64 } else { g.total_nodes(t) }
+        };
         Ok(NodeTensors::from_list(g.schema(), over_relations(h, &scores, nodes)))
     }
 
@@ -182,9 +210,16 @@ impl HanConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    pub fn relation_scores<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> TypeMap<Tensor<1>> {
+    pub fn relation_scores<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> TypeMap<Tensor<1>> {
         let edges = edges.into();
-        TypeMap::from_list(edges.view().schema(), self.scores_of(&self.by_relation(&edges, x.into())))
+        TypeMap::from_list(
+            edges.view().schema(),
+            self.scores_of(&self.by_relation(&edges, x.into())),
+        )
     }
 
     /// [`forward`](Self::forward) on any view, with `s_r` of the whole graph. Gradients flow through `scores` if it is
@@ -213,15 +248,29 @@ impl HanConv {
         let (schema, config) = (g.schema(), &self.config);
         check_graph_types("han_conv", schema, &self.ntypes, &self.etypes);
         let x = of_all_types("han_conv", g, x, |t| self.proj[t].weight.val().dims()[0]);
-        let z: Vec<Tensor<2>> = x.into_iter().zip(&self.proj).map(|(x, proj)| apply(proj, x, Activation::None)).collect();
+        let z: Vec<Tensor<2>> = x
+            .into_iter()
+            .zip(&self.proj)
+            .map(|(x, proj)| apply(proj, x, Activation::None))
+            .collect();
         let src = g.src_rows("han_conv", z.clone());
-        let dst: Vec<Tensor<2>> = z.into_iter().enumerate().map(|(t, z)| g.dst_rows(t, z)).collect();
+        let dst: Vec<Tensor<2>> =
+            z.into_iter().enumerate().map(|(t, z)| g.dst_rows(t, z)).collect();
         let attend = |r: usize| {
             let (s, d) = schema.endpoints(r);
-            let (a_src, a_dst) = (src[s].clone().head_scores(&self.lin_src[r]), dst[d].clone().head_scores(&self.lin_dst[r]));
+            let (a_src, a_dst) = (
+                src[s].clone().head_scores(&self.lin_src[r]),
+                dst[d].clone().head_scores(&self.lin_dst[r]),
+            );
             let dropout = self.key.of_edges(&edges.at(r), config.dropout, &a_src);
             let options = GatOptions { slope: config.negative_slope, dropout };
-            let h = gat_attention(g.relation(r), split(src[s].clone(), [config.num_heads, config.d_head]), a_src, a_dst, &options);
+            let h = gat_attention(
+                g.relation(r),
+                split(src[s].clone(), [config.num_heads, config.d_head]),
+                a_src,
+                a_dst,
+                &options,
+            );
             activation::relu(h.reshape([g.num_dst(d), config.num_heads * config.d_head]))
         };
         (0..schema.ntypes().len()).map(|t| relations_into(g, t).map(attend).collect()).collect()
@@ -229,25 +278,42 @@ impl HanConv {
 
     fn scores_of(&self, h: &ByRelation) -> Vec<Option<Tensor<1>>> {
         let score = |h: &Tensor<2>| {
-            let of_rows = apply(&self.q, apply(&self.k_lin, h.clone(), Activation::None).tanh(), Activation::None);
+            let of_rows = apply(
+                &self.q,
+                apply(&self.k_lin, h.clone(), Activation::None).tanh(),
+                Activation::None,
+            );
             of_rows.sum()
         };
-        h.iter().map(|h| (h.len() > 1).then(|| Tensor::cat(h.iter().map(score).collect(), 0))).collect()
+        h.iter()
+            .map(|h| (h.len() > 1).then(|| Tensor::cat(h.iter().map(score).collect(), 0)))
+            .collect()
     }
 }
 
 /// Sums over relations, weighed by scores over so many nodes of each type.
 #[track_caller]
-fn over_relations(h: ByRelation, scores: &[Option<Tensor<1>>], nodes: impl Fn(usize) -> u64) -> Vec<Option<Tensor<2>>> {
+fn over_relations(
+    h: ByRelation,
+    scores: &[Option<Tensor<1>>],
+    nodes: impl Fn(usize) -> u64,
+) -> Vec<Option<Tensor<2>>> {
     assert_eq!(h.len(), scores.len(), "han_conv: `scores` holds one entry per node type");
     let join = |(t, (mut h, scores)): (usize, (Vec<Tensor<2>>, &Option<Tensor<1>>))| {
         if h.len() < 2 {
             return h.pop();
         }
         let found = scores.as_ref().map_or(0, |s| s.dims()[0]);
-        assert_eq!(h.len(), found, "han_conv: `scores[{t}]` holds one number per relation with edges into the type");
+        assert_eq!(
+            h.len(),
+            found,
+            "han_conv: `scores[{t}]` holds one number per relation with edges into the type"
+        );
         let shares = activation::softmax(div_by(scores.clone()?, nodes(t).max(1) as f64), 0);
-        let weighed = h.into_iter().enumerate().map(|(r, h)| h * shares.clone().slice_dim(0, r..r + 1).unsqueeze());
+        let weighed = h
+            .into_iter()
+            .enumerate()
+            .map(|(r, h)| h * shares.clone().slice_dim(0, r..r + 1).unsqueeze());
         weighed.reduce(|a, b| a + b)
     };
     h.into_iter().zip(scores).enumerate().map(join).collect()
@@ -265,9 +331,13 @@ impl Pretrained for HanConv {
         let mut parts = path.splitn(3, '.');
         let at = (parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next());
         let name = match at {
-            (Some("proj"), Some(t), Some(field)) => self.ntypes.get(t).map(|ntype| format!("proj.{}.{field}", pyg_key(ntype))),
+            (Some("proj"), Some(t), Some(field)) => {
+                self.ntypes.get(t).map(|ntype| format!("proj.{}.{field}", pyg_key(ntype)))
+            }
             (Some(part @ ("lin_src" | "lin_dst")), Some(r), None) => {
-                let key = |EdgeType { src, relation, dst }: &EdgeType| pyg_key(&format!("{src}__{relation}__{dst}"));
+                let key = |EdgeType { src, relation, dst }: &EdgeType| {
+                    pyg_key(&format!("{src}__{relation}__{dst}"))
+                };
                 self.etypes.get(r).map(|etype| format!("{part}.{}", key(etype)))
             }
             _ => (path == "q.weight").then(|| "q".to_owned()),

@@ -21,7 +21,12 @@ pub(crate) fn mean_heads(x: Tensor<2>, [heads, d]: [usize; 2]) -> Tensor<2> {
 }
 
 /// `y` with destination features added, through `fc` where there is one.
-pub(crate) fn residual(y: Tensor<2>, wanted: bool, fc: Option<&Linear>, dst: Tensor<2>) -> Tensor<2> {
+pub(crate) fn residual(
+    y: Tensor<2>,
+    wanted: bool,
+    fc: Option<&Linear>,
+    dst: Tensor<2>,
+) -> Tensor<2> {
     match (wanted, fc) {
         (_, Some(fc)) => y + apply(fc, dst, Activation::None),
         (true, None) => y + dst,
@@ -31,7 +36,11 @@ pub(crate) fn residual(y: Tensor<2>, wanted: bool, fc: Option<&Linear>, dst: Ten
 
 /// Softmax of `[num_edges, heads]` over in-edges, then dropout.
 #[track_caller]
-pub(crate) fn edge_shares(relation: &Relation, logits: Tensor<2>, drop: Option<EdgeDropout>) -> Tensor<2> {
+pub(crate) fn edge_shares(
+    relation: &Relation,
+    logits: Tensor<2>,
+    drop: Option<EdgeDropout>,
+) -> Tensor<2> {
     let shares = edge_softmax(relation, logits, NormBy::Dst);
     match drop {
         Some(d) => dropout(shares, d.prob, d.stream, d.ids),
@@ -53,8 +62,13 @@ impl HeadScores for Tensor<2> {
         let [_, heads, d] = a.dims();
         // As a product with the blocks of `a` on the diagonal: nothing as wide as the rows is made, forward or
         // backward.
-        let own: Vec<f32> = (0..heads * d * heads).map(|i| if i / heads / d == i % heads { 1.0f32 } else { 0.0 }).collect();
-        let own = Tensor::<2>::from_data(TensorData::new(own, [heads * d, heads]), (&a.device(), a.dtype()));
+        let own: Vec<f32> = (0..heads * d * heads)
+            .map(|i| if i / heads / d == i % heads { 1.0f32 } else { 0.0 })
+            .collect();
+        let own = Tensor::<2>::from_data(
+            TensorData::new(own, [heads * d, heads]),
+            (&a.device(), a.dtype()),
+        );
         matmul_rows(self, a.reshape([heads * d, 1]) * own)
     }
 }

@@ -46,17 +46,35 @@ pub trait HeteroConv: Module + ModuleDisplay {
     /// # Panics
     /// Shapes or types that disagree with the graph; edge weights or features that the layer does not read.
     #[track_caller]
-    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors;
+    fn forward<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> NodeTensors;
 }
 
 /// Refuses a graph of other types than a layer was made for, as parameters belong to types; the node types or edge
 /// types of a layer that does not know their names are left empty.
 #[track_caller]
-pub(crate) fn check_graph_types(layer: &str, schema: &Schema, ntypes: &[String], etypes: &[EdgeType]) {
+pub(crate) fn check_graph_types(
+    layer: &str,
+    schema: &Schema,
+    ntypes: &[String],
+    etypes: &[EdgeType],
+) {
     let known = ntypes.is_empty() || ntypes == schema.ntypes();
-    assert!(known, "{layer}: expected the node types {ntypes:?}, got a graph with {:?}", schema.ntypes());
+    assert!(
+        known,
+        "{layer}: expected the node types {ntypes:?}, got a graph with {:?}",
+        schema.ntypes()
+    );
     if !etypes.is_empty() && etypes != schema.etypes() {
-        let names = |of: &[EdgeType]| of.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
-        panic!("{layer}: expected the edge types `{}`, got a graph with `{}`", names(etypes), names(schema.etypes()));
+        let names =
+            |of: &[EdgeType]| of.iter().map(ToString::to_string).collect::<Vec<_>>().join("`, `");
+        panic!(
+            "{layer}: expected the edge types `{}`, got a graph with `{}`",
+            names(etypes),
+            names(schema.etypes())
+        );
     }
 }

@@ -67,8 +67,16 @@ pub struct HeteroGraphConv<M: Module> {
 
 impl HeteroGraphConvConfig {
     /// `make` gives the layer of each edge type.
-    pub fn init<M: Module>(&self, schema: &Schema, make: impl FnMut(&EdgeType) -> M) -> HeteroGraphConv<M> {
-        HeteroGraphConv { mods: schema.etypes().iter().map(make).collect(), etypes: schema.etypes().to_vec(), aggregate: self.aggregate }
+    pub fn init<M: Module>(
+        &self,
+        schema: &Schema,
+        make: impl FnMut(&EdgeType) -> M,
+    ) -> HeteroGraphConv<M> {
+        HeteroGraphConv {
+            mods: schema.etypes().iter().map(make).collect(),
+            etypes: schema.etypes().to_vec(),
+            aggregate: self.aggregate,
+        }
     }
 }
 
@@ -78,7 +86,11 @@ impl<M: Conv> HeteroConv for HeteroGraphConv<M> {
     /// # Panics
     /// Shapes, or edge types, that disagree with the graph; edge weights or features that a layer does not read.
     #[track_caller]
-    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> NodeTensors {
         self.results(edges, x).map(|_, results| join(results, self.aggregate))
     }
 }
@@ -90,23 +102,35 @@ impl<M: Conv> HeteroGraphConv<M> {
     /// # Panics
     /// As [`forward`](Self::forward).
     #[track_caller]
-    pub fn results<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> TypeMap<Vec<Tensor<2>>> {
+    pub fn results<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> TypeMap<Vec<Tensor<2>>> {
         let edges = edges.into();
         let (g, schema) = (edges.view(), edges.view().schema());
         check_graph_types("hetero_graph_conv", schema, &[], &self.etypes);
         let x = of_read_types("hetero_graph_conv", g, x.into());
         let types = x.len();
-        let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
+        let (x, own): (Vec<_>, Vec<_>) =
+            x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("hetero_graph_conv", x);
         let result = |r: usize| {
             let ((s, d), conv, edges) = (schema.endpoints(r), &self.mods[r], edges.at(r));
             check_options::<M>(&edges);
             check_sizes(conv, &edges, &src[s], &own[d]);
-            let rows = Endpoints { src: conv.project(&edges, src[s].clone()), dst: own[d].clone(), shared: s == d };
+            let rows = Endpoints {
+                src: conv.project(&edges, src[s].clone()),
+                dst: own[d].clone(),
+                shared: s == d,
+            };
             conv.aggregate(&edges, rows)
         };
         let into = |t: usize| schema.etypes_into(t).map(&result).collect::<Vec<_>>();
-        TypeMap::from_list(schema, (0..types).map(|t| Some(into(t)).filter(|results| !results.is_empty())))
+        TypeMap::from_list(
+            schema,
+            (0..types).map(|t| Some(into(t)).filter(|results| !results.is_empty())),
+        )
     }
 }
 
@@ -131,7 +155,9 @@ impl<M: Pretrained> Pretrained for HeteroGraphConv<M> {
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let mut parts = path.splitn(3, '.').skip(1);
         let found = parts.next().and_then(|i| i.parse::<usize>().ok()).zip(parts.next());
-        let Some((i, rest)) = found.filter(|(i, _)| *i < self.mods.len()) else { return ParamMapping::same(path) };
+        let Some((i, rest)) = found.filter(|(i, _)| *i < self.mods.len()) else {
+            return ParamMapping::same(path);
+        };
         self.mods[i].param_mapping(from, rest).under_any(&self.prefixes(from, i))
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
@@ -149,7 +175,8 @@ impl<M: Module> HeteroGraphConv<M> {
         let EdgeType { src, relation, dst } = &self.etypes[i];
         match from {
             Framework::Dgl => {
-                let canonical = format!("mods.({}, {}, {}).", python(src), python(relation), python(dst));
+                let canonical =
+                    format!("mods.({}, {}, {}).", python(src), python(relation), python(dst));
                 let short = format!("mods.{relation}.");
                 let unique = self.etypes.iter().filter(|e| e.relation == *relation).count() == 1;
                 if unique { [short, canonical] } else { [canonical, short] }

@@ -10,7 +10,9 @@ use burn_gnn_sampling::Block;
 
 use crate::hetero_conv::HeteroConv;
 use crate::inference::{Layerwise, check_types};
-use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
+use crate::inputs::{
+    Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types,
+};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::type_map::{NodeTensors, TypeMap};
@@ -85,14 +87,29 @@ impl HgtConfig {
     ///
     /// # Errors
     /// An input of a type that `g` does not have, no layers, heads that do not divide `hidden`.
-    pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: impl Into<TypeMap<TypeInput>>, device: &Device) -> Result<Hgt, ModelError> {
-        let sizes =
-            [("num_layers", self.num_layers), ("hidden", self.hidden), ("num_heads", self.num_heads), ("num_classes", self.num_classes)];
+    pub fn init<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        inputs: impl Into<TypeMap<TypeInput>>,
+        device: &Device,
+    ) -> Result<Hgt, ModelError> {
+        let sizes = [
+            ("num_layers", self.num_layers),
+            ("hidden", self.hidden),
+            ("num_heads", self.num_heads),
+            ("num_classes", self.num_classes),
+        ];
         ModelError::check_sizes(&sizes, self.dropout)?;
         if !self.hidden.is_multiple_of(self.num_heads) {
-            return Err(ModelError::NotDivisible { arg: "num_heads", value: self.num_heads, what: "hidden", of: self.hidden });
+            return Err(ModelError::NotDivisible {
+                arg: "num_heads",
+                value: self.num_heads,
+                what: "hidden",
+                of: self.hidden,
+            });
         }
-        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs.into(), self.hidden, device)?;
+        let Inputs { projections, projected, embedded } =
+            Inputs::new(g, inputs.into(), self.hidden, device)?;
         let conv = |_| {
             HgtConvConfig::from_graph(g, self.hidden, self.hidden / self.num_heads, self.num_heads)
                 .with_dropout(self.dropout)
@@ -134,7 +151,8 @@ impl Hgt {
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors) -> NodeTensors {
         views.count("hgt", self.net.convs.len());
-        let h = encode(views, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
+        let h =
+            encode(views, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
         let h = h.map(|_, h| activation::gelu(h));
         self.net.convs.iter().enumerate().fold(h, |h, (i, conv)| conv.forward(&views.view(i), h))
     }
@@ -149,12 +167,17 @@ impl Layerwise for Hgt {
         layer > 0
     }
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        check_types(g, self.projected.len() + self.embedding.ntypes().len(), self.net.convs[0].num_etypes())?;
+        check_types(
+            g,
+            self.projected.len() + self.embedding.ntypes().len(),
+            self.net.convs[0].num_etypes(),
+        )?;
         encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         if layer == 0 {
-            return encode_rows(g, x, (&self.projected, &self.net.projections)).map(|_, h| activation::gelu(h));
+            return encode_rows(g, x, (&self.projected, &self.net.projections))
+                .map(|_, h| activation::gelu(h));
         }
         let y = self.net.convs[layer - 1].forward(&g, x);
         match layer == self.net.convs.len() {
@@ -167,7 +190,12 @@ impl Layerwise for Hgt {
 impl NodeClassifier for Hgt {
     type Dense = HgtLayers;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+    fn logits_over<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        x: &NodeTensors,
+        target: &str,
+    ) -> Tensor<2> {
         apply(&self.net.head, self.over(views, x)[target].clone(), Activation::None)
     }
     fn dense(&self) -> &HgtLayers {
@@ -183,6 +211,11 @@ impl Pretrained for Hgt {
     /// and `embed.embeds.<node type>.weight` (`embed.…`) for embeddings, and `head`; other names are
     /// [renamed](crate::StateDict::renamed) first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        param_mapping_of_types(from, path, [&self.projected, self.embedding.ntypes()], &self.net.convs)
+        param_mapping_of_types(
+            from,
+            path,
+            [&self.projected, self.embedding.ntypes()],
+            &self.net.convs,
+        )
     }
 }

@@ -5,7 +5,9 @@ use burn::module::{Module, Param};
 use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor, activation::gelu};
 use burn_gnn_graph::EdgeType;
-use burn_gnn_ops::{Activation, EdgeTypes, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v};
+use burn_gnn_ops::{
+    Activation, EdgeTypes, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v,
+};
 
 use crate::heads::split;
 use crate::hetero_conv::{HeteroConv, check_graph_types};
@@ -126,7 +128,12 @@ pub struct HgtConv {
 
 impl HgtConvConfig {
     /// A layer for all types of `g`.
-    pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_head: usize, num_heads: usize) -> Self {
+    pub fn from_graph<G: GraphView + ?Sized>(
+        g: &G,
+        d_input: usize,
+        d_head: usize,
+        num_heads: usize,
+    ) -> Self {
         let (ntypes, etypes) = (g.schema().ntypes(), g.schema().etypes());
         let sizes = Self::new(d_input, d_head, num_heads, ntypes.len(), etypes.len());
         sizes.with_ntypes(ntypes.to_vec()).with_etypes(etypes.to_vec())
@@ -142,19 +149,31 @@ impl HgtConvConfig {
     /// # Errors
     /// No heads or features, dropout outside `0.0..1.0`, not one relation per edge type.
     pub fn try_init(&self, device: &Device) -> Result<HgtConv, ModelError> {
-        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_sizes(
+            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
+            self.dropout,
+        )?;
         let relations = self.relation_ids();
         if relations.len() != self.num_etypes {
             let (why, actual) = ("one per edge type".into(), relations.len());
-            return Err(ModelError::Length { arg: "relations".into(), why, expected: self.num_etypes, actual });
+            return Err(ModelError::Length {
+                arg: "relations".into(),
+                why,
+                expected: self.num_etypes,
+                actual,
+            });
         }
-        let (width, r) = (self.num_heads * self.d_head, relations.iter().max().map_or(0, |m| m + 1));
+        let (width, r) =
+            (self.num_heads * self.d_head, relations.iter().max().map_or(0, |m| m + 1));
         let init = Init { initializer: &self.initializer, device };
         let glorot = |n: usize, [i, o]: [usize; 2]| init.weight::<3>([n, i, o], (i, o));
         let per_type = |d| glorot(self.num_ntypes, [d, width]);
-        let per_head = || (0..self.num_heads).map(|_| glorot(r, [self.d_head, self.d_head])).collect();
+        let per_head =
+            || (0..self.num_heads).map(|_| glorot(r, [self.d_head, self.d_head])).collect();
         let ones = |n| Param::from_tensor(Tensor::<1>::ones([n], device));
-        let bias = || self.bias.then(|| Param::from_tensor(Tensor::zeros([self.num_ntypes, width], device)));
+        let bias = || {
+            self.bias.then(|| Param::from_tensor(Tensor::zeros([self.num_ntypes, width], device)))
+        };
         Ok(HgtConv {
             linear_k: per_type(self.d_input),
             linear_q: per_type(self.d_input),
@@ -168,7 +187,8 @@ impl HgtConvConfig {
             relation_att: per_head(),
             relation_msg: per_head(),
             skip: ones(self.num_ntypes),
-            residual_w: (self.residual_weight && self.d_input != width).then(|| init.weight([self.d_input, width], (self.d_input, width))),
+            residual_w: (self.residual_weight && self.d_input != width)
+                .then(|| init.weight([self.d_input, width], (self.d_input, width))),
             norm: self.layer_norm.then(|| LayerNormConfig::new(width).init(device)),
             key: DropoutKey::new(device),
             config: self.clone(),
@@ -205,13 +225,25 @@ impl HeteroConv for HgtConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph; edge weights or features.
     #[track_caller]
-    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> NodeTensors {
         let edges = edges.into();
         edges.expect_bare("hgt_conv");
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
-        assert_eq!(schema.etypes().len(), config.num_etypes, "`num_etypes` of the layer and edge types of the graph");
-        assert_eq!(schema.ntypes().len(), config.num_ntypes, "`num_ntypes` of the layer and node types of the graph");
+        assert_eq!(
+            schema.etypes().len(),
+            config.num_etypes,
+            "`num_etypes` of the layer and edge types of the graph"
+        );
+        assert_eq!(
+            schema.ntypes().len(),
+            config.num_ntypes,
+            "`num_ntypes` of the layer and node types of the graph"
+        );
         check_graph_types("hgt_conv", schema, &config.ntypes, &config.etypes);
         let x = of_all_types("hgt_conv", g, x.into(), |_| config.d_input);
         let src = g.src_rows("hgt_conv", x.clone());
@@ -221,7 +253,8 @@ impl HeteroConv for HgtConv {
         let finish = |(t, x): (usize, Tensor<2>)| {
             let x = g.dst_rows(t, x);
             let mix = mix.clone().slice_dim(0, t..t + 1).unsqueeze::<2>();
-            let (none, width) = ((x.dims()[0], x.device(), x.dtype()), config.num_heads * config.d_head);
+            let (none, width) =
+                ((x.dims()[0], x.device(), x.dtype()), config.num_heads * config.d_head);
             let own = match &self.residual_w {
                 Some(w) => Some(matmul_rows(x.clone(), w.val())),
                 None => (config.d_input == width).then(|| x.clone()),
@@ -233,7 +266,10 @@ impl HeteroConv for HgtConv {
                 Some(incoming) => {
                     let q = affine(x, layer(&self.linear_q, &self.bias_q));
                     let h = self.attend(g, incoming, &src, q, [&keys, &values]);
-                    let h = affine(if config.gelu { gelu(h) } else { h }, layer(&self.linear_a, &self.bias_a));
+                    let h = affine(
+                        if config.gelu { gelu(h) } else { h },
+                        layer(&self.linear_a, &self.bias_a),
+                    );
                     let dropout = self.key.of_outputs(g, t, config.dropout, &h);
                     let h = bias_activation(h, None, Activation::None, dropout.as_ref());
                     match own {
@@ -245,7 +281,8 @@ impl HeteroConv for HgtConv {
                 None => {
                     let zeros = || Tensor::zeros([none.0, width], (&none.1, none.2));
                     let h = self.bias_a.as_ref().map(|b| {
-                        let h = bias_activation(zeros(), Some(at(b.val(), t)), Activation::None, None);
+                        let h =
+                            bias_activation(zeros(), Some(at(b.val(), t)), Activation::None, None);
                         let dropout = self.key.of_outputs(g, t, config.dropout, &h);
                         bias_activation(h, None, Activation::None, dropout.as_ref())
                     });
@@ -280,22 +317,29 @@ impl HgtConv {
     /// their biases.
     fn composed(&self, g: &dyn GraphView) -> [Vec<Affine>; 2] {
         let HgtConvConfig { num_heads: heads, d_head, .. } = self.config;
-        let stack = |per_head: &[Param<Tensor<3>>]| Tensor::stack::<4>(per_head.iter().map(Param::val).collect(), 1);
+        let stack = |per_head: &[Param<Tensor<3>>]| {
+            Tensor::stack::<4>(per_head.iter().map(Param::val).collect(), 1)
+        };
         let pri = Tensor::stack::<2>(self.relation_pri.iter().map(Param::val).collect(), 1);
         let pri = div_by(pri, (d_head as f64).sqrt());
         let relations = pri.dims()[0];
         let att = stack(&self.relation_att) * pri.reshape([relations, heads, 1, 1]);
         let msg = stack(&self.relation_msg);
-        let compose = |linear: &Param<Tensor<3>>, bias: &Option<Param<Tensor<2>>>, by: &Tensor<4>| {
+        let compose = |linear: &Param<Tensor<3>>,
+                       bias: &Option<Param<Tensor<2>>>,
+                       by: &Tensor<4>| {
             let ids = self.config.relation_ids();
             let of = |etype: usize| {
                 let t = g.schema().endpoints(etype).0;
                 let through = |x: Tensor<2>| {
                     let [rows, width] = x.dims();
                     let x = split(x, [heads, d_head]).swap_dims(0, 1);
-                    x.matmul(at::<4, 3>(by.clone(), ids[etype])).swap_dims(0, 1).reshape([rows, width])
+                    x.matmul(at::<4, 3>(by.clone(), ids[etype]))
+                        .swap_dims(0, 1)
+                        .reshape([rows, width])
                 };
-                let bias = bias.as_ref().map(|b| through(b.val().slice_dim(0, t..t + 1)).squeeze_dim(0));
+                let bias =
+                    bias.as_ref().map(|b| through(b.val().slice_dim(0, t..t + 1)).squeeze_dim(0));
                 (through(at(linear.val(), t)), bias)
             };
             (0..ids.len()).map(of).collect()
@@ -304,7 +348,14 @@ impl HgtConv {
     }
 
     /// Attention over all relations into one node type, `[num_dst, num_heads · d_head]`.
-    fn attend(&self, g: &dyn GraphView, incoming: &Incoming, src: &[Tensor<2>], q: Tensor<2>, [keys, values]: [&[Affine]; 2]) -> Tensor<2> {
+    fn attend(
+        &self,
+        g: &dyn GraphView,
+        incoming: &Incoming,
+        src: &[Tensor<2>],
+        q: Tensor<2>,
+        [keys, values]: [&[Affine]; 2],
+    ) -> Tensor<2> {
         let HgtConvConfig { num_heads: heads, d_head, .. } = self.config;
         let relation = incoming.index.relation();
         let rows = |by: &[Affine]| {
@@ -313,7 +364,8 @@ impl HgtConv {
         };
         let logits: Tensor<3> = u_dot_v(relation, rows(keys), split(q, [heads, d_head]));
         let logits = logits.reshape([relation.num_edges(), heads]);
-        attention(relation, logits, rows(values), None).reshape([relation.num_dst(), heads * d_head])
+        attention(relation, logits, rows(values), None)
+            .reshape([relation.num_dst(), heads * d_head])
     }
 }
 
@@ -336,38 +388,53 @@ impl Pretrained for HgtConv {
 impl HgtConv {
     /// Where PyG keeps a parameter.
     fn of_pyg(&self, path: &str) -> ParamMapping {
-        let HgtConvConfig { num_heads: heads, d_head, num_ntypes, num_etypes, ntypes, etypes, .. } = &self.config;
+        let HgtConvConfig {
+            num_heads: heads, d_head, num_ntypes, num_etypes, ntypes, etypes, ..
+        } = &self.config;
         let width = heads * d_head;
-        let name = |names: &[String], i: usize| names.get(i).map_or_else(|| i.to_string(), |name| pyg_key(name));
-        let etypes: Vec<String> = etypes.iter().map(|e| format!("{}__{}__{}", e.src, e.relation, e.dst)).collect();
-        let by_type = |start: &str, end: &str| (0..*num_ntypes).map(|t| format!("{start}{}{end}", name(ntypes, t))).collect::<Vec<_>>();
-        let head = path.split_once('.').and_then(|(field, h)| Some((field, h.parse::<usize>().ok()?)));
+        let name = |names: &[String], i: usize| {
+            names.get(i).map_or_else(|| i.to_string(), |name| pyg_key(name))
+        };
+        let etypes: Vec<String> =
+            etypes.iter().map(|e| format!("{}__{}__{}", e.src, e.relation, e.dst)).collect();
+        let by_type = |start: &str, end: &str| {
+            (0..*num_ntypes).map(|t| format!("{start}{}{end}", name(ntypes, t))).collect::<Vec<_>>()
+        };
+        let head =
+            path.split_once('.').and_then(|(field, h)| Some((field, h.parse::<usize>().ok()?)));
         // There every edge type has matrices of its own.
-        if path.starts_with("relation_") && self.config.relation_ids().into_iter().ne(0..*num_etypes) {
+        if path.starts_with("relation_")
+            && self.config.relation_ids().into_iter().ne(0..*num_etypes)
+        {
             return ParamMapping::same(path);
         }
         match (path, head) {
-            (_, Some(("relation_att", h))) => {
-                ParamMapping::same("k_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes)
-            }
-            (_, Some(("relation_msg", h))) => {
-                ParamMapping::same("v_rel.weight").rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes)
-            }
+            (_, Some(("relation_att", h))) => ParamMapping::same("k_rel.weight")
+                .rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes),
+            (_, Some(("relation_msg", h))) => ParamMapping::same("v_rel.weight")
+                .rows(h * num_etypes..(h + 1) * num_etypes, heads * num_etypes),
             (_, Some(("relation_pri", h))) => {
                 let names = (0..*num_etypes).map(|r| format!("p_rel.{}", name(&etypes, r)));
                 ParamMapping::stacked(names, h..h + 1, *heads).shaped([1, *heads])
             }
-            ("linear_a", _) => ParamMapping::stacked(by_type("out_lin.lins.", ".weight"), 0..width, width).transpose(),
-            ("bias_a", _) => ParamMapping::stacked(by_type("out_lin.lins.", ".bias"), 0..width, width),
+            ("linear_a", _) => {
+                ParamMapping::stacked(by_type("out_lin.lins.", ".weight"), 0..width, width)
+                    .transpose()
+            }
+            ("bias_a", _) => {
+                ParamMapping::stacked(by_type("out_lin.lins.", ".bias"), 0..width, width)
+            }
             ("skip", _) => ParamMapping::stacked(by_type("skip.", ""), 0..1, 1),
             _ => {
                 // Keys, queries and values are columns of one matrix.
-                let part = ["k", "q", "v"].iter().position(|part| path.ends_with(&format!("_{part}")));
+                let part =
+                    ["k", "q", "v"].iter().position(|part| path.ends_with(&format!("_{part}")));
                 match part {
                     Some(i) => {
                         let (columns, of) = (i * width..(i + 1) * width, 3 * width);
                         if path.starts_with("linear_") {
-                            ParamMapping::stacked(by_type("kqv_lin.lins.", ".weight"), columns, of).transpose()
+                            ParamMapping::stacked(by_type("kqv_lin.lins.", ".weight"), columns, of)
+                                .transpose()
                         } else {
                             ParamMapping::stacked(by_type("kqv_lin.lins.", ".bias"), columns, of)
                         }

@@ -8,7 +8,11 @@ use burn_gnn_ops::{Stream, glorot_uniform, normal, uniform_rows};
 use crate::next_stream;
 
 /// Glorot's rule by the next stream; `fan` is (in, out).
-pub(crate) fn glorot<const D: usize>(shape: [usize; D], fan: (usize, usize), device: &Device) -> Param<Tensor<D>> {
+pub(crate) fn glorot<const D: usize>(
+    shape: [usize; D],
+    fan: (usize, usize),
+    device: &Device,
+) -> Param<Tensor<D>> {
     Init { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }.weight(shape, fan)
 }
 
@@ -22,13 +26,20 @@ pub(crate) struct Init<'a> {
 impl Init<'_> {
     /// A weight by the next stream, so that it is a function of the seed of a [`seeded`](crate::seeded) scope; `fan` is
     /// (in, out).
-    pub(crate) fn weight<const D: usize>(&self, shape: [usize; D], (fan_in, fan_out): (usize, usize)) -> Param<Tensor<D>> {
+    pub(crate) fn weight<const D: usize>(
+        &self,
+        shape: [usize; D],
+        (fan_in, fan_out): (usize, usize),
+    ) -> Param<Tensor<D>> {
         let stream = || next_stream(self.device);
         let uniform = |low, high| {
-            let bounds = uniform_rows(stream(), None, shape[0], shape[1..].iter().product(), low, high);
+            let bounds =
+                uniform_rows(stream(), None, shape[0], shape[1..].iter().product(), low, high);
             TensorData::from_bytes(bounds.bytes().clone(), shape, DType::F64)
         };
-        let kaiming = |gain: f64, fan_out_only: bool| gain / (if fan_out_only { fan_out } else { fan_in }.max(1) as f64).sqrt();
+        let kaiming = |gain: f64, fan_out_only: bool| {
+            gain / (if fan_out_only { fan_out } else { fan_in }.max(1) as f64).sqrt()
+        };
         let xavier = |gain: f64| gain * (2.0 / (fan_in + fan_out).max(1) as f64).sqrt();
         let data = match *self.initializer {
             Initializer::Constant { value } => TensorData::full(shape, value),
@@ -40,8 +51,12 @@ impl Init<'_> {
                 let bound = 3f64.sqrt() * kaiming(gain, fan_out_only);
                 uniform(-bound, bound)
             }
-            Initializer::KaimingNormal { gain, fan_out_only } => normal(stream(), 0.0, kaiming(gain, fan_out_only), shape),
-            Initializer::XavierUniform { gain: 1.0 } => glorot_uniform(stream(), fan_in, fan_out, shape),
+            Initializer::KaimingNormal { gain, fan_out_only } => {
+                normal(stream(), 0.0, kaiming(gain, fan_out_only), shape)
+            }
+            Initializer::XavierUniform { gain: 1.0 } => {
+                glorot_uniform(stream(), fan_in, fan_out, shape)
+            }
             Initializer::XavierUniform { gain } => {
                 let bound = 3f64.sqrt() * xavier(gain);
                 uniform(-bound, bound)
@@ -77,17 +92,27 @@ fn orthogonal<const D: usize>(stream: Stream, gain: f64, shape: [usize; D]) -> T
         v.iter_mut().for_each(|a| *a /= norm);
         vectors.push(v);
     }
-    let entry = |r: usize, c: usize| gain * if rows <= cols { vectors[r][c] } else { vectors[c][r] };
+    let entry =
+        |r: usize, c: usize| gain * if rows <= cols { vectors[r][c] } else { vectors[c][r] };
     let data: Vec<f64> = (0..rows * cols).map(|i| entry(i / cols, i % cols)).collect();
     TensorData::new(data, shape)
 }
 
 /// Rows keyed by original ids (`None`: row numbers), uniform in `±sqrt(6 / (total + cols))`: Glorot's rule
 /// for a one-hot input of `total` columns, of which this rank may hold some rows only.
-pub(crate) fn rows(stream: Stream, ids: Option<&[u64]>, shape: [usize; 2], total: u64, device: &Device) -> Param<Tensor<2>> {
+pub(crate) fn rows(
+    stream: Stream,
+    ids: Option<&[u64]>,
+    shape: [usize; 2],
+    total: u64,
+    device: &Device,
+) -> Param<Tensor<2>> {
     let [rows, cols] = shape;
     let bound = (6.0 / (total + cols as u64).max(1) as f64).sqrt();
-    Param::from_tensor(Tensor::from_data(uniform_rows(stream, ids, rows, cols, -bound, bound), device))
+    Param::from_tensor(Tensor::from_data(
+        uniform_rows(stream, ids, rows, cols, -bound, bound),
+        device,
+    ))
 }
 
 pub(crate) fn zeros(cols: usize, device: &Device) -> Param<Tensor<1>> {

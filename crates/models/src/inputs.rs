@@ -68,13 +68,22 @@ pub(crate) fn encode<V: LayerViews + ?Sized>(
         None => embedding.rows(ntype),
     };
     let x = x.clone().into_list(schema).unwrap_or_else(|e| panic!("{e}"));
-    let of_type = |(t, (ntype, x)): (usize, (&String, Option<Tensor<2>>))| match projected.iter().position(|p| p == ntype) {
+    let of_type = |(t, (ntype, x)): (usize, (&String, Option<Tensor<2>>))| match projected
+        .iter()
+        .position(|p| p == ntype)
+    {
         Some(i) => {
-            let x = x.unwrap_or_else(|| panic!("node type `{ntype}` was built with features, got none"));
+            let x = x
+                .unwrap_or_else(|| panic!("node type `{ntype}` was built with features, got none"));
             let w = projections[i].val();
             (ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w))
         }
-        None => (ntype.clone(), embedded(t, ntype).unwrap_or_else(|| panic!("node type `{ntype}` has neither features nor embedding"))),
+        None => (
+            ntype.clone(),
+            embedded(t, ntype).unwrap_or_else(|| {
+                panic!("node type `{ntype}` has neither features nor embedding")
+            }),
+        ),
     };
     schema.ntypes().iter().zip(x).enumerate().map(of_type).collect()
 }
@@ -142,6 +151,8 @@ pub(crate) fn param_mapping_of_types<M: Pretrained>(
         return ParamMapping::same(format!("{embed}.{}.weight", key(&ntype)));
     }
     let path = path.strip_prefix("net.").unwrap_or(path);
-    let layer = path.strip_prefix("convs.").and_then(|rest| in_layers(convs, from, &format!("layers.{rest}")));
+    let layer = path
+        .strip_prefix("convs.")
+        .and_then(|rest| in_layers(convs, from, &format!("layers.{rest}")));
     layer.unwrap_or_else(|| ParamMapping::same(path))
 }

@@ -72,7 +72,12 @@ impl JumpingKnowledgeConfig {
     /// An LSTM without states (`num_layers · d / 2 = 0`).
     pub fn try_init(&self, device: &Device) -> Result<JumpingKnowledge, ModelError> {
         if self.mode != Jumping::Lstm {
-            return Ok(JumpingKnowledge { lstm: None, lstm_reverse: None, att: None, mode: self.mode });
+            return Ok(JumpingKnowledge {
+                lstm: None,
+                lstm_reverse: None,
+                att: None,
+                mode: self.mode,
+            });
         }
         let hidden = self.num_layers * self.d / 2;
         ModelError::check_sizes(&[("num_layers · d / 2", hidden)], 0.0)?;
@@ -99,15 +104,23 @@ impl JumpingKnowledge {
     #[track_caller]
     pub fn forward(&self, layers: Vec<Tensor<2>>) -> Tensor<2> {
         assert!(!layers.is_empty(), "jumping_knowledge: give the rows of at least one layer");
-        let (Some(forward), Some(backward), Some(att)) = (&self.lstm, &self.lstm_reverse, &self.att) else {
+        let (Some(forward), Some(backward), Some(att)) =
+            (&self.lstm, &self.lstm_reverse, &self.att)
+        else {
             return match self.mode {
                 Jumping::Cat => Tensor::cat(layers, 1),
-                _ => layers.into_iter().reduce(Tensor::max_pair).unwrap_or_else(|| unreachable!("checked above")),
+                _ => layers
+                    .into_iter()
+                    .reduce(Tensor::max_pair)
+                    .unwrap_or_else(|| unreachable!("checked above")),
             };
         };
         let [rows, _] = layers[0].dims();
         let states = |cell: &LstmCell, order: &mut dyn Iterator<Item = &Tensor<2>>| {
-            let zeros = Tensor::<2>::zeros([rows, cell.hidden()], (&layers[0].device().without_autodiff(), layers[0].dtype()));
+            let zeros = Tensor::<2>::zeros(
+                [rows, cell.hidden()],
+                (&layers[0].device().without_autodiff(), layers[0].dtype()),
+            );
             let mut state = (zeros.clone(), zeros);
             order
                 .map(|x| {
@@ -119,9 +132,15 @@ impl JumpingKnowledge {
         let there = states(forward, &mut layers.iter());
         let mut back = states(backward, &mut layers.iter().rev());
         back.reverse();
-        let score = |(a, b): (Tensor<2>, Tensor<2>)| apply(att, Tensor::cat(vec![a, b], 1), Activation::None);
-        let shares = activation::softmax(Tensor::cat(there.into_iter().zip(back).map(score).collect(), 1), 1);
-        let weighed = layers.into_iter().enumerate().map(|(l, x)| x * shares.clone().slice_dim(1, l..l + 1));
+        let score = |(a, b): (Tensor<2>, Tensor<2>)| {
+            apply(att, Tensor::cat(vec![a, b], 1), Activation::None)
+        };
+        let shares = activation::softmax(
+            Tensor::cat(there.into_iter().zip(back).map(score).collect(), 1),
+            1,
+        );
+        let weighed =
+            layers.into_iter().enumerate().map(|(l, x)| x * shares.clone().slice_dim(1, l..l + 1));
         weighed.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("checked above"))
     }
 }

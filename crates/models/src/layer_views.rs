@@ -55,13 +55,19 @@ impl LayerViews for [Block] {
     fn view(&self, layer: usize) -> &Block {
         match self.get(layer) {
             Some(block) => block,
-            None => panic!("`layer` must lie in 0..{} (one block per layer), got {layer}; sample more hops", self.len()),
+            None => panic!(
+                "`layer` must lie in 0..{} (one block per layer), got {layer}; sample more hops",
+                self.len()
+            ),
         }
     }
     #[track_caller]
     fn count(&self, model: &str, layers: usize) -> usize {
         let blocks = self.len();
-        assert!(blocks == layers, "{model}: expected one block per layer or hop, {layers}, got {blocks}; sample {layers} hops");
+        assert!(
+            blocks == layers,
+            "{model}: expected one block per layer or hop, {layers}, got {blocks}; sample {layers} hops"
+        );
         layers
     }
     #[track_caller]

@@ -116,7 +116,10 @@ pub use jumping_knowledge::{Jumping, JumpingKnowledge, JumpingKnowledgeConfig};
 pub use layer_views::{LayerViews, Whole};
 pub use link_scorer::{LinkScore, LinkScorer, LinkScorerConfig};
 pub use lstm::LstmCell;
-pub use memory_plan::{BatchSizes, LayerRows, MemoryPlan, ModelSizes, plan_full_batch, plan_mini_batch, plan_rgcn, plan_rgcn_mini_batch};
+pub use memory_plan::{
+    BatchSizes, LayerRows, MemoryPlan, ModelSizes, plan_full_batch, plan_mini_batch, plan_rgcn,
+    plan_rgcn_mini_batch,
+};
 pub use metrics::{Counts, SeedRows, cross_entropy, majority_class};
 pub use mlp::{Mlp, MlpConfig};
 pub use node_embedding::NodeEmbedding;

@@ -63,9 +63,15 @@ impl LinkScorerConfig {
     pub fn try_init(&self, device: &Device) -> Result<LinkScorer, ModelError> {
         ModelError::check_sizes(&[("num_relations", self.num_relations), ("d", self.d)], 0.0)?;
         if self.score == LinkScore::ComplEx && !self.d.is_multiple_of(2) {
-            return Err(ModelError::NotDivisible { arg: "parts of a complex number", value: 2, what: "d", of: self.d });
+            return Err(ModelError::NotDivisible {
+                arg: "parts of a complex number",
+                value: 2,
+                what: "d",
+                of: self.d,
+            });
         }
-        let relations = init::glorot([self.num_relations, self.d], (self.num_relations, self.d), device);
+        let relations =
+            init::glorot([self.num_relations, self.d], (self.num_relations, self.d), device);
         Ok(LinkScorer { relations, score: self.score })
     }
 
@@ -85,8 +91,14 @@ impl LinkScorer {
     /// # Panics
     /// Shapes that differ, a relation out of range.
     #[track_caller]
-    pub fn forward(&self, heads: Tensor<2>, relations: Tensor<1, Int>, tails: Tensor<2>) -> Tensor<1> {
-        let length = check_length("rows of tails", "one per head", heads.dims()[0], tails.dims()[0]);
+    pub fn forward(
+        &self,
+        heads: Tensor<2>,
+        relations: Tensor<1, Int>,
+        tails: Tensor<2>,
+    ) -> Tensor<1> {
+        let length =
+            check_length("rows of tails", "one per head", heads.dims()[0], tails.dims()[0]);
         if let Err(e) = length.and_then(|()| self.check(&heads, &relations, &tails)) {
             panic!("link_scorer: {e}");
         }
@@ -105,7 +117,12 @@ impl LinkScorer {
     /// # Panics
     /// Shapes that differ, a relation out of range.
     #[track_caller]
-    pub fn against_all(&self, heads: Tensor<2>, relations: Tensor<1, Int>, tails: Tensor<2>) -> Tensor<2> {
+    pub fn against_all(
+        &self,
+        heads: Tensor<2>,
+        relations: Tensor<1, Int>,
+        tails: Tensor<2>,
+    ) -> Tensor<2> {
         if let Err(e) = self.check(&heads, &relations, &tails) {
             panic!("link_scorer: {e}");
         }
@@ -126,17 +143,28 @@ impl LinkScorer {
 
     /// A relation id that no row has would be an index out of range in the backend, on some devices memory of others:
     /// ids are read.
-    fn check(&self, heads: &Tensor<2>, relations: &Tensor<1, Int>, tails: &Tensor<2>) -> Result<(), ModelError> {
+    fn check(
+        &self,
+        heads: &Tensor<2>,
+        relations: &Tensor<1, Int>,
+        tails: &Tensor<2>,
+    ) -> Result<(), ModelError> {
         let [count, d] = self.relations.val().dims();
         check_length("feature size of heads", "those of the relations", d, heads.dims()[1])?;
         check_length("feature size of tails", "those of the relations", d, tails.dims()[1])?;
         check_length("relations", "one per head", heads.dims()[0], relations.dims()[0])?;
         let ids = relations.to_data();
-        match ids.iter::<i64>().enumerate().find(|(_, id)| !usize::try_from(*id).is_ok_and(|id| id < count)) {
+        match ids
+            .iter::<i64>()
+            .enumerate()
+            .find(|(_, id)| !usize::try_from(*id).is_ok_and(|id| id < count))
+        {
             None => Ok(()),
-            Some((at, id)) => {
-                Err(ModelError::OutOfRange { arg: format!("relations[{at}]"), range: format!("0..{count}"), value: id.to_string() })
-            }
+            Some((at, id)) => Err(ModelError::OutOfRange {
+                arg: format!("relations[{at}]"),
+                range: format!("0..{count}"),
+                value: id.to_string(),
+            }),
         }
     }
 
@@ -148,7 +176,9 @@ impl LinkScorer {
             LinkScore::TransEL1 | LinkScore::TransEL2 => heads + r,
             LinkScore::ComplEx => {
                 let half = heads.dims()[1] / 2;
-                let parts = |x: &Tensor<2>| (x.clone().slice_dim(1, 0..half), x.clone().slice_dim(1, half..2 * half));
+                let parts = |x: &Tensor<2>| {
+                    (x.clone().slice_dim(1, 0..half), x.clone().slice_dim(1, half..2 * half))
+                };
                 let ((a, b), (c, d)) = (parts(&heads), parts(&r));
                 // Re(h r conj(t)) = Re(h r) Re(t) + Im(h r) Im(t)
                 Tensor::cat(vec![a.clone() * c.clone() - b.clone() * d.clone(), a * d + b * c], 1)
@@ -164,7 +194,9 @@ impl Pretrained for LinkScorer {
     /// `node_emb_im.weight`.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         match (path, self.score) {
-            ("relations", LinkScore::ComplEx) => ParamMapping::same("rel_emb.weight").beside("rel_emb_im.weight"),
+            ("relations", LinkScore::ComplEx) => {
+                ParamMapping::same("rel_emb.weight").beside("rel_emb_im.weight")
+            }
             ("relations", _) => ParamMapping::same("rel_emb.weight"),
             _ => ParamMapping::same(path),
         }

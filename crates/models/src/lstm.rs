@@ -37,7 +37,11 @@ impl LstmCell {
     }
 
     /// States `(h, c)` after one more row each.
-    pub(crate) fn step(&self, x: Tensor<2>, (h, c): (Tensor<2>, Tensor<2>)) -> (Tensor<2>, Tensor<2>) {
+    pub(crate) fn step(
+        &self,
+        x: Tensor<2>,
+        (h, c): (Tensor<2>, Tensor<2>),
+    ) -> (Tensor<2>, Tensor<2>) {
         let d = self.hidden();
         let gates = apply(&self.ih, x, Activation::None) + apply(&self.hh, h, Activation::None);
         let gate = |k: usize| gates.clone().slice_dim(1, k * d..(k + 1) * d);
@@ -75,7 +79,10 @@ pub(crate) fn over_neighbours(cell: &LstmCell, relation: &Relation, x: Tensor<2>
             state = (state.0.slice_dim(0, 0..going), state.1.slice_dim(0, 0..going));
             active = going;
         }
-        let sources = order[..active].iter().map(|&v| i64::from(csc.indices()[csc.row(v).start + t])).collect();
+        let sources = order[..active]
+            .iter()
+            .map(|&v| i64::from(csc.indices()[csc.row(v).start + t]))
+            .collect();
         state = cell.step(x.clone().select(0, ints(sources, &plain)), state);
     }
     finished.push(state.0);

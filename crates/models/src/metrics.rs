@@ -65,8 +65,15 @@ impl<S: SeedRows + ?Sized> SeedRows for &S {
 pub fn cross_entropy(logits: Tensor<2>, labels: &[i64], seeds: impl SeedRows) -> Tensor<1> {
     let [rows, classes] = logits.dims();
     let seeds = seeds.rows(rows);
-    assert!(labels.len() == rows, "cross_entropy: `labels`: expected {rows} (one per row of the logits), got {}", labels.len());
-    assert!(!seeds.is_empty(), "cross_entropy: `seeds` is empty; give at least one node to learn from");
+    assert!(
+        labels.len() == rows,
+        "cross_entropy: `labels`: expected {rows} (one per row of the logits), got {}",
+        labels.len()
+    );
+    assert!(
+        !seeds.is_empty(),
+        "cross_entropy: `seeds` is empty; give at least one node to learn from"
+    );
     let rows = Rows::new(&seeds, labels, classes).unwrap_or_else(|e| panic!("cross_entropy: {e}"));
     cross_entropy_rows(logits, &rows.index, &rows.labels, LossReduction::Mean)
 }
@@ -97,7 +104,8 @@ impl Counts {
     /// Of this rank's rows.
     pub fn new(logits: &Tensor<2>, rows: &Rows) -> Self {
         let [_, c] = logits.dims();
-        let values: Vec<f64> = logits.clone().into_data_dtype(DType::F64).try_to_vec().unwrap_or_default();
+        let values: Vec<f64> =
+            logits.clone().into_data_dtype(DType::F64).try_to_vec().unwrap_or_default();
         let mut out = Self { rows: rows.index.len() as f64, ..Self::default() };
         for (&r, &label) in rows.index.iter().zip(&*rows.labels) {
             let row = &values[r as usize * c..(r as usize + 1) * c];
@@ -110,7 +118,8 @@ impl Counts {
             // A row without a largest logit is no answer.
             let answered = max.is_finite() && !row.iter().any(|v| v.is_nan());
             out.correct += f64::from(u8::from(answered && best == label as usize));
-            out.loss += max + row.iter().map(|v| (v - max).exp()).sum::<f64>().ln() - row[label as usize];
+            out.loss +=
+                max + row.iter().map(|v| (v - max).exp()).sum::<f64>().ln() - row[label as usize];
         }
         out
     }

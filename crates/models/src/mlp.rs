@@ -11,12 +11,18 @@ use crate::init::Init;
 
 /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
 pub(crate) fn linear([d_input, d_output]: [usize; 2], bias: bool, device: &Device) -> Linear {
-    Init { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }.linear([d_input, d_output], bias)
+    Init { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }
+        .linear([d_input, d_output], bias)
 }
 
 /// `activation(x W + b)`, also of no rows, which Burn's own forward does not take on every backend.
 pub(crate) fn apply(layer: &Linear, x: Tensor<2>, activation: Activation) -> Tensor<2> {
-    bias_activation(matmul_rows(x, layer.weight.val()), layer.bias.as_ref().map(|b| b.val()), activation, None)
+    bias_activation(
+        matmul_rows(x, layer.weight.val()),
+        layer.bias.as_ref().map(|b| b.val()),
+        activation,
+        None,
+    )
 }
 
 /// `1 / (1 + e^-x)` in the precision of `x`; Burn's own is computed in f32 on the ndarray backend.
@@ -32,7 +38,8 @@ pub(crate) fn normalise(norm: &LayerNorm, x: Tensor<2>) -> Tensor<2> {
 /// Normalisation by the running means and variances, whether or not gradients are tracked; of no rows too.
 pub(crate) fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
     let row = |t: Tensor<1>| t.without_autodiff().cast(x.dtype()).unsqueeze::<2>();
-    let (mean, variance) = (row(norm.running_mean.value_sync()), row(norm.running_var.value_sync()));
+    let (mean, variance) =
+        (row(norm.running_mean.value_sync()), row(norm.running_var.value_sync()));
     let scale = (variance + norm.epsilon).sqrt().recip() * norm.gamma.val().unsqueeze();
     (x - mean) * scale + norm.beta.val().unsqueeze()
 }
@@ -77,10 +84,16 @@ impl MlpConfig {
     pub fn try_init(&self, device: &Device) -> Result<Mlp, ModelError> {
         if self.widths.len() < 2 {
             let value = self.widths.len().to_string();
-            return Err(ModelError::OutOfRange { arg: "number of widths".into(), range: "2.. (input and output)".into(), value });
+            return Err(ModelError::OutOfRange {
+                arg: "number of widths".into(),
+                range: "2.. (input and output)".into(),
+                value,
+            });
         }
         let init = Init { initializer: &self.initializer, device };
-        Ok(Mlp { layers: self.widths.windows(2).map(|w| init.linear([w[0], w[1]], self.bias)).collect() })
+        Ok(Mlp {
+            layers: self.widths.windows(2).map(|w| init.linear([w[0], w[1]], self.bias)).collect(),
+        })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -98,6 +111,8 @@ impl Mlp {
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         let last = self.layers.len() - 1;
-        self.layers.iter().enumerate().fold(x, |x, (i, layer)| apply(layer, x, if i < last { Activation::Relu } else { Activation::None }))
+        self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
+            apply(layer, x, if i < last { Activation::Relu } else { Activation::None })
+        })
     }
 }

@@ -47,8 +47,15 @@ impl NodeEmbedding {
     ) -> Result<Self, ModelError> {
         let schema = g.schema();
         let types = ntypes.into_iter().map(|t| schema.ntype(t)).collect::<Result<Vec<_>, _>>()?;
-        let rows =
-            |&t: &usize| init::rows(next_stream(device), g.original_ids(t).as_deref(), [g.num_dst(t), dim], g.total_nodes(t), device);
+        let rows = |&t: &usize| {
+            init::rows(
+                next_stream(device),
+                g.original_ids(t).as_deref(),
+                [g.num_dst(t), dim],
+                g.total_nodes(t),
+                device,
+            )
+        };
         let weights = types.iter().map(rows).collect();
         Ok(Self { weights, ntypes: types.iter().map(|&t| schema.ntypes()[t].clone()).collect() })
     }
@@ -72,7 +79,9 @@ impl NodeEmbedding {
         let rows = self.rows(ntype)?;
         let [n, _] = rows.dims();
         if let Some((i, id)) = ids.iter().enumerate().find(|(_, id)| **id as usize >= n) {
-            panic!("node_embedding: `ids[{i}]` must lie in 0..{n} (rows of node type `{ntype}`), got {id}");
+            panic!(
+                "node_embedding: `ids[{i}]` must lie in 0..{n} (rows of node type `{ntype}`), got {id}"
+            );
         }
         let index = row_index(ids.iter().map(|&v| v as usize), &rows.device().without_autodiff());
         Some(rows.select(0, index))

@@ -2,7 +2,9 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn_ops::{Activation, EdgeTypes, RelationalWeight, bias_activation, relational_aggregate};
+use burn_gnn_ops::{
+    Activation, EdgeTypes, RelationalWeight, bias_activation, relational_aggregate,
+};
 
 use crate::hetero_conv::HeteroConv;
 use crate::init;
@@ -39,7 +41,13 @@ pub struct OneHotConv {
 
 impl OneHotConv {
     /// Coefficients by Glorot's rule, bias 0.
-    pub(crate) fn new(relations: usize, bases: usize, hidden: usize, own: bool, device: &Device) -> Self {
+    pub(crate) fn new(
+        relations: usize,
+        bases: usize,
+        hidden: usize,
+        own: bool,
+        device: &Device,
+    ) -> Self {
         let coeff = init::glorot([relations, bases], (relations, bases), device);
         Self { coeff, bias: init::zeros(hidden, device), own, sorted: Sorted::default() }
     }
@@ -57,29 +65,48 @@ impl HeteroConv for OneHotConv {
     /// # Panics
     /// Shapes or numbers of types that disagree with the graph.
     #[track_caller]
-    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> NodeTensors {
         let edges = edges.into();
         edges.expect_bare("one_hot_conv");
         let g = edges.view();
         let rows = of_all_types("one_hot_conv", g, x.into(), |_| self.row_columns());
         let ([relations, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
-        assert_eq!(g.schema().etypes().len(), relations, "relations of the layer and edge types of the graph");
+        assert_eq!(
+            g.schema().etypes().len(),
+            relations,
+            "relations of the layer and edge types of the graph"
+        );
         let sent = hidden * bases;
-        let src = g.src_rows("one_hot_conv", rows.iter().map(|x| x.clone().slice([0..x.dims()[0], 0..sent])).collect());
+        let src = g.src_rows(
+            "one_hot_conv",
+            rows.iter().map(|x| x.clone().slice([0..x.dims()[0], 0..sent])).collect(),
+        );
         let sorted = self.sorted.of(&g);
         let weights = |etypes: &[usize]| {
             let ids: Vec<i64> = etypes.iter().map(|&r| r as i64).collect();
             let coeff = self.coeff.val();
-            let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [etypes.len()]), &coeff.device());
-            RelationalWeight::BlockDiagonal(coeff.select(0, ids).reshape([etypes.len(), 1, bases, 1]).expand([
-                etypes.len(),
-                hidden,
-                bases,
-                1,
-            ]))
+            let ids =
+                Tensor::<1, Int>::from_data(TensorData::new(ids, [etypes.len()]), &coeff.device());
+            RelationalWeight::BlockDiagonal(
+                coeff.select(0, ids).reshape([etypes.len(), 1, bases, 1]).expand([
+                    etypes.len(),
+                    hidden,
+                    bases,
+                    1,
+                ]),
+            )
         };
         let sum = |Incoming { etypes, tables, index }: &Incoming| {
-            relational_aggregate(&index.mean(), cat_rows(tables.iter().map(|&t| src[t].clone())), weights(etypes), None)
+            relational_aggregate(
+                &index.mean(),
+                cat_rows(tables.iter().map(|&t| src[t].clone())),
+                weights(etypes),
+                None,
+            )
         };
         let finish = |(t, (incoming, x)): (usize, (&Option<Incoming>, Tensor<2>))| {
             let (device, dtype) = (x.device(), x.dtype());
@@ -94,6 +121,9 @@ impl HeteroConv for OneHotConv {
             };
             bias_activation(y, Some(self.bias.val()), Activation::None, None)
         };
-        NodeTensors::from_list(g.schema(), sorted.iter().zip(rows).enumerate().map(finish).map(Some))
+        NodeTensors::from_list(
+            g.schema(),
+            sorted.iter().zip(rows).enumerate().map(finish).map(Some),
+        )
     }
 }

@@ -7,7 +7,10 @@ use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{Activation, Edges, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v};
+use burn_gnn_ops::{
+    Activation, Edges, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e,
+    u_add_v,
+};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, edge_rows, where_reached};
@@ -83,10 +86,14 @@ pub struct PnaConvConfig {
     #[config(default = 1e-5)]
     pub std_eps: f64,
     /// How messages are summed up.
-    #[config(default = "vec![PnaAggregator::Mean, PnaAggregator::Max, PnaAggregator::Min, PnaAggregator::Std]")]
+    #[config(
+        default = "vec![PnaAggregator::Mean, PnaAggregator::Max, PnaAggregator::Min, PnaAggregator::Std]"
+    )]
     pub aggregators: Vec<PnaAggregator>,
     /// How sums are scaled.
-    #[config(default = "vec![PnaScaler::Identity, PnaScaler::Amplification, PnaScaler::Attenuation]")]
+    #[config(
+        default = "vec![PnaScaler::Identity, PnaScaler::Amplification, PnaScaler::Attenuation]"
+    )]
     pub scalers: Vec<PnaScaler>,
     /// How weights are drawn; biases begin with 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
@@ -181,17 +188,32 @@ impl PnaConvConfig {
         ];
         ModelError::check_sizes(&sizes, 0.0)?;
         if !(self.delta.is_finite() && self.delta > 0.0) {
-            return Err(ModelError::OutOfRange { arg: "delta".into(), range: "numbers above 0".into(), value: self.delta.to_string() });
+            return Err(ModelError::OutOfRange {
+                arg: "delta".into(),
+                range: "numbers above 0".into(),
+                value: self.delta.to_string(),
+            });
         }
         if !(self.std_eps.is_finite() && self.std_eps > 0.0) {
-            return Err(ModelError::OutOfRange { arg: "std_eps".into(), range: "numbers above 0".into(), value: self.std_eps.to_string() });
+            return Err(ModelError::OutOfRange {
+                arg: "std_eps".into(),
+                range: "numbers above 0".into(),
+                value: self.std_eps.to_string(),
+            });
         }
         if self.mixing && self.batch_norm {
             let range = "`false` with `batch_norm`, which has a map of its own".into();
-            return Err(ModelError::OutOfRange { arg: "mixing".into(), range, value: "true".into() });
+            return Err(ModelError::OutOfRange {
+                arg: "mixing".into(),
+                range,
+                value: "true".into(),
+            });
         }
-        let shares = [("d_output", self.d_output, true), ("d_input", self.d_input, self.divide_input)];
-        if let Some(&(what, of, _)) = shares.iter().find(|(_, of, shared)| *shared && !of.is_multiple_of(self.towers)) {
+        let shares =
+            [("d_output", self.d_output, true), ("d_input", self.d_input, self.divide_input)];
+        if let Some(&(what, of, _)) =
+            shares.iter().find(|(_, of, shared)| *shared && !of.is_multiple_of(self.towers))
+        {
             return Err(ModelError::NotDivisible { arg: "towers", value: self.towers, what, of });
         }
         let d = if self.divide_input { self.d_input / self.towers } else { self.d_input };
@@ -212,7 +234,8 @@ impl PnaConvConfig {
         Ok(PnaConv {
             towers: (0..self.towers).map(tower).collect(),
             edge_encoder: self.d_edge.filter(|_| self.mixing).map(|e| linear([e, d], true)),
-            lin: (self.mixing || self.batch_norm).then(|| linear([self.d_output, self.d_output], true)),
+            lin: (self.mixing || self.batch_norm)
+                .then(|| linear([self.d_output, self.d_output], true)),
             config: self.clone(),
         })
     }
@@ -239,16 +262,28 @@ impl Conv for PnaConv {
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
         let d_input = self.config.d_input;
         let relation = edges.relation();
-        let reads_edges = self.edge_encoder.as_ref().or_else(|| self.towers.first().and_then(|t| t.pre_edge.as_ref()));
-        let edge = edge_rows(Self::NAME, edges, reads_edges).map(|(_, f)| match &self.edge_encoder {
-            Some(encoder) => apply(encoder, f, Activation::None),
-            None => f,
-        });
+        let reads_edges = self
+            .edge_encoder
+            .as_ref()
+            .or_else(|| self.towers.first().and_then(|t| t.pre_edge.as_ref()));
+        let edge =
+            edge_rows(Self::NAME, edges, reads_edges).map(|(_, f)| match &self.edge_encoder {
+                Some(encoder) => apply(encoder, f, Activation::None),
+                None => f,
+            });
         let nodes = edges.view().total_nodes(edges.endpoints().1).max(1);
         let tower = |(i, tower): (usize, &PnaTower)| {
             let [d, _] = tower.pre_src.weight.val().dims();
-            let part = |x: &Tensor<2>| if self.config.divide_input { columns(x, i * d..(i + 1) * d) } else { x.clone() };
-            let y = tower.forward(relation, part(&rows.src), part(&rows.dst), edge.clone(), &self.config);
+            let part = |x: &Tensor<2>| {
+                if self.config.divide_input { columns(x, i * d..(i + 1) * d) } else { x.clone() }
+            };
+            let y = tower.forward(
+                relation,
+                part(&rows.src),
+                part(&rows.dst),
+                edge.clone(),
+                &self.config,
+            );
             let Some(norm) = &tower.norm else { return y };
             let y = div_by(y, (nodes as f64).sqrt());
             let trains = y.dims()[0] > 0 && y.is_autodiff();
@@ -258,7 +293,11 @@ impl Conv for PnaConv {
         match &self.lin {
             Some(lin) if self.config.batch_norm => {
                 let y = activation::leaky_relu(apply(lin, y, Activation::None), 0.01);
-                if self.config.residual && d_input == self.config.d_output { y + rows.dst.clone() } else { y }
+                if self.config.residual && d_input == self.config.d_output {
+                    y + rows.dst.clone()
+                } else {
+                    y
+                }
             }
             Some(lin) => apply(lin, y, Activation::None),
             None => y,
@@ -298,10 +337,18 @@ fn more(layers: &[Linear], x: Tensor<2>) -> Tensor<2> {
 
 impl PnaTower {
     #[track_caller]
-    fn forward(&self, relation: &Relation, src: Tensor<2>, dst: Tensor<2>, edge: Option<Tensor<2>>, config: &PnaConvConfig) -> Tensor<2> {
+    fn forward(
+        &self,
+        relation: &Relation,
+        src: Tensor<2>,
+        dst: Tensor<2>,
+        edge: Option<Tensor<2>>,
+        config: &PnaConvConfig,
+    ) -> Tensor<2> {
         let src = matmul_rows(src, self.pre_src.weight.val());
         let own = apply(&self.pre_dst, dst.clone(), Activation::None);
-        let edge = edge.zip(self.pre_edge.as_ref()).map(|(f, pre)| matmul_rows(f, pre.weight.val()));
+        let edge =
+            edge.zip(self.pre_edge.as_ref()).map(|(f, pre)| matmul_rows(f, pre.weight.val()));
         let (side, m, own) = match edge {
             _ if !self.pre_more.is_empty() => {
                 let both: Tensor<2> = u_add_v(relation, src, own);
@@ -366,9 +413,17 @@ impl PnaTower {
         }
         // The product of [part, part, ..], part by part: no row of all of them.
         let weight = self.post.weight.val();
-        let terms = parts.into_iter().enumerate().map(|(i, x)| matmul_rows(x, weight.clone().slice_dim(0, i * d..(i + 1) * d)));
-        let y = terms.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("destination rows are a part"));
-        more(&self.post_more, bias_activation(y, self.post.bias.as_ref().map(|b| b.val()), Activation::None, None))
+        let terms = parts
+            .into_iter()
+            .enumerate()
+            .map(|(i, x)| matmul_rows(x, weight.clone().slice_dim(0, i * d..(i + 1) * d)));
+        let y = terms
+            .reduce(|a, b| a + b)
+            .unwrap_or_else(|| unreachable!("destination rows are a part"));
+        more(
+            &self.post_more,
+            bias_activation(y, self.post.bias.as_ref().map(|b| b.val()), Activation::None, None),
+        )
     }
 }
 
@@ -380,14 +435,23 @@ impl Pretrained for PnaConv {
             return ParamMapping::same(format!("mixing_layer.0.{field}"));
         }
         let mut parts = path.splitn(4, '.');
-        let tower = (parts.next(), parts.next().and_then(|t| t.parse::<usize>().ok()), parts.next(), parts.next());
-        let (Some("towers"), Some(t), Some(part), Some(field)) = tower else { return ParamMapping::same(path) };
+        let tower = (
+            parts.next(),
+            parts.next().and_then(|t| t.parse::<usize>().ok()),
+            parts.next(),
+            parts.next(),
+        );
+        let (Some("towers"), Some(t), Some(part), Some(field)) = tower else {
+            return ParamMapping::same(path);
+        };
         let Some(tower) = self.towers.get(t) else { return ParamMapping::same(path) };
         let [d, _] = tower.pre_src.weight.val().dims();
         let all = 2 * d + tower.pre_edge.as_ref().map_or(0, |pre| pre.weight.val().dims()[0]);
         // Rows of destinations are the first in PyG, those of sources in DGL.
         let (before, after, [dst, src]) = match from {
-            Framework::Pyg => (format!("pre_nns.{t}.0"), format!("post_nns.{t}.0"), [0..d, d..2 * d]),
+            Framework::Pyg => {
+                (format!("pre_nns.{t}.0"), format!("post_nns.{t}.0"), [0..d, d..2 * d])
+            }
             Framework::Dgl => (format!("towers.{t}.M"), format!("towers.{t}.U"), [d..2 * d, 0..d]),
         };
         // Layers are entries of a `Sequential` with ReLU between them.

@@ -51,7 +51,10 @@ impl TrueTails {
     #[track_caller]
     pub fn query(&self, q: usize) -> (u32, u32, &[u32]) {
         let Some(&[head, relation]) = self.queries.get(q) else {
-            panic!("true_tails: `q` must lie in 0..{} (queries with a true tail), got {q}", self.len())
+            panic!(
+                "true_tails: `q` must lie in 0..{} (queries with a true tail), got {q}",
+                self.len()
+            )
         };
         (head, relation, &self.tails[self.starts[q]..self.starts[q + 1]])
     }
@@ -132,11 +135,20 @@ impl LinkMetrics {
 /// assert_eq!(filtered_ranks(scores, &[asked], &known)?, [2.5]);
 /// # Ok::<(), burn_gnn_models::ModelError>(())
 /// ```
-pub fn filtered_ranks(scores: Tensor<2>, triples: &[Triple], known: &TrueTails) -> Result<Vec<f64>, ModelError> {
+pub fn filtered_ranks(
+    scores: Tensor<2>,
+    triples: &[Triple],
+    known: &TrueTails,
+) -> Result<Vec<f64>, ModelError> {
     let [rows, entities] = scores.dims();
     if rows != triples.len() {
         let why = "one row per triple".into();
-        return Err(ModelError::Length { arg: "scores".into(), why, expected: triples.len(), actual: rows });
+        return Err(ModelError::Length {
+            arg: "scores".into(),
+            why,
+            expected: triples.len(),
+            actual: rows,
+        });
     }
     for t in triples {
         // Known tails ascend.
@@ -144,7 +156,11 @@ pub fn filtered_ranks(scores: Tensor<2>, triples: &[Triple], known: &TrueTails) 
         for (arg, id) in [("tail", Some(&t.tail)), ("known tail", last)] {
             if let Some(&id) = id.filter(|&&id| id as usize >= entities) {
                 let arg = format!("{arg} of ({}, {})", t.head, t.relation);
-                return Err(ModelError::OutOfRange { arg, range: format!("0..{entities}"), value: id.to_string() });
+                return Err(ModelError::OutOfRange {
+                    arg,
+                    range: format!("0..{entities}"),
+                    value: id.to_string(),
+                });
             }
         }
     }
@@ -154,10 +170,16 @@ pub fn filtered_ranks(scores: Tensor<2>, triples: &[Triple], known: &TrueTails) 
     })
 }
 
-fn ranks<T: burn::tensor::Element + PartialOrd + Copy + Sync>(scores: Tensor<2>, triples: &[Triple], known: &TrueTails) -> Vec<f64> {
+fn ranks<T: burn::tensor::Element + PartialOrd + Copy + Sync>(
+    scores: Tensor<2>,
+    triples: &[Triple],
+    known: &TrueTails,
+) -> Vec<f64> {
     let entities = scores.dims()[1];
     let data = scores.into_data();
-    let values = data.as_slice::<T>().unwrap_or_else(|e| unreachable!("scores have the element type asked for: {e:?}"));
+    let values = data
+        .as_slice::<T>()
+        .unwrap_or_else(|e| unreachable!("scores have the element type asked for: {e:?}"));
     let rank = |(i, t): (usize, &Triple)| {
         let row = &values[i * entities..][..entities];
         let own = row[t.tail as usize];
@@ -218,16 +240,21 @@ mod tests {
     /// Scores of few different values, so that many are equal.
     fn scores(rows: usize, dtype: DType) -> Tensor<2> {
         let s = Stream::new(6, "scores", 0);
-        let values: Vec<f64> = (0..rows * 11).map(|i| (s.uniform(i as u64, 0) * 4.0).floor()).collect();
+        let values: Vec<f64> =
+            (0..rows * 11).map(|i| (s.uniform(i as u64, 0) * 4.0).floor()).collect();
         Tensor::from_data(TensorData::new(values, [rows, 11]), (&Device::flex(), dtype))
     }
 
     /// The rank by its definition: competitors are put in every order, and the places of the tail averaged.
     fn oracle(row: &[f64], t: &Triple, all: &[Triple]) -> f64 {
-        let rival = |e: usize| e != t.tail as usize && !all.contains(&triple(t.head, t.relation, e as u32));
+        let rival =
+            |e: usize| e != t.tail as usize && !all.contains(&triple(t.head, t.relation, e as u32));
         let rivals: Vec<f64> = (0..row.len()).filter(|&e| rival(e)).map(|e| row[e]).collect();
         let own = row[t.tail as usize];
-        let (best, equal) = (1 + rivals.iter().filter(|&&s| s > own).count(), rivals.iter().filter(|&&s| s == own).count());
+        let (best, equal) = (
+            1 + rivals.iter().filter(|&&s| s > own).count(),
+            rivals.iter().filter(|&&s| s == own).count(),
+        );
         (best..=best + equal).map(|place| place as f64).sum::<f64>() / (equal + 1) as f64
     }
 
@@ -239,8 +266,12 @@ mod tests {
         for dtype in [DType::F32, DType::F64, DType::F16] {
             let s = scores(asked.len(), dtype);
             let rows: Vec<f64> = s.clone().into_data_dtype(DType::F64).try_to_vec().unwrap();
-            let expected: Vec<f64> = asked.iter().zip(rows.chunks(11)).map(|(t, row)| oracle(row, t, &all)).collect();
-            assert!(expected.iter().any(|r| r.fract() == 0.5) && expected.iter().any(|&r| r > 5.0), "{expected:?}");
+            let expected: Vec<f64> =
+                asked.iter().zip(rows.chunks(11)).map(|(t, row)| oracle(row, t, &all)).collect();
+            assert!(
+                expected.iter().any(|r| r.fract() == 0.5) && expected.iter().any(|&r| r > 5.0),
+                "{expected:?}"
+            );
             assert_eq!(filtered_ranks(s.clone(), &asked, &known).unwrap(), expected);
             let mut from = 0;
             let batched = rank_links(&asked, &known, 7, |part| {
@@ -256,20 +287,27 @@ mod tests {
         let s = Tensor::<2>::from_data([[3.0, 2.0, 1.0], [1.0, 1.0, 1.0]], &Device::flex());
         let asked = [triple(0, 0, 2), triple(1, 0, 0)];
         assert_eq!(filtered_ranks(s.clone(), &asked, &TrueTails::default()).unwrap(), [3.0, 2.0]);
-        assert_eq!(filtered_ranks(s, &asked, &TrueTails::new([triple(0, 0, 0), triple(1, 1, 1)])).unwrap(), [2.0, 2.0]);
+        assert_eq!(
+            filtered_ranks(s, &asked, &TrueTails::new([triple(0, 0, 0), triple(1, 1, 1)])).unwrap(),
+            [2.0, 2.0]
+        );
     }
 
     #[test]
     fn scores_that_are_no_numbers_do_not_help() {
         let nan = f32::NAN;
-        let s = Tensor::<2>::from_data([[nan, 2.0, 1.0], [nan, 2.0, 1.0], [nan; 3], [f32::INFINITY, 1.0, f32::INFINITY]], &Device::flex());
+        let s = Tensor::<2>::from_data(
+            [[nan, 2.0, 1.0], [nan, 2.0, 1.0], [nan; 3], [f32::INFINITY, 1.0, f32::INFINITY]],
+            &Device::flex(),
+        );
         let asked = [triple(0, 0, 1), triple(0, 0, 0), triple(0, 0, 2), triple(0, 0, 0)];
         assert_eq!(filtered_ranks(s, &asked, &TrueTails::default()).unwrap(), [2.0, 3.0, 3.0, 1.5]);
     }
 
     #[test]
     fn queries_and_their_tails() {
-        let known = TrueTails::new([triple(2, 0, 5), triple(0, 1, 4), triple(2, 0, 3), triple(2, 0, 5)]);
+        let known =
+            TrueTails::new([triple(2, 0, 5), triple(0, 1, 4), triple(2, 0, 3), triple(2, 0, 5)]);
         assert_eq!((known.len(), known.is_empty(), TrueTails::new([]).len()), (2, false, 0));
         assert_eq!((known.query(0), known.query(1)), ((0, 1, &[4][..]), (2, 0, &[3, 5][..])));
         assert_eq!((known.of(2, 0), known.of(2, 1)), (&[3, 5][..], &[][..]));
@@ -280,17 +318,25 @@ mod tests {
     fn averages() {
         let m = LinkMetrics::new(&[1.0, 2.0, 2.5, 4.0, 20.0]);
         assert!((m.mrr - (1.0 + 0.5 + 0.4 + 0.25 + 0.05) / 5.0).abs() < 1e-12);
-        assert_eq!((m.queries, m.mean_rank, m.hits_at_1, m.hits_at_3, m.hits_at_10), (5, 5.9, 0.2, 0.6, 0.8));
+        assert_eq!(
+            (m.queries, m.mean_rank, m.hits_at_1, m.hits_at_3, m.hits_at_10),
+            (5, 5.9, 0.2, 0.6, 0.8)
+        );
         assert_eq!(LinkMetrics::new(&[]), LinkMetrics::default());
     }
 
     #[test]
     fn refusals() {
         let s = || Tensor::<2>::zeros([1, 3], &Device::flex());
-        let ask = |s, t: &[Triple], known: &[Triple]| filtered_ranks(s, t, &TrueTails::new(known.to_vec())).unwrap_err().to_string();
+        let ask = |s, t: &[Triple], known: &[Triple]| {
+            filtered_ranks(s, t, &TrueTails::new(known.to_vec())).unwrap_err().to_string()
+        };
         assert_eq!(ask(s(), &[], &[]), "`scores`: expected 0 (one row per triple), got 1; give 0");
         assert_eq!(ask(s(), &[triple(7, 1, 3)], &[]), "`tail of (7, 1)` must lie in 0..3, got 3");
-        assert_eq!(ask(s(), &[triple(7, 1, 0)], &[triple(7, 1, 4)]), "`known tail of (7, 1)` must lie in 0..3, got 4");
+        assert_eq!(
+            ask(s(), &[triple(7, 1, 0)], &[triple(7, 1, 4)]),
+            "`known tail of (7, 1)` must lie in 0..3, got 4"
+        );
         let e = rank_links(&[], &TrueTails::default(), 0, |_| s()).unwrap_err();
         assert!(matches!(e, ModelError::OutOfRange { ref arg, .. } if arg == "batch"), "{e}");
     }

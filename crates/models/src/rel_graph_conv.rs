@@ -6,7 +6,8 @@ use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{EdgeType, row_index};
 use burn_gnn_ops::{
-    Activation, EdgeTypes, GraphView, RelationalWeight, bias_activation, matmul_rows, matmul_rows_onto, relational_aggregate, split_rows,
+    Activation, EdgeTypes, GraphView, RelationalWeight, bias_activation, matmul_rows,
+    matmul_rows_onto, relational_aggregate, split_rows,
 };
 
 use crate::hetero_conv::{HeteroConv, check_graph_types};
@@ -168,21 +169,34 @@ impl HeteroConv for RelGraphConv {
     /// # Panics
     /// Shapes or edge types that disagree with the graph; edge features.
     #[track_caller]
-    fn forward<'a>(&self, edges: impl Into<EdgeTypes<'a>>, x: impl Into<NodeTensors>) -> NodeTensors {
+    fn forward<'a>(
+        &self,
+        edges: impl Into<EdgeTypes<'a>>,
+        x: impl Into<NodeTensors>,
+    ) -> NodeTensors {
         let edges = edges.into();
         let (g, edge_weights) = (edges.view(), edges.weights());
         let schema = g.schema();
-        assert_eq!(schema.etypes().len(), self.num_relations, "`num_relations` of the layer and edge types of the graph");
+        assert_eq!(
+            schema.etypes().len(),
+            self.num_relations,
+            "`num_relations` of the layer and edge types of the graph"
+        );
         check_graph_types("rel_graph_conv", schema, &[], &self.etypes);
         let [d_input, d_output] = self.widths();
         let x = of_all_types("rel_graph_conv", g, x.into(), |_| d_input);
-        let (x, own): (Vec<_>, Vec<_>) = x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
+        let (x, own): (Vec<_>, Vec<_>) =
+            x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
         let src = g.src_rows("rel_graph_conv", x);
         let sorted = self.sorted.of(&g);
         // Without columns there is nothing to sum.
-        let mut weights = if d_input > 0 && d_output > 0 { self.weights_by_dst(&sorted) } else { vec![] }.into_iter();
+        let mut weights =
+            if d_input > 0 && d_output > 0 { self.weights_by_dst(&sorted) } else { vec![] }
+                .into_iter();
         let out = sorted.iter().map(|i| i.as_ref().zip(i.as_ref().and_then(|_| weights.next())));
-        let out = out.map(|i| i.map(|(incoming, weight)| self.aggregate(g, incoming, weight, &src, edge_weights)));
+        let out = out.map(|i| {
+            i.map(|(incoming, weight)| self.aggregate(g, incoming, weight, &src, edge_weights))
+        });
         let finish = |(t, (sum, own)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
             let (device, dtype) = (own.device(), own.dtype());
             let sum = match (sum, &self.layer_norm) {
@@ -228,8 +242,12 @@ impl RelGraphConv {
         let x = cat_rows(tables.iter().map(|&t| src[t].clone()));
         let weight_of = |r: usize| edge_weights.get(r).cloned().flatten();
         let norm = etypes.iter().any(|&r| weight_of(r).is_some()).then(|| {
-            let ones = |r: usize| Tensor::ones([g.relation(r).num_edges()], (&x.device(), x.dtype()));
-            Tensor::cat(etypes.iter().map(|&r| weight_of(r).unwrap_or_else(|| ones(r))).collect(), 0)
+            let ones =
+                |r: usize| Tensor::ones([g.relation(r).num_edges()], (&x.device(), x.dtype()));
+            Tensor::cat(
+                etypes.iter().map(|&r| weight_of(r).unwrap_or_else(|| ones(r))).collect(),
+                0,
+            )
         });
         let index = if self.norm == RelNorm::Right { index.mean() } else { index.clone() };
         relational_aggregate(&index, x, weight, norm)
@@ -246,7 +264,10 @@ impl RelGraphConv {
             }
             (_, Some(coeff)) => {
                 let parts = by_dst(coeff.val(), sorted);
-                parts.into_iter().map(|coeff| RelationalWeight::Basis { bases: weight.clone(), coeff }).collect()
+                parts
+                    .into_iter()
+                    .map(|coeff| RelationalWeight::Basis { bases: weight.clone(), coeff })
+                    .collect()
             }
             _ => by_dst(weight, sorted).into_iter().map(RelationalWeight::Full).collect(),
         }
@@ -269,7 +290,11 @@ fn by_dst<const D: usize>(rows: Tensor<D>, sorted: &[Option<Incoming>]) -> Vec<T
         return vec![];
     }
     let as_they_are = order.len() == rows.dims()[0] && order.is_sorted();
-    let rows = if as_they_are { rows } else { rows.clone().select(0, row_index(order.into_iter(), &rows.device().without_autodiff())) };
+    let rows = if as_they_are {
+        rows
+    } else {
+        rows.clone().select(0, row_index(order.into_iter(), &rows.device().without_autodiff()))
+    };
     split_rows(rows, &bounds)
 }
 
@@ -280,8 +305,12 @@ impl Pretrained for RelGraphConv {
         if let ("weight", RelWeights::BlockDiagonal(b)) = (path, self.weights) {
             let [_, i, o] = self.weight.val().dims();
             return match from {
-                Framework::Dgl => ParamMapping::same("linear_r.W").shaped([self.num_relations, b * i * o]),
-                Framework::Pyg => ParamMapping::same("weight").shaped([self.num_relations, b, i, o]),
+                Framework::Dgl => {
+                    ParamMapping::same("linear_r.W").shaped([self.num_relations, b * i * o])
+                }
+                Framework::Pyg => {
+                    ParamMapping::same("weight").shaped([self.num_relations, b, i, o])
+                }
             };
         }
         ParamMapping::same(match (from, path) {

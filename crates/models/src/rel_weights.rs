@@ -27,7 +27,15 @@ impl RelWeights {
     pub(crate) fn init(self, [r, i, o]: [usize; 3], init: Init<'_>) -> Result<Weights, ModelError> {
         let weight3 = |shape: [usize; 3]| init.weight(shape, (shape[1], shape[2]));
         let positive = |arg: &str, n: usize| {
-            if n > 0 { Ok(()) } else { Err(ModelError::OutOfRange { arg: arg.into(), range: "1..".into(), value: "0".into() }) }
+            if n > 0 {
+                Ok(())
+            } else {
+                Err(ModelError::OutOfRange {
+                    arg: arg.into(),
+                    range: "1..".into(),
+                    value: "0".into(),
+                })
+            }
         };
         Ok(match self {
             Self::Full => (weight3([r, i, o]), None),

@@ -48,9 +48,14 @@ impl Sorted {
     /// Graphs are distinguished by the identity of their relations, which costs no pass over edges.
     #[track_caller]
     pub(crate) fn of<G: GraphView + ?Sized>(&self, g: &G) -> ByDst {
-        let relations: Vec<Relation> = (0..g.schema().etypes().len()).map(|r| g.relation(r).clone()).collect();
-        let is_same = |a: &Vec<Relation>, b: &Vec<Relation>| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b));
-        let all = || Arc::new((0..g.schema().ntypes().len()).map(|d| incoming(g, d, self.apart)).collect());
+        let relations: Vec<Relation> =
+            (0..g.schema().etypes().len()).map(|r| g.relation(r).clone()).collect();
+        let is_same = |a: &Vec<Relation>, b: &Vec<Relation>| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
+        };
+        let all = || {
+            Arc::new((0..g.schema().ntypes().len()).map(|d| incoming(g, d, self.apart)).collect())
+        };
         self.kept.cell(relations, is_same).get_or_compute(all).clone()
     }
 }
@@ -58,7 +63,9 @@ impl Sorted {
 #[track_caller]
 fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize, apart: bool) -> Option<Incoming> {
     let endpoints = |r: usize| g.schema().endpoints(r);
-    let etypes: Vec<usize> = (0..g.schema().etypes().len()).filter(|&r| endpoints(r).1 == dst && g.total_edges(r) > 0).collect();
+    let etypes: Vec<usize> = (0..g.schema().etypes().len())
+        .filter(|&r| endpoints(r).1 == dst && g.total_edges(r) > 0)
+        .collect();
     if etypes.is_empty() {
         return None;
     }
@@ -68,11 +75,16 @@ fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize, apart: bool) -> Option<Inc
         tables.dedup();
     }
     let rows: Vec<usize> = tables.iter().map(|&t| g.num_src(t)).collect();
-    let table = |(i, &r): (usize, &usize)| if apart { i } else { tables.partition_point(|&t| t < endpoints(r).0) };
-    let relations: Vec<_> = etypes.iter().enumerate().map(|r| (table(r), g.relation(*r.1).clone())).collect();
+    let table = |(i, &r): (usize, &usize)| {
+        if apart { i } else { tables.partition_point(|&t| t < endpoints(r).0) }
+    };
+    let relations: Vec<_> =
+        etypes.iter().enumerate().map(|r| (table(r), g.relation(*r.1).clone())).collect();
     match RelationStack::new(g.num_dst(dst), &rows, &relations) {
         Ok(stack) => Some(Incoming { etypes, tables, index: RelationalIndex::from_stack(&stack) }),
-        Err(error) => panic!("relations of this graph into one node type cannot be concatenated: {error}"),
+        Err(error) => {
+            panic!("relations of this graph into one node type cannot be concatenated: {error}")
+        }
     }
 }
 

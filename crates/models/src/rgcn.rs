@@ -9,11 +9,14 @@ use burn_gnn_sampling::Block;
 
 use crate::hetero_conv::HeteroConv;
 use crate::inference::{Layerwise, check_types};
-use crate::inputs::{Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types};
+use crate::inputs::{
+    Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types,
+};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::type_map::{NodeTensors, TypeMap};
 use crate::{
-    DropoutKey, LayerViews, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv, RelGraphConvConfig, RelWeights, Whole,
+    DropoutKey, LayerViews, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv,
+    RelGraphConvConfig, RelWeights, Whole,
 };
 
 /// Describes an [`Rgcn`].
@@ -96,23 +99,41 @@ impl RgcnConfig {
     /// # Errors
     /// An input of a type that `g` does not have, no layers, or bad bases; one-hot inputs with features, with one layer
     /// or without bases.
-    pub fn init<G: GraphView + ?Sized>(&self, g: &G, inputs: impl Into<TypeMap<TypeInput>>, device: &Device) -> Result<Rgcn, ModelError> {
+    pub fn init<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        inputs: impl Into<TypeMap<TypeInput>>,
+        device: &Device,
+    ) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
         ModelError::check_sizes(
-            &[("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)],
+            &[
+                ("num_layers", self.num_layers),
+                ("hidden", self.hidden),
+                ("num_classes", self.num_classes),
+            ],
             self.dropout,
         )?;
-        let Inputs { projections, projected, embedded } = Inputs::new(g, inputs.into(), self.hidden, device)?;
-        let one_hot = self.one_hot.then(|| self.one_hot_conv(schema.etypes().len(), &projected, device)).transpose()?;
+        let Inputs { projections, projected, embedded } =
+            Inputs::new(g, inputs.into(), self.hidden, device)?;
+        let one_hot = self
+            .one_hot
+            .then(|| self.one_hot_conv(schema.etypes().len(), &projected, device))
+            .transpose()?;
         let mut convs: Vec<RelGraphConv> = (usize::from(self.one_hot)..self.num_layers)
             .map(|i| {
                 let out = if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
                 // Blocks must divide the classes too: the last layer keeps full weights then, as the paper's code does.
                 let weights = match self.weights {
-                    RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.num_layers => RelWeights::Full,
+                    RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.num_layers => {
+                        RelWeights::Full
+                    }
                     w => w,
                 };
-                RelGraphConvConfig::from_graph(g, self.hidden, out).with_weights(weights).with_self_loop(self.self_loop).try_init(device)
+                RelGraphConvConfig::from_graph(g, self.hidden, out)
+                    .with_weights(weights)
+                    .with_self_loop(self.self_loop)
+                    .try_init(device)
             })
             .collect::<Result<_, _>>()?;
         if let Some((first, rest)) = convs.split_first_mut() {
@@ -124,20 +145,41 @@ impl RgcnConfig {
         Ok(Rgcn { embedding, net, projected, dropout: self.dropout, key: DropoutKey::new(device) })
     }
 
-    fn one_hot_conv(&self, relations: usize, projected: &[String], device: &Device) -> Result<OneHotConv, ModelError> {
+    fn one_hot_conv(
+        &self,
+        relations: usize,
+        projected: &[String],
+        device: &Device,
+    ) -> Result<OneHotConv, ModelError> {
         if let Some(ntype) = projected.first() {
             return Err(ModelError::Input {
                 ntype: ntype.clone(),
-                message: "one-hot inputs have no features; take them away or set `one_hot` to false".into(),
+                message:
+                    "one-hot inputs have no features; take them away or set `one_hot` to false"
+                        .into(),
             });
         }
-        let out_of_range = |arg: &str, range: &str, value: String| ModelError::OutOfRange { arg: arg.into(), range: range.into(), value };
+        let out_of_range = |arg: &str, range: &str, value: String| ModelError::OutOfRange {
+            arg: arg.into(),
+            range: range.into(),
+            value,
+        };
         if self.num_layers < 2 {
-            return Err(out_of_range("num_layers", "2.. with one-hot inputs", self.num_layers.to_string()));
+            return Err(out_of_range(
+                "num_layers",
+                "2.. with one-hot inputs",
+                self.num_layers.to_string(),
+            ));
         }
         match self.weights {
-            RelWeights::Basis(bases) if bases > 0 => Ok(OneHotConv::new(relations, bases, self.hidden, self.self_loop, device)),
-            other => Err(out_of_range("weights", "`RelWeights::Basis` of one base or more with one-hot inputs", format!("{other:?}"))),
+            RelWeights::Basis(bases) if bases > 0 => {
+                Ok(OneHotConv::new(relations, bases, self.hidden, self.self_loop, device))
+            }
+            other => Err(out_of_range(
+                "weights",
+                "`RelWeights::Basis` of one base or more with one-hot inputs",
+                format!("{other:?}"),
+            )),
         }
     }
 }
@@ -174,7 +216,8 @@ impl Rgcn {
         views.count("rgcn", self.depth());
         let g = views.view(0);
         let dropout = |ntype: &str, x| self.key.at(0).dropout(&g, ntype, self.dropout, x);
-        let mut h = encode(views, x, (&self.projected, &self.net.projections), &self.embedding, dropout);
+        let mut h =
+            encode(views, x, (&self.projected, &self.net.projections), &self.embedding, dropout);
         if let Some(conv) = &self.net.one_hot {
             h = conv.forward(&g, h);
         }
@@ -200,7 +243,11 @@ impl Layerwise for Rgcn {
         layer > 0 || self.net.one_hot.is_some()
     }
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        check_types(g, self.projected.len() + self.embedding.ntypes().len(), self.net.convs[0].num_relations())?;
+        check_types(
+            g,
+            self.projected.len() + self.embedding.ntypes().len(),
+            self.net.convs[0].num_relations(),
+        )?;
         encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
@@ -216,7 +263,12 @@ impl Layerwise for Rgcn {
 impl NodeClassifier for Rgcn {
     type Dense = RgcnLayers;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+    fn logits_over<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        x: &NodeTensors,
+        target: &str,
+    ) -> Tensor<2> {
         self.over(views, x)[target].clone()
     }
     fn dense(&self) -> &RgcnLayers {
@@ -232,6 +284,11 @@ impl Pretrained for Rgcn {
     /// and `embed.embeds.<node type>.weight` (`embed.…`) for embeddings; other names are
     /// [renamed](crate::StateDict::renamed) first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        param_mapping_of_types(from, path, [&self.projected, self.embedding.ntypes()], &self.net.convs)
+        param_mapping_of_types(
+            from,
+            path,
+            [&self.projected, self.embedding.ntypes()],
+            &self.net.convs,
+        )
     }
 }

@@ -9,9 +9,14 @@ use burn_gnn_sampling::Block;
 
 use crate::conv::Conv;
 use crate::inference::{Layerwise, one_input, only, only_type};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers};
+use crate::pretrained::{
+    Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
+};
 use crate::type_map::{NodeTensors, features_of};
-use crate::{DropoutKey, LayerViews, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig, Whole};
+use crate::{
+    DropoutKey, LayerViews, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig,
+    Whole,
+};
 
 /// Describes a [`Sage`].
 #[derive(Config, Debug)]
@@ -66,8 +71,12 @@ impl SageConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Sage, ModelError> {
-        let sizes =
-            [("d_input", self.d_input), ("num_layers", self.num_layers), ("hidden", self.hidden), ("num_classes", self.num_classes)];
+        let sizes = [
+            ("d_input", self.d_input),
+            ("num_layers", self.num_layers),
+            ("hidden", self.hidden),
+            ("num_classes", self.num_classes),
+        ];
         ModelError::check_sizes(&sizes, self.dropout)?;
         let layer = |i: usize| {
             let d_input = if i == 0 { self.d_input } else { self.hidden };
@@ -117,7 +126,8 @@ impl Sage {
         if i + 1 == self.layers.len() {
             return self.layers[i].forward(edges, x);
         }
-        self.layers[i].forward(edges.then(Activation::Relu).then_dropout(self.key.at(i + 1), self.dropout), x)
+        self.layers[i]
+            .forward(edges.then(Activation::Relu).then_dropout(self.key.at(i + 1), self.dropout), x)
     }
 }
 
@@ -136,7 +146,12 @@ impl Layerwise for Sage {
 impl NodeClassifier for Sage {
     type Dense = Self;
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2> {
+    fn logits_over<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        x: &NodeTensors,
+        target: &str,
+    ) -> Tensor<2> {
         self.over(views, features_of("sage", views.view(0).schema(), x, target))
     }
     fn dense(&self) -> &Self {

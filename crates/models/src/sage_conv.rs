@@ -4,7 +4,10 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_ops::{Activation, BinaryOp, Edges, Reduce, Side, bias_activation, gspmm, gspmm_copy, matmul_rows, matmul_rows_onto};
+use burn_gnn_ops::{
+    Activation, BinaryOp, Edges, Reduce, Side, bias_activation, gspmm, gspmm_copy, matmul_rows,
+    matmul_rows_onto,
+};
 
 use crate::conv::{Conv, Endpoints};
 use crate::init;
@@ -140,7 +143,12 @@ impl SageConv {
     /// Whether `fc_neigh` comes before the sum.
     fn multiplies_first(&self) -> bool {
         let [i, o] = self.fc_neigh.weight.val().dims();
-        i > o && self.fc_pool.is_none() && matches!(self.aggregator, SageAggregator::Mean | SageAggregator::Sum | SageAggregator::Gcn)
+        i > o
+            && self.fc_pool.is_none()
+            && matches!(
+                self.aggregator,
+                SageAggregator::Mean | SageAggregator::Sum | SageAggregator::Gcn
+            )
     }
 }
 
@@ -180,7 +188,8 @@ impl Conv for SageConv {
             (SageAggregator::Gcn, _) => {
                 let own = x.projected_dst(&src, |x| self.project(edges, x));
                 let (device, dtype) = (src.device(), src.dtype());
-                let shares: Vec<f64> = relation.in_degrees().map(|d| 1.0 / (f64::from(d) + 1.0)).collect();
+                let shares: Vec<f64> =
+                    relation.in_degrees().map(|d| 1.0 / (f64::from(d) + 1.0)).collect();
                 let shares = TensorData::new(shares, [relation.num_dst(), 1]);
                 (reduce(Reduce::Sum, src) + own) * Tensor::<2>::from_data(shares, (&device, dtype))
             }
@@ -188,9 +197,12 @@ impl Conv for SageConv {
                 assert!(weight.is_none(), "sage_conv: the lstm aggregator takes no edge weights");
                 over_neighbours(cell, relation, src)
             }
-            (SageAggregator::Lstm, None) => unreachable!("the lstm aggregator is made with its cell"),
+            (SageAggregator::Lstm, None) => {
+                unreachable!("the lstm aggregator is made with its cell")
+            }
         };
-        let h = if self.multiplies_first() { h } else { matmul_rows(h, self.fc_neigh.weight.val()) };
+        let h =
+            if self.multiplies_first() { h } else { matmul_rows(h, self.fc_neigh.weight.val()) };
         let (h, bias) = match &self.fc_self {
             Some(own) => (matmul_rows_onto(x.dst, own.weight.val(), h), &own.bias),
             None => (h, &self.bias),

@@ -113,7 +113,9 @@ pub fn top_k_accuracy(logits: Tensor<2>, labels: &[u32], k: usize) -> Result<f64
     let values = f64s(logits.into_data_dtype(DType::F64));
     let hit = |(row, &label): (&[f64], &u32)| {
         let own = row[label as usize];
-        let ahead = |(class, &v): (usize, &f64)| v.is_nan() || v > own || (v == own && class < label as usize);
+        let ahead = |(class, &v): (usize, &f64)| {
+            v.is_nan() || v > own || (v == own && class < label as usize)
+        };
         !own.is_nan() && row.iter().enumerate().filter(|&c| ahead(c)).count() < k
     };
     let hits = values.par_chunks(classes.max(1)).zip(labels).filter(|&row| hit(row)).count();
@@ -159,11 +161,17 @@ fn check_labels(arg: &str, expected: usize, actual: usize) -> Result<(), ModelEr
     if expected == actual {
         return Ok(());
     }
-    Err(ModelError::Length { arg: arg.into(), why: "one entry per row of scores".into(), expected, actual })
+    Err(ModelError::Length {
+        arg: arg.into(),
+        why: "one entry per row of scores".into(),
+        expected,
+        actual,
+    })
 }
 
 fn few(class: &str, arg: &str) -> ModelError {
-    let range = format!("lists with at least one {class} row, without which the metric is not defined");
+    let range =
+        format!("lists with at least one {class} row, without which the metric is not defined");
     ModelError::OutOfRange { arg: arg.into(), range, value: "none".into() }
 }
 
@@ -175,7 +183,10 @@ mod tests {
     use super::*;
 
     fn scores(values: &[f64]) -> Tensor<1> {
-        Tensor::from_data(TensorData::new(values.to_vec(), [values.len()]), (&Device::flex(), DType::F64))
+        Tensor::from_data(
+            TensorData::new(values.to_vec(), [values.len()]),
+            (&Device::flex(), DType::F64),
+        )
     }
 
     /// Few different scores, so that many are equal.
@@ -189,43 +200,73 @@ mod tests {
     fn by_definition() {
         for seed in 0..40 {
             let (values, positive) = draw(seed, 2 + seed);
-            let pairs =
-                || (0..values.len()).flat_map(|p| (0..values.len()).map(move |n| (p, n))).filter(|&(p, n)| positive[p] && !positive[n]);
-            let ranked = |(p, n): (usize, usize)| if values[p] == values[n] { 0.5 } else { f64::from(u8::from(values[p] > values[n])) };
+            let pairs = || {
+                (0..values.len())
+                    .flat_map(|p| (0..values.len()).map(move |n| (p, n)))
+                    .filter(|&(p, n)| positive[p] && !positive[n])
+            };
+            let ranked = |(p, n): (usize, usize)| {
+                if values[p] == values[n] {
+                    0.5
+                } else {
+                    f64::from(u8::from(values[p] > values[n]))
+                }
+            };
             let expected = pairs().map(ranked).sum::<f64>() / pairs().count() as f64;
-            assert!((roc_auc(scores(&values), &positive).unwrap() - expected).abs() < 1e-12, "seed {seed}");
+            assert!(
+                (roc_auc(scores(&values), &positive).unwrap() - expected).abs() < 1e-12,
+                "seed {seed}"
+            );
             // Precision at the threshold of each positive row, averaged.
             let precision = |t: f64| {
                 let chosen: Vec<usize> = (0..values.len()).filter(|&r| values[r] >= t).collect();
                 chosen.iter().filter(|&&r| positive[r]).count() as f64 / chosen.len() as f64
             };
-            let of: Vec<f64> = values.iter().zip(&positive).filter(|r| *r.1).map(|r| precision(*r.0)).collect();
+            let of: Vec<f64> =
+                values.iter().zip(&positive).filter(|r| *r.1).map(|r| precision(*r.0)).collect();
             let expected = of.iter().sum::<f64>() / of.len() as f64;
-            assert!((average_precision(scores(&values), &positive).unwrap() - expected).abs() < 1e-12, "seed {seed}");
+            assert!(
+                (average_precision(scores(&values), &positive).unwrap() - expected).abs() < 1e-12,
+                "seed {seed}"
+            );
         }
     }
 
     #[test]
     fn extremes() {
         let truth = [true, false, true, false];
-        for (values, auc) in
-            [([3.0, 1.0, 2.0, 0.0], 1.0), ([0.0, 2.0, 1.0, 3.0], 0.0), ([5.0; 4], 0.5), ([f64::INFINITY, 1.0, 1.0, -1.0], 0.875)]
-        {
+        for (values, auc) in [
+            ([3.0, 1.0, 2.0, 0.0], 1.0),
+            ([0.0, 2.0, 1.0, 3.0], 0.0),
+            ([5.0; 4], 0.5),
+            ([f64::INFINITY, 1.0, 1.0, -1.0], 0.875),
+        ] {
             assert_eq!(roc_auc(scores(&values), &truth).unwrap(), auc, "{values:?}");
         }
         assert_eq!(average_precision(scores(&[1.0, 2.0]), &[true, true]).unwrap(), 1.0);
         let text = |v: &[f64], t: &[bool]| roc_auc(scores(v), t).unwrap_err().to_string();
-        assert_eq!(text(&[1.0], &[true, false]), "`is_positive`: expected 1 (one entry per row of scores), got 2; give 1");
+        assert_eq!(
+            text(&[1.0], &[true, false]),
+            "`is_positive`: expected 1 (one entry per row of scores), got 2; give 1"
+        );
         assert!(text(&[1.0, 2.0], &[true, true]).contains("at least one negative row"));
         assert!(text(&[], &[]).contains("at least one positive row"));
-        assert_eq!(text(&[1.0, f64::NAN], &[true, false]), "`score of row 1` must lie in numbers, which have an order, got NaN");
+        assert_eq!(
+            text(&[1.0, f64::NAN], &[true, false]),
+            "`score of row 1` must lie in numbers, which have an order, got NaN"
+        );
     }
 
     #[test]
     fn top_k() {
         let nan = f64::NAN;
         let values = vec![0.5, 0.5, 0.5, 3.0, 1.0, 2.0, nan, 1.0, 0.0, 0.0, nan, 1.0];
-        let logits = || Tensor::<2>::from_data(TensorData::new(values.clone(), [4, 3]), (&Device::flex(), DType::F64));
+        let logits = || {
+            Tensor::<2>::from_data(
+                TensorData::new(values.clone(), [4, 3]),
+                (&Device::flex(), DType::F64),
+            )
+        };
         // Ranks of the labels from 0: equal ones by class, 1 of (3, 1, 2) last, 1 behind a NaN, a NaN never.
         let share = |k| top_k_accuracy(logits(), &[1, 1, 1, 1], k).unwrap();
         assert_eq!([1, 2, 3, 9].map(share), [0.0, 0.5, 0.75, 0.75]);

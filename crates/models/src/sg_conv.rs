@@ -4,7 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, ConvInput, Edges, bias_activation, matmul_rows, weighted_aggregate};
+use burn_gnn_ops::{
+    Activation, ConvInput, Edges, bias_activation, matmul_rows, weighted_aggregate,
+};
 
 use crate::conv::{Conv, Endpoints, check_computed, check_options, check_size, hop_input};
 use crate::edge_weight_norm::{Hop, hops_of};
@@ -142,13 +144,18 @@ impl Conv for SgConv {
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
-        assert!(self.hops == 1, "sg_conv: expected 1 hop where relations share an exchange, got {}; call `forward`", self.hops);
+        assert!(
+            self.hops == 1,
+            "sg_conv: expected 1 hop where relations share an exchange, got {}; call `forward`",
+            self.hops
+        );
         let all = hops_of(Self::NAME, 1, std::slice::from_ref(edges), self.norm);
         let Endpoints { src, dst, .. } = x;
         // Not read: features of destinations would wait for the end of the layer.
         drop(dst);
         let src = all[0].norm.scale_input(edges, Self::NAME, src);
-        let y = weighted_aggregate(edges.relation(), src, all[0].weight.clone(), None, &all[0].options);
+        let y =
+            weighted_aggregate(edges.relation(), src, all[0].weight.clone(), None, &all[0].options);
         edges.finish(matmul_rows(y, self.weight.val()), self.bias.as_ref().map(|b| b.val()))
     }
 

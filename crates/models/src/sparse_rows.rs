@@ -76,7 +76,12 @@ impl FeatureEncoder {
             ids.dedup();
             let place = |row: &u32| ids.binary_search(row).unwrap_or_default() as u32;
             let src: Vec<u32> = relation.src().iter().map(place).collect();
-            let compact = match Relation::from_coo(ids.len(), relation.num_dst(), src, relation.dst().to_vec()) {
+            let compact = match Relation::from_coo(
+                ids.len(),
+                relation.num_dst(),
+                src,
+                relation.dst().to_vec(),
+            ) {
                 Ok(compact) => compact,
                 Err(e) => unreachable!("places are below the number of rows: {e}"),
             };
@@ -180,24 +185,47 @@ impl SparseAdam {
     /// Time of the rows of the batch where nobody else holds the tables; otherwise the backend copies them first.
     #[must_use]
     #[track_caller]
-    pub fn step(&mut self, lr: f64, mut encoder: FeatureEncoder, rows: &EncoderRows, grads: &Gradients) -> FeatureEncoder {
-        let sparse: Vec<usize> = (0..encoder.tables.len()).filter(|&i| encoder.is_sparse(i)).collect();
+    pub fn step(
+        &mut self,
+        lr: f64,
+        mut encoder: FeatureEncoder,
+        rows: &EncoderRows,
+        grads: &Gradients,
+    ) -> FeatureEncoder {
+        let sparse: Vec<usize> =
+            (0..encoder.tables.len()).filter(|&i| encoder.is_sparse(i)).collect();
         assert_eq!(
             self.moments_1.len(),
             sparse.len(),
             "`encoder` has another number of sparse tables than the one `SparseAdam` was made for"
         );
-        let time = self.time.val().into_data().convert_dtype(DType::I64).try_to_vec::<i64>().map_or(0, |t| t[0]) + 1;
+        let time = self
+            .time
+            .val()
+            .into_data()
+            .convert_dtype(DType::I64)
+            .try_to_vec::<i64>()
+            .map_or(0, |t| t[0])
+            + 1;
         let device = self.time.val().device();
         self.time = Param::initialized(self.time.id, count(time, &device));
         let SparseAdamConfig { beta_1, beta_2, epsilon } = self.config;
-        let step = AdamStep { lr, beta_1, beta_2, epsilon, time: time as usize, decay: AdamDecay::None };
-        let mut tables: Vec<Option<Param<Tensor<2>>>> = encoder.tables.into_iter().map(Some).collect();
+        let step =
+            AdamStep { lr, beta_1, beta_2, epsilon, time: time as usize, decay: AdamDecay::None };
+        let mut tables: Vec<Option<Param<Tensor<2>>>> =
+            encoder.tables.into_iter().map(Some).collect();
         for part in &rows.tables {
-            let Some(grad) = part.rows.grad(grads).filter(|_| !part.ids.is_empty()) else { continue };
-            let (Some(k), Some(Some(param))) = (sparse.iter().position(|&i| i == part.table), tables.get_mut(part.table).map(Option::take))
-            else {
-                panic!("`rows` were read by another encoder: it has no sparse table {}", part.table);
+            let Some(grad) = part.rows.grad(grads).filter(|_| !part.ids.is_empty()) else {
+                continue;
+            };
+            let (Some(k), Some(Some(param))) = (
+                sparse.iter().position(|&i| i == part.table),
+                tables.get_mut(part.table).map(Option::take),
+            ) else {
+                panic!(
+                    "`rows` were read by another encoder: it has no sparse table {}",
+                    part.table
+                );
             };
             let tracked = param.val().is_autodiff();
             let (id, table) = (param.id, param.into_value().without_autodiff());
@@ -205,10 +233,18 @@ impl SparseAdam {
             let moments = [&mut self.moments_1[k], &mut self.moments_2[k]].map(|m| {
                 let m = std::mem::replace(m, fixed(no_rows(dim, &table))).into_value();
                 let known = m.dims()[0];
-                if known < rows { Tensor::cat(vec![m, Tensor::zeros([rows - known, dim], (&device, table.dtype()))], 0) } else { m }
+                if known < rows {
+                    Tensor::cat(
+                        vec![m, Tensor::zeros([rows - known, dim], (&device, table.dtype()))],
+                        0,
+                    )
+                } else {
+                    m
+                }
             });
             let [m, v] = moments;
-            let (table, m, v) = adam_step_rows(table, grad.without_autodiff(), m, v, &part.ids, step);
+            let (table, m, v) =
+                adam_step_rows(table, grad.without_autodiff(), m, v, &part.ids, step);
             (self.moments_1[k], self.moments_2[k]) = (fixed(m), fixed(v));
             let table = if tracked { table.autodiff() } else { table };
             tables[part.table] = Some(Param::initialized(id, table).set_require_grad(false));

@@ -44,7 +44,11 @@ impl Rows {
             }
             Ok(l as u32)
         };
-        Ok(Self { index: ids.into(), labels: ids.iter().map(label).collect::<Result<_, _>>()?, total: ids.len() })
+        Ok(Self {
+            index: ids.into(),
+            labels: ids.iter().map(label).collect::<Result<_, _>>()?,
+            total: ids.len(),
+        })
     }
 
     /// The rows that a rank holds: `local[id]` is the rank's row of node `id`, if it owns it. The order of
@@ -52,7 +56,8 @@ impl Rows {
     #[must_use]
     pub fn on_rank(&self, local: impl Fn(u32) -> Option<u32>) -> Self {
         let local = |(&i, &l): (&u32, &u32)| Some((local(i)?, l));
-        let (index, labels): (Vec<_>, Vec<_>) = self.index.iter().zip(&*self.labels).filter_map(local).unzip();
+        let (index, labels): (Vec<_>, Vec<_>) =
+            self.index.iter().zip(&*self.labels).filter_map(local).unzip();
         Self { index: index.into(), labels: labels.into(), total: self.total }
     }
 }
@@ -105,18 +110,27 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
     ///
     /// # Errors
     /// As [`from_columns`](Self::from_columns).
-    pub fn on_ranks(graph: &'a G, target: &str, sync: &impl GradientSync) -> Result<Self, ModelError> {
+    pub fn on_ranks(
+        graph: &'a G,
+        target: &str,
+        sync: &impl GradientSync,
+    ) -> Result<Self, ModelError> {
         let schema = graph.schema();
         let t = schema.ntype(target)?;
-        let x = (0..schema.ntypes().len()).map(|t| graph.node_columns(t).and_then(|f| f.get::<2>("x").ok()));
+        let x = (0..schema.ntypes().len())
+            .map(|t| graph.node_columns(t).and_then(|f| f.get::<2>("x").ok()));
         let features = NodeTensors::from_list(schema, x);
         let message = "the view has no node columns, of which `y` is read; give a graph whose nodes have a column `y`";
         let missing = || ModelError::Input { ntype: target.to_owned(), message: message.into() };
         let frame = graph.node_columns(t).ok_or_else(missing)?;
         let y: Vec<i64> = frame.get_int::<1>("y")?.into_data().iter::<i64>().collect();
         let classes = y.iter().max().map_or(0, |&y| (y + 1).max(0) as usize);
-        let mut rows = [masked(frame, "train_mask", true)?, masked(frame, "val_mask", false)?, masked(frame, "test_mask", false)?]
-            .map(|ids| Rows::new(&ids, &y, classes));
+        let mut rows = [
+            masked(frame, "train_mask", true)?,
+            masked(frame, "val_mask", false)?,
+            masked(frame, "test_mask", false)?,
+        ]
+        .map(|ids| Rows::new(&ids, &y, classes));
         let mut totals = [0.0; 3];
         for (total, rows) in totals.iter_mut().zip(&rows) {
             *total = rows.as_ref().map_or(0.0, |rows| rows.total as f64);
@@ -128,7 +142,14 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
             }
         }
         let [train, val, test] = rows;
-        Ok(Self { graph, features, target: target.to_owned(), train: train?, val: val?, test: test? })
+        Ok(Self {
+            graph,
+            features,
+            target: target.to_owned(),
+            train: train?,
+            val: val?,
+            test: test?,
+        })
     }
 
     /// What a model reads of each node type: features where a type has them, a learned row per node otherwise.

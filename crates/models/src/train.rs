@@ -10,7 +10,10 @@ use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{Counts, FusedAdamConfig, GradientSync, LayerViews, ModelError, NodeEmbedding, NodeTask, NodeTensors, Rows, Whole};
+use crate::{
+    Counts, FusedAdamConfig, GradientSync, LayerViews, ModelError, NodeEmbedding, NodeTask,
+    NodeTensors, Rows, Whole,
+};
 
 /// A model that classifies the nodes of one type.
 pub trait NodeClassifier: Module {
@@ -27,7 +30,12 @@ pub trait NodeClassifier: Module {
     /// # Panics
     /// Not one view for each layer, features that are missing or disagree with the first view.
     #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors, target: &str) -> Tensor<2>;
+    fn logits_over<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        x: &NodeTensors,
+        target: &str,
+    ) -> Tensor<2>;
 
     /// Logits `[num_dst, num_classes]` of node type `target`; `x` holds the features of the input nodes by type.
     ///
@@ -135,7 +143,15 @@ where
         return Err(ModelError::NothingToTrain);
     }
     let positive = |arg: &str, ok: bool, value: String| {
-        if ok { Ok(()) } else { Err(ModelError::OutOfRange { arg: arg.into(), range: "positive finite numbers".into(), value }) }
+        if ok {
+            Ok(())
+        } else {
+            Err(ModelError::OutOfRange {
+                arg: arg.into(),
+                range: "positive finite numbers".into(),
+                value,
+            })
+        }
     };
     positive("epochs", config.epochs > 0, config.epochs.to_string())?;
     if let Some(patience) = config.patience {
@@ -144,7 +160,11 @@ where
     positive("lr", config.lr.is_finite() && config.lr > 0.0, config.lr.to_string())?;
     let decay = config.weight_decay;
     if !decay.is_finite() || decay < 0.0 {
-        return Err(ModelError::OutOfRange { arg: "weight_decay".into(), range: "finite numbers from 0".into(), value: decay.to_string() });
+        return Err(ModelError::OutOfRange {
+            arg: "weight_decay".into(),
+            range: "finite numbers from 0".into(),
+            value: decay.to_string(),
+        });
     }
     sync.check_replicas(model.dense())?;
     let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);
@@ -152,8 +172,14 @@ where
         adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));
     }
     let mut optimizer = adam.init();
-    let bar = if config.progress && sync.reports() { ProgressBar::new(config.epochs as u64) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} epochs  {msg}  {per_sec}  {eta} left") {
+    let bar = if config.progress && sync.reports() {
+        ProgressBar::new(config.epochs as u64)
+    } else {
+        ProgressBar::hidden()
+    };
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:32} {pos}/{len} epochs  {msg}  {per_sec}  {eta} left")
+    {
         bar.set_style(style);
     }
     let mut history = Vec::with_capacity(config.epochs);
@@ -174,7 +200,13 @@ where
         }
         let mut sums = [loss.inner().into_scalar::<f64>(), counts.correct];
         sync.sum(&mut sums);
-        let mut row = Epoch { epoch, loss: sums[0], train_accuracy: sums[1] / task.train.total as f64, val_accuracy: None, val_loss: None };
+        let mut row = Epoch {
+            epoch,
+            loss: sums[0],
+            train_accuracy: sums[1] / task.train.total as f64,
+            val_accuracy: None,
+            val_loss: None,
+        };
         if !row.loss.is_finite() {
             return Err(ModelError::Diverged { epoch, loss: row.loss, lr: config.lr });
         }
@@ -185,7 +217,8 @@ where
                 return Err(ModelError::Diverged { epoch, loss: c.mean_loss(), lr: config.lr });
             }
             (row.val_accuracy, row.val_loss) = (Some(c.accuracy()), Some(c.mean_loss()));
-            let better = best.as_ref().is_none_or(|(a, l, ..)| (c.accuracy(), -c.mean_loss()) > (*a, -*l));
+            let better =
+                best.as_ref().is_none_or(|(a, l, ..)| (c.accuracy(), -c.mean_loss()) > (*a, -*l));
             if better {
                 best = Some((c.accuracy(), c.mean_loss(), epoch, kept));
             }

@@ -4,7 +4,10 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto, u_dot_v, u_mul_e_sum};
+use burn_gnn_ops::{
+    Activation, Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto,
+    u_dot_v, u_mul_e_sum,
+};
 
 use crate::conv::{Conv, Endpoints, edge_rows};
 use crate::heads::{edge_shares, mean_heads, split};
@@ -95,9 +98,13 @@ impl TransformerConvConfig {
     /// # Errors
     /// No heads or features, a dropout probability outside `0.0..1.0`, a gate without a second side.
     pub fn try_init(&self, device: &Device) -> Result<TransformerConv, ModelError> {
-        ModelError::check_sizes(&[("num_heads", self.num_heads), ("d_head", self.d_head)], self.dropout)?;
+        ModelError::check_sizes(
+            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
+            self.dropout,
+        )?;
         if self.beta && !self.root_weight {
-            let range = "false where `root_weight` is false (there is nothing to weigh against)".into();
+            let range =
+                "false where `root_weight` is false (there is nothing to weigh against)".into();
             return Err(ModelError::OutOfRange { arg: "beta".into(), range, value: "true".into() });
         }
         let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
@@ -138,17 +145,27 @@ impl Conv for TransformerConv {
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
         let TransformerConvConfig { num_heads: heads, d_head, dropout, concat, .. } = self.config;
         let relation = edges.relation();
-        let product = |layer: &Linear, x: &Tensor<2>| split(apply(layer, x.clone(), Activation::None), [heads, d_head]);
-        let (k, v, q) = (product(&self.lin_key, &rows.src), product(&self.lin_value, &rows.src), product(&self.lin_query, &rows.dst));
+        let product = |layer: &Linear, x: &Tensor<2>| {
+            split(apply(layer, x.clone(), Activation::None), [heads, d_head])
+        };
+        let (k, v, q) = (
+            product(&self.lin_key, &rows.src),
+            product(&self.lin_value, &rows.src),
+            product(&self.lin_query, &rows.dst),
+        );
         let q = div_by(q, (d_head as f64).sqrt());
         let logits: Tensor<3> = u_dot_v(relation, k, q.clone());
         let drop = self.key.of_edges(edges, dropout, &logits);
         let h = match edge_rows(Self::NAME, edges, self.lin_edge.as_ref()) {
-            None => attention(relation, logits.reshape([relation.num_edges(), heads]), v, drop.as_ref()),
+            None => {
+                attention(relation, logits.reshape([relation.num_edges(), heads]), v, drop.as_ref())
+            }
             Some((lin, f)) => {
                 let f = split(matmul_rows(f, lin.weight.val()), [heads, d_head]);
                 let logits: Tensor<3> = logits + e_dot_v(relation, f.clone(), q);
-                let shares = edge_shares(relation, logits.reshape([relation.num_edges(), heads]), drop).unsqueeze_dim::<3>(2);
+                let shares =
+                    edge_shares(relation, logits.reshape([relation.num_edges(), heads]), drop)
+                        .unsqueeze_dim::<3>(2);
                 let nodes: Tensor<3> = u_mul_e_sum(relation, v, shares.clone());
                 nodes + copy_e_sum(relation, f * shares)
             }
@@ -162,7 +179,8 @@ impl Conv for TransformerConv {
                 let [_, width] = h.dims();
                 // [h, r, h - r] w without the row of three.
                 let w = |i: usize| gate.weight.val().slice_dim(0, i * width..(i + 1) * width);
-                let both = matmul_rows_onto(h.clone(), w(0) + w(2), matmul_rows(r.clone(), w(1) - w(2)));
+                let both =
+                    matmul_rows_onto(h.clone(), w(0) + w(2), matmul_rows(r.clone(), w(1) - w(2)));
                 let beta = sigmoid(both);
                 beta.clone() * r + (beta.neg() + 1.0) * h
             }

@@ -97,13 +97,19 @@ impl<T> TypeMap<T> {
 
     /// Every value through `f`, which sees the name too.
     pub fn map<U>(self, mut f: impl FnMut(&str, T) -> U) -> TypeMap<U> {
-        let values = self.names.iter().zip(self.values).map(|(name, value)| f(name, value)).collect();
+        let values =
+            self.names.iter().zip(self.values).map(|(name, value)| f(name, value)).collect();
         TypeMap { names: self.names, values }
     }
 
     /// From one entry per node type of `schema`, in its order; types with `None` are left out.
     pub fn from_list(schema: &Schema, values: impl IntoIterator<Item = Option<T>>) -> Self {
-        schema.ntypes().iter().zip(values).filter_map(|(name, value)| Some((name.clone(), value?))).collect()
+        schema
+            .ntypes()
+            .iter()
+            .zip(values)
+            .filter_map(|(name, value)| Some((name.clone(), value?)))
+            .collect()
     }
 
     /// One entry per node type of `schema`, in its order: names are looked up once, then lists are indexed.
@@ -171,13 +177,27 @@ impl<T> Index<&str> for TypeMap<T> {
 
 /// One tensor per node type of a view, of the feature size that a layer reads of the type with that number.
 #[track_caller]
-pub(crate) fn of_all_types(call: &str, g: &dyn GraphView, x: NodeTensors, size: impl Fn(usize) -> usize) -> Vec<Tensor<2>> {
+pub(crate) fn of_all_types(
+    call: &str,
+    g: &dyn GraphView,
+    x: NodeTensors,
+    size: impl Fn(usize) -> usize,
+) -> Vec<Tensor<2>> {
     let schema = g.schema();
     let list = x.into_list(schema).unwrap_or_else(|e| panic!("{call}: {e}"));
     let given = |(t, x): (usize, Option<Tensor<2>>)| {
-        let x = x.unwrap_or_else(|| panic!("{call}: no features of node type `{}`; give those of every node type", schema.ntypes()[t]));
+        let x = x.unwrap_or_else(|| {
+            panic!(
+                "{call}: no features of node type `{}`; give those of every node type",
+                schema.ntypes()[t]
+            )
+        });
         let (expected, got) = (size(t), x.dims());
-        assert!(got[1] == expected, "{call}: node type `{}`: expected features of size {expected}, got {got:?}", schema.ntypes()[t]);
+        assert!(
+            got[1] == expected,
+            "{call}: node type `{}`: expected features of size {expected}, got {got:?}",
+            schema.ntypes()[t]
+        );
         x
     };
     list.into_iter().enumerate().map(given).collect()
@@ -188,7 +208,9 @@ pub(crate) fn of_all_types(call: &str, g: &dyn GraphView, x: NodeTensors, size: 
 pub(crate) fn of_read_types(call: &str, g: &dyn GraphView, x: NodeTensors) -> Vec<Tensor<2>> {
     let list = x.into_list(g.schema()).unwrap_or_else(|e| panic!("{call}: {e}"));
     let first = list.iter().flatten().next().map(|x| (x.device(), x.dtype()));
-    let Some((device, dtype)) = first else { panic!("{call}: no features; give those of the node types that layers read") };
+    let Some((device, dtype)) = first else {
+        panic!("{call}: no features; give those of the node types that layers read")
+    };
     let inputs = |t: usize| g.original_ids(t).map_or_else(|| g.num_dst(t), |ids| ids.len());
     let none = |t: usize| Tensor::zeros([inputs(t), 0], (&device, dtype));
     list.into_iter().enumerate().map(|(t, x)| x.unwrap_or_else(|| none(t))).collect()
@@ -196,7 +218,12 @@ pub(crate) fn of_read_types(call: &str, g: &dyn GraphView, x: NodeTensors) -> Ve
 
 /// Features of the one node type that a model reads.
 #[track_caller]
-pub(crate) fn features_of(model: &str, schema: &Schema, x: &NodeTensors, target: &str) -> Tensor<2> {
+pub(crate) fn features_of(
+    model: &str,
+    schema: &Schema,
+    x: &NodeTensors,
+    target: &str,
+) -> Tensor<2> {
     let t = target.resolve(schema).unwrap_or_else(|e| panic!("{model}: {e}"));
     let mut list = x.clone().into_list(schema).unwrap_or_else(|e| panic!("{model}: {e}"));
     list.swap_remove(t).unwrap_or_else(|| panic!("{model}: no features of node type `{target}`"))

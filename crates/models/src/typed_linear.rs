@@ -98,8 +98,10 @@ impl TypedLinear {
         let ([_, i, o], types) = (weight.dims(), self.num_types);
         match (self.weights, &self.coeff) {
             (RelWeights::BlockDiagonal(b), _) => {
-                let diagonal = Tensor::<2>::eye(b, &weight.device().without_autodiff()).cast(weight.dtype());
-                let blocks: Tensor<5> = weight.reshape([types, b, i, 1, o]) * diagonal.reshape([1, b, 1, b, 1]);
+                let diagonal =
+                    Tensor::<2>::eye(b, &weight.device().without_autodiff()).cast(weight.dtype());
+                let blocks: Tensor<5> =
+                    weight.reshape([types, b, i, 1, o]) * diagonal.reshape([1, b, 1, b, 1]);
                 blocks.reshape([types, b * i, b * o])
             }
             (_, Some(coeff)) => {
@@ -116,7 +118,9 @@ impl Pretrained for TypedLinear {
         let [_, i, o] = self.weight.val().dims();
         match (path, self.weights) {
             // All blocks of a type are one row there.
-            ("weight", RelWeights::BlockDiagonal(b)) => ParamMapping::same("W").shaped([self.num_types, b * i * o]),
+            ("weight", RelWeights::BlockDiagonal(b)) => {
+                ParamMapping::same("W").shaped([self.num_types, b * i * o])
+            }
             ("weight", _) => ParamMapping::same("W"),
             _ => ParamMapping::same(path),
         }

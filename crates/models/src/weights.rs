@@ -59,7 +59,8 @@ mod tests {
     #[test]
     fn what_was_saved_is_loaded() {
         let (device, dir) = (Device::flex(), tempfile::tempdir().unwrap());
-        let new = |seed, hidden| seeded(seed, || SageConfig::new(4, 2).with_hidden(hidden).init(&device));
+        let new =
+            |seed, hidden| seeded(seed, || SageConfig::new(4, 2).with_hidden(hidden).init(&device));
         let file = dir.path().join("sage.bpk");
         save_weights(&new(0, 8), &file).unwrap();
         let bytes = |file: &Path| std::fs::read(file).unwrap();
@@ -88,6 +89,11 @@ mod tests {
         std::fs::write(&file, b"no weights").unwrap();
         refused("");
         let nowhere = dir.path().join("none/sage.bpk");
-        assert!(save_weights(&new(8), &nowhere).unwrap_err().to_string().contains(&nowhere.display().to_string()));
+        assert!(
+            save_weights(&new(8), &nowhere)
+                .unwrap_err()
+                .to_string()
+                .contains(&nowhere.display().to_string())
+        );
     }
 }

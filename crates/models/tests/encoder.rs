@@ -7,7 +7,10 @@ use approx::assert_relative_eq;
 use burn::module::Module;
 use burn::store::ModuleRecord;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_data::{AttrType, Builder, DataError, Decoder, FLOAT_ATTRS, Features, INT_ATTRS, IntBuckets, Split, load_dataset};
+use burn_gnn_data::{
+    AttrType, Builder, DataError, Decoder, FLOAT_ATTRS, Features, INT_ATTRS, IntBuckets, Split,
+    load_dataset,
+};
 use burn_gnn_graph::{Frame, Graph, GraphError};
 use burn_gnn_models::*;
 use burn_gnn_testutil::data;
@@ -35,15 +38,28 @@ fn values<const D: usize>(t: &Tensor<D>) -> Vec<f64> {
 
 fn close(a: &[f64], b: &[f64]) {
     assert_eq!(a.len(), b.len());
-    a.iter().zip(b).for_each(|(x, y)| assert_relative_eq!(x, y, epsilon = 1e-6, max_relative = 1e-6));
+    a.iter()
+        .zip(b)
+        .for_each(|(x, y)| assert_relative_eq!(x, y, epsilon = 1e-6, max_relative = 1e-6));
 }
 
-const ROWS: [&str; 4] = ["2.5:red,blue:7:bonn:3", "-1:red:9:köln:3", "0.5:blue,blue,red:7:bonn:-4", "4::0:bonn:5"];
+const ROWS: [&str; 4] =
+    ["2.5:red,blue:7:bonn:3", "-1:red:9:köln:3", "0.5:blue,blue,red:7:bonn:-4", "4::0:bonn:5"];
 
 /// A float, a bag, a bucketed number, a bucketed text, a number.
 fn mixed() -> Decoder {
-    let identity = AttrType::IntBuckets { buckets: 10, by: IntBuckets::Identity, missing_row: false };
-    decoder([Float, AttrType::multi_string(6).with_missing_row(), identity, AttrType::string_buckets(5), Int], &[0, 3, 2, 4, 0])
+    let identity =
+        AttrType::IntBuckets { buckets: 10, by: IntBuckets::Identity, missing_row: false };
+    decoder(
+        [
+            Float,
+            AttrType::multi_string(6).with_missing_row(),
+            identity,
+            AttrType::string_buckets(5),
+            Int,
+        ],
+        &[0, 3, 2, 4, 0],
+    )
 }
 
 /// Row of the table that each value of each node names, by attribute.
@@ -63,29 +79,45 @@ fn rows_and_gradients_are_plain_sums() {
         assert_eq!((named[0][2].len(), &named[0][3], &named[1][0]), (3, &vec![6], &vec![7]));
         for combiner in [Reduce::Sum, Reduce::Mean] {
             let config = FeatureEncoderConfig::new(mixed()).with_combiner(combiner);
-            let encoder = to_dtype(seeded(4, || config.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
-            assert_eq!(encoder.tables.iter().map(|t| t.val().dims()).collect::<Vec<_>>(), [[7, 3], [10, 2], [5, 4]]);
+            let encoder = to_dtype(
+                seeded(4, || config.init(&device.clone().autodiff())).unwrap(),
+                FloatDType::F64,
+            );
+            assert_eq!(
+                encoder.tables.iter().map(|t| t.val().dims()).collect::<Vec<_>>(),
+                [[7, 3], [10, 2], [5, 4]]
+            );
             let y = encoder.forward(&encoder.input(f).unwrap());
             let tables: Vec<Vec<f64>> = encoder.tables.iter().map(|t| values(&t.val())).collect();
-            let share = |list: &[i64]| if combiner == Reduce::Mean { 1.0 / list.len() as f64 } else { 1.0 };
+            let share =
+                |list: &[i64]| if combiner == Reduce::Mean { 1.0 / list.len() as f64 } else { 1.0 };
             let mut expected = vec![];
             for v in 0..4 {
                 expected.push([2.5, -1.0, 0.5, 4.0][v]);
                 for ((table, lists), d) in tables.iter().zip(&named).zip([3, 2, 4]) {
                     let list = &lists[v];
-                    expected.extend((0..d).map(|c| list.iter().map(|&r| table[r as usize * d + c]).sum::<f64>() * share(list)));
+                    expected.extend((0..d).map(|c| {
+                        list.iter().map(|&r| table[r as usize * d + c]).sum::<f64>() * share(list)
+                    }));
                 }
                 expected.push([3.0, 3.0, -4.0, 5.0][v]);
             }
             close(&values(&y), &expected);
             // d(Σ y · k), k the column + 1: each table row gets its columns' k from every node that names it.
-            let k = Tensor::<2>::from_data([std::array::from_fn::<f64, 11, _>(|c| c as f64 + 1.0)], (&device, DType::F64));
+            let k = Tensor::<2>::from_data(
+                [std::array::from_fn::<f64, 11, _>(|c| c as f64 + 1.0)],
+                (&device, DType::F64),
+            );
             let grads = (y * k.autodiff()).sum().backward();
-            for ((param, lists), (d, first)) in encoder.tables.iter().zip(&named).zip([(3, 2.0), (2, 5.0), (4, 7.0)]) {
+            for ((param, lists), (d, first)) in
+                encoder.tables.iter().zip(&named).zip([(3, 2.0), (2, 5.0), (4, 7.0)])
+            {
                 let mut expected = vec![0.0; param.val().dims().iter().product()];
                 for list in lists {
                     for &r in list {
-                        (0..d).for_each(|c| expected[r as usize * d + c] += (first + c as f64) * share(list));
+                        (0..d).for_each(|c| {
+                            expected[r as usize * d + c] += (first + c as f64) * share(list)
+                        });
                     }
                 }
                 close(&values(&param.val().grad(&grads).unwrap()), &expected);
@@ -97,12 +129,27 @@ fn rows_and_gradients_are_plain_sums() {
 #[test]
 fn the_documented_widths_and_a_layout_in_the_order_of_attributes() {
     let device = Device::flex();
-    let width = |types: Vec<AttrType>, dims: &[usize]| FeatureEncoderConfig::new(decoder(types, dims)).init(&device).unwrap().width();
+    let width = |types: Vec<AttrType>, dims: &[usize]| {
+        FeatureEncoderConfig::new(decoder(types, dims)).init(&device).unwrap().width()
+    };
     assert_eq!(width(vec![Float; 20], &[0; 20]), 20);
     assert_eq!(width(vec![Float, Int, Int], &[0; 3]), 3);
     assert_eq!(width(vec![Float, Int, AttrType::hashed_int(1000)], &[0, 0, 16]), 18);
-    assert_eq!(width(vec![AttrType::string_buckets(500), AttrType::string_buckets(800), AttrType::hashed_int(1000)], &[8, 12, 16]), 36);
-    assert_eq!(width(vec![AttrType::string_buckets(500), AttrType::multi_string(800)], &[8, 12]), 20);
+    assert_eq!(
+        width(
+            vec![
+                AttrType::string_buckets(500),
+                AttrType::string_buckets(800),
+                AttrType::hashed_int(1000)
+            ],
+            &[8, 12, 16]
+        ),
+        36
+    );
+    assert_eq!(
+        width(vec![AttrType::string_buckets(500), AttrType::multi_string(800)], &[8, 12]),
+        20
+    );
     let text = FeatureEncoderConfig::new(mixed()).init(&device).unwrap().spec().to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[1], "attribute 1  columns 1..4    embedding bag, 7 rows");
@@ -114,7 +161,11 @@ fn a_batch_of_ids_is_rows_of_the_whole() {
     for device in devices() {
         let g = graph(&mixed(), &ROWS, &device);
         let f = g.nodes("a").unwrap();
-        let encoder = FeatureEncoderConfig::new(mixed()).fit_numbers(f, &[0, 1]).unwrap().init(&device).unwrap();
+        let encoder = FeatureEncoderConfig::new(mixed())
+            .fit_numbers(f, &[0, 1])
+            .unwrap()
+            .init(&device)
+            .unwrap();
         let whole = values(&encoder.forward(&encoder.input(f).unwrap()));
         let some = values(&encoder.forward(&encoder.input_rows(f, &[3, 0, 3]).unwrap()));
         assert_eq!(some, [&whole[33..44], &whole[..11], &whole[33..44]].concat());
@@ -130,7 +181,10 @@ fn numbers_are_standardised_by_the_training_rows_and_saved() {
         let g = graph(&d, &["1:x:10:5", "3:y:30:5", "100:z:100:7"], &device);
         let f = g.nodes("a").unwrap();
         let config = FeatureEncoderConfig::new(d.clone()).fit_numbers(f, &[0, 1]).unwrap();
-        assert_eq!((config.means.clone(), config.deviations.clone()), (vec![2.0, 20.0, 5.0], vec![1.0, 10.0, 0.0]));
+        assert_eq!(
+            (config.means.clone(), config.deviations.clone()),
+            (vec![2.0, 20.0, 5.0], vec![1.0, 10.0, 0.0])
+        );
         let encoder = config.init(&device.clone().autodiff()).unwrap();
         let y = encoder.forward(&encoder.input(f).unwrap());
         let numbers = |y: &[f64]| y.chunks(5).map(|r| [r[0], r[3], r[4]]).collect::<Vec<_>>();
@@ -165,8 +219,13 @@ fn growing_tables() {
         let out = |e: &FeatureEncoder, f| values(&e.forward(&e.input(f).unwrap()));
         // What is not known adds nothing.
         let before = out(&encoder, second);
-        assert!(before[..2].iter().chain(&before[5..9]).all(|&x| x == 0.0) && before[2..5].iter().any(|&x| x != 0.0));
-        assert!(before[9..11].iter().any(|&x| x != 0.0) && before[11..14].iter().all(|&x| x == 0.0));
+        assert!(
+            before[..2].iter().chain(&before[5..9]).all(|&x| x == 0.0)
+                && before[2..5].iter().any(|&x| x != 0.0)
+        );
+        assert!(
+            before[9..11].iter().any(|&x| x != 0.0) && before[11..14].iter().all(|&x| x == 0.0)
+        );
         let old = out(&encoder, first);
         let more = encoder.config().clone().learn_keys(second).unwrap();
         let grown = encoder.clone().grow(&more, &device).unwrap();
@@ -174,7 +233,11 @@ fn growing_tables() {
         assert_eq!(grown.tables.iter().map(|t| t.val().dims()[0]).collect::<Vec<_>>(), [3, 4, 3]);
         assert!(out(&grown, second)[..2].iter().all(|&x| x != 0.0));
         // First rows belong to keys, not to the order in which they came.
-        let reversed = FeatureEncoderConfig::new(d.clone()).learn_keys(second).unwrap().learn_keys(first).unwrap();
+        let reversed = FeatureEncoderConfig::new(d.clone())
+            .learn_keys(second)
+            .unwrap()
+            .learn_keys(first)
+            .unwrap();
         let reversed = seeded(3, || reversed.init(&device)).unwrap();
         assert_eq!(out(&reversed, first), old);
         assert_eq!(out(&reversed, second), out(&grown, second), "rows of keys that came later");
@@ -185,7 +248,15 @@ fn growing_tables() {
 
 /// A bag that grows, a large table of buckets, a small one, a number.
 fn partly_sparse() -> (Decoder, [&'static str; 4]) {
-    let d = decoder([AttrType::multi_string(None), AttrType::string_buckets(40), AttrType::hashed_int(3), Float], &[2, 3, 2, 0]);
+    let d = decoder(
+        [
+            AttrType::multi_string(None),
+            AttrType::string_buckets(40),
+            AttrType::hashed_int(3),
+            Float,
+        ],
+        &[2, 3, 2, 0],
+    );
     (d, ["x,y:a:0:1", "y,z,y:b:1:2", "x:a:2:3", "w:c:1:4"])
 }
 
@@ -195,8 +266,11 @@ fn sparse_tables_give_the_same_rows_and_gradients_of_named_rows_alone() {
         let (d, rows) = partly_sparse();
         let g = graph(&d, &rows, &device);
         let f = g.nodes("a").unwrap();
-        let config = FeatureEncoderConfig::new(d).learn_keys(f).unwrap().with_combiner(Reduce::Mean);
-        let init = |c: FeatureEncoderConfig| to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
+        let config =
+            FeatureEncoderConfig::new(d).learn_keys(f).unwrap().with_combiner(Reduce::Mean);
+        let init = |c: FeatureEncoderConfig| {
+            to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64)
+        };
         let (dense, sparse) = (init(config.clone()), init(config.with_sparse_from(Some(40))));
         for ids in [vec![1, 2, 1], vec![0, 1, 2, 3], vec![3], vec![]] {
             let input = sparse.input_rows(f, &ids).unwrap();
@@ -207,7 +281,8 @@ fn sparse_tables_give_the_same_rows_and_gradients_of_named_rows_alone() {
             if ids.is_empty() {
                 continue;
             }
-            let (part, all) = ((y.clone() * y).sum().backward(), (whole.clone() * whole).sum().backward());
+            let (part, all) =
+                ((y.clone() * y).sum().backward(), (whole.clone() * whole).sum().backward());
             assert_eq!(read.iter().map(|r| r.0).collect::<Vec<_>>(), [0, 1]);
             for (table, named, rows) in read.iter() {
                 assert!(named.is_sorted() && named.len() <= 4 && rows.dims()[0] == named.len());
@@ -222,7 +297,10 @@ fn sparse_tables_give_the_same_rows_and_gradients_of_named_rows_alone() {
                 }
                 assert!(sparse.tables[table].val().grad(&part).is_none());
             }
-            assert!(sparse.tables[2].val().grad(&part).is_some(), "the small table is trained as ever");
+            assert!(
+                sparse.tables[2].val().grad(&part).is_some(),
+                "the small table is trained as ever"
+            );
         }
     }
 }
@@ -234,12 +312,17 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
         let g = graph(&d, &rows, &device);
         let f = g.nodes("a").unwrap();
         let config = FeatureEncoderConfig::new(d).learn_keys(f).unwrap();
-        let init = |c: &FeatureEncoderConfig| to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
+        let init = |c: &FeatureEncoderConfig| {
+            to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64)
+        };
         let mut encoder = init(&config.clone().with_sparse_from(Some(40)));
         let first: Vec<Vec<f64>> = encoder.tables.iter().map(|t| values(&t.val())).collect();
         let mut optimizer = SparseAdamConfig::new().init(&encoder, &device);
         // Table, first and second moment by hand; `t` counts steps of the optimizer.
-        let mut state: Vec<[Vec<f64>; 3]> = first[..2].iter().map(|w| [w.clone(), vec![0.0; w.len()], vec![0.0; w.len()]]).collect();
+        let mut state: Vec<[Vec<f64>; 3]> = first[..2]
+            .iter()
+            .map(|w| [w.clone(), vec![0.0; w.len()], vec![0.0; w.len()]])
+            .collect();
         for (t, ids) in [vec![0, 2], vec![1], vec![3, 0], vec![1, 1]].into_iter().enumerate() {
             let (y, read) = encoder.forward_rows(&encoder.input_rows(f, &ids).unwrap());
             let grads = (y.clone() * y).sum().backward();
@@ -251,7 +334,8 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
                         let (i, g, t) = (row as usize * dim + c, g[k * dim + c], t as i32 + 1);
                         m[i] = 0.9 * m[i] + 0.1 * g;
                         v[i] = 0.999 * v[i] + 0.001 * g * g;
-                        w[i] -= 0.05 * (m[i] / (1.0 - 0.9f64.powi(t))) / ((v[i] / (1.0 - 0.999f64.powi(t))).sqrt() + 1e-8);
+                        w[i] -= 0.05 * (m[i] / (1.0 - 0.9f64.powi(t)))
+                            / ((v[i] / (1.0 - 0.999f64.powi(t))).sqrt() + 1e-8);
                     }
                 }
             }
@@ -264,7 +348,8 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
         assert_eq!(values(&encoder.tables[2].val()), first[2]);
         // Rows that nobody read are those of the beginning, to the bit: 40 rows, of which three were named.
         let (now, dim) = (values(&encoder.tables[1].val()), 3);
-        let same = now.chunks_exact(dim).zip(first[1].chunks_exact(dim)).filter(|(a, b)| a == b).count();
+        let same =
+            now.chunks_exact(dim).zip(first[1].chunks_exact(dim)).filter(|(a, b)| a == b).count();
         assert_eq!(same, 37);
         // Saved and loaded, the next step is the same.
         let dir = tempfile::tempdir().unwrap();
@@ -274,7 +359,10 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
         let mut back = back.load_record(ModuleRecord::load(&file).unwrap());
         let (y, read) = encoder.forward_rows(&encoder.input(f).unwrap());
         let grads = y.sum().backward();
-        let (a, b) = (optimizer.step(0.1, encoder.clone(), &read, &grads), back.step(0.1, encoder.clone(), &read, &grads));
+        let (a, b) = (
+            optimizer.step(0.1, encoder.clone(), &read, &grads),
+            back.step(0.1, encoder.clone(), &read, &grads),
+        );
         for (a, b) in a.tables.iter().zip(&b.tables) {
             assert_eq!(values(&a.val()), values(&b.val()));
         }
@@ -299,24 +387,34 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
 fn sparse_adam_against_torchs_update() {
     const LR: f64 = 0.05;
     const EPSILON: f64 = 0.01; // large enough to show where it is added
-    let steps: [(&[u32], &[f64]); 4] = [(&[0, 2, 1], &[1.0, 0.5, -2.0]), (&[3], &[0.25]), (&[1], &[1.0]), (&[0, 0], &[1.0, -3.0])];
+    let steps: [(&[u32], &[f64]); 4] =
+        [(&[0, 2, 1], &[1.0, 0.5, -2.0]), (&[3], &[0.25]), (&[1], &[1.0]), (&[0, 0], &[1.0, -3.0])];
     // Of each step: rows with the sum of what its batch weighs them by.
-    let sums: [&[(usize, f64)]; 4] = [&[(3, 1.5), (7, -2.0)], &[(5, 0.25)], &[(7, 1.0)], &[(3, -2.0)]];
-    let identity = AttrType::IntBuckets { buckets: 10, by: IntBuckets::Identity, missing_row: false };
+    let sums: [&[(usize, f64)]; 4] =
+        [&[(3, 1.5), (7, -2.0)], &[(5, 0.25)], &[(7, 1.0)], &[(3, -2.0)]];
+    let identity =
+        AttrType::IntBuckets { buckets: 10, by: IntBuckets::Identity, missing_row: false };
     let d = decoder([identity], &[2]);
     for device in devices() {
         let g = graph(&d, &["3", "7", "3", "5"], &device);
         let f = g.nodes("a").unwrap();
         let config = FeatureEncoderConfig::new(d.clone()).with_sparse_from(Some(10));
-        let mut encoder = to_dtype(seeded(0, || config.init(&device.clone().autodiff())).unwrap(), FloatDType::F64);
-        let mut optimizer = SparseAdamConfig::new().with_epsilon(EPSILON as f32).init(&encoder, &device);
+        let mut encoder = to_dtype(
+            seeded(0, || config.init(&device.clone().autodiff())).unwrap(),
+            FloatDType::F64,
+        );
+        let mut optimizer =
+            SparseAdamConfig::new().with_epsilon(EPSILON as f32).init(&encoder, &device);
         let first = values(&encoder.tables[0].val());
         let (mut w, mut m, mut v) = (first.clone(), vec![0.0; 20], vec![0.0; 20]);
         for (t, ((ids, weights), sums)) in (1..).zip(steps.into_iter().zip(sums)) {
             let (y, read) = encoder.forward_rows(&encoder.input_rows(f, ids).unwrap());
             // The second column counts twice.
             let weights: Vec<f64> = weights.iter().flat_map(|c| [*c, 2.0 * c]).collect();
-            let weights = Tensor::<2>::from_data(TensorData::new(weights, [ids.len(), 2]), (&y.device(), DType::F64));
+            let weights = Tensor::<2>::from_data(
+                TensorData::new(weights, [ids.len(), 2]),
+                (&y.device(), DType::F64),
+            );
             let grads = (y * weights).sum().backward();
             encoder = optimizer.step(LR, encoder, &read, &grads);
             let (correct_1, correct_2) = (1.0 - 0.9f64.powi(t), 1.0 - 0.999f64.powi(t));
@@ -345,16 +443,26 @@ fn refusals() {
     let f = g.nodes("a").unwrap();
     let encoder = |d: Decoder| FeatureEncoderConfig::new(d).init(&device);
     let e = encoder(mixed()).unwrap().input_rows(f, &[4]).unwrap_err();
-    assert!(matches!(e, ModelError::Graph(GraphError::IdOutOfRange { id: 4, bound: 4, .. })), "{e}");
-    let e =
-        encoder(decoder([AttrType::hashed_int(9), AttrType::hashed_int(9)], &[1, 1])).unwrap().input(&Frame::new("bare", 2)).unwrap_err();
+    assert!(
+        matches!(e, ModelError::Graph(GraphError::IdOutOfRange { id: 4, bound: 4, .. })),
+        "{e}"
+    );
+    let e = encoder(decoder([AttrType::hashed_int(9), AttrType::hashed_int(9)], &[1, 1]))
+        .unwrap()
+        .input(&Frame::new("bare", 2))
+        .unwrap_err();
     assert!(matches!(e, ModelError::Graph(GraphError::UnknownColumn { .. })), "{e}");
     // A table of 3 rows does not have bucket 7.
     let e = encoder(decoder([AttrType::hashed_int(3)], &[2])).unwrap().input(f).unwrap_err();
-    assert_eq!(e.to_string(), "`attribute 0 (Embedding { rows: 3 }), row 0` must lie in 0..3, got 7");
+    assert_eq!(
+        e.to_string(),
+        "`attribute 0 (Embedding { rows: 3 }), row 0` must lie in 0..3, got 7"
+    );
     let e = encoder(decoder(vec![Float; 3], &[0; 3])).unwrap().input(f).unwrap_err();
     assert!(e.to_string().contains(&format!("`{FLOAT_ATTRS}`")), "{e}");
-    assert!(matches!(encoder(decoder([Float], &[3])).unwrap_err(), ModelError::Data(e) if matches!(*e, DataError::Decoder { .. })));
+    assert!(
+        matches!(encoder(decoder([Float], &[3])).unwrap_err(), ModelError::Data(e) if matches!(*e, DataError::Decoder { .. }))
+    );
     let bad = |c: FeatureEncoderConfig, arg: &str| match c.init(&device).unwrap_err() {
         ModelError::Length { arg: a, .. } => assert_eq!(a, arg),
         e => panic!("{e}"),
@@ -394,20 +502,33 @@ fn cora_out_of_tables_trains_to_the_same_losses() {
     let words = Decoder::new().labeled().with_attributes(vec![Float; 1_433]);
     let g = Builder::new()
         .node(tables.join("node_table.gz"), "paper", words.clone())
-        .edge(tables.join("edge_table"), ("paper", "cites", "paper"), Decoder::new().weighted(), true)
+        .edge(
+            tables.join("edge_table"),
+            ("paper", "cites", "paper"),
+            Decoder::new().weighted(),
+            true,
+        )
         .build(&Device::flex())
         .unwrap();
     let papers = g.nodes("paper").unwrap();
     let host = |name| papers.column(name).unwrap().to_data();
     let labels: Vec<i64> = host("label").try_to_vec().unwrap();
-    let features = Features::Dense { rows: 2_708, cols: 1_433, values: host(FLOAT_ATTRS).try_to_vec().unwrap() };
+    let features = Features::Dense {
+        rows: 2_708,
+        cols: 1_433,
+        values: host(FLOAT_ATTRS).try_to_vec().unwrap(),
+    };
     let parts = ["train_table", "val_table", "test_table"].map(|t| Some(tables.join(t).into()));
-    let split = Split::from_tables(papers.ids().unwrap(), parts, &Decoder::new().weighted()).unwrap();
+    let split =
+        Split::from_tables(papers.ids().unwrap(), parts, &Decoder::new().weighted()).unwrap();
     assert_eq!((&labels, &split), (&cora.labels, &cora.splits["public"]));
     // An encoder of numbers alone gives the features as they are.
     let encoder = FeatureEncoderConfig::new(words).init(&Device::flex()).unwrap();
     assert!(encoder.forward(&encoder.input(papers).unwrap()).into_data() == host(FLOAT_ATTRS));
     let losses = cora_losses(&g, &features, &labels, &split);
-    assert_eq!(losses, cora_losses(&cora.graph, &cora.features["paper"], &cora.labels, &cora.splits["public"]));
+    assert_eq!(
+        losses,
+        cora_losses(&cora.graph, &cora.features["paper"], &cora.labels, &cora.splits["public"])
+    );
     assert!(losses[9] < losses[0]);
 }

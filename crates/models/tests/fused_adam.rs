@@ -23,7 +23,8 @@ fn model(device: &Device, dtype: DType) -> Two {
 /// Gradients that differ from step to step.
 fn gradients(m: &Two, k: usize) -> GradientsParams {
     let k = 0.3 * k as f64 + 0.5;
-    let loss = ((m.weight.val() * k).sin() * m.weight.val()).sum() + (m.bias.val().powi_scalar(3) * k).sum();
+    let loss = ((m.weight.val() * k).sin() * m.weight.val()).sum()
+        + (m.bias.val().powi_scalar(3) * k).sum();
     GradientsParams::from_grads(loss.backward(), m)
 }
 
@@ -32,7 +33,11 @@ fn values(m: &Two) -> Vec<f64> {
     [f(m.weight.val().into_data()), f(m.bias.val().into_data())].concat()
 }
 
-fn train(mut optimizer: ModuleOptimizer, mut m: Two, steps: std::ops::Range<usize>) -> (Two, ModuleOptimizer) {
+fn train(
+    mut optimizer: ModuleOptimizer,
+    mut m: Two,
+    steps: std::ops::Range<usize>,
+) -> (Two, ModuleOptimizer) {
     for k in steps {
         let grads = gradients(&m, k);
         m = optimizer.step(0.02, m, grads);
@@ -72,7 +77,10 @@ fn equals_burns_own() {
                     a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + b.abs())),
                     "{what}, {dtype:?}: {a:?} against {b:?}"
                 );
-                assert!(a.iter().zip(&before).any(|(a, b)| (a - b).abs() > 0.1), "{what}: nothing moved");
+                assert!(
+                    a.iter().zip(&before).any(|(a, b)| (a - b).abs() > 0.1),
+                    "{what}: nothing moved"
+                );
                 assert_eq!(values(&start), before, "{what}: a clone of the model was written");
             }
         }
@@ -90,7 +98,10 @@ fn state_is_saved_and_loaded() {
         assert_eq!(values(&train(again, m.clone(), 5..9).0), want, "{what}");
         // The record of one is a record of the other.
         let other = values(&train(burns.from_bytes(bytes).unwrap(), m, 5..9).0);
-        assert!(other.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-6), "{what}: {other:?} against {want:?}");
+        assert!(
+            other.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-6),
+            "{what}: {other:?} against {want:?}"
+        );
     }
 }
 
@@ -100,7 +111,8 @@ fn gradients_are_clipped() {
     let start = model(&Device::flex().autodiff(), DType::F64);
     let fused = FusedAdamConfig::new().with_grad_clipping(Some(Value(0.1))).init();
     let burns = AdamConfig::new().with_grad_clipping(Some(Value(0.1))).init();
-    let (a, b) = (values(&train(fused, start.clone(), 0..5).0), values(&train(burns, start, 0..5).0));
+    let (a, b) =
+        (values(&train(fused, start.clone(), 0..5).0), values(&train(burns, start, 0..5).0));
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-12));
 }
 
@@ -116,5 +128,8 @@ fn amsgrad_is_refused() {
 #[test]
 #[should_panic(expected = "exclude each other")]
 fn two_decays_are_refused() {
-    let _ = FusedAdamConfig::new().with_weight_decay(l2()).with_decoupled_weight_decay(Some(0.1)).init();
+    let _ = FusedAdamConfig::new()
+        .with_weight_decay(l2())
+        .with_decoupled_weight_decay(Some(0.1))
+        .init();
 }

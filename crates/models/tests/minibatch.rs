@@ -6,13 +6,14 @@ use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder, Stream};
 use burn_gnn_models::{
-    Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HeteroConv, HgtConvConfig, NodeTensors, RelGraphConv,
-    RelGraphConvConfig, RgcnConfig, Rows, Sage, SageConfig, SageConvConfig, TypeInput, seeded, to_dtype,
+    Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HeteroConv,
+    HgtConvConfig, NodeTensors, RelGraphConv, RelGraphConvConfig, RgcnConfig, Rows, Sage,
+    SageConfig, SageConvConfig, TypeInput, seeded, to_dtype,
 };
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{
-    Block, Fanouts, FeatureSource, GraphFeatures, Loader, MappedRows, MemoryRows, NeighborSampler, SampleKey, Seeds, TieredRows, hot_order,
-    presampled_hotness, write_rows,
+    Block, Fanouts, FeatureSource, GraphFeatures, Loader, MappedRows, MemoryRows, NeighborSampler,
+    SampleKey, Seeds, TieredRows, hot_order, presampled_hotness, write_rows,
 };
 use burn_gnn_sampling::{RowType, SampleNeighbors, ToBlock};
 
@@ -25,7 +26,11 @@ fn key() -> SampleKey {
 
 /// A model and its inputs as they train, on an autodiff device, or as `valid`.
 fn in_pass<M: Module>(model: &M, x: &[Tensor<2>], trains: bool) -> (M, Vec<Tensor<2>>) {
-    if trains { (model.clone(), x.iter().cloned().map(Tensor::from_inner).collect()) } else { (model.valid(), x.to_vec()) }
+    if trains {
+        (model.clone(), x.iter().cloned().map(Tensor::from_inner).collect())
+    } else {
+        (model.valid(), x.to_vec())
+    }
 }
 
 fn numbers(purpose: &str, rows: usize, cols: usize) -> Vec<f64> {
@@ -34,12 +39,17 @@ fn numbers(purpose: &str, rows: usize, cols: usize) -> Vec<f64> {
 }
 
 fn matrix(purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
-    Tensor::from_data(TensorData::new(numbers(purpose, rows, cols), [rows, cols]), (&Device::flex(), DType::F64))
+    Tensor::from_data(
+        TensorData::new(numbers(purpose, rows, cols), [rows, cols]),
+        (&Device::flex(), DType::F64),
+    )
 }
 
 fn typed() -> Graph {
     let s = Stream::new(1, "typed", 0);
-    let ids = |n: usize, column: u64, below: f64| (0..n as u64).map(|e| (s.uniform(e, column).powi(2) * below) as u32).collect::<Vec<_>>();
+    let ids = |n: usize, column: u64, below: f64| {
+        (0..n as u64).map(|e| (s.uniform(e, column).powi(2) * below) as u32).collect::<Vec<_>>()
+    };
     Graph::builder()
         .nodes("a", 30)
         .nodes("b", 50)
@@ -52,7 +62,8 @@ fn typed() -> Graph {
 
 fn homogeneous() -> Graph {
     let s = Stream::new(2, "homogeneous", 0);
-    let ids = |column: u64| (0..600u64).map(|e| (s.uniform(e, column).powi(2) * 120.0) as u32).collect();
+    let ids =
+        |column: u64| (0..600u64).map(|e| (s.uniform(e, column).powi(2) * 120.0) as u32).collect();
     Graph::homogeneous(120, ids(0), ids(1)).unwrap()
 }
 
@@ -97,7 +108,8 @@ fn full_fanout_gives_what_the_graph_gives() {
     let (g, d) = (homogeneous(), Device::flex().autodiff());
     let x = exact("x", 120, 4);
     let seeds: Vec<u32> = vec![7, 0, 119, 64];
-    let batch = NeighborSampler::new(&g, Fanouts::all(1)).unwrap().sample([("_N", &seeds)], key()).unwrap();
+    let batch =
+        NeighborSampler::new(&g, Fanouts::all(1)).unwrap().sample([("_N", &seeds)], key()).unwrap();
     let block = &batch.blocks[0];
     let inputs = at(&x, block.src_nodes(0));
     for trains in [false, true] {
@@ -114,9 +126,25 @@ fn full_fanout_gives_what_the_graph_gives() {
             close(name, conv.forward(block, x[1].clone()), &want, seeds);
         }
         let (whole, part) = ((&g, &x), (block, &inputs));
-        same("gcn_conv", seeded(0, || GcnConvConfig::new(4, 3).init(&d)), whole, part, &seeds, trains);
-        same("sage_conv", seeded(0, || SageConvConfig::new(4, 3).init(&d)), whole, part, &seeds, trains);
-        let gat = seeded(0, || GatConvConfig::new(4, 3, 2).with_dropout(0.4).with_residual(true).init(&d));
+        same(
+            "gcn_conv",
+            seeded(0, || GcnConvConfig::new(4, 3).init(&d)),
+            whole,
+            part,
+            &seeds,
+            trains,
+        );
+        same(
+            "sage_conv",
+            seeded(0, || SageConvConfig::new(4, 3).init(&d)),
+            whole,
+            part,
+            &seeds,
+            trains,
+        );
+        let gat = seeded(0, || {
+            GatConvConfig::new(4, 3, 2).with_dropout(0.4).with_residual(true).init(&d)
+        });
         same("gat_conv", gat, whole, part, &seeds, trains);
     }
     let g = typed();
@@ -129,10 +157,13 @@ fn full_fanout_gives_what_the_graph_gives() {
     let keyed = &g.at_step(STEP.0, STEP.1);
     for trains in [false, true] {
         let conv = f64_layer(seeded(0, || RelGraphConvConfig::new(4, 3, 3).init(&d)));
-        let ((conv, x), (_, inputs)) = (in_pass(&conv, &x, trains), in_pass(&conv, &inputs, trains));
+        let ((conv, x), (_, inputs)) =
+            (in_pass(&conv, &x, trains), in_pass(&conv, &inputs, trains));
         let (x, inputs) = (typed_x(&x), typed_x(&inputs));
         let (got, want) = (conv.forward(block, &inputs), conv.forward(keyed, &x));
-        let hgt = f64_layer(seeded(0, || HgtConvConfig::from_graph(&g, 4, 3, 2).with_dropout(0.3).init(&d)));
+        let hgt = f64_layer(seeded(0, || {
+            HgtConvConfig::from_graph(&g, 4, 3, 2).with_dropout(0.3).init(&d)
+        }));
         let (hgt, _) = in_pass(&hgt, &[], trains);
         let (got_hgt, want_hgt) = (hgt.forward(block, inputs), hgt.forward(keyed, x));
         for (t, seeds) in ["a", "b"].into_iter().zip(&seeds) {
@@ -152,8 +183,10 @@ fn right_norm_is_the_mean_of_the_messages_of_a_block() {
         NeighborSampler::new(&g, [3]).unwrap().sample(dst, key).unwrap().blocks.remove(0),
         g.sample_neighbors(dst, [3], key).unwrap().to_block(&g, dst).unwrap(),
     ];
-    let conv: GcnConv = f64_layer(GcnConvConfig::new(4, 3).with_norm(DegreeNorm::Right).with_bias(false).init(&d));
-    let mut rel: RelGraphConv = f64_layer(RelGraphConvConfig::new(4, 3, 1).with_self_loop(false).with_bias(false).init(&d));
+    let conv: GcnConv =
+        f64_layer(GcnConvConfig::new(4, 3).with_norm(DegreeNorm::Right).with_bias(false).init(&d));
+    let mut rel: RelGraphConv =
+        f64_layer(RelGraphConvConfig::new(4, 3, 1).with_self_loop(false).with_bias(false).init(&d));
     let weight = conv.weight.as_ref().unwrap().val();
     rel.weight = Param::from_tensor(weight.clone().unsqueeze::<3>());
     let both = GcnConvConfig::new(4, 3).init(&d);
@@ -166,14 +199,33 @@ fn right_norm_is_the_mean_of_the_messages_of_a_block() {
         );
         let x = at(&exact("x", 120, 4), block.src_nodes(0));
         let got = conv.forward(block, x.clone());
-        close(&format!("block {i}"), got.clone(), &rel.forward(block, x.clone())["_N"], &rows(&got));
+        close(
+            &format!("block {i}"),
+            got.clone(),
+            &rel.forward(block, x.clone())["_N"],
+            &rows(&got),
+        );
         // The mean of ones is one, where there are messages.
-        let has = TensorData::new(sampled.iter().map(|&n| f64::from(u8::from(n > 0))).collect::<Vec<_>>(), [120, 1]);
+        let has = TensorData::new(
+            sampled.iter().map(|&n| f64::from(u8::from(n > 0))).collect::<Vec<_>>(),
+            [120, 1],
+        );
         let want = Tensor::<2>::from_data(has, (&d, DType::F64)) * weight.clone().sum_dim(0);
-        close(&format!("ones on block {i}"), conv.forward(block, x.clone() * 0.0 + 1.0), &want, &rows(&want));
+        close(
+            &format!("ones on block {i}"),
+            conv.forward(block, x.clone() * 0.0 + 1.0),
+            &want,
+            &rows(&want),
+        );
         // Both layers normalise alike on the two blocks.
-        let of_first = both.forward(&blocks[0], at(&exact("x", 120, 4), blocks[0].src_nodes(0)).cast(DType::F32));
-        close(&format!("norm `Both` on block {i}"), both.forward(block, x.cast(DType::F32)), &of_first, &rows(&of_first));
+        let of_first = both
+            .forward(&blocks[0], at(&exact("x", 120, 4), blocks[0].src_nodes(0)).cast(DType::F32));
+        close(
+            &format!("norm `Both` on block {i}"),
+            both.forward(block, x.cast(DType::F32)),
+            &of_first,
+            &rows(&of_first),
+        );
     }
 }
 
@@ -182,19 +234,28 @@ fn models_on_blocks_equal_models_on_the_graph() {
     let (g, d) = (homogeneous(), Device::flex().autodiff());
     let x = exact("x", 120, 4);
     let seeds: Vec<u32> = vec![99, 4, 49];
-    let sage: Sage = f64_layer(seeded(0, || SageConfig::new(4, 3).with_hidden(6).with_num_layers(3).init(&d)));
+    let sage: Sage =
+        f64_layer(seeded(0, || SageConfig::new(4, 3).with_hidden(6).with_num_layers(3).init(&d)));
     // On the graph, and on the graph under other numbers: dropout follows original ids.
     let new = g.reorder(NodeOrder::ReverseCuthillMcKee, EdgeOrder::ByDst).unwrap();
     let ids = new.original_nodes("_N").unwrap().to_vec();
-    let renamed: Vec<u32> = seeds.iter().map(|s| ids.iter().position(|v| v == s).unwrap() as u32).collect();
+    let renamed: Vec<u32> =
+        seeds.iter().map(|s| ids.iter().position(|v| v == s).unwrap() as u32).collect();
     let samplers = [
         (NeighborSampler::new(&g, Fanouts::all(3)).unwrap(), seeds.clone()),
-        (NeighborSampler::new(&new.graph, Fanouts::all(3)).unwrap().with_original_ids(&new).unwrap(), renamed),
+        (
+            NeighborSampler::new(&new.graph, Fanouts::all(3))
+                .unwrap()
+                .with_original_ids(&new)
+                .unwrap(),
+            renamed,
+        ),
     ];
     for trains in [false, true] {
         for (sampler, at_seeds) in &samplers {
             let batch = sampler.sample([("_N", at_seeds)], key()).unwrap();
-            let original: Vec<u32> = batch.blocks[0].original_ids(0).iter().map(|&v| v as u32).collect();
+            let original: Vec<u32> =
+                batch.blocks[0].original_ids(0).iter().map(|&v| v as u32).collect();
             let (sage, x) = in_pass(&sage, &[x.clone(), at(&x, &original)], trains);
             let want = sage.forward(&g.at_step(STEP.0, STEP.1), x[0].clone());
             close("sage", sage.forward_blocks(&batch.blocks, x[1].clone()), &want, &seeds);
@@ -203,14 +264,25 @@ fn models_on_blocks_equal_models_on_the_graph() {
     let g = typed();
     let x = exact("b", 50, 4);
     let inputs = [("b", TypeInput::Features(4))];
-    let rgcn = f64_layer(seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, inputs, &d)).unwrap());
-    let batch = NeighborSampler::new(&g, Fanouts::all(2)).unwrap().sample([("b", &seeds[1..])], key()).unwrap();
+    let rgcn = f64_layer(
+        seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, inputs, &d))
+            .unwrap(),
+    );
+    let batch = NeighborSampler::new(&g, Fanouts::all(2))
+        .unwrap()
+        .sample([("b", &seeds[1..])], key())
+        .unwrap();
     let of_batch = at(&x, batch.input_nodes(1));
     for trains in [false, true] {
         // Features stay on the plain device: the weights tell that the model trains.
         let (rgcn, _) = in_pass(&rgcn, &[], trains);
         let got = rgcn.forward_blocks(&batch.blocks, [("b", of_batch.clone())])["b"].clone();
-        close("rgcn", got, &rgcn.forward(&g.at_step(STEP.0, STEP.1), [("b", x.clone())])["b"], &seeds[1..]);
+        close(
+            "rgcn",
+            got,
+            &rgcn.forward(&g.at_step(STEP.0, STEP.1), [("b", x.clone())])["b"],
+            &seeds[1..],
+        );
     }
 }
 
@@ -218,8 +290,14 @@ fn models_on_blocks_equal_models_on_the_graph() {
 #[should_panic(expected = "sage: expected one block per layer or hop, 2, got 1; sample 2 hops")]
 fn a_model_wants_a_block_per_layer() {
     let sage = SageConfig::new(4, 3).init(&Device::flex());
-    let batch = NeighborSampler::new(&homogeneous(), [1]).unwrap().sample([("_N", [0])], SampleKey::new(0)).unwrap();
-    let _ = sage.forward_blocks(&batch.blocks, Tensor::zeros([batch.input_nodes(0).len(), 4], &Device::flex()));
+    let batch = NeighborSampler::new(&homogeneous(), [1])
+        .unwrap()
+        .sample([("_N", [0])], SampleKey::new(0))
+        .unwrap();
+    let _ = sage.forward_blocks(
+        &batch.blocks,
+        Tensor::zeros([batch.input_nodes(0).len(), 4], &Device::flex()),
+    );
 }
 
 /// Losses of two epochs of GraphSAGE by mini-batches.
@@ -230,7 +308,9 @@ fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
     let seeds: Vec<u32> = (0..80).collect();
     let sampler = NeighborSampler::new(&g, [5, 3]).unwrap();
     let features = GraphFeatures::new(&g, &d).with_nodes("_N", features).unwrap();
-    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), 32).unwrap().with_features(features);
+    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), 32)
+        .unwrap()
+        .with_features(features);
     let loader = loader.with_seed(4).with_workers(workers);
     let mut net = seeded(0, || SageConfig::new(width, 3).with_hidden(8).init(&d.autodiff()));
     let mut optimizer = FusedAdamConfig::new().init();
@@ -238,8 +318,11 @@ fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
     for epoch in 0..2 {
         for batch in loader.epoch(epoch) {
             let b = batch.unwrap();
-            let of_seeds: Vec<i64> = b.seeds(0).unwrap().iter().map(|&v| labels[v as usize]).collect();
-            let rows = Rows::new(&(0..b.seeds(0).unwrap().len() as u32).collect::<Vec<_>>(), &of_seeds, 3).unwrap();
+            let of_seeds: Vec<i64> =
+                b.seeds(0).unwrap().iter().map(|&v| labels[v as usize]).collect();
+            let rows =
+                Rows::new(&(0..b.seeds(0).unwrap().len() as u32).collect::<Vec<_>>(), &of_seeds, 3)
+                    .unwrap();
             let x = Tensor::from_inner(b.x(0).unwrap());
             let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, x));
             losses.push(loss.clone().inner().into_scalar::<f32>());
@@ -260,9 +343,13 @@ fn features_four_times_the_memory_give_the_same_losses() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("features.safetensors");
     write_rows(&path, &memory(), RowType::F32).unwrap();
-    let hotness = presampled_hotness(&homogeneous(), [5, 3], [("_N", (0..80).collect::<Vec<u32>>())]).unwrap();
+    let hotness =
+        presampled_hotness(&homogeneous(), [5, 3], [("_N", (0..80).collect::<Vec<u32>>())])
+            .unwrap();
     let limit = memory().bytes() / 4;
-    let tiered = TieredRows::with_budget(MappedRows::open(&path).unwrap(), &hot_order(&hotness[0]), limit).unwrap();
+    let tiered =
+        TieredRows::with_budget(MappedRows::open(&path).unwrap(), &hot_order(&hotness[0]), limit)
+            .unwrap();
     assert!(tiered.hot_bytes() <= limit && tiered.hot_bytes() > limit / 2);
     assert_eq!(losses(tiered, 2), expected);
 }

@@ -5,8 +5,8 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_data::{Dataset, crates_graph, load_dataset};
 use burn_gnn_models::{
-    Counts, FusedAdamConfig, NoSync, NodeTask, NodeTensors, Rgcn, RgcnConfig, Rows, TrainConfig, TypeInput, TypeMap, evaluate, seeded,
-    train,
+    Counts, FusedAdamConfig, NoSync, NodeTask, NodeTensors, Rgcn, RgcnConfig, Rows, TrainConfig,
+    TypeInput, TypeMap, evaluate, seeded, train,
 };
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{FeatureSource, GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
@@ -26,7 +26,8 @@ impl Task {
         if !set.inverse_edges_stored {
             set.graph = set.graph.with_inverse_relations("-inv").unwrap();
         }
-        let dense = |t: &String| set.features.get(t).map(|f| (f.row_normalized().to_dense(), f.cols()));
+        let dense =
+            |t: &String| set.features.get(t).map(|f| (f.row_normalized().to_dense(), f.cols()));
         let values = set.graph.schema().ntypes().iter().map(dense).collect();
         let target = set.graph.schema().ntype(&set.target).unwrap();
         Self { set, values, target }
@@ -38,8 +39,13 @@ impl Task {
         seeded(seed, || config.init(&self.set.graph, inputs, &Device::flex().autodiff())).unwrap()
     }
     fn features(&self) -> NodeTensors {
-        let tensor = |v: &(Vec<f32>, usize)| Tensor::from_data(TensorData::new(v.0.clone(), [v.0.len() / v.1, v.1]), &Device::flex());
-        NodeTensors::from_list(self.set.graph.schema(), self.values.iter().map(|v| v.as_ref().map(tensor)))
+        let tensor = |v: &(Vec<f32>, usize)| {
+            Tensor::from_data(TensorData::new(v.0.clone(), [v.0.len() / v.1, v.1]), &Device::flex())
+        };
+        NodeTensors::from_list(
+            self.set.graph.schema(),
+            self.values.iter().map(|v| v.as_ref().map(tensor)),
+        )
     }
     fn rows(&self, ids: &[u32]) -> Rows {
         Rows::new(ids, &self.set.labels, self.set.num_classes).unwrap()
@@ -75,7 +81,8 @@ impl Task {
                 features = features.with_nodes(ntype, rows).unwrap();
             }
         }
-        let loader = Loader::new(sampler, seeds, batch).unwrap().with_features(features).with_seed(seed);
+        let loader =
+            Loader::new(sampler, seeds, batch).unwrap().with_features(features).with_seed(seed);
         let mut net = self.model(seed, 0.3);
         let mut optimizer = FusedAdamConfig::new().init();
         let mut best = (-1.0, 0.0);
@@ -83,11 +90,23 @@ impl Task {
         for epoch in 0..EPOCHS as u64 {
             for b in loader.epoch(epoch) {
                 let b = b.unwrap();
-                let labels: Vec<i64> = b.seeds(self.target).unwrap().iter().map(|&v| self.set.labels[v as usize]).collect();
-                let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, self.set.num_classes).unwrap();
-                let x: NodeTensors = b.features().map(|(ntype, x)| (ntype, Tensor::from_inner(x))).collect();
+                let labels: Vec<i64> = b
+                    .seeds(self.target)
+                    .unwrap()
+                    .iter()
+                    .map(|&v| self.set.labels[v as usize])
+                    .collect();
+                let rows = Rows::new(
+                    &(0..labels.len() as u32).collect::<Vec<_>>(),
+                    &labels,
+                    self.set.num_classes,
+                )
+                .unwrap();
+                let x: NodeTensors =
+                    b.features().map(|(ntype, x)| (ntype, Tensor::from_inner(x))).collect();
                 let logits = net.forward_blocks(&b.batch.blocks, &x)[&self.set.target].clone();
-                let grads = GradientsParams::from_grads(rows.cross_entropy(logits).backward(), &net);
+                let grads =
+                    GradientsParams::from_grads(rows.cross_entropy(logits).backward(), &net);
                 net = optimizer.step(0.01, net, grads);
             }
             let logits = net.valid().forward(&self.set.graph, &x)[&self.set.target].clone();
@@ -101,7 +120,8 @@ impl Task {
 
     fn compare(&self, name: &str, fanouts: [i64; 2], batch: usize) {
         let mean = |f: &dyn Fn(u64) -> f64| (0..SEEDS).map(f).sum::<f64>() / SEEDS as f64;
-        let (whole, sampled) = (mean(&|seed| self.whole(seed)), mean(&|seed| self.sampled(seed, fanouts, batch)));
+        let (whole, sampled) =
+            (mean(&|seed| self.whole(seed)), mean(&|seed| self.sampled(seed, fanouts, batch)));
         println!("{name}: whole graph {:.2} %, sampled {:.2} %", 100.0 * whole, 100.0 * sampled);
         assert!(sampled >= whole - 0.01, "{name}: whole graph {whole}, sampled {sampled}");
     }

@@ -16,7 +16,9 @@ fn devices() -> [Device; 2] {
 
 fn matrix(device: &Device, purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
     let s = Stream::new(3, purpose, 0);
-    let v: Vec<f64> = (0..rows * cols).map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0).collect();
+    let v: Vec<f64> = (0..rows * cols)
+        .map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0)
+        .collect();
     Tensor::from_data(TensorData::new(v, [rows, cols]), (device, DType::F64))
 }
 
@@ -50,18 +52,30 @@ fn gcn_conv_is_its_formula() {
     for device in devices() {
         let g = homo();
         let r = g.relation("_E").unwrap();
-        let (din, dout): (Vec<_>, Vec<_>) =
-            (r.in_degrees().map(|d| f64::from(d.max(1))).collect(), r.out_degrees().map(|d| f64::from(d.max(1))).collect());
-        for (norm, l, p) in
-            [(DegreeNorm::None, 0.0, 0.0), (DegreeNorm::Left, -1.0, 0.0), (DegreeNorm::Right, 0.0, -1.0), (DegreeNorm::Both, -0.5, -0.5)]
-        {
+        let (din, dout): (Vec<_>, Vec<_>) = (
+            r.in_degrees().map(|d| f64::from(d.max(1))).collect(),
+            r.out_degrees().map(|d| f64::from(d.max(1))).collect(),
+        );
+        for (norm, l, p) in [
+            (DegreeNorm::None, 0.0, 0.0),
+            (DegreeNorm::Left, -1.0, 0.0),
+            (DegreeNorm::Right, 0.0, -1.0),
+            (DegreeNorm::Both, -0.5, -0.5),
+        ] {
             for (i, o) in [(3, 5), (5, 2)] {
                 for weighted in [false, true] {
-                    let mut layer = to_dtype(seeded(9, || GcnConvConfig::new(i, o).with_norm(norm).init(&device)), FloatDType::F64);
-                    layer.bias = Some(Param::from_tensor(matrix(&device, "bias", 1, o).reshape([o])));
+                    let mut layer = to_dtype(
+                        seeded(9, || GcnConvConfig::new(i, o).with_norm(norm).init(&device)),
+                        FloatDType::F64,
+                    );
+                    layer.bias =
+                        Some(Param::from_tensor(matrix(&device, "bias", 1, o).reshape([o])));
                     let x = matrix(&device, "x", 6, i);
                     let w = matrix(&device, "w", 7, 1).reshape([7]);
-                    let y = layer.forward(g.edge_type("_E").unwrap().with_weight(weighted.then(|| w.clone())), x.clone());
+                    let y = layer.forward(
+                        g.edge_type("_E").unwrap().with_weight(weighted.then(|| w.clone())),
+                        x.clone(),
+                    );
                     let (xs, ws, weight, bias) = (
                         values(&x),
                         values(&w),
@@ -105,9 +119,14 @@ fn rel_graph_conv_is_its_formula() {
         for (i, o) in [(4, 6), (6, 4)] {
             for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
                 for norm in [RelNorm::Right, RelNorm::None] {
-                    let config = RelGraphConvConfig::new(i, o, 4).with_weights(weights).with_norm(norm);
+                    let config =
+                        RelGraphConvConfig::new(i, o, 4).with_weights(weights).with_norm(norm);
                     let layer = to_dtype(seeded(5, || config.init(&device)), FloatDType::F64);
-                    let x: Vec<_> = [4, 3, 2].iter().enumerate().map(|(t, &n)| matrix(&device, &format!("x{t}"), n, i)).collect();
+                    let x: Vec<_> = [4, 3, 2]
+                        .iter()
+                        .enumerate()
+                        .map(|(t, &n)| matrix(&device, &format!("x{t}"), n, i))
+                        .collect();
                     let ys = layer.forward(&g, typed(&g, &x));
                     let w = values(&layer.weight.val());
                     let matrix_of = |r: usize| -> Vec<f64> {
@@ -116,14 +135,19 @@ fn rel_graph_conv_is_its_formula() {
                             RelWeights::Full => m.copy_from_slice(&w[r * i * o..(r + 1) * i * o]),
                             RelWeights::Basis(b) => {
                                 let c = values(&layer.coeff.as_ref().unwrap().val());
-                                (0..b).for_each(|k| m.iter_mut().enumerate().for_each(|(p, m)| *m += c[r * b + k] * w[k * i * o + p]));
+                                (0..b).for_each(|k| {
+                                    m.iter_mut()
+                                        .enumerate()
+                                        .for_each(|(p, m)| *m += c[r * b + k] * w[k * i * o + p])
+                                });
                             }
                             RelWeights::BlockDiagonal(b) => {
                                 let (bi, bo) = (i / b, o / b);
                                 for k in 0..b {
                                     for p in 0..bi {
                                         for q in 0..bo {
-                                            m[(k * bi + p) * o + k * bo + q] = w[((r * b + k) * bi + p) * bo + q];
+                                            m[(k * bi + p) * o + k * bo + q] =
+                                                w[((r * b + k) * bi + p) * bo + q];
                                         }
                                     }
                                 }
@@ -132,15 +156,22 @@ fn rel_graph_conv_is_its_formula() {
                         m
                     };
                     let own = values(&layer.loop_weight.as_ref().unwrap().val());
-                    let mut want: Vec<Vec<f64>> =
-                        x.iter().map(|x| (0..x.dims()[0]).flat_map(|v| dot(&values(x), v, &own, i, o)).collect()).collect();
+                    let mut want: Vec<Vec<f64>> = x
+                        .iter()
+                        .map(|x| {
+                            (0..x.dims()[0]).flat_map(|v| dot(&values(x), v, &own, i, o)).collect()
+                        })
+                        .collect();
                     for (r, rel) in g.relations().iter().enumerate() {
                         let (s, d) = schema.endpoints(r);
                         let deg: Vec<_> = rel.in_degrees().collect();
                         for e in 0..rel.num_edges() {
                             let (u, v) = (rel.src()[e] as usize, rel.dst()[e] as usize);
-                            let c = if norm == RelNorm::Right { 1.0 / f64::from(deg[v]) } else { 1.0 };
-                            for (j, m) in dot(&values(&x[s]), u, &matrix_of(r), i, o).into_iter().enumerate() {
+                            let c =
+                                if norm == RelNorm::Right { 1.0 / f64::from(deg[v]) } else { 1.0 };
+                            for (j, m) in
+                                dot(&values(&x[s]), u, &matrix_of(r), i, o).into_iter().enumerate()
+                            {
                                 want[d][v * o + j] += c * m;
                             }
                         }
@@ -158,17 +189,23 @@ fn rel_graph_conv_is_its_formula() {
 fn weights_of_edges_multiply_messages() {
     let device = Device::flex();
     let g = hetero();
-    let layer = to_dtype(seeded(0, || RelGraphConvConfig::new(3, 3, 4).init(&device)), FloatDType::F64);
+    let layer =
+        to_dtype(seeded(0, || RelGraphConvConfig::new(3, 3, 4).init(&device)), FloatDType::F64);
     let x: Vec<_> = [4, 3, 2].iter().map(|&n| matrix(&device, "x", n, 3)).collect();
     let weighted = |w: f64| {
         g.relations().iter().enumerate().fold(g.edge_types(), |edges, (r, relation)| {
-            edges.with_weight(r, Tensor::<1>::full([relation.num_edges()], w, (&device, DType::F64))).unwrap()
+            edges
+                .with_weight(r, Tensor::<1>::full([relation.num_edges()], w, (&device, DType::F64)))
+                .unwrap()
         })
     };
     let (a, b) = (layer.forward(&g, typed(&g, &x)), layer.forward(weighted(1.0), typed(&g, &x)));
     close(&values(&a["b"]), &values(&b["b"]));
     let own = layer.forward(weighted(0.0), typed(&g, &x));
-    close(&values(&own["a"]), &values(&x[0].clone().matmul(layer.loop_weight.as_ref().unwrap().val())));
+    close(
+        &values(&own["a"]),
+        &values(&x[0].clone().matmul(layer.loop_weight.as_ref().unwrap().val())),
+    );
 }
 
 #[test]
@@ -177,8 +214,10 @@ fn gradients_of_a_model_are_finite_differences() {
         let device = device.autodiff();
         let g = hetero();
         let inputs = [("b", TypeInput::Features(3))];
-        let config = RgcnConfig::new(2).with_hidden(4).with_weights(RelWeights::Basis(2)).with_dropout(0.3);
-        let model = to_dtype(seeded(0, || config.init(&g, inputs, &device)).unwrap(), FloatDType::F64);
+        let config =
+            RgcnConfig::new(2).with_hidden(4).with_weights(RelWeights::Basis(2)).with_dropout(0.3);
+        let model =
+            to_dtype(seeded(0, || config.init(&g, inputs, &device)).unwrap(), FloatDType::F64);
         let x = NodeTensors::from([("b", matrix(&device.clone().inner(), "x", 3, 3))]);
         let rows = Rows::new(&[0, 2], &[1, 0, 0, -1], 2).unwrap();
         let loss = |m: &Rgcn| rows.cross_entropy(m.logits(&g.at_step(1, 4), &x, "a"));
@@ -191,11 +230,19 @@ fn gradients_of_a_model_are_finite_differences() {
                 let mut w = base.clone();
                 w[k] += delta;
                 let mut m = model.clone();
-                m.net.convs[0].weight = Param::from_tensor(Tensor::from_data(TensorData::new(w, shape), (&device, DType::F64)));
+                m.net.convs[0].weight = Param::from_tensor(Tensor::from_data(
+                    TensorData::new(w, shape),
+                    (&device, DType::F64),
+                ));
                 values(&loss(&m))[0]
             };
             let h = 1e-6;
-            assert_relative_eq!((at(h) - at(-h)) / (2.0 * h), got[k], epsilon = 1e-8, max_relative = 1e-5);
+            assert_relative_eq!(
+                (at(h) - at(-h)) / (2.0 * h),
+                got[k],
+                epsilon = 1e-8,
+                max_relative = 1e-5
+            );
         }
     }
 }
@@ -210,9 +257,15 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
         let device = device.autodiff();
         let g = hetero();
         for own in [true, false] {
-            let config =
-                RgcnConfig::new(2).with_hidden(hidden).with_weights(RelWeights::Basis(bases)).with_one_hot(true).with_self_loop(own);
-            let model = to_dtype(seeded(0, || config.init(&g, TypeMap::default(), &device)).unwrap(), FloatDType::F64);
+            let config = RgcnConfig::new(2)
+                .with_hidden(hidden)
+                .with_weights(RelWeights::Basis(bases))
+                .with_one_hot(true)
+                .with_self_loop(own);
+            let model = to_dtype(
+                seeded(0, || config.init(&g, TypeMap::default(), &device)).unwrap(),
+                FloatDType::F64,
+            );
             let conv = model.net.one_hot.as_ref().unwrap();
             assert_eq!(conv.row_columns(), hidden * (bases + usize::from(own)));
             let rows: Vec<_> = (0..3).map(|t| model.embedding.rows(TYPES[t]).unwrap()).collect();
@@ -226,28 +279,58 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
                     (2, i - 7)
                 }
             };
-            let of = |i: usize, column: usize| tables[node(i).0][node(i).1 * conv.row_columns() + column];
+            let of = |i: usize, column: usize| {
+                tables[node(i).0][node(i).1 * conv.row_columns() + column]
+            };
             let leaf = |data: Vec<f64>, shape: &[usize]| TensorData::new(data, shape.to_vec());
             let mut oracle = to_dtype(
-                RelGraphConvConfig::new(all, hidden, 4).with_weights(RelWeights::Basis(bases)).with_self_loop(own).init(&device),
+                RelGraphConvConfig::new(all, hidden, 4)
+                    .with_weights(RelWeights::Basis(bases))
+                    .with_self_loop(own)
+                    .init(&device),
                 FloatDType::F64,
             );
-            let weight =
-                (0..bases).flat_map(|b| (0..all).map(move |i| (b, i))).flat_map(|(b, i)| (0..hidden).map(move |h| of(i, h * bases + b)));
-            oracle.weight = Param::from_tensor(Tensor::from_data(leaf(weight.collect(), &[bases, all, hidden]), (&device, DType::F64)));
+            let weight = (0..bases)
+                .flat_map(|b| (0..all).map(move |i| (b, i)))
+                .flat_map(|(b, i)| (0..hidden).map(move |h| of(i, h * bases + b)));
+            oracle.weight = Param::from_tensor(Tensor::from_data(
+                leaf(weight.collect(), &[bases, all, hidden]),
+                (&device, DType::F64),
+            ));
             oracle.coeff = Some(Param::from_tensor(conv.coeff.val().detach().require_grad()));
             if own {
-                let own = (0..all).flat_map(|i| (0..hidden).map(move |h| of(i, hidden * bases + h))).collect();
-                oracle.loop_weight = Some(Param::from_tensor(Tensor::from_data(leaf(own, &[all, hidden]), (&device, DType::F64))));
+                let own = (0..all)
+                    .flat_map(|i| (0..hidden).map(move |h| of(i, hidden * bases + h)))
+                    .collect();
+                oracle.loop_weight = Some(Param::from_tensor(Tensor::from_data(
+                    leaf(own, &[all, hidden]),
+                    (&device, DType::F64),
+                )));
             }
             let identity = Tensor::<2>::eye(all, &device.clone().inner()).cast(DType::F64);
             let starts = [0, 4, 7];
-            let x = (0..3).map(|t| Tensor::from_inner(identity.clone().slice([starts[t]..starts[t] + NODES[t], 0..all]))).collect();
+            let x = (0..3)
+                .map(|t| {
+                    Tensor::from_inner(
+                        identity.clone().slice([starts[t]..starts[t] + NODES[t], 0..all]),
+                    )
+                })
+                .collect();
             let x: Vec<Tensor<2>> = x;
-            let (got, want) = (conv.forward(&g, typed(&g, &rows)).into_values(), oracle.forward(&g, typed(&g, &x)).into_values());
+            let (got, want) = (
+                conv.forward(&g, typed(&g, &rows)).into_values(),
+                oracle.forward(&g, typed(&g, &x)).into_values(),
+            );
             let loss = |y: &[Tensor<2>]| {
                 let each = y.iter().enumerate().map(|(t, y)| {
-                    (y.clone() * Tensor::from_inner(matrix(&device.clone().inner(), &format!("c{t}"), NODES[t], hidden))).sum()
+                    (y.clone()
+                        * Tensor::from_inner(matrix(
+                            &device.clone().inner(),
+                            &format!("c{t}"),
+                            NODES[t],
+                            hidden,
+                        )))
+                    .sum()
                 });
                 each.reduce(|a, b| a + b).unwrap().backward()
             };
@@ -255,16 +338,28 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
                 close(&values(&got[t]), &values(&want[t]));
             }
             let (ours, theirs) = (loss(&got), loss(&want));
-            close(&values(&conv.coeff.val().grad(&ours).unwrap()), &values(&oracle.coeff.as_ref().unwrap().val().grad(&theirs).unwrap()));
+            close(
+                &values(&conv.coeff.val().grad(&ours).unwrap()),
+                &values(&oracle.coeff.as_ref().unwrap().val().grad(&theirs).unwrap()),
+            );
             let of_weight = values(&oracle.weight.val().grad(&theirs).unwrap());
             for t in 0..3 {
                 // No relation starts from a type without gradient.
-                let of_rows = model.embedding.rows(TYPES[t]).unwrap().grad(&ours).map_or(vec![0.0; tables[t].len()], |g| values(&g));
-                let want = (0..NODES[t]).flat_map(|v| (0..hidden * bases).map(move |c| (v, c))).map(|(v, c)| {
-                    let (h, b) = (c / bases, c % bases);
-                    of_weight[(b * all + starts[t] + v) * hidden + h]
-                });
-                let got = of_rows.chunks_exact(conv.row_columns()).flat_map(|row| row[..hidden * bases].to_vec());
+                let of_rows = model
+                    .embedding
+                    .rows(TYPES[t])
+                    .unwrap()
+                    .grad(&ours)
+                    .map_or(vec![0.0; tables[t].len()], |g| values(&g));
+                let want = (0..NODES[t])
+                    .flat_map(|v| (0..hidden * bases).map(move |c| (v, c)))
+                    .map(|(v, c)| {
+                        let (h, b) = (c / bases, c % bases);
+                        of_weight[(b * all + starts[t] + v) * hidden + h]
+                    });
+                let got = of_rows
+                    .chunks_exact(conv.row_columns())
+                    .flat_map(|row| row[..hidden * bases].to_vec());
                 close(&got.collect::<Vec<_>>(), &want.collect::<Vec<_>>());
             }
         }
@@ -276,14 +371,23 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
 fn one_hot_inputs_of_blocks() {
     for device in devices() {
         let g = hetero();
-        let config = RgcnConfig::new(2).with_hidden(3).with_num_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
-        let model = to_dtype(seeded(0, || config.init(&g, TypeMap::default(), &device)).unwrap(), FloatDType::F64);
+        let config = RgcnConfig::new(2)
+            .with_hidden(3)
+            .with_num_layers(3)
+            .with_weights(RelWeights::Basis(2))
+            .with_one_hot(true);
+        let model = to_dtype(
+            seeded(0, || config.init(&g, TypeMap::default(), &device)).unwrap(),
+            FloatDType::F64,
+        );
         let whole = values(&model.forward(&g, NodeTensors::default())["a"]);
         let sampler = NeighborSampler::new(&g, [-1, -1, -1]).unwrap();
-        let batch = sampler.sample([(&g.schema().ntypes()[0], &[2u32, 0][..])], SampleKey::new(1)).unwrap();
+        let batch =
+            sampler.sample([(&g.schema().ntypes()[0], &[2u32, 0][..])], SampleKey::new(1)).unwrap();
         let part = values(&model.forward_blocks(&batch.blocks, NodeTensors::default())["a"]);
         close(&part, &[&whole[4..6], &whole[..2]].concat());
-        let layerwise = infer(&model, &g, NodeTensors::default(), "a", &InferenceConfig::new()).unwrap();
+        let layerwise =
+            infer(&model, &g, NodeTensors::default(), "a", &InferenceConfig::new()).unwrap();
         close(&values(&layerwise), &whole);
     }
 }
@@ -292,11 +396,13 @@ fn one_hot_inputs_of_blocks() {
 fn one_hot_inputs_that_cannot_be() {
     let (g, device) = (hetero(), Device::flex());
     let base = RgcnConfig::new(2).with_one_hot(true);
-    let text = |config: RgcnConfig| config.init(&g, TypeMap::default(), &device).unwrap_err().to_string();
+    let text =
+        |config: RgcnConfig| config.init(&g, TypeMap::default(), &device).unwrap_err().to_string();
     assert!(text(base.clone()).contains("RelWeights::Basis"));
     let bases = base.with_weights(RelWeights::Basis(2));
     assert!(text(bases.clone().with_num_layers(1)).contains("2.."));
-    let features = bases.init(&g, [("b", TypeInput::Features(3))], &device).unwrap_err().to_string();
+    let features =
+        bases.init(&g, [("b", TypeInput::Features(3))], &device).unwrap_err().to_string();
     assert!(features.contains("one_hot") && features.contains("`b`"), "{features}");
 }
 
@@ -351,8 +457,13 @@ fn random_parts_follow_original_ids_not_rows() {
     let (a, b) = (rows(&g), rows(&renumbered));
     let flip = |v: Vec<f64>| v.chunks(5).rev().flatten().copied().collect::<Vec<_>>();
     assert_eq!(values(&a.rows("_N").unwrap()), flip(values(&b.rows("_N").unwrap())));
-    let (ones, key) = (Tensor::<2>::ones([6, 5], &device.clone().autodiff()), seeded(7, || DropoutKey::new(&device)));
-    let dropped = |g: &dyn GraphView, step, x: Tensor<2>| values(&key.dropout(&GraphView::at_step(&g, 3, step), .., 0.4, x));
+    let (ones, key) = (
+        Tensor::<2>::ones([6, 5], &device.clone().autodiff()),
+        seeded(7, || DropoutKey::new(&device)),
+    );
+    let dropped = |g: &dyn GraphView, step, x: Tensor<2>| {
+        values(&key.dropout(&GraphView::at_step(&g, 3, step), .., 0.4, x))
+    };
     let (a, b) = (dropped(&g, 8, ones.clone()), dropped(&renumbered, 8, ones.clone()));
     assert_eq!(a, flip(b));
     assert!(a.contains(&0.0));
@@ -379,7 +490,8 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
             val: Rows::new(&[1, 2, 7, 8], &labels, 2).unwrap(),
             test: Rows::default(),
         };
-        let config = TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false);
+        let config =
+            TrainConfig::new().with_epochs(60).with_lr(0.05).with_seed(1).with_progress(false);
         let run = |patience: Option<usize>| {
             let model = seeded(1, || GcnConfig::new(10, 2).init(&device.clone().autodiff()));
             train(model, &task, &config.clone().with_patience(patience), &NoSync, |_| {}).unwrap()
@@ -422,17 +534,35 @@ fn a_rank_without_rows_has_a_tracked_zero_loss() {
 fn refusals_name_argument_range_and_value() {
     let device = Device::flex();
     let text = |e: ModelError| e.to_string();
-    let blocks = RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::BlockDiagonal(3)).try_init(&device);
-    assert_eq!(text(blocks.unwrap_err()), "`blocks` = 3 must divide d_output = 4; choose d_output as a multiple of 3");
-    let bases = RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::Basis(0)).try_init(&device);
+    let blocks = RelGraphConvConfig::new(6, 4, 1)
+        .with_weights(RelWeights::BlockDiagonal(3))
+        .try_init(&device);
+    assert_eq!(
+        text(blocks.unwrap_err()),
+        "`blocks` = 3 must divide d_output = 4; choose d_output as a multiple of 3"
+    );
+    let bases =
+        RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::Basis(0)).try_init(&device);
     assert_eq!(text(bases.unwrap_err()), "`bases` must lie in 1.., got 0");
     let unknown = RgcnConfig::new(2).init(&hetero(), [("d", TypeInput::Embedding)], &device);
     assert!(text(unknown.unwrap_err()).contains("unknown node type"));
     let all = TypeMap::<TypeInput>::default;
-    assert!(text(RgcnConfig::new(2).with_dropout(1.0).init(&hetero(), all(), &device).unwrap_err()).contains("0.0..1.0, got 1"));
-    assert!(text(RgcnConfig::new(2).with_num_layers(0).init(&hetero(), all(), &device).unwrap_err()).contains("`num_layers`"));
-    assert_eq!(text(Rows::new(&[1], &[0, -1], 2).unwrap_err()), "`label of node 1` must lie in 0..2, got -1");
-    assert_eq!(text(Rows::new(&[7], &[0, -1], 2).unwrap_err()), "`node of the split` must lie in 0..2, got 7");
+    assert!(
+        text(RgcnConfig::new(2).with_dropout(1.0).init(&hetero(), all(), &device).unwrap_err())
+            .contains("0.0..1.0, got 1")
+    );
+    assert!(
+        text(RgcnConfig::new(2).with_num_layers(0).init(&hetero(), all(), &device).unwrap_err())
+            .contains("`num_layers`")
+    );
+    assert_eq!(
+        text(Rows::new(&[1], &[0, -1], 2).unwrap_err()),
+        "`label of node 1` must lie in 0..2, got -1"
+    );
+    assert_eq!(
+        text(Rows::new(&[7], &[0, -1], 2).unwrap_err()),
+        "`node of the split` must lie in 0..2, got 7"
+    );
     let g = homo();
     let mut task = NodeTask {
         graph: &g,
@@ -444,14 +574,30 @@ fn refusals_name_argument_range_and_value() {
     };
     let run = |task: &NodeTask<'_, Graph>, lr: f64| {
         let model = seeded(0, || GcnConfig::new(2, 2).init(&device.clone().autodiff()));
-        train(model, task, &TrainConfig::new().with_epochs(5).with_lr(lr).with_progress(false), &NoSync, |_| {}).map(|_| ())
+        train(
+            model,
+            task,
+            &TrainConfig::new().with_epochs(5).with_lr(lr).with_progress(false),
+            &NoSync,
+            |_| {},
+        )
+        .map(|_| ())
     };
     assert!(matches!(run(&task, 0.1), Err(ModelError::NothingToTrain)));
     task.train = Rows::new(&[1], &[0, 1, 0, 0, 0, 0], 2).unwrap();
-    assert_eq!(text(run(&task, f64::NAN).unwrap_err()), "`lr` must lie in positive finite numbers, got NaN");
+    assert_eq!(
+        text(run(&task, f64::NAN).unwrap_err()),
+        "`lr` must lie in positive finite numbers, got NaN"
+    );
     assert!(matches!(run(&task, 1e38), Err(ModelError::Diverged { .. })));
     let hasty = TrainConfig::new().with_patience(Some(0)).with_progress(false);
-    let hasty = train(GcnConfig::new(2, 2).init(&device.clone().autodiff()), &task, &hasty, &NoSync, |_| {});
+    let hasty = train(
+        GcnConfig::new(2, 2).init(&device.clone().autodiff()),
+        &task,
+        &hasty,
+        &NoSync,
+        |_| {},
+    );
     assert_eq!(text(hasty.unwrap_err()), "`patience` must lie in positive finite numbers, got 0");
 }
 
@@ -469,8 +615,13 @@ fn a_model_under_mixed_precision() {
     let x = matrix(&Device::flex(), "x", 6, 10).cast(FloatDType::F32);
     let model = seeded(1, || GcnConfig::new(10, 2).init(&device));
     let run = |precision| {
-        let y = burn_gnn_ops::with_precision(precision, || model.forward(&homo().without_dropout(), x.clone()));
-        let grads = (y.clone().cast(FloatDType::F32) * matrix(&Device::flex(), "c", 6, 2).cast(FloatDType::F32)).sum().backward();
+        let y = burn_gnn_ops::with_precision(precision, || {
+            model.forward(&homo().without_dropout(), x.clone())
+        });
+        let grads = (y.clone().cast(FloatDType::F32)
+            * matrix(&Device::flex(), "c", 6, 2).cast(FloatDType::F32))
+        .sum()
+        .backward();
         let dw = model.layers[0].weight.as_ref().unwrap().val().grad(&grads).unwrap();
         assert_eq!(dw.dtype(), DType::F32);
         (y.dtype(), values(&y), values(&dw))

@@ -27,7 +27,11 @@ pub(crate) fn value<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor
 
 /// The gradient of the argument from the result `y` and its gradient, in plain Burn primitives; a closed relu chooses
 /// 0, as kernels do.
-pub(crate) fn chain<B: Backend>(y: FloatTensor<B>, grad: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
+pub(crate) fn chain<B: Backend>(
+    y: FloatTensor<B>,
+    grad: FloatTensor<B>,
+    f: Activation,
+) -> FloatTensor<B> {
     let low = match f {
         Activation::None => return grad,
         Activation::Relu => {
@@ -35,7 +39,9 @@ pub(crate) fn chain<B: Backend>(y: FloatTensor<B>, grad: FloatTensor<B>, f: Acti
             return B::float_mask_fill(grad, closed, 0f32.into());
         }
         Activation::LeakyRelu(slope) => B::float_mul_scalar(grad.clone(), slope.into()),
-        Activation::Elu(alpha) => B::float_mul(grad.clone(), B::float_add_scalar(y.clone(), alpha.into())),
+        Activation::Elu(alpha) => {
+            B::float_mul(grad.clone(), B::float_add_scalar(y.clone(), alpha.into()))
+        }
     };
     let above = B::float_greater_elem(y.clone(), 0f32.into(), bools::<B>(&y));
     B::float_mask_where(low, above, grad)

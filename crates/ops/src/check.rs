@@ -6,9 +6,15 @@ pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
 use crate::{OpsError, PlanError};
 
 /// Refuses element types that no kernel of this build knows.
-pub(crate) fn check_dtype(op: &'static str, arg: &'static str, dtype: DType) -> Result<(), OpsError> {
+pub(crate) fn check_dtype(
+    op: &'static str,
+    arg: &'static str,
+    dtype: DType,
+) -> Result<(), OpsError> {
     match dtype {
-        DType::F16 | DType::BF16 if !cfg!(any(feature = "f16", feature = "cube")) => Err(OpsError::HalfPrecision { op, arg, dtype }),
+        DType::F16 | DType::BF16 if !cfg!(any(feature = "f16", feature = "cube")) => {
+            Err(OpsError::HalfPrecision { op, arg, dtype })
+        }
         DType::F32 | DType::F64 | DType::F16 | DType::BF16 => Ok(()),
         dtype => Err(OpsError::UnsupportedDtype { op, arg, dtype }),
     }
@@ -29,7 +35,14 @@ pub(crate) fn check_operand<const D: usize>(
             Ok(features.to_vec())
         }
         // A tensor without axes has no rows at all.
-        rows => Err(PlanError::Rows { op, arg, why, expected, actual: rows.map_or(0, |(&actual, _)| actual) }.into()),
+        rows => Err(PlanError::Rows {
+            op,
+            arg,
+            why,
+            expected,
+            actual: rows.map_or(0, |(&actual, _)| actual),
+        }
+        .into()),
     }
 }
 
@@ -44,7 +57,13 @@ pub(crate) fn check_same<const A: usize, const B: usize>(
     }
     // Equality of devices is about hardware: a constant without autodiff goes with a tracked tensor.
     if x.device() != y.device() {
-        return Err(OpsError::Device { op, arg, actual: Box::new(x.device()), like, expected: Box::new(y.device()) });
+        return Err(OpsError::Device {
+            op,
+            arg,
+            actual: Box::new(x.device()),
+            like,
+            expected: Box::new(y.device()),
+        });
     }
     Ok(())
 }
@@ -66,13 +85,21 @@ pub(crate) fn check_list<const D: usize>(
     let features = |x: &Tensor<D>| x.dims().get(1..).map(<[usize]>::to_vec);
     for (position, (x, expected)) in x.iter().zip(rows).enumerate() {
         let member = |what, expected: String, actual: String| {
-            if expected == actual { Ok(()) } else { Err(OpsError::Member { op, arg, position, what, expected, actual }) }
+            if expected == actual {
+                Ok(())
+            } else {
+                Err(OpsError::Member { op, arg, position, what, expected, actual })
+            }
         };
         // A tensor without axes has no rows at all.
         let actual = x.dims().first().map_or_else(|| "none".to_owned(), usize::to_string);
         member(what, expected.to_string(), actual)?;
         let shape = "feature shape (first axis left out)";
-        member(shape, format!("{:?}", features(first).unwrap_or_default()), format!("{:?}", features(x).unwrap_or_default()))?;
+        member(
+            shape,
+            format!("{:?}", features(first).unwrap_or_default()),
+            format!("{:?}", features(x).unwrap_or_default()),
+        )?;
         member("element type", format!("{:?}", first.dtype()), format!("{:?}", x.dtype()))?;
         // Equality of devices is about hardware, their text is not.
         if x.device() != first.device() {

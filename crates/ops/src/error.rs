@@ -17,7 +17,9 @@ pub enum OpsError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The rank asked for is not the rank of the result.
-    #[error("{op}: the result has rank {expected}, asked for rank {actual}; change the rank parameter of the output")]
+    #[error(
+        "{op}: the result has rank {expected}, asked for rank {actual}; change the rank parameter of the output"
+    )]
     Rank {
         /// Operator.
         op: &'static str,
@@ -65,7 +67,9 @@ pub enum OpsError {
         dtype: DType,
     },
     /// A 16-bit element type in a build whose backends have no kernels for it.
-    #[error("{op}: `{arg}` has element type {dtype:?}, which needs the cargo feature `f16` on the CPU; add it or cast to F32")]
+    #[error(
+        "{op}: `{arg}` has element type {dtype:?}, which needs the cargo feature `f16` on the CPU; add it or cast to F32"
+    )]
     HalfPrecision {
         /// Operator.
         op: &'static str,
@@ -75,7 +79,9 @@ pub enum OpsError {
         dtype: DType,
     },
     /// The device has no tensors of the type that mixed precision asks for.
-    #[error("{op}: `with_precision` asks to cast `{arg}` to {dtype:?}, which {device:?} does not have; leave the setting or the device")]
+    #[error(
+        "{op}: `with_precision` asks to cast `{arg}` to {dtype:?}, which {device:?} does not have; leave the setting or the device"
+    )]
     Precision {
         /// Operator.
         op: &'static str,
@@ -87,7 +93,9 @@ pub enum OpsError {
         device: Box<Device>,
     },
     /// An edge id that was given twice.
-    #[error("{op}: `eids[{position}]` is edge {id}, and so is `eids[{first}]`; give every edge once")]
+    #[error(
+        "{op}: `eids[{position}]` is edge {id}, and so is `eids[{first}]`; give every edge once"
+    )]
     EdgeRepeated {
         /// Operator.
         op: &'static str,
@@ -99,7 +107,9 @@ pub enum OpsError {
         id: u32,
     },
     /// A list of another length than it must have.
-    #[error("{op}: `{arg}` must have {expected} entries ({why}), got {actual}; give as many entries")]
+    #[error(
+        "{op}: `{arg}` must have {expected} entries ({why}), got {actual}; give as many entries"
+    )]
     Count {
         /// Operator.
         op: &'static str,
@@ -113,7 +123,10 @@ pub enum OpsError {
         actual: usize,
     },
     /// A tensor of a list that does not fit the others or what it belongs to.
-    #[error("{op}: {what} of `{arg}[{position}]` must be {expected}, got {actual}; {}", member_remedy(what))]
+    #[error(
+        "{op}: {what} of `{arg}[{position}]` must be {expected}, got {actual}; {}",
+        member_remedy(what)
+    )]
     Member {
         /// Operator.
         op: &'static str,
@@ -132,7 +145,9 @@ pub enum OpsError {
     #[error(transparent)]
     Graph(#[from] GraphFault),
     /// A reduce function reads a message that the message function does not make.
-    #[error("{op}: the reduce function reads message `{reads}`, the message function makes {made:?}; use one name in both")]
+    #[error(
+        "{op}: the reduce function reads message `{reads}`, the message function makes {made:?}; use one name in both"
+    )]
     MessageField {
         /// Operator.
         op: &'static str,
@@ -158,7 +173,9 @@ pub enum OpsError {
         expected: Box<str>,
     },
     /// A call about one edge type on a graph that has not exactly one.
-    #[error("{op}: works on one edge type, the graph has {known:?}; choose one with `on(edge_type)`")]
+    #[error(
+        "{op}: works on one edge type, the graph has {known:?}; choose one with `on(edge_type)`"
+    )]
     EdgeTypes {
         /// Operator.
         op: &'static str,
@@ -215,7 +232,9 @@ pub enum OpsError {
         op: &'static str,
     },
     /// Relations into one node type whose results cannot be combined.
-    #[error("{op}: into node type `{ntype}`, edge type `{etype}` gives {what} {actual}, `{first}` gives {expected}; make them equal")]
+    #[error(
+        "{op}: into node type `{ntype}`, edge type `{etype}` gives {what} {actual}, `{first}` gives {expected}; make them equal"
+    )]
     Relations {
         /// Operator.
         op: &'static str,
@@ -233,7 +252,9 @@ pub enum OpsError {
         actual: Box<str>,
     },
     /// One tensor of features for an edge type that joins two node types.
-    #[error("{op}: edge type `{etype}` joins different node types; give the features of both as `(x_src, x_dst)`")]
+    #[error(
+        "{op}: edge type `{etype}` joins different node types; give the features of both as `(x_src, x_dst)`"
+    )]
     TwoTables {
         /// Operator.
         op: &'static str,
@@ -287,7 +308,11 @@ impl From<GraphError> for OpsError {
 #[track_caller]
 pub(crate) fn no_kernel(dtype: DType) -> ! {
     match dtype {
-        DType::F16 | DType::BF16 => panic!("{dtype:?} on the CPU needs the cargo feature `f16`; add it or cast to F32"),
-        other => panic!("no kernel for element type {other:?}, expected F32, F64, F16 or BF16; cast it"),
+        DType::F16 | DType::BF16 => {
+            panic!("{dtype:?} on the CPU needs the cargo feature `f16`; add it or cast to F32")
+        }
+        other => {
+            panic!("no kernel for element type {other:?}, expected F32, F64, F16 or BF16; cast it")
+        }
     }
 }

@@ -43,11 +43,18 @@ fn ints<B: Backend>(x: IntTensor<B>) -> (Vec<usize>, Vec<i64>) {
 }
 
 #[track_caller]
-pub(crate) fn assert_near<B: Backend>(what: &str, kernel: FloatTensor<B>, fallback: FloatTensor<B>) {
+pub(crate) fn assert_near<B: Backend>(
+    what: &str,
+    kernel: FloatTensor<B>,
+    fallback: FloatTensor<B>,
+) {
     assert_eq!(kernel.dtype(), fallback.dtype(), "{what}");
     let ((shape, a), (other, b)) = (floats::<B>(kernel), floats::<B>(fallback));
     assert_eq!(shape, other, "{what}: shapes");
-    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs())), "{what}: {a:?} against {b:?}");
+    assert!(
+        a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + b.abs())),
+        "{what}: {a:?} against {b:?}"
+    );
 }
 
 #[track_caller]
@@ -58,7 +65,11 @@ pub(crate) fn assert_near_all<B: Backend>(what: &str, kernel: Tensors<B>, fallba
 
 /// Whether the kernels of an operator give what its reference does, which is returned.
 #[track_caller]
-pub(crate) fn compare_operator<B: GnnBackend, O: Operator>(what: &str, op: &O, floats: Vec<FloatTensor<B>>) -> Tensors<B> {
+pub(crate) fn compare_operator<B: GnnBackend, O: Operator>(
+    what: &str,
+    op: &O,
+    floats: Vec<FloatTensor<B>>,
+) -> Tensors<B> {
     let want = op.reference::<B>(floats.clone().into());
     assert_near_all::<B>(what, B::run(floats.into(), op.clone()), want.clone());
     want
@@ -103,10 +114,11 @@ const KINDS: [(&[usize], &[usize]); 13] = [
 
 fn compare<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
-    for (relation, op, reduce, (lhs, rhs)) in graphs()
-        .iter()
-        .flat_map(|g| BinaryOp::ALL.into_iter().flat_map(move |op| Reduce::ALL.into_iter().flat_map(move |r| KINDS.map(|k| (g, op, r, k)))))
-    {
+    for (relation, op, reduce, (lhs, rhs)) in graphs().iter().flat_map(|g| {
+        BinaryOp::ALL.into_iter().flat_map(move |op| {
+            Reduce::ALL.into_iter().flat_map(move |r| KINDS.map(|k| (g, op, r, k)))
+        })
+    }) {
         let (lhs, rhs) = match op {
             BinaryOp::CopyLhs => (lhs, lhs),
             BinaryOp::CopyRhs => (rhs, rhs),
@@ -122,10 +134,18 @@ fn compare<B: GnnBackend>(backend: &str) {
             _ => vec![l(), r()],
         };
         let selects = reduce.selects();
-        let fallback = compare_operator::<B, _>(&what, &Gspmm { plan: plan.clone(), argmax: selects }, inputs());
+        let fallback = compare_operator::<B, _>(
+            &what,
+            &Gspmm { plan: plan.clone(), argmax: selects },
+            inputs(),
+        );
         let kernel = B::run(inputs().into(), Gspmm { plan: plan.clone(), argmax: selects });
         if selects {
-            assert_same::<B>(&what, B::run(inputs().into(), Gspmm::new(plan.clone())).read().float(), kernel.floats[0].clone());
+            assert_same::<B>(
+                &what,
+                B::run(inputs().into(), Gspmm::new(plan.clone())).read().float(),
+                kernel.floats[0].clone(),
+            );
         }
         if burn_gnn_cpu::gspmm::bit_words(&plan).is_none() {
             let all = |x: &Tensors<B>| x.ints.iter().cloned().map(ints::<B>).collect::<Vec<_>>();
@@ -137,11 +157,17 @@ fn compare<B: GnnBackend>(backend: &str) {
             }
             let grad = GspmmGrad { plan: plan.clone(), wants };
             let reads = grad.reads();
-            let floats: Vec<_> =
-                std::iter::once(numbers::<B>(3, &plan.out_shape(), &device)).chain(reads.0.then(l)).chain(reads.1.then(r)).collect();
-            let given = |ints: &[IntTensor<B>]| Tensors { floats: floats.clone(), ints: ints.to_vec() };
+            let floats: Vec<_> = std::iter::once(numbers::<B>(3, &plan.out_shape(), &device))
+                .chain(reads.0.then(l))
+                .chain(reads.1.then(r))
+                .collect();
+            let given =
+                |ints: &[IntTensor<B>]| Tensors { floats: floats.clone(), ints: ints.to_vec() };
             // Either reads the argmax in the form that it wrote.
-            let (a, b) = (B::run(given(&kernel.ints), grad.clone()), grad.reference::<B>(given(&fallback.ints)));
+            let (a, b) = (
+                B::run(given(&kernel.ints), grad.clone()),
+                grad.reference::<B>(given(&fallback.ints)),
+            );
             assert_near_all::<B>(&format!("{what}, gradients {wants:?}"), a, b);
         }
     }
@@ -160,7 +186,11 @@ fn gspmm_on_ndarray() {
 fn compare_dropout<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     for (rows, width) in [(7, 9), (1, 4), (5, 1), (0, 3), (3, 0)] {
-        for (prob, ids) in [(0.1, None), (0.5, Some((0..rows as u64).map(|r| 1000 - 3 * r).collect())), (0.9, None)] {
+        for (prob, ids) in [
+            (0.1, None),
+            (0.5, Some((0..rows as u64).map(|r| 1000 - 3 * r).collect())),
+            (0.9, None),
+        ] {
             let dropout = KeyedDropout { prob, stream: Stream::new(4, "dropout", 2), ids };
             let plan = dropout.plan("dropout", ["prob", "ids"], "rows", rows).unwrap().unwrap();
             let x = || numbers::<B>(6, &Shape::from(vec![rows, width]), &device);
@@ -183,11 +213,18 @@ fn quotient<B: GnnBackend>(backend: &str) {
     let plan = GspmmPlan::new(&relation, BinaryOp::Div, Reduce::Sum, &[], &[]).unwrap();
     for (x, w, want) in [(1e-20f32, 1e-23f32, -1e26f64), (1e25, 1e20, -1e-15), (0.0, 1e-30, 0.0)] {
         let one = |x: f32| B::float_from_data(TensorData::new(vec![x], [1]), &device);
-        let (op, inputs) = (GspmmGrad { plan: plan.clone(), wants: [false, true] }, || vec![one(1.0), one(x), one(w)].into());
-        for (path, d) in [("kernel", B::run(inputs(), op.clone())), ("fallback", op.reference::<B>(inputs()))] {
+        let (op, inputs) = (GspmmGrad { plan: plan.clone(), wants: [false, true] }, || {
+            vec![one(1.0), one(x), one(w)].into()
+        });
+        for (path, d) in
+            [("kernel", B::run(inputs(), op.clone())), ("fallback", op.reference::<B>(inputs()))]
+        {
             let [d] = d.take();
             let got = floats::<B>(d).1[0];
-            assert!((got - want).abs() <= 1e-5 * want.abs(), "{backend}, {path}, x {x:e}, w {w:e}: {got:e}");
+            assert!(
+                (got - want).abs() <= 1e-5 * want.abs(),
+                "{backend}, {path}, x {x:e}, w {w:e}: {got:e}"
+            );
         }
     }
 }

@@ -5,8 +5,17 @@ use rayon::prelude::*;
 
 use crate::Stream;
 
-fn rows_of(ids: Option<&[u64]>, rows: usize, cols: usize, draw: impl Fn(u64, u64) -> f64 + Sync) -> TensorData {
-    assert!(ids.is_none_or(|ids| ids.len() == rows), "`ids` must have {rows} entries (one per row), got {}", ids.map_or(0, <[u64]>::len));
+fn rows_of(
+    ids: Option<&[u64]>,
+    rows: usize,
+    cols: usize,
+    draw: impl Fn(u64, u64) -> f64 + Sync,
+) -> TensorData {
+    assert!(
+        ids.is_none_or(|ids| ids.len() == rows),
+        "`ids` must have {rows} entries (one per row), got {}",
+        ids.map_or(0, <[u64]>::len)
+    );
     let mut data = vec![0f64; rows * cols];
     if cols > 0 {
         data.par_chunks_exact_mut(cols).enumerate().for_each(|(r, row)| {
@@ -30,7 +39,14 @@ fn rows_of(ids: Option<&[u64]>, rows: usize, cols: usize, draw: impl Fn(u64, u64
 /// let part = uniform_rows(stream, Some(&[7]), 1, 4, -1.0, 1.0).try_to_vec::<f64>().unwrap();
 /// assert_eq!(part, all[28..32]);
 /// ```
-pub fn uniform_rows(stream: Stream, ids: Option<&[u64]>, rows: usize, cols: usize, low: f64, high: f64) -> TensorData {
+pub fn uniform_rows(
+    stream: Stream,
+    ids: Option<&[u64]>,
+    rows: usize,
+    cols: usize,
+    low: f64,
+    high: f64,
+) -> TensorData {
     rows_of(ids, rows, cols, |id, c| low + (high - low) * stream.uniform(id, c))
 }
 
@@ -38,23 +54,43 @@ pub fn uniform_rows(stream: Stream, ids: Option<&[u64]>, rows: usize, cols: usiz
 ///
 /// # Panics
 /// If `ids` has another length than `rows`.
-pub fn normal_rows(stream: Stream, ids: Option<&[u64]>, rows: usize, cols: usize, mean: f64, std: f64) -> TensorData {
+pub fn normal_rows(
+    stream: Stream,
+    ids: Option<&[u64]>,
+    rows: usize,
+    cols: usize,
+    mean: f64,
+    std: f64,
+) -> TensorData {
     rows_of(ids, rows, cols, |id, c| mean + std * stream.normal(id, c))
 }
 
 /// Values of any shape, uniform in `±sqrt(6 / (fan_in + fan_out))` (Glorot and Bengio, AISTATS 2010);
 /// row `r` of the shape seen as a matrix of `shape[0]` rows is keyed by `r`.
-pub fn glorot_uniform<const D: usize>(stream: Stream, fan_in: usize, fan_out: usize, shape: [usize; D]) -> TensorData {
+pub fn glorot_uniform<const D: usize>(
+    stream: Stream,
+    fan_in: usize,
+    fan_out: usize,
+    shape: [usize; D],
+) -> TensorData {
     let bound = (6.0 / (fan_in + fan_out).max(1) as f64).sqrt();
     shaped(shape, |rows, cols| uniform_rows(stream, None, rows, cols, -bound, bound))
 }
 
 /// Values of any shape, normal with the given mean and standard deviation, keyed as in [`glorot_uniform`].
-pub fn normal<const D: usize>(stream: Stream, mean: f64, std: f64, shape: [usize; D]) -> TensorData {
+pub fn normal<const D: usize>(
+    stream: Stream,
+    mean: f64,
+    std: f64,
+    shape: [usize; D],
+) -> TensorData {
     shaped(shape, |rows, cols| normal_rows(stream, None, rows, cols, mean, std))
 }
 
-fn shaped<const D: usize>(shape: [usize; D], make: impl FnOnce(usize, usize) -> TensorData) -> TensorData {
+fn shaped<const D: usize>(
+    shape: [usize; D],
+    make: impl FnOnce(usize, usize) -> TensorData,
+) -> TensorData {
     let rows = shape.first().copied().unwrap_or(1);
     let data = make(rows, shape.iter().skip(1).product());
     TensorData::from_bytes(data.bytes().clone(), shape, DType::F64)

@@ -56,7 +56,10 @@ mod view;
 #[allow(deprecated)]
 mod zero_width_tests;
 
-pub use aggregate::{AggregateOptions, DegreeScale, DegreesOf, try_weighted_aggregate, weighted_aggregate, weighted_aggregate_reference};
+pub use aggregate::{
+    AggregateOptions, DegreeScale, DegreesOf, try_weighted_aggregate, weighted_aggregate,
+    weighted_aggregate_reference,
+};
 pub use attention::*;
 /// The backend of all GPUs, for custom extensions.
 #[doc(hidden)]
@@ -65,8 +68,9 @@ pub use burn_cubecl::CubeBackend;
 /// Edges and sampling on GPUs.
 #[cfg(feature = "cube")]
 pub use burn_gnn_cube::{
-    CubeError, DeviceBatch, DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler, DeviceNegativeSampler, DeviceNegatives, DeviceSampleError,
-    DeviceSampler, DeviceSubgraph, edges_to_device,
+    CubeError, DeviceBatch, DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler,
+    DeviceNegativeSampler, DeviceNegatives, DeviceSampleError, DeviceSampler, DeviceSubgraph,
+    edges_to_device,
 };
 pub use burn_gnn_graph::{Stream, philox4x32};
 pub use burn_gnn_plan::{Activation, PlanError};
@@ -84,8 +88,9 @@ pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
 pub use message::function;
 pub use message::{
-    BlockData, ConvInput, Cross, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, Mailbox, MessageFunction, MessageOps, MessagePassing,
-    NodeBatch, OnRelation, ReduceFunction, RelationCall, RelationData, Selection, on,
+    BlockData, ConvInput, Cross, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, Mailbox,
+    MessageFunction, MessageOps, MessagePassing, NodeBatch, OnRelation, ReduceFunction,
+    RelationCall, RelationData, Selection, on,
 };
 pub use multi::*;
 pub use relational::*;

@@ -15,7 +15,11 @@ impl PendingGradients {
     /// Adds to what is there so far, which `new` begins. `add` may use the thread pool: no lock is held meanwhile, for
     /// a thread that waits for its part of the work takes other tasks of the pool, and those may come here. Nobody else
     /// asks for the same gradients meanwhile, as Burn locks a graph during its backward, whichever thread runs that.
-    pub(crate) fn with<T: Send + 'static>(&self, new: impl FnOnce() -> T, add: impl FnOnce(&mut T)) {
+    pub(crate) fn with<T: Send + 'static>(
+        &self,
+        new: impl FnOnce() -> T,
+        add: impl FnOnce(&mut T),
+    ) {
         // Backward of all results and of the input runs on one backend, so what is there is a `T`.
         let mut gradients = self.take().unwrap_or_else(new);
         add(&mut gradients);
@@ -56,10 +60,12 @@ mod tests {
         std::thread::spawn(move || {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
             let (outer, inner) = (PendingGradients::default(), PendingGradients::default());
-            let sum = |n: &mut u64| *n += (0..1 << 12).into_par_iter().map(|i: u64| i % 7).sum::<u64>();
+            let sum =
+                |n: &mut u64| *n += (0..1 << 12).into_par_iter().map(|i: u64| i % 7).sum::<u64>();
             pool.install(|| {
                 (0..64).into_par_iter().with_max_len(1).for_each(|i| {
-                    let [first, second] = if i % 2 == 0 { [&outer, &inner] } else { [&inner, &outer] };
+                    let [first, second] =
+                        if i % 2 == 0 { [&outer, &inner] } else { [&inner, &outer] };
                     first.with(
                         || 0,
                         |n| {

@@ -21,7 +21,10 @@ pub(crate) fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B>
 /// `zeros` of no entries with what stands beside it, and then launches nothing of either.
 pub(crate) fn no_tensor<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
     let dtype = like.dtype();
-    Tensor::from_data(TensorData::full_dtype([0; B], 0.0, dtype), (&like.device().without_autodiff(), dtype))
+    Tensor::from_data(
+        TensorData::full_dtype([0; B], 0.0, dtype),
+        (&like.device().without_autodiff(), dtype),
+    )
 }
 
 /// Numbers of rows as an index tensor: of 32-bit integers, of 64-bit ones where some do not fit.
@@ -48,7 +51,11 @@ fn index_data(values: &[u32]) -> TensorData {
 
 /// `x` with `by` in the place of every entry that is `value`; such entries pass no gradient on.
 pub(crate) fn replace<B: Backend>(x: FloatTensor<B>, value: f64, by: f64) -> FloatTensor<B> {
-    let found = B::float_equal_elem(x.clone(), value.into(), get_device_settings::<B>(&x.device()).bool_dtype);
+    let found = B::float_equal_elem(
+        x.clone(),
+        value.into(),
+        get_device_settings::<B>(&x.device()).bool_dtype,
+    );
     B::float_mask_fill(x, found, by.into())
 }
 
@@ -60,10 +67,16 @@ mod tests {
     #[test]
     fn ids_beyond_31_bits() {
         let data = index_data(&[0, i32::MAX as u32]);
-        assert_eq!((data.dtype(), data.try_to_vec::<i32>().unwrap()), (DType::I32, vec![0, i32::MAX]));
+        assert_eq!(
+            (data.dtype(), data.try_to_vec::<i32>().unwrap()),
+            (DType::I32, vec![0, i32::MAX])
+        );
         let large = [7, 1 << 31, u32::MAX - 1];
         let data = index_data(&large);
-        assert_eq!((data.dtype(), data.try_to_vec::<i64>().unwrap()), (DType::I64, large.map(i64::from).to_vec()));
+        assert_eq!(
+            (data.dtype(), data.try_to_vec::<i64>().unwrap()),
+            (DType::I64, large.map(i64::from).to_vec())
+        );
     }
 
     /// What both kinds of integers select.
@@ -76,7 +89,10 @@ mod tests {
             B::floats::<f32>(&B::float_select(x, 0, B::int_from_data(values, device))).to_vec()
         }
         for values in [TensorData::new(vec![2i32, 0], [2]), TensorData::new(vec![2i64, 0], [2])] {
-            assert_eq!(rows::<burn::backend::Flex>(&Default::default(), values.clone()), [3.0, 1.0]);
+            assert_eq!(
+                rows::<burn::backend::Flex>(&Default::default(), values.clone()),
+                [3.0, 1.0]
+            );
             assert_eq!(rows::<burn::backend::NdArray>(&Default::default(), values), [3.0, 1.0]);
         }
     }

@@ -37,7 +37,9 @@ impl Activation {
             Self::LeakyRelu(slope) if !(slope.is_finite() && slope >= 0.0) => {
                 refuse("`slope` of LeakyRelu", "a finite number from 0", slope)
             }
-            Self::Elu(alpha) if !(alpha.is_finite() && alpha > 0.0) => refuse("`alpha` of Elu", "a finite number above 0", alpha),
+            Self::Elu(alpha) if !(alpha.is_finite() && alpha > 0.0) => {
+                refuse("`alpha` of Elu", "a finite number above 0", alpha)
+            }
             _ => Ok(()),
         }
     }
@@ -49,10 +51,21 @@ mod tests {
 
     #[test]
     fn parameters_are_checked() {
-        for f in [Activation::None, Activation::Relu, Activation::LeakyRelu(0.2), Activation::LeakyRelu(0.0), Activation::Elu(0.7)] {
+        for f in [
+            Activation::None,
+            Activation::Relu,
+            Activation::LeakyRelu(0.2),
+            Activation::LeakyRelu(0.0),
+            Activation::Elu(0.7),
+        ] {
             assert_eq!(f.check("op"), Ok(()));
         }
-        for f in [Activation::LeakyRelu(-0.1), Activation::LeakyRelu(f64::NAN), Activation::Elu(0.0), Activation::Elu(f64::INFINITY)] {
+        for f in [
+            Activation::LeakyRelu(-0.1),
+            Activation::LeakyRelu(f64::NAN),
+            Activation::Elu(0.0),
+            Activation::Elu(f64::INFINITY),
+        ] {
             assert!(f.check("op").is_err(), "{f:?}");
         }
         let text = Activation::LeakyRelu(-0.5).check("bias_activation").unwrap_err().to_string();

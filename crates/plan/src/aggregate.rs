@@ -67,7 +67,10 @@ impl PartialEq for DegreeScale {
 
 impl CountBytes for DegreeScale {
     fn bytes(&self) -> Bytes {
-        Bytes::host(size_of_val(&*self.0.degrees)) + self.0.double.bytes() + self.0.single.bytes() + self.0.attached.bytes()
+        Bytes::host(size_of_val(&*self.0.degrees))
+            + self.0.double.bytes()
+            + self.0.single.bytes()
+            + self.0.attached.bytes()
     }
 }
 
@@ -117,7 +120,12 @@ impl DegreeScale {
             -1.0 => |d, _| 1.0 / d,
             _ => f64::powf,
         };
-        self.0.degrees.par_iter().with_min_len(1 << 12).map(|&d| of(root(f64::from(d.max(1)), self.0.power))).collect()
+        self.0
+            .degrees
+            .par_iter()
+            .with_min_len(1 << 12)
+            .map(|&d| of(root(f64::from(d.max(1)), self.0.power)))
+            .collect()
     }
 }
 
@@ -140,13 +148,31 @@ impl AggregatePlan {
     /// # Errors
     /// Rows of more than `u32::MAX` entries, degrees that are not those of the relation, an activation out of its
     /// range.
-    pub fn new(relation: &Relation, width: usize, options: AggregateOptions, weighted: bool, biased: bool) -> Result<Self, PlanError> {
+    pub fn new(
+        relation: &Relation,
+        width: usize,
+        options: AggregateOptions,
+        weighted: bool,
+        biased: bool,
+    ) -> Result<Self, PlanError> {
         check_width(NAME, &[width])?;
         if let Some(s) = &options.source {
-            check_rows(NAME, "source degrees", "one per source node of the relation", relation.num_src(), s.degrees().len())?;
+            check_rows(
+                NAME,
+                "source degrees",
+                "one per source node of the relation",
+                relation.num_src(),
+                s.degrees().len(),
+            )?;
         }
         if let Some(s) = &options.destination {
-            check_rows(NAME, "destination degrees", "one per destination node of the relation", relation.num_dst(), s.degrees().len())?;
+            check_rows(
+                NAME,
+                "destination degrees",
+                "one per destination node of the relation",
+                relation.num_dst(),
+                s.degrees().len(),
+            )?;
         }
         options.activation.check(NAME)?;
         Ok(Self(Arc::new(Inner { relation: relation.clone(), width, options, weighted, biased })))

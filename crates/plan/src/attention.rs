@@ -50,9 +50,20 @@ impl AttentionPlan {
     /// # Errors
     /// Rows that are too wide, a slope that is not finite, a dropout probability outside `[0, 1)`, a number of ids that
     /// is not that of the edges.
-    pub fn gat(op: &'static str, relation: &Relation, heads: usize, dim: usize, options: &GatOptions) -> Result<Self, PlanError> {
+    pub fn gat(
+        op: &'static str,
+        relation: &Relation,
+        heads: usize,
+        dim: usize,
+        options: &GatOptions,
+    ) -> Result<Self, PlanError> {
         if !options.slope.is_finite() {
-            return Err(PlanError::Parameter { op, arg: "slope", range: "a finite number", value: options.slope });
+            return Err(PlanError::Parameter {
+                op,
+                arg: "slope",
+                range: "a finite number",
+                value: options.slope,
+            });
         }
         Self::new(op, relation, [heads, dim], Some(options.slope), options.dropout.as_ref())
     }
@@ -79,7 +90,9 @@ impl AttentionPlan {
         if heads.checked_mul(dim.max(1)).is_none_or(|n| n > LIMIT) {
             return Err(PlanError::TooWide { op, shape: vec![heads, dim], limit: LIMIT });
         }
-        let plan = |d: &EdgeDropout| d.plan(op, DROPOUT_ARGS, "one per edge of the relation", relation.num_edges());
+        let plan = |d: &EdgeDropout| {
+            d.plan(op, DROPOUT_ARGS, "one per edge of the relation", relation.num_edges())
+        };
         let dropout = dropout.map(plan).transpose()?.flatten();
         Ok(Self(Arc::new(Inner { relation: relation.clone(), heads, dim, slope, dropout })))
     }

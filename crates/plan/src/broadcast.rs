@@ -64,7 +64,11 @@ pub(crate) fn width(features: &[usize]) -> Option<usize> {
 /// # Errors
 /// More entries.
 pub fn check_width(op: &'static str, features: &[usize]) -> Result<usize, PlanError> {
-    width(features).ok_or_else(|| PlanError::TooWide { op, shape: features.to_vec(), limit: MAX_COLUMNS })
+    width(features).ok_or_else(|| PlanError::TooWide {
+        op,
+        shape: features.to_vec(),
+        limit: MAX_COLUMNS,
+    })
 }
 
 impl RowMap {
@@ -98,7 +102,8 @@ impl RowMap {
 fn repeat(padded: &[usize], out: &[usize]) -> Option<usize> {
     let same = padded.iter().zip(out).take_while(|(p, o)| p == o).count();
     let times = out[same..].iter().try_fold(1usize, |n, &axis| n.checked_mul(axis))?;
-    (padded[same..].iter().all(|&p| p == 1) && times > 0 && (times == 8 || times % 16 == 0)).then_some(times)
+    (padded[same..].iter().all(|&p| p == 1) && times > 0 && (times == 8 || times % 16 == 0))
+        .then_some(times)
 }
 
 /// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major).
@@ -108,14 +113,19 @@ pub fn row_offsets(padded: &[usize], out: &[usize]) -> Vec<u32> {
     for (&p, &o) in padded.iter().zip(out) {
         stride = stride.checked_div(p).unwrap_or(0);
         let step = if p == 1 { 0 } else { stride as u32 };
-        offsets = offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
+        offsets =
+            offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
     }
     offsets
 }
 
 /// Feature shape of the result, entries of its rows, and the two maps. Without edges no message is ever
 /// made, and tables of offsets stay empty.
-pub fn broadcast(lhs: &[usize], rhs: &[usize], num_edges: usize) -> Result<(Vec<usize>, usize, RowMap, RowMap), BroadcastError> {
+pub fn broadcast(
+    lhs: &[usize],
+    rhs: &[usize],
+    num_edges: usize,
+) -> Result<(Vec<usize>, usize, RowMap, RowMap), BroadcastError> {
     let rank = lhs.len().max(rhs.len());
     let axis = |s: &[usize], i: usize| (i + s.len()).checked_sub(rank).map_or(1, |k| s[k]);
     let out = (0..rank)
@@ -169,16 +179,25 @@ mod tests {
         // Products that do not fit a usize, of the result and of an operand whose result is empty.
         let huge = [1 << 40, 1 << 40];
         assert_eq!(broadcast(&huge, &[1], 0).unwrap_err(), BroadcastError::Width(huge.to_vec()));
-        assert_eq!(broadcast(&[1 << 40, 1 << 40, 1], &[0], 0).unwrap_err(), BroadcastError::Width(vec![1 << 40, 1 << 40, 1]));
+        assert_eq!(
+            broadcast(&[1 << 40, 1 << 40, 1], &[0], 0).unwrap_err(),
+            BroadcastError::Width(vec![1 << 40, 1 << 40, 1])
+        );
         // A zero last, after axes whose product does not fit.
         assert_eq!(broadcast(&[1 << 40, 1 << 40, 0], &[0], 3).unwrap().1, 0);
         assert_eq!(broadcast(&[MAX_COLUMNS], &[1], 5).unwrap().1, MAX_COLUMNS);
-        assert_eq!(broadcast(&[MAX_COLUMNS + 1], &[1], 5).unwrap_err(), BroadcastError::Width(vec![MAX_COLUMNS + 1]));
+        assert_eq!(
+            broadcast(&[MAX_COLUMNS + 1], &[1], 5).unwrap_err(),
+            BroadcastError::Width(vec![MAX_COLUMNS + 1])
+        );
         // Wide, allowed, and never read: no table of 4 GB. No multiple of 16, which would need no table anyway.
         const W: usize = (1 << 15) + 1;
         for (lhs, rhs, edges) in [(&[W, 1][..], &[1, W][..], 0), (&[W, 1, 1], &[1, W, 0], 7)] {
             let (_, _, l, r) = broadcast(lhs, rhs, edges).unwrap();
-            assert_eq!((l.columns, r.columns == Columns::Same || r.columns == Columns::Table(vec![])), (Columns::Table(vec![]), true));
+            assert_eq!(
+                (l.columns, r.columns == Columns::Same || r.columns == Columns::Table(vec![])),
+                (Columns::Table(vec![]), true)
+            );
         }
     }
 }

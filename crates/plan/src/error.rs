@@ -32,7 +32,9 @@ pub enum PlanError {
         rhs: Vec<usize>,
     },
     /// Rows of more entries than a kernel can number.
-    #[error("{op}: a row of feature shape {shape:?} (first axis left out) must have at most {limit} entries; split the features")]
+    #[error(
+        "{op}: a row of feature shape {shape:?} (first axis left out) must have at most {limit} entries; split the features"
+    )]
     TooWide {
         /// Operator.
         op: &'static str,
@@ -42,7 +44,9 @@ pub enum PlanError {
         limit: usize,
     },
     /// The second axis of an operand does not count what it must count.
-    #[error("{op}: `{arg}` must have feature size {expected} ({why}), got {actual}; give as many features")]
+    #[error(
+        "{op}: `{arg}` must have feature size {expected} ({why}), got {actual}; give as many features"
+    )]
     Columns {
         /// Operator.
         op: &'static str,
@@ -56,7 +60,9 @@ pub enum PlanError {
         actual: usize,
     },
     /// An operand of the wrong shape.
-    #[error("{op}: `{arg}` must have shape {expected:?}, got {actual:?}; transpose or reshape it, or correct the other operands")]
+    #[error(
+        "{op}: `{arg}` must have shape {expected:?}, got {actual:?}; transpose or reshape it, or correct the other operands"
+    )]
     Shape {
         /// Operator.
         op: &'static str,
@@ -106,7 +112,9 @@ pub enum PlanError {
         value: f64,
     },
     /// An entry of a list of numbers (ids, types, targets) out of its range.
-    #[error("{op}: `{arg}[{position}]` must lie in 0..{bound} ({why}), got {value}; number them from 0")]
+    #[error(
+        "{op}: `{arg}[{position}]` must lie in 0..{bound} ({why}), got {value}; number them from 0"
+    )]
     OutOfRange {
         /// Operator.
         op: &'static str,
@@ -122,7 +130,9 @@ pub enum PlanError {
         value: u64,
     },
     /// Numbers that must ascend, each once.
-    #[error("{op}: `{arg}[{position}]` must be above {before} (they ascend, each once), got {value}; sort them and remove repeats")]
+    #[error(
+        "{op}: `{arg}[{position}]` must be above {before} (they ascend, each once), got {value}; sort them and remove repeats"
+    )]
     Ascending {
         /// Operator.
         op: &'static str,
@@ -160,15 +170,30 @@ pub fn accept<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
 ///
 /// # Errors
 /// Another number.
-pub fn check_rows(op: &'static str, arg: &'static str, why: &'static str, expected: usize, actual: usize) -> Result<(), PlanError> {
-    if expected == actual { Ok(()) } else { Err(PlanError::Rows { op, arg, why, expected, actual }) }
+pub fn check_rows(
+    op: &'static str,
+    arg: &'static str,
+    why: &'static str,
+    expected: usize,
+    actual: usize,
+) -> Result<(), PlanError> {
+    if expected == actual {
+        Ok(())
+    } else {
+        Err(PlanError::Rows { op, arg, why, expected, actual })
+    }
 }
 
 /// Whether an operand has the shape that it must have.
 ///
 /// # Errors
 /// Another shape.
-pub fn check_shape(op: &'static str, arg: &'static str, expected: &[usize], actual: &[usize]) -> Result<(), PlanError> {
+pub fn check_shape(
+    op: &'static str,
+    arg: &'static str,
+    expected: &[usize],
+    actual: &[usize],
+) -> Result<(), PlanError> {
     if expected == actual {
         return Ok(());
     }
@@ -190,9 +215,22 @@ pub fn check_types(op: &'static str, arg: &'static str, types: usize) -> Result<
 ///
 /// # Errors
 /// The first such number.
-pub fn check_below(op: &'static str, arg: &'static str, why: &'static str, bound: usize, values: &[u32]) -> Result<(), PlanError> {
+pub fn check_below(
+    op: &'static str,
+    arg: &'static str,
+    why: &'static str,
+    bound: usize,
+    values: &[u32],
+) -> Result<(), PlanError> {
     match values.iter().position(|&v| v as usize >= bound) {
         None => Ok(()),
-        Some(position) => Err(PlanError::OutOfRange { op, arg, position, bound, why, value: u64::from(values[position]) }),
+        Some(position) => Err(PlanError::OutOfRange {
+            op,
+            arg,
+            position,
+            bound,
+            why,
+            value: u64::from(values[position]),
+        }),
     }
 }

@@ -29,7 +29,8 @@ pub enum SddmmOp {
 
 impl SddmmOp {
     /// Every operator.
-    pub const ALL: [Self; 7] = [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::Dot, Self::CopyLhs, Self::CopyRhs];
+    pub const ALL: [Self; 7] =
+        [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::Dot, Self::CopyLhs, Self::CopyRhs];
 
     /// Whether results depend on `lhs`.
     pub fn uses_lhs(self) -> bool {
@@ -91,7 +92,8 @@ impl Blocks {
     /// `only_last`: a block is the last axis, even where axes before it have the same pattern.
     fn new(maps: [&RowMap; 2], out: &[usize], only_last: bool, read: bool) -> Self {
         // An axis of size 1 fits any pattern.
-        let pattern = |axis: usize| (out[axis] != 1).then(|| maps.map(|m| m.padded[axis] == out[axis]));
+        let pattern =
+            |axis: usize| (out[axis] != 1).then(|| maps.map(|m| m.padded[axis] == out[axis]));
         let (mut first, mut walks) = (out.len(), None);
         while first > 0 && !(only_last && first < out.len()) {
             match (pattern(first - 1), walks) {
@@ -113,7 +115,8 @@ fn starts(padded: &[usize], out: &[usize], first: usize) -> Vec<u32> {
     for (&p, &o) in padded[..first].iter().zip(out) {
         stride = stride.checked_div(p).unwrap_or(0);
         let step = if p == 1 { 0 } else { stride as u32 };
-        offsets = offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
+        offsets =
+            offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
     }
     offsets
 }
@@ -142,7 +145,12 @@ impl GsddmmPlan {
     ///
     /// # Errors
     /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
-    pub fn new(relation: &Relation, op: SddmmOp, targets: [Target; 2], features: [&[usize]; 2]) -> Result<Self, BroadcastError> {
+    pub fn new(
+        relation: &Relation,
+        op: SddmmOp,
+        targets: [Target; 2],
+        features: [&[usize]; 2],
+    ) -> Result<Self, BroadcastError> {
         let (product, width, lhs, rhs) = broadcast(features[0], features[1], relation.num_edges())?;
         let mut out = product.clone();
         if op == SddmmOp::Dot
@@ -153,7 +161,16 @@ impl GsddmmPlan {
         let read = relation.num_edges() > 0 && width > 0;
         let blocks = Blocks::new([&lhs, &rhs], &product, op == SddmmOp::Dot, read);
         let maps = [lhs, rhs];
-        Ok(Self(Arc::new(Inner { relation: relation.clone(), op, targets, maps, product, width, out, blocks })))
+        Ok(Self(Arc::new(Inner {
+            relation: relation.clone(),
+            op,
+            targets,
+            maps,
+            product,
+            width,
+            out,
+            blocks,
+        })))
     }
     /// The edges.
     pub fn relation(&self) -> &Relation {
@@ -219,9 +236,14 @@ impl GsddmmPlan {
         };
         match (self.op(), side) {
             (SddmmOp::Sub, Side::Rhs) => plan(BinaryOp::CopyRhs, out).map(Gather::Negated),
-            (SddmmOp::Add | SddmmOp::Sub | SddmmOp::CopyLhs | SddmmOp::CopyRhs, _) => plan(BinaryOp::CopyRhs, out).map(Gather::Plain),
+            (SddmmOp::Add | SddmmOp::Sub | SddmmOp::CopyLhs | SddmmOp::CopyRhs, _) => {
+                plan(BinaryOp::CopyRhs, out).map(Gather::Plain)
+            }
             // The other operand must be on the other endpoint; rows of the same endpoint or of edges are no messages.
-            (SddmmOp::Mul | SddmmOp::Dot, _) if self.target(other) != self.target(side) && self.target(other) != Target::Edge => {
+            (SddmmOp::Mul | SddmmOp::Dot, _)
+                if self.target(other) != self.target(side)
+                    && self.target(other) != Target::Edge =>
+            {
                 plan(BinaryOp::Mul, &self.map(other).own).map(Gather::Weighted)
             }
             _ => None,
@@ -259,12 +281,19 @@ mod tests {
 
     fn blocks(op: SddmmOp, lhs: &[usize], rhs: &[usize]) -> Blocks {
         let relation = Relation::from_coo(1, 1, vec![0], vec![0]).unwrap();
-        GsddmmPlan::new(&relation, op, [Target::Src, Target::Dst], [lhs, rhs]).unwrap().blocks().clone()
+        GsddmmPlan::new(&relation, op, [Target::Src, Target::Dst], [lhs, rhs])
+            .unwrap()
+            .blocks()
+            .clone()
     }
 
     #[test]
     fn blocks_are_as_long_as_the_pattern_holds() {
-        let of = |len, l: &[u32], r: &[u32], walks| Blocks { len, starts: [l.to_vec(), r.to_vec()], walks };
+        let of = |len, l: &[u32], r: &[u32], walks| Blocks {
+            len,
+            starts: [l.to_vec(), r.to_vec()],
+            walks,
+        };
         assert_eq!(blocks(SddmmOp::Add, &[2, 3], &[2, 3]), of(6, &[0], &[0], [true, true]));
         assert_eq!(blocks(SddmmOp::Add, &[2, 3], &[2, 1]), of(3, &[0, 3], &[0, 1], [true, false]));
         assert_eq!(blocks(SddmmOp::Add, &[2, 1], &[1, 3]), of(3, &[0, 1], &[0, 0], [false, true]));

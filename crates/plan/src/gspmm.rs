@@ -27,7 +27,8 @@ pub enum BinaryOp {
 
 impl BinaryOp {
     /// Every message operator.
-    pub const ALL: [Self; 6] = [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::CopyLhs, Self::CopyRhs];
+    pub const ALL: [Self; 6] =
+        [Self::Add, Self::Sub, Self::Mul, Self::Div, Self::CopyLhs, Self::CopyRhs];
 
     /// Whether messages depend on `lhs`.
     pub fn uses_lhs(self) -> bool {
@@ -113,7 +114,13 @@ impl GspmmPlan {
     ///
     /// # Errors
     /// Shapes that do not broadcast, or whose rows have more than [`MAX_COLUMNS`](crate::MAX_COLUMNS) entries.
-    pub fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize]) -> Result<Self, BroadcastError> {
+    pub fn new(
+        relation: &Relation,
+        op: BinaryOp,
+        reduce: Reduce,
+        lhs: &[usize],
+        rhs: &[usize],
+    ) -> Result<Self, BroadcastError> {
         let (out, width, lhs, rhs) = broadcast(lhs, rhs, relation.num_edges())?;
         Ok(Self(Arc::new(Inner { relation: relation.clone(), op, reduce, lhs, rhs, out, width })))
     }

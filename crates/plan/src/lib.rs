@@ -25,7 +25,9 @@ mod typed;
 pub use activation::Activation;
 pub use aggregate::{AggregateOptions, AggregatePlan, DegreeScale, DegreesOf};
 pub use attention::{AttentionPlan, GatOptions};
-pub use broadcast::{BroadcastError, Columns, MAX_COLUMNS, RowMap, broadcast, check_width, row_offsets};
+pub use broadcast::{
+    BroadcastError, Columns, MAX_COLUMNS, RowMap, broadcast, check_width, row_offsets,
+};
 pub use dense::adam::{AdamDecay, AdamFactors, AdamForm, AdamRows, AdamStep};
 pub use dense::cross_entropy::{CrossEntropyPlan, LossReduction};
 pub use dense::dropout::{DROPOUT_ARGS, DropoutPlan, EdgeDropout, KeyedDropout, RowDropout};

@@ -14,7 +14,11 @@ impl Permutation {
         for &n in &numbers {
             let (word, bit) = (n as usize / 64, 1u64 << (n % 64));
             let new = (n as usize) < numbers.len() && seen[word] & bit == 0;
-            assert!(new, "a permutation of {} numbers has {n} once, found it twice or too large", numbers.len());
+            assert!(
+                new,
+                "a permutation of {} numbers has {n} once, found it twice or too large",
+                numbers.len()
+            );
             seen[word] |= bit;
         }
         Self(numbers.into())

@@ -61,20 +61,35 @@ impl RelationalIndex {
     ///
     /// # Errors
     /// Not one type per edge, a type that is not below `num_relations`, or more than `u32::MAX - 1` relations.
-    pub fn try_new<I: TypeId>(relation: &Relation, types: &[I], num_relations: usize) -> Result<Self, PlanError> {
+    pub fn try_new<I: TypeId>(
+        relation: &Relation,
+        types: &[I],
+        num_relations: usize,
+    ) -> Result<Self, PlanError> {
         const OP: &str = "relational_index";
         check_rows(OP, "types", "one per edge of the relation", relation.num_edges(), types.len())?;
         check_types(OP, "num_relations", num_relations)?;
-        if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_relations) {
+        if let Some(position) =
+            types.par_iter().position_first(|&t| t.into() as usize >= num_relations)
+        {
             let value = u64::from(types[position].into());
-            return Err(PlanError::OutOfRange { op: OP, arg: "types", position, bound: num_relations, why: "relations", value });
+            return Err(PlanError::OutOfRange {
+                op: OP,
+                arg: "types",
+                position,
+                bound: num_relations,
+                why: "relations",
+                value,
+            });
         }
         Ok(Self::of(relation.clone(), types.par_iter().map(|&t| t.into()).collect(), num_relations))
     }
 
     /// The relations of a stack, in its order; sources are the rows of its tables, concatenated.
     pub fn from_stack(stack: &RelationStack) -> Self {
-        let types = (0..stack.len()).flat_map(|r| std::iter::repeat_n(r as u32, stack.edge_range(r).len())).collect();
+        let types = (0..stack.len())
+            .flat_map(|r| std::iter::repeat_n(r as u32, stack.edge_range(r).len()))
+            .collect();
         Self::of(stack.concatenated().clone(), types, stack.len())
     }
 
@@ -120,7 +135,10 @@ impl RelationalIndex {
     #[track_caller]
     pub fn edge_ids(&self, relation: usize) -> &[u32] {
         let count = self.num_relations();
-        assert!(relation < count, "`relation` must lie in 0..{count} (edge types of the index), got {relation}");
+        assert!(
+            relation < count,
+            "`relation` must lie in 0..{count} (edge types of the index), got {relation}"
+        );
         let (starts, ids) = self.by_relation();
         &ids[starts[relation] as usize..starts[relation + 1] as usize]
     }

@@ -109,7 +109,10 @@ impl Segments {
         }
         match offsets.iter().position(|&o| o > LIMIT) {
             None => Ok(Self::of(offsets.iter().map(|&o| o as u32).collect())),
-            Some(i) => Err(wrong(format!("offsets[{i}] must be at most {LIMIT}, got {}; use several calls", offsets[i]))),
+            Some(i) => Err(wrong(format!(
+                "offsets[{i}] must be at most {LIMIT}, got {}; use several calls",
+                offsets[i]
+            ))),
         }
     }
 
@@ -159,7 +162,8 @@ impl Segments {
     pub fn relation(&self) -> Result<&Relation, PlanError> {
         self.0.relation.try_get_or_compute(|| {
             let ids = self.by_row();
-            Relation::from_coo(1, self.len(), vec![0; ids.len()], ids).map_err(|e| wrong(e.to_string()))
+            Relation::from_coo(1, self.len(), vec![0; ids.len()], ids)
+                .map_err(|e| wrong(e.to_string()))
         })
     }
 }
@@ -195,9 +199,17 @@ impl TypeIndex {
     pub fn try_new<I: TypeId>(types: &[I], num_types: usize) -> Result<Self, PlanError> {
         const OP: &str = "type_index";
         check_types(OP, "num_types", num_types)?;
-        if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_types) {
+        if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_types)
+        {
             let value = u64::from(types[position].into());
-            return Err(PlanError::OutOfRange { op: OP, arg: "types", position, bound: num_types, why: "types", value });
+            return Err(PlanError::OutOfRange {
+                op: OP,
+                arg: "types",
+                position,
+                bound: num_types,
+                why: "types",
+                value,
+            });
         }
         let mut lengths = vec![0usize; num_types];
         types.iter().for_each(|&t| lengths[t.into() as usize] += 1);

@@ -42,19 +42,36 @@ impl SoftmaxPlan {
     ///
     /// # Errors
     /// Rows of more than `u32::MAX` entries.
-    pub fn edges(op: &'static str, relation: &Relation, norm_by: NormBy, features: &[usize]) -> Result<Self, PlanError> {
+    pub fn edges(
+        op: &'static str,
+        relation: &Relation,
+        norm_by: NormBy,
+        features: &[usize],
+    ) -> Result<Self, PlanError> {
         let relation = match norm_by {
             NormBy::Dst => relation.clone(),
             NormBy::Src => relation.reverse(),
         };
-        Ok(Self { groups: Groups::Edges(relation), features: features.into(), width: check_width(op, features)? })
+        Ok(Self {
+            groups: Groups::Edges(relation),
+            features: features.into(),
+            width: check_width(op, features)?,
+        })
     }
     /// Over the rows of a segment.
     ///
     /// # Errors
     /// Rows of more than `u32::MAX` entries.
-    pub fn segments(op: &'static str, segments: &Segments, features: &[usize]) -> Result<Self, PlanError> {
-        Ok(Self { groups: Groups::Segments(segments.clone()), features: features.into(), width: check_width(op, features)? })
+    pub fn segments(
+        op: &'static str,
+        segments: &Segments,
+        features: &[usize],
+    ) -> Result<Self, PlanError> {
+        Ok(Self {
+            groups: Groups::Segments(segments.clone()),
+            features: features.into(),
+            width: check_width(op, features)?,
+        })
     }
     /// The edges, reversed where needed, so that those of one softmax end in one destination; of segments a relation
     /// whose edges are rows.
@@ -92,9 +109,17 @@ impl SoftmaxPlan {
     /// As [`relation`](Self::relation).
     #[track_caller]
     pub fn largest(&self) -> GspmmPlan {
-        match GspmmPlan::new(self.relation(), BinaryOp::CopyRhs, Reduce::Max, &self.features, &self.features) {
+        match GspmmPlan::new(
+            self.relation(),
+            BinaryOp::CopyRhs,
+            Reduce::Max,
+            &self.features,
+            &self.features,
+        ) {
             Ok(plan) => plan,
-            Err(misfit) => unreachable!("a shape broadcasts with itself, and its width was checked: {misfit:?}"),
+            Err(misfit) => unreachable!(
+                "a shape broadcasts with itself, and its width was checked: {misfit:?}"
+            ),
         }
     }
     /// Entries of a row.

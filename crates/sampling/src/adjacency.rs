@@ -29,7 +29,8 @@ impl Adjacency {
             }
             Some(times) => {
                 let edge = |p: usize| (csr.indices()[p], times[csr.edge_id(p) as usize]);
-                let mut row: Vec<(u32, i64)> = csr.row(u).map(edge).chain(diagonal.then_some((u as u32, i64::MIN))).collect();
+                let mut row: Vec<(u32, i64)> =
+                    csr.row(u).map(edge).chain(diagonal.then_some((u as u32, i64::MIN))).collect();
                 row.sort_unstable();
                 row.dedup_by_key(|edge| edge.0);
                 row.into_iter().unzip()
@@ -71,7 +72,9 @@ impl Adjacency {
         let range = self.indptr[u as usize] as usize..self.indptr[u as usize + 1] as usize;
         let row = &self.indices[range.clone()];
         match (&self.first, time) {
-            (Some(first), Some(time)) => row.iter().zip(&first[range]).filter(|x| *x.1 <= time).map(|x| *x.0).collect(),
+            (Some(first), Some(time)) => {
+                row.iter().zip(&first[range]).filter(|x| *x.1 <= time).map(|x| *x.0).collect()
+            }
             _ => Cow::Borrowed(row),
         }
     }
@@ -87,7 +90,9 @@ impl Adjacency {
     pub(crate) fn contains(&self, u: u32, v: u32, time: Option<i64>) -> bool {
         let from = self.indptr[u as usize] as usize;
         let at = self.indices[from..self.indptr[u as usize + 1] as usize].binary_search(&v);
-        at.is_ok_and(|at| self.first.as_ref().zip(time).is_none_or(|(first, time)| first[from + at] <= time))
+        at.is_ok_and(|at| {
+            self.first.as_ref().zip(time).is_none_or(|(first, time)| first[from + at] <= time)
+        })
     }
 }
 
@@ -108,7 +113,13 @@ mod tests {
 
     #[test]
     fn ranks_outside_enumerate_the_rest() {
-        let r = Relation::from_coo(4, 6, vec![0, 0, 0, 0, 2, 2, 2, 2, 2, 2], vec![5, 1, 1, 0, 0, 1, 2, 3, 4, 5]).unwrap();
+        let r = Relation::from_coo(
+            4,
+            6,
+            vec![0, 0, 0, 0, 2, 2, 2, 2, 2, 2],
+            vec![5, 1, 1, 0, 0, 1, 2, 3, 4, 5],
+        )
+        .unwrap();
         let a = Adjacency::new(&r, false, None);
         let row = |u| a.row(u, None);
         assert_eq!((&*row(0), &*row(1), row(2).len()), (&[0, 1, 5][..], &[][..], 6));
@@ -122,7 +133,10 @@ mod tests {
     fn a_pair_is_an_edge_from_its_first_time_on() {
         let r = Relation::from_coo(2, 3, vec![0, 0, 0, 1], vec![2, 1, 2, 0]).unwrap();
         let a = Adjacency::new(&r, true, Some(&[9, 4, 5, 7]));
-        assert_eq!((&*a.row(0, None), &*a.row(0, Some(5)), &*a.row(0, Some(4))), (&[0, 1, 2][..], &[0, 1, 2][..], &[0, 1][..]));
+        assert_eq!(
+            (&*a.row(0, None), &*a.row(0, Some(5)), &*a.row(0, Some(4))),
+            (&[0, 1, 2][..], &[0, 1, 2][..], &[0, 1][..])
+        );
         assert_eq!(*a.row(1, Some(6)), [1], "a self loop has no time");
         assert!(a.contains(0, 2, Some(5)) && !a.contains(0, 2, Some(4)) && a.contains(0, 2, None));
     }

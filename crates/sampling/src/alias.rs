@@ -38,7 +38,11 @@ impl AliasTables {
                 rows.push((&weights[w[0] as usize..w[1] as usize], row_keep, row_other));
             }
         }
-        rows.into_par_iter().with_min_len(256).for_each_init(Default::default, |memory, (w, keep, other)| fill(w, keep, other, memory));
+        rows.into_par_iter()
+            .with_min_len(256)
+            .for_each_init(Default::default, |memory, (w, keep, other)| {
+                fill(w, keep, other, memory)
+            });
         Self { keep, other }
     }
 
@@ -54,7 +58,11 @@ impl AliasTables {
             return shares;
         }
         for (place, p) in row.enumerate() {
-            let kept = if self.keep[p] == ALWAYS { 1.0 } else { f64::from(self.keep[p]) / 4_294_967_296.0 };
+            let kept = if self.keep[p] == ALWAYS {
+                1.0
+            } else {
+                f64::from(self.keep[p]) / 4_294_967_296.0
+            };
             shares[place] += kept;
             shares[self.other[p] as usize] += 1.0 - kept;
         }
@@ -69,14 +77,23 @@ impl AliasTables {
         }
         let place = draws.below(row.len() as u32);
         let (keep, coin) = (self.keep[row.start + place as usize], draws.word());
-        Some(if keep == ALWAYS || coin < keep { place } else { self.other[row.start + place as usize] })
+        Some(if keep == ALWAYS || coin < keep {
+            place
+        } else {
+            self.other[row.start + place as usize]
+        })
     }
 }
 
 /// Places of a row and what is left of their shares.
 type Shares = Vec<(u32, f64)>;
 
-fn fill(weights: &[f32], keep: &mut [u32], other: &mut [u32], (small, large): &mut (Shares, Shares)) {
+fn fill(
+    weights: &[f32],
+    keep: &mut [u32],
+    other: &mut [u32],
+    (small, large): &mut (Shares, Shares),
+) {
     let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
     if total <= 0.0 {
         other[0] = u32::MAX; // No place of a row has this number: the row is empty.
@@ -97,7 +114,9 @@ fn fill(weights: &[f32], keep: &mut [u32], other: &mut [u32], (small, large): &m
         let Some(top) = large.last_mut() else {
             // Rounding left it without a partner: a share of 1 but for rounding, unless the weight is 0.
             if weights[i as usize] == 0.0 {
-                let any = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b])).unwrap_or(0);
+                let any = (0..weights.len())
+                    .max_by(|&a, &b| weights[a].total_cmp(&weights[b]))
+                    .unwrap_or(0);
                 (keep[i as usize], other[i as usize]) = (0, any as u32);
             }
             continue;
@@ -113,10 +132,16 @@ fn fill(weights: &[f32], keep: &mut [u32], other: &mut [u32], (small, large): &m
 }
 
 /// Refuses what no probability can be made of.
-pub(crate) fn check_weights(arg: &'static str, of: impl Fn() -> String, weights: &[f32]) -> Result<(), GraphError> {
+pub(crate) fn check_weights(
+    arg: &'static str,
+    of: impl Fn() -> String,
+    weights: &[f32],
+) -> Result<(), GraphError> {
     match weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
         None => Ok(()),
-        Some(position) => Err(GraphError::Weight { arg, of: of(), position, value: f64::from(weights[position]) }),
+        Some(position) => {
+            Err(GraphError::Weight { arg, of: of(), position, value: f64::from(weights[position]) })
+        }
     }
 }
 
@@ -130,7 +155,8 @@ mod tests {
         let stream = SampleKey::new(11).stream("test");
         let mut counts = vec![0u32; weights.len()];
         for id in 0..draws {
-            counts[table.draw(0..weights.len(), &mut Draws::new(&stream, id)).unwrap() as usize] += 1;
+            counts[table.draw(0..weights.len(), &mut Draws::new(&stream, id)).unwrap() as usize] +=
+                1;
         }
         counts
     }
@@ -138,7 +164,9 @@ mod tests {
     /// The last item included, which a well-known implementation never draws.
     #[test]
     fn draws_follow_the_weights() {
-        for weights in [vec![1.0f32; 4], vec![1.0, 2.0, 3.0, 4.0], vec![0.0, 5.0, 0.0, 1e-3, 9.0, 0.5]] {
+        for weights in
+            [vec![1.0f32; 4], vec![1.0, 2.0, 3.0, 4.0], vec![0.0, 5.0, 0.0, 1e-3, 9.0, 0.5]]
+        {
             let n = 100_000.0;
             let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
             let counts = counts(&weights, n as u64);

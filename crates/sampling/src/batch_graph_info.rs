@@ -39,24 +39,44 @@ impl BatchGraphInfo {
     ) -> Result<Arc<Self>, GraphError> {
         let ((total_nodes, total_edges), (in_degrees, out_degrees)) = (totals, degrees);
         let (types, etypes) = (schema.ntypes().len(), schema.etypes().len());
-        for (arg, n) in [("total_nodes", total_nodes.len()), ("original_nodes", original_nodes.len())] {
+        for (arg, n) in
+            [("total_nodes", total_nodes.len()), ("original_nodes", original_nodes.len())]
+        {
             per_type(arg, "one per node type", types, n)?;
         }
-        for (arg, n) in [("total_edges", total_edges.len()), ("in_degrees", in_degrees.len()), ("out_degrees", out_degrees.len())] {
+        for (arg, n) in [
+            ("total_edges", total_edges.len()),
+            ("in_degrees", in_degrees.len()),
+            ("out_degrees", out_degrees.len()),
+        ] {
             per_type(arg, "one per edge type", etypes, n)?;
         }
         for (ids, name) in original_nodes.iter().zip(schema.ntypes()) {
             if ids.len() as u64 > LIMIT {
-                return Err(GraphError::TooLarge { relation: name.clone(), what: "nodes", count: ids.len() as u64, limit: LIMIT });
+                return Err(GraphError::TooLarge {
+                    relation: name.clone(),
+                    what: "nodes",
+                    count: ids.len() as u64,
+                    limit: LIMIT,
+                });
             }
         }
         for (t, degrees) in out_degrees.iter().enumerate() {
             let rows = original_nodes[schema.endpoints(t).0].len();
             let named = |e: GraphError| e.in_relation(&schema.etypes()[t].to_string());
-            check_len("out_degrees", "one per row of the source type", rows, degrees.len()).map_err(named)?;
+            check_len("out_degrees", "one per row of the source type", rows, degrees.len())
+                .map_err(named)?;
         }
         let rows = original_nodes.iter().map(|ids| (0..ids.len() as u32).collect()).collect();
-        Ok(Arc::new(Self { schema: schema.clone(), total_nodes, total_edges, original_nodes, in_degrees, out_degrees, rows }))
+        Ok(Arc::new(Self {
+            schema: schema.clone(),
+            total_nodes,
+            total_edges,
+            original_nodes,
+            in_degrees,
+            out_degrees,
+            rows,
+        }))
     }
 
     pub(crate) fn schema(&self) -> &Arc<Schema> {
@@ -94,7 +114,9 @@ impl BatchGraphInfo {
         relations: &[Relation],
         original_edges: &[Arc<[u64]>],
     ) -> Result<(), GraphError> {
-        let setting = |arg, expected: String, found: String| Err(GraphError::Setting { arg, expected, found });
+        let setting = |arg, expected: String, found: String| {
+            Err(GraphError::Setting { arg, expected, found })
+        };
         for (arg, n) in [("num_src", num_src.len()), ("num_dst", num_dst.len())] {
             per_type(arg, "one per node type", self.total_nodes.len(), n)?;
         }
@@ -104,19 +126,30 @@ impl BatchGraphInfo {
         for (t, (&s, &d)) in num_src.iter().zip(num_dst).enumerate() {
             let known = self.original_nodes[t].len();
             if d > s || s > known {
-                let expected = format!("at most {known} sources of node type `{}`, the destinations among them", self.schema.ntypes()[t]);
+                let expected = format!(
+                    "at most {known} sources of node type `{}`, the destinations among them",
+                    self.schema.ntypes()[t]
+                );
                 return setting("num_src", expected, format!("{s} sources and {d} destinations"));
             }
         }
         for (t, (r, ids)) in relations.iter().zip(original_edges).enumerate() {
             let (name, (s, d)) = (self.schema.etypes()[t].to_string(), self.schema.endpoints(t));
-            check_len("original_edges", "one per edge", r.num_edges(), ids.len()).map_err(|e| e.in_relation(&name))?;
+            check_len("original_edges", "one per edge", r.num_edges(), ids.len())
+                .map_err(|e| e.in_relation(&name))?;
             if (r.num_src(), r.num_dst()) != (num_src[s], num_dst[d]) {
-                let expected = format!("`{name}` to join {} sources and {} destinations", num_src[s], num_dst[d]);
+                let expected = format!(
+                    "`{name}` to join {} sources and {} destinations",
+                    num_src[s], num_dst[d]
+                );
                 return setting("relations", expected, format!("{r:?}"));
             }
             if !r.dst().is_sorted() {
-                return setting("relations", format!("edges of `{name}` in the order of their destinations"), "another order".into());
+                return setting(
+                    "relations",
+                    format!("edges of `{name}` in the order of their destinations"),
+                    "another order".into(),
+                );
             }
             if self.in_degrees[t].len() < num_dst[d] {
                 let expected = format!("in-degrees of `{name}` for {} destinations", num_dst[d]);
@@ -128,6 +161,11 @@ impl BatchGraphInfo {
 }
 
 /// A list over types belongs to no relation.
-fn per_type(arg: &str, why: &'static str, expected: usize, actual: usize) -> Result<(), GraphError> {
+fn per_type(
+    arg: &str,
+    why: &'static str,
+    expected: usize,
+    actual: usize,
+) -> Result<(), GraphError> {
     check_len(arg, why, expected, actual).map_err(|e| e.in_relation(""))
 }

@@ -8,7 +8,8 @@ use crate::rules::EdgeRule;
 use crate::stored_ids::edge_ids;
 use crate::{SampleKey, SampledBatch};
 use burn_gnn_graph::{
-    Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, of_etype, of_ntype,
+    Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation,
+    Schema, of_etype, of_ntype,
 };
 
 /// The graph that is sampled, and the ids it had before it was renumbered.
@@ -25,7 +26,12 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn new(graph: &Graph) -> Self {
-        Self { graph: graph.clone(), whole: None, node_ids: graph.every_node(), edge_ids: graph.every_edge() }
+        Self {
+            graph: graph.clone(),
+            whole: None,
+            node_ids: graph.every_node(),
+            edge_ids: graph.every_edge(),
+        }
     }
     /// The graph whose degrees and totals blocks have.
     fn whole(&self) -> &Graph {
@@ -44,7 +50,10 @@ pub(crate) struct Bounds {
 impl Bounds {
     /// `roots` names the tree of each row, `times` the time of each tree.
     pub(crate) fn new(rules: &Arc<Vec<EdgeRule>>, roots: &[Vec<u32>], times: &[i64]) -> Arc<Self> {
-        let times = roots.iter().map(|roots| roots.iter().map(|&tree| times[tree as usize]).collect()).collect();
+        let times = roots
+            .iter()
+            .map(|roots| roots.iter().map(|&tree| times[tree as usize]).collect())
+            .collect();
         Arc::new(Self { rules: rules.clone(), times })
     }
 }
@@ -125,15 +134,24 @@ impl Block {
         matches!(self.origin, Origin::Whole(_))
     }
 
-    pub(crate) fn new(source: &Arc<Source>, nodes: &Arc<[Vec<u32>]>, parts: BlockParts, bounds: Option<&Arc<Bounds>>) -> Self {
+    pub(crate) fn new(
+        source: &Arc<Source>,
+        nodes: &Arc<[Vec<u32>]>,
+        parts: BlockParts,
+        bounds: Option<&Arc<Bounds>>,
+    ) -> Self {
         Self { bounds: bounds.cloned(), ..Self::of(Origin::Whole(source.clone()), nodes, parts) }
     }
 
     fn of(origin: Origin, nodes: &Arc<[Vec<u32>]>, parts: BlockParts) -> Self {
         let original = |n| (0..n).map(|_| Derived::new()).collect();
         let edges = parts.relations.iter().map(|_| Derived::new()).collect();
-        let ids =
-            Ids { graph: Derived::new(), edges, original_nodes: original(nodes.len()), original_edges: original(parts.relations.len()) };
+        let ids = Ids {
+            graph: Derived::new(),
+            edges,
+            original_nodes: original(nodes.len()),
+            original_edges: original(parts.relations.len()),
+        };
         Self {
             origin,
             key: None,
@@ -166,7 +184,11 @@ impl Block {
         facts.check_block(&num_src, &num_dst, &relations, &original_edges)?;
         let positions = relations.iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
         let nodes = facts.rows().clone();
-        let block = Self::of(Origin::Remote(facts.clone()), &nodes, BlockParts { relations, positions, num_src, num_dst });
+        let block = Self::of(
+            Origin::Remote(facts.clone()),
+            &nodes,
+            BlockParts { relations, positions, num_src, num_dst },
+        );
         for (cell, ids) in block.ids.original_edges.iter().zip(original_edges) {
             cell.get_or_compute(|| ids);
         }
@@ -203,7 +225,12 @@ impl Block {
         // Destinations are the first sources, so rows of either endpoint are nodes of one numbering.
         let whole = |(t, r): (usize, &Relation)| {
             let (s, d) = facts.schema().endpoints(t);
-            let relation = Relation::from_coo(self.num_src[s], self.num_src[d], r.src().to_vec(), r.dst().to_vec());
+            let relation = Relation::from_coo(
+                self.num_src[s],
+                self.num_src[d],
+                r.src().to_vec(),
+                r.dst().to_vec(),
+            );
             relation.unwrap_or_else(|_| unreachable!("rows were checked when the block was made"))
         };
         let relations = self.relations.iter().enumerate().map(whole).collect();
@@ -287,21 +314,33 @@ impl Block {
         let Origin::Whole(source) = &self.origin else { return positions };
         let relation = of_etype(source.graph.relations(), etype);
         if let Some(reader) = relation.stored() {
-            let narrow = |id: u64| u32::try_from(id).unwrap_or_else(|_| panic!("edge id {id}: ask for `original_edge_ids`, which are u64"));
-            return self.ids.edges[etype].get_or_compute(|| self.stored_ids(reader, etype).into_iter().map(narrow).collect());
+            let narrow = |id: u64| {
+                u32::try_from(id).unwrap_or_else(|_| {
+                    panic!("edge id {id}: ask for `original_edge_ids`, which are u64")
+                })
+            };
+            return self.ids.edges[etype].get_or_compute(|| {
+                self.stored_ids(reader, etype).into_iter().map(narrow).collect()
+            });
         }
         // A relation that was not sampled is not asked for its CSC.
         let of = if positions.is_empty() { None } else { relation.csc().edge_ids() };
         match of {
             None => positions,
-            Some(of) => self.ids.edges[etype].get_or_compute(|| positions.iter().map(|&p| of[p as usize]).collect()),
+            Some(of) => self.ids.edges[etype]
+                .get_or_compute(|| positions.iter().map(|&p| of[p as usize]).collect()),
         }
     }
     /// Id of each edge in the file of the relation.
     fn stored_ids(&self, reader: &Arc<dyn EdgeReader>, etype: usize) -> Vec<u64> {
         let (_, d) = self.schema().endpoints(etype);
         let csc = self.relations[etype].csc();
-        let ids = edge_ids(&**reader, &self.nodes[d][..self.num_dst[d]], csc.indptr(), &self.positions[etype]);
+        let ids = edge_ids(
+            &**reader,
+            &self.nodes[d][..self.num_dst[d]],
+            csc.indptr(),
+            &self.positions[etype],
+        );
         ids.unwrap_or_else(|e| panic!("edge ids of a block: {e}"))
     }
     /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
@@ -325,7 +364,9 @@ impl Block {
         let etype = self.etype(etype);
         of_etype(&self.ids.original_edges, etype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => match source.graph.relations()[etype].stored() {
-                Some(reader) if source.edge_ids[etype].as_slice().is_none() => self.stored_ids(reader, etype).into(),
+                Some(reader) if source.edge_ids[etype].as_slice().is_none() => {
+                    self.stored_ids(reader, etype).into()
+                }
                 _ => originals(&source.edge_ids[etype], self.edge_ids(etype)),
             },
             Origin::Remote(_) => unreachable!("given when the block was made"),
@@ -368,7 +409,9 @@ impl Block {
                 let whole = of_etype(source.whole().relations(), etype);
                 Some(self.in_degrees_of(source, whole, etype, s, self.num_src[s]))
             }
-            Origin::Remote(facts) if s == d => facts.in_degrees(etype).get(..self.num_src[s]).map(<[u32]>::to_vec),
+            Origin::Remote(facts) if s == d => {
+                facts.in_degrees(etype).get(..self.num_src[s]).map(<[u32]>::to_vec)
+            }
             _ => None,
         }
     }
@@ -392,24 +435,48 @@ impl Block {
             Origin::Remote(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),
         }
     }
-    fn in_degrees_of(&self, source: &Source, whole: &Relation, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {
-        let Some(reader) = whole.stored() else { return self.degrees(source, whole.csc(), etype, ntype, rows) };
+    fn in_degrees_of(
+        &self,
+        source: &Source,
+        whole: &Relation,
+        etype: usize,
+        ntype: usize,
+        rows: usize,
+    ) -> Vec<u32> {
+        let Some(reader) = whole.stored() else {
+            return self.degrees(source, whole.csc(), etype, ntype, rows);
+        };
         let ids = source.whole.as_ref().map(|_| &source.node_ids[ntype]);
-        let nodes: Vec<u32> = self.nodes[ntype][..rows].iter().map(|&v| ids.map_or(v, |ids| ids.get(v as usize))).collect();
+        let nodes: Vec<u32> = self.nodes[ntype][..rows]
+            .iter()
+            .map(|&v| ids.map_or(v, |ids| ids.get(v as usize)))
+            .collect();
         let mut found = Vec::with_capacity(rows);
         reader.rows(&nodes, &mut found).unwrap_or_else(|e| panic!("degrees of a block: {e}"));
         found.into_iter().map(|row| row.1).collect()
     }
     /// Edges in `whole` of the first `rows` rows of a node type, as far as they see them.
-    fn degrees(&self, source: &Source, whole: &Compressed, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {
+    fn degrees(
+        &self,
+        source: &Source,
+        whole: &Compressed,
+        etype: usize,
+        ntype: usize,
+        rows: usize,
+    ) -> Vec<u32> {
         let nodes = &self.nodes[ntype][..rows];
         let ids = source.whole.as_ref().map(|_| &source.node_ids[ntype]);
         let row = |v: u32| whole.row(ids.map_or(v, |ids| ids.get(v as usize)) as usize);
-        let bounds = self.bounds.as_deref().and_then(|b| Some((b.rules[etype].times.as_ref()?, &b.times[ntype])));
+        let bounds = self
+            .bounds
+            .as_deref()
+            .and_then(|b| Some((b.rules[etype].times.as_ref()?, &b.times[ntype])));
         match bounds {
             None => nodes.iter().map(|&v| row(v).len() as u32).collect(),
             Some((of, times)) => {
-                let before = |(&v, &time): (&u32, &i64)| row(v).filter(|&p| of.by_edge[whole.edge_id(p) as usize] < time).count() as u32;
+                let before = |(&v, &time): (&u32, &i64)| {
+                    row(v).filter(|&p| of.by_edge[whole.edge_id(p) as usize] < time).count() as u32
+                };
                 nodes.iter().zip(times).map(before).collect()
             }
         }

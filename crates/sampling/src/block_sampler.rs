@@ -19,7 +19,12 @@ pub trait BlockSampler: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// A seed out of range, lists of other lengths; times that the sampler does not know how to respect.
-    fn blocks(&self, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>, key: SampleKey) -> Result<MiniBatch, GraphError> {
+    fn blocks(
+        &self,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        key: SampleKey,
+    ) -> Result<MiniBatch, GraphError> {
         self.blocks_excluding(seeds, times, &[], key)
     }
 

@@ -18,7 +18,13 @@ impl Chooser {
     ///
     /// Floyd's algorithm (Bentley and Floyd, "A sample of brilliance", CACM 1987): `k` draws, whatever `n` is.
     #[inline]
-    pub(crate) fn distinct(&mut self, draws: &mut Draws<'_>, n: u32, k: u32, mut take: impl FnMut(u32)) {
+    pub(crate) fn distinct(
+        &mut self,
+        draws: &mut Draws<'_>,
+        n: u32,
+        k: u32,
+        mut take: impl FnMut(u32),
+    ) {
         if k >= n {
             (0..n).for_each(take);
         } else if n <= 64 {
@@ -60,7 +66,12 @@ impl Chooser {
 
     /// `k` draws by `draw`, in ascending order.
     #[inline]
-    pub(crate) fn repeated(&mut self, k: u32, mut draw: impl FnMut() -> u32, take: impl FnMut(u32)) {
+    pub(crate) fn repeated(
+        &mut self,
+        k: u32,
+        mut draw: impl FnMut() -> u32,
+        take: impl FnMut(u32),
+    ) {
         self.few.clear();
         (0..k).for_each(|_| self.few.push(draw()));
         self.few.sort_unstable();
@@ -68,7 +79,13 @@ impl Chooser {
     }
 
     /// The `k` candidates of the smallest keys, equal keys by candidate; a candidate without a key is never taken.
-    pub(crate) fn smallest(&mut self, n: u32, k: u32, key: impl Fn(u32) -> Option<u64>, take: impl FnMut(u32)) {
+    pub(crate) fn smallest(
+        &mut self,
+        n: u32,
+        k: u32,
+        key: impl Fn(u32) -> Option<u64>,
+        take: impl FnMut(u32),
+    ) {
         self.keyed.clear();
         self.keyed.extend((0..n).filter_map(|i| Some((key(i)?, i))));
         let k = k as usize;
@@ -100,7 +117,8 @@ mod tests {
             assert!(got.len() == 2 && got[0] < got[1] && got[1] < 5);
             pairs[(got[0] * 5 + got[1]) as usize] += 1;
         }
-        let chi: f64 = pairs.iter().filter(|&&c| c > 0).map(|&c| (f64::from(c) - 2e3).powi(2) / 2e3).sum();
+        let chi: f64 =
+            pairs.iter().filter(|&&c| c > 0).map(|&c| (f64::from(c) - 2e3).powi(2) / 2e3).sum();
         assert!(pairs.iter().filter(|&&c| c > 0).count() == 10 && chi < 33.7, "{pairs:?} {chi}"); // 99.99 % point, 9 degrees
         for (n, k) in [(100u32, 10u32), (100, 80)] {
             let mut counts = vec![0u32; n as usize];
@@ -116,7 +134,10 @@ mod tests {
             let share = f64::from(k) / f64::from(n);
             let mean = 20_000.0 * share;
             // Counts of a sample without replacement vary less than Poisson ones by 1 - k / n.
-            let chi: f64 = counts.iter().map(|&c| (f64::from(c) - mean).powi(2) / (mean * (1.0 - share))).sum();
+            let chi: f64 = counts
+                .iter()
+                .map(|&c| (f64::from(c) - mean).powi(2) / (mean * (1.0 - share)))
+                .sum();
             assert!((45.0..161.0).contains(&chi), "n {n}, k {k}: {chi}"); // 0.01 % and 99.99 % points, 99 degrees
         }
     }
@@ -135,7 +156,12 @@ mod tests {
         assert_eq!(all(3, 3), [0, 1, 2]);
         assert_eq!(all(64, 63).len(), 63);
         let mut got = vec![];
-        chooser.smallest(5, 2, |i| (i != 1).then_some([30, 0, 10, 10, 5][i as usize]), |x| got.push(x));
+        chooser.smallest(
+            5,
+            2,
+            |i| (i != 1).then_some([30, 0, 10, 10, 5][i as usize]),
+            |x| got.push(x),
+        );
         assert_eq!(got, [2, 4], "ties go to the first candidate");
         chooser.smallest(5, 0, |_| Some(0), |_| panic!("none was asked for"));
     }

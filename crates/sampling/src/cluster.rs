@@ -38,12 +38,16 @@ impl ClusterSampler {
     ///
     /// # Errors
     /// Unknown type or one named twice, a type without parts, not one part per node.
-    pub fn new<N: NodeKey, I: AsRef<[u32]>>(graph: &Graph, parts: impl IntoIterator<Item = (N, I)>) -> Result<Self, GraphError> {
+    pub fn new<N: NodeKey, I: AsRef<[u32]>>(
+        graph: &Graph,
+        parts: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Self, GraphError> {
         let ntypes = graph.schema().ntypes();
         let mut given: Vec<Option<Vec<u32>>> = vec![None; ntypes.len()];
         for (key, of) in parts {
             let t = graph.schema().ntype(key)?;
-            check_len("parts", "one per node", graph.node_counts()[t], of.as_ref().len()).map_err(|e| e.in_relation(&ntypes[t]))?;
+            check_len("parts", "one per node", graph.node_counts()[t], of.as_ref().len())
+                .map_err(|e| e.in_relation(&ntypes[t]))?;
             if given[t].replace(of.as_ref().to_vec()).is_some() {
                 return Err(GraphError::Duplicate { what: "node type", name: ntypes[t].clone() });
             }
@@ -53,7 +57,11 @@ impl ClusterSampler {
         let num_parts = largest.map_or(0, |p| p as usize + 1);
         if num_parts > graph.total_nodes() {
             let expected = format!("parts below the number of nodes, {}", graph.total_nodes());
-            return Err(GraphError::Setting { arg: "parts", expected, found: (num_parts - 1).to_string() });
+            return Err(GraphError::Setting {
+                arg: "parts",
+                expected,
+                found: (num_parts - 1).to_string(),
+            });
         }
         let mut nodes = vec![];
         for (t, of) in given.into_iter().enumerate() {
@@ -62,7 +70,11 @@ impl ClusterSampler {
                 None if graph.node_counts()[t] == 0 => vec![],
                 None => {
                     let expected = "the part of each node of every type".into();
-                    return Err(GraphError::Setting { arg: "parts", expected, found: format!("none for node type `{}`", ntypes[t]) });
+                    return Err(GraphError::Setting {
+                        arg: "parts",
+                        expected,
+                        found: format!("none for node type `{}`", ntypes[t]),
+                    });
                 }
             };
             let mut at = vec![0u32; num_parts + 1];
@@ -97,7 +109,10 @@ impl ClusterSampler {
     /// # Panics
     /// `parts_per_batch` is 0.
     pub fn epoch(&self, parts_per_batch: usize, key: SampleKey) -> Vec<Vec<u32>> {
-        shuffled(self.num_parts, "parts", key.seed, key.epoch).chunks(parts_per_batch).map(<[u32]>::to_vec).collect()
+        shuffled(self.num_parts, "parts", key.seed, key.epoch)
+            .chunks(parts_per_batch)
+            .map(<[u32]>::to_vec)
+            .collect()
     }
 
     /// The subgraph that the nodes of some parts induce, edges between parts included.

@@ -91,7 +91,10 @@ impl NeighborSampler {
     ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range.
-    pub fn device_seeds<N: NodeKey, I: AsRef<[u32]>>(&self, seeds: impl IntoIterator<Item = (N, I)>) -> Result<Vec<Vec<u32>>, GraphError> {
+    pub fn device_seeds<N: NodeKey, I: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Vec<Vec<u32>>, GraphError> {
         self.graph().node_selection("seeds", seeds)
     }
 
@@ -125,13 +128,15 @@ impl NeighborSampler {
         let named = ntypes.iter().zip(seeds);
         let Some(times) = times else { return Ok((self.device_seeds(named)?, None, excluded)) };
         check_len("times", "one list per node type", ntypes.len(), times.len())?;
-        let (seeds, times) = self.seeds_before(named.zip(times).map(|((name, ids), times)| (name, ids, times)))?;
+        let (seeds, times) =
+            self.seeds_before(named.zip(times).map(|((name, ids), times)| (name, ids, times)))?;
         Ok((seeds, Some(times), excluded))
     }
 
     /// What of this sampler a device does not know how to do.
     pub fn device_lacks(&self) -> Option<&'static str> {
-        matches!(self.strategy, Strategy::Labor { .. }).then_some("`Strategy::Labor`, whose keys are 64-bit floats")
+        matches!(self.strategy, Strategy::Labor { .. })
+            .then_some("`Strategy::Labor`, whose keys are 64-bit floats")
     }
 
     /// Seeds and their times by node type, checked.
@@ -171,9 +176,13 @@ impl NeighborSampler {
             return None;
         }
         let (mask, weights) = (self.rules[etype].mask.as_deref(), self.device_weights(etype));
-        let is_open = |&p: &usize| mask.is_none_or(|mask| mask[p]) && weights.is_none_or(|weights| weights[p] > 0.0);
+        let is_open = |&p: &usize| {
+            mask.is_none_or(|mask| mask[p]) && weights.is_none_or(|weights| weights[p] > 0.0)
+        };
         let edges = self.graph().relations()[etype].num_edges();
-        let word = |from: usize| (from..edges.min(from + 32)).filter(is_open).fold(0, |bits, p| bits | 1 << (p - from));
+        let word = |from: usize| {
+            (from..edges.min(from + 32)).filter(is_open).fold(0, |bits, p| bits | 1 << (p - from))
+        };
         Some((0..edges).step_by(32).map(word).collect())
     }
 
@@ -181,9 +190,17 @@ impl NeighborSampler {
     pub fn device_order(&self, etype: usize) -> Option<Vec<u32>> {
         match self.strategy {
             // Positive floats have the order of their bits.
-            Strategy::TopK => self.rules[etype].weights.as_ref().map(|weights| weights.iter().map(|w| !w.to_bits()).collect()),
-            Strategy::Latest => self.device_times(etype).map(|times| times.of_edges.into_iter().map(|rank| !rank).collect()),
-            Strategy::Uniform | Strategy::Weighted | Strategy::InDegree | Strategy::Labor { .. } => None,
+            Strategy::TopK => self.rules[etype]
+                .weights
+                .as_ref()
+                .map(|weights| weights.iter().map(|w| !w.to_bits()).collect()),
+            Strategy::Latest => self
+                .device_times(etype)
+                .map(|times| times.of_edges.into_iter().map(|rank| !rank).collect()),
+            Strategy::Uniform
+            | Strategy::Weighted
+            | Strategy::InDegree
+            | Strategy::Labor { .. } => None,
         }
     }
 
@@ -193,7 +210,8 @@ impl NeighborSampler {
         let mut distinct = times.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
-        let of_edges = times.iter().map(|time| distinct.partition_point(|t| t < time) as u32).collect();
+        let of_edges =
+            times.iter().map(|time| distinct.partition_point(|t| t < time) as u32).collect();
         Some(TimeRanks { distinct, of_edges })
     }
 
@@ -252,13 +270,18 @@ impl NeighborSampler {
             for t in 0..ntypes {
                 let (dst, src, all) = (found.num_dst[t], found.num_src[t], nodes[t].len());
                 if known.is_some_and(|known| known[t] != dst) || dst > src || src > all {
-                    let expected = format!("counts that grow from hop to hop up to the {all} nodes of type `{}`", schema.ntypes()[t]);
+                    let expected = format!(
+                        "counts that grow from hop to hop up to the {all} nodes of type `{}`",
+                        schema.ntypes()[t]
+                    );
                     return Err(setting("num_src", &expected, &format!("{src} after {dst}")));
                 }
             }
             known = Some(&found.num_src);
         }
-        let of_seeds = hops.first().map_or_else(|| nodes.iter().map(Vec::len).collect(), |found| found.num_dst.clone());
+        let of_seeds = hops
+            .first()
+            .map_or_else(|| nodes.iter().map(Vec::len).collect(), |found| found.num_dst.clone());
         for ((rows, name), bound) in seeds.iter().zip(schema.ntypes()).zip(of_seeds) {
             check_ids("seeds", name, rows, bound)?;
         }
@@ -266,32 +289,44 @@ impl NeighborSampler {
             let all = seeds.iter().map(Vec::len).sum();
             check_len("roots", "one list per node type", ntypes, trees.roots.len())?;
             for ((roots, nodes), name) in trees.roots.iter().zip(&nodes).zip(schema.ntypes()) {
-                check_len("roots", "one per node", nodes.len(), roots.len()).map_err(|e| e.in_relation(name))?;
+                check_len("roots", "one per node", nodes.len(), roots.len())
+                    .map_err(|e| e.in_relation(name))?;
                 check_ids("roots", name, roots, all)?;
             }
             if let Some(times) = &trees.times {
                 check_len("times", "one per seed", all, times.len())?;
             }
         }
-        let bounds = trees.as_ref().and_then(|trees| Some(Bounds::new(&self.rules, &trees.roots, trees.times.as_deref()?)));
+        let bounds = trees.as_ref().and_then(|trees| {
+            Some(Bounds::new(&self.rules, &trees.roots, trees.times.as_deref()?))
+        });
         let nodes: Arc<[Vec<u32>]> = nodes.into();
         let block = |found: HopFound| {
             let one = |(t, edges): (usize, Option<HopEdges>)| {
                 let ((s, d), name) = (schema.endpoints(t), schema.etypes()[t].to_string());
-                let empty = || HopEdges { indptr: vec![0; found.num_dst[d] + 1], ..HopEdges::default() };
+                let empty =
+                    || HopEdges { indptr: vec![0; found.num_dst[d] + 1], ..HopEdges::default() };
                 let edges = edges.unwrap_or_else(empty);
                 let check = || {
-                    check_len("indptr", "number of destinations + 1", found.num_dst[d] + 1, edges.indptr.len())?;
+                    check_len(
+                        "indptr",
+                        "number of destinations + 1",
+                        found.num_dst[d] + 1,
+                        edges.indptr.len(),
+                    )?;
                     check_len("positions", "one per edge", edges.src.len(), edges.positions.len())
                 };
                 check().map_err(|e| e.in_relation(&name))?;
                 check_ids("positions", &name, &edges.positions, graph.relations()[t].num_edges())?;
-                let relation = Relation::from_rows(found.num_src[s], edges.indptr, edges.src).map_err(|e| e.in_relation(&name))?;
+                let relation = Relation::from_rows(found.num_src[s], edges.indptr, edges.src)
+                    .map_err(|e| e.in_relation(&name))?;
                 Ok((relation, edges.positions))
             };
-            let made: Result<Vec<_>, GraphError> = found.edges.into_iter().enumerate().map(one).collect();
+            let made: Result<Vec<_>, GraphError> =
+                found.edges.into_iter().enumerate().map(one).collect();
             let (relations, positions) = made?.into_iter().unzip();
-            let parts = BlockParts { relations, positions, num_src: found.num_src, num_dst: found.num_dst };
+            let parts =
+                BlockParts { relations, positions, num_src: found.num_src, num_dst: found.num_dst };
             Ok(Block::new(&self.source, &nodes, parts, bounds.as_ref()))
         };
         let blocks = hops.into_iter().rev().map(block).collect::<Result<_, GraphError>>()?;
@@ -303,7 +338,12 @@ impl NeighborSampler {
     ///
     /// # Errors
     /// Lists that do not have one entry per type, ids or rows out of range, an edge between other nodes.
-    pub fn device_induced(&self, nodes: Vec<Vec<u32>>, mut edges: Vec<Vec<u32>>, seeds: Vec<Vec<u32>>) -> Result<KHop, GraphError> {
+    pub fn device_induced(
+        &self,
+        nodes: Vec<Vec<u32>>,
+        mut edges: Vec<Vec<u32>>,
+        seeds: Vec<Vec<u32>>,
+    ) -> Result<KHop, GraphError> {
         let (g, schema) = (self.graph(), self.graph().schema());
         let (ntypes, etypes) = (schema.ntypes(), schema.etypes());
         check_len("nodes", "one list per node type", ntypes.len(), nodes.len())?;
@@ -317,8 +357,16 @@ impl NeighborSampler {
             check_ids("edges", &name.to_string(), ids, relation.num_edges())?;
             ids.sort_unstable();
         }
-        let node_ids = nodes.into_iter().zip(g.node_counts()).map(|(ids, &n)| OriginalIds::new(ids, n)).collect();
-        let edge_ids = edges.into_iter().zip(g.relations()).map(|(ids, r)| OriginalIds::new(ids, r.num_edges())).collect();
+        let node_ids = nodes
+            .into_iter()
+            .zip(g.node_counts())
+            .map(|(ids, &n)| OriginalIds::new(ids, n))
+            .collect();
+        let edge_ids = edges
+            .into_iter()
+            .zip(g.relations())
+            .map(|(ids, r)| OriginalIds::new(ids, r.num_edges()))
+            .collect();
         Ok(KHop { subgraph: g.restrict(node_ids, edge_ids)?, seeds })
     }
 }
@@ -335,8 +383,16 @@ mod tests {
             positions: positions.to_vec(),
         };
         // Of edges 0 -> 1, 1 -> 2, 2 -> 3, 0 -> 2, around node 2.
-        let near = HopFound { edges: vec![Some(edges(&[0, 2], &[1, 2], &[1, 2]))], num_dst: vec![1], num_src: vec![3] };
-        let far = HopFound { edges: vec![Some(edges(&[0, 2, 3, 3], &[1, 2, 2], &[1, 2, 0]))], num_dst: vec![3], num_src: vec![3] };
+        let near = HopFound {
+            edges: vec![Some(edges(&[0, 2], &[1, 2], &[1, 2]))],
+            num_dst: vec![1],
+            num_src: vec![3],
+        };
+        let far = HopFound {
+            edges: vec![Some(edges(&[0, 2, 3, 3], &[1, 2, 2], &[1, 2, 0]))],
+            num_dst: vec![3],
+            num_src: vec![3],
+        };
         (vec![vec![2, 1, 0]], vec![near, far], vec![vec![0, 0]])
     }
 
@@ -348,7 +404,10 @@ mod tests {
             let (nodes, hops, seeds) = found();
             sampler.device_batch(nodes, hops, seeds, Some(FoundTrees { roots, times }))
         };
-        assert_eq!(make(vec![vec![0, 1, 1]], Some(vec![5, 6])).unwrap().roots, Some(vec![vec![0, 1, 1]]));
+        assert_eq!(
+            make(vec![vec![0, 1, 1]], Some(vec![5, 6])).unwrap().roots,
+            Some(vec![vec![0, 1, 1]])
+        );
         for (roots, times, arg) in [
             (vec![], None, "roots"),
             (vec![vec![0, 1]], None, "roots"),
@@ -365,7 +424,10 @@ mod tests {
     fn masks_and_keys_by_position() {
         let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 0, 1]).unwrap();
         let plain = || NeighborSampler::new(&g, [2]).unwrap();
-        assert_eq!((plain().device_mask(0), plain().device_order(0), plain().device_times(0)), (None, None, None));
+        assert_eq!(
+            (plain().device_mask(0), plain().device_order(0), plain().device_times(0)),
+            (None, None, None)
+        );
         let masked = plain().with_mask(0, &[true, false, true, true, false]).unwrap();
         assert_eq!(masked.device_mask(0), Some(vec![0b01101]));
         let weights = [1.0, 0.0, 2.0, 0.5, 3.0];
@@ -375,11 +437,17 @@ mod tests {
         assert!(keys[2] < keys[0] && keys[0] < keys[3], "{keys:?}");
         let timed = plain().with_times(0, &[7, -3, 7, i64::MAX, i64::MIN]).unwrap();
         let ranks = timed.device_times(0).unwrap();
-        assert_eq!((&ranks.of_edges[..], ranks.before(7), ranks.before(8)), (&[2, 1, 2, 3, 0][..], 2, 3));
+        assert_eq!(
+            (&ranks.of_edges[..], ranks.before(7), ranks.before(8)),
+            (&[2, 1, 2, 3, 0][..], 2, 3)
+        );
         let latest = timed.with_strategy(Strategy::Latest).unwrap();
         assert_eq!(latest.device_order(0), Some(vec![!2, !1, !2, !3, !0]));
         let long = Graph::homogeneous(1, vec![0; 33], vec![0; 33]).unwrap();
-        let last = NeighborSampler::new(&long, [1]).unwrap().with_mask(0, &[[false; 32].as_slice(), &[true]].concat()).unwrap();
+        let last = NeighborSampler::new(&long, [1])
+            .unwrap()
+            .with_mask(0, &[[false; 32].as_slice(), &[true]].concat())
+            .unwrap();
         assert_eq!(last.device_mask(0), Some(vec![0, 1]));
     }
 

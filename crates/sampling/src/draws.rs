@@ -134,7 +134,10 @@ mod tests {
         let mut thirds = [0u32; 3];
         (0..30_000).for_each(|id| thirds[(Draws::new(&stream, id).below(n) >> 30) as usize] += 1);
         let chi: f64 = thirds.iter().map(|&c| (f64::from(c) - 1e4).powi(2) / 1e4).sum();
-        assert!(chi < 18.4, "{thirds:?}: chi-square {chi} exceeds its 99.99 % point at 2 degrees of freedom");
+        assert!(
+            chi < 18.4,
+            "{thirds:?}: chi-square {chi} exceeds its 99.99 % point at 2 degrees of freedom"
+        );
         assert!((0..1000).all(|id| Draws::new(&stream, id).below(1) == 0));
     }
 
@@ -143,7 +146,11 @@ mod tests {
         let key = SampleKey::new(1);
         let first = |k: SampleKey, purpose: &str, id| Draws::new(&k.stream(purpose), id).word();
         let base = first(key, "a", 0);
-        for other in [first(SampleKey::new(2), "a", 0), first(key.at(1, 0), "a", 0), first(key.at(0, 1), "a", 0)] {
+        for other in [
+            first(SampleKey::new(2), "a", 0),
+            first(key.at(1, 0), "a", 0),
+            first(key.at(0, 1), "a", 0),
+        ] {
             assert_ne!(base, other);
         }
         assert_ne!(base, first(key, "b", 0));
@@ -159,7 +166,9 @@ mod tests {
         let mean = x.iter().sum::<f64>() / n as f64;
         let variance = x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n as f64;
         assert!(
-            (mean - 1.0).abs() < 0.02 && (variance - 1.0).abs() < 0.06 && x.iter().all(|&x| (0.0..38.0).contains(&x)),
+            (mean - 1.0).abs() < 0.02
+                && (variance - 1.0).abs() < 0.06
+                && x.iter().all(|&x| (0.0..38.0).contains(&x)),
             "{mean} {variance}"
         );
     }

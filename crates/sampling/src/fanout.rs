@@ -31,8 +31,12 @@ impl Fanouts {
         Self(Kind::Every(vec![-1; hops]))
     }
     /// One list per relation, all of one length; every relation of the graph must be named.
-    pub fn per_relation<E: Into<EdgeType>, L: AsRef<[i64]>>(lists: impl IntoIterator<Item = (E, L)>) -> Self {
-        Self(Kind::PerRelation(lists.into_iter().map(|(e, l)| (e.into(), l.as_ref().to_vec())).collect()))
+    pub fn per_relation<E: Into<EdgeType>, L: AsRef<[i64]>>(
+        lists: impl IntoIterator<Item = (E, L)>,
+    ) -> Self {
+        Self(Kind::PerRelation(
+            lists.into_iter().map(|(e, l)| (e.into(), l.as_ref().to_vec())).collect(),
+        ))
     }
 
     /// `[hop][relation]`, checked.
@@ -40,25 +44,40 @@ impl Fanouts {
         let etypes = g.schema().etypes();
         match &self.0 {
             Kind::Every(hops) => {
-                let one = |(hop, &value): (usize, &i64)| Ok(vec![number("(every)", hop, value)?; etypes.len()]);
+                let one = |(hop, &value): (usize, &i64)| {
+                    Ok(vec![number("(every)", hop, value)?; etypes.len()])
+                };
                 hops.iter().enumerate().map(one).collect()
             }
             Kind::PerRelation(lists) => {
                 let mut of: Vec<Option<&[i64]>> = vec![None; etypes.len()];
                 for (name, list) in lists {
                     if of[g.schema().etype(name)?].replace(list).is_some() {
-                        return Err(GraphError::Duplicate { what: "edge type", name: name.to_string() });
+                        return Err(GraphError::Duplicate {
+                            what: "edge type",
+                            name: name.to_string(),
+                        });
                     }
                 }
                 let hops = lists.first().map_or(0, |(_, list)| list.len());
                 let mut out = vec![vec![0; etypes.len()]; hops];
                 for (t, (name, list)) in etypes.iter().zip(of).enumerate() {
                     let remedy = "give a fan-out for every hop, 0 for none and -1 for all edges";
-                    let missing = || GraphError::MissingRelation { arg: "fanouts", relation: name.to_string(), remedy };
+                    let missing = || GraphError::MissingRelation {
+                        arg: "fanouts",
+                        relation: name.to_string(),
+                        remedy,
+                    };
                     let list = list.ok_or_else(missing)?;
                     if list.len() != hops {
                         let (arg, why) = ("fanouts".into(), "hops of the first relation given");
-                        return Err(GraphError::Length { relation: name.to_string(), arg, why, expected: hops, actual: list.len() });
+                        return Err(GraphError::Length {
+                            relation: name.to_string(),
+                            arg,
+                            why,
+                            expected: hops,
+                            actual: list.len(),
+                        });
                     }
                     for (hop, &value) in list.iter().enumerate() {
                         out[hop][t] = number(&name.to_string(), hop, value)?;
@@ -100,11 +119,18 @@ mod tests {
 
     #[test]
     fn numbers_per_hop_and_relation_and_what_is_refused() {
-        let g = Graph::builder().nodes("a", 1).edges(("a", "r", "a"), vec![], vec![]).edges(("a", "s", "a"), vec![], vec![]);
+        let g = Graph::builder().nodes("a", 1).edges(("a", "r", "a"), vec![], vec![]).edges(
+            ("a", "s", "a"),
+            vec![],
+            vec![],
+        );
         let g = g.build().unwrap();
         let (r, s) = (("a", "r", "a"), ("a", "s", "a"));
         assert_eq!(Fanouts::from([3, -1]).resolve(&g).unwrap(), [[3, 3], [ALL, ALL]]);
-        assert_eq!(Fanouts::per_relation([(s, [0, 1]), (r, [-1, 2])]).resolve(&g).unwrap(), [[ALL, 0], [2, 1]]);
+        assert_eq!(
+            Fanouts::per_relation([(s, [0, 1]), (r, [-1, 2])]).resolve(&g).unwrap(),
+            [[ALL, 0], [2, 1]]
+        );
         let text = |f: Fanouts| f.resolve(&g).unwrap_err().to_string();
         let refused = "fan-out of relation `(every)`, hop 1: must be -1 (all), 0 (none) or a number of edges up to 4294967294, got -2";
         assert_eq!(text([3, -2].into()), refused);
@@ -115,7 +141,13 @@ mod tests {
             text(unequal),
             "`fanouts` of relation `a:s:a`: expected length 2 (hops of the first relation given), got 1; give 2 entries"
         );
-        assert!(matches!(Fanouts::per_relation([(r, [1]), (r, [1])]).resolve(&g), Err(GraphError::Duplicate { .. })));
-        assert!(matches!(Fanouts::per_relation([(("a", "x", "a"), [1])]).resolve(&g), Err(GraphError::UnknownEdgeType { .. })));
+        assert!(matches!(
+            Fanouts::per_relation([(r, [1]), (r, [1])]).resolve(&g),
+            Err(GraphError::Duplicate { .. })
+        ));
+        assert!(matches!(
+            Fanouts::per_relation([(("a", "x", "a"), [1])]).resolve(&g),
+            Err(GraphError::UnknownEdgeType { .. })
+        ));
     }
 }

@@ -43,7 +43,8 @@ impl SampleNeighbors for Graph {
     ) -> Result<Subgraph, GraphError> {
         let sampler = NeighborSampler::new(self, fanouts)?;
         if sampler.hops() != 1 {
-            let (expected, found) = ("a fan-out for one hop".into(), format!("{} hops", sampler.hops()));
+            let (expected, found) =
+                ("a fan-out for one hop".into(), format!("{} hops", sampler.hops()));
             return Err(GraphError::Setting { arg: "fanouts", expected, found });
         }
         sampler.sample(nodes, key)?.blocks[0].to_frontier()
@@ -81,22 +82,36 @@ pub trait ToBlock {
     /// # Errors
     /// Unknown type or one named twice, an id out of range or given twice, an edge that ends elsewhere; `whole` does
     /// not have the types of the subgraph, or its edges between the same nodes.
-    fn to_block<N: NodeKey, I: AsRef<[u32]>>(&self, whole: &Graph, dst: impl IntoIterator<Item = (N, I)>) -> Result<Block, GraphError>;
+    fn to_block<N: NodeKey, I: AsRef<[u32]>>(
+        &self,
+        whole: &Graph,
+        dst: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Block, GraphError>;
 }
 
 impl ToBlock for Subgraph {
-    fn to_block<N: NodeKey, I: AsRef<[u32]>>(&self, whole: &Graph, dst: impl IntoIterator<Item = (N, I)>) -> Result<Block, GraphError> {
+    fn to_block<N: NodeKey, I: AsRef<[u32]>>(
+        &self,
+        whole: &Graph,
+        dst: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Block, GraphError> {
         let g = &self.graph;
         check_whole(self, whole)?;
         let seeds = g.node_selection("dst", dst)?;
         let mut sampler = NeighborSampler::new(g, Fanouts::all(1))?;
         let (node_ids, edge_ids) = (self.node_ids.clone(), self.edge_ids.clone());
-        sampler.source = Arc::new(Source { graph: g.clone(), whole: Some(whole.clone()), node_ids, edge_ids });
+        sampler.source =
+            Arc::new(Source { graph: g.clone(), whole: Some(whole.clone()), node_ids, edge_ids });
         let mut batch = sampler.run(&seeds, None, &[], SampleKey::new(0))?;
         for (t, rows) in batch.seeds.iter().enumerate() {
-            if let Some(position) = rows.iter().enumerate().position(|(i, &row)| row as usize != i) {
+            if let Some(position) = rows.iter().enumerate().position(|(i, &row)| row as usize != i)
+            {
                 let what = format!("`dst` of node type `{}`:", g.schema().ntypes()[t]);
-                return Err(GraphError::RepeatedId { what, position, id: u64::from(seeds[t][position]) });
+                return Err(GraphError::RepeatedId {
+                    what,
+                    position,
+                    id: u64::from(seeds[t][position]),
+                });
             }
         }
         let block = batch.blocks.swap_remove(0).with_key(None);
@@ -104,7 +119,8 @@ impl ToBlock for Subgraph {
             if all.num_edges() != found.num_edges() {
                 let dst = &seeds[g.schema().endpoints(t).1];
                 let edge = all.dst().iter().position(|v| !dst.contains(v)).unwrap_or(0);
-                let expected = format!("the destinations of all edges of `{}`", g.schema().etypes()[t]);
+                let expected =
+                    format!("the destinations of all edges of `{}`", g.schema().etypes()[t]);
                 let found = format!("no {}, where edge {edge} ends", all.dst()[edge]);
                 return Err(GraphError::Setting { arg: "dst", expected, found });
             }
@@ -123,12 +139,19 @@ fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
     if g.schema() != whole.schema() {
         return refuse(format!("one with the edge types {:?}", whole.schema().etypes()));
     }
-    let fits = |ids: &[OriginalIds], counts: Vec<usize>| ids.iter().map(OriginalIds::len).eq(counts);
-    if !fits(&part.node_ids, g.node_counts().to_vec()) || !fits(&part.edge_ids, g.relations().iter().map(Relation::num_edges).collect()) {
+    let fits =
+        |ids: &[OriginalIds], counts: Vec<usize>| ids.iter().map(OriginalIds::len).eq(counts);
+    if !fits(&part.node_ids, g.node_counts().to_vec())
+        || !fits(&part.edge_ids, g.relations().iter().map(Relation::num_edges).collect())
+    {
         return refuse("a subgraph that does not have one original id per node and edge".into());
     }
-    for ((ids, &count), name) in part.node_ids.iter().zip(whole.node_counts()).zip(g.schema().ntypes()) {
-        let largest = ids.as_slice().map_or(ids.len().checked_sub(1), |ids| ids.iter().max().map(|&id| id as usize));
+    for ((ids, &count), name) in
+        part.node_ids.iter().zip(whole.node_counts()).zip(g.schema().ntypes())
+    {
+        let largest = ids
+            .as_slice()
+            .map_or(ids.len().checked_sub(1), |ids| ids.iter().max().map(|&id| id as usize));
         if let Some(id) = largest.filter(|&id| id >= count) {
             return refuse(format!("one of {count} nodes `{name}`, without node {id}"));
         }
@@ -136,11 +159,18 @@ fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
     for (t, (own, all)) in g.relations().iter().zip(whole.relations()).enumerate() {
         let (s, d) = g.schema().endpoints(t);
         let endpoints =
-            own.src().iter().zip(own.dst()).map(|(&u, &v)| (part.node_ids[s].get(u as usize), part.node_ids[d].get(v as usize)));
+            own.src().iter().zip(own.dst()).map(|(&u, &v)| {
+                (part.node_ids[s].get(u as usize), part.node_ids[d].get(v as usize))
+            });
         let (src, dst) = (all.src(), all.dst());
-        let is_there = |(e, (u, v)): (u32, (u32, u32))| src.get(e as usize) == Some(&u) && dst[e as usize] == v;
+        let is_there = |(e, (u, v)): (u32, (u32, u32))| {
+            src.get(e as usize) == Some(&u) && dst[e as usize] == v
+        };
         if let Some(e) = part.edge_ids[t].iter().zip(endpoints).position(|edge| !is_there(edge)) {
-            return refuse(format!("one without the nodes of edge {e} of `{}`", g.schema().etypes()[t]));
+            return refuse(format!(
+                "one without the nodes of edge {e} of `{}`",
+                g.schema().etypes()[t]
+            ));
         }
     }
     Ok(())

@@ -70,10 +70,17 @@ impl HeteroLinkSampler {
         let etype = schema.etype(etype)?;
         let links = describe(LinkSampler::new(self.sampler.clone(), etype)?)?;
         if links.etype() != etype || !links.sampler().is_same(&self.sampler) {
-            return Err(setting("describe", "the link sampler that it was given, with other settings", "another link sampler"));
+            return Err(setting(
+                "describe",
+                "the link sampler that it was given, with other settings",
+                "another link sampler",
+            ));
         }
         if self.types[etype].replace(links).is_some() {
-            return Err(GraphError::Duplicate { what: "edge type", name: schema.etypes()[etype].to_string() });
+            return Err(GraphError::Duplicate {
+                what: "edge type",
+                name: schema.etypes()[etype].to_string(),
+            });
         }
         Ok(self)
     }
@@ -159,7 +166,8 @@ impl Sampler for HeteroLinkSampler {
         if seeds.times().is_some() {
             self.sampler.check_timed()?;
         }
-        for (t, links) in self.types.iter().enumerate().filter(|(t, _)| !seeds.ids()[*t].is_empty()) {
+        for (t, links) in self.types.iter().enumerate().filter(|(t, _)| !seeds.ids()[*t].is_empty())
+        {
             let Some(links) = links else {
                 let expected = "edges of types that were added to the sampler (`with_type`)";
                 return Err(setting("edges", expected, &format!("edges of `{}`", etypes[t])));

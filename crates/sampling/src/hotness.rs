@@ -60,12 +60,15 @@ pub fn presampled_hotness<N: NodeKey, I: AsRef<[u32]>>(
                 if etypes.is_empty() {
                     return p[t].clone();
                 }
-                let of: Vec<Vec<f64>> = etypes.iter().map(|&e| along(graph, e, hop[e], &p)).collect();
+                let of: Vec<Vec<f64>> =
+                    etypes.iter().map(|&e| along(graph, e, hop[e], &p)).collect();
                 if graph.relations().len() == 1 {
                     return of[0].clone();
                 }
                 let root = 1.0 / of.len() as f64;
-                let together = |v: usize| 1.0 - of.iter().map(|p| (1.002 - p[v]).max(0.0).powf(root)).product::<f64>();
+                let together = |v: usize| {
+                    1.0 - of.iter().map(|p| (1.002 - p[v]).max(0.0).powf(root)).product::<f64>()
+                };
                 (0..p[t].len()).map(|v| together(v).clamp(0.0, 1.0)).collect()
             })
             .collect();
@@ -81,15 +84,20 @@ fn along(graph: &Graph, etype: usize, fanout: u32, p: &[Vec<f64>]) -> Vec<f64> {
     let skip: Vec<f64> = r
         .in_degrees()
         .zip(&p[d])
-        .map(
-            |(degree, &p)| {
-                if degree <= fanout || fanout == ALL { 1.0 - p } else { 1.0 - p + p * f64::from(degree - fanout) / f64::from(degree) }
-            },
-        )
+        .map(|(degree, &p)| {
+            if degree <= fanout || fanout == ALL {
+                1.0 - p
+            } else {
+                1.0 - p + p * f64::from(degree - fanout) / f64::from(degree)
+            }
+        })
         .collect();
     let csr = r.csr();
     (0..r.num_src())
         .into_par_iter()
-        .map(|v| 1.0 - (1.0 - p[s][v]) * csr.indices()[csr.row(v)].iter().map(|&u| skip[u as usize]).product::<f64>())
+        .map(|v| {
+            1.0 - (1.0 - p[s][v])
+                * csr.indices()[csr.row(v)].iter().map(|&u| skip[u as usize]).product::<f64>()
+        })
         .collect()
 }

@@ -3,7 +3,9 @@
 use crate::SampleKey;
 use crate::neighbor::NeighborSampler;
 use crate::neighbor::hop::Trees;
-use burn_gnn_graph::{EdgeKey, Frame, Graph, GraphError, KHop, NodeKey, OriginalIds, Relabel, Relation, Subgraph};
+use burn_gnn_graph::{
+    EdgeKey, Frame, Graph, GraphError, KHop, NodeKey, OriginalIds, Relabel, Relation, Subgraph,
+};
 
 impl NeighborSampler {
     /// The subgraph induced by all nodes of a batch, seeds first, with the place of each seed (GLT's `SubGraphLoader`,
@@ -26,7 +28,8 @@ impl NeighborSampler {
         let seeds = g.node_selection("seeds", seeds)?;
         let mut dropped = g.edge_selection("dropped", dropped)?;
         let batch = self.run(&seeds, None, &self.by_destination(dropped.clone()), key)?;
-        let nodes = (0..g.node_counts().len()).map(|t| batch.blocks.first().map_or(&seeds[t][..], |b| b.src_nodes(t)).to_vec());
+        let nodes = (0..g.node_counts().len())
+            .map(|t| batch.blocks.first().map_or(&seeds[t][..], |b| b.src_nodes(t)).to_vec());
         dropped.iter_mut().for_each(|ids| ids.sort_unstable());
         let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;
         if dropped.iter().any(|ids| !ids.is_empty()) {
@@ -54,7 +57,11 @@ impl NeighborSampler {
     ///
     /// # Cost
     /// In-degrees of all nodes sampled.
-    pub fn shadow<N: NodeKey, I: AsRef<[u32]>>(&self, seeds: impl IntoIterator<Item = (N, I)>, key: SampleKey) -> Result<KHop, GraphError> {
+    pub fn shadow<N: NodeKey, I: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        key: SampleKey,
+    ) -> Result<KHop, GraphError> {
         let g = self.graph();
         let seeds = g.node_selection("seeds", seeds)?;
         let batch = self.run(&seeds, Some(Trees::new(&self.source, &seeds, None)), &[], key)?;
@@ -68,7 +75,8 @@ impl NeighborSampler {
             let mut at = vec![0u32; trees + 1];
             roots.iter().for_each(|&r| at[r as usize + 1] += 1);
             burn_gnn_graph::internal::scan(&mut at);
-            let (mut next, mut ids, mut new) = (at.clone(), vec![0; roots.len()], vec![0; roots.len()]);
+            let (mut next, mut ids, mut new) =
+                (at.clone(), vec![0; roots.len()], vec![0; roots.len()]);
             for (row, (&root, &v)) in roots.iter().zip(batch.input_nodes(t)).enumerate() {
                 let place = &mut next[root as usize];
                 ids[*place as usize] = v;
@@ -79,8 +87,10 @@ impl NeighborSampler {
             nodes.push(ids);
             ranges.push(at);
         }
-        let mut row_of: Vec<Vec<u32>> = g.node_counts().iter().map(|&n| vec![u32::MAX; n]).collect();
-        let mut edges: Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> = vec![Default::default(); g.relations().len()];
+        let mut row_of: Vec<Vec<u32>> =
+            g.node_counts().iter().map(|&n| vec![u32::MAX; n]).collect();
+        let mut edges: Vec<(Vec<u32>, Vec<u32>, Vec<u32>)> =
+            vec![Default::default(); g.relations().len()];
         for tree in 0..trees {
             let rows = |t: usize| ranges[t][tree] as usize..ranges[t][tree + 1] as usize;
             for (t, row_of) in row_of.iter_mut().enumerate() {
@@ -107,10 +117,17 @@ impl NeighborSampler {
         let (mut relations, mut edge_ids) = (vec![], vec![]);
         for (t, (src, dst, ids)) in edges.into_iter().enumerate() {
             let (s, d) = g.schema().endpoints(t);
-            relations.push(Relation::from_coo(nodes[s].len(), nodes[d].len(), src, dst).map_err(|e| g.in_etype(t, e))?);
+            relations.push(
+                Relation::from_coo(nodes[s].len(), nodes[d].len(), src, dst)
+                    .map_err(|e| g.in_etype(t, e))?,
+            );
             edge_ids.push(OriginalIds::new(ids, g.relations()[t].num_edges()));
         }
-        let node_ids: Vec<OriginalIds> = nodes.into_iter().zip(g.node_counts()).map(|(ids, &n)| OriginalIds::new(ids, n)).collect();
+        let node_ids: Vec<OriginalIds> = nodes
+            .into_iter()
+            .zip(g.node_counts())
+            .map(|(ids, &n)| OriginalIds::new(ids, n))
+            .collect();
         let subgraph = with_features(g, relations, node_ids, edge_ids)?;
         Ok(KHop { subgraph, seeds: seed_rows })
     }

@@ -78,14 +78,21 @@ impl LinkExclusion {
         match self {
             Self::Nothing | Self::Seeds => Ok(None),
             Self::Reverse(ids) => {
-                check_len("reverse", "one per edge", edges, ids.len()).map_err(|e| g.in_etype(etype, e))?;
-                check_ids("reverse", &format!("edge type `{}`", g.schema().etypes()[etype]), ids, edges)?;
+                check_len("reverse", "one per edge", edges, ids.len())
+                    .map_err(|e| g.in_etype(etype, e))?;
+                check_ids(
+                    "reverse",
+                    &format!("edge type `{}`", g.schema().etypes()[etype]),
+                    ids,
+                    edges,
+                )?;
                 Ok(None)
             }
             Self::ReverseType(t) => {
                 let t = g.schema().etype(t)?;
                 let found = g.relations()[t].num_edges();
-                check_len("reverse type", "that of the seed edges", edges, found).map_err(|e| g.in_etype(t, e))?;
+                check_len("reverse type", "that of the seed edges", edges, found)
+                    .map_err(|e| g.in_etype(t, e))?;
                 Ok(Some(t))
             }
         }
@@ -194,12 +201,23 @@ impl LinkSampler {
     ///
     /// # Errors
     /// Unknown or ambiguous type.
-    pub fn new(blocks: impl BlockSampler + 'static, etype: impl EdgeKey) -> Result<Self, GraphError> {
+    pub fn new(
+        blocks: impl BlockSampler + 'static,
+        etype: impl EdgeKey,
+    ) -> Result<Self, GraphError> {
         let sampler = blocks.on_host();
         let etype = sampler.graph().schema().etype(etype)?;
         let tails = NegativeSampler::on(sampler.graph(), etype, false, sampler.edge_times(etype));
         let blocks = Box::new(blocks);
-        Ok(Self { tails, heads: None, blocks, etype, pairs: NegativePairs::None, exclusion: LinkExclusion::Seeds, reverse_type: None })
+        Ok(Self {
+            tails,
+            heads: None,
+            blocks,
+            etype,
+            pairs: NegativePairs::None,
+            exclusion: LinkExclusion::Seeds,
+            reverse_type: None,
+        })
     }
 
     /// How many negative pairs, and which.
@@ -207,7 +225,12 @@ impl LinkSampler {
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Self {
         self.pairs = pairs;
         if pairs.kept()[1] > 0 && self.heads.is_none() {
-            let heads = NegativeSampler::on(self.sampler().graph(), self.etype, true, self.sampler().edge_times(self.etype));
+            let heads = NegativeSampler::on(
+                self.sampler().graph(),
+                self.etype,
+                true,
+                self.sampler().edge_times(self.etype),
+            );
             self.heads = Some(heads);
         }
         self
@@ -220,7 +243,11 @@ impl LinkSampler {
     /// A sampler of another edge type or graph; one that counts degrees where edges have times.
     pub fn with_negative_sampler(mut self, negatives: NegativeSampler) -> Result<Self, GraphError> {
         if !negatives.is_for(&self.sampler().graph().relations()[self.etype]) {
-            return Err(setting("negatives", "a sampler of the edge type of the seeds", &format!("one of {:?}", negatives.relation())));
+            return Err(setting(
+                "negatives",
+                "a sampler of the edge type of the seeds",
+                &format!("one of {:?}", negatives.relation()),
+            ));
         }
         let negatives = match self.sampler().times_of(self.etype) {
             Some(times) => negatives.with_times(times)?,
@@ -279,15 +306,26 @@ impl LinkSampler {
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times.
-    pub fn sample_before(&self, edges: &[u32], times: &[i64], key: SampleKey) -> Result<LinkBatch, GraphError> {
+    pub fn sample_before(
+        &self,
+        edges: &[u32],
+        times: &[i64],
+        key: SampleKey,
+    ) -> Result<LinkBatch, GraphError> {
         self.sampler().check_timed()?;
         self.check_seed_times(edges, times)?;
         self.batch(edges, Some(times), key)
     }
 
     /// A batch of seed edges, which have these times.
-    pub(crate) fn batch(&self, edges: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<LinkBatch, GraphError> {
-        let (batch, mut links) = sample_links(&*self.blocks, &[LinkSeeds { links: self, edges, times }], key)?;
+    pub(crate) fn batch(
+        &self,
+        edges: &[u32],
+        times: Option<&[i64]>,
+        key: SampleKey,
+    ) -> Result<LinkBatch, GraphError> {
+        let (batch, mut links) =
+            sample_links(&*self.blocks, &[LinkSeeds { links: self, edges, times }], key)?;
         let SeedLinks { edges, positive, negative, is_strict } = links.swap_remove(0);
         Ok(LinkBatch { batch, edges, positive, negative, is_strict })
     }
@@ -321,13 +359,20 @@ impl LinkSampler {
     }
 
     /// The negatives of these pairs, which have these times.
-    fn negatives(&self, src: &[u32], dst: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<CorruptedPairs, GraphError> {
+    fn negatives(
+        &self,
+        src: &[u32],
+        dst: &[u32],
+        times: Option<&[i64]>,
+        key: SampleKey,
+    ) -> Result<CorruptedPairs, GraphError> {
         if let NegativePairs::Global(k) = self.pairs {
             Negatives::with_room((src.len() as u128).saturating_mul(k as u128))?;
             let drawn = match times {
                 None => self.tails.global(k * src.len(), key)?,
                 Some(times) => {
-                    let times: Vec<i64> = times.iter().flat_map(|&t| std::iter::repeat_n(t, k)).collect();
+                    let times: Vec<i64> =
+                        times.iter().flat_map(|&t| std::iter::repeat_n(t, k)).collect();
                     self.tails.global_at(&times, key)?
                 }
             };
@@ -342,7 +387,11 @@ impl LinkSampler {
             Some(sampler) if heads > 0 => sampler.of_pairs(true, src, dst, times, heads, key)?,
             _ => Negatives::default(),
         };
-        Ok(CorruptedPairs::new(src.len(), (tails, of_tails.dst, of_tails.is_strict), (heads, of_heads.src, of_heads.is_strict)))
+        Ok(CorruptedPairs::new(
+            src.len(),
+            (tails, of_tails.dst, of_tails.is_strict),
+            (heads, of_heads.src, of_heads.is_strict),
+        ))
     }
 }
 
@@ -360,7 +409,8 @@ impl Sampler for LinkSampler {
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
         let etypes = self.sampler().graph().schema().etypes();
         seeds.expect(SeedKind::Edges, etypes.len())?;
-        if let Some(t) = (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty()) {
+        if let Some(t) = (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty())
+        {
             let expected = format!("edges of `{}`, the type of the sampler", etypes[self.etype]);
             return Err(setting("seeds", &expected, &format!("some of `{}`", etypes[t])));
         }
@@ -412,14 +462,15 @@ pub(super) fn sample_links(
         let pairs = links.negatives(&src, &dst, of.as_deref(), key)?;
         let (s, d) = g.schema().endpoints(links.etype);
         // Of one node type both endpoints stand in one list, sources first.
-        let starts = [(s, &src, &pairs.src, &pairs.src_of), (d, &dst, &pairs.dst, &pairs.dst_of)].map(|(t, given, drawn, drawn_of)| {
-            let start = seeds[t].len();
-            seeds[t].extend(given.iter().chain(drawn));
-            if let (Some(times), Some(of)) = (&mut times, &of) {
-                times[t].extend(of.iter().copied().chain(drawn_of.iter().map(|&i| of[i])));
-            }
-            (t, start)
-        });
+        let starts = [(s, &src, &pairs.src, &pairs.src_of), (d, &dst, &pairs.dst, &pairs.dst_of)]
+            .map(|(t, given, drawn, drawn_of)| {
+                let start = seeds[t].len();
+                seeds[t].extend(given.iter().chain(drawn));
+                if let (Some(times), Some(of)) = (&mut times, &of) {
+                    times[t].extend(of.iter().copied().chain(drawn_of.iter().map(|&i| of[i])));
+                }
+                (t, start)
+            });
         links.leave_out(edges, &mut excluded);
         placed.push((starts, pairs.pairs, pairs.is_strict));
     }
@@ -432,7 +483,12 @@ pub(super) fn sample_links(
             dst: pairs.iter().map(|p| row(d, p[1])).collect(),
         };
         let positive = rows(&(0..edges.len()).map(|i| [i, i]).collect::<Vec<_>>());
-        links.push(SeedLinks { edges: edges.to_vec(), positive, negative: rows(&pairs), is_strict });
+        links.push(SeedLinks {
+            edges: edges.to_vec(),
+            positive,
+            negative: rows(&pairs),
+            is_strict,
+        });
     }
     Ok((batch, links))
 }
@@ -460,10 +516,15 @@ pub struct CorruptedPairs<V = u32> {
 impl<V> CorruptedPairs<V> {
     /// Of each of `positives` pairs, `tails.0` pairs with its source and `heads.0` with its destination; with the nodes
     /// drawn for all pairs, and whether each pair is strict.
-    pub fn new(positives: usize, tails: (usize, Vec<V>, Vec<bool>), heads: (usize, Vec<V>, Vec<bool>)) -> Self {
+    pub fn new(
+        positives: usize,
+        tails: (usize, Vec<V>, Vec<bool>),
+        heads: (usize, Vec<V>, Vec<bool>),
+    ) -> Self {
         let ((t, dst, tails), (h, src, heads)) = (tails, heads);
         let of = |k: usize| (0..positives).flat_map(|i| std::iter::repeat_n(i, k)).collect();
-        let mut out = Self { src, dst, src_of: of(h), dst_of: of(t), pairs: vec![], is_strict: vec![] };
+        let mut out =
+            Self { src, dst, src_of: of(h), dst_of: of(t), pairs: vec![], is_strict: vec![] };
         for i in 0..positives {
             out.pairs.extend((i * t..(i + 1) * t).map(|j| [i, positives + j]));
             out.is_strict.extend_from_slice(&tails[i * t..(i + 1) * t]);
@@ -473,7 +534,13 @@ impl<V> CorruptedPairs<V> {
         out
     }
     /// `k` pairs for each of `positives` pairs, of which both nodes were drawn.
-    pub fn global(positives: usize, k: usize, src: Vec<V>, dst: Vec<V>, is_strict: Vec<bool>) -> Self {
+    pub fn global(
+        positives: usize,
+        k: usize,
+        src: Vec<V>,
+        dst: Vec<V>,
+        is_strict: Vec<bool>,
+    ) -> Self {
         let of: Vec<usize> = (0..positives).flat_map(|i| std::iter::repeat_n(i, k)).collect();
         let pairs = (0..src.len()).map(|j| [positives + j; 2]).collect();
         Self { pairs, is_strict, src, src_of: of.clone(), dst, dst_of: of }

@@ -49,7 +49,11 @@ impl Negatives {
         let (what, remedy) = (|| format!("{pairs} negative pairs"), "ask for fewer at a time");
         // A pair takes 9 bytes here and 8 while those of its source are drawn.
         room::<[u8; 17]>(pairs, what, remedy)?;
-        Ok(Self { src: room(pairs, what, remedy)?, dst: room(pairs, what, remedy)?, is_strict: room(pairs, what, remedy)? })
+        Ok(Self {
+            src: room(pairs, what, remedy)?,
+            dst: room(pairs, what, remedy)?,
+            is_strict: room(pairs, what, remedy)?,
+        })
     }
 }
 
@@ -146,7 +150,12 @@ impl NegativeSampler {
     }
 
     /// On edges of type `t`, which have these times, by id.
-    pub(crate) fn on(graph: &Graph, t: usize, of_sources: bool, times: Option<&Arc<[i64]>>) -> Self {
+    pub(crate) fn on(
+        graph: &Graph,
+        t: usize,
+        of_sources: bool,
+        times: Option<&Arc<[i64]>>,
+    ) -> Self {
         let relation = &graph.relations()[t];
         let relation = if of_sources { relation.reverse() } else { relation.clone() };
         Self {
@@ -172,7 +181,8 @@ impl NegativeSampler {
     #[doc(hidden)]
     pub fn with_times(mut self, times: &[i64]) -> Result<Self, GraphError> {
         check_degrees(&self.by)?;
-        check_len("times", "one per edge", self.relation.num_edges(), times.len()).map_err(|e| e.in_relation(&self.name))?;
+        check_len("times", "one per edge", self.relation.num_edges(), times.len())
+            .map_err(|e| e.in_relation(&self.name))?;
         self.times = Some(times.into());
         Ok(self.with_adjacency())
     }
@@ -193,7 +203,8 @@ impl NegativeSampler {
         };
         if let Some(weights) = weights {
             let n = self.relation.num_dst();
-            check_len("weights", "one per destination node", n, weights.len()).map_err(|e| e.in_relation(&self.name))?;
+            check_len("weights", "one per destination node", n, weights.len())
+                .map_err(|e| e.in_relation(&self.name))?;
             check_weights("weights", || format!("destinations of `{}`", self.name), &weights)?;
             if weights.iter().all(|&w| w == 0.0) {
                 return Err(setting("weights", "a weight above 0", "none"));
@@ -220,7 +231,10 @@ impl NegativeSampler {
     /// The relation joins two node types.
     pub fn without_self_loops(mut self) -> Result<Self, GraphError> {
         if self.relation.num_src() != self.relation.num_dst() {
-            return Err(GraphError::Bipartite { relation: self.name, op: "leaving out self loops" });
+            return Err(GraphError::Bipartite {
+                relation: self.name,
+                op: "leaving out self loops",
+            });
         }
         self.diagonal = true;
         Ok(self.with_adjacency())
@@ -256,10 +270,15 @@ impl NegativeSampler {
     /// Not one value per destination, a share outside `0.0..=1.0`, shares that sum to more than 1.
     pub fn with_condition(mut self, values: &[i64], share: f64) -> Result<Self, GraphError> {
         let n = self.relation.num_dst();
-        check_len("values", "one per destination node", n, values.len()).map_err(|e| e.in_relation(&self.name))?;
+        check_len("values", "one per destination node", n, values.len())
+            .map_err(|e| e.in_relation(&self.name))?;
         let sum: f64 = self.conditions.iter().map(|c| c.share).sum();
         if !(0.0..=1.0).contains(&share) || sum + share > 1.0 + 1e-9 {
-            return Err(setting("share", &format!("a number in 0.0..={}", 1.0 - sum), &share.to_string()));
+            return Err(setting(
+                "share",
+                &format!("a number in 0.0..={}", 1.0 - sum),
+                &share.to_string(),
+            ));
         }
         let mut order: Vec<u32> = (0..n as u32).collect();
         order.sort_by_key(|&v| values[v as usize]);
@@ -274,7 +293,13 @@ impl NegativeSampler {
     /// # Errors
     /// A sampler of sources; lists of different lengths, ids out of range, no destination nodes;
     /// [`GraphError::OutOfMemory`].
-    pub fn per_source(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
+    pub fn per_source(
+        &self,
+        src: &[u32],
+        dst: &[u32],
+        k: usize,
+        key: SampleKey,
+    ) -> Result<Negatives, GraphError> {
         self.of_pairs(false, src, dst, None, k, key)
     }
 
@@ -284,7 +309,13 @@ impl NegativeSampler {
     /// # Errors
     /// A sampler of destinations, which [`of_sources`](Self::of_sources) does not make; as
     /// [`per_source`](Self::per_source).
-    pub fn per_destination(&self, src: &[u32], dst: &[u32], k: usize, key: SampleKey) -> Result<Negatives, GraphError> {
+    pub fn per_destination(
+        &self,
+        src: &[u32],
+        dst: &[u32],
+        k: usize,
+        key: SampleKey,
+    ) -> Result<Negatives, GraphError> {
         self.of_pairs(true, src, dst, None, k, key)
     }
 
@@ -318,14 +349,21 @@ impl NegativeSampler {
             let shared = self.some(&[], replaced[0], k, &mut draws);
             for (i, &u) in kept.iter().enumerate() {
                 for &(v, met_once) in &shared {
-                    out.push(u, v, self.strict && met_once && !self.adjacency.contains(u, v, time(i)));
+                    out.push(
+                        u,
+                        v,
+                        self.strict && met_once && !self.adjacency.contains(u, v, time(i)),
+                    );
                 }
             }
         } else {
             for (i, (&u, &v)) in kept.iter().zip(replaced).enumerate() {
                 let mut draws = Draws::new(&stream, u64::from(u) << 32 | u64::from(v));
-                let forbidden = if self.strict { self.adjacency.row(u, time(i)) } else { Cow::default() };
-                self.some(&forbidden, v, k, &mut draws).into_iter().for_each(|(v, strict)| out.push(u, v, strict && self.strict));
+                let forbidden =
+                    if self.strict { self.adjacency.row(u, time(i)) } else { Cow::default() };
+                self.some(&forbidden, v, k, &mut draws)
+                    .into_iter()
+                    .for_each(|(v, strict)| out.push(u, v, strict && self.strict));
             }
         }
         if of_sources {
@@ -341,14 +379,28 @@ impl NegativeSampler {
     }
 
     fn check_kind(&self, of_sources: bool) -> Result<(), GraphError> {
-        let name = |of_sources| if of_sources { "one of sources (`NegativeSampler::of_sources`)" } else { "one of destinations" };
-        if of_sources == self.of_sources { Ok(()) } else { Err(setting("negatives", name(of_sources), name(self.of_sources))) }
+        let name = |of_sources| {
+            if of_sources {
+                "one of sources (`NegativeSampler::of_sources`)"
+            } else {
+                "one of destinations"
+            }
+        };
+        if of_sources == self.of_sources {
+            Ok(())
+        } else {
+            Err(setting("negatives", name(of_sources), name(self.of_sources)))
+        }
     }
 
     /// Whether negatives are drawn for these edges.
     #[doc(hidden)]
     pub fn is_for(&self, relation: &Relation) -> bool {
-        if self.of_sources { self.relation.reverse().is_same(relation) } else { self.relation.is_same(relation) }
+        if self.of_sources {
+            self.relation.reverse().is_same(relation)
+        } else {
+            self.relation.is_same(relation)
+        }
     }
     /// Whether sources are drawn: whether it was made by [`of_sources`](Self::of_sources).
     pub fn is_of_sources(&self) -> bool {
@@ -360,7 +412,13 @@ impl NegativeSampler {
     }
 
     /// `k` destinations that are not among `forbidden`, and whether each is what was asked for.
-    fn some(&self, forbidden: &[u32], positive: u32, k: usize, draws: &mut Draws<'_>) -> Vec<(u32, bool)> {
+    fn some(
+        &self,
+        forbidden: &[u32],
+        positive: u32,
+        k: usize,
+        draws: &mut Draws<'_>,
+    ) -> Vec<(u32, bool)> {
         let n = self.relation.num_dst() as u32;
         let is_edge = |v: u32| forbidden.binary_search(&v).is_ok();
         let mut out: Vec<(u32, bool)> = Vec::with_capacity(k);
@@ -375,7 +433,12 @@ impl NegativeSampler {
                 0
             };
             if self.unique {
-                crate::choose_neighbors::Chooser::default().distinct(draws, left, fits as u32, |rank| out.push((node(rank), true)));
+                crate::choose_neighbors::Chooser::default().distinct(
+                    draws,
+                    left,
+                    fits as u32,
+                    |rank| out.push((node(rank), true)),
+                );
             } else {
                 out.extend((0..fits).map(|_| (node(draws.below(left)), true)));
             }
@@ -398,14 +461,22 @@ impl NegativeSampler {
                 (None, None) => draws.below(n),
             };
             let fits = |v: u32| !(is_edge(v) || self.unique && out.iter().any(|o| o.0 == v));
-            let found = (0..Self::TRIES).map(|_| draw(draws)).find(|&v| fits(v)).or_else(|| self.exactly(alike, fits, draws));
+            let found = (0..Self::TRIES)
+                .map(|_| draw(draws))
+                .find(|&v| fits(v))
+                .or_else(|| self.exactly(alike, fits, draws));
             out.push(found.map_or_else(|| (draw(draws), false), |v| (v, true)));
         }
         out
     }
 
     /// One of all candidates that fit, in proportion to their weights.
-    fn exactly(&self, alike: Option<&[u32]>, fits: impl Fn(u32) -> bool, draws: &mut Draws<'_>) -> Option<u32> {
+    fn exactly(
+        &self,
+        alike: Option<&[u32]>,
+        fits: impl Fn(u32) -> bool,
+        draws: &mut Draws<'_>,
+    ) -> Option<u32> {
         let weight = |v: u32| match (alike, &self.weights) {
             (None, Some((w, _))) => f64::from(w[v as usize]),
             _ => 1.0,
@@ -444,6 +515,7 @@ fn check_degrees(by: &NegativeBy) -> Result<(), GraphError> {
     if *by != NegativeBy::InDegree {
         return Ok(());
     }
-    let expected = "a distribution that does not count edges later than the seed: uniform or by weights";
+    let expected =
+        "a distribution that does not count edges later than the seed: uniform or by weights";
     Err(setting("negatives", expected, "NegativeBy::InDegree"))
 }

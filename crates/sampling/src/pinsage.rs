@@ -65,8 +65,14 @@ impl PinSage {
     /// # Errors
     /// As [`RandomWalk::new`]; [`GraphError::OutOfMemory`]; a metapath that does not end where it begins; no
     /// traversals; `stop` outside `0.0..=1.0`.
-    pub fn new<K: EdgeKey>(graph: &Graph, metapath: &[K], traversals: usize, stop: f64) -> Result<Self, GraphError> {
-        let round: Vec<usize> = metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
+    pub fn new<K: EdgeKey>(
+        graph: &Graph,
+        metapath: &[K],
+        traversals: usize,
+        stop: f64,
+    ) -> Result<Self, GraphError> {
+        let round: Vec<usize> =
+            metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
         if traversals == 0 {
             return Err(setting("traversals", "at least one", "0"));
         }
@@ -74,15 +80,37 @@ impl PinSage {
             return Err(setting("stop", "a probability in 0.0..=1.0", &stop.to_string()));
         }
         let what = || format!("a metapath of {traversals} rounds");
-        let mut metapath = room((round.len() as u128).saturating_mul(traversals as u128), what, "ask for fewer rounds")?;
+        let mut metapath = room(
+            (round.len() as u128).saturating_mul(traversals as u128),
+            what,
+            "ask for fewer rounds",
+        )?;
         (0..traversals).for_each(|_| metapath.extend_from_slice(&round));
         let walk = RandomWalk::new(graph, &metapath)?;
-        let (first, last) = (graph.schema().endpoints(round[0]).0, graph.schema().endpoints(round[round.len() - 1]).1);
+        let (first, last) = (
+            graph.schema().endpoints(round[0]).0,
+            graph.schema().endpoints(round[round.len() - 1]).1,
+        );
         if first != last {
-            let found = format!("`{}` to `{}`", graph.schema().ntypes()[first], graph.schema().ntypes()[last]);
-            return Err(setting("metapath", "one that ends in the node type where it begins", &found));
+            let found = format!(
+                "`{}` to `{}`",
+                graph.schema().ntypes()[first],
+                graph.schema().ntypes()[last]
+            );
+            return Err(setting(
+                "metapath",
+                "one that ends in the node type where it begins",
+                &found,
+            ));
         }
-        Ok(Self { walk, nodes: graph.node_counts()[first], round: round.len(), traversals, stop, asked: None })
+        Ok(Self {
+            walk,
+            nodes: graph.node_counts()[first],
+            round: round.len(),
+            traversals,
+            stop,
+            asked: None,
+        })
     }
 
     /// Number of nodes of the type of seeds.
@@ -102,15 +130,24 @@ impl PinSage {
     ///
     /// # Errors
     /// A seed out of range.
-    pub fn neighbors(&self, seeds: &[u32], num_walks: usize, num_neighbors: usize, key: SampleKey) -> Result<Visits, GraphError> {
+    pub fn neighbors(
+        &self,
+        seeds: &[u32],
+        num_walks: usize,
+        num_neighbors: usize,
+        key: SampleKey,
+    ) -> Result<Visits, GraphError> {
         let walks = self.walk.walk(seeds, num_walks, key)?;
         let stops = key.stream("pinsage");
         let of_seed = |(i, &seed): (usize, &u32)| {
             let mut met = vec![];
             for walk in 0..num_walks {
-                let nodes = &walks.nodes[(i * num_walks + walk) * (walks.length + 1)..][..walks.length + 1];
+                let nodes =
+                    &walks.nodes[(i * num_walks + walk) * (walks.length + 1)..][..walks.length + 1];
                 for round in 1..=self.traversals {
-                    let endpoints = round > 1 && stops.uniform(u64::from(seed) | (walk as u64) << 32, round as u64) < self.stop;
+                    let endpoints = round > 1
+                        && stops.uniform(u64::from(seed) | (walk as u64) << 32, round as u64)
+                            < self.stop;
                     let v = nodes[round * self.round];
                     if endpoints || v == NO_NODE {
                         break;
@@ -119,7 +156,8 @@ impl PinSage {
                 }
             }
             met.sort_unstable();
-            let mut counted: Vec<(u32, u32)> = met.chunk_by(|a, b| a == b).map(|c| (c[0], c.len() as u32)).collect();
+            let mut counted: Vec<(u32, u32)> =
+                met.chunk_by(|a, b| a == b).map(|c| (c[0], c.len() as u32)).collect();
             counted.sort_by_key(|&(v, n)| (std::cmp::Reverse(n), v));
             counted.truncate(num_neighbors);
             counted
@@ -157,7 +195,13 @@ impl Sampler for PinSage {
 
 impl PinSage {
     fn asked(&self) -> Result<(usize, usize), GraphError> {
-        self.asked.ok_or_else(|| setting("neighbors", "numbers of walks and neighbours (`PinSage::with_neighbors`)", "none"))
+        self.asked.ok_or_else(|| {
+            setting(
+                "neighbors",
+                "numbers of walks and neighbours (`PinSage::with_neighbors`)",
+                "none",
+            )
+        })
     }
 }
 

@@ -77,15 +77,24 @@ impl RandomWalk {
     /// # Errors
     /// Unknown or ambiguous types; types that do not follow each other; none at all.
     pub fn new<K: EdgeKey>(graph: &Graph, metapath: &[K]) -> Result<Self, GraphError> {
-        let metapath: Vec<usize> = metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
+        let metapath: Vec<usize> =
+            metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
         if metapath.is_empty() {
-            return Err(GraphError::Empty { arg: "metapath", remedy: "name an edge type for every step" });
+            return Err(GraphError::Empty {
+                arg: "metapath",
+                remedy: "name an edge type for every step",
+            });
         }
         for (i, w) in metapath.windows(2).enumerate() {
-            let (reached, needed) = (graph.schema().endpoints(w[0]).1, graph.schema().endpoints(w[1]).0);
+            let (reached, needed) =
+                (graph.schema().endpoints(w[0]).1, graph.schema().endpoints(w[1]).0);
             if reached != needed {
                 let etype = graph.schema().etypes()[w[1]].to_string();
-                return Err(GraphError::Metapath { position: i + 1, etype, expected: graph.schema().ntypes()[reached].clone() });
+                return Err(GraphError::Metapath {
+                    position: i + 1,
+                    etype,
+                    expected: graph.schema().ntypes()[reached].clone(),
+                });
             }
         }
         let weights = graph.relations().iter().map(|_| None).collect();
@@ -96,13 +105,23 @@ impl RandomWalk {
     ///
     /// # Errors
     /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
-    pub fn with_weights(mut self, etype: impl EdgeKey, weights: &[f32]) -> Result<Self, GraphError> {
+    pub fn with_weights(
+        mut self,
+        etype: impl EdgeKey,
+        weights: &[f32],
+    ) -> Result<Self, GraphError> {
         let t = self.graph.schema().etype(etype)?;
         let r = &self.graph.relations()[t];
-        check_len("weights", "one per edge", r.num_edges(), weights.len()).map_err(|e| self.graph.in_etype(t, e))?;
-        check_weights("weights", || format!("edge type `{}`", self.graph.schema().etypes()[t]), weights)?;
+        check_len("weights", "one per edge", r.num_edges(), weights.len())
+            .map_err(|e| self.graph.in_etype(t, e))?;
+        check_weights(
+            "weights",
+            || format!("edge type `{}`", self.graph.schema().etypes()[t]),
+            weights,
+        )?;
         let csr = r.csr();
-        let by_position: Vec<f32> = (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
+        let by_position: Vec<f32> =
+            (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
         self.weights[t] = Some(AliasTables::new(csr.indptr(), &by_position));
         Ok(self)
     }
@@ -133,12 +152,19 @@ impl RandomWalk {
     ///
     /// # Cost
     /// `O(walks · length)`, shared by all threads.
-    pub fn walk(&self, starts: &[u32], per_start: usize, key: SampleKey) -> Result<Walks, GraphError> {
+    pub fn walk(
+        &self,
+        starts: &[u32],
+        per_start: usize,
+        key: SampleKey,
+    ) -> Result<Walks, GraphError> {
         let first = self.metapath[0];
-        check_nodes("starts", starts, self.graph.relations()[first].num_src()).map_err(|e| self.graph.in_etype(first, e))?;
+        check_nodes("starts", starts, self.graph.relations()[first].num_src())
+            .map_err(|e| self.graph.in_etype(first, e))?;
         let stream = key.stream("random walk");
         // Asked for here and not by each worker, which would each sort the edges.
-        let layouts: Vec<&Compressed> = self.metapath.iter().map(|&t| self.graph.relations()[t].csr()).collect();
+        let layouts: Vec<&Compressed> =
+            self.metapath.iter().map(|&t| self.graph.relations()[t].csr()).collect();
         run(starts, per_start, self.metapath.len(), &stream, |draws, step, path| {
             if self.stop > 0.0 && draws.unit() < self.stop {
                 return None;
@@ -182,7 +208,12 @@ impl Sampler for Node2Vec {
 
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Walks, GraphError> {
         self.check(seeds)?;
-        self.walk(&seeds.ids()[self.schema.endpoints(self.etype).0], self.per_start, self.length, key)
+        self.walk(
+            &seeds.ids()[self.schema.endpoints(self.etype).0],
+            self.per_start,
+            self.length,
+            key,
+        )
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
         if self.length == 0 {
@@ -193,7 +224,11 @@ impl Sampler for Node2Vec {
 }
 
 /// Refuses seeds that are not nodes of the type in which walks start.
-pub(crate) fn check_starts(seeds: &Seeds, ntypes: &[String], first: usize) -> Result<(), GraphError> {
+pub(crate) fn check_starts(
+    seeds: &Seeds,
+    ntypes: &[String],
+    first: usize,
+) -> Result<(), GraphError> {
     seeds.expect(SeedKind::Nodes, ntypes.len())?;
     seeds.expect_untimed()?;
     match (0..ntypes.len()).find(|&t| t != first && !seeds.ids()[t].is_empty()) {
@@ -230,12 +265,19 @@ fn run(
     if starts.is_empty() || per_start == 0 {
         return Ok(Walks { nodes: vec![], edges: vec![], length });
     }
-    let places = |steps: u128| (starts.len() as u128).saturating_mul(per_start as u128).saturating_mul(steps);
-    let what = || format!("{per_start} walks of {length} steps from each of {} starts", starts.len());
+    let places = |steps: u128| {
+        (starts.len() as u128).saturating_mul(per_start as u128).saturating_mul(steps)
+    };
+    let what =
+        || format!("{per_start} walks of {length} steps from each of {} starts", starts.len());
     let remedy = "ask for fewer walks at a time";
     let mut nodes = filled(NO_NODE, places(length as u128 + 1), what, remedy)?;
     let mut edges = filled(u32::MAX, places(length as u128), what, remedy)?;
-    let walks = nodes.par_chunks_mut(length + 1).zip(edges.par_chunks_mut(length)).enumerate().with_min_len(64);
+    let walks = nodes
+        .par_chunks_mut(length + 1)
+        .zip(edges.par_chunks_mut(length))
+        .enumerate()
+        .with_min_len(64);
     walks.for_each(|(i, (nodes, edges))| {
         let start = starts[i / per_start];
         let mut draws = Draws::new(stream, u64::from(start) | ((i % per_start) as u64) << 32);
@@ -291,7 +333,8 @@ impl Node2Vec {
             }
         }
         let relation = graph.relations()[t].clone();
-        let (name, adjacency) = (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false, None));
+        let (name, adjacency) =
+            (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false, None));
         // The inverse of a number near 0 is infinite.
         let near = if p.recip().is_finite() && q.recip().is_finite() { 1.0 } else { p.min(q) };
         Ok(Self {
@@ -314,10 +357,12 @@ impl Node2Vec {
     /// # Errors
     /// Not one weight per edge, a weight that is negative, infinite or NaN.
     pub fn with_weights(mut self, weights: &[f32]) -> Result<Self, GraphError> {
-        check_len("weights", "one per edge", self.relation.num_edges(), weights.len()).map_err(|e| e.in_relation(&self.name))?;
+        check_len("weights", "one per edge", self.relation.num_edges(), weights.len())
+            .map_err(|e| e.in_relation(&self.name))?;
         check_weights("weights", || format!("edge type `{}`", self.name), weights)?;
         let csr = self.relation.csr();
-        let by_position: Vec<f32> = (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
+        let by_position: Vec<f32> =
+            (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
         self.weights = Some(AliasTables::new(csr.indptr(), &by_position));
         Ok(self)
     }
@@ -339,8 +384,15 @@ impl Node2Vec {
     ///
     /// # Errors
     /// A start out of range; no steps; [`GraphError::OutOfMemory`].
-    pub fn walk(&self, starts: &[u32], per_start: usize, length: usize, key: SampleKey) -> Result<Walks, GraphError> {
-        check_nodes("starts", starts, self.relation.num_src()).map_err(|e| e.in_relation(&self.name))?;
+    pub fn walk(
+        &self,
+        starts: &[u32],
+        per_start: usize,
+        length: usize,
+        key: SampleKey,
+    ) -> Result<Walks, GraphError> {
+        check_nodes("starts", starts, self.relation.num_src())
+            .map_err(|e| e.in_relation(&self.name))?;
         if length == 0 {
             return Err(setting("length", "at least one step", "0"));
         }
@@ -394,14 +446,19 @@ impl Node2Vec {
         // Where one `α` is so small beside the others that it is 0, a row may have none but it, which are equal then.
         if total <= 0.0 {
             return match &self.weights {
-                Some(table) => table.draw(row.clone(), draws).map(|place| row.start + place as usize),
+                Some(table) => {
+                    table.draw(row.clone(), draws).map(|place| row.start + place as usize)
+                }
                 None => Some(row.start + draws.below(row.len() as u32) as usize),
             };
         }
         let at = draws.unit() * total;
         let place = sums.partition_point(|&sum| sum <= at);
         // Rounding may reach the end; the last place with a share is where the sum is reached first.
-        Some(row.start + if place < sums.len() { place } else { sums.partition_point(|&sum| sum < total) })
+        Some(
+            row.start
+                + if place < sums.len() { place } else { sums.partition_point(|&sum| sum < total) },
+        )
     }
 }
 

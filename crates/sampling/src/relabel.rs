@@ -69,7 +69,13 @@ pub(crate) struct RootedRows {
 
 impl RootedRows {
     /// The row of `node` below `root`; a new one goes to the end of `nodes` and `roots`.
-    pub(crate) fn relabel(&mut self, root: u32, node: u32, nodes: &mut Vec<u32>, roots: &mut Vec<u32>) -> u32 {
+    pub(crate) fn relabel(
+        &mut self,
+        root: u32,
+        node: u32,
+        nodes: &mut Vec<u32>,
+        roots: &mut Vec<u32>,
+    ) -> u32 {
         *self.row.entry((root, node)).or_insert_with(|| {
             nodes.push(node);
             roots.push(root);
@@ -96,7 +102,11 @@ mod tests {
                 rows.relabel(&[8, 3, 8, 0, 3, 8], &mut nodes, &mut out);
                 assert_eq!((&nodes[..], out), (&[8, 3, 0][..], [0, 1, 0, 2, 1, 0]), "from {first}");
                 rows.relabel(&[0, 5], &mut nodes, &mut out[..2]);
-                assert_eq!((&nodes[..], &out[..2]), (&[8, 3, 0, 5][..], &[2, 3][..]), "from {first}");
+                assert_eq!(
+                    (&nodes[..], &out[..2]),
+                    (&[8, 3, 0, 5][..], &[2, 3][..]),
+                    "from {first}"
+                );
                 rows.next_batch(nodes.len());
                 assert!(rows.first + 9 < NONE, "room for a batch of all nodes");
             }

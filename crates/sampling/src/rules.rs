@@ -95,7 +95,15 @@ impl Choice<'_> {
     /// Writes the positions taken out of `row`, the edges of node `v`, to `found`, ascending. `id` keys the draws;
     /// where edges have times, only those before `time` are candidates, and the others have no influence on the draws.
     #[inline]
-    pub(crate) fn row(&self, v: u32, id: u64, time: Option<i64>, row: Range<usize>, memory: &mut RowMemory, found: &mut Vec<u32>) {
+    pub(crate) fn row(
+        &self,
+        v: u32,
+        id: u64,
+        time: Option<i64>,
+        row: Range<usize>,
+        memory: &mut RowMemory,
+        found: &mut Vec<u32>,
+    ) {
         let before = time.zip(self.rule.times.as_ref());
         let from = self.excluded.partition_point(|e| e.0 < v);
         let excluded = &self.excluded[from..];
@@ -105,7 +113,8 @@ impl Choice<'_> {
             let RowMemory { chooser, .. } = memory;
             if self.strategy == Strategy::Uniform && !self.replace {
                 let mut draws = Draws::new(&self.stream, id);
-                chooser.distinct(&mut draws, row.len() as u32, self.fanout, |i| found.push(start + i));
+                chooser
+                    .distinct(&mut draws, row.len() as u32, self.fanout, |i| found.push(start + i));
             } else {
                 self.choose(id, start, row.len() as u32, |i| start + i, true, memory, found);
             }
@@ -113,15 +122,32 @@ impl Choice<'_> {
         }
         let mut candidates = std::mem::take(&mut memory.candidates);
         candidates.clear();
-        candidates.extend(row.clone().map(|p| p as u32).filter(|&p| self.is_candidate(p as usize, before, excluded)));
+        candidates.extend(
+            row.clone()
+                .map(|p| p as u32)
+                .filter(|&p| self.is_candidate(p as usize, before, excluded)),
+        );
         // An alias table holds later edges too: that a row has none of them must not change how it is drawn from.
         let whole = before.is_none() && candidates.len() == row.len();
-        self.choose(id, start, candidates.len() as u32, |i| candidates[i as usize], whole, memory, found);
+        self.choose(
+            id,
+            start,
+            candidates.len() as u32,
+            |i| candidates[i as usize],
+            whole,
+            memory,
+            found,
+        );
         memory.candidates = candidates;
     }
 
     #[inline]
-    fn is_candidate(&self, p: usize, before: Option<(i64, &EdgeTimes)>, excluded: &[(u32, u32)]) -> bool {
+    fn is_candidate(
+        &self,
+        p: usize,
+        before: Option<(i64, &EdgeTimes)>,
+        excluded: &[(u32, u32)],
+    ) -> bool {
         let edge = self.edge_ids.map_or(p as u32, |ids| ids[p]);
         self.rule.mask.as_ref().is_none_or(|m| m[p])
             && before.is_none_or(|(time, of)| of.by_position[p] < time)
@@ -130,7 +156,16 @@ impl Choice<'_> {
 
     /// Out of `n` candidates at positions `at(0..n)`; `whole` says that they are the row from `start` on.
     #[allow(clippy::too_many_arguments)] // One row is described by all of them, in the innermost loop.
-    fn choose(&self, id: u64, start: u32, n: u32, at: impl Fn(u32) -> u32, whole: bool, memory: &mut RowMemory, found: &mut Vec<u32>) {
+    fn choose(
+        &self,
+        id: u64,
+        start: u32,
+        n: u32,
+        at: impl Fn(u32) -> u32,
+        whole: bool,
+        memory: &mut RowMemory,
+        found: &mut Vec<u32>,
+    ) {
         let RowMemory { chooser, sums, .. } = memory;
         let k = self.fanout;
         let mut draws = Draws::new(&self.stream, id);
@@ -141,7 +176,9 @@ impl Choice<'_> {
         // Keys are not negative, so their bits have their order.
         let key = |draw: f64, w: f64| (w > 0.0).then(|| (draw / w).to_bits());
         match self.strategy {
-            _ if k == ALL => (0..n).filter(|&i| weights.is_none() || weight(i) > 0.0).for_each(take),
+            _ if k == ALL => {
+                (0..n).filter(|&i| weights.is_none() || weight(i) > 0.0).for_each(take)
+            }
             Strategy::Uniform if self.replace => {
                 if n > 0 {
                     chooser.repeated(k, || draws.below(n), take);
@@ -153,7 +190,11 @@ impl Choice<'_> {
                     let row = start as usize..(start + n) as usize;
                     // A row draws always or never: the first draw tells.
                     if alias.draw(row.clone(), &mut Draws::new(&self.stream, id)).is_some() {
-                        chooser.repeated(k, || alias.draw(row.clone(), &mut draws).unwrap_or(0), take);
+                        chooser.repeated(
+                            k,
+                            || alias.draw(row.clone(), &mut draws).unwrap_or(0),
+                            take,
+                        );
                     }
                 }
                 _ => {
@@ -176,17 +217,35 @@ impl Choice<'_> {
             },
             Strategy::Weighted | Strategy::InDegree => {
                 // By place among the candidates: what is none has no influence.
-                chooser.smallest(n, k, |i| key(exponential(&self.stream, id, u64::from(i)), weight(i)), take);
+                chooser.smallest(
+                    n,
+                    k,
+                    |i| key(exponential(&self.stream, id, u64::from(i)), weight(i)),
+                    take,
+                );
             }
-            Strategy::TopK => chooser.smallest(n, k, |i| (weight(i) > 0.0).then(|| !weight(i).to_bits()), take),
+            Strategy::TopK => {
+                chooser.smallest(n, k, |i| (weight(i) > 0.0).then(|| !weight(i).to_bits()), take)
+            }
             Strategy::Latest => {
                 let times = self.rule.times.as_ref().map_or(&[][..], |of| &of.by_position);
                 // Order of signed times, reversed.
-                chooser.smallest(n, k, |i| Some(!((times[at(i) as usize] as u64) ^ (1 << 63))), take);
+                chooser.smallest(
+                    n,
+                    k,
+                    |i| Some(!((times[at(i) as usize] as u64) ^ (1 << 63))),
+                    take,
+                );
             }
             Strategy::Labor { .. } => {
-                let source = |i| u64::from(self.source_ids.get(self.indices[at(i) as usize] as usize));
-                chooser.smallest(n, k, |i| key(exponential(&self.by_source, source(i), 0), weight(i)), take);
+                let source =
+                    |i| u64::from(self.source_ids.get(self.indices[at(i) as usize] as usize));
+                chooser.smallest(
+                    n,
+                    k,
+                    |i| key(exponential(&self.by_source, source(i), 0), weight(i)),
+                    take,
+                );
             }
         }
     }

@@ -78,7 +78,11 @@ pub trait Sampler: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// Whatever keeps the batch from being made; the loader hands it to its caller.
-    fn sample_batch(&self, seeds: &Seeds<Self::Seed>, key: SampleKey) -> Result<Self::Batch, Self::Error>;
+    fn sample_batch(
+        &self,
+        seeds: &Seeds<Self::Seed>,
+        key: SampleKey,
+    ) -> Result<Self::Batch, Self::Error>;
 
     /// Refuses seeds that the sampler cannot make batches of: all of them, when a loader is made.
     ///

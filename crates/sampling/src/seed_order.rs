@@ -34,7 +34,10 @@ impl Traversal {
             Self::Shuffled => shuffled(n, "seeds", seed, epoch),
             Self::Random => {
                 let stream = Stream::new(seed, "random seeds", epoch);
-                (0..n as u64).into_par_iter().map(|i| Draws::new(&stream, i).below(n as u32)).collect()
+                (0..n as u64)
+                    .into_par_iter()
+                    .map(|i| Draws::new(&stream, i).below(n as u32))
+                    .collect()
             }
         }
     }
@@ -70,7 +73,11 @@ mod tests {
         let mut once = random.clone();
         once.sort_unstable();
         once.dedup();
-        assert!((580..690).contains(&once.len()), "{} of 1000 were drawn, about 632 expected", once.len());
+        assert!(
+            (580..690).contains(&once.len()),
+            "{} of 1000 were drawn, about 632 expected",
+            once.len()
+        );
         assert_ne!(random, Traversal::Random.positions(1_000, 1, 2));
     }
 }

@@ -52,8 +52,12 @@ impl Seeds {
     ///
     /// # Errors
     /// Unknown type or one named twice, an id out of range, 2³² seeds or more.
-    pub fn nodes<N: NodeKey, I: AsRef<[u32]>>(g: &Graph, seeds: impl IntoIterator<Item = (N, I)>) -> Result<Self, GraphError> {
-        Ok(Self::new(SeedKind::Nodes, g.node_selection("seeds", seeds)?, None)?.with_schema(g.schema()))
+    pub fn nodes<N: NodeKey, I: AsRef<[u32]>>(
+        g: &Graph,
+        seeds: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Self, GraphError> {
+        Ok(Self::new(SeedKind::Nodes, g.node_selection("seeds", seeds)?, None)?
+            .with_schema(g.schema()))
     }
 
     /// Nodes with a time of each, given per node type by name: batches hold edges strictly before it. Each seed has a
@@ -67,16 +71,26 @@ impl Seeds {
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<Self, GraphError> {
         let types = g.schema().ntypes();
-        let (named, times) = with_times(types.len(), seeds, |key| g.schema().ntype(key), |t, e| e.in_relation(&types[t]))?;
-        Ok(Self::new(SeedKind::Nodes, g.node_selection("seeds", named)?, Some(times))?.with_schema(g.schema()))
+        let (named, times) = with_times(
+            types.len(),
+            seeds,
+            |key| g.schema().ntype(key),
+            |t, e| e.in_relation(&types[t]),
+        )?;
+        Ok(Self::new(SeedKind::Nodes, g.node_selection("seeds", named)?, Some(times))?
+            .with_schema(g.schema()))
     }
 
     /// Edges, given by id per edge type by name.
     ///
     /// # Errors
     /// Unknown type or one named twice, an id out of range, 2³² seeds or more.
-    pub fn edges<K: EdgeKey, I: AsRef<[u32]>>(g: &Graph, seeds: impl IntoIterator<Item = (K, I)>) -> Result<Self, GraphError> {
-        Ok(Self::new(SeedKind::Edges, g.edge_selection("edges", seeds)?, None)?.with_schema(g.schema()))
+    pub fn edges<K: EdgeKey, I: AsRef<[u32]>>(
+        g: &Graph,
+        seeds: impl IntoIterator<Item = (K, I)>,
+    ) -> Result<Self, GraphError> {
+        Ok(Self::new(SeedKind::Edges, g.edge_selection("edges", seeds)?, None)?
+            .with_schema(g.schema()))
     }
 
     /// Edges with a time of each in the place of its own, given per edge type by name.
@@ -100,8 +114,14 @@ impl Seeds {
         g: &Graph,
         seeds: impl IntoIterator<Item = (K, I, T)>,
     ) -> Result<Self, GraphError> {
-        let (named, times) = with_times(g.relations().len(), seeds, |key| g.schema().etype(key), |t, e| g.in_etype(t, e))?;
-        Ok(Self::new(SeedKind::Edges, g.edge_selection("edges", named)?, Some(times))?.with_schema(g.schema()))
+        let (named, times) = with_times(
+            g.relations().len(),
+            seeds,
+            |key| g.schema().etype(key),
+            |t, e| g.in_etype(t, e),
+        )?;
+        Ok(Self::new(SeedKind::Edges, g.edge_selection("edges", named)?, Some(times))?
+            .with_schema(g.schema()))
     }
 }
 
@@ -110,11 +130,17 @@ impl<T> Seeds<T> {
     ///
     /// # Errors
     /// Not one time per seed, 2³² seeds or more.
-    pub fn new(kind: SeedKind, ids: Vec<Vec<T>>, times: Option<Vec<Vec<i64>>>) -> Result<Self, GraphError> {
+    pub fn new(
+        kind: SeedKind,
+        ids: Vec<Vec<T>>,
+        times: Option<Vec<Vec<i64>>>,
+    ) -> Result<Self, GraphError> {
         let total = check_positions(ids.iter().map(Vec::len))?;
         if let Some(times) = &times {
             check_len("times", "one list per type", ids.len(), times.len())?;
-            ids.iter().zip(times).try_for_each(|(ids, times)| check_len("times", "one per seed", ids.len(), times.len()))?;
+            ids.iter().zip(times).try_for_each(|(ids, times)| {
+                check_len("times", "one per seed", ids.len(), times.len())
+            })?;
         }
         Ok(Self { kind, ids, times, of_each: None, total, schema: None })
     }
@@ -212,7 +238,11 @@ impl<T> Seeds<T> {
     /// # Errors
     /// Seeds have times.
     pub fn expect_untimed(&self) -> Result<(), GraphError> {
-        if self.times.is_some() { Err(setting("times", "none, as the sampler does not respect them", "one per seed")) } else { Ok(()) }
+        if self.times.is_some() {
+            Err(setting("times", "none, as the sampler does not respect them", "one per seed"))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -233,7 +263,10 @@ impl<T: Copy> Seeds<T> {
             times.iter_mut().zip(&self.times).for_each(|(times, all)| times[t].push(all[t][place]));
         }
         let total = match &self.of_each {
-            Some(of_each) => positions.iter().map(|&i| of_each.iter().filter(|&&n| n > u64::from(i)).count()).sum(),
+            Some(of_each) => positions
+                .iter()
+                .map(|&i| of_each.iter().filter(|&&n| n > u64::from(i)).count())
+                .sum(),
             None => positions.len(),
         };
         Self { kind: self.kind, ids, times, of_each: None, total, schema: self.schema.clone() }
@@ -246,7 +279,8 @@ impl<T: Copy> Seeds<T> {
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
         assert!(start <= end, "`start` must be at most `end`, got {start} and {end}");
-        let positions: Vec<u32> = (start.min(self.len()) as u32..end.min(self.len()) as u32).collect();
+        let positions: Vec<u32> =
+            (start.min(self.len()) as u32..end.min(self.len()) as u32).collect();
         let cut = |n: &u64| (*n).clamp(start as u64, end as u64) - start as u64;
         let of_each = self.of_each.as_ref().map(|of_each| of_each.iter().map(cut).collect());
         Self { of_each, ..self.select(&positions) }
@@ -280,7 +314,8 @@ fn with_times<K, I: AsRef<[u32]>, T: AsRef<[i64]>>(
     let (mut named, mut times) = (vec![], vec![vec![]; types]);
     for (key, ids, of) in seeds {
         let t = number(key)?;
-        check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len()).map_err(|e| in_type(t, e))?;
+        check_len("times", "one per seed", ids.as_ref().len(), of.as_ref().len())
+            .map_err(|e| in_type(t, e))?;
         times[t] = of.as_ref().to_vec();
         named.push((t, ids));
     }
@@ -290,7 +325,11 @@ fn with_times<K, I: AsRef<[u32]>, T: AsRef<[i64]>>(
 /// The number of seeds over all lists, unless it is more than positions of 32 bits.
 fn check_positions(counts: impl Iterator<Item = usize>) -> Result<usize, GraphError> {
     let (count, limit) = (counts.map(|n| n as u64).sum::<u64>(), u64::from(u32::MAX));
-    if count <= limit { Ok(count as usize) } else { Err(GraphError::TooLarge { relation: String::new(), what: "seeds", count, limit }) }
+    if count <= limit {
+        Ok(count as usize)
+    } else {
+        Err(GraphError::TooLarge { relation: String::new(), what: "seeds", count, limit })
+    }
 }
 
 #[cfg(test)]
@@ -303,20 +342,42 @@ mod tests {
         let most = u32::MAX as usize;
         assert!(check_positions([most - 7, 0, 7].into_iter()).is_ok());
         let e = check_positions([most - 7, 8].into_iter()).unwrap_err();
-        assert!(matches!(e, GraphError::TooLarge { what: "seeds", count: 4_294_967_296, limit: 4_294_967_295, .. }), "{e}");
-        assert_eq!(e.to_string(), "4294967296 seeds exceed the limit of 4294967295; give fewer at a time");
+        assert!(
+            matches!(
+                e,
+                GraphError::TooLarge {
+                    what: "seeds",
+                    count: 4_294_967_296,
+                    limit: 4_294_967_295,
+                    ..
+                }
+            ),
+            "{e}"
+        );
+        assert_eq!(
+            e.to_string(),
+            "4294967296 seeds exceed the limit of 4294967295; give fewer at a time"
+        );
         let e = Seeds::of(vec![1u64]).unwrap().of_each_process(&[1, 1 << 32]).unwrap_err();
         assert!(matches!(e, GraphError::TooLarge { what: "seeds", .. }), "{e}");
     }
 
     #[test]
     fn positions_count_type_after_type() {
-        let seeds = Seeds::new(SeedKind::Nodes, vec![vec![5, 6], vec![], vec![7, 8]], Some(vec![vec![0, 1], vec![], vec![2, 3]])).unwrap();
+        let seeds = Seeds::new(
+            SeedKind::Nodes,
+            vec![vec![5, 6], vec![], vec![7, 8]],
+            Some(vec![vec![0, 1], vec![], vec![2, 3]]),
+        )
+        .unwrap();
         let some = seeds.select(&[3, 0, 3, 2]);
         assert_eq!((some.ids(), some.total()), (&[vec![5], vec![], vec![8, 8, 7]][..], 4));
         assert_eq!(some.times(), Some(&[vec![0], vec![], vec![3, 3, 2]][..]));
         let even = some.filter(|id| id != 8);
-        assert_eq!((even.ids(), even.times(), even.total()), (&[vec![5], vec![], vec![7]][..], Some(&[vec![0], vec![], vec![2]][..]), 4));
+        assert_eq!(
+            (even.ids(), even.times(), even.total()),
+            (&[vec![5], vec![], vec![7]][..], Some(&[vec![0], vec![], vec![2]][..]), 4)
+        );
         let part = seeds.slice(1, 3);
         assert_eq!((part.ids(), part.len(), part.total()), (&[vec![6], vec![], vec![7]][..], 2, 2));
         assert_eq!(seeds.slice(3, 9).ids(), [vec![], vec![], vec![8]]);
@@ -337,6 +398,9 @@ mod tests {
         let e = Seeds::new(SeedKind::Other, vec![vec![1]], Some(vec![vec![]])).unwrap_err();
         assert!(matches!(e, GraphError::Length { why: "one per seed", .. }), "{e}");
         let e = Seeds::of(vec![1]).unwrap().expect(SeedKind::Edges, 1).unwrap_err().to_string();
-        assert_eq!(e, "`seeds`: expected edges (`Seeds::edges`), got what the sampler numbers (`Seeds::of`)");
+        assert_eq!(
+            e,
+            "`seeds`: expected edges (`Seeds::edges`), got what the sampler numbers (`Seeds::of`)"
+        );
     }
 }

@@ -3,11 +3,20 @@
 use burn_gnn_graph::{EdgeReader, GraphError};
 
 /// Original ids of the edges at places inside the rows of `dst`, as many for each as `indptr` says.
-pub(crate) fn edge_ids(reader: &dyn EdgeReader, dst: &[u32], indptr: &[u32], places: &[u32]) -> Result<Vec<u64>, GraphError> {
+pub(crate) fn edge_ids(
+    reader: &dyn EdgeReader,
+    dst: &[u32],
+    indptr: &[u32],
+    places: &[u32],
+) -> Result<Vec<u64>, GraphError> {
     let mut rows = Vec::with_capacity(dst.len());
     reader.rows(dst, &mut rows)?;
-    let row_of = rows.iter().zip(indptr.windows(2)).flat_map(|(row, w)| std::iter::repeat_n(row.0, (w[1] - w[0]) as usize));
-    let positions: Vec<u64> = row_of.zip(places).map(|(start, &place)| start + u64::from(place)).collect();
+    let row_of = rows
+        .iter()
+        .zip(indptr.windows(2))
+        .flat_map(|(row, w)| std::iter::repeat_n(row.0, (w[1] - w[0]) as usize));
+    let positions: Vec<u64> =
+        row_of.zip(places).map(|(start, &place)| start + u64::from(place)).collect();
     let mut ids = vec![0; positions.len()];
     reader.edge_ids(&positions, &mut ids)?;
     Ok(ids)

@@ -34,7 +34,8 @@ static ALLOCATOR: Counting = Counting;
 fn allocations_do_not_grow_with_nodes_and_little_stays() {
     let nodes = 200_000usize;
     let s = Stream::new(1, "graph", 0);
-    let ids = |column| (0..2_000_000u64).map(|e| (s.uniform(e, column) * nodes as f64) as u32).collect();
+    let ids =
+        |column| (0..2_000_000u64).map(|e| (s.uniform(e, column) * nodes as f64) as u32).collect();
     let g = Graph::homogeneous(nodes, ids(0), ids(1)).unwrap();
     g.relations()[0].csc();
     let sampler = NeighborSampler::new(&g, [10, 5]).unwrap().with_parallel(false);
@@ -51,9 +52,15 @@ fn allocations_do_not_grow_with_nodes_and_little_stays() {
     let (many, large) = calls(8_192);
     assert!(large > 50 * small, "{small} and {large} nodes");
     // Lists grow by doubling: some steps more for a hundred times as many nodes.
-    assert!(many <= few + 24 && many < 120, "{few} allocations for {small} nodes, {many} for {large}");
+    assert!(
+        many <= few + 24 && many < 120,
+        "{few} allocations for {small} nodes, {many} for {large}"
+    );
     drop(seeds);
     let kept = BYTES.load(Ordering::Relaxed).saturating_sub(before);
     // 4 bytes per node; per edge of the largest batch two numbers, in lists that grow by doubling.
-    assert!(kept >= 4 * nodes && kept < 4 * nodes + 24 * edges, "{kept} bytes stay after {edges} edges");
+    assert!(
+        kept >= 4 * nodes && kept < 4 * nodes + 24 * edges,
+        "{kept} bytes stay after {edges} edges"
+    );
 }

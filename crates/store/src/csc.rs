@@ -60,15 +60,19 @@ impl StoredCsc {
         let path = path.as_ref();
         let file = SectionFile::open(path, KIND)?;
         let count = |fact| file.header.number(path, fact);
-        let (num_src, num_dst, num_edges) = (count("num_src")?, count("num_dst")?, count("num_edges")?);
+        let (num_src, num_dst, num_edges) =
+            (count("num_src")?, count("num_dst")?, count("num_edges")?);
         let limit = Relation::LIMIT;
         for (what, n) in [("num_src", num_src), ("num_dst", num_dst)] {
             if n > limit {
                 return Err(format(path, format!("`{what}`: expected at most {limit}, found {n}")));
             }
         }
-        let bytes =
-            |each: u64| num_edges.checked_mul(each).ok_or_else(|| format(path, format!("{num_edges} edges, more than a file holds")));
+        let bytes = |each: u64| {
+            num_edges
+                .checked_mul(each)
+                .ok_or_else(|| format(path, format!("{num_edges} edges, more than a file holds")))
+        };
         let optional = |name: &str, each: u64| match file.section(name) {
             None => Ok(None),
             Some(_) => file.required(name, bytes(each)?).map(Some),
@@ -135,7 +139,10 @@ impl StoredCsc {
         self.file.verify()?;
         let (indptr, sources) = (self.indptr.numbers::<u64>(), self.sources.numbers::<u32>());
         if indptr[0] != 0 || indptr[self.num_dst] != self.num_edges || !indptr.is_sorted() {
-            return Err(format(self.path(), format!("expected offsets that ascend from 0 to {}, found others", self.num_edges)));
+            return Err(format(
+                self.path(),
+                format!("expected offsets that ascend from 0 to {}, found others", self.num_edges),
+            ));
         }
         match sources.iter().position(|&u| u as usize >= self.num_src) {
             None => Ok(()),
@@ -159,13 +166,19 @@ impl StoredCsc {
     fn checked_row(&self, v: usize, start: u64, end: u64) -> Result<(u64, u32), StoreError> {
         match end.checked_sub(start).and_then(|len| u32::try_from(len).ok()) {
             Some(len) if end <= self.num_edges => Ok((start, len)),
-            _ => Err(format(self.path(), format!("row {v}: expected offsets in 0..{}, found {start}..{end}", self.num_edges))),
+            _ => Err(format(
+                self.path(),
+                format!("row {v}: expected offsets in 0..{}, found {start}..{end}", self.num_edges),
+            )),
         }
     }
 
     #[cold]
     fn far(&self, position: usize, found: u32) -> StoreError {
-        format(self.path(), format!("position {position}: expected a source in 0..{}, found {found}", self.num_src))
+        format(
+            self.path(),
+            format!("position {position}: expected a source in 0..{}, found {found}", self.num_src),
+        )
     }
 
     fn read_sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), StoreError> {
@@ -199,13 +212,18 @@ impl StoredCsc {
         // Sources are destinations where both are of one type, which has as many of either.
         if self.num_src == self.num_dst && !self.indptr.is_all_verified() {
             let _request = self.indptr.request(sources.iter().map(|&u| 8 * u64::from(u)));
-            sources.iter().map(|&u| 8 * u as usize).try_for_each(|at| self.indptr.check(at).and_then(|()| self.indptr.check(at + 8)))?;
+            sources.iter().map(|&u| 8 * u as usize).try_for_each(|at| {
+                self.indptr.check(at).and_then(|()| self.indptr.check(at + 8))
+            })?;
         }
         Ok(())
     }
 
     /// Bytes of consecutive positions of a section of `T`.
-    fn range<T: bytemuck::Pod>(section: &Section, positions: Range<u64>) -> Result<&[T], StoreError> {
+    fn range<T: bytemuck::Pod>(
+        section: &Section,
+        positions: Range<u64>,
+    ) -> Result<&[T], StoreError> {
         let (from, to) = (positions.start as usize, positions.end as usize);
         section.check_range(from * size_of::<T>()..to * size_of::<T>())?;
         Ok(&section.numbers::<T>()[from..to])
@@ -217,7 +235,10 @@ impl StoredCsc {
         let indptr = self.indptr.numbers::<u64>();
         match indptr.partition_point(|&start| start <= position).checked_sub(1) {
             Some(v) if v < self.num_dst => Ok(v as u32),
-            _ => Err(format(self.path(), format!("position {position}: expected in 0..{}, found in no row", self.num_edges))),
+            _ => Err(format(
+                self.path(),
+                format!("position {position}: expected in 0..{}, found in no row", self.num_edges),
+            )),
         }
     }
 
@@ -225,7 +246,11 @@ impl StoredCsc {
     ///
     /// # Errors
     /// [`StoreError::Damaged`].
-    pub fn edge_ids_of(&self, positions: Range<u64>, out: &mut Vec<u64>) -> Result<bool, StoreError> {
+    pub fn edge_ids_of(
+        &self,
+        positions: Range<u64>,
+        out: &mut Vec<u64>,
+    ) -> Result<bool, StoreError> {
         let Some(ids) = &self.edge_ids else { return Ok(false) };
         out.extend_from_slice(Self::range(ids, positions)?);
         Ok(true)

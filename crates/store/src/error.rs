@@ -50,7 +50,9 @@ pub enum StoreError {
         found: u64,
     },
     /// An edge has an endpoint that is no node.
-    #[error("edge {edge}: `{arg}` must lie in 0..{bound}, got {value}; number nodes from 0, or build a graph of more nodes")]
+    #[error(
+        "edge {edge}: `{arg}` must lie in 0..{bound}, got {value}; number nodes from 0, or build a graph of more nodes"
+    )]
     NodeOutOfRange {
         /// Which edge of the stream.
         edge: u64,

@@ -55,15 +55,20 @@ impl StoredGraph {
         node_types: impl IntoIterator<Item = (&'a str, usize)>,
         relations: impl IntoIterator<Item = (E, &'a str)>,
     ) -> Result<Self, StoreError> {
-        let node_types = node_types.into_iter().map(|(name, n)| (name.to_owned(), n as u64)).collect();
+        let node_types =
+            node_types.into_iter().map(|(name, n)| (name.to_owned(), n as u64)).collect();
         let relation = |(etype, file): (E, &str)| {
             let EdgeType { src, relation, dst } = etype.into();
             (src, relation, dst, file.to_owned())
         };
         let relations = relations.into_iter().map(relation).collect();
-        let (manifest, path) = (Manifest { format_version: VERSION, node_types, relations }, dir.as_ref().join(MANIFEST));
+        let (manifest, path) = (
+            Manifest { format_version: VERSION, node_types, relations },
+            dir.as_ref().join(MANIFEST),
+        );
         let stored = Self::of(dir.as_ref(), &manifest)?;
-        let text = serde_json::to_vec_pretty(&manifest).map_err(|e| format(&path, e.to_string()))?;
+        let text =
+            serde_json::to_vec_pretty(&manifest).map_err(|e| format(&path, e.to_string()))?;
         write_atomic(&path, |w| w.write_all(&text))?;
         Ok(stored)
     }
@@ -76,18 +81,23 @@ impl StoredGraph {
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = dir.as_ref().join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(io(&path))?;
-        let manifest: Manifest =
-            serde_json::from_str(&text).map_err(|e| format(&path, format!("expected a description of a stored graph, found {e}")))?;
+        let manifest: Manifest = serde_json::from_str(&text).map_err(|e| {
+            format(&path, format!("expected a description of a stored graph, found {e}"))
+        })?;
         if manifest.format_version != VERSION {
             let found = manifest.format_version.to_string();
-            return Err(burn_gnn_files::DataError::Version { path, found, expected: VERSION }.into());
+            return Err(
+                burn_gnn_files::DataError::Version { path, found, expected: VERSION }.into()
+            );
         }
         Self::of(dir.as_ref(), &manifest)
     }
 
     fn of(dir: &Path, manifest: &Manifest) -> Result<Self, StoreError> {
-        let etypes: Vec<EdgeType> = manifest.relations.iter().map(|(s, r, d, _)| (&**s, &**r, &**d).into()).collect();
-        let schema = Schema::new(manifest.node_types.iter().map(|t| t.0.clone()).collect(), etypes.clone())?;
+        let etypes: Vec<EdgeType> =
+            manifest.relations.iter().map(|(s, r, d, _)| (&**s, &**r, &**d).into()).collect();
+        let schema =
+            Schema::new(manifest.node_types.iter().map(|t| t.0.clone()).collect(), etypes.clone())?;
         let mut counts = vec![0; schema.ntypes().len()];
         for (name, n) in &manifest.node_types {
             counts[schema.ntype(&**name)?] = *n as usize;
@@ -96,9 +106,12 @@ impl StoredGraph {
         for (etype, (.., file)) in etypes.iter().zip(&manifest.relations) {
             let (t, stored) = (schema.etype(etype)?, StoredCsc::open(dir.join(file))?);
             let (s, d) = schema.endpoints(t);
-            let (expected, counts) = ((counts[s], counts[d]), (stored.num_nodes().0, stored.num_nodes().1));
+            let (expected, counts) =
+                ((counts[s], counts[d]), (stored.num_nodes().0, stored.num_nodes().1));
             if expected != counts {
-                let why = format!("relation `{etype}`: expected {expected:?} sources and destinations, found {counts:?}");
+                let why = format!(
+                    "relation `{etype}`: expected {expected:?} sources and destinations, found {counts:?}"
+                );
                 return Err(format(stored.path(), why));
             }
             found.push((t, stored));
@@ -106,7 +119,11 @@ impl StoredGraph {
         found.sort_unstable_by_key(|f| f.0);
         let files: Vec<Arc<StoredCsc>> = found.into_iter().map(|f| f.1).collect();
         let relations = files.iter().map(StoredCsc::relation).collect::<Result<_, _>>()?;
-        Ok(Self { dir: dir.into(), graph: Graph::assemble(Arc::new(schema), counts, relations), files })
+        Ok(Self {
+            dir: dir.into(),
+            graph: Graph::assemble(Arc::new(schema), counts, relations),
+            files,
+        })
     }
 
     /// The folder.

@@ -62,7 +62,11 @@ impl<K: RawId> RawNumbers<K> {
     ///
     /// # Cost
     /// `O(n log n)`; every run is written and read once.
-    pub fn build(path: impl AsRef<Path>, memory: u64, ids: impl IntoIterator<Item = Result<K, StoreError>>) -> Result<Self, StoreError> {
+    pub fn build(
+        path: impl AsRef<Path>,
+        memory: u64,
+        ids: impl IntoIterator<Item = Result<K, StoreError>>,
+    ) -> Result<Self, StoreError> {
         let path = path.as_ref();
         if memory < LEAST {
             return Err(StoreError::Memory { what: "numbering", least: LEAST, given: memory });
@@ -87,7 +91,10 @@ impl<K: RawId> RawNumbers<K> {
         runs.join::<K>(memory)?;
         let count = runs.merge(memory, |_: K| Ok(()))?;
         if count >= u64::from(u32::MAX) {
-            return Err(format(path, format!("expected at most {} different ids, found {count}", u32::MAX - 1)));
+            return Err(format(
+                path,
+                format!("expected at most {} different ids, found {count}", u32::MAX - 1),
+            ));
         }
         let mut header = Header::new(KIND).with("width", size_of::<K>());
         header.section(IDS, count * size_of::<K>() as u64);
@@ -108,7 +115,9 @@ impl<K: RawId> RawNumbers<K> {
         if width != expected {
             return Err(format(path, format!("expected ids of {expected} bytes, found {width}")));
         }
-        let ids = file.section(IDS).ok_or_else(|| format(path, format!("expected a section `{IDS}`, found none")))?;
+        let ids = file
+            .section(IDS)
+            .ok_or_else(|| format(path, format!("expected a section `{IDS}`, found none")))?;
         Ok(Self { path: path.into(), ids, of: std::marker::PhantomData })
     }
 
@@ -142,7 +151,11 @@ impl<K: RawId> RawNumbers<K> {
     /// `O(n log n)`: ids are looked up in ascending order, so the file is read forward.
     pub fn numbers(&self, ids: &[K]) -> Result<Vec<u32>, StoreError> {
         if ids.len() as u64 > u64::from(u32::MAX) {
-            let why = format!("expected at most {} ids at a time, found {}; look them up in several calls", u32::MAX, ids.len());
+            let why = format!(
+                "expected at most {} ids at a time, found {}; look them up in several calls",
+                u32::MAX,
+                ids.len()
+            );
             return Err(format(&self.path, why));
         }
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
@@ -162,7 +175,10 @@ impl<K: RawId> RawNumbers<K> {
                 if self.at(middle)? <= id { low = middle } else { high = middle }
             }
             if low >= all || self.at(low)? != id {
-                return Err(format(&self.path, format!("expected a raw id that was numbered, found {id:?}")));
+                return Err(format(
+                    &self.path,
+                    format!("expected a raw id that was numbered, found {id:?}"),
+                ));
             }
             (numbers[i as usize], from) = (low as u32, low);
         }
@@ -193,7 +209,10 @@ impl Runs {
         self.path.with_file_name(name)
     }
     /// A new run, by what `put` writes; it returns how many ids these are.
-    fn add(&mut self, put: impl FnOnce(&Self, &mut BufWriter<File>, &Path) -> Result<u64, StoreError>) -> Result<(), StoreError> {
+    fn add(
+        &mut self,
+        put: impl FnOnce(&Self, &mut BufWriter<File>, &Path) -> Result<u64, StoreError>,
+    ) -> Result<(), StoreError> {
         let path = self.name(&format!("run-{:05}", self.made));
         self.made += 1;
         let mut out = BufWriter::with_capacity(1 << 18, File::create(&path).map_err(io(&path))?);
@@ -215,7 +234,11 @@ impl Runs {
     /// Merges runs until all of them can be open at a time.
     fn join<K: RawId>(&mut self, memory: u64) -> Result<(), StoreError> {
         while self.files.len() > OPEN {
-            self.add(|runs, out, path| runs.merge_first(OPEN, memory, |id: K| out.write_all(bytemuck::bytes_of(&id)).map_err(io(path))))?;
+            self.add(|runs, out, path| {
+                runs.merge_first(OPEN, memory, |id: K| {
+                    out.write_all(bytemuck::bytes_of(&id)).map_err(io(path))
+                })
+            })?;
             for (path, _) in self.files.drain(..OPEN) {
                 std::fs::remove_file(&path).map_err(io(&path))?;
             }
@@ -223,15 +246,28 @@ impl Runs {
         Ok(())
     }
     /// Calls `f` with every different id, ascending; how many there are.
-    fn merge<K: RawId>(&self, memory: u64, f: impl FnMut(K) -> Result<(), StoreError>) -> Result<u64, StoreError> {
+    fn merge<K: RawId>(
+        &self,
+        memory: u64,
+        f: impl FnMut(K) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
         self.merge_first(self.files.len(), memory, f)
     }
     /// [`merge`](Self::merge) of the first runs.
-    fn merge_first<K: RawId>(&self, runs: usize, memory: u64, mut f: impl FnMut(K) -> Result<(), StoreError>) -> Result<u64, StoreError> {
+    fn merge_first<K: RawId>(
+        &self,
+        runs: usize,
+        memory: u64,
+        mut f: impl FnMut(K) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
         let buffer = (memory as usize / 2 / runs.max(1)).clamp(1 << 12, 1 << 20);
         let mut readers = vec![];
         for (path, left) in self.files.iter().take(runs) {
-            readers.push((path, *left, BufReader::with_capacity(buffer, File::open(path).map_err(io(path))?)));
+            readers.push((
+                path,
+                *left,
+                BufReader::with_capacity(buffer, File::open(path).map_err(io(path))?),
+            ));
         }
         let next = |(path, left, reader): &mut (&PathBuf, u64, BufReader<File>)| -> Result<Option<K>, StoreError> {
             if *left == 0 {
@@ -277,16 +313,23 @@ pub struct NumberedEdges<'a, K, I> {
 
 impl<'a, K: RawId, I: Iterator<Item = Result<(K, K), StoreError>>> NumberedEdges<'a, K, I> {
     /// Of any iterator of results; `src` and `dst` number the ends.
-    pub fn new(edges: impl IntoIterator<IntoIter = I>, src: &'a RawNumbers<K>, dst: &'a RawNumbers<K>) -> Self {
+    pub fn new(
+        edges: impl IntoIterator<IntoIter = I>,
+        src: &'a RawNumbers<K>,
+        dst: &'a RawNumbers<K>,
+    ) -> Self {
         Self { edges: edges.into_iter(), numbers: [src, dst], ready: vec![].into_iter() }
     }
 }
 
-impl<K: RawId, I: Iterator<Item = Result<(K, K), StoreError>>> EdgeStream for NumberedEdges<'_, K, I> {
+impl<K: RawId, I: Iterator<Item = Result<(K, K), StoreError>>> EdgeStream
+    for NumberedEdges<'_, K, I>
+{
     fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError> {
         if self.ready.len() == 0 {
             let raw: Vec<(K, K)> = self.edges.by_ref().take(CHUNK).collect::<Result<_, _>>()?;
-            let [src, dst] = [raw.iter().map(|e| e.0).collect::<Vec<_>>(), raw.iter().map(|e| e.1).collect()];
+            let [src, dst] =
+                [raw.iter().map(|e| e.0).collect::<Vec<_>>(), raw.iter().map(|e| e.1).collect()];
             let (src, dst) = (self.numbers[0].numbers(&src)?, self.numbers[1].numbers(&dst)?);
             self.ready = src.into_iter().zip(dst).collect::<Vec<_>>().into_iter();
         }
@@ -331,7 +374,9 @@ mod tests {
     fn several_runs() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ids");
-        let id = |i: u64| u128::from(i % 300_000).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let id = |i: u64| {
+            u128::from(i % 300_000).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+        };
         let numbers = RawNumbers::build(&path, LEAST, (0..700_000).map(id).map(Ok)).unwrap();
         assert_eq!(numbers.len(), 300_000);
         let ids: Vec<u128> = (0..1000).map(|i| id(i * 37)).collect();

@@ -32,7 +32,14 @@ const MERGE_RATE: f64 = 40e6;
 const DISK_RATE: f64 = 1e9;
 
 impl BuildPlan {
-    pub(crate) fn new(edges: u64, kept: u64, num_dst: u64, run_bytes: usize, result_bytes: usize, memory: u64) -> Self {
+    pub(crate) fn new(
+        edges: u64,
+        kept: u64,
+        num_dst: u64,
+        run_bytes: usize,
+        result_bytes: usize,
+        memory: u64,
+    ) -> Self {
         let temporary = edges * run_bytes as u64;
         let data = kept * result_bytes as u64 + 8 * (num_dst + 1);
         let file = data + data.div_ceil(1 << 16) * 8 + (1 << 16);

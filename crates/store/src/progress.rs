@@ -25,8 +25,13 @@ impl Progress {
         // Standard error that is no terminal shows nothing.
         let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
         let known = "{msg:>10} {wide_bar} {human_pos}/{human_len} edges, {per_sec}, {eta} left";
-        let template = if total.is_some() { known } else { "{msg:>10} {spinner} {human_pos} edges, {per_sec}" };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let template = if total.is_some() {
+            known
+        } else {
+            "{msg:>10} {spinner} {human_pos} edges, {per_sec}"
+        };
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = bar.with_style(style).with_message(name).with_position(done);
         bar.reset_eta();
         Step(bar)

@@ -120,7 +120,13 @@ pub(crate) struct SectionWriter {
 impl SectionWriter {
     /// Writes to `path`, of which everything is new. Sections have at most the bytes that `header` says.
     pub(crate) fn create(path: &Path, header: Header) -> Result<Self, StoreError> {
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(path).map_err(io(path))?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .map_err(io(path))?;
         Ok(Self::new(path, Target::Plain(file), header))
     }
 
@@ -130,7 +136,13 @@ impl SectionWriter {
     }
 
     fn new(path: &Path, target: Target, header: Header) -> Self {
-        let part = |offset| Part { offset, len: 0, buffer: Vec::with_capacity(BUFFER + BLOCK), checks: vec![], fresh: true };
+        let part = |offset| Part {
+            offset,
+            len: 0,
+            buffer: Vec::with_capacity(BUFFER + BLOCK),
+            checks: vec![],
+            fresh: true,
+        };
         let parts = header.sections.iter().map(|p| part(p.offset)).collect();
         Self { path: path.into(), target, header, parts }
     }
@@ -144,7 +156,8 @@ impl SectionWriter {
         for (part, &len) in writer.parts.iter_mut().zip(lens) {
             for at in (0..len).step_by(BLOCK) {
                 let n = (len - at).min(BLOCK as u64) as usize;
-                read_at(writer.target.file(), &mut bytes[..n], part.offset + at).map_err(io(path))?;
+                read_at(writer.target.file(), &mut bytes[..n], part.offset + at)
+                    .map_err(io(path))?;
                 if n == BLOCK {
                     part.checks.push(XxHash3_64::oneshot(&bytes));
                 } else {
@@ -159,7 +172,10 @@ impl SectionWriter {
     /// Appends to section number `section`.
     pub(crate) fn put(&mut self, section: usize, mut bytes: &[u8]) -> Result<(), StoreError> {
         let part = &mut self.parts[section];
-        debug_assert!(part.len + bytes.len() as u64 <= self.header.sections[section].bytes, "more than was announced");
+        debug_assert!(
+            part.len + bytes.len() as u64 <= self.header.sections[section].bytes,
+            "more than was announced"
+        );
         while !bytes.is_empty() {
             let n = bytes.len().min(BUFFER - part.buffer.len());
             part.buffer.extend_from_slice(&bytes[..n]);
@@ -198,11 +214,18 @@ impl SectionWriter {
             place.bytes = part.len;
         }
         // Checksums stand behind what there is, which may be less than was announced.
-        self.header.bytes = self.header.sections.iter().map(|p| p.offset + p.bytes.next_multiple_of(PAGE)).max().unwrap_or(PAGE);
+        self.header.bytes = self
+            .header
+            .sections
+            .iter()
+            .map(|p| p.offset + p.bytes.next_multiple_of(PAGE))
+            .max()
+            .unwrap_or(PAGE);
         self.header.facts.extend(facts.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
         self.header.place_checks();
         for (part, place) in self.parts.iter().zip(&self.header.sections) {
-            write_at(self.target.file(), bytemuck::cast_slice(&part.checks), place.checks).map_err(io(&self.path))?;
+            write_at(self.target.file(), bytemuck::cast_slice(&part.checks), place.checks)
+                .map_err(io(&self.path))?;
         }
         let page = self.header.page(&self.path)?;
         self.target.file().set_len(self.header.bytes).map_err(io(&self.path))?;

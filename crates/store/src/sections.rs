@@ -65,7 +65,13 @@ impl Place {
 
 impl Header {
     pub(crate) fn new(kind: &str) -> Self {
-        Self { version: VERSION, kind: kind.into(), facts: serde_json::Map::new(), sections: vec![], bytes: PAGE }
+        Self {
+            version: VERSION,
+            kind: kind.into(),
+            facts: serde_json::Map::new(),
+            sections: vec![],
+            bytes: PAGE,
+        }
     }
     #[must_use]
     pub(crate) fn with(mut self, fact: &str, value: impl Into<serde_json::Value>) -> Self {
@@ -86,7 +92,8 @@ impl Header {
     }
     pub(crate) fn number(&self, path: &Path, fact: &str) -> Result<u64, StoreError> {
         let found = self.facts.get(fact);
-        let wrong = || format(path, format!("expected a number `{fact}` in the header, found {found:?}"));
+        let wrong =
+            || format(path, format!("expected a number `{fact}` in the header, found {found:?}"));
         found.and_then(serde_json::Value::as_u64).ok_or_else(wrong)
     }
     /// The header page.
@@ -98,28 +105,50 @@ impl Header {
         page.extend_from_slice(&XxHash3_64::oneshot(&text).to_le_bytes());
         page.extend_from_slice(&text);
         if page.len() > PAGE as usize {
-            return Err(format(path, format!("expected a header of at most {PAGE} bytes, found {}", page.len())));
+            return Err(format(
+                path,
+                format!("expected a header of at most {PAGE} bytes, found {}", page.len()),
+            ));
         }
         page.resize(PAGE as usize, 0);
         Ok(page)
     }
     fn parse(path: &Path, page: &[u8]) -> Result<Self, StoreError> {
-        let word = |at: usize| page.get(at..at + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
+        let word = |at: usize| {
+            page.get(at..at + 8).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes)
+        };
         if page.get(..8) != Some(&MAGIC[..]) {
-            return Err(format(path, "expected a file that `burn-gnn-store` wrote, found another beginning"));
+            return Err(format(
+                path,
+                "expected a file that `burn-gnn-store` wrote, found another beginning",
+            ));
         }
-        let (Some(len), Some(expected)) = (word(8), word(16)) else { return Err(format(path, "expected a header, found the end")) };
+        let (Some(len), Some(expected)) = (word(8), word(16)) else {
+            return Err(format(path, "expected a header, found the end"));
+        };
         let text = usize::try_from(len).ok().and_then(|len| page.get(24..)?.get(..len));
-        let text = text.ok_or_else(|| format(path, format!("expected a header of at most {PAGE} bytes, found {len}")))?;
+        let text = text.ok_or_else(|| {
+            format(path, format!("expected a header of at most {PAGE} bytes, found {len}"))
+        })?;
         let found = XxHash3_64::oneshot(text);
         if found != expected {
-            return Err(StoreError::Damaged { path: path.into(), section: "header".into(), block: 0, expected, found });
+            return Err(StoreError::Damaged {
+                path: path.into(),
+                section: "header".into(),
+                block: 0,
+                expected,
+                found,
+            });
         }
-        let header: Self = serde_json::from_slice(text).map_err(|e| format(path, format!("expected a description, found {e}")))?;
+        let header: Self = serde_json::from_slice(text)
+            .map_err(|e| format(path, format!("expected a description, found {e}")))?;
         if header.version != VERSION {
-            return Err(
-                burn_gnn_files::DataError::Version { path: path.into(), found: header.version.to_string(), expected: VERSION }.into()
-            );
+            return Err(burn_gnn_files::DataError::Version {
+                path: path.into(),
+                found: header.version.to_string(),
+                expected: VERSION,
+            }
+            .into());
         }
         Ok(header)
     }
@@ -138,7 +167,10 @@ impl SectionFile {
     /// Reads the header alone.
     pub(crate) fn open(path: &Path, kind: &str) -> Result<Arc<Self>, StoreError> {
         if cfg!(target_endian = "big") {
-            return Err(format(path, "expected a machine of little-endian numbers, as the file has them"));
+            return Err(format(
+                path,
+                "expected a machine of little-endian numbers, as the file has them",
+            ));
         }
         let (file, bytes) = open(path)?;
         if bytes < PAGE {
@@ -147,16 +179,34 @@ impl SectionFile {
         let map = map(path, &file)?;
         let header = Header::parse(path, &map[..PAGE as usize])?;
         if header.kind != kind {
-            return Err(format(path, format!("expected a file of kind `{kind}`, found `{}`", header.kind)));
+            return Err(format(
+                path,
+                format!("expected a file of kind `{kind}`, found `{}`", header.kind),
+            ));
         }
         if header.bytes != bytes {
-            return Err(StoreError::Truncated { path: path.into(), expected: header.bytes, found: bytes });
+            return Err(StoreError::Truncated {
+                path: path.into(),
+                expected: header.bytes,
+                found: bytes,
+            });
         }
         for place in &header.sections {
-            let inside = |from: u64, len: u64| from.is_multiple_of(8) && from.checked_add(len).is_some_and(|end| end <= bytes);
+            let inside = |from: u64, len: u64| {
+                from.is_multiple_of(8) && from.checked_add(len).is_some_and(|end| end <= bytes)
+            };
             let pages = place.offset.is_multiple_of(PAGE);
-            if !(pages && inside(place.offset, place.bytes) && inside(place.checks, place.blocks().saturating_mul(8))) {
-                return Err(format(path, format!("expected section `{}` inside of {bytes} bytes, found {place:?}", place.name)));
+            if !(pages
+                && inside(place.offset, place.bytes)
+                && inside(place.checks, place.blocks().saturating_mul(8)))
+            {
+                return Err(format(
+                    path,
+                    format!(
+                        "expected section `{}` inside of {bytes} bytes, found {place:?}",
+                        place.name
+                    ),
+                ));
             }
         }
         // Rows are anywhere: what is read around them would be for nothing.
@@ -168,14 +218,27 @@ impl SectionFile {
     pub(crate) fn section(self: &Arc<Self>, name: &str) -> Option<Section> {
         let place = self.header.sections.iter().find(|p| p.name == name)?.clone();
         let verified = (0..place.blocks()).map(|_| AtomicU8::new(0)).collect();
-        Some(Section { file: self.clone(), left: AtomicU64::new(place.blocks()), place, verified, cold: AtomicBool::new(false) })
+        Some(Section {
+            file: self.clone(),
+            left: AtomicU64::new(place.blocks()),
+            place,
+            verified,
+            cold: AtomicBool::new(false),
+        })
     }
 
     /// A section that must be there, of `expected` bytes.
-    pub(crate) fn required(self: &Arc<Self>, name: &str, expected: u64) -> Result<Section, StoreError> {
-        let found = self.section(name).ok_or_else(|| format(&self.path, format!("expected a section `{name}`, found none")))?;
+    pub(crate) fn required(
+        self: &Arc<Self>,
+        name: &str,
+        expected: u64,
+    ) -> Result<Section, StoreError> {
+        let found = self.section(name).ok_or_else(|| {
+            format(&self.path, format!("expected a section `{name}`, found none"))
+        })?;
         if found.place.bytes != expected {
-            let why = format!("section `{name}`: expected {expected} bytes, found {}", found.place.bytes);
+            let why =
+                format!("section `{name}`: expected {expected} bytes, found {}", found.place.bytes);
             return Err(format(&self.path, why));
         }
         Ok(found)
@@ -185,7 +248,9 @@ impl SectionFile {
     pub(crate) fn verify(self: &Arc<Self>) -> Result<(), StoreError> {
         hint(&self.map, Hint::Sequential, 0..self.map.len());
         for place in &self.header.sections {
-            let section = self.section(&place.name).unwrap_or_else(|| unreachable!("a section of this header"));
+            let section = self
+                .section(&place.name)
+                .unwrap_or_else(|| unreachable!("a section of this header"));
             (0..place.blocks()).try_for_each(|block| section.compare(block as usize))?;
         }
         hint(&self.map, Hint::Random, 0..self.map.len());
@@ -249,7 +314,10 @@ impl Drop for Request<'_> {
     fn drop(&mut self) {
         if self.count >= TELLING {
             let most = COLD_NANOS[usize::from(self.prefetched)];
-            self.section.cold.store(self.began.elapsed().as_nanos() > most * self.count as u128, Ordering::Relaxed);
+            self.section.cold.store(
+                self.began.elapsed().as_nanos() > most * self.count as u128,
+                Ordering::Relaxed,
+            );
         }
     }
 }
@@ -274,7 +342,8 @@ impl Section {
         if range.is_empty() {
             return Ok(());
         }
-        (range.start >> BLOCK_BITS..=(range.end - 1) >> BLOCK_BITS).try_for_each(|block| self.check(block << BLOCK_BITS))
+        (range.start >> BLOCK_BITS..=(range.end - 1) >> BLOCK_BITS)
+            .try_for_each(|block| self.check(block << BLOCK_BITS))
     }
     #[cold]
     fn first(&self, block: usize) -> Result<(), StoreError> {
@@ -292,7 +361,9 @@ impl Section {
     }
     fn compare_bytes(&self, block: usize, bytes: &[u8]) -> Result<(), StoreError> {
         let found = XxHash3_64::oneshot(bytes);
-        let checks: &[u64] = bytemuck::cast_slice(&self.file.map[self.place.checks as usize..][..8 * self.verified.len()]);
+        let checks: &[u64] = bytemuck::cast_slice(
+            &self.file.map[self.place.checks as usize..][..8 * self.verified.len()],
+        );
         let expected = checks[block];
         if found == expected {
             return Ok(());
@@ -304,10 +375,15 @@ impl Section {
     /// would be in memory a second time.
     pub(crate) fn read(&self, reader: &Reader) -> Result<Vec<u8>, StoreError> {
         let mut out = vec![0; self.place.bytes as usize];
-        let piece = |i: u64| Read { at: self.place.offset + i, len: (self.place.bytes - i).min(BLOCK as u64) as usize };
+        let piece = |i: u64| Read {
+            at: self.place.offset + i,
+            len: (self.place.bytes - i).min(BLOCK as u64) as usize,
+        };
         let reads: Vec<Read> = (0..self.place.bytes).step_by(BLOCK).map(piece).collect();
         reader.read(&reads, &mut out).map_err(io(&self.file.path))?;
-        out.chunks(BLOCK).enumerate().try_for_each(|(block, bytes)| self.compare_bytes(block, bytes))?;
+        out.chunks(BLOCK)
+            .enumerate()
+            .try_for_each(|(block, bytes)| self.compare_bytes(block, bytes))?;
         Ok(out)
     }
     /// Whether every block was compared: nothing is left to [check](Self::check).
@@ -318,7 +394,8 @@ impl Section {
     /// all places are prefetched at once, so that the disk has many requests at a time.
     pub(crate) fn request(&self, places: impl ExactSizeIterator<Item = u64>) -> Request<'_> {
         let prefetched = self.cold.load(Ordering::Relaxed);
-        let request = Request { section: self, count: places.len(), prefetched, began: Instant::now() };
+        let request =
+            Request { section: self, count: places.len(), prefetched, began: Instant::now() };
         if prefetched {
             self.prefetch(places);
         }
@@ -328,7 +405,10 @@ impl Section {
         let end = self.bytes().len() as u64;
         let unit = |at: u64| {
             // A block that was not compared yet is read as a whole. Places out of range are the caller's to report.
-            let verified = self.verified.get((at >> BLOCK_BITS) as usize).is_none_or(|v| v.load(Ordering::Relaxed) != 0);
+            let verified = self
+                .verified
+                .get((at >> BLOCK_BITS) as usize)
+                .is_none_or(|v| v.load(Ordering::Relaxed) != 0);
             let size = if verified { PAGE } else { BLOCK as u64 };
             (at / size * size).min(end)..(at / size * size + size).min(end)
         };

@@ -76,16 +76,22 @@ impl Attached {
         K: Eq + Send + Sync + 'static,
         V: CountBytes + Send + Sync + 'static,
     {
-        let is_same = |a: &AnyKey, b: &AnyKey| match (a.downcast_ref::<Key<K, V>>(), b.downcast_ref()) {
-            (Some(Key(a, _)), Some(Key::<K, V>(b, _))) => a == b,
-            _ => false,
-        };
+        let is_same =
+            |a: &AnyKey, b: &AnyKey| match (a.downcast_ref::<Key<K, V>>(), b.downcast_ref()) {
+                (Some(Key(a, _)), Some(Key::<K, V>(b, _))) => a == b,
+                _ => false,
+            };
         let cell = self.0.cell(Box::new(Key(key, PhantomData::<fn() -> V>)), is_same);
         let value = cell.get_or_compute(|| AnyValue::new(make())).value.clone();
         value.downcast().unwrap_or_else(|_| unreachable!("the key tells the type of the value"))
     }
     /// [`get_or_insert`](Self::get_or_insert) for a value of another library, whose memory `bytes` counts.
-    pub fn get_or_insert_sized<K, V>(&self, key: K, make: impl FnOnce() -> V, bytes: fn(&V) -> Bytes) -> Arc<V>
+    pub fn get_or_insert_sized<K, V>(
+        &self,
+        key: K,
+        make: impl FnOnce() -> V,
+        bytes: fn(&V) -> Bytes,
+    ) -> Arc<V>
     where
         K: Eq + Send + Sync + 'static,
         V: Send + Sync + 'static,
@@ -177,7 +183,10 @@ mod tests {
         let (used, gone) = (list.clone(), Arc::downgrade(&later));
         drop((list, later));
         kept.clear();
-        assert_eq!((kept.bytes(), gone.upgrade().is_none(), used.len()), (Bytes::default(), true, 1000));
+        assert_eq!(
+            (kept.bytes(), gone.upgrade().is_none(), used.len()),
+            (Bytes::default(), true, 1000)
+        );
         assert_eq!(kept.get_or_insert("list", || vec![1u32; 1000]), used, "made again");
         assert_eq!(kept.uses(), CacheUses { hits: 0, misses: 4 });
     }

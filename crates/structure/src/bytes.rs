@@ -95,4 +95,20 @@ macro_rules! nothing_beyond {
         }
     )*};
 }
-nothing_beyond!((), bool, u8, u16, u32, u64, usize, i8, i16, i32, i64, isize, f32, f64, &'static str);
+nothing_beyond!(
+    (),
+    bool,
+    u8,
+    u16,
+    u32,
+    u64,
+    usize,
+    i8,
+    i16,
+    i32,
+    i64,
+    isize,
+    f32,
+    f64,
+    &'static str
+);

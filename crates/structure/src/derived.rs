@@ -96,7 +96,11 @@ impl<T> Drop for Computing<'_, T> {
 impl<T> Derived<T> {
     /// Nothing yet.
     pub const fn new() -> Self {
-        Self { value: OnceLock::new(), turn: Mutex::new(Turn { taken: false, number: 0 }), ended: Condvar::new() }
+        Self {
+            value: OnceLock::new(),
+            turn: Mutex::new(Turn { taken: false, number: 0 }),
+            ended: Condvar::new(),
+        }
     }
 
     /// The value, if it has been computed.
@@ -134,7 +138,9 @@ impl<T> Derived<T> {
             drop(computing);
             drop(second);
         }
-        Ok(self.value.get().unwrap_or_else(|| unreachable!("published by this thread or the one that it waited for")))
+        Ok(self.value.get().unwrap_or_else(|| {
+            unreachable!("published by this thread or the one that it waited for")
+        }))
     }
 
     /// Leave to compute, or `None` where the value was published meanwhile.
@@ -145,8 +151,12 @@ impl<T> Derived<T> {
         let mut turn = self.lock();
         while turn.taken && self.value.get().is_none() {
             let number = turn.number;
-            let goes_on = |turn: &mut Turn| turn.taken && turn.number == number && self.value.get().is_none();
-            let (woken, wait) = self.ended.wait_timeout_while(turn, patience, goes_on).unwrap_or_else(PoisonError::into_inner);
+            let goes_on =
+                |turn: &mut Turn| turn.taken && turn.number == number && self.value.get().is_none();
+            let (woken, wait) = self
+                .ended
+                .wait_timeout_while(turn, patience, goes_on)
+                .unwrap_or_else(PoisonError::into_inner);
             turn = woken;
             if wait.timed_out() {
                 turn.taken = false;
@@ -322,9 +332,15 @@ mod tests {
         for threads in [1, 2, 4] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let cell = Derived::new();
-            let ask = || *cell.get_or_compute(|| (0..1 << 12).into_par_iter().with_max_len(1).map(|i: u32| i % 7).sum::<u32>());
+            let ask = || {
+                *cell.get_or_compute(|| {
+                    (0..1 << 12).into_par_iter().with_max_len(1).map(|i: u32| i % 7).sum::<u32>()
+                })
+            };
             let want: u32 = (0..1 << 12).map(|i| i % 7).sum();
-            assert!(pool.install(|| (0..64).into_par_iter().with_max_len(1).all(|_| ask() == want)));
+            assert!(
+                pool.install(|| (0..64).into_par_iter().with_max_len(1).all(|_| ask() == want))
+            );
         }
     }
 
@@ -345,7 +361,10 @@ mod tests {
             assert_eq!(cell.fill(Duration::from_millis(20), || Ok::<_, Infallible>(1)), Ok(&1));
             let waited = asked.elapsed();
             released.wait();
-            assert!(waited >= Duration::from_millis(20), "computed after {waited:?}, without waiting");
+            assert!(
+                waited >= Duration::from_millis(20),
+                "computed after {waited:?}, without waiting"
+            );
         });
     }
 
@@ -353,7 +372,8 @@ mod tests {
     #[test]
     fn a_failed_computation_ends_its_turn() {
         for panics in [false, true] {
-            let (cell, begun, done) = (Arc::new(Derived::new()), Arc::new(Barrier::new(2)), std::sync::mpsc::channel());
+            let (cell, begun, done) =
+                (Arc::new(Derived::new()), Arc::new(Barrier::new(2)), std::sync::mpsc::channel());
             let failing = std::thread::spawn({
                 let (cell, begun) = (cell.clone(), begun.clone());
                 move || {
@@ -361,16 +381,25 @@ mod tests {
                         begun.wait();
                         // The other thread is most likely waiting then; where it is not, it finds the turn free.
                         std::thread::sleep(Duration::from_millis(20));
-                        if panics { panic!("the first one fails") } else { Err("the first one fails") }
+                        if panics {
+                            panic!("the first one fails")
+                        } else {
+                            Err("the first one fails")
+                        }
                     };
-                    catch_unwind(AssertUnwindSafe(|| cell.fill(FOR_EVER, fail).is_err())).unwrap_or(true)
+                    catch_unwind(AssertUnwindSafe(|| cell.fill(FOR_EVER, fail).is_err()))
+                        .unwrap_or(true)
                 }
             });
             std::thread::spawn(move || {
                 begun.wait();
                 done.0.send(cell.fill(FOR_EVER, || Ok::<_, Infallible>(2)).copied())
             });
-            assert_eq!(done.1.recv_timeout(Duration::from_secs(60)), Ok(Ok(2)), "nobody woke the thread that waits");
+            assert_eq!(
+                done.1.recv_timeout(Duration::from_secs(60)),
+                Ok(Ok(2)),
+                "nobody woke the thread that waits"
+            );
             assert!(failing.join().unwrap());
         }
     }

@@ -36,7 +36,10 @@ pub struct CacheUses {
 impl<K, T> DerivedMap<K, T> {
     /// Keeps at most `limit` values, at least one; that asked for least recently goes first.
     pub const fn new(limit: usize) -> Self {
-        Self { limit, cells: Mutex::new(Cells { all: Vec::new(), uses: CacheUses { hits: 0, misses: 0 } }) }
+        Self {
+            limit,
+            cells: Mutex::new(Cells { all: Vec::new(), uses: CacheUses { hits: 0, misses: 0 } }),
+        }
     }
 
     /// The cell of the key that `is_same` says is `key`; an empty one under `key` where there is
@@ -52,7 +55,10 @@ impl<K, T> DerivedMap<K, T> {
         }
         let (entry, old) = match found {
             Some(at) => (cells.all.remove(at), None),
-            None => ((key, Arc::default()), (cells.all.len() >= self.limit.max(1)).then(|| cells.all.remove(0))),
+            None => (
+                (key, Arc::default()),
+                (cells.all.len() >= self.limit.max(1)).then(|| cells.all.remove(0)),
+            ),
         };
         let cell = entry.1.clone();
         cells.all.push(entry);

@@ -39,7 +39,9 @@ pub enum GraphError {
         value: i128,
     },
     /// A compressed layout that came with edges and is not the layout of these edges.
-    #[error("relation `{relation}`, `{layout}`: expected the layout of the edges, found {found}; build the layout from these edges")]
+    #[error(
+        "relation `{relation}`, `{layout}`: expected the layout of the edges, found {found}; build the layout from these edges"
+    )]
     Layout {
         /// Relation.
         relation: String,
@@ -136,7 +138,9 @@ pub enum GraphError {
         known: Vec<String>,
     },
     /// A relation name that several canonical edge types share.
-    #[error("edge type `{name}` is ambiguous: {candidates:?}; use the canonical (src, relation, dst)")]
+    #[error(
+        "edge type `{name}` is ambiguous: {candidates:?}; use the canonical (src, relation, dst)"
+    )]
     AmbiguousEdgeType {
         /// The name asked for.
         name: String,
@@ -197,7 +201,10 @@ pub enum GraphError {
         actual: String,
     },
     /// A column on another device than its frame, or with another dtype than the column it joins.
-    #[error("{frame}: column `{name}` has {what} {actual}, expected {expected}; {}", column_remedy(what))]
+    #[error(
+        "{frame}: column `{name}` has {what} {actual}, expected {expected}; {}",
+        column_remedy(what)
+    )]
     ColumnMismatch {
         /// Which frame.
         frame: String,
@@ -211,7 +218,9 @@ pub enum GraphError {
         actual: String,
     },
     /// An operation that needs equal source and destination type was called on a bipartite relation.
-    #[error("relation `{relation}`: {op} needs the same source and destination node type; choose an edge type between nodes of one type")]
+    #[error(
+        "relation `{relation}`: {op} needs the same source and destination node type; choose an edge type between nodes of one type"
+    )]
     Bipartite {
         /// Relation.
         relation: String,
@@ -250,7 +259,9 @@ pub enum GraphError {
         id: u64,
     },
     /// A pair of nodes without an edge where one was asked for.
-    #[error("relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `has_edges` tells which pairs have one")]
+    #[error(
+        "relation `{relation}`, position {position}: there is no edge {src} -> {dst}; `has_edges` tells which pairs have one"
+    )]
     NoSuchEdge {
         /// Relation.
         relation: String,
@@ -275,7 +286,9 @@ pub enum GraphError {
         expected: String,
     },
     /// A number of neighbours that is none.
-    #[error("fan-out of relation `{relation}`, hop {hop}: must be -1 (all), 0 (none) or a number of edges up to {limit}, got {value}")]
+    #[error(
+        "fan-out of relation `{relation}`, hop {hop}: must be -1 (all), 0 (none) or a number of edges up to {limit}, got {value}"
+    )]
     Fanout {
         /// Relation, or `(every)`.
         relation: String,
@@ -297,7 +310,9 @@ pub enum GraphError {
         remedy: &'static str,
     },
     /// A weight that no probability can be made of.
-    #[error("`{arg}` of {of}, position {position}: must be finite and not negative, got {value}; give 0 to what must never be drawn")]
+    #[error(
+        "`{arg}` of {of}, position {position}: must be finite and not negative, got {value}; give 0 to what must never be drawn"
+    )]
     Weight {
         /// Argument.
         arg: &'static str,
@@ -336,7 +351,9 @@ pub enum GraphError {
         largest: f32,
     },
     /// Features in several parts that do not go together.
-    #[error("features in several parts: part {part} has {what} {actual}, part 0 has {expected}; convert one of them")]
+    #[error(
+        "features in several parts: part {part} has {what} {actual}, part 0 has {expected}; convert one of them"
+    )]
     RowsMismatch {
         /// Index of the part.
         part: usize,
@@ -356,7 +373,9 @@ pub enum GraphError {
         remedy: &'static str,
     },
     /// Graphs of one batch with different types.
-    #[error("graph {position} of the batch has the types {actual:?}, graph 0 has {expected:?}; empty types and relations are allowed")]
+    #[error(
+        "graph {position} of the batch has the types {actual:?}, graph 0 has {expected:?}; empty types and relations are allowed"
+    )]
     SchemaMismatch {
         /// Index of the graph.
         position: usize,

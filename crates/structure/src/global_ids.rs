@@ -67,7 +67,9 @@ impl GlobalIds {
     /// # Errors
     /// [`GraphError::UnknownId`] for the first id that no row has.
     pub fn positions(&self, ids: &[u64]) -> Result<Vec<u32>, GraphError> {
-        let of = |(position, &id): (usize, &u64)| self.position(id).ok_or(GraphError::UnknownId { position, id });
+        let of = |(position, &id): (usize, &u64)| {
+            self.position(id).ok_or(GraphError::UnknownId { position, id })
+        };
         ids.iter().enumerate().map(of).collect()
     }
     /// Of the rows at `rows`.
@@ -98,8 +100,14 @@ mod tests {
     #[test]
     fn what_is_refused() {
         let e = GlobalIds::new(vec![5, 1 << 63, 5]).unwrap_err();
-        assert_eq!(e.to_string(), "global id 5 was given twice (again at position 2); give every id once");
+        assert_eq!(
+            e.to_string(),
+            "global id 5 was given twice (again at position 2); give every id once"
+        );
         let e = GlobalIds::new(vec![5, 1 << 63]).unwrap().positions(&[5, 6]).unwrap_err();
-        assert_eq!(e.to_string(), "position 1: no row has the id 6; leave the id out, or give it a row");
+        assert_eq!(
+            e.to_string(),
+            "position 1: no row has the id 6; leave the id out, or give it a row"
+        );
     }
 }

@@ -68,7 +68,11 @@ impl IdMap {
     /// `ty` is not a type.
     pub fn range(&self, ty: usize) -> Result<std::ops::Range<u64>, GraphError> {
         if ty >= self.num_types() {
-            return Err(GraphError::IdOutOfRange { what: "type".into(), id: ty as u64, bound: self.num_types() as u64 });
+            return Err(GraphError::IdOutOfRange {
+                what: "type".into(),
+                id: ty as u64,
+                bound: self.num_types() as u64,
+            });
         }
         Ok(self.offsets[ty]..self.offsets[ty + 1])
     }
@@ -78,7 +82,11 @@ impl IdMap {
     /// `id` is not below [`total`](Self::total).
     pub fn to_typed(&self, id: HomoId) -> Result<TypedId, GraphError> {
         if id.0 >= self.total() {
-            return Err(GraphError::IdOutOfRange { what: "homogeneous".into(), id: id.0, bound: self.total() });
+            return Err(GraphError::IdOutOfRange {
+                what: "homogeneous".into(),
+                id: id.0,
+                bound: self.total(),
+            });
         }
         let ty = self.offsets.partition_point(|&o| o <= id.0) - 1;
         Ok(TypedId { ty, id: id.0 - self.offsets[ty] })
@@ -90,7 +98,11 @@ impl IdMap {
     pub fn to_homo(&self, id: TypedId) -> Result<HomoId, GraphError> {
         let r = self.range(id.ty)?;
         if id.id >= r.end - r.start {
-            return Err(GraphError::IdOutOfRange { what: format!("type {}", id.ty), id: id.id, bound: r.end - r.start });
+            return Err(GraphError::IdOutOfRange {
+                what: format!("type {}", id.ty),
+                id: id.id,
+                bound: r.end - r.start,
+            });
         }
         Ok(HomoId(r.start + id.id))
     }

@@ -152,12 +152,16 @@ impl NodeIds {
     pub fn number<'a>(&self, id: impl Into<FileId<'a>>) -> Option<u32> {
         let id = id.into();
         match (self.index(), &self.ids, id) {
-            (Index::Same, Ids::Int(ids), FileId::Int(id)) => u32::try_from(id).ok().filter(|&i| (i as usize) < ids.len()),
+            (Index::Same, Ids::Int(ids), FileId::Int(id)) => {
+                u32::try_from(id).ok().filter(|&i| (i as usize) < ids.len())
+            }
             (Index::Table { first, table }, _, FileId::Int(id)) => {
                 let at = usize::try_from(i128::from(id) - i128::from(*first)).ok()?;
                 table.get(at).copied().filter(|&n| n != u32::MAX)
             }
-            (Index::Hash { hasher, table }, ids, id) => table.find(hasher.hash_one(id), |&n| ids.get(n as usize) == id).copied(),
+            (Index::Hash { hasher, table }, ids, id) => {
+                table.find(hasher.hash_one(id), |&n| ids.get(n as usize) == id).copied()
+            }
             _ => None,
         }
     }
@@ -166,8 +170,15 @@ impl NodeIds {
     pub fn numbers(&self, ids: &Ids, most: usize) -> Result<Vec<u32>, Vec<usize>> {
         self.index();
         let found = |i: usize| self.number(ids.get(i)).unwrap_or(u32::MAX);
-        let out: Vec<u32> = (0..ids.len()).into_par_iter().with_min_len(1 << 12).map(found).collect();
-        let missing: Vec<usize> = out.iter().enumerate().filter(|(_, n)| **n == u32::MAX).map(|(i, _)| i).take(most).collect();
+        let out: Vec<u32> =
+            (0..ids.len()).into_par_iter().with_min_len(1 << 12).map(found).collect();
+        let missing: Vec<usize> = out
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| **n == u32::MAX)
+            .map(|(i, _)| i)
+            .take(most)
+            .collect();
         if missing.is_empty() { Ok(out) } else { Err(missing) }
     }
     /// The first row with each row's id, where that is another row.
@@ -175,7 +186,11 @@ impl NodeIds {
     pub fn repeated(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         let same = matches!(self.index(), Index::Same);
         let rows = if same { 0 } else { self.len() };
-        (0..rows).filter_map(|i| self.number(self.ids.get(i)).filter(|&first| first as usize != i).map(|first| (i, first)))
+        (0..rows).filter_map(|i| {
+            self.number(self.ids.get(i))
+                .filter(|&first| first as usize != i)
+                .map(|first| (i, first))
+        })
     }
 
     fn index(&self) -> &Index {
@@ -184,11 +199,15 @@ impl NodeIds {
                 if ids.iter().enumerate().all(|(i, &id)| i as i64 == id) {
                     return Index::Same;
                 }
-                let (first, last) = ids.iter().fold((i64::MAX, i64::MIN), |(a, b), &id| (a.min(id), b.max(id)));
+                let (first, last) =
+                    ids.iter().fold((i64::MAX, i64::MIN), |(a, b), &id| (a.min(id), b.max(id)));
                 let span = last.abs_diff(first);
                 if span < (ids.len() as u64).saturating_mul(SPARSEST) {
                     let mut table = vec![u32::MAX; span as usize + 1];
-                    ids.iter().enumerate().rev().for_each(|(i, id)| table[id.abs_diff(first) as usize] = i as u32);
+                    ids.iter()
+                        .enumerate()
+                        .rev()
+                        .for_each(|(i, id)| table[id.abs_diff(first) as usize] = i as u32);
                     return Index::Table { first, table };
                 }
             }
@@ -197,7 +216,9 @@ impl NodeIds {
             let hash = |&n: &u32| hasher.hash_one(ids.get(n as usize));
             for n in 0..ids.len() as u32 {
                 let id = ids.get(n as usize);
-                if let hashbrown::hash_table::Entry::Vacant(free) = table.entry(hasher.hash_one(id), |&m| ids.get(m as usize) == id, hash) {
+                if let hashbrown::hash_table::Entry::Vacant(free) =
+                    table.entry(hasher.hash_one(id), |&m| ids.get(m as usize) == id, hash)
+                {
                     free.insert(n);
                 }
             }
@@ -244,7 +265,10 @@ mod tests {
     #[test]
     fn all_of_a_range() {
         let ids = NodeIds::new(Ids::Int(vec![i64::MIN, i64::MAX, 0]));
-        assert_eq!([i64::MIN, i64::MAX, 0, 1].map(|i| ids.number(i)), [Some(0), Some(1), Some(2), None]);
+        assert_eq!(
+            [i64::MIN, i64::MAX, 0, 1].map(|i| ids.number(i)),
+            [Some(0), Some(1), Some(2), None]
+        );
         assert_eq!(ids.numbers(&Ids::Int(vec![0, 5, 6]), 9), Err(vec![1, 2]));
         assert_eq!((ids.id(1), ids.id(3)), (Some(FileId::Int(i64::MAX)), None));
     }

@@ -31,7 +31,8 @@ impl OriginalIds {
         if keep.iter().all(|&k| k) {
             return Self::unchanged(keep.len());
         }
-        let ids: Vec<u32> = keep.iter().enumerate().filter(|(_, k)| **k).map(|(i, _)| i as u32).collect();
+        let ids: Vec<u32> =
+            keep.iter().enumerate().filter(|(_, k)| **k).map(|(i, _)| i as u32).collect();
         Self { len: ids.len(), ids: Some(ids) }
     }
     /// Number of nodes or edges.

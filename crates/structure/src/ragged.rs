@@ -123,7 +123,11 @@ mod tests {
                 vec![],
                 "`indptr[0]` must be 0, got 18446744073709551615; compute `indptr` as the cumulative sum of the row lengths, from 0",
             ),
-            (vec![1], vec![1], "`indptr[0]` must be 0, got 1; compute `indptr` as the cumulative sum of the row lengths, from 0"),
+            (
+                vec![1],
+                vec![1],
+                "`indptr[0]` must be 0, got 1; compute `indptr` as the cumulative sum of the row lengths, from 0",
+            ),
             (
                 vec![0, 2, 1, 2],
                 vec![1, 2],

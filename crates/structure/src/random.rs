@@ -30,8 +30,13 @@ impl Stream {
     /// The stream of `seed` for `purpose` (a layer or parameter name) at `step` (0 where there are no steps).
     pub fn new(seed: u64, purpose: &str, step: u64) -> Self {
         // FNV-1a of the name, then one Philox call mixes the three.
-        let name = purpose.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        let out = philox4x32([name as u32, (name >> 32) as u32, step as u32, (step >> 32) as u32], [seed as u32, (seed >> 32) as u32]);
+        let name = purpose.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+        });
+        let out = philox4x32(
+            [name as u32, (name >> 32) as u32, step as u32, (step >> 32) as u32],
+            [seed as u32, (seed >> 32) as u32],
+        );
         Self { key: [out[0], out[1]] }
     }
 
@@ -56,7 +61,8 @@ impl Stream {
     pub fn normal(&self, id: u64, column: u64) -> f64 {
         let w = self.words(id, column / 2);
         let at = 2 * (column % 2) as usize;
-        let (u, v) = ((f64::from(w[at]) + 1.0) / 4_294_967_296.0, f64::from(w[at + 1]) / 4_294_967_296.0);
+        let (u, v) =
+            ((f64::from(w[at]) + 1.0) / 4_294_967_296.0, f64::from(w[at + 1]) / 4_294_967_296.0);
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
     }
 }
@@ -67,8 +73,14 @@ mod tests {
 
     #[test]
     fn known_answers() {
-        assert_eq!(philox4x32([u32::MAX; 4], [u32::MAX; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
-        let pi = philox4x32([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]);
+        assert_eq!(
+            philox4x32([u32::MAX; 4], [u32::MAX; 2]),
+            [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]
+        );
+        let pi = philox4x32(
+            [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
+            [0xa409_3822, 0x299f_31d0],
+        );
         assert_eq!(pi, [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]);
     }
 
@@ -80,7 +92,8 @@ mod tests {
         let mean = (0..n).map(|i| s.uniform(at(i).0, at(i).1)).sum::<f64>() / n as f64;
         assert!((mean - 0.5).abs() < 0.006, "{mean}");
         let z: Vec<f64> = (0..n).map(|i| s.normal(at(i).0, at(i).1)).collect();
-        let (m, v) = (z.iter().sum::<f64>() / n as f64, z.iter().map(|z| z * z).sum::<f64>() / n as f64);
+        let (m, v) =
+            (z.iter().sum::<f64>() / n as f64, z.iter().map(|z| z * z).sum::<f64>() / n as f64);
         assert!(m.abs() < 0.02 && (v - 1.0).abs() < 0.03, "{m} {v}");
         assert_ne!(s, Stream::new(7, "test", 4));
         assert_ne!(s, Stream::new(7, "tesu", 3));

@@ -116,7 +116,10 @@ impl std::fmt::Debug for Relation {
 impl PartialEq for Relation {
     /// Equal node counts and equal edges in equal order.
     fn eq(&self, o: &Self) -> bool {
-        self.num_src() == o.num_src() && self.num_dst() == o.num_dst() && self.src() == o.src() && self.dst() == o.dst()
+        self.num_src() == o.num_src()
+            && self.num_dst() == o.num_dst()
+            && self.src() == o.src()
+            && self.dst() == o.dst()
     }
 }
 
@@ -128,7 +131,12 @@ impl Relation {
     ///
     /// # Errors
     /// Lengths differ, an id is out of range, or there are more than `u32::MAX - 1` nodes or edges.
-    pub fn from_coo(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Result<Self, GraphError> {
+    pub fn from_coo(
+        num_src: usize,
+        num_dst: usize,
+        src: Vec<u32>,
+        dst: Vec<u32>,
+    ) -> Result<Self, GraphError> {
         check_counts(num_src, num_dst, src.len())?;
         check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
         check_nodes("src", &src, num_src)?;
@@ -140,7 +148,12 @@ impl Relation {
     ///
     /// # Errors
     /// As [`from_coo`](Self::from_coo); negative ids are out of range.
-    pub fn from_coo_i64(num_src: usize, num_dst: usize, src: &[i64], dst: &[i64]) -> Result<Self, GraphError> {
+    pub fn from_coo_i64(
+        num_src: usize,
+        num_dst: usize,
+        src: &[i64],
+        dst: &[i64],
+    ) -> Result<Self, GraphError> {
         check_counts(num_src, num_dst, src.len())?;
         check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
         let src = narrow("src", src, num_src)?;
@@ -163,7 +176,13 @@ impl Relation {
             dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
         }
         let by_dst = Compressed::new(indptr, src.clone().into(), None);
-        Ok(Self::from_words(num_src, num_dst, src.into(), dst.into(), [by_dst.into(), Derived::new()]))
+        Ok(Self::from_words(
+            num_src,
+            num_dst,
+            src.into(),
+            dst.into(),
+            [by_dst.into(), Derived::new()],
+        ))
     }
 
     fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
@@ -171,7 +190,13 @@ impl Relation {
     }
 
     /// Of arrays that are known to agree: `layouts` are by destination and by source.
-    fn from_words(num_src: usize, num_dst: usize, src: U32Array, dst: U32Array, layouts: [Derived<Compressed>; 2]) -> Self {
+    fn from_words(
+        num_src: usize,
+        num_dst: usize,
+        src: U32Array,
+        dst: U32Array,
+        layouts: [Derived<Compressed>; 2],
+    ) -> Self {
         let [by_dst, by_src] = layouts;
         let kept = Kept { by_dst, by_src, ..Kept::default() };
         Self {

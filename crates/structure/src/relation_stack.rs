@@ -43,19 +43,29 @@ impl RelationStack {
     /// # Errors
     /// A table index out of range, a relation whose numbers of nodes are not those of its table and of
     /// `num_dst`, or more than `u32::MAX - 1` rows or edges together.
-    pub fn new(num_dst: usize, tables: &[usize], relations: &[(usize, Relation)]) -> Result<Self, GraphError> {
-        let offsets = |what, sizes: &mut dyn Iterator<Item = usize>| -> Result<Vec<u32>, GraphError> {
-            let mut at = vec![0u32];
-            let mut total = 0u64;
-            for size in sizes {
-                total = total.saturating_add(size as u64);
-                if total > LIMIT {
-                    return Err(GraphError::TooLarge { relation: "stack".into(), what, count: total, limit: LIMIT });
+    pub fn new(
+        num_dst: usize,
+        tables: &[usize],
+        relations: &[(usize, Relation)],
+    ) -> Result<Self, GraphError> {
+        let offsets =
+            |what, sizes: &mut dyn Iterator<Item = usize>| -> Result<Vec<u32>, GraphError> {
+                let mut at = vec![0u32];
+                let mut total = 0u64;
+                for size in sizes {
+                    total = total.saturating_add(size as u64);
+                    if total > LIMIT {
+                        return Err(GraphError::TooLarge {
+                            relation: "stack".into(),
+                            what,
+                            count: total,
+                            limit: LIMIT,
+                        });
+                    }
+                    at.push(total as u32);
                 }
-                at.push(total as u32);
-            }
-            Ok(at)
-        };
+                Ok(at)
+            };
         let starts = offsets("nodes", &mut tables.iter().copied())?;
         let edges = offsets("edges", &mut relations.iter().map(|(_, r)| r.num_edges()))?;
         let total = edges.last().map_or(0, |&e| e as usize);
@@ -65,7 +75,13 @@ impl RelationStack {
                 if expected == actual {
                     Ok(())
                 } else {
-                    Err(GraphError::Length { relation: format!("stack[{i}]"), arg, why, expected, actual })
+                    Err(GraphError::Length {
+                        relation: format!("stack[{i}]"),
+                        arg,
+                        why,
+                        expected,
+                        actual,
+                    })
                 }
             };
             let rows = tables.get(*table).copied().ok_or(GraphError::NodeOutOfRange {
@@ -80,8 +96,15 @@ impl RelationStack {
             src.extend(relation.src().iter().map(|&u| u + starts[*table]));
             dst.extend_from_slice(relation.dst());
         }
-        let concatenated = Relation::from_coo(starts.last().map_or(0, |&n| n as usize), num_dst, src, dst)?;
-        Ok(Self(Arc::new(Inner { concatenated, relations: relations.to_vec(), edges, tables: starts, degrees: Derived::new() })))
+        let concatenated =
+            Relation::from_coo(starts.last().map_or(0, |&n| n as usize), num_dst, src, dst)?;
+        Ok(Self(Arc::new(Inner {
+            concatenated,
+            relations: relations.to_vec(),
+            edges,
+            tables: starts,
+            degrees: Derived::new(),
+        })))
     }
 
     /// All edges as one relation, sources numbered through the tables.
@@ -106,7 +129,11 @@ impl RelationStack {
     /// If there is no such relation.
     #[track_caller]
     pub fn edge_range(&self, r: usize) -> std::ops::Range<usize> {
-        assert!(r < self.len(), "`r` must lie in 0..{} (relations of the stack), got {r}", self.len());
+        assert!(
+            r < self.len(),
+            "`r` must lie in 0..{} (relations of the stack), got {r}",
+            self.len()
+        );
         self.0.edges[r] as usize..self.0.edges[r + 1] as usize
     }
     /// Offsets of the relations among its edges, one more than relations.
@@ -154,17 +181,29 @@ mod tests {
 
     #[test]
     fn relations_of_one_source_type_share_a_table() {
-        let stack = RelationStack::new(2, &[3, 2], &[(1, relation(2, 2)), (0, relation(3, 2)), (1, relation(2, 2))]).unwrap();
+        let stack = RelationStack::new(
+            2,
+            &[3, 2],
+            &[(1, relation(2, 2)), (0, relation(3, 2)), (1, relation(2, 2))],
+        )
+        .unwrap();
         assert_eq!(stack.concatenated().src(), [3, 4, 0, 1, 3, 4]);
         assert_eq!(stack.concatenated().dst(), [1, 0, 1, 0, 1, 0]);
-        assert_eq!((stack.edge_offsets(), stack.table_offsets()), (&[0, 2, 4, 6][..], &[0, 3, 5][..]));
+        assert_eq!(
+            (stack.edge_offsets(), stack.table_offsets()),
+            (&[0, 2, 4, 6][..], &[0, 3, 5][..])
+        );
         assert_eq!(stack.edge_range(2), 4..6);
     }
 
     #[test]
     fn no_relations() {
         let stack = RelationStack::new(4, &[], &[]).unwrap();
-        assert!(stack.is_empty() && stack.concatenated().num_edges() == 0 && stack.concatenated().num_dst() == 4);
+        assert!(
+            stack.is_empty()
+                && stack.concatenated().num_edges() == 0
+                && stack.concatenated().num_dst() == 4
+        );
     }
 
     #[test]
@@ -175,7 +214,10 @@ mod tests {
             "`num_src` of relation `stack[0]`: expected length 3 (rows of its source table), got 2; give 3 entries"
         );
         assert!(text(RelationStack::new(3, &[2], &[(0, relation(2, 2))])).contains("`num_dst`"));
-        assert!(text(RelationStack::new(2, &[2], &[(1, relation(2, 2))])).contains("must lie in 0..1, got 1"));
+        assert!(
+            text(RelationStack::new(2, &[2], &[(1, relation(2, 2))]))
+                .contains("must lie in 0..1, got 1")
+        );
         assert!(text(RelationStack::new(0, &[u32::MAX as usize, 2], &[])).contains("nodes"));
     }
 }

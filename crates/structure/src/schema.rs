@@ -20,7 +20,11 @@ pub struct EdgeType {
 
 impl EdgeType {
     /// From its three names.
-    pub fn new(src: impl Into<String>, relation: impl Into<String>, dst: impl Into<String>) -> Self {
+    pub fn new(
+        src: impl Into<String>,
+        relation: impl Into<String>,
+        dst: impl Into<String>,
+    ) -> Self {
         Self { src: src.into(), relation: relation.into(), dst: dst.into() }
     }
 }
@@ -59,7 +63,10 @@ pub trait NodeKey {
 
 impl NodeKey for str {
     fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
-        schema.ntypes.binary_search_by(|n| n.as_str().cmp(self)).map_err(|_| schema.unknown_node(self))
+        schema
+            .ntypes
+            .binary_search_by(|n| n.as_str().cmp(self))
+            .map_err(|_| schema.unknown_node(self))
     }
 }
 impl NodeKey for String {
@@ -69,7 +76,11 @@ impl NodeKey for String {
 }
 impl NodeKey for usize {
     fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
-        if *self < schema.ntypes.len() { Ok(*self) } else { Err(schema.unknown_node(&self.to_string())) }
+        if *self < schema.ntypes.len() {
+            Ok(*self)
+        } else {
+            Err(schema.unknown_node(&self.to_string()))
+        }
     }
 }
 impl NodeKey for RangeFull {
@@ -99,7 +110,11 @@ pub trait EdgeKey {
 
 impl EdgeKey for usize {
     fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
-        if *self < schema.etypes.len() { Ok(*self) } else { Err(schema.unknown_edge(&self.to_string())) }
+        if *self < schema.etypes.len() {
+            Ok(*self)
+        } else {
+            Err(schema.unknown_edge(&self.to_string()))
+        }
     }
 }
 impl EdgeKey for EdgeType {
@@ -119,7 +134,12 @@ impl EdgeKey for str {
             (None, _) => Err(schema.unknown_edge(self)),
             (Some((i, _)), None) => Ok(i),
             _ => {
-                let candidates = schema.etypes.iter().filter(|t| t.relation == *self).map(ToString::to_string).collect();
+                let candidates = schema
+                    .etypes
+                    .iter()
+                    .filter(|t| t.relation == *self)
+                    .map(ToString::to_string)
+                    .collect();
                 Err(GraphError::AmbiguousEdgeType { name: self.to_owned(), candidates })
             }
         }
@@ -154,7 +174,10 @@ pub struct Schema {
 fn check_name(what: &'static str, name: &str) -> Result<(), GraphError> {
     let why = if name.is_empty() {
         "is empty"
-    } else if name.contains("__") || name.contains([':', '/', '\\', '\0']) || name.chars().any(char::is_control) {
+    } else if name.contains("__")
+        || name.contains([':', '/', '\\', '\0'])
+        || name.chars().any(char::is_control)
+    {
         "must hold no `:`, `/`, `\\`, `__` or control character, which separate names in files"
     } else if name.starts_with('.') {
         "must not begin with a dot"
@@ -181,7 +204,11 @@ impl Schema {
         for n in &ntypes {
             check_name("node type", n)?;
         }
-        let find = |n: &String| ntypes.binary_search(n).map_err(|_| GraphError::UnknownNodeType { name: n.clone(), known: ntypes.clone() });
+        let find = |n: &String| {
+            ntypes
+                .binary_search(n)
+                .map_err(|_| GraphError::UnknownNodeType { name: n.clone(), known: ntypes.clone() })
+        };
         let mut endpoints = Vec::with_capacity(etypes.len());
         for t in &etypes {
             check_name("relation", &t.relation)?;
@@ -236,7 +263,10 @@ impl Schema {
         GraphError::UnknownNodeType { name: name.to_owned(), known: self.ntypes.clone() }
     }
     fn unknown_edge(&self, name: &str) -> GraphError {
-        GraphError::UnknownEdgeType { name: name.to_owned(), known: self.etypes.iter().map(ToString::to_string).collect() }
+        GraphError::UnknownEdgeType {
+            name: name.to_owned(),
+            known: self.etypes.iter().map(ToString::to_string).collect(),
+        }
     }
 }
 
@@ -288,7 +318,11 @@ mod tests {
 
     fn schema() -> Schema {
         let e = |a: &str, r: &str, b: &str| EdgeType::new(a, r, b);
-        Schema::new(vec!["z".into(), "a".into()], vec![e("z", "r", "a"), e("a", "q", "z"), e("a", "r", "a")]).unwrap()
+        Schema::new(
+            vec!["z".into(), "a".into()],
+            vec![e("z", "r", "a"), e("a", "q", "z"), e("a", "r", "a")],
+        )
+        .unwrap()
     }
 
     #[test]
@@ -299,7 +333,10 @@ mod tests {
         assert_eq!(s.etype("q").unwrap(), 0);
         assert_eq!(s.etype(("z", "r", "a")).unwrap(), 2);
         assert_eq!(s.endpoints(2), (1, 0));
-        assert_eq!((s.ntype("z").unwrap(), s.ntype(String::from("a")).unwrap(), s.ntype(1).unwrap()), (1, 0, 1));
+        assert_eq!(
+            (s.ntype("z").unwrap(), s.ntype(String::from("a")).unwrap(), s.ntype(1).unwrap()),
+            (1, 0, 1)
+        );
         assert_eq!(s.etypes_into(0).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(s.etypes_from(1).collect::<Vec<_>>(), [2]);
     }
@@ -311,11 +348,20 @@ mod tests {
         assert!(matches!(s.etype("nope"), Err(GraphError::UnknownEdgeType { .. })));
         assert!(matches!(s.ntype("nope"), Err(GraphError::UnknownNodeType { .. })));
         assert!(matches!(s.ntype(2), Err(GraphError::UnknownNodeType { .. })));
-        assert!(matches!(Schema::new(vec!["a".into(), "a".into()], vec![]), Err(GraphError::Duplicate { .. })));
+        assert!(matches!(
+            Schema::new(vec!["a".into(), "a".into()], vec![]),
+            Err(GraphError::Duplicate { .. })
+        ));
         assert!(matches!(Schema::new(vec!["a:b".into()], vec![]), Err(GraphError::BadName { .. })));
-        assert!(matches!(Schema::new(vec!["../x".into()], vec![]), Err(GraphError::BadName { .. })));
+        assert!(matches!(
+            Schema::new(vec!["../x".into()], vec![]),
+            Err(GraphError::BadName { .. })
+        ));
         let e = EdgeType::new("a", "r", "b");
-        assert!(matches!(Schema::new(vec!["a".into()], vec![e]), Err(GraphError::UnknownNodeType { .. })));
+        assert!(matches!(
+            Schema::new(vec!["a".into()], vec![e]),
+            Err(GraphError::UnknownNodeType { .. })
+        ));
     }
 
     /// `..` stands for the only type there is, and for nothing else.
@@ -325,8 +371,13 @@ mod tests {
         assert_eq!((one.ntype(..).unwrap(), one.etype(..).unwrap()), (0, 0));
         let several = schema();
         let text = |e: GraphError| e.to_string();
-        assert_eq!(text(several.ntype(..).unwrap_err()), "`..` stands for the only node type; the graph has [\"a\", \"z\"]: name one");
-        assert!(matches!(several.etype(..), Err(GraphError::AmbiguousEdgeType { candidates, .. }) if candidates.len() == 3));
+        assert_eq!(
+            text(several.ntype(..).unwrap_err()),
+            "`..` stands for the only node type; the graph has [\"a\", \"z\"]: name one"
+        );
+        assert!(
+            matches!(several.etype(..), Err(GraphError::AmbiguousEdgeType { candidates, .. }) if candidates.len() == 3)
+        );
         let none = Schema::new(vec![], vec![]).unwrap();
         assert!(matches!(none.ntype(..), Err(GraphError::UnknownNodeType { .. })));
         assert!(matches!(none.etype(..), Err(GraphError::UnknownEdgeType { .. })));

@@ -54,8 +54,10 @@ impl Texts {
     /// From [`parts`](Self::parts); `None` unless the ends rise to the length and cut between characters.
     #[doc(hidden)]
     pub fn from_parts(bytes: String, endpoints: Vec<usize>) -> Option<Self> {
-        let rises = endpoints.windows(2).all(|w| w[0] <= w[1]) && endpoints.last().copied().unwrap_or(0) == bytes.len();
-        (rises && endpoints.iter().all(|&e| bytes.is_char_boundary(e))).then_some(Self { bytes, endpoints })
+        let rises = endpoints.windows(2).all(|w| w[0] <= w[1])
+            && endpoints.last().copied().unwrap_or(0) == bytes.len();
+        (rises && endpoints.iter().all(|&e| bytes.is_char_boundary(e)))
+            .then_some(Self { bytes, endpoints })
     }
     /// The texts of another column behind these.
     #[doc(hidden)]
@@ -93,7 +95,13 @@ mod tests {
         assert_eq!(t.select([3, 0, 3]), ["x", "ä", "x"].into_iter().collect());
         let (bytes, endpoints) = t.parts();
         assert_eq!(Texts::from_parts(bytes.to_owned(), endpoints.to_vec()), Some(t.clone()));
-        for bad in [vec![1, 2, 4, 5, 5], vec![2, 1, 4, 5, 5], vec![2, 2, 4, 5], vec![2, 2, 4, 9, 5], vec![]] {
+        for bad in [
+            vec![1, 2, 4, 5, 5],
+            vec![2, 1, 4, 5, 5],
+            vec![2, 2, 4, 5],
+            vec![2, 2, 4, 9, 5],
+            vec![],
+        ] {
             let bad_ends = bad != [2, 2, 4, 5];
             assert_eq!(Texts::from_parts(bytes.to_owned(), bad).is_none(), bad_ends);
         }

@@ -40,7 +40,10 @@ impl Relation {
     /// `O(V + edges of the nodes reached)`, and the layout by source where it is not there yet.
     pub fn bfs_nodes(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
         let fronts = self.breadth_first(sources)?;
-        Ok(fronts.into_iter().map(|front| front.into_iter().map(|(node, _)| node).collect()).collect())
+        Ok(fronts
+            .into_iter()
+            .map(|front| front.into_iter().map(|(node, _)| node).collect())
+            .collect())
     }
 
     /// The edges by which [`bfs_nodes`](Self::bfs_nodes) first found the nodes of every front but the first: the edges
@@ -50,7 +53,11 @@ impl Relation {
     /// As [`bfs_nodes`](Self::bfs_nodes).
     pub fn bfs_edges(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
         let fronts = self.breadth_first(sources)?;
-        Ok(fronts.into_iter().skip(1).map(|front| front.into_iter().map(|(_, edge)| edge).collect()).collect())
+        Ok(fronts
+            .into_iter()
+            .skip(1)
+            .map(|front| front.into_iter().map(|(_, edge)| edge).collect())
+            .collect())
     }
 
     /// Fronts of nodes, each with the edge that found it.
@@ -60,12 +67,17 @@ impl Relation {
         let csr = self.csr();
         let mut visited = vec![false; self.num_src()];
         let mut is_new = |v: u32| !std::mem::replace(&mut visited[v as usize], true);
-        let mut front: Vec<(u32, u32)> = sources.iter().filter(|&&v| is_new(v)).map(|&v| (v, u32::MAX)).collect();
+        let mut front: Vec<(u32, u32)> =
+            sources.iter().filter(|&&v| is_new(v)).map(|&v| (v, u32::MAX)).collect();
         let mut fronts = vec![];
         while !front.is_empty() {
             let mut next = vec![];
             for &(v, _) in &front {
-                next.extend(csr.row(v as usize).map(|p| (csr.indices()[p], csr.edge_id(p))).filter(|&(u, _)| is_new(u)));
+                next.extend(
+                    csr.row(v as usize)
+                        .map(|p| (csr.indices()[p], csr.edge_id(p)))
+                        .filter(|&(u, _)| is_new(u)),
+                );
             }
             fronts.push(std::mem::replace(&mut front, next));
         }
@@ -93,7 +105,8 @@ impl Relation {
         self.check_square("topological traversal")?;
         let csr = self.csr();
         let mut missing: Vec<u32> = self.in_degrees().collect();
-        let mut front: Vec<u32> = (0..missing.len() as u32).filter(|&v| missing[v as usize] == 0).collect();
+        let mut front: Vec<u32> =
+            (0..missing.len() as u32).filter(|&v| missing[v as usize] == 0).collect();
         let (mut fronts, mut left) = (vec![], missing.len());
         while !front.is_empty() {
             left -= front.len();
@@ -110,7 +123,9 @@ impl Relation {
         }
         match missing.iter().position(|&edges| edges > 0) {
             None => Ok(fronts),
-            Some(node) => Err(GraphError::Cycle { relation: UNNAMED.into(), node: node as u32, nodes: left }),
+            Some(node) => {
+                Err(GraphError::Cycle { relation: UNNAMED.into(), node: node as u32, nodes: left })
+            }
         }
     }
 
@@ -121,7 +136,10 @@ impl Relation {
     /// As [`bfs_nodes`](Self::bfs_nodes).
     pub fn dfs_edges(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
         let fronts = self.dfs_labeled_edges(sources, &[DfsLabel::Forward])?;
-        Ok(fronts.into_iter().map(|front| front.into_iter().map(|(edge, _)| edge).collect()).collect())
+        Ok(fronts
+            .into_iter()
+            .map(|front| front.into_iter().map(|(edge, _)| edge).collect())
+            .collect())
     }
 
     /// The steps of a depth-first traversal that have one of `labels`. Front `i` has step `i` from each source: with
@@ -144,7 +162,11 @@ impl Relation {
     ///
     /// # Cost
     /// `O(V + edges of the nodes reached)`, no recursion.
-    pub fn dfs_labeled_edges(&self, sources: &[u32], labels: &[DfsLabel]) -> Result<Vec<Vec<(u32, DfsLabel)>>, GraphError> {
+    pub fn dfs_labeled_edges(
+        &self,
+        sources: &[u32],
+        labels: &[DfsLabel],
+    ) -> Result<Vec<Vec<(u32, DfsLabel)>>, GraphError> {
         self.check_square("depth-first traversal")?;
         check_nodes("sources", sources, self.num_src())?;
         let csr = self.csr();
@@ -190,7 +212,11 @@ impl Relation {
     }
 
     fn check_square(&self, op: &'static str) -> Result<(), GraphError> {
-        if self.num_src() == self.num_dst() { Ok(()) } else { Err(GraphError::Bipartite { relation: UNNAMED.into(), op }) }
+        if self.num_src() == self.num_dst() {
+            Ok(())
+        } else {
+            Err(GraphError::Bipartite { relation: UNNAMED.into(), op })
+        }
     }
 }
 
@@ -259,8 +285,12 @@ mod tests {
         assert_eq!(r.bfs_edges(&[0, 5, 5]).unwrap(), [vec![0, 2], vec![1, 3], vec![4]]);
         // Deeper than a recursion could go.
         let n = 300_000;
-        let path = Relation::from_coo(n, n, (0..n as u32 - 1).collect(), (1..n as u32).collect()).unwrap();
-        assert_eq!((path.dfs_edges(&[0]).unwrap().len(), path.topological_nodes().unwrap().len()), (n - 1, n));
+        let path =
+            Relation::from_coo(n, n, (0..n as u32 - 1).collect(), (1..n as u32).collect()).unwrap();
+        assert_eq!(
+            (path.dfs_edges(&[0]).unwrap().len(), path.topological_nodes().unwrap().len()),
+            (n - 1, n)
+        );
     }
 
     #[test]
@@ -272,7 +302,12 @@ mod tests {
         assert_eq!(text(r.topological_nodes().unwrap_err()), expected);
         assert!(text(r.bfs_nodes(&[9]).unwrap_err()).contains("`sources` must lie in 0..9, got 9"));
         let block = Relation::from_coo(2, 3, vec![0], vec![2]).unwrap();
-        for refused in [block.bfs_nodes(&[0]), block.bfs_edges(&[0]), block.dfs_edges(&[0]), block.topological_nodes()] {
+        for refused in [
+            block.bfs_nodes(&[0]),
+            block.bfs_edges(&[0]),
+            block.dfs_edges(&[0]),
+            block.topological_nodes(),
+        ] {
             assert!(
                 text(refused.unwrap_err())
                     .ends_with("needs the same source and destination node type; choose an edge type between nodes of one type")

@@ -9,9 +9,11 @@ const GOLDEN: &str = "BURN_GNN_GOLDEN";
 /// The root of the workspace: the first folder with a `Cargo.lock`, upwards from the package whose tests run.
 pub(crate) fn root() -> PathBuf {
     // Cargo sets the variable for tests; what was compiled in is of the machine that compiled.
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
     let root = package.ancestors().find(|dir| dir.join("Cargo.lock").is_file());
-    root.unwrap_or_else(|| panic!("no Cargo.lock in {} and the folders above", package.display())).to_owned()
+    root.unwrap_or_else(|| panic!("no Cargo.lock in {} and the folders above", package.display()))
+        .to_owned()
 }
 
 /// The folder of a data set in `tests/data`, or in `../shared/data` beside the workspace; where there is neither, the
@@ -40,9 +42,13 @@ pub(crate) fn data_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {
 /// Where `BURN_GNN_GOLDEN` names a folder without `manifest.json`; and as [`skip`].
 #[must_use]
 pub fn golden() -> Option<PathBuf> {
-    let found = golden_in(std::env::var_os(GOLDEN).map(PathBuf::from), &root()).unwrap_or_else(|e| panic!("{e}"));
+    let found = golden_in(std::env::var_os(GOLDEN).map(PathBuf::from), &root())
+        .unwrap_or_else(|e| panic!("{e}"));
     if found.is_none() {
-        skip(Kind::Golden, &format!("no tests/golden/vectors/manifest.json ({GOLDEN} names another folder)"));
+        skip(
+            Kind::Golden,
+            &format!("no tests/golden/vectors/manifest.json ({GOLDEN} names another folder)"),
+        );
     }
     found
 }
@@ -52,6 +58,9 @@ pub(crate) fn golden_in(asked: Option<PathBuf>, root: &Path) -> Result<Option<Pa
     match (folder.join("manifest.json").is_file(), asked) {
         (true, _) => Ok(Some(folder)),
         (false, None) => Ok(None),
-        (false, Some(_)) => Err(format!("{GOLDEN}: expected a folder with manifest.json, found none in {}", folder.display())),
+        (false, Some(_)) => Err(format!(
+            "{GOLDEN}: expected a folder with manifest.json, found none in {}",
+            folder.display()
+        )),
     }
 }

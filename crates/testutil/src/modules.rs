@@ -25,7 +25,10 @@ impl Modules {
                     folders.push(path);
                 } else if path.extension().is_some_and(|e| e == "rs") {
                     let text = std::fs::read_to_string(&path).expect("a source in UTF-8");
-                    files.insert(path.strip_prefix(&src).expect("a file below the folder").to_owned(), text);
+                    files.insert(
+                        path.strip_prefix(&src).expect("a file below the folder").to_owned(),
+                        text,
+                    );
                 }
             }
         }
@@ -46,20 +49,28 @@ impl Modules {
                 exported.insert(leaf, head);
                 continue;
             }
-            let of_module = [format!("{head}.rs"), format!("{head}/mod.rs")].into_iter().find_map(|f| files.get(Path::new(&f)));
+            let of_module = [format!("{head}.rs"), format!("{head}/mod.rs")]
+                .into_iter()
+                .find_map(|f| files.get(Path::new(&f)));
             let text = code(of_module.expect("a file of a declared module"));
             // What it takes from elsewhere is exported there.
-            let exports = imports(&text).filter(|i| i.is_public && !["crate", "super"].contains(&&*i.head)).map(|i| i.leaf);
+            let exports = imports(&text)
+                .filter(|i| i.is_public && !["crate", "super"].contains(&&*i.head))
+                .map(|i| i.leaf);
             exported.extend(exports.chain(items(&text)).map(|leaf| (leaf, head.clone())));
         }
-        let mut uses: BTreeMap<String, BTreeSet<String>> = names.iter().map(|n| (n.clone(), BTreeSet::new())).collect();
+        let mut uses: BTreeMap<String, BTreeSet<String>> =
+            names.iter().map(|n| (n.clone(), BTreeSet::new())).collect();
         for (path, text) in files {
             let Some(first) = path.iter().next().and_then(|p| p.to_str()) else { continue };
             let own = first.trim_end_matches(".rs");
-            let is_test = path.iter().any(|p| p.to_str().is_some_and(|p| p.trim_end_matches(".rs").ends_with("tests")));
+            let is_test = path
+                .iter()
+                .any(|p| p.to_str().is_some_and(|p| p.trim_end_matches(".rs").ends_with("tests")));
             let Some(of_own) = uses.get_mut(own).filter(|_| !is_test) else { continue };
             let text = code(text);
-            let top = path.components().count() == 1 || path.ends_with("mod.rs") && path.components().count() == 2;
+            let top = path.components().count() == 1
+                || path.ends_with("mod.rs") && path.components().count() == 2;
             for name in paths(&text, top) {
                 let module = if names.contains(&name) { Some(&name) } else { exported.get(&name) };
                 of_own.extend(module.filter(|m| *m != own).cloned());
@@ -88,7 +99,12 @@ impl Modules {
 
     /// Modules each of which uses the next, and the last the first; `None` where there is no such circle.
     pub(crate) fn circle(&self) -> Option<Vec<&str>> {
-        fn visit<'a>(m: &'a Modules, at: &'a str, done: &mut BTreeSet<&'a str>, way: &mut Vec<&'a str>) -> Option<Vec<&'a str>> {
+        fn visit<'a>(
+            m: &'a Modules,
+            at: &'a str,
+            done: &mut BTreeSet<&'a str>,
+            way: &mut Vec<&'a str>,
+        ) -> Option<Vec<&'a str>> {
             if let Some(start) = way.iter().position(|w| *w == at) {
                 return Some(way[start..].to_vec());
             }
@@ -96,7 +112,8 @@ impl Modules {
                 return None;
             }
             way.push(at);
-            let found = m.uses.get(at).into_iter().flatten().find_map(|next| visit(m, next, done, way));
+            let found =
+                m.uses.get(at).into_iter().flatten().find_map(|next| visit(m, next, done, way));
             way.pop();
             done.insert(at);
             found
@@ -134,7 +151,9 @@ fn code(text: &str) -> String {
 
 /// Names of the modules that a root declares.
 fn declared(root: &str) -> impl Iterator<Item = String> + '_ {
-    root.lines().filter_map(|l| l.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned))
+    root.lines().filter_map(|l| {
+        l.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)
+    })
 }
 
 /// Names of the public items that a file defines.
@@ -159,12 +178,22 @@ struct Import {
 
 fn imports(text: &str) -> impl Iterator<Item = Import> + '_ {
     text.split(';').flat_map(|statement| {
-        let at = statement.rfind("use ").filter(|&at| at == 0 || !is_name(statement.as_bytes()[at - 1] as char));
-        let tree: String = at.map_or("", |at| &statement[at + 4..]).split_whitespace().collect::<Vec<_>>().join(" ");
+        let at = statement
+            .rfind("use ")
+            .filter(|&at| at == 0 || !is_name(statement.as_bytes()[at - 1] as char));
+        let tree: String = at
+            .map_or("", |at| &statement[at + 4..])
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         let is_public = at.is_some_and(|at| statement[..at].trim_end().ends_with("pub"));
         let head: String = tree.chars().take_while(|c| is_name(*c)).collect();
-        let ends = tree.split([',', '{', '}']).map(str::trim).filter(|end| !end.is_empty() && !end.ends_with("::"));
-        let ends: Vec<String> = ends.map(|end| end.rsplit([' ', ':']).next().unwrap_or(end).to_owned()).collect();
+        let ends = tree
+            .split([',', '{', '}'])
+            .map(str::trim)
+            .filter(|end| !end.is_empty() && !end.ends_with("::"));
+        let ends: Vec<String> =
+            ends.map(|end| end.rsplit([' ', ':']).next().unwrap_or(end).to_owned()).collect();
         ends.into_iter().map(move |leaf| Import { head: head.clone(), leaf, is_public })
     })
 }
@@ -202,7 +231,10 @@ fn paths(text: &str, top: bool) -> BTreeSet<String> {
     }
     if top {
         for line in text.lines() {
-            if let Some((_, start)) = line.split_once("use super::").filter(|(before, _)| before.is_empty() || before.starts_with("pub")) {
+            if let Some((_, start)) = line
+                .split_once("use super::")
+                .filter(|(before, _)| before.is_empty() || before.starts_with("pub"))
+            {
                 from(start);
             }
         }
@@ -235,7 +267,11 @@ const WITHOUT_CIRCLES: [(&str, &str, &str); 12] = [
 fn modules_go_round_in_no_circle() {
     for (name, user, used) in WITHOUT_CIRCLES {
         let modules = Modules::of_package(crate::folders::root().join("crates").join(name));
-        assert!(modules.uses()[user].contains(used), "sources of {name} are read: {:?}", modules.uses()[user]);
+        assert!(
+            modules.uses()[user].contains(used),
+            "sources of {name} are read: {:?}",
+            modules.uses()[user]
+        );
         assert_eq!(modules.circle(), None, "{name}");
     }
 }
@@ -243,9 +279,14 @@ fn modules_go_round_in_no_circle() {
 /// The structure of graphs takes nothing from graphs with features, samplers, files and tensors.
 #[test]
 fn structure_stands_alone() {
-    let manifest = std::fs::read_to_string(crate::folders::root().join("crates/structure/Cargo.toml")).unwrap();
+    let manifest =
+        std::fs::read_to_string(crate::folders::root().join("crates/structure/Cargo.toml"))
+            .unwrap();
     let own = manifest.split("[dev-dependencies]").next().unwrap();
-    let wrong: Vec<&str> = own.lines().filter(|l| l.starts_with("burn") || l.starts_with("tempfile") || l.starts_with("memmap2")).collect();
+    let wrong: Vec<&str> = own
+        .lines()
+        .filter(|l| l.starts_with("burn") || l.starts_with("tempfile") || l.starts_with("memmap2"))
+        .collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     let mut folders = vec![crate::folders::root().join("crates/structure/src")];
     while let Some(folder) = folders.pop() {
@@ -256,7 +297,9 @@ fn structure_stands_alone() {
                 continue;
             }
             let text = code(&std::fs::read_to_string(&path).unwrap());
-            let wrong = ["std::fs", "std::path", "std::io", "burn::", "burn_gnn_"].into_iter().find(|name| text.contains(name));
+            let wrong = ["std::fs", "std::path", "std::io", "burn::", "burn_gnn_"]
+                .into_iter()
+                .find(|name| text.contains(name));
             assert_eq!(wrong, None, "{}", path.display());
         }
     }
@@ -279,7 +322,9 @@ fn modules_of_sources() {
         .map(|(path, text)| (std::path::PathBuf::from(path), text.to_owned()))
         .collect()
     };
-    let uses = |text: &str| -> Vec<String> { Modules::of_files(&files(text)).uses()["b"].iter().cloned().collect() };
+    let uses = |text: &str| -> Vec<String> {
+        Modules::of_files(&files(text)).uses()["b"].iter().cloned().collect()
+    };
     assert_eq!(uses("fn f() { crate::Apple::new() }\n"), ["a"]);
     assert_eq!(uses("use crate::Pit;\n"), ["c"]);
     assert_eq!(uses("use crate::{\n    Apple,\n    c::{Core, Cherry},\n};\n"), ["a", "c"]);

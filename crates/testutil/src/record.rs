@@ -25,7 +25,9 @@ pub(crate) fn test_name() -> String {
     let exe = std::env::current_exe().unwrap_or_default();
     let stem = exe.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let binary = match stem.rsplit_once('-') {
-        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => name,
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            name
+        }
         _ => &stem,
     };
     match std::thread::current().name() {
@@ -43,7 +45,11 @@ pub(crate) fn keep(line: &str) {
         fs::OpenOptions::new().create(true).append(true).open(&file)?.write_all(line.as_bytes())
     };
     if let Err(e) = append() {
-        let _ = writeln!(std::io::stderr(), "{}: {e}; the list of skipped tests will lack one", file.display());
+        let _ = writeln!(
+            std::io::stderr(),
+            "{}: {e}; the list of skipped tests will lack one",
+            file.display()
+        );
     }
 }
 
@@ -84,13 +90,20 @@ pub(crate) fn list(lines: &str) -> String {
         text += &format!("  {kind}: {reason}\n");
         names.iter().for_each(|name| text += &format!("    {name}\n"));
     }
-    text + &format!("BURN_GNN_REQUIRE={} makes these errors\n", kinds.into_iter().collect::<Vec<_>>().join(","))
+    text + &format!(
+        "BURN_GNN_REQUIRE={} makes these errors\n",
+        kinds.into_iter().collect::<Vec<_>>().join(",")
+    )
 }
 
 /// In the target folder, where test binaries are in `deps` and those of examples in `examples`.
 pub(crate) fn folder() -> PathBuf {
     let exe = std::env::current_exe().unwrap_or_default();
-    match exe.parent().filter(|dir| dir.ends_with("deps") || dir.ends_with("examples")).and_then(Path::parent) {
+    match exe
+        .parent()
+        .filter(|dir| dir.ends_with("deps") || dir.ends_with("examples"))
+        .and_then(Path::parent)
+    {
         Some(profile) => profile.join("skipped-tests"),
         None => std::env::temp_dir().join("burn-gnn-skipped-tests"),
     }
@@ -104,7 +117,8 @@ pub(crate) fn file(folder: &Path, run: &str) -> PathBuf {
 pub(crate) fn run(process: u32) -> String {
     // Linux: the 22nd field, in ticks since the system's start. The second one is in brackets and may hold spaces.
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let start = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)).unwrap_or("0");
+    let start =
+        stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)).unwrap_or("0");
     format!("{process}-{start}")
 }
 

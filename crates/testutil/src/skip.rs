@@ -52,8 +52,13 @@ impl Kind {
 /// # Panics
 /// Where `BURN_GNN_REQUIRE` names `kind`, or anything that is no kind.
 pub fn skip(kind: Kind, reason: &str) {
-    let required = required(&std::env::var(REQUIRE).unwrap_or_default()).unwrap_or_else(|e| panic!("{e}"));
-    assert!(!required.contains(&kind), "{REQUIRE} names `{}`, which is missing: {reason}", kind.word());
+    let required =
+        required(&std::env::var(REQUIRE).unwrap_or_default()).unwrap_or_else(|e| panic!("{e}"));
+    assert!(
+        !required.contains(&kind),
+        "{REQUIRE} names `{}`, which is missing: {reason}",
+        kind.word()
+    );
     // A property test asks for every case.
     static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let line = record::line(kind, &record::test_name(), reason);
@@ -77,7 +82,9 @@ pub(crate) fn required(words: &str) -> Result<Vec<Kind>, String> {
     let kind = |word: &str| {
         let all = Kind::ALL.map(Kind::word).join(", ");
         let found = Kind::ALL.into_iter().find(|k| k.word() == word);
-        found.ok_or_else(|| format!("{REQUIRE}: expected words out of {all} with commas between, found `{word}`"))
+        found.ok_or_else(|| {
+            format!("{REQUIRE}: expected words out of {all} with commas between, found `{word}`")
+        })
     };
     words.split(',').map(str::trim).filter(|word| !word.is_empty()).map(kind).collect()
 }

@@ -50,16 +50,26 @@ fn a_skip_is_recorded_and_an_error_where_required() {
         assert_eq!(errors.matches("skipped (data): no data set `x`").count(), 1, "{errors}");
         let lines = take_of(own);
         let test = "burn_gnn_testutil::tests::in_a_process_of_its_own";
-        assert_eq!(lines, line(Kind::Data, test, "no data set `x`") + &line(Kind::Gpu, test, "no adapter"));
+        assert_eq!(
+            lines,
+            line(Kind::Data, test, "no data set `x`") + &line(Kind::Gpu, test, "no adapter")
+        );
         assert_eq!(take_of(own), "");
     }
     for (require, message) in [
         ("data", "BURN_GNN_REQUIRE names `data`, which is missing: no data set `x`"),
         ("golden,gpu", "BURN_GNN_REQUIRE names `gpu`, which is missing: no adapter"),
-        ("dta", "BURN_GNN_REQUIRE: expected words out of gpu, f16, golden, data, mpi with commas between, found `dta`"),
+        (
+            "dta",
+            "BURN_GNN_REQUIRE: expected words out of gpu, f16, golden, data, mpi with commas between, found `dta`",
+        ),
     ] {
         let output = child(Some(require));
-        assert!(!output.status.success() && text(&output).contains(message), "{require}: {}", text(&output));
+        assert!(
+            !output.status.success() && text(&output).contains(message),
+            "{require}: {}",
+            text(&output)
+        );
     }
     let _ = take_of(own);
     std::fs::remove_file(stale).unwrap();
@@ -88,7 +98,10 @@ BURN_GNN_REQUIRE=data,gpu makes these errors
 #[test]
 fn words() {
     assert_eq!(required(""), Ok(vec![]));
-    assert_eq!(required("gpu,golden,data,mpi,f16"), Ok(vec![Kind::Gpu, Kind::Golden, Kind::Data, Kind::Mpi, Kind::F16]));
+    assert_eq!(
+        required("gpu,golden,data,mpi,f16"),
+        Ok(vec![Kind::Gpu, Kind::Golden, Kind::Data, Kind::Mpi, Kind::F16])
+    );
     assert!(required("gpu golden").unwrap_err().contains("found `gpu golden`"));
     assert!(required("GPU").is_err());
 }
@@ -105,7 +118,9 @@ fn a_run_is_a_process_and_its_start() {
 #[test]
 fn folders() {
     let root = root();
-    let data = |folders: &[&str], name: &str| data_in(&folders.iter().map(|f| root.join(f)).collect::<Vec<_>>(), name);
+    let data = |folders: &[&str], name: &str| {
+        data_in(&folders.iter().map(|f| root.join(f)).collect::<Vec<_>>(), name)
+    };
     assert_eq!(data(&["none", "tests/data", "crates"], "cora"), Some(root.join("tests/data/cora")));
     assert_eq!(data(&["tests/data"], "README.md"), None);
     let vectors = root.join("tests/golden/vectors");
@@ -128,8 +143,13 @@ fn the_repository_has_its_sets() {
 #[test]
 fn this_package_is_the_last() {
     let lock = std::fs::read_to_string(root().join("Cargo.lock")).unwrap();
-    let of_the_workspace = lock.split("[[package]]").skip(1).filter(|package| !package.contains("\nsource = "));
+    let of_the_workspace =
+        lock.split("[[package]]").skip(1).filter(|package| !package.contains("\nsource = "));
     let names = of_the_workspace.filter_map(|p| p.split('"').nth(1));
     let last = names.max().unwrap();
-    assert_eq!(last, env!("CARGO_PKG_NAME"), "cargo runs the tests of `{last}` after the list of skipped tests: rename one of the two");
+    assert_eq!(
+        last,
+        env!("CARGO_PKG_NAME"),
+        "cargo runs the tests of `{last}` after the list of skipped tests: rename one of the two"
+    );
 }

@@ -103,10 +103,20 @@ pub(crate) struct Args {
 /// A number of bytes.
 fn bytes(text: &str) -> Result<u64, String> {
     let units = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("G", 30), ("M", 20), ("K", 10), ("", 0)];
-    let (number, bits) = units.iter().find_map(|&(unit, bits)| Some((text.strip_suffix(unit)?, bits))).unwrap_or((text, 0));
-    let number: f64 = number.trim().parse().map_err(|_| format!("expected bytes, such as 256MiB, got {text:?}"))?;
+    let (number, bits) = units
+        .iter()
+        .find_map(|&(unit, bits)| Some((text.strip_suffix(unit)?, bits)))
+        .unwrap_or((text, 0));
+    let number: f64 = number
+        .trim()
+        .parse()
+        .map_err(|_| format!("expected bytes, such as 256MiB, got {text:?}"))?;
     let bytes = number * (1u64 << bits) as f64;
-    if bytes >= f64::from(64 << 20) { Ok(bytes as u64) } else { Err(format!("expected at least 64MiB, got {text:?}")) }
+    if bytes >= f64::from(64 << 20) {
+        Ok(bytes as u64)
+    } else {
+        Err(format!("expected at least 64MiB, got {text:?}"))
+    }
 }
 
 impl Args {

@@ -29,7 +29,11 @@ pub(crate) struct Epoch {
 
 impl std::fmt::Display for Epoch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "features {}: loaded in {:.2} s, trained in {:.2} s", self.features, self.load_s, self.train_s)?;
+        write!(
+            f,
+            "features {}: loaded in {:.2} s, trained in {:.2} s",
+            self.features, self.load_s, self.train_s
+        )?;
         if let (Some(rate), Some(rows)) = (self.hit_rate, self.rows_read) {
             write!(f, ", {:.1} % of rows in memory, {rows} read", 100.0 * rate)?;
         }
@@ -52,7 +56,8 @@ pub(crate) fn compare(
     dir: &Path,
     (phases, say): (&mut Phases<'_>, &dyn Fn(String)),
 ) -> Result<(Vec<Epoch>, u64)> {
-    let (mapped, packed, budget) = (dir.join("rows.safetensors"), dir.join("rows.packed"), args.memory / 4);
+    let (mapped, packed, budget) =
+        (dir.join("rows.safetensors"), dir.join("rows.packed"), args.memory / 4);
     let batches = || -> Result<_> {
         let (batches, places) = (Batches::new(args, graph, seeds.to_vec())?, rows.clone());
         let steps = batches.steps();
@@ -68,10 +73,13 @@ pub(crate) fn compare(
     };
     phases.run("map", || Ok(write_rows(&mapped, &*rows.file, RowType::F16)?))?;
     phases.run("pack", || {
-        let ids = || batches().map(|(make, steps)| (0..steps).map(move |step| make(step).map(|b| b.1)));
+        let ids =
+            || batches().map(|(make, steps)| (0..steps).map(move |step| make(step).map(|b| b.1)));
         // An error of the sampler comes out here; below there is none.
         drop(ids()?);
-        PackedRows::write(&packed, &rows.file, budget, || ids().into_iter().flatten()).map(drop).map_err(Into::into)
+        PackedRows::write(&packed, &rows.file, budget, || ids().into_iter().flatten())
+            .map(drop)
+            .map_err(Into::into)
     })?;
 
     let (mut out, mut capacity, mut fewest, steps) = (vec![], 0, 0, batches()?.1);
@@ -84,31 +92,54 @@ pub(crate) fn compare(
         ("mapped", "load: mapped", "train: mapped"),
     ] {
         // Each epoch begins with an empty cache, whose statistics it returns.
-        let mut epoch = |name, consume: &mut dyn FnMut(&mut dyn Iterator<Item = Loaded>) -> Result<()>| -> Result<_> {
+        let mut epoch = |name,
+                         consume: &mut dyn FnMut(
+            &mut dyn Iterator<Item = Loaded>,
+        ) -> Result<()>|
+         -> Result<_> {
             let stats = phases.run(name, || {
                 Ok(match features {
                     "mapped" => {
                         let source = MappedRows::open(&mapped)?;
-                        consume(&mut ahead(all()?).map(|batch| batch.and_then(|(b, ids)| Ok((b, source.gather(&ids)?)))))?;
+                        consume(&mut ahead(all()?).map(|batch| {
+                            batch.and_then(|(b, ids)| Ok((b, source.gather(&ids)?)))
+                        }))?;
                         None
                     }
                     "last used" => {
                         let source = CachedRows::new(StoredRows::open(rows.file.path())?, budget);
-                        consume(&mut ahead(all()?).map(|batch| batch.and_then(|(b, ids)| Ok((b, source.gather_rows(&ids)?)))))?;
+                        consume(&mut ahead(all()?).map(|batch| {
+                            batch.and_then(|(b, ids)| Ok((b, source.gather_rows(&ids)?)))
+                        }))?;
                         Some(source.stats())
                     }
                     "planned" => {
                         let (make, steps) = batches()?;
-                        let mut planned = PlannedRows::of_steps(rows.file.clone(), budget, args.window, 0..steps, make);
+                        let mut planned = PlannedRows::of_steps(
+                            rows.file.clone(),
+                            budget,
+                            args.window,
+                            0..steps,
+                            make,
+                        );
                         capacity = planned.capacity();
-                        consume(&mut planned.by_ref().map(|b| b.map(|b| (b.batch, b.rows)).map_err(Into::into)))?;
+                        consume(
+                            &mut planned
+                                .by_ref()
+                                .map(|b| b.map(|b| (b.batch, b.rows)).map_err(Into::into)),
+                        )?;
                         Some(planned.stats())
                     }
                     _ => {
                         let source = PackedRows::open(&packed)?;
                         let batches = (0..).zip(ahead(all()?));
-                        consume(&mut batches.map(|(step, batch)| batch.and_then(|(b, ids)| Ok((b, source.gather(step, &ids)?)))))?;
-                        Some(CacheStats { bytes_read: source.read_bytes(), ..CacheStats::default() })
+                        consume(&mut batches.map(|(step, batch)| {
+                            batch.and_then(|(b, ids)| Ok((b, source.gather(step, &ids)?)))
+                        }))?;
+                        Some(CacheStats {
+                            bytes_read: source.read_bytes(),
+                            ..CacheStats::default()
+                        })
                     }
                 })
             })?;
@@ -147,7 +178,9 @@ pub(crate) fn compare(
             let ids = all()?.map(|batch| batch.map(|b| b.1)).collect::<Result<Vec<_>, _>>()?;
             fewest = fewest_reads(&ids, rows.file.num_rows(), capacity);
             let mb = (fewest * rows.file.row_bytes() as u64) as f64 / 1e6;
-            say(format!("the fewest rows that any cache of {capacity} reads one by one: {fewest}, {mb:.1} MB"));
+            say(format!(
+                "the fewest rows that any cache of {capacity} reads one by one: {fewest}, {mb:.1} MB"
+            ));
         }
     }
     for name in [&mapped, &packed] {
@@ -181,7 +214,9 @@ fn fewest_reads(batches: &[Vec<u32>], rows: usize, capacity: usize) -> u64 {
     let mut next = vec![NEVER; rows];
     let mut next_use: Vec<Vec<u32>> = vec![];
     for (step, ids) in batches.iter().enumerate().rev() {
-        next_use.push(ids.iter().map(|&id| std::mem::replace(&mut next[id as usize], step as u32)).collect());
+        next_use.push(
+            ids.iter().map(|&id| std::mem::replace(&mut next[id as usize], step as u32)).collect(),
+        );
     }
     next_use.reverse();
     let (mut kept, mut is_kept, mut reads) = (Vec::<(u32, u32)>::new(), vec![false; rows], 0);

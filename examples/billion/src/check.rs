@@ -29,13 +29,21 @@ fn same(a: &MiniBatch, b: &MiniBatch) -> bool {
 
 /// Whether all batches of the epoch and all losses are those in memory, bit for bit; `None` where memory does not
 /// hold the graph.
-pub(crate) fn equal(args: &Args, shape: &Shape, stored: &Graph, edges: NpyEdges, count: usize, losses: &[f32]) -> Result<Option<bool>> {
+pub(crate) fn equal(
+    args: &Args,
+    shape: &Shape,
+    stored: &Graph,
+    edges: NpyEdges,
+    count: usize,
+    losses: &[f32],
+) -> Result<Option<bool>> {
     if !fits(args) {
         return Ok(None);
     }
     let memory = in_memory(args, edges)?;
     let ids = seeds(args, count);
-    let (of_file, of_memory) = (Batches::new(args, stored, ids.clone())?, Batches::new(args, &memory, ids)?);
+    let (of_file, of_memory) =
+        (Batches::new(args, stored, ids.clone())?, Batches::new(args, &memory, ids)?);
     for step in 0..of_file.steps() {
         if !same(&of_file.make(step)?.0, &of_memory.make(step)?.0) {
             return Ok(Some(false));
@@ -54,8 +62,11 @@ pub(crate) fn equal(args: &Args, shape: &Shape, stored: &Graph, edges: NpyEdges,
 }
 
 fn in_memory(args: &Args, mut edges: NpyEdges) -> Result<Graph> {
-    let mut all =
-        EdgeChunk { src: Vec::with_capacity(args.edges as usize), dst: Vec::with_capacity(args.edges as usize), ..EdgeChunk::default() };
+    let mut all = EdgeChunk {
+        src: Vec::with_capacity(args.edges as usize),
+        dst: Vec::with_capacity(args.edges as usize),
+        ..EdgeChunk::default()
+    };
     while edges.read(1 << 16, &mut all)? > 0 {}
     let n = args.num_nodes() as usize;
     // One copy of the edges: the builder takes the lists.

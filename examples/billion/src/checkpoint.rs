@@ -66,8 +66,12 @@ impl Checkpoint {
             Err(e) => return Err(e).with_context(|| format!("reading {}", self.path.display())),
         };
         let path = self.path.display();
-        let end = bytes.iter().position(|&b| b == b'\n').with_context(|| format!("{path}: expected a line of JSON, found none"))?;
-        let head: Head = serde_json::from_slice(&bytes[..end]).with_context(|| format!("{path}: expected the head of a checkpoint"))?;
+        let end = bytes
+            .iter()
+            .position(|&b| b == b'\n')
+            .with_context(|| format!("{path}: expected a line of JSON, found none"))?;
+        let head: Head = serde_json::from_slice(&bytes[..end])
+            .with_context(|| format!("{path}: expected the head of a checkpoint"))?;
         if head.settings != self.settings {
             bail!(
                 "{path}: expected a checkpoint of {}, found one of {}; remove the file to train anew, or choose another folder",
@@ -77,7 +81,11 @@ impl Checkpoint {
         }
         let (parameters, rest) = (&bytes[end + 1..], head.parameter_bytes);
         if parameters.len() != rest + head.optimizer_bytes {
-            bail!("{path}: expected {} bytes behind the head, found {}", rest + head.optimizer_bytes, parameters.len());
+            bail!(
+                "{path}: expected {} bytes behind the head, found {}",
+                rest + head.optimizer_bytes,
+                parameters.len()
+            );
         }
         let (parameters, optimizer) = parameters.split_at(rest);
         let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(parameters.to_vec()))?;

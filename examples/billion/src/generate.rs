@@ -40,7 +40,12 @@ fn unit(word: u64) -> f64 {
 impl Shape {
     pub(crate) fn new(args: &Args) -> Self {
         let nodes = args.num_nodes();
-        Self { nodes, communities: nodes.div_ceil(COMMUNITY).max(CLASSES.min(nodes)), edges: args.edges, seed: mix(args.seed) }
+        Self {
+            nodes,
+            communities: nodes.div_ceil(COMMUNITY).max(CLASSES.min(nodes)),
+            edges: args.edges,
+            seed: mix(args.seed),
+        }
     }
 
     /// The community of a node: ranges of ids, as crawls and citation years give them.
@@ -67,7 +72,9 @@ impl Shape {
         let v = (unit(a) * f64::from(self.nodes)) as u32;
         if b & 15 < 12 {
             let c = self.community(v);
-            let begin = |c: u32| (u64::from(c) * u64::from(self.nodes)).div_ceil(u64::from(self.communities)) as u32;
+            let begin = |c: u32| {
+                (u64::from(c) * u64::from(self.nodes)).div_ceil(u64::from(self.communities)) as u32
+            };
             (Self::ranked(begin(c), begin(c + 1), unit(b)), v)
         } else {
             (Self::ranked(0, self.nodes, unit(b)), v)
@@ -76,8 +83,10 @@ impl Shape {
 
     /// Writes sources and destinations as `.npy` files, as data sets come.
     pub(crate) fn write_edges(&self, src: &Path, dst: &Path) -> Result<()> {
-        let mut out = [src, dst].map(File::create).into_iter().collect::<std::io::Result<Vec<_>>>()?;
-        let mut out: Vec<BufWriter<File>> = out.drain(..).map(|f| BufWriter::with_capacity(1 << 20, f)).collect();
+        let mut out =
+            [src, dst].map(File::create).into_iter().collect::<std::io::Result<Vec<_>>>()?;
+        let mut out: Vec<BufWriter<File>> =
+            out.drain(..).map(|f| BufWriter::with_capacity(1 << 20, f)).collect();
         for file in &mut out {
             file.write_all(&NpyHead::bytes("<u4", &[self.edges as usize]))?;
         }
@@ -91,7 +100,12 @@ impl Shape {
     }
 
     /// Writes features, noise around a corner that the class decides, in the order of the files.
-    pub(crate) fn write_rows(&self, path: &Path, width: usize, order: Option<&Renumbering>) -> Result<()> {
+    pub(crate) fn write_rows(
+        &self,
+        path: &Path,
+        width: usize,
+        order: Option<&Renumbering>,
+    ) -> Result<()> {
         const ROWS: u32 = 1 << 10;
         let mut out = RowWriter::create(path, self.nodes as usize, width, RowFormat::F16)?;
         let mut rows = vec![];
@@ -110,7 +124,8 @@ impl Shape {
     pub(crate) fn row(&self, v: u32, width: usize, out: &mut Vec<f32>) {
         let class = self.class(v) as usize;
         for column in (0..width).step_by(4) {
-            let word = mix(self.seed ^ (u64::from(v) << 20 | column as u64) ^ 0x5eed_0000_0000_0000);
+            let word =
+                mix(self.seed ^ (u64::from(v) << 20 | column as u64) ^ 0x5eed_0000_0000_0000);
             for k in 0..4.min(width - column) {
                 let noise = f32::from((word >> (16 * k)) as u16 as i16) / 16_384.0;
                 out.push(noise + f32::from(u8::from((column + k) % CLASSES as usize == class)));

@@ -10,7 +10,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::graph::Graph;
 use burn_gnn::models::{FusedAdamConfig, Layerwise, Sage, SageConfig, cross_entropy, seeded};
 use burn_gnn::sampling::{MiniBatch, NeighborSampler, SampleKey};
-use burn_gnn_store::{CacheStats, PlannedRows, Renumbering, RowFormat, RowWriter, StoreError, StoredRows};
+use burn_gnn_store::{
+    CacheStats, PlannedRows, Renumbering, RowFormat, RowWriter, StoreError, StoredRows,
+};
 
 use crate::args::Args;
 use crate::checkpoint::Checkpoint;
@@ -87,8 +89,10 @@ pub(crate) struct State {
 impl State {
     /// Before the first step.
     pub(crate) fn new(args: &Args) -> Result<Self> {
-        let config =
-            SageConfig::new(args.width, CLASSES as usize).with_num_layers(args.fanouts.len()).with_hidden(args.hidden).with_dropout(0.2);
+        let config = SageConfig::new(args.width, CLASSES as usize)
+            .with_num_layers(args.fanouts.len())
+            .with_hidden(args.hidden)
+            .with_dropout(0.2);
         let net = seeded(args.seed, || config.try_init(&Device::flex().autodiff()))?;
         Ok(Self { net, optimizer: FusedAdamConfig::new().init(), losses: vec![] })
     }
@@ -109,10 +113,18 @@ pub(crate) fn train(
     let device = Device::flex();
     for batch in batches {
         let (batch, rows) = batch?;
-        let labels: Vec<i64> = batch.output_nodes(0).iter().map(|&v| i64::from(shape.class(v))).collect();
+        let labels: Vec<i64> =
+            batch.output_nodes(0).iter().map(|&v| i64::from(shape.class(v))).collect();
         let seeds: Vec<u32> = (0..labels.len() as u32).collect();
-        let x = Tensor::<2>::from_data(TensorData::new(rows, [batch.input_nodes(0).len(), args.width]), &device);
-        let loss = cross_entropy(state.net.forward_blocks(&batch.blocks, Tensor::from_inner(x)), &labels, &seeds);
+        let x = Tensor::<2>::from_data(
+            TensorData::new(rows, [batch.input_nodes(0).len(), args.width]),
+            &device,
+        );
+        let loss = cross_entropy(
+            state.net.forward_blocks(&batch.blocks, Tensor::from_inner(x)),
+            &labels,
+            &seeds,
+        );
         state.losses.push(loss.clone().inner().into_scalar::<f32>());
         let grads = GradientsParams::from_grads(loss.backward(), &state.net);
         state.net = state.optimizer.step(0.003, state.net, grads);
@@ -142,10 +154,14 @@ pub(crate) fn train_stored(
         let (batch, nodes) = batches.make(step)?;
         Ok((batch, places.places(nodes)?))
     };
-    let mut planned = PlannedRows::of_steps(rows.file.clone(), args.memory / 4, args.window, first..steps, make);
-    let read = planned.by_ref().map(|batch| batch.map(|b| (b.batch, b.rows)).map_err(anyhow::Error::from));
+    let mut planned =
+        PlannedRows::of_steps(rows.file.clone(), args.memory / 4, args.window, first..steps, make);
+    let read =
+        planned.by_ref().map(|batch| batch.map(|b| (b.batch, b.rows)).map_err(anyhow::Error::from));
     let state = train(args, shape, state, read, |state| match checkpoint {
-        Some(of) if state.step().is_multiple_of(args.checkpoint_every) || state.step() == steps => of.save(state),
+        Some(of) if state.step().is_multiple_of(args.checkpoint_every) || state.step() == steps => {
+            of.save(state)
+        }
         _ => Ok(()),
     })?;
     Ok(Trained { net: state.net, losses: state.losses, first, stats: planned.stats() })
@@ -163,7 +179,14 @@ pub(crate) struct Trained {
 }
 
 /// Rows of a share of the nodes, layer by layer, each into a file; nodes correct by their logits.
-pub(crate) fn infer(args: &Args, shape: &Shape, graph: &Graph, rows: &Rows, net: &Sage, dir: &Path) -> Result<(u64, u64)> {
+pub(crate) fn infer(
+    args: &Args,
+    shape: &Shape,
+    graph: &Graph,
+    rows: &Rows,
+    net: &Sage,
+    dir: &Path,
+) -> Result<(u64, u64)> {
     let (net, n, layers) = (net.valid(), args.num_nodes() as usize, net.num_layers());
     let wanted = ((n as f64 * args.infer_share.clamp(0.0, 1.0)) as usize).max(1);
     // Which nodes each layer has to compute: those wanted, and before a layer all that its nodes hear from.
@@ -181,20 +204,29 @@ pub(crate) fn infer(args: &Args, shape: &Shape, graph: &Graph, rows: &Rows, net:
     let (mut input, mut correct) = (rows.clone(), 0);
     for layer in 0..layers {
         let last = layer + 1 == layers;
-        let (width, compute) = (if last { CLASSES as usize } else { args.hidden }, &needed[layers - 1 - layer]);
+        let (width, compute) =
+            (if last { CLASSES as usize } else { args.hidden }, &needed[layers - 1 - layer]);
         let path = dir.join(format!("layer-{}", layer + 1));
-        let mut out = RowWriter::create(&path, n, width, if last { RowFormat::F32 } else { RowFormat::F16 })?;
+        let mut out =
+            RowWriter::create(&path, n, width, if last { RowFormat::F32 } else { RowFormat::F16 })?;
         let chunks: Vec<Vec<u32>> = chunk_nodes(compute);
         let (own, places) = (sampler.clone(), input.clone());
-        let batches = chunks.into_iter().map(move |nodes| -> Result<(MiniBatch, Vec<u32>), StoreError> {
-            let (batch, nodes) = chunk(&own, &nodes)?;
-            Ok((batch, places.places(nodes)?))
-        });
+        let batches =
+            chunks.into_iter().map(move |nodes| -> Result<(MiniBatch, Vec<u32>), StoreError> {
+                let (batch, nodes) = chunk(&own, &nodes)?;
+                Ok((batch, places.places(nodes)?))
+            });
         let mut next = 0;
         for batch in PlannedRows::new(input.file.clone(), args.memory / 4, args.window, batches) {
             let b = batch?;
-            let x = Tensor::<2>::from_data(TensorData::new(b.rows, [b.batch.input_nodes(0).len(), input.file.width()]), &Device::flex());
-            let y = net.layer(layer, &b.batch.blocks[0], [("_N", x)].into()).remove("_N").context("a layer has rows of its node type")?;
+            let x = Tensor::<2>::from_data(
+                TensorData::new(b.rows, [b.batch.input_nodes(0).len(), input.file.width()]),
+                &Device::flex(),
+            );
+            let y = net
+                .layer(layer, &b.batch.blocks[0], [("_N", x)].into())
+                .remove("_N")
+                .context("a layer has rows of its node type")?;
             let y: Vec<f32> = y.into_data().iter::<f32>().collect();
             for (&v, row) in b.batch.output_nodes(0).iter().zip(y.chunks_exact(width)) {
                 // Nodes that nobody needs have rows of zeros.
@@ -229,7 +261,10 @@ fn chunk_nodes(compute: &[bool]) -> Vec<Vec<u32>> {
 }
 
 /// All in-edges of some nodes.
-fn chunk(sampler: &NeighborSampler, nodes: &[u32]) -> Result<(MiniBatch, Vec<u32>), burn_gnn::graph::GraphError> {
+fn chunk(
+    sampler: &NeighborSampler,
+    nodes: &[u32],
+) -> Result<(MiniBatch, Vec<u32>), burn_gnn::graph::GraphError> {
     let batch = sampler.sample([("_N", nodes)], SampleKey::new(0))?;
     let nodes = batch.input_nodes(0).to_vec();
     Ok((batch, nodes))

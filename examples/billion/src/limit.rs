@@ -46,7 +46,9 @@ impl Limit {
     /// Most bytes since [`reset`](Self::reset): of the group, else of the process.
     pub(crate) fn peak(&self) -> u64 {
         let of_group = match self {
-            Self::Group { own, peak, .. } => std::fs::read_to_string(own.join(peak)).ok().and_then(|t| t.trim().parse().ok()),
+            Self::Group { own, peak, .. } => {
+                std::fs::read_to_string(own.join(peak)).ok().and_then(|t| t.trim().parse().ok())
+            }
             _ => None,
         };
         of_group.unwrap_or_else(resident_peak)
@@ -68,7 +70,8 @@ impl Drop for Limit {
 pub(crate) fn resident_peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok()).map_or(0, |kib| 1024 * kib)
+    line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok())
+        .map_or(0, |kib| 1024 * kib)
 }
 
 /// The group of this process in the unified hierarchy.
@@ -94,7 +97,8 @@ fn enter(before: &Path, bytes: u64, limit: &str, peak: &'static str) -> Option<L
     let own = before.join(format!("burn-gnn-billion-{}", std::process::id()));
     std::fs::create_dir(&own).ok()?;
     let id = std::process::id().to_string();
-    let entered = std::fs::write(own.join(limit), bytes.to_string()).and_then(|()| std::fs::write(own.join("cgroup.procs"), id));
+    let entered = std::fs::write(own.join(limit), bytes.to_string())
+        .and_then(|()| std::fs::write(own.join("cgroup.procs"), id));
     if entered.is_err() {
         let _ = std::fs::remove_dir(&own);
         return None;

@@ -29,7 +29,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use args::{Args, Order};
 use burn_gnn::sampling::{Loader, NeighborSampler, Seeds, Traversal};
-use burn_gnn_store::{CscBuild, NpyEdges, RenumberedEdges, Renumbering, StoredGraph, StoredRows, StreamCut};
+use burn_gnn_store::{
+    CscBuild, NpyEdges, RenumberedEdges, Renumbering, StoredGraph, StoredRows, StreamCut,
+};
 use checkpoint::Checkpoint;
 use clap::Parser;
 use generate::Shape;
@@ -80,7 +82,8 @@ fn run(args: &Args) -> Result<()> {
     std::fs::create_dir_all(&dir).with_context(|| format!("creating {}", dir.display()))?;
     let files = Files::new(&dir);
     let settings = serde_json::to_string(args)?;
-    let reuse = args.keep && std::fs::read_to_string(&files.done).is_ok_and(|found| found == settings);
+    let reuse =
+        args.keep && std::fs::read_to_string(&files.done).is_ok_and(|found| found == settings);
     if !reuse && std::fs::read_dir(&dir)?.next().is_some() {
         if !args.keep {
             bail!(
@@ -89,14 +92,18 @@ fn run(args: &Args) -> Result<()> {
             );
         }
         if files.done.exists() {
-            bail!("{}: expected the files of {settings}, found those of another graph; choose another folder", dir.display());
+            bail!(
+                "{}: expected the files of {settings}, found those of another graph; choose another folder",
+                dir.display()
+            );
         }
     }
     let limit = Limit::new(args.memory);
     let out = work(args, &files, &limit, reuse, &settings);
     if !args.keep {
         // It was empty before.
-        let removed = std::fs::remove_dir_all(&dir).with_context(|| format!("removing {}", dir.display()));
+        let removed =
+            std::fs::remove_dir_all(&dir).with_context(|| format!("removing {}", dir.display()));
         return out.and(removed);
     }
     out
@@ -109,9 +116,16 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
             println!("{text}");
         }
     };
-    let build = CscBuild::new(files.graph.join("edges.csc"), n, n).with_memory((args.memory / 3).max(4 << 20)).with_progress(true);
+    let build = CscBuild::new(files.graph.join("edges.csc"), n, n)
+        .with_memory((args.memory / 3).max(4 << 20))
+        .with_progress(true);
     let build = build.with_stream_name(settings);
-    say(format!("{} edges, {n} nodes, limit {} bytes by {}", args.edges, args.memory, limit.describe()));
+    say(format!(
+        "{} edges, {n} nodes, limit {} bytes by {}",
+        args.edges,
+        args.memory,
+        limit.describe()
+    ));
     say(format!("build: {}", build.plan(args.edges)?));
     let mut phases = Phases::new(limit, &files.dir, args.json);
 
@@ -156,7 +170,11 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
         if args.check {
             written.verify(csc)?;
         }
-        say(format!("{} parts, {:.1} % of edges between them", args.parts, 100.0 * parts.cut(csc)?));
+        say(format!(
+            "{} parts, {:.1} % of edges between them",
+            args.parts,
+            100.0 * parts.cut(csc)?
+        ));
         Ok(())
     })?;
     let seeds_per_s = phases.run("sample", || {
@@ -165,25 +183,41 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
         let sampler = NeighborSampler::new(&graph, &args.fanouts[..])?.with_parallel(false);
         let seeds = Seeds::nodes(&graph, [("_N", &ids)])?;
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let loader = Loader::new(sampler, seeds, args.batch.max(1))?.with_seed(args.seed).with_workers(workers);
+        let loader = Loader::new(sampler, seeds, args.batch.max(1))?
+            .with_seed(args.seed)
+            .with_workers(workers);
         let (began, mut edges) = (Instant::now(), 0);
         for batch in loader.with_traversal(Traversal::ByOrder).epoch(1) {
             edges += batch?.batch.total_edges();
         }
         let per_s = ids.len() as f64 / began.elapsed().as_secs_f64();
-        say(format!("{per_s:.0} seeds/s, {:.1} edges per seed", edges as f64 / ids.len().max(1) as f64));
+        say(format!(
+            "{per_s:.0} seeds/s, {:.1} edges per seed",
+            edges as f64 / ids.len().max(1) as f64
+        ));
         Ok(per_s)
     })?;
     let count = args.train.unwrap_or_else(|| (n * 108 / 10_000).max(n.min(16_384))).max(1);
     let checkpoint = Checkpoint::new(&files.dir.join("train.checkpoint"), args, count)?;
     let kept = (args.checkpoint_every > 0).then_some(&checkpoint);
-    let trained = phases.run("train", || learn::train_stored(args, &shape, &graph, &rows, learn::seeds(args, count), kept))?;
+    let trained = phases.run("train", || {
+        learn::train_stored(args, &shape, &graph, &rows, learn::seeds(args, count), kept)
+    })?;
     let learn::Trained { net, losses, first, stats } = trained;
     if first > 0 {
         say(format!("training went on from step {first}"));
     }
-    say(format!("{count} training nodes, loss {:?} to {:?}; {stats} ({})", losses.first(), losses.last(), rows.file.engine()));
-    let equal = if args.check { check::equal(args, &shape, &graph, edges()?, count, &losses)? } else { None };
+    say(format!(
+        "{count} training nodes, loss {:?} to {:?}; {stats} ({})",
+        losses.first(),
+        losses.last(),
+        rows.file.engine()
+    ));
+    let equal = if args.check {
+        check::equal(args, &shape, &graph, edges()?, count, &losses)?
+    } else {
+        None
+    };
     phases.run("infer", || {
         let (correct, all) = learn::infer(args, &shape, &graph, &rows, &net, &files.dir)?;
         say(format!("{all} nodes, {:.1} % in their class", 100.0 * correct as f64 / all as f64));
@@ -196,7 +230,15 @@ fn work(args: &Args, files: &Files, limit: &Limit, reuse: bool, settings: &str) 
         checkpoint.remove();
     }
     let epochs = match args.caches {
-        true => Some(caches::compare(args, &shape, &graph, &rows, &learn::seeds(args, count), &files.dir, (&mut phases, &say))?),
+        true => Some(caches::compare(
+            args,
+            &shape,
+            &graph,
+            &rows,
+            &learn::seeds(args, count),
+            &files.dir,
+            (&mut phases, &say),
+        )?),
         false => None,
     };
     let line = serde_json::json!({

@@ -35,7 +35,11 @@ impl<'a> Phases<'a> {
         Self { done: vec![], limit, dir, quiet }
     }
 
-    pub(crate) fn run<T>(&mut self, name: &'static str, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn run<T>(
+        &mut self,
+        name: &'static str,
+        f: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         self.limit.reset();
         let (began, cpu) = (Instant::now(), cpu_seconds());
         let out = f()?;
@@ -67,7 +71,8 @@ impl<'a> Phases<'a> {
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // Behind the name of the program, which may hold anything: numbers 14 and 15 in hundredths of a second.
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let fields: Vec<&str> =
+        text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0);
     (ticks(11) + ticks(12)) / 100.0
 }

@@ -19,7 +19,10 @@ use anyhow::{Context, Result};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn::data::{Dataset, load_dataset};
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{GcnConfig, NoSync, NodeClassifier, NodeTask, RgcnConfig, Rows, TrainConfig, TypeInput, evaluate, seeded, train};
+use burn_gnn::models::{
+    GcnConfig, NoSync, NodeClassifier, NodeTask, RgcnConfig, Rows, TrainConfig, TypeInput,
+    evaluate, seeded, train,
+};
 use burn_gnn_store::{RowFormat, RowWriter, StoredRows};
 use clap::Parser;
 
@@ -62,13 +65,19 @@ struct Features {
 impl Features {
     /// Words, divided by their number.
     fn words(set: &Dataset) -> Result<Self> {
-        let of = set.features.values().next().context("the data set has features")?.row_normalized();
+        let of =
+            set.features.values().next().context("the data set has features")?.row_normalized();
         Ok(Self { rows: of.rows(), width: of.cols(), values: of.to_dense() })
     }
 
     /// `ln(1 + degree)` of every node of the only type, in and out, by relation.
     fn degrees(g: &Graph) -> Result<Self> {
-        let [rows] = g.node_counts() else { anyhow::bail!("expected features, or one node type, found {} types", g.node_counts().len()) };
+        let [rows] = g.node_counts() else {
+            anyhow::bail!(
+                "expected features, or one node type, found {} types",
+                g.node_counts().len()
+            )
+        };
         let (rows, width) = (*rows, 2 * g.relations().len());
         let mut values = vec![0.0f32; rows * width];
         for (t, r) in g.relations().iter().enumerate() {
@@ -104,7 +113,8 @@ impl Features {
         let signs: Vec<f32> = (0..self.width * width).map(|_| sign()).collect();
         let mut values = vec![0.0; self.rows * width];
         for (row, out) in self.values.chunks_exact(self.width).zip(values.chunks_exact_mut(width)) {
-            for (&x, signs) in row.iter().zip(signs.chunks_exact(width)).filter(|(x, _)| **x != 0.0) {
+            for (&x, signs) in row.iter().zip(signs.chunks_exact(width)).filter(|(x, _)| **x != 0.0)
+            {
                 out.iter_mut().zip(signs).for_each(|(o, s)| *o += x * s);
             }
         }
@@ -128,10 +138,21 @@ fn accuracy(set: &Dataset, features: &Features, seed: u64, args: &Args) -> Resul
     let device = Device::flex();
     let learning = device.clone().autodiff();
     let relational = set.graph.relations().len() > 1;
-    let graph = if relational { set.graph.with_inverse_relations("-inv")? } else { set.graph.add_self_loops(0)? };
-    let split = set.splits.get("public").or_else(|| set.splits.values().next()).context("the data set has a split")?;
+    let graph = if relational {
+        set.graph.with_inverse_relations("-inv")?
+    } else {
+        set.graph.add_self_loops(0)?
+    };
+    let split = set
+        .splits
+        .get("public")
+        .or_else(|| set.splits.values().next())
+        .context("the data set has a split")?;
     let rows = |ids: &[u32]| Rows::new(ids, &set.labels, set.num_classes);
-    let x = Tensor::<2>::from_data(TensorData::new(features.values.clone(), [features.rows, features.width]), &device);
+    let x = Tensor::<2>::from_data(
+        TensorData::new(features.values.clone(), [features.rows, features.width]),
+        &device,
+    );
     let task = NodeTask {
         graph: &graph,
         features: x.into(),
@@ -141,19 +162,31 @@ fn accuracy(set: &Dataset, features: &Features, seed: u64, args: &Args) -> Resul
         test: rows(&split.test)?,
     };
     if relational {
-        let config = RgcnConfig::new(set.num_classes).with_hidden(args.hidden).with_dropout(args.dropout);
+        let config =
+            RgcnConfig::new(set.num_classes).with_hidden(args.hidden).with_dropout(args.dropout);
         let input = [(&*set.target, TypeInput::Features(features.width))];
         trained(seeded(seed, || config.init(&graph, input, &learning))?, &task, seed, args)
     } else {
-        let config = GcnConfig::new(features.width, set.num_classes).with_hidden(args.hidden).with_dropout(args.dropout);
+        let config = GcnConfig::new(features.width, set.num_classes)
+            .with_hidden(args.hidden)
+            .with_dropout(args.dropout);
         trained(seeded(seed, || config.try_init(&learning))?, &task, seed, args)
     }
 }
 
 /// The accuracy of a model after its training.
-fn trained<M: NodeClassifier>(model: M, task: &NodeTask<'_, Graph>, seed: u64, args: &Args) -> Result<f64> {
-    let config = TrainConfig::new().with_epochs(args.epochs).with_lr(args.lr).with_weight_decay(args.weight_decay);
-    let trained = train(model, task, &config.with_seed(seed).with_progress(false), &NoSync, |_| {})?;
+fn trained<M: NodeClassifier>(
+    model: M,
+    task: &NodeTask<'_, Graph>,
+    seed: u64,
+    args: &Args,
+) -> Result<f64> {
+    let config = TrainConfig::new()
+        .with_epochs(args.epochs)
+        .with_lr(args.lr)
+        .with_weight_decay(args.weight_decay);
+    let trained =
+        train(model, task, &config.with_seed(seed).with_progress(false), &NoSync, |_| {})?;
     Ok(evaluate(&trained.model, task, &task.test, &NoSync).accuracy())
 }
 
@@ -167,15 +200,22 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
 
 /// Accuracies of every seed by format, and the bytes of a row. Features that a format keeps bit for bit train as
 /// they did.
-fn accuracies(set: &Dataset, features: &Features, args: &Args) -> Result<Vec<(RowFormat, usize, Vec<f64>)>> {
+fn accuracies(
+    set: &Dataset,
+    features: &Features,
+    args: &Args,
+) -> Result<Vec<(RowFormat, usize, Vec<f64>)>> {
     let path = std::env::temp_dir().join(format!("burn-gnn-quantised-{}", std::process::id()));
     let mut all: Vec<(RowFormat, usize, Vec<f64>)> = vec![];
     for format in FORMATS {
         let (kept, bytes) = features.kept(&path, format)?;
-        let exact = kept.values.iter().map(|x| x.to_bits()).eq(features.values.iter().map(|x| x.to_bits()));
+        let exact =
+            kept.values.iter().map(|x| x.to_bits()).eq(features.values.iter().map(|x| x.to_bits()));
         let of = match all.first() {
             Some(first) if exact => first.2.clone(),
-            _ => (0..args.seeds).map(|seed| accuracy(set, &kept, seed, args)).collect::<Result<_>>()?,
+            _ => (0..args.seeds)
+                .map(|seed| accuracy(set, &kept, seed, args))
+                .collect::<Result<_>>()?,
         };
         all.push((format, bytes, of));
     }

@@ -39,14 +39,22 @@ fn json(child: Child) -> serde_json::Value {
 /// Bits of all losses, and the step that training began with.
 fn result(child: Child) -> (Vec<u32>, u64) {
     let value = json(child);
-    let losses = value["losses"].as_array().unwrap().iter().map(|l| (l.as_f64().unwrap() as f32).to_bits()).collect();
+    let losses = value["losses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| (l.as_f64().unwrap() as f32).to_bits())
+        .collect();
     (losses, value["first_step"].as_u64().unwrap())
 }
 
 /// Steps of the checkpoint that is there.
 fn steps(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap_or_default();
-    let head = bytes.split(|&b| b == b'\n').next().and_then(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+    let head = bytes
+        .split(|&b| b == b'\n')
+        .next()
+        .and_then(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
     head.map_or(0, |head| head["losses"].as_array().unwrap().len())
 }
 
@@ -59,7 +67,10 @@ fn caches_are_compared() {
     let epochs = line["caches"].as_array().unwrap();
     let names: Vec<&str> = epochs.iter().map(|e| e["features"].as_str().unwrap()).collect();
     assert_eq!(names, ["packed", "planned", "last used", "mapped"]);
-    let (read, fewest) = (|i: usize| epochs[i]["rows_read"].as_u64().unwrap(), line["fewest_rows_read"].as_u64().unwrap());
+    let (read, fewest) = (
+        |i: usize| epochs[i]["rows_read"].as_u64().unwrap(),
+        line["fewest_rows_read"].as_u64().unwrap(),
+    );
     assert!(fewest > 0 && read(1) > 0 && read(1) <= fewest && read(2) >= fewest, "{line}");
     assert!(!dir.exists(), "what was written is removed");
 }
@@ -74,7 +85,10 @@ fn killed_and_resumed() {
     // Killed twice, after any step from a checkpoint on.
     for least in [7, 28] {
         let (mut child, began) = (start(&killed, "--keep --checkpoint-every 7"), Instant::now());
-        while steps(&checkpoint) < least && child.try_wait().unwrap().is_none() && began.elapsed() < Duration::from_secs(300) {
+        while steps(&checkpoint) < least
+            && child.try_wait().unwrap().is_none()
+            && began.elapsed() < Duration::from_secs(300)
+        {
             std::thread::sleep(Duration::from_millis(1));
         }
         child.kill().unwrap();
@@ -83,7 +97,8 @@ fn killed_and_resumed() {
     }
     let kept = steps(&checkpoint) as u64;
     // Another training does not go on from it.
-    let other = start(&killed, "--keep --checkpoint-every 7 --fanouts 5,3").wait_with_output().unwrap();
+    let other =
+        start(&killed, "--keep --checkpoint-every 7 --fanouts 5,3").wait_with_output().unwrap();
     assert!(!other.status.success() && steps(&checkpoint) as u64 == kept);
     let (losses, first) = result(start(&killed, "--keep --checkpoint-every 7"));
     assert_eq!((first, losses), (kept, expected));
@@ -95,7 +110,8 @@ fn killed_and_resumed() {
 #[test]
 fn every_order() {
     let dir = std::env::temp_dir().join(format!("burn-gnn-billion-orders-{}", std::process::id()));
-    let losses = |order: &str| result(start(&dir.join(order), &format!("--check --order {order}"))).0;
+    let losses =
+        |order: &str| result(start(&dir.join(order), &format!("--check --order {order}"))).0;
     let expected = losses("kept");
     assert!(expected.len() == 141 && losses("degree") == expected && losses("parts") == expected);
     std::fs::remove_dir_all(&dir).unwrap();

@@ -41,8 +41,12 @@ pub(crate) struct CrateRelation {
 type Attribute = (&'static str, &'static str, fn(&Package) -> Vec<String>);
 
 const ATTRIBUTES: [Attribute; 3] = [
-    ("has_keyword", "keyword", |p| p.keywords.iter().map(|k| plain(&k.to_lowercase())).filter(|k| !k.is_empty()).collect()),
-    ("written_by", "author", |p| p.authors.iter().filter_map(|a| author(a)).map(|h| format!("{h:016x}")).collect()),
+    ("has_keyword", "keyword", |p| {
+        p.keywords.iter().map(|k| plain(&k.to_lowercase())).filter(|k| !k.is_empty()).collect()
+    }),
+    ("written_by", "author", |p| {
+        p.authors.iter().filter_map(|a| author(a)).map(|h| format!("{h:016x}")).collect()
+    }),
     ("licensed_under", "license", |p| p.license.iter().flat_map(|l| licenses(&plain(l))).collect()),
 ];
 
@@ -51,18 +55,24 @@ const ATTRIBUTES: [Attribute; 3] = [
 /// # Errors
 /// `cargo metadata` gave no resolved dependency graph.
 pub(crate) fn extract(metadata: &Metadata, buckets: u32) -> anyhow::Result<CratesGraph> {
-    let resolve = metadata.resolve.as_ref().context("cargo metadata gave no resolved dependencies")?;
+    let resolve =
+        metadata.resolve.as_ref().context("cargo metadata gave no resolved dependencies")?;
     let mut packages: Vec<&Package> = metadata.packages.iter().collect();
-    packages.sort_by(|a, b| (a.name.as_str(), &a.version, &a.id).cmp(&(b.name.as_str(), &b.version, &b.id)));
+    packages.sort_by(|a, b| {
+        (a.name.as_str(), &a.version, &a.id).cmp(&(b.name.as_str(), &b.version, &b.id))
+    });
     let number: HashMap<_, u32> = packages.iter().zip(0..).map(|(p, i)| (&p.id, i)).collect();
 
-    let classes: Vec<String> = packages.iter().filter_map(|p| class(p)).collect::<BTreeSet<_>>().into_iter().collect();
+    let classes: Vec<String> =
+        packages.iter().filter_map(|p| class(p)).collect::<BTreeSet<_>>().into_iter().collect();
     let crates = packages.iter().map(|p| describe(p, &classes, buckets)).collect();
 
     let mut relations = vec![];
-    for (name, kind) in
-        [("depends", DependencyKind::Normal), ("build_depends", DependencyKind::Build), ("dev_depends", DependencyKind::Development)]
-    {
+    for (name, kind) in [
+        ("depends", DependencyKind::Normal),
+        ("build_depends", DependencyKind::Build),
+        ("dev_depends", DependencyKind::Development),
+    ] {
         let mut edges = BTreeSet::new();
         for node in &resolve.nodes {
             for dep in node.deps.iter().filter(|d| d.dep_kinds.iter().any(|k| k.kind == kind)) {
@@ -75,9 +85,14 @@ pub(crate) fn extract(metadata: &Metadata, buckets: u32) -> anyhow::Result<Crate
     }
     let mut others = BTreeMap::new();
     for (relation, ntype, of) in ATTRIBUTES {
-        let names: Vec<String> = packages.iter().flat_map(|p| of(p)).collect::<BTreeSet<_>>().into_iter().collect();
+        let names: Vec<String> =
+            packages.iter().flat_map(|p| of(p)).collect::<BTreeSet<_>>().into_iter().collect();
         let find = |name: &String| names.binary_search(name).ok().map(|i| i as u32);
-        let edges = packages.iter().zip(0..).flat_map(|(p, i)| of(p).iter().filter_map(find).map(|j| (i, j)).collect::<Vec<_>>()).collect();
+        let edges = packages
+            .iter()
+            .zip(0..)
+            .flat_map(|(p, i)| of(p).iter().filter_map(find).map(|j| (i, j)).collect::<Vec<_>>())
+            .collect();
         others.insert(ntype, names);
         relations.push(CrateRelation { name: relation, dst: ntype, edges });
     }
@@ -89,7 +104,12 @@ fn describe(p: &Package, classes: &[String], buckets: u32) -> Crate {
     let mut columns: Vec<u32> = words(&text).map(|w| bucket(&w, buckets)).collect();
     columns.sort_unstable();
     let label = class(p).and_then(|c| classes.binary_search(&c).ok()).map_or(-1, |i| i as i64);
-    Crate { name: format!("{} {}", p.name.as_str(), p.version), label, buckets: columns, part: part(p.name.as_str()) }
+    Crate {
+        name: format!("{} {}", p.name.as_str(), p.version),
+        label,
+        buckets: columns,
+        part: part(p.name.as_str()),
+    }
 }
 
 /// Top level of the first category.

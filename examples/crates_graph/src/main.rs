@@ -56,7 +56,8 @@ fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let metadata = metadata(&options)?;
     let graph = extract::extract(&metadata, options.buckets)?;
-    write::write(&graph, &options.name, &options.out).with_context(|| format!("writing to {}", options.out.display()))?;
+    write::write(&graph, &options.name, &options.out)
+        .with_context(|| format!("writing to {}", options.out.display()))?;
     // Read back what was written: the figures below are those a training run will see.
     let data = load_dataset(&options.out)?;
     print!("{}", summary::summary(&data)?);
@@ -72,5 +73,7 @@ fn metadata(options: &Options) -> anyhow::Result<Metadata> {
         return Ok(m);
     }
     eprintln!("some packages are not in Cargo's cache; asking the registry");
-    command.exec().with_context(|| format!("cargo metadata for {}", options.manifest_path.display()))
+    command
+        .exec()
+        .with_context(|| format!("cargo metadata for {}", options.manifest_path.display()))
 }

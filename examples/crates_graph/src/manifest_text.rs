@@ -2,7 +2,9 @@
 
 /// FNV-1a with 64 bits: the same value in every version and on every machine, which `std`'s hashers do not promise.
 pub(crate) fn fnv1a64(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// The lower-cased words of a text: longest runs of letters and digits; everything else, `-` and `_` included,
@@ -68,7 +70,10 @@ mod tests {
 
     #[test]
     fn words_are_lower_case_and_split_at_dashes() {
-        assert_eq!(words("serde_json: A JSON-file (v2)!").collect::<Vec<_>>(), ["serde", "json", "a", "json", "file", "v2"]);
+        assert_eq!(
+            words("serde_json: A JSON-file (v2)!").collect::<Vec<_>>(),
+            ["serde", "json", "a", "json", "file", "v2"]
+        );
         assert_eq!(words(" -- ").count(), 0);
     }
 
@@ -85,8 +90,14 @@ mod tests {
     fn expressions_fall_apart() {
         assert_eq!(licenses("MIT OR Apache-2.0"), ["Apache-2.0", "MIT"]);
         assert_eq!(licenses("MIT/Apache-2.0"), ["Apache-2.0", "MIT"]);
-        assert_eq!(licenses("(MIT OR Apache-2.0) AND Unicode-3.0"), ["Apache-2.0", "MIT", "Unicode-3.0"]);
-        assert_eq!(licenses("Apache-2.0 WITH LLVM-exception OR MIT"), ["Apache-2.0 WITH LLVM-exception", "MIT"]);
+        assert_eq!(
+            licenses("(MIT OR Apache-2.0) AND Unicode-3.0"),
+            ["Apache-2.0", "MIT", "Unicode-3.0"]
+        );
+        assert_eq!(
+            licenses("Apache-2.0 WITH LLVM-exception OR MIT"),
+            ["Apache-2.0 WITH LLVM-exception", "MIT"]
+        );
         assert!(licenses("").is_empty());
     }
 }

@@ -13,11 +13,27 @@ pub(crate) fn summary(data: &Dataset) -> Result<String, GraphError> {
     let (mut out, n) = (data.graph.to_string(), data.labels.len());
     let labelled: Vec<u32> = (0..n as u32).filter(|&v| data.labels[v as usize] >= 0).collect();
     // Writing to a string cannot fail.
-    let _ = writeln!(out, "{} of {n} crates have a label, {} classes", labelled.len(), data.num_classes);
-    let _ = writeln!(out, "on all labelled crates:  majority {}", guesses(data, &labelled, &labelled));
+    let _ = writeln!(
+        out,
+        "{} of {n} crates have a label, {} classes",
+        labelled.len(),
+        data.num_classes
+    );
+    let _ =
+        writeln!(out, "on all labelled crates:  majority {}", guesses(data, &labelled, &labelled));
     for (name, split) in &data.splits {
-        let _ = writeln!(out, "split {name}: {} train, {} val, {} test", split.train.len(), split.val.len(), split.test.len());
-        let _ = writeln!(out, "on its test crates:      majority {}", guesses(data, &split.train, &split.test));
+        let _ = writeln!(
+            out,
+            "split {name}: {} train, {} val, {} test",
+            split.train.len(),
+            split.val.len(),
+            split.test.len()
+        );
+        let _ = writeln!(
+            out,
+            "on its test crates:      majority {}",
+            guesses(data, &split.train, &split.test)
+        );
     }
     Ok(out)
 }

@@ -5,7 +5,10 @@ use std::fmt::{Display, Write as _};
 use std::path::Path;
 
 use anyhow::Context;
-use burn_gnn::data::{EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription, write_atomic};
+use burn_gnn::data::{
+    EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription,
+    write_atomic,
+};
 
 use crate::extract::CratesGraph;
 
@@ -24,11 +27,20 @@ pub(crate) fn write(g: &CratesGraph, name: &str, out: &Path) -> anyhow::Result<(
         names_file: Some(format!("names_{ntype}.tsv")),
     };
 
-    let row = |(i, c): (usize, &crate::extract::Crate)| format!("{i}\t{}\t{}", c.label, join(&c.buckets));
-    table(out, "nodes_crate.tsv", "id:int64\tlabel:int32\tfeature:string", g.crates.iter().enumerate().map(row))?;
+    let row =
+        |(i, c): (usize, &crate::extract::Crate)| format!("{i}\t{}\t{}", c.label, join(&c.buckets));
+    table(
+        out,
+        "nodes_crate.tsv",
+        "id:int64\tlabel:int32\tfeature:string",
+        g.crates.iter().enumerate().map(row),
+    )?;
     names(out, "crate", g.crates.iter().map(|c| &c.name))?;
     let features = Some(TableFeatures::Buckets { size: u64::from(g.buckets) });
-    node_types.insert("crate".to_owned(), NodeTableEntry { labeled: true, features, ..entry("crate", g.crates.len()) });
+    node_types.insert(
+        "crate".to_owned(),
+        NodeTableEntry { labeled: true, features, ..entry("crate", g.crates.len()) },
+    );
     for (ntype, of_type) in &g.others {
         table(out, &format!("nodes_{ntype}.tsv"), "id:int64", 0..of_type.len())?;
         names(out, ntype, of_type.iter())?;
@@ -38,18 +50,35 @@ pub(crate) fn write(g: &CratesGraph, name: &str, out: &Path) -> anyhow::Result<(
     let mut edge_types = vec![];
     for r in &g.relations {
         let file = format!("edges_{}.tsv", r.name);
-        table(out, &file, "src_id:int64\tdst_id:int64", r.edges.iter().map(|(s, d)| format!("{s}\t{d}")))?;
+        table(
+            out,
+            &file,
+            "src_id:int64\tdst_id:int64",
+            r.edges.iter().map(|(s, d)| format!("{s}\t{d}")),
+        )?;
         let (relation, dst) = (r.name.to_owned(), r.dst.to_owned());
-        edge_types.push(EdgeTableEntry { src: "crate".into(), relation, dst, file, count: r.edges.len() as u64 });
+        edge_types.push(EdgeTableEntry {
+            src: "crate".into(),
+            relation,
+            dst,
+            file,
+            count: r.edges.len() as u64,
+        });
     }
 
     let part = |which: usize, part: &str| -> anyhow::Result<SplitTable> {
         let file = format!("split_{part}.tsv");
-        let ids: Vec<usize> = (0..g.crates.len()).filter(|&i| g.crates[i].part == which && g.crates[i].label >= 0).collect();
+        let ids: Vec<usize> = (0..g.crates.len())
+            .filter(|&i| g.crates[i].part == which && g.crates[i].label >= 0)
+            .collect();
         table(out, &file, "id:int64\tweight:float", ids.iter().map(|i| format!("{i}\t1.0")))?;
         Ok(SplitTable { file, count: ids.len() as u64 })
     };
-    let split = SplitTables { train: part(0, "train")?, val: Some(part(1, "val")?), test: part(2, "test")? };
+    let split = SplitTables {
+        train: part(0, "train")?,
+        val: Some(part(1, "val")?),
+        test: part(2, "test")?,
+    };
 
     names(out, "class", g.classes.iter())?;
     let description = TablesDescription {
@@ -82,10 +111,20 @@ fn join(numbers: &[u32]) -> String {
 }
 
 fn names<'a>(out: &Path, of: &str, names: impl Iterator<Item = &'a String>) -> anyhow::Result<()> {
-    table(out, &format!("names_{of}.tsv"), "id:int64\tname:string", names.enumerate().map(|(i, n)| format!("{i}\t{n}")))
+    table(
+        out,
+        &format!("names_{of}.tsv"),
+        "id:int64\tname:string",
+        names.enumerate().map(|(i, n)| format!("{i}\t{n}")),
+    )
 }
 
-fn table(out: &Path, file: &str, header: &str, rows: impl Iterator<Item = impl Display>) -> anyhow::Result<()> {
+fn table(
+    out: &Path,
+    file: &str,
+    header: &str,
+    rows: impl Iterator<Item = impl Display>,
+) -> anyhow::Result<()> {
     let mut text = format!("{header}\n");
     for row in rows {
         writeln!(text, "{row}")?;

@@ -34,7 +34,9 @@ use burn::store::ModuleRecord;
 use burn::tensor::Device;
 use burn::train::metric::store::{Aggregate, Direction, Split};
 use burn::train::metric::{AccuracyMetric, LossMetric};
-use burn::train::{Learner, LearnerSummary, MetricEarlyStoppingStrategy, StoppingCondition, SupervisedTraining};
+use burn::train::{
+    Learner, LearnerSummary, MetricEarlyStoppingStrategy, StoppingCondition, SupervisedTraining,
+};
 use burn_gnn::models::plot::{Panel, Series};
 use burn_gnn::models::{FusedAdamConfig, GinConfig, seeded};
 use clap::Parser;
@@ -82,7 +84,12 @@ fn main() -> ExitCode {
     report::finish(run(&Args::parse()))
 }
 
-fn loader(args: &Args, device: &Device, rings: &[Ring], shuffle: bool) -> std::sync::Arc<dyn DataLoader<Graphs>> {
+fn loader(
+    args: &Args,
+    device: &Device,
+    rings: &[Ring],
+    shuffle: bool,
+) -> std::sync::Arc<dyn DataLoader<Graphs>> {
     let builder = DataLoaderBuilder::new(Collate).batch_size(args.batch).set_device(device.clone());
     let builder = if shuffle { builder.shuffle(args.seed) } else { builder };
     builder.build(InMemDataset::new(rings.to_vec()))
@@ -98,39 +105,80 @@ fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, Precision::F32)?;
     let (out, _guard) = out_dir(args.out.as_deref())?;
     if out.join("train").exists() {
-        bail!("{} holds the logs of an earlier run, which would be read with those of this one; give another folder", out.display());
+        bail!(
+            "{} holds the logs of an earlier run, which would be read with those of this one; give another folder",
+            out.display()
+        );
     }
 
     let config = GinConfig::new(DEGREES, 2).with_hidden(args.hidden).with_num_layers(args.layers);
-    let model = Classifier { gin: seeded(args.seed, || config.try_init(&device.clone().autodiff()))? };
+    let model =
+        Classifier { gin: seeded(args.seed, || config.try_init(&device.clone().autodiff()))? };
     let stop = StoppingCondition::NoImprovementSince { n_epochs: args.patience };
-    let stop = MetricEarlyStoppingStrategy::new(&AccuracyMetric::new(), Aggregate::Mean, Direction::Highest, Split::Valid, stop);
-    let training = SupervisedTraining::new(&out, loader(args, &device, train, true), loader(args, &device, val, false))
-        .metrics((AccuracyMetric::new(), LossMetric::new()))
-        .with_default_checkpointers() // keeps the two last and the best
-        .early_stopping(stop)
-        .num_epochs(args.epochs)
-        .summary();
-    let result = training.launch(Learner::new(model, FusedAdamConfig::new().init(), ConstantLr::new(args.lr)));
+    let stop = MetricEarlyStoppingStrategy::new(
+        &AccuracyMetric::new(),
+        Aggregate::Mean,
+        Direction::Highest,
+        Split::Valid,
+        stop,
+    );
+    let training = SupervisedTraining::new(
+        &out,
+        loader(args, &device, train, true),
+        loader(args, &device, val, false),
+    )
+    .metrics((AccuracyMetric::new(), LossMetric::new()))
+    .with_default_checkpointers() // keeps the two last and the best
+    .early_stopping(stop)
+    .num_epochs(args.epochs)
+    .summary();
+    let result = training.launch(Learner::new(
+        model,
+        FusedAdamConfig::new().init(),
+        ConstantLr::new(args.lr),
+    ));
     if let Some(error) = result.error {
         bail!("training ended early: {error}");
     }
 
     // What was logged: the epoch with the lowest validation loss, whose checkpoint is judged, and the curves.
     let logged = LearnerSummary::new(&out, &["Accuracy", "Loss"]).map_err(|e| anyhow!(e))?.metrics;
-    let [train_accuracy, train_loss, val_accuracy, val_loss] =
-        [(&logged.train, 0, 0.01), (&logged.train, 1, 1.0), (&logged.valid, 0, 0.01), (&logged.valid, 1, 1.0)]
-            .map(|(split, i, unit)| split.get(i).map_or_else(Vec::new, |m| m.entries.iter().map(|e| e.value * unit).collect::<Vec<f64>>()));
-    let best = (0..val_loss.len()).min_by(|&a, &b| val_loss[a].total_cmp(&val_loss[b])).context("no epoch was logged")? + 1;
-    let record = ModuleRecord::load(out.join(format!("checkpoint/model-{best}.bpk"))).map_err(|e| anyhow!("{e}"))?;
+    let [train_accuracy, train_loss, val_accuracy, val_loss] = [
+        (&logged.train, 0, 0.01),
+        (&logged.train, 1, 1.0),
+        (&logged.valid, 0, 0.01),
+        (&logged.valid, 1, 1.0),
+    ]
+    .map(|(split, i, unit)| {
+        split.get(i).map_or_else(Vec::new, |m| {
+            m.entries.iter().map(|e| e.value * unit).collect::<Vec<f64>>()
+        })
+    });
+    let best = (0..val_loss.len())
+        .min_by(|&a, &b| val_loss[a].total_cmp(&val_loss[b]))
+        .context("no epoch was logged")?
+        + 1;
+    let record = ModuleRecord::load(out.join(format!("checkpoint/model-{best}.bpk")))
+        .map_err(|e| anyhow!("{e}"))?;
     let model = result.model.load_record(record);
 
     let mut right = 0;
     for batch in loader(args, &device, test, false).iter() {
         let said = model.classify(batch.map_err(|e| anyhow!("{e}"))?);
-        right += said.output.argmax(1).squeeze_dim::<1>(1).equal(said.targets).int().sum().into_scalar::<i64>();
+        right += said
+            .output
+            .argmax(1)
+            .squeeze_dim::<1>(1)
+            .equal(said.targets)
+            .int()
+            .sum()
+            .into_scalar::<i64>();
     }
-    println!("\ntest accuracy          {}  (epoch {best} of {})", percent(right as f64 / test.len() as f64), val_loss.len());
+    println!(
+        "\ntest accuracy          {}  (epoch {best} of {})",
+        percent(right as f64 / test.len() as f64),
+        val_loss.len()
+    );
     println!("without the neighbours {}  (by construction)", percent(0.5));
     args.plot.draw("GIN on rings with tails", || {
         let series = |name: &str, panel, values| Series { name: name.into(), panel, values };

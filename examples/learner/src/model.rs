@@ -33,11 +33,20 @@ pub(crate) struct Collate;
 impl Batcher<Ring, Graphs> for Collate {
     fn batch(&self, rings: Vec<Ring>, device: &Device) -> Graphs {
         let sizes: Vec<usize> = rings.iter().map(|r| r.graph.total_nodes()).collect();
-        let graph = batch(rings.iter().map(|r| &r.graph)).unwrap_or_else(|e| panic!("rings have the same types: {e}")).into_graph();
+        let graph = batch(rings.iter().map(|r| &r.graph))
+            .unwrap_or_else(|e| panic!("rings have the same types: {e}"))
+            .into_graph();
         let degrees = graph.relations()[0].in_degrees();
-        let x: Vec<f32> = degrees.flat_map(|d| (1..=DEGREES as u32).map(move |k| f32::from(u8::from(d == k)))).collect();
+        let x: Vec<f32> = degrees
+            .flat_map(|d| (1..=DEGREES as u32).map(move |k| f32::from(u8::from(d == k))))
+            .collect();
         let x = Tensor::from_data(TensorData::new(x, [graph.total_nodes(), DEGREES]), device);
-        Graphs { graph, x, segments: Segments::from_lengths(&sizes), labels: rings.iter().map(|r| r.label).collect() }
+        Graphs {
+            graph,
+            x,
+            segments: Segments::from_lengths(&sizes),
+            labels: rings.iter().map(|r| r.label).collect(),
+        }
     }
 }
 
@@ -51,8 +60,14 @@ impl Classifier {
     pub(crate) fn classify(&self, item: Graphs) -> ClassificationOutput {
         let logits = self.gin.forward_graphs(&item.graph, item.x, &item.segments);
         let n = item.labels.len();
-        let loss = cross_entropy_rows(logits.clone(), &(0..n as u32).collect(), &item.labels, LossReduction::Mean);
-        let labels = TensorData::new(item.labels.iter().map(|&l| i64::from(l)).collect::<Vec<_>>(), [n]);
+        let loss = cross_entropy_rows(
+            logits.clone(),
+            &(0..n as u32).collect(),
+            &item.labels,
+            LossReduction::Mean,
+        );
+        let labels =
+            TensorData::new(item.labels.iter().map(|&l| i64::from(l)).collect::<Vec<_>>(), [n]);
         let labels = Tensor::<1, Int>::from_data(labels, &logits.device());
         ClassificationOutput::new(loss, logits, labels)
     }

@@ -45,7 +45,12 @@ pub(crate) fn pairs(seed: u64, pairs: usize) -> Result<Vec<Ring>, GraphError> {
     Ok(all)
 }
 
-fn one(draws: &mut Draws, ring: usize, tails: usize, side_by_side: bool) -> Result<Graph, GraphError> {
+fn one(
+    draws: &mut Draws,
+    ring: usize,
+    tails: usize,
+    side_by_side: bool,
+) -> Result<Graph, GraphError> {
     // Steps from one tail to the next: two at least, but one where two stand side by side; the rest goes anywhere else.
     let mut steps = vec![2; tails];
     let first = usize::from(side_by_side);
@@ -55,7 +60,8 @@ fn one(draws: &mut Draws, ring: usize, tails: usize, side_by_side: bool) -> Resu
     for _ in steps.iter().sum::<usize>()..ring {
         steps[first + draws.below(tails - first)] += 1;
     }
-    let mut endpoints: Vec<(u32, u32)> = (0..ring as u32).map(|v| (v, (v + 1) % ring as u32)).collect();
+    let mut endpoints: Vec<(u32, u32)> =
+        (0..ring as u32).map(|v| (v, (v + 1) % ring as u32)).collect();
     let mut at = 0;
     for (tail, step) in steps.iter().enumerate() {
         endpoints.push((at as u32, (ring + tail) as u32));
@@ -66,7 +72,10 @@ fn one(draws: &mut Draws, ring: usize, tails: usize, side_by_side: bool) -> Resu
     for i in (1..nodes).rev() {
         name.swap(i, draws.below(i + 1));
     }
-    let both_ways = endpoints.iter().flat_map(|&(u, v)| [(u, v), (v, u)]).map(|(u, v)| (name[u as usize], name[v as usize]));
+    let both_ways = endpoints
+        .iter()
+        .flat_map(|&(u, v)| [(u, v), (v, u)])
+        .map(|(u, v)| (name[u as usize], name[v as usize]));
     let (src, dst) = both_ways.unzip();
     Graph::homogeneous(nodes, src, dst)
 }
@@ -83,7 +92,8 @@ mod tests {
     fn one_hop(g: &Graph) -> Vec<(u32, Vec<u32>)> {
         let (d, csc) = (degrees(g), g.relations()[0].csc());
         let around = |v: usize| {
-            let mut near: Vec<u32> = csc.indices()[csc.row(v)].iter().map(|&u| d[u as usize]).collect();
+            let mut near: Vec<u32> =
+                csc.indices()[csc.row(v)].iter().map(|&u| d[u as usize]).collect();
             near.sort_unstable();
             (d[v], near)
         };
@@ -106,7 +116,12 @@ mod tests {
             assert_ne!(one_hop(&pair[0].graph), one_hop(&pair[1].graph));
             for r in pair {
                 let (d, e) = (degrees(&r.graph), &r.graph.relations()[0]);
-                let side_by_side = e.src().iter().zip(e.dst()).filter(|(u, v)| d[**u as usize] == 3 && d[**v as usize] == 3).count();
+                let side_by_side = e
+                    .src()
+                    .iter()
+                    .zip(e.dst())
+                    .filter(|(u, v)| d[**u as usize] == 3 && d[**v as usize] == 3)
+                    .count();
                 assert_eq!(side_by_side, 2 * r.label as usize, "each edge is stored both ways");
             }
         }
@@ -114,7 +129,13 @@ mod tests {
 
     #[test]
     fn seeds_repeat_and_differ() {
-        let edges = |seed| pairs(seed, 3).unwrap().iter().map(|r| r.graph.relations()[0].src().to_vec()).collect::<Vec<_>>();
+        let edges = |seed| {
+            pairs(seed, 3)
+                .unwrap()
+                .iter()
+                .map(|r| r.graph.relations()[0].src().to_vec())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(edges(1), edges(1));
         assert_ne!(edges(1), edges(2));
     }

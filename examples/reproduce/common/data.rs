@@ -38,12 +38,21 @@ pub(crate) fn data_set(data: Option<&Path>, default: Known) -> Result<Dataset> {
 
 /// Puts features into frames and picks the split (`None`: the only or first one; `60` stands for `public_60`). Each row
 /// of features is divided by its sum, as GCN and its successors do with word counts, and stored in `dtype`.
-pub(crate) fn load(mut set: Dataset, split: Option<&str>, device: &Device, dtype: FloatDType) -> Result<Loaded> {
+pub(crate) fn load(
+    mut set: Dataset,
+    split: Option<&str>,
+    device: &Device,
+    dtype: FloatDType,
+) -> Result<Loaded> {
     let features = std::mem::take(&mut set.features);
     let known = || set.splits.keys().cloned().collect::<Vec<_>>().join(", ");
     let split = match split {
         Some(name) => {
-            let short = || set.splits.iter().find(|(full, _)| full.strip_suffix(name).is_some_and(|rest| rest.ends_with('_')));
+            let short = || {
+                set.splits.iter().find(|(full, _)| {
+                    full.strip_suffix(name).is_some_and(|rest| rest.ends_with('_'))
+                })
+            };
             let found = set.splits.get(name).or_else(|| short().map(|(_, split)| split));
             found.with_context(|| format!("no split `{name}`; there are {}", known()))?
         }
@@ -59,7 +68,10 @@ pub(crate) fn load(mut set: Dataset, split: Option<&str>, device: &Device, dtype
     let mut graph = set.to_graph(device)?;
     for (ntype, f) in &features {
         let f = f.row_normalized();
-        let x = Tensor::<2>::from_data(TensorData::new(f.try_to_dense()?, [f.rows(), f.cols()]), (device, DType::from(dtype)));
+        let x = Tensor::<2>::from_data(
+            TensorData::new(f.try_to_dense()?, [f.rows(), f.cols()]),
+            (device, DType::from(dtype)),
+        );
         graph.nodes_mut(ntype)?.insert(FEATURE, x)?;
     }
     let target = graph.schema().ntype(&set.target)?;
@@ -69,7 +81,11 @@ pub(crate) fn load(mut set: Dataset, split: Option<&str>, device: &Device, dtype
 impl fmt::Display for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (train, val, test) = (self.train.total, self.val.total, self.test.total);
-        writeln!(f, "{} ({} classes, {train} / {val} / {test} train, val, test)", self.name, self.num_classes)?;
+        writeln!(
+            f,
+            "{} ({} classes, {train} / {val} / {test} train, val, test)",
+            self.name, self.num_classes
+        )?;
         write!(f, "{}", self.graph)
     }
 }
@@ -83,7 +99,10 @@ impl Loaded {
     /// Feature size of a graph of one type.
     pub(crate) fn width(&self) -> Result<usize> {
         let x = self.features().into_values().pop();
-        Ok(x.with_context(|| format!("`{}` has no node features, which this model reads", self.name))?.dims()[1])
+        Ok(x.with_context(|| {
+            format!("`{}` has no node features, which this model reads", self.name)
+        })?
+        .dims()[1])
     }
 
     /// Gives each type without features the mean of its neighbours' features, along the first relation that leads there
@@ -92,8 +111,12 @@ impl Loaded {
         let schema = self.graph.schema().clone();
         let known = self.features().into_list(&schema)?;
         for (t, ntype) in schema.ntypes().iter().enumerate().filter(|t| known[t.0].is_none()) {
-            let from = schema.etypes_into(t).find_map(|r| known[schema.endpoints(r).0].clone().map(|x| (r, x)));
-            let (r, x) = from.with_context(|| format!("no relation leads from a node type with features to `{ntype}`"))?;
+            let from = schema
+                .etypes_into(t)
+                .find_map(|r| known[schema.endpoints(r).0].clone().map(|x| (r, x)));
+            let (r, x) = from.with_context(|| {
+                format!("no relation leads from a node type with features to `{ntype}`")
+            })?;
             let mean = copy_u_mean(&self.graph.relations()[r], x);
             self.graph.nodes_mut(ntype)?.insert(FEATURE, mean)?;
         }
@@ -125,7 +148,8 @@ impl Loaded {
 
     /// The same nodes, each with an edge to itself alone: a graph of one type where neighbours are out of sight.
     pub(crate) fn without_neighbours(&self) -> Result<Graph> {
-        let (ntype, etype) = (&self.graph.schema().ntypes()[0], self.graph.schema().etypes()[0].clone());
+        let (ntype, etype) =
+            (&self.graph.schema().ntypes()[0], self.graph.schema().etypes()[0].clone());
         let n = self.graph.node_counts()[0];
         let own: Vec<u32> = (0..n as u32).collect();
         Ok(Graph::builder().nodes(ntype, n).edges(etype, own.clone(), own).build()?)

@@ -35,8 +35,16 @@ impl LaunchArgs {
         let rank = |comm: Arc<dyn Communicator>| -> Result<()> {
             // A first rank that cannot write fails, which ends the others.
             let written = if comm.rank() == 0 { write(comm.size(), &out)? } else { PathBuf::new() };
-            let path = written.to_str().context("the path of the parts must be UTF-8")?.as_bytes().to_vec();
-            let index = PathBuf::from(String::from_utf8(comm.broadcast("where the parts are", 0, path)?)?);
+            let path = written
+                .to_str()
+                .context("the path of the parts must be UTF-8")?
+                .as_bytes()
+                .to_vec();
+            let index = PathBuf::from(String::from_utf8(comm.broadcast(
+                "where the parts are",
+                0,
+                path,
+            )?)?);
             let report = f(comm.clone(), &index)?;
             let reports = comm.all_gather("reports", report.into_bytes())?;
             if comm.rank() == 0 {
@@ -55,16 +63,26 @@ impl LaunchArgs {
     }
 
     #[cfg(feature = "mpi")]
-    fn under_mpi(&self, rank: impl Fn(Arc<dyn Communicator>) -> Result<()> + Sync + Send) -> Result<()> {
+    fn under_mpi(
+        &self,
+        rank: impl Fn(Arc<dyn Communicator>) -> Result<()> + Sync + Send,
+    ) -> Result<()> {
         burn_gnn::dist::run_mpi(|comm| match self.parts {
-            Some(parts) if parts != comm.size() => Err(format!("`--parts {parts}` under {} ranks; leave it out", comm.size())),
+            Some(parts) if parts != comm.size() => {
+                Err(format!("`--parts {parts}` under {} ranks; leave it out", comm.size()))
+            }
             _ => rank(comm).map_err(|e| format!("{e:#}")),
         })?;
         Ok(())
     }
 
     #[cfg(not(feature = "mpi"))]
-    fn under_mpi(&self, _rank: impl Fn(Arc<dyn Communicator>) -> Result<()> + Sync + Send) -> Result<()> {
-        bail!("`--mpi` needs a build with the feature `mpi`: cargo run --release --features mpi --example ...")
+    fn under_mpi(
+        &self,
+        _rank: impl Fn(Arc<dyn Communicator>) -> Result<()> + Sync + Send,
+    ) -> Result<()> {
+        bail!(
+            "`--mpi` needs a build with the feature `mpi`: cargo run --release --features mpi --example ..."
+        )
     }
 }

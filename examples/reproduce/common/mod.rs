@@ -53,7 +53,9 @@ pub(crate) fn device(backend: BackendName, precision: Precision) -> Result<Devic
         #[allow(deprecated)]
         BackendName::Ndarray => Device::ndarray(),
         #[cfg(feature = "wgpu")]
-        BackendName::Wgpu => wgpu().context("Vulkan, Metal and DirectX find no adapter here (software Vulkan: docs/gpu.md)")?,
+        BackendName::Wgpu => wgpu().context(
+            "Vulkan, Metal and DirectX find no adapter here (software Vulkan: docs/gpu.md)",
+        )?,
         #[cfg(feature = "vulkan")]
         BackendName::Vulkan => Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
         #[cfg(feature = "metal")]
@@ -78,7 +80,8 @@ pub(crate) fn device(backend: BackendName, precision: Precision) -> Result<Devic
 #[cfg(feature = "wgpu")]
 pub(crate) fn wgpu() -> Option<Device> {
     use burn::tensor::{DeviceKind, DeviceType};
-    (!Device::enumerate(DeviceType::Wgpu).is_empty()).then(|| Device::wgpu(DeviceKind::DefaultDevice))
+    (!Device::enumerate(DeviceType::Wgpu).is_empty())
+        .then(|| Device::wgpu(DeviceKind::DefaultDevice))
 }
 
 /// Not compiled in.
@@ -88,7 +91,9 @@ pub(crate) fn wgpu() -> Option<Device> {
 }
 
 /// A folder for files of this run: the one asked for, or a temporary one that goes away with the guard.
-pub(crate) fn out_dir(asked: Option<&std::path::Path>) -> Result<(std::path::PathBuf, Option<tempfile::TempDir>)> {
+pub(crate) fn out_dir(
+    asked: Option<&std::path::Path>,
+) -> Result<(std::path::PathBuf, Option<tempfile::TempDir>)> {
     if let Some(dir) = asked {
         std::fs::create_dir_all(dir).with_context(|| format!("creating {}", dir.display()))?;
         return Ok((dir.to_owned(), None));

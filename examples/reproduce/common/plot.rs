@@ -33,7 +33,9 @@ fn svg_file(arg: &str) -> Result<PathBuf> {
     let svg = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg"));
     anyhow::ensure!(svg, "expected a file name that ends in `.svg`, got `{arg}`");
     #[cfg(not(feature = "plot"))]
-    anyhow::bail!("this build cannot draw; add the feature: cargo run --release --features plot --example ...");
+    anyhow::bail!(
+        "this build cannot draw; add the feature: cargo run --release --features plot --example ..."
+    );
     #[cfg(feature = "plot")]
     Ok(path)
 }

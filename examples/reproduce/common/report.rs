@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use burn_gnn::graph::Graph;
-use burn_gnn::models::{Epoch, NoSync, NodeClassifier, Rows, TrainConfig, Trained, evaluate, majority_class, train};
+use burn_gnn::models::{
+    Epoch, NoSync, NodeClassifier, Rows, TrainConfig, Trained, evaluate, majority_class, train,
+};
 use serde_json::{Value, json};
 
 use super::data::Loaded;
@@ -15,7 +17,12 @@ pub(crate) fn epoch(e: &Epoch) {
         (Some(a), Some(l)) => format!("  val loss {l:.4}  val {:5.1} %", 100.0 * a),
         _ => String::new(),
     };
-    println!("epoch {:>3}  loss {:.4}  train {:5.1} %{val}", e.epoch + 1, e.loss, 100.0 * e.train_accuracy);
+    println!(
+        "epoch {:>3}  loss {:.4}  train {:5.1} %{val}",
+        e.epoch + 1,
+        e.loss,
+        100.0 * e.train_accuracy
+    );
 }
 
 /// The message with its causes, without a backtrace, and the exit status.
@@ -34,7 +41,12 @@ pub(crate) fn percent(x: f64) -> String {
 }
 
 /// Test accuracy of `model`, trained on `graph` in place of the data's own.
-pub(crate) fn accuracy_on<M: NodeClassifier>(graph: &Graph, data: &Loaded, model: M, training: &TrainConfig) -> Result<f64> {
+pub(crate) fn accuracy_on<M: NodeClassifier>(
+    graph: &Graph,
+    data: &Loaded,
+    model: M,
+    training: &TrainConfig,
+) -> Result<f64> {
     let task = data.task(graph);
     let trained = train(model, &task, &training.clone().with_progress(false), &NoSync, |_| {})?;
     Ok(evaluate(&trained.model, &task, &data.test, &NoSync).accuracy())
@@ -57,7 +69,12 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Judges `model` on the whole graph without partitions; `trained` is a rank's record of the training.
-    pub(crate) fn new<M: NodeClassifier, T>(model: &M, trained: &Trained<T>, data: &Loaded, no_graph_accuracy: f64) -> Self {
+    pub(crate) fn new<M: NodeClassifier, T>(
+        model: &M,
+        trained: &Trained<T>,
+        data: &Loaded,
+        no_graph_accuracy: f64,
+    ) -> Self {
         let task = data.task(&data.graph);
         let accuracy = |rows: &Rows| evaluate(model, &task, rows, &NoSync).accuracy();
         Self {
@@ -88,7 +105,10 @@ impl Outcome {
     pub(crate) fn print(&self, weights: Option<&Path>, json: bool) {
         let (kept, epochs) = (self.kept_epoch + 1, self.losses.len());
         println!();
-        println!("test accuracy          {}  (epoch {kept} of {epochs}, weights read back from a file)", percent(self.test_accuracy));
+        println!(
+            "test accuracy          {}  (epoch {kept} of {epochs}, weights read back from a file)",
+            percent(self.test_accuracy)
+        );
         println!("without the graph      {}", percent(self.no_graph_accuracy));
         println!("majority class         {}", percent(self.majority_accuracy));
         println!("time per epoch         {:.1} ms", 1e3 * self.seconds_per_epoch);

@@ -42,14 +42,27 @@ impl SeedArgs {
                 (true, 0) => hold_out(&mut task.train, seed % FOLDS),
                 (true, _) => data.val.clone(),
             };
-            let trained = train(seeded(seed, &build)?, &task, &training.clone().with_seed(seed), &NoSync, |_| {})?;
+            let trained = train(
+                seeded(seed, &build)?,
+                &task,
+                &training.clone().with_seed(seed),
+                &NoSync,
+                |_| {},
+            )?;
             let accuracy = evaluate(&trained.model, &task, &rows, &NoSync).accuracy();
             let (kept, epochs) = (trained.kept_epoch + 1, trained.history.len());
-            println!("seed {seed:>2}  {judged_by} {:5.1} %  epoch {kept} of {epochs}", 100.0 * accuracy);
+            println!(
+                "seed {seed:>2}  {judged_by} {:5.1} %  epoch {kept} of {epochs}",
+                100.0 * accuracy
+            );
             accuracies.push(accuracy);
         }
         let (mean, deviation) = mean_and_deviation(&accuracies);
-        println!("{judged_by} accuracy {:.2} ± {:.2} % over {seeds} seeds", 100.0 * mean, 100.0 * deviation);
+        println!(
+            "{judged_by} accuracy {:.2} ± {:.2} % over {seeds} seeds",
+            100.0 * mean,
+            100.0 * deviation
+        );
         if json {
             println!(
                 "{}",
@@ -65,7 +78,11 @@ fn hold_out(train: &mut Rows, fold: u64) -> Rows {
     let of = |held: bool| -> Rows {
         let chosen = |i: &usize| (*i as u64 % FOLDS == fold) == held;
         let at: Vec<usize> = (0..train.index.len()).filter(chosen).collect();
-        Rows { index: at.iter().map(|&i| train.index[i]).collect(), labels: at.iter().map(|&i| train.labels[i]).collect(), total: at.len() }
+        Rows {
+            index: at.iter().map(|&i| train.index[i]).collect(),
+            labels: at.iter().map(|&i| train.labels[i]).collect(),
+            total: at.len(),
+        }
     };
     let (rest, held) = (of(false), of(true));
     *train = rest;

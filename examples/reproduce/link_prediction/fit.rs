@@ -90,13 +90,21 @@ enum Steps {
 }
 
 pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<Fitted> {
-    let (Some(batch), Some(lr)) = (s.batch, s.lr) else { bail!("`--batch` and `--lr` have no values yet") };
-    ensure!(s.epochs > 0 && batch > 0 && s.eval_every > 0, "`--epochs`, `--batch` and `--eval-every` must be at least 1");
+    let (Some(batch), Some(lr)) = (s.batch, s.lr) else {
+        bail!("`--batch` and `--lr` have no values yet")
+    };
+    ensure!(
+        s.epochs > 0 && batch > 0 && s.eval_every > 0,
+        "`--epochs`, `--batch` and `--eval-every` must be at least 1"
+    );
     ensure!(!kg.train.is_empty() && !kg.valid.is_empty(), "there must be train and valid triples");
     let messages = Arc::new(Messages::new(kg)?);
-    let known = TrueTails::new([&kg.train, &kg.valid, &kg.test].into_iter().flat_map(|part| both_ways(part, kg)));
+    let known = TrueTails::new(
+        [&kg.train, &kg.valid, &kg.test].into_iter().flat_map(|part| both_ways(part, kg)),
+    );
     let step_by = kg.valid.len().div_ceil(s.eval_triples.max(1));
-    let valid: Vec<Triple> = both_ways(&kg.valid.iter().step_by(step_by).copied().collect::<Vec<_>>(), kg);
+    let valid: Vec<Triple> =
+        both_ways(&kg.valid.iter().step_by(step_by).copied().collect::<Vec<_>>(), kg);
     let mut net = seeded(s.seed, || Net::new(&messages.graph, s, &device.clone().autodiff()))?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let steps = match s.fanout {
@@ -109,10 +117,15 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
         let start = Instant::now();
         let loss;
         (net, loss) = match &steps {
-            Steps::Whole(queries) => queries.pass(net, &mut optimizer, &messages, s, (epoch, batch, lr))?,
+            Steps::Whole(queries) => {
+                queries.pass(net, &mut optimizer, &messages, s, (epoch, batch, lr))?
+            }
             Steps::Sampled(loader) => sampled::pass(loader, net, &mut optimizer, (epoch, lr))?,
         };
-        ensure!(loss.is_finite(), "epoch {epoch}: the loss is {loss}; lower the learning rate (now {lr})");
+        ensure!(
+            loss.is_finite(),
+            "epoch {epoch}: the loss is {loss}; lower the learning rate (now {lr})"
+        );
         losses.push(loss);
         let trained = start.elapsed().as_secs_f64();
         if epoch % s.eval_every != 0 && epoch != s.epochs {
@@ -120,14 +133,21 @@ pub(crate) fn fit(kg: &KnowledgeGraph, s: &Settings, device: &Device) -> Result<
         }
         let plain = net.valid();
         let m = judge(&plain, &messages, &known, &valid)?;
-        println!("epoch {epoch:>3}  loss {:.4}  valid MRR {:.4}  Hits@10 {:.4}  {trained:.1} s", losses[epoch - 1], m.mrr, m.hits_at_10);
+        println!(
+            "epoch {epoch:>3}  loss {:.4}  valid MRR {:.4}  Hits@10 {:.4}  {trained:.1} s",
+            losses[epoch - 1],
+            m.mrr,
+            m.hits_at_10
+        );
         mrrs.push(m.mrr);
         if best.as_ref().is_none_or(|b| m.mrr > b.0.mrr) {
             best = Some((m, epoch, plain));
         }
     }
     match best {
-        Some((valid, epoch, net)) => Ok(Fitted { net, messages, known, valid, epoch, losses, mrrs }),
+        Some((valid, epoch, net)) => {
+            Ok(Fitted { net, messages, known, valid, epoch, losses, mrrs })
+        }
         None => unreachable!("the last epoch is judged"),
     }
 }
@@ -138,7 +158,14 @@ pub(crate) fn both_ways(triples: &[Triple], kg: &KnowledgeGraph) -> Vec<Triple> 
     triples.iter().copied().chain(triples.iter().map(|t| t.reciprocal(relations))).collect()
 }
 
-fn judge(net: &Net, messages: &Messages, known: &TrueTails, triples: &[Triple]) -> Result<LinkMetrics> {
+fn judge(
+    net: &Net,
+    messages: &Messages,
+    known: &TrueTails,
+    triples: &[Triple],
+) -> Result<LinkMetrics> {
     let entities = net.entities(messages, &[], (0, 0));
-    Ok(rank_links(triples, known, 500, |part| net.scores(&entities, part.iter().map(|t| (t.head, t.relation))))?)
+    Ok(rank_links(triples, known, 500, |part| {
+        net.scores(&entities, part.iter().map(|t| (t.head, t.relation)))
+    })?)
 }

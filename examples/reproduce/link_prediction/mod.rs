@@ -74,17 +74,30 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let device = device(args.backend, args.dtype)?;
     let kg = data::load(args.data.as_deref())?;
     let (e, r) = (kg.entities.len(), kg.relations.len());
-    println!("{}: {e} entities, {r} relations, {} / {} / {} train, valid, test", kg.name, kg.train.len(), kg.valid.len(), kg.test.len());
+    println!(
+        "{}: {e} entities, {r} relations, {} / {} / {} train, valid, test",
+        kg.name,
+        kg.train.len(),
+        kg.valid.len(),
+        kg.test.len()
+    );
     let (mut rows, mut drawn) = (vec![], vec![]);
-    for (name, encoder, layers) in [("R-GCN + DistMult", Encoder::Rgcn, args.settings.layers), ("DistMult", Encoder::None, 0)] {
+    for (name, encoder, layers) in
+        [("R-GCN + DistMult", Encoder::Rgcn, args.settings.layers), ("DistMult", Encoder::None, 0)]
+    {
         if args.encoder != Encoder::Both && args.encoder != encoder {
             continue;
         }
-        let settings = Settings { layers, ..args.settings.clone() }.with_defaults(args.data.is_some());
+        let settings =
+            Settings { layers, ..args.settings.clone() }.with_defaults(args.data.is_some());
         println!("\n{name}");
         let fitted = fit(&kg, &settings, &device)?;
         drawn.push(Series { name: name.into(), panel: Panel::Loss, values: fitted.losses.clone() });
-        drawn.push(Series { name: name.into(), panel: Panel::Accuracy, values: fitted.mrrs.clone() });
+        drawn.push(Series {
+            name: name.into(),
+            panel: Panel::Accuracy,
+            values: fitted.mrrs.clone(),
+        });
         let test = if args.tune { None } else { Some(fitted.test(&kg)?) };
         rows.push((name, fitted.valid, test, fitted.epoch));
     }
@@ -96,8 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             print(&format!("{name}, test"), test);
         }
         if args.json {
-            let metrics =
-                |m: &LinkMetrics| json!({"mrr": m.mrr, "hits": [m.hits_at_1, m.hits_at_3, m.hits_at_10], "mean_rank": m.mean_rank});
+            let metrics = |m: &LinkMetrics| json!({"mrr": m.mrr, "hits": [m.hits_at_1, m.hits_at_3, m.hits_at_10], "mean_rank": m.mean_rank});
             println!(
                 "{}",
                 json!({"data": kg.name, "model": name, "epoch": epoch, "valid": metrics(valid), "test": test.as_ref().map(metrics)})
@@ -108,5 +120,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn print(name: &str, m: &LinkMetrics) {
-    println!("{name:<24} {:>6.4}   {:>6.4}   {:>6.4}   {:>6.4}   {:>9.1}", m.mrr, m.hits_at_1, m.hits_at_3, m.hits_at_10, m.mean_rank);
+    println!(
+        "{name:<24} {:>6.4}   {:>6.4}   {:>6.4}   {:>6.4}   {:>9.1}",
+        m.mrr, m.hits_at_1, m.hits_at_3, m.hits_at_10, m.mean_rank
+    );
 }

@@ -7,9 +7,12 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::data::Triple;
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{
-    DropoutKey, HeteroConv, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv, RelGraphConvConfig, RelNorm, RelWeights,
+    DropoutKey, HeteroConv, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv,
+    RelGraphConvConfig, RelNorm, RelWeights,
 };
-use burn_gnn::ops::{EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout};
+use burn_gnn::ops::{
+    EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout,
+};
 use burn_gnn::sampling::Block;
 
 use super::fit::Settings;
@@ -44,7 +47,8 @@ impl Net {
         Ok(Self {
             rows: NodeEmbedding::new(graph, [..], s.dim, device)?,
             convs: (0..s.layers).map(conv).collect::<Result<_, _>>()?,
-            scorer: LinkScorerConfig::new(LinkScore::DistMult, relations, s.dim).try_init(device)?,
+            scorer: LinkScorerConfig::new(LinkScore::DistMult, relations, s.dim)
+                .try_init(device)?,
             dropout: s.dropout,
             key: DropoutKey::new(device),
         })
@@ -52,18 +56,30 @@ impl Net {
 
     /// Features of all entities, `[entities, dim]`; messages go along all edges but those of the train triples
     /// `hidden`. Dropout, of a model that trains, is that of `step`.
-    pub(crate) fn entities(&self, messages: &Messages, hidden: &[u32], (seed, step): (u64, u64)) -> Tensor<2> {
-        let Some(rows) = self.rows.rows(&self.rows.ntypes()[0]) else { unreachable!("entities have rows") };
-        let weights = if self.convs.is_empty() { vec![] } else { messages.weights(hidden, &rows.device()) };
+    pub(crate) fn entities(
+        &self,
+        messages: &Messages,
+        hidden: &[u32],
+        (seed, step): (u64, u64),
+    ) -> Tensor<2> {
+        let Some(rows) = self.rows.rows(&self.rows.ntypes()[0]) else {
+            unreachable!("entities have rows")
+        };
+        let weights =
+            if self.convs.is_empty() { vec![] } else { messages.weights(hidden, &rows.device()) };
         let view = messages.graph.at_step(seed, step);
         self.over(|_| &view, rows, |_| weights.clone())
     }
 
     /// Features of the seeds of a batch; a node takes the mean of the messages that were drawn for it.
     pub(crate) fn over_blocks(&self, blocks: &[Block]) -> Tensor<2> {
-        let Some(rows) = self.rows.rows_of(&self.rows.ntypes()[0], blocks[0].src_nodes(0)) else { unreachable!("entities have rows") };
+        let Some(rows) = self.rows.rows_of(&self.rows.ntypes()[0], blocks[0].src_nodes(0)) else {
+            unreachable!("entities have rows")
+        };
         let device = rows.device();
-        let weights = |i: usize| over_degrees(blocks[i].relations()).into_iter().map(|w| vector(w, &device)).collect();
+        let weights = |i: usize| {
+            over_degrees(blocks[i].relations()).into_iter().map(|w| vector(w, &device)).collect()
+        };
         self.over(|i| &blocks[i], rows, weights)
     }
 
@@ -76,8 +92,9 @@ impl Net {
         let x = self.key.at(0).dropout(view(0), 0, self.dropout, rows);
         self.convs.iter().enumerate().fold(x, |x, (i, conv)| {
             let x = if i == 0 { x } else { relu(x) };
-            let weighted =
-                |edges: EdgeTypes<'a>, (r, w)| edges.with_weight(r, w).unwrap_or_else(|e| unreachable!("one per edge type: {e}"));
+            let weighted = |edges: EdgeTypes<'a>, (r, w)| {
+                edges.with_weight(r, w).unwrap_or_else(|e| unreachable!("one per edge type: {e}"))
+            };
             let edges = weights(i).into_iter().enumerate().fold(view(i).edge_types(), weighted);
             let y = conv.forward(&edges, x).into_values().swap_remove(0);
             match self.key.at(i + 1).of_outputs(view(i), 0, self.dropout, &y) {
@@ -92,7 +109,11 @@ impl Net {
     }
 
     /// Scores of all entities as tails, `[queries, entities]`.
-    pub(crate) fn scores(&self, entities: &Tensor<2>, queries: impl Iterator<Item = (u32, u32)>) -> Tensor<2> {
+    pub(crate) fn scores(
+        &self,
+        entities: &Tensor<2>,
+        queries: impl Iterator<Item = (u32, u32)>,
+    ) -> Tensor<2> {
         let (heads, relations) = queries.unzip();
         let heads = entities.clone().select(0, ids(heads, &entities.device()));
         self.scorer.against_all(heads, ids(relations, &entities.device()), entities.clone())
@@ -106,12 +127,19 @@ impl Net {
         let queries = || asked.iter().map(|q| (q[0].0.head, q[0].0.relation));
         let first: Vec<u32> = asked.iter().map(|q| q[0].0.tail).collect();
         let rows: Vec<u32> = (0..asked.len() as u32).collect();
-        let of_first = cross_entropy_rows(self.scores(entities, queries()), &rows.into(), &first.clone().into(), LossReduction::Mean);
+        let of_first = cross_entropy_rows(
+            self.scores(entities, queries()),
+            &rows.into(),
+            &first.clone().into(),
+            LossReduction::Mean,
+        );
         // The second bracket is linear in the row of a tail, so a mean over rows replaces one over scores.
-        let tails = asked.iter().enumerate().flat_map(|(i, q)| q.iter().map(move |f| (f.0.tail, i as u32)));
+        let tails =
+            asked.iter().enumerate().flat_map(|(i, q)| q.iter().map(move |f| (f.0.tail, i as u32)));
         let (src, dst) = tails.unzip();
         let tails = Relation::from_coo(entities.dims()[0], asked.len(), src, dst)?;
-        let gap = entities.clone().select(0, ids(first, &device)) - copy_u_mean(&tails, entities.clone());
+        let gap =
+            entities.clone().select(0, ids(first, &device)) - copy_u_mean(&tails, entities.clone());
         let (heads, relations) = queries().unzip();
         let heads = entities.clone().select(0, ids(heads, &device));
         Ok(of_first + self.scorer.forward(heads, ids(relations, &device), gap).mean())

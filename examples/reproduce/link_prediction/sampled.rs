@@ -11,7 +11,9 @@ use burn_gnn::data::{KnowledgeGraph, Triple};
 use burn_gnn::graph::{GraphError, Stream};
 use burn_gnn::models::TrueTails;
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
-use burn_gnn::sampling::{Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds};
+use burn_gnn::sampling::{
+    Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds,
+};
 
 use super::fit::{Settings, both_ways};
 use super::messages::Messages;
@@ -49,10 +51,13 @@ impl Sampler for TripleSampler {
         let g = &self.messages.graph;
         let (entities, relations) = (g.node_counts()[0] as u64, g.relations().len() as u32 / 2);
         let draws = Stream::new(key.seed, "tails", key.step);
-        let drawn: Vec<u32> = (0..DRAWN.min(entities)).map(|i| (draws.uniform(i, 0) * entities as f64) as u32).collect();
+        let drawn: Vec<u32> = (0..DRAWN.min(entities))
+            .map(|i| (draws.uniform(i, 0) * entities as f64) as u32)
+            .collect();
         let numbers: Vec<usize> = triples.ids().concat().iter().map(|&i| i as usize).collect();
         let one_way = numbers.iter().map(|&i| self.train[i]);
-        let queries: Vec<Triple> = one_way.clone().chain(one_way.map(|t| t.reciprocal(relations))).collect();
+        let queries: Vec<Triple> =
+            one_way.clone().chain(one_way.map(|t| t.reciprocal(relations))).collect();
         let is_true = queries.iter().flat_map(|q| {
             let tails = self.known.of(q.head, q.relation);
             drawn.iter().map(move |e| tails.binary_search(e).is_ok())
@@ -65,12 +70,27 @@ impl Sampler for TripleSampler {
             asked[2 * r].push(edge as u32);
             asked[2 * r + 1].push(edge as u32);
         }
-        let endpoints = queries.iter().map(|q| q.head).chain(queries.iter().map(|q| q.tail)).chain(drawn.iter().copied());
-        let blocks =
-            self.sampler.sample_excluding([(&g.schema().ntypes()[0], endpoints.collect::<Vec<_>>())], asked.iter().enumerate(), key)?;
+        let endpoints = queries
+            .iter()
+            .map(|q| q.head)
+            .chain(queries.iter().map(|q| q.tail))
+            .chain(drawn.iter().copied());
+        let blocks = self.sampler.sample_excluding(
+            [(&g.schema().ntypes()[0], endpoints.collect::<Vec<_>>())],
+            asked.iter().enumerate(),
+            key,
+        )?;
         let (rows, n) = (&blocks.seeds[0], queries.len());
-        let (heads, tails, drawn) = (rows[..n].to_vec(), rows[n..2 * n].to_vec(), rows[2 * n..].to_vec());
-        Ok(TripleBatch { heads, tails, drawn, relations: queries.iter().map(|q| q.relation).collect(), is_true, blocks })
+        let (heads, tails, drawn) =
+            (rows[..n].to_vec(), rows[n..2 * n].to_vec(), rows[2 * n..].to_vec());
+        Ok(TripleBatch {
+            heads,
+            tails,
+            drawn,
+            relations: queries.iter().map(|q| q.relation).collect(),
+            is_true,
+            blocks,
+        })
     }
 }
 
@@ -89,12 +109,21 @@ impl TripleBatch {
         let (device, n) = (rows.device(), self.heads.len());
         let of = |v: &[u32]| rows.clone().select(0, ids(v.to_vec(), &device));
         let relations = ids(self.relations.clone(), &device);
-        let right = net.scorer().forward(of(&self.heads), relations.clone(), of(&self.tails)).reshape([n, 1]);
-        let never: Vec<f32> = self.is_true.iter().map(|&t| if t { f32::NEG_INFINITY } else { 0.0 }).collect();
+        let right = net
+            .scorer()
+            .forward(of(&self.heads), relations.clone(), of(&self.tails))
+            .reshape([n, 1]);
+        let never: Vec<f32> =
+            self.is_true.iter().map(|&t| if t { f32::NEG_INFINITY } else { 0.0 }).collect();
         let never = Tensor::<2>::from_data(TensorData::new(never, [n, self.drawn.len()]), &device);
         let others = net.scorer().against_all(of(&self.heads), relations, of(&self.drawn)) + never;
         let every: Vec<u32> = (0..n as u32).collect();
-        cross_entropy_rows(Tensor::cat(vec![right, others], 1), &every.into(), &vec![0; n].into(), LossReduction::Mean)
+        cross_entropy_rows(
+            Tensor::cat(vec![right, others], 1),
+            &every.into(),
+            &vec![0; n].into(),
+            LossReduction::Mean,
+        )
     }
 }
 

@@ -16,7 +16,8 @@ pub(crate) struct Queries {
 
 impl Queries {
     pub(crate) fn new(kg: &KnowledgeGraph) -> Self {
-        let mut facts: Vec<Fact> = both_ways(&kg.train, kg).into_iter().zip((0..kg.train.len() as u32).cycle()).collect();
+        let mut facts: Vec<Fact> =
+            both_ways(&kg.train, kg).into_iter().zip((0..kg.train.len() as u32).cycle()).collect();
         facts.sort_unstable();
         Self { facts }
     }
@@ -30,7 +31,10 @@ impl Queries {
         s: &Settings,
         (epoch, batch, lr): (usize, usize, f64),
     ) -> Result<(Net, f64)> {
-        let queries: Vec<&[Fact]> = self.facts.chunk_by(|a, b| (a.0.head, a.0.relation) == (b.0.head, b.0.relation)).collect();
+        let queries: Vec<&[Fact]> = self
+            .facts
+            .chunk_by(|a, b| (a.0.head, a.0.relation) == (b.0.head, b.0.relation))
+            .collect();
         let draws = Stream::new(s.seed, "order of queries", epoch as u64);
         let mut order: Vec<usize> = (0..queries.len()).collect();
         order.sort_by_cached_key(|&q| draws.words(q as u64, 0));

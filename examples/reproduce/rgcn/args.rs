@@ -91,7 +91,11 @@ impl Args {
         RgcnConfig::new(classes)
             .with_hidden(self.hidden.unwrap_or_else(|| self.or(64.0, 32.0) as usize))
             .with_num_layers(self.layers)
-            .with_weights(if self.bases > 0 { RelWeights::Basis(self.bases) } else { RelWeights::Full })
+            .with_weights(if self.bases > 0 {
+                RelWeights::Basis(self.bases)
+            } else {
+                RelWeights::Full
+            })
             .with_self_loop(self_loop)
             .with_one_hot(self.one_hot)
             .with_dropout(self.dropout.unwrap_or_else(|| self.or(0.5, 0.3)))
@@ -99,6 +103,10 @@ impl Args {
 
     pub(crate) fn training(&self) -> TrainConfig {
         let weight_decay = self.weight_decay.unwrap_or_else(|| self.or(5e-4, 0.0));
-        TrainConfig::new().with_epochs(self.epochs).with_lr(self.lr).with_weight_decay(weight_decay).with_seed(self.seed)
+        TrainConfig::new()
+            .with_epochs(self.epochs)
+            .with_lr(self.lr)
+            .with_weight_decay(weight_decay)
+            .with_seed(self.seed)
     }
 }

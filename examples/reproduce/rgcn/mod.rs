@@ -40,11 +40,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{data}");
     let inputs = data.inputs();
     let init = |graph: &Graph, self_loop: bool, device: &Device| {
-        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).init(graph, inputs.clone(), device)?)
+        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).init(
+            graph,
+            inputs.clone(),
+            device,
+        )?)
     };
     let autodiff = device.clone().autodiff();
     if args.seeds.seeds.is_some() {
-        return args.seeds.run(&data, &args.training(), args.json, || init(&data.graph, args.self_loop, &autodiff));
+        return args.seeds.run(&data, &args.training(), args.json, || {
+            init(&data.graph, args.self_loop, &autodiff)
+        });
     }
 
     let (out, _guard) = out_dir(args.out.as_deref())?;
@@ -52,14 +58,26 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Method::Metis => PartitionMethod::Metis,
         Method::Random => PartitionMethod::Random,
     };
-    let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", args.parts).with_method(method).with_seed(args.seed))?;
+    let cut = partition_graph(
+        &data.graph,
+        &PartitionConfig::new("graph", args.parts).with_method(method).with_seed(args.seed),
+    )?;
     let index = cut.write(&out)?;
     println!("{}", cut.table()?);
 
     let load = |rank| load_partition(&index, rank);
-    let build =
-        |task: &NodeTask<'_, _>, device: &Device| args.model(data.num_classes, args.self_loop).init(task.graph, task.inputs(), device);
-    let trained = train_parts(args.parts, load, data.target_type(), &args.training(), &device, build, report::epoch)?;
+    let build = |task: &NodeTask<'_, _>, device: &Device| {
+        args.model(data.num_classes, args.self_loop).init(task.graph, task.inputs(), device)
+    };
+    let trained = train_parts(
+        args.parts,
+        load,
+        data.target_type(),
+        &args.training(),
+        &device,
+        build,
+        report::epoch,
+    )?;
 
     // The model of the whole graph, through a file, judged without partitions.
     let weights = out.join("rgcn.bpk");
@@ -67,9 +85,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let model = load_weights(init(&data.graph, args.self_loop, &device)?, &weights)?;
     // Without edges a node's own row is all there is.
     let bare = data.without_edges()?;
-    let no_graph = accuracy_on(&bare, &data, seeded(args.seed, || init(&bare, true, &autodiff))?, &args.training())?;
-    let outcome =
-        Outcome { parts: args.parts, seed: args.seed, edge_cut: cut.edge_cut(), ..Outcome::new(&model, &trained, &data, no_graph) };
+    let no_graph = accuracy_on(
+        &bare,
+        &data,
+        seeded(args.seed, || init(&bare, true, &autodiff))?,
+        &args.training(),
+    )?;
+    let outcome = Outcome {
+        parts: args.parts,
+        seed: args.seed,
+        edge_cut: cut.edge_cut(),
+        ..Outcome::new(&model, &trained, &data, no_graph)
+    };
     args.plot.draw(&format!("R-GCN on {}", data.name), || learning_curves(&trained.history))?;
     outcome.print(args.out.is_some().then_some(&*weights), args.json);
     Ok(())

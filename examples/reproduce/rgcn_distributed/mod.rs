@@ -29,7 +29,10 @@ use burn::optim::GradientsParams;
 use burn::store::ModuleRecord;
 use burn::tensor::{Bytes, Device, FloatDType};
 use burn_gnn::data::datasets::Known;
-use burn_gnn::dist::{Checkpoint, Communicator, DistFeatures, DistGraph, DistSampler, Metered, RunState, all_reduce_gradients};
+use burn_gnn::dist::{
+    Checkpoint, Communicator, DistFeatures, DistGraph, DistSampler, Metered, RunState,
+    all_reduce_gradients,
+};
 use burn_gnn::models::{Counts, FusedAdamConfig, TypeInput, seeded};
 use burn_gnn::sampling::{Loader, LoaderState, Throughput};
 use clap::Parser;
@@ -86,19 +89,29 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if !set.inverse_edges_stored {
             set.graph = set.graph.with_inverse_relations("-inv")?;
         }
-        let (json, task) = Task::write(load(set, None, &device, FloatDType::F32)?, parts, args.seed, out)?;
+        let (json, task) =
+            Task::write(load(set, None, &device, FloatDType::F32)?, parts, args.seed, out)?;
         *first.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
         Ok(json)
     };
     args.launch.run(write, |comm, json| {
-        let own = if comm.rank() == 0 { first.lock().unwrap_or_else(PoisonError::into_inner).take() } else { None };
+        let own = if comm.rank() == 0 {
+            first.lock().unwrap_or_else(PoisonError::into_inner).take()
+        } else {
+            None
+        };
         let task = Task::share(&*comm, own)?;
         rank(args, &task, json, comm, &device)
     })
 }
 
 /// Batches of some labelled nodes with the features of all types that have them.
-fn batches(args: &Args, task: &Task, g: &DistGraph, seeds: &[u64]) -> Result<Loader<DistSampler, DistFeatures>> {
+fn batches(
+    args: &Args,
+    task: &Task,
+    g: &DistGraph,
+    seeds: &[u64],
+) -> Result<Loader<DistSampler, DistFeatures>> {
     let sampler = DistSampler::new(g, &args.fanouts[..])?.with_parallel(args.prefetch == 0)?;
     let seeds = g.node_seeds([(&g.ntypes()[task.target], seeds)])?;
     let mut features = DistFeatures::new(g);
@@ -107,36 +120,57 @@ fn batches(args: &Args, task: &Task, g: &DistGraph, seeds: &[u64]) -> Result<Loa
             features = features.with_nodes(ntype, FEATURE)?;
         }
     }
-    let loader = Loader::new(sampler, seeds, args.batch)?.with_features(features.with_cache(args.cache)?);
+    let loader =
+        Loader::new(sampler, seeds, args.batch)?.with_features(features.with_cache(args.cache)?);
     Ok(loader.with_seed(args.seed).with_prefetch(args.prefetch))
 }
 
 /// What one rank does; returns its report.
-fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, device: &Device) -> Result<String> {
+fn rank(
+    args: &Args,
+    task: &Task,
+    json: &Path,
+    comm: Arc<dyn Communicator>,
+    device: &Device,
+) -> Result<String> {
     let comm = Arc::new(Metered::new(comm));
     let g = DistGraph::open("graph", json, comm.clone())?.with_device(device);
     let (autodiff, inputs) = (device.clone().autodiff(), inputs(&g));
-    let mut net = seeded(args.seed, || Net::new(&g, &inputs, task.num_classes, args.hidden, args.fanouts.len(), &autodiff))?;
+    let mut net = seeded(args.seed, || {
+        Net::new(&g, &inputs, task.num_classes, args.hidden, args.fanouts.len(), &autodiff)
+    })?;
     let mut optimizer = FusedAdamConfig::new().with_epsilon(1e-8).init();
     let mut learned = Learned::new(&g, &inputs, args.hidden, args.lr, args.seed)?;
-    let (train, test) = (batches(args, task, &g, &task.train)?, batches(args, task, &g, &task.test)?);
+    let (train, test) =
+        (batches(args, task, &g, &task.train)?, batches(args, task, &g, &task.test)?);
 
     // A run that goes on may have another learning rate, number of epochs or cache; with other batches it would be
     // another run.
     let kept = |dir| {
         let fanouts = args.fanouts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-        Checkpoint::new(dir).with_setting("batch", args.batch).with_setting("fanouts", fanouts).with_setting("seed", args.seed)
+        Checkpoint::new(dir)
+            .with_setting("batch", args.batch)
+            .with_setting("fanouts", fanouts)
+            .with_setting("seed", args.seed)
     };
     let checkpoint = args.resume.as_ref().map(kept);
     let (mut step, mut first) = (0, 0);
-    if let Some(state) = checkpoint.as_ref().map(|c| c.load(&g, &learned.shards())).transpose()?.flatten() {
-        let bytes =
-            |name: &str| state.replicated.get(name).map(|b| Bytes::from_bytes_vec(b.clone())).with_context(|| format!("no `{name}`"));
+    if let Some(state) =
+        checkpoint.as_ref().map(|c| c.load(&g, &learned.shards())).transpose()?.flatten()
+    {
+        let bytes = |name: &str| {
+            state
+                .replicated
+                .get(name)
+                .map(|b| Bytes::from_bytes_vec(b.clone()))
+                .with_context(|| format!("no `{name}`"))
+        };
         net = net.try_load_record(ModuleRecord::from_bytes(bytes("net")?)?)?;
         optimizer = optimizer.from_bytes(bytes("optimizer")?)?;
         (step, first) = (state.step, state.loader.epoch);
     }
-    let (mut times, mut computing, begin, before) = (Throughput::default(), Duration::ZERO, Instant::now(), comm.traffic());
+    let (mut times, mut computing, begin, before) =
+        (Throughput::default(), Duration::ZERO, Instant::now(), comm.traffic());
     for epoch in first..args.epochs {
         // Loss, and right answers.
         let mut sums = [0.0; 2];
@@ -167,24 +201,37 @@ fn rank(args: &Args, task: &Task, json: &Path, comm: Arc<dyn Communicator>, devi
             let b = b?;
             let (rows, labels) = (learned.rows(&b.batch, device)?, task.labels(&g, &b)?);
             if b.num_seeds() > 0 {
-                sums[1] += Counts::new(&net.valid().forward(&b, &rows, task.target), &labels).correct;
+                sums[1] +=
+                    Counts::new(&net.valid().forward(&b, &rows, task.target), &labels).correct;
             }
         }
         comm.all_reduce("epoch", &mut sums)?;
         if comm.rank() == 0 {
-            let (loss, right) = (sums[0] / task.train.len() as f64, 100.0 * sums[1] / task.test.len().max(1) as f64);
+            let (loss, right) = (
+                sums[0] / task.train.len() as f64,
+                100.0 * sums[1] / task.test.len().max(1) as f64,
+            );
             println!("epoch {:>3}  loss {loss:.5}  test accuracy {right:.1} %", epoch + 1);
         }
         if let Some(c) = &checkpoint {
             let net = net.clone().into_record().into_bytes()?.to_vec();
-            let replicated = BTreeMap::from([("net".to_owned(), net), ("optimizer".to_owned(), optimizer.into_bytes()?.to_vec())]);
-            c.save(&g, &RunState { step, loader: LoaderState { epoch: epoch + 1, batch: 0 }, replicated }, &learned.shards())?;
+            let replicated = BTreeMap::from([
+                ("net".to_owned(), net),
+                ("optimizer".to_owned(), optimizer.into_bytes()?.to_vec()),
+            ]);
+            c.save(
+                &g,
+                &RunState { step, loader: LoaderState { epoch: epoch + 1, batch: 0 }, replicated },
+                &learned.shards(),
+            )?;
         }
     }
     let (all, after) = (begin.elapsed().as_secs_f64().max(1e-9), comm.traffic());
     let share = |d: Duration| 100.0 * d.as_secs_f64() / all;
-    let (sampling, fetching, compute) = (share(times.sampling), share(times.fetching), share(computing));
-    let (rank, talk, seeds) = (comm.rank(), share(after.time - before.time), times.seeds as f64 / all);
+    let (sampling, fetching, compute) =
+        (share(times.sampling), share(times.fetching), share(computing));
+    let (rank, talk, seeds) =
+        (comm.rank(), share(after.time - before.time), times.seeds as f64 / all);
     // Batches are made beside training, so shares add up to more than 100 %.
     let mut out = format!(
         "rank {rank}: {all:.2} s, {seeds:.0} seeds/s, sampling {sampling:.0} %, fetching {fetching:.0} %, computing {compute:.0} %, "

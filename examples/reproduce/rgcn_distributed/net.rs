@@ -5,7 +5,9 @@ use burn::module::{Module, Param};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Gradients, Tensor};
 use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, EmbeddingRows, Shard, SparseOptimizer};
-use burn_gnn::models::{HeteroConv, NodeTensors, RelGraphConv, RelGraphConvConfig, TypeInput, next_stream};
+use burn_gnn::models::{
+    HeteroConv, NodeTensors, RelGraphConv, RelGraphConvConfig, TypeInput, next_stream,
+};
 use burn_gnn::ops::{Stream, glorot_uniform, matmul_rows};
 use burn_gnn::sampling::LoadedBatch;
 
@@ -18,7 +20,14 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    pub(crate) fn new(g: &DistGraph, inputs: &[TypeInput], classes: usize, hidden: usize, layers: usize, device: &Device) -> Result<Self> {
+    pub(crate) fn new(
+        g: &DistGraph,
+        inputs: &[TypeInput],
+        classes: usize,
+        hidden: usize,
+        layers: usize,
+        device: &Device,
+    ) -> Result<Self> {
         let mut projections = vec![];
         for input in inputs {
             if let TypeInput::Features(d) = *input {
@@ -34,18 +43,28 @@ impl Net {
     }
 
     /// Logits of the nodes of type `target` that the last layer computes.
-    pub(crate) fn forward(&self, b: &LoadedBatch<DistBatch, u64>, rows: &[Option<EmbeddingRows>], target: usize) -> Tensor<2> {
+    pub(crate) fn forward(
+        &self,
+        b: &LoadedBatch<DistBatch, u64>,
+        rows: &[Option<EmbeddingRows>],
+        target: usize,
+    ) -> Tensor<2> {
         let mut projections = self.projections.iter();
-        let mut input = |(ntype, rows): (&String, &Option<EmbeddingRows>)| match (b.x(ntype).ok(), rows) {
-            (_, Some(rows)) => rows.tensor(),
-            (Some(x), None) => {
-                let w = projections.next().unwrap_or_else(|| unreachable!("one per type with features")).val();
-                matmul_rows(if w.is_autodiff() { Tensor::from_inner(x) } else { x }, w)
-            }
-            (None, None) => unreachable!("a type has features or learned rows"),
-        };
+        let mut input =
+            |(ntype, rows): (&String, &Option<EmbeddingRows>)| match (b.x(ntype).ok(), rows) {
+                (_, Some(rows)) => rows.tensor(),
+                (Some(x), None) => {
+                    let w = projections
+                        .next()
+                        .unwrap_or_else(|| unreachable!("one per type with features"))
+                        .val();
+                    matmul_rows(if w.is_autodiff() { Tensor::from_inner(x) } else { x }, w)
+                }
+                (None, None) => unreachable!("a type has features or learned rows"),
+            };
         let schema = b.batch.mini.blocks[0].schema();
-        let mut h: NodeTensors = schema.ntypes().iter().zip(rows).map(|of| (of.0.clone(), input(of))).collect();
+        let mut h: NodeTensors =
+            schema.ntypes().iter().zip(rows).map(|of| (of.0.clone(), input(of))).collect();
         for (i, (conv, block)) in self.convs.iter().zip(&b.batch.mini.blocks).enumerate() {
             h = conv.forward(block, if i == 0 { h } else { h.map(|_, h| relu(h)) });
         }
@@ -58,14 +77,25 @@ pub(crate) struct Learned(Vec<Option<DistEmbedding<f32>>>);
 
 impl Learned {
     /// Glorot's rule over each table, keyed by original ids.
-    pub(crate) fn new(g: &DistGraph, inputs: &[TypeInput], dim: usize, lr: f64, seed: u64) -> Result<Self> {
+    pub(crate) fn new(
+        g: &DistGraph,
+        inputs: &[TypeInput],
+        dim: usize,
+        lr: f64,
+        seed: u64,
+    ) -> Result<Self> {
         let table = |(ntype, input): (&String, &TypeInput)| {
             if *input != TypeInput::Embedding {
                 return Ok(None);
             }
             let name = format!("embedding/{ntype}");
-            let (stream, bound) = (Stream::new(seed, &name, 0), (6.0 / (g.num_nodes(ntype)? as f64 + dim as f64)).sqrt());
-            let init = |id: u64, column: usize| (bound * (2.0 * stream.uniform(id, column as u64) - 1.0)) as f32;
+            let (stream, bound) = (
+                Stream::new(seed, &name, 0),
+                (6.0 / (g.num_nodes(ntype)? as f64 + dim as f64)).sqrt(),
+            );
+            let init = |id: u64, column: usize| {
+                (bound * (2.0 * stream.uniform(id, column as u64) - 1.0)) as f32
+            };
             let policy = g.policy(&format!("node~{ntype}"))?;
             Ok(Some(DistEmbedding::new(g, &name, dim, policy, SparseOptimizer::adam(lr), init)?))
         };
@@ -73,7 +103,11 @@ impl Learned {
     }
 
     /// Rows of the input nodes of a batch. Collective.
-    pub(crate) fn rows(&self, batch: &DistBatch, device: &Device) -> Result<Vec<Option<EmbeddingRows>>> {
+    pub(crate) fn rows(
+        &self,
+        batch: &DistBatch,
+        device: &Device,
+    ) -> Result<Vec<Option<EmbeddingRows>>> {
         let of = |(t, table): (usize, &Option<DistEmbedding<f32>>)| {
             Ok(table.as_ref().map(|table| table.rows(batch.input_nodes(t), device)).transpose()?)
         };
@@ -81,10 +115,16 @@ impl Learned {
     }
 
     /// Steps them, also on a rank without gradients. Collective.
-    pub(crate) fn step(&mut self, rows: &[Option<EmbeddingRows>], grads: Option<&Gradients>) -> Result<()> {
+    pub(crate) fn step(
+        &mut self,
+        rows: &[Option<EmbeddingRows>],
+        grads: Option<&Gradients>,
+    ) -> Result<()> {
         for (table, rows) in self.0.iter_mut().zip(rows) {
             match (table, rows, grads) {
-                (Some(table), Some(rows), Some(grads)) => table.step(std::slice::from_ref(rows), grads)?,
+                (Some(table), Some(rows), Some(grads)) => {
+                    table.step(std::slice::from_ref(rows), grads)?
+                }
                 (Some(table), ..) => table.step_with(&[], &[])?,
                 (None, ..) => {}
             }

@@ -26,35 +26,59 @@ pub(crate) struct Task {
 
 impl Task {
     /// Cuts a data set into parts; the path of their metadata, and the task.
-    pub(crate) fn write(mut data: Loaded, parts: usize, seed: u64, out: &Path) -> Result<(PathBuf, Self)> {
+    pub(crate) fn write(
+        mut data: Loaded,
+        parts: usize,
+        seed: u64,
+        out: &Path,
+    ) -> Result<(PathBuf, Self)> {
         let ntype = data.graph.schema().ntypes()[data.target].clone();
         let mut labels = vec![-1i64; data.graph.num_nodes(&ntype)?];
         for rows in [&data.train, &data.test] {
-            rows.index.iter().zip(&*rows.labels).for_each(|(&v, &label)| labels[v as usize] = i64::from(label));
+            rows.index
+                .iter()
+                .zip(&*rows.labels)
+                .for_each(|(&v, &label)| labels[v as usize] = i64::from(label));
         }
         // On the device of the other columns, if there are any.
-        let device = data.graph.nodes(&ntype)?.columns().next().map_or_else(Device::flex, |c| c.1.device().clone());
+        let device = data
+            .graph
+            .nodes(&ntype)?
+            .columns()
+            .next()
+            .map_or_else(Device::flex, |c| c.1.device().clone());
         let n = labels.len();
         let labels = Tensor::<1, Int>::from_data(TensorData::new(labels, [n]), &device);
         data.graph.nodes_mut(&ntype)?.insert(LABEL, labels)?;
-        let cut = partition_graph(&data.graph, &PartitionConfig::new("graph", parts).with_seed(seed))?;
+        let cut =
+            partition_graph(&data.graph, &PartitionConfig::new("graph", parts).with_seed(seed))?;
         println!("{data}\n{}", cut.table()?);
         let ids = |rows: &Rows| rows.index.iter().map(|&v| u64::from(v)).collect();
-        let task = Self { target: data.target, num_classes: data.num_classes, train: ids(&data.train), test: ids(&data.test) };
+        let task = Self {
+            target: data.target,
+            num_classes: data.num_classes,
+            train: ids(&data.train),
+            test: ids(&data.test),
+        };
         Ok((cut.write(out)?, task))
     }
 
     /// The task of the first rank, on all ranks.
     pub(crate) fn share(comm: &dyn Communicator, first: Option<Self>) -> Result<Self> {
-        let bytes = first.map_or_else(|| Ok(vec![]), |t| serde_json::to_vec(&(t.target, t.num_classes, t.train, t.test)))?;
+        let bytes = first.map_or_else(
+            || Ok(vec![]),
+            |t| serde_json::to_vec(&(t.target, t.num_classes, t.train, t.test)),
+        )?;
         let bytes = comm.broadcast("task", 0, bytes)?;
-        let (target, num_classes, train, test) = serde_json::from_slice(&bytes).context("the task of the first rank")?;
+        let (target, num_classes, train, test) =
+            serde_json::from_slice(&bytes).context("the task of the first rank")?;
         Ok(Self { target, num_classes, train, test })
     }
 
     /// Own seeds of a batch with their labels; the loss is over the seeds of all ranks. Collective.
     pub(crate) fn labels(&self, g: &DistGraph, b: &LoadedBatch<DistBatch, u64>) -> Result<Rows> {
-        let labels = g.nodes(&g.ntypes()[self.target]).data(LABEL).gather_int::<1>(b.seeds(self.target)?)?;
+        let labels =
+            g.nodes(&g.ntypes()[self.target]).data(LABEL).gather_int::<1>(b.seeds(self.target)?)?;
         let labels = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
         Ok(Rows { index: b.batch.seed_rows(self.target).into(), labels, total: b.global_seeds })
     }
@@ -63,6 +87,9 @@ impl Task {
 /// Features where a type has them, a learned row otherwise, as described by the part of this rank.
 pub(crate) fn inputs(g: &DistGraph) -> Vec<TypeInput> {
     let part = g.local_partition();
-    let input = |t: usize| part.node_feature(t, FEATURE).map_or(TypeInput::Embedding, |x| TypeInput::Features(x.shape()[1]));
+    let input = |t: usize| {
+        part.node_feature(t, FEATURE)
+            .map_or(TypeInput::Embedding, |x| TypeInput::Features(x.shape()[1]))
+    };
     (0..g.ntypes().len()).map(input).collect()
 }

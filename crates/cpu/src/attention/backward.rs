@@ -1,9 +1,11 @@
 //! Computes the gradients of attention; see the module above.
 
-use super::{AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, dot, exp_all, get, lanes, leaky, load};
+use super::{
+    AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, dot, exp_all, get, lanes, leaky, load,
+};
 use crate::{
-    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows, collect_rows_and_edges, evenly, prefetch,
-    vectorised,
+    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows,
+    collect_rows_and_edges, evenly, prefetch, vectorised,
 };
 
 /// What backward reads, and which results it must give.
@@ -28,7 +30,11 @@ pub(super) struct Gradients<T: Elem> {
 }
 
 /// Gradients of `z` and of the scores.
-pub(super) fn backward<T: Elem>(job: Job<'_, T>, given: GradInputs<'_, T>, csr: Adjacency<'_>) -> Gradients<T> {
+pub(super) fn backward<T: Elem>(
+    job: Job<'_, T>,
+    given: GradInputs<'_, T>,
+    csr: Adjacency<'_>,
+) -> Gradients<T> {
     let Shape { heads, dim, num_dst, .. } = job.shape;
     if heads == 0 {
         return Gradients { z: Vec::new(), scores: Vec::new(), a_src: Vec::new() };
@@ -36,14 +42,21 @@ pub(super) fn backward<T: Elem>(job: Job<'_, T>, given: GradInputs<'_, T>, csr: 
     let width = heads * dim;
     let meta = meta(&job, &given, num_dst);
     let meta = &meta[..];
-    let runs = by_edges(csr.indptr, 2 * width + 24 * heads + if job.draws.is_some() { 16 * heads } else { 0 });
-    let widths = [if given.dz { width } else { 0 }, if given.ds && matches!(job.scores, Scores::Gat { .. }) { heads } else { 0 }];
+    let runs = by_edges(
+        csr.indptr,
+        2 * width + 24 * heads + if job.draws.is_some() { 16 * heads } else { 0 },
+    );
+    let widths = [
+        if given.dz { width } else { 0 },
+        if given.ds && matches!(job.scores, Scores::Gat { .. }) { heads } else { 0 },
+    ];
     let ds = Scattered::by_edge(csr, &runs, if given.ds { heads } else { 0 });
-    let (z, a_src, scores) = collect_rows_and_edges(&runs, widths, ds, &|run, dz, da, ds| match (heads, dim) {
-        (8, 8) => vectorised(Backward::<T, 8, 8> { job, given, csr, meta, run, dz, da, ds }),
-        (1, 40) => vectorised(Backward::<T, 1, 40> { job, given, csr, meta, run, dz, da, ds }),
-        _ => vectorised(Backward::<T, 0, 0> { job, given, csr, meta, run, dz, da, ds }),
-    });
+    let (z, a_src, scores) =
+        collect_rows_and_edges(&runs, widths, ds, &|run, dz, da, ds| match (heads, dim) {
+            (8, 8) => vectorised(Backward::<T, 8, 8> { job, given, csr, meta, run, dz, da, ds }),
+            (1, 40) => vectorised(Backward::<T, 1, 40> { job, given, csr, meta, run, dz, da, ds }),
+            _ => vectorised(Backward::<T, 0, 0> { job, given, csr, meta, run, dz, da, ds }),
+        });
     Gradients { z, scores, a_src }
 }
 
@@ -59,7 +72,9 @@ fn meta<T: Elem>(job: &Job<'_, T>, given: &GradInputs<'_, T>, num_dst: usize) ->
             }
             out.put(&given.stats[v * 2 * heads..][..2 * heads]);
             let (g, o) = (&given.grad[v * width..][..width], &given.out[v * width..][..width]);
-            out.put_from(heads, |h| if given.ds { dot(&g[h * dim..], &o[h * dim..], dim) } else { T::Acc::ZERO });
+            out.put_from(heads, |h| {
+                if given.ds { dot(&g[h * dim..], &o[h * dim..], dim) } else { T::Acc::ZERO }
+            });
         }
     })
 }
@@ -112,7 +127,10 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                                 prefetch(given.grad, ahead as usize * width, width);
                             }
                             let row = &meta[v as usize * 4 * heads..][..4 * heads];
-                            let (a, s) = (&mut alpha[i * heads..][..heads], &mut slopes[i * heads..][..heads]);
+                            let (a, s) = (
+                                &mut alpha[i * heads..][..heads],
+                                &mut slopes[i * heads..][..heads],
+                            );
                             lanes!(heads, h, K => {
                                 let (own, dst, max) = (load::<T, K>(own, h), get::<T::Acc, K>(row, h), get::<T::Acc, K>(row, heads + h));
                                 let (mut t, mut derivative) = ([zero; K], [zero; K]);
@@ -130,7 +148,11 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                         for (i, &v) in targets.iter().enumerate() {
                             if start + i + BLOCK < csr.indices.len() {
                                 prefetch(logits, csr.edge_id(start + i + BLOCK) * heads, heads);
-                                prefetch(meta, csr.indices[start + i + BLOCK] as usize * 4 * heads, 4 * heads);
+                                prefetch(
+                                    meta,
+                                    csr.indices[start + i + BLOCK] as usize * 4 * heads,
+                                    4 * heads,
+                                );
                             }
                             if let Some(&ahead) = csr.indices.get(start + i + AHEAD) {
                                 prefetch(given.grad, ahead as usize * width, width);
@@ -172,7 +194,11 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                     for (i, &v) in targets.iter().enumerate() {
                         let g = &given.grad[v as usize * width..][..width];
                         let total = &meta[v as usize * 4 * heads + 3 * heads..][..heads];
-                        let (row, w, s) = (&mut alpha[i * heads..][..heads], &w[i * heads..][..heads], &slopes[i * heads..][..heads]);
+                        let (row, w, s) = (
+                            &mut alpha[i * heads..][..heads],
+                            &w[i * heads..][..heads],
+                            &slopes[i * heads..][..heads],
+                        );
                         // In place of the weights, not in the closure of `put`, which would be compiled for the
                         // baseline.
                         lanes!(heads, h, K => {
@@ -193,7 +219,13 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                         });
                         ds.put(heads, |to| to.put(row));
                         if given.dz {
-                            accumulate::<T, H, D>((heads, dim), &mut acc, w, given.grad, &targets[i..i + 1]);
+                            accumulate::<T, H, D>(
+                                (heads, dim),
+                                &mut acc,
+                                w,
+                                given.grad,
+                                &targets[i..i + 1],
+                            );
                         }
                     }
                 } else if given.dz {

@@ -1,7 +1,10 @@
 //! Computes the result of attention and its softmax statistics; see the module above.
 
 use super::{AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, exp_all, get, lanes, leaky, load};
-use crate::{Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows2, inverse, prefetch, shift, vectorised};
+use crate::{
+    Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows2, inverse, prefetch, shift,
+    vectorised,
+};
 
 /// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max),
 /// both 0 without edges and where all scores are -inf.
@@ -11,7 +14,8 @@ pub(super) fn forward<T: Elem>(job: Job<'_, T>, csc: Adjacency<'_>) -> (Vec<T>, 
         return (Vec::new(), Vec::new());
     }
     let width = heads * dim;
-    let runs = by_edges(csc.indptr, width + 16 * heads + if job.draws.is_some() { 16 * heads } else { 0 });
+    let runs =
+        by_edges(csc.indptr, width + 16 * heads + if job.draws.is_some() { 16 * heads } else { 0 });
     collect_rows2(&runs, [width, 2 * heads], &|run, out, stats| match (heads, dim) {
         (8, 8) => vectorised(Forward::<T, 8, 8> { job, csc, run, out, stats }),
         (1, 40) => vectorised(Forward::<T, 1, 40> { job, csc, run, out, stats }),
@@ -134,7 +138,13 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Forward<'_, '_, '_,
                         prefetch(job.z, ahead as usize * width, width);
                     }
                 }
-                accumulate::<T, H, D>((heads, dim), &mut acc, &w[from * heads..], job.z, &csc.indices[start + from..start + to]);
+                accumulate::<T, H, D>(
+                    (heads, dim),
+                    &mut acc,
+                    &w[from * heads..],
+                    job.z,
+                    &csc.indices[start + from..start + to],
+                );
             }
             out.put_acc(&acc);
             stats.put(max);

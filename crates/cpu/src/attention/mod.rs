@@ -30,7 +30,12 @@ use crate::{Acc, Adjacency, Elem, Exp};
 
 /// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max),
 /// both 0 without edges and where all scores are -inf; from `z`, and `a_src` and `a_dst`, or given scores alone.
-pub fn forward<T: Elem>(plan: &AttentionPlan, z: &[T], first: &[T], second: Option<&[T]>) -> (Vec<T>, Vec<T::Acc>) {
+pub fn forward<T: Elem>(
+    plan: &AttentionPlan,
+    z: &[T],
+    first: &[T],
+    second: Option<&[T]>,
+) -> (Vec<T>, Vec<T::Acc>) {
     forward::forward(Job::new(plan, z, first, second), Adjacency::new(plan.relation().csc()))
 }
 
@@ -52,11 +57,25 @@ pub struct GradInputs<'a, T: Elem> {
 }
 
 /// The gradients of `z`, of `a_src` or the given scores, and of `a_dst`; those that are not wanted are empty.
-pub fn gradient<T: Elem>(plan: &AttentionPlan, given: GradInputs<'_, T>, [dz, first, second]: [bool; 3]) -> [Vec<T>; 3] {
+pub fn gradient<T: Elem>(
+    plan: &AttentionPlan,
+    given: GradInputs<'_, T>,
+    [dz, first, second]: [bool; 3],
+) -> [Vec<T>; 3] {
     let (job, relation) = (Job::new(plan, given.z, given.first, given.second), plan.relation());
-    let read = backward::GradInputs { grad: given.grad, out: given.out, stats: given.stats, dz, ds: first || second };
+    let read = backward::GradInputs {
+        grad: given.grad,
+        out: given.out,
+        stats: given.stats,
+        dz,
+        ds: first || second,
+    };
     let all = backward::backward(job, read, Adjacency::new(relation.csr()));
-    let d_dst = if second { backward::sum_in_edges::<T>(&all.scores, plan.heads(), Adjacency::new(relation.csc())) } else { Vec::new() };
+    let d_dst = if second {
+        backward::sum_in_edges::<T>(&all.scores, plan.heads(), Adjacency::new(relation.csc()))
+    } else {
+        Vec::new()
+    };
     let d_first = match (first, given.second.is_some()) {
         (false, _) => Vec::new(),
         (true, true) => all.a_src,
@@ -94,10 +113,13 @@ struct Job<'a, T: Elem> {
 impl<'a, T: Elem> Job<'a, T> {
     fn new(plan: &'a AttentionPlan, z: &'a [T], first: &'a [T], second: Option<&'a [T]>) -> Self {
         let scores = match second {
-            Some(a_dst) => Scores::Gat { a_src: first, a_dst, slope: plan.slope().unwrap_or_default() },
+            Some(a_dst) => {
+                Scores::Gat { a_src: first, a_dst, slope: plan.slope().unwrap_or_default() }
+            }
             None => Scores::Edges(first),
         };
-        let shape = Shape { num_dst: plan.relation().num_dst(), heads: plan.heads(), dim: plan.dim() };
+        let shape =
+            Shape { num_dst: plan.relation().num_dst(), heads: plan.heads(), dim: plan.dim() };
         Self { shape, scores, z, draws: plan.dropout() }
     }
 }
@@ -170,7 +192,8 @@ impl<T: Elem> Job<'_, T> {
     #[inline(always)]
     fn dropout(&self, heads: usize, weights: &mut [T::Acc], n: usize, id: impl Fn(usize) -> usize) {
         let Some(draws) = self.draws else { return };
-        let (key, threshold, scale) = (draws.stream().key(), draws.threshold(), T::Acc::of_f64(draws.scale()));
+        let (key, threshold, scale) =
+            (draws.stream().key(), draws.threshold(), T::Acc::of_f64(draws.scale()));
         let blocks = heads.div_ceil(4);
         let total = n * blocks;
         let mut from = 0;
@@ -183,7 +206,8 @@ impl<T: Elem> Job<'_, T> {
             for lane in 0..lanes {
                 let id = id(i);
                 let original = draws.id(id);
-                (c[0][lane], c[1][lane], c[2][lane]) = (original as u32, (original >> 32) as u32, b as u32);
+                (c[0][lane], c[1][lane], c[2][lane]) =
+                    (original as u32, (original >> 32) as u32, b as u32);
                 b += 1;
                 if b == blocks {
                     (i, b) = (i + 1, 0);
@@ -197,11 +221,21 @@ impl<T: Elem> Job<'_, T> {
                 if heads_here == 4 {
                     let to = &mut weights[at..at + 4];
                     for k in 0..4 {
-                        to[k] = to[k] * if u64::from(words[k][lane]) >= threshold { scale } else { T::Acc::ZERO };
+                        to[k] = to[k]
+                            * if u64::from(words[k][lane]) >= threshold {
+                                scale
+                            } else {
+                                T::Acc::ZERO
+                            };
                     }
                 } else {
                     for k in 0..heads_here {
-                        weights[at + k] = weights[at + k] * if u64::from(words[k][lane]) >= threshold { scale } else { T::Acc::ZERO };
+                        weights[at + k] = weights[at + k]
+                            * if u64::from(words[k][lane]) >= threshold {
+                                scale
+                            } else {
+                                T::Acc::ZERO
+                            };
                     }
                 }
                 b += 1;
@@ -216,7 +250,13 @@ impl<T: Elem> Job<'_, T> {
 
 /// `acc += Σ over edges of w[e, h] · x[row(e), h, d]`, in the order of `rows`.
 #[inline(always)]
-fn accumulate<T: Elem, const H: usize, const D: usize>(size: (usize, usize), acc: &mut [T::Acc], w: &[T::Acc], x: &[T], rows: &[u32]) {
+fn accumulate<T: Elem, const H: usize, const D: usize>(
+    size: (usize, usize),
+    acc: &mut [T::Acc],
+    w: &[T::Acc],
+    x: &[T],
+    rows: &[u32],
+) {
     let heads = if H > 0 { H } else { size.0 };
     let (mut fours, mut w) = (rows.chunks_exact(4), w);
     for rows in &mut fours {

@@ -25,7 +25,8 @@ impl<T: Elem> Vectorised for Piece<'_, T> {
     fn run(self) {
         let Self { f, p, g, m, v } = self;
         let a = |x: f64| T::Acc::of_f64(x);
-        let (lr, b1, b2, r1, r2) = (a(f.lr), a(f.beta[0]), a(f.beta[1]), a(f.rest[0]), a(f.rest[1]));
+        let (lr, b1, b2, r1, r2) =
+            (a(f.lr), a(f.beta[0]), a(f.beta[1]), a(f.rest[0]), a(f.rest[1]));
         let penalty = f.penalty.map(a);
         // One entry, given what the two forms do with parameter and moments.
         macro_rules! each {
@@ -63,10 +64,17 @@ impl<T: Elem> Vectorised for Piece<'_, T> {
 /// # Panics
 /// If lengths differ.
 pub fn update<T: Elem>(f: AdamFactors, p: &mut [T], g: &[T], m: &mut [T], v: &mut [T]) {
-    assert!([g.len(), m.len(), v.len()] == [p.len(); 3], "one gradient and two moments for each parameter");
+    assert!(
+        [g.len(), m.len(), v.len()] == [p.len(); 3],
+        "one gradient and two moments for each parameter"
+    );
     if p.len() < PARALLEL_FROM {
         return vectorised(Piece { f, p, g, m, v });
     }
-    let pieces = p.par_chunks_mut(PIECE).zip(g.par_chunks(PIECE)).zip(m.par_chunks_mut(PIECE)).zip(v.par_chunks_mut(PIECE));
+    let pieces = p
+        .par_chunks_mut(PIECE)
+        .zip(g.par_chunks(PIECE))
+        .zip(m.par_chunks_mut(PIECE))
+        .zip(v.par_chunks_mut(PIECE));
     pieces.for_each(|(((p, g), m), v)| vectorised(Piece { f, p, g, m, v }));
 }

@@ -31,7 +31,8 @@ mod tests {
     #[test]
     fn runs_of_any_length() {
         // Miri takes minutes for what others do in a millisecond.
-        let lengths: &[usize] = if cfg!(miri) { &[0, 1, 15, 1_000] } else { &[0, 1, 15, 1_000, 600_001] };
+        let lengths: &[usize] =
+            if cfg!(miri) { &[0, 1, 15, 1_000] } else { &[0, 1, 15, 1_000, 600_001] };
         for &n in lengths {
             let x: Vec<f32> = (0..n).map(|i| (i as f32 * 0.37).sin() * 1e3).collect();
             let (h, b): (Vec<f16>, Vec<bf16>) = (convert(&x), convert(&x));

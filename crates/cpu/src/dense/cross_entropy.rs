@@ -76,9 +76,10 @@ fn sum_of<A: Acc>(buffer: &[A]) -> A {
 /// The loss, and largest logit and inverse sum of each chosen row.
 pub fn forward<T: Elem>(x: &[T], plan: &CrossEntropyPlan) -> (T, Vec<T::Acc>) {
     let [_, classes] = plan.shape();
-    let (losses, stats) = collect_rows2(&evenly(plan.rows().len(), 8 * classes), [1, 2], &|run, losses, stats| {
-        vectorised(Forward { x, plan, run, losses, stats });
-    });
+    let (losses, stats) =
+        collect_rows2(&evenly(plan.rows().len(), 8 * classes), [1, 2], &|run, losses, stats| {
+            vectorised(Forward { x, plan, run, losses, stats });
+        });
     // In one order, in f64.
     let sum: f64 = losses.iter().sum();
     (T::of(T::Acc::of_f64(sum * plan.factor())), stats)

@@ -25,7 +25,13 @@ pub(crate) struct Mask<'a> {
 impl<'a> Mask<'a> {
     /// Of rows `width` wide.
     pub(crate) fn new(plan: &'a DropoutPlan, width: usize) -> Self {
-        Self { plan, keep: Keep::new(plan.threshold()), blocks: width.div_ceil(4), first: 0, words: Vec::new() }
+        Self {
+            plan,
+            keep: Keep::new(plan.threshold()),
+            blocks: width.div_ceil(4),
+            first: 0,
+            words: Vec::new(),
+        }
     }
     /// Rows of a tile.
     #[inline(always)]
@@ -37,7 +43,13 @@ impl<'a> Mask<'a> {
     pub(crate) fn draw(&mut self, rows: Range<usize>) {
         self.first = rows.start;
         let (plan, first) = (self.plan, rows.start);
-        draw_rows(plan.stream().key(), rows.len(), self.blocks, |r| plan.id(first + r), &mut self.words);
+        draw_rows(
+            plan.stream().key(),
+            rows.len(),
+            self.blocks,
+            |r| plan.id(first + r),
+            &mut self.words,
+        );
     }
     /// The words of row `r`, one per column, of the tile drawn last.
     #[inline(always)]
@@ -82,7 +94,9 @@ impl<T: Elem> Vectorised for Dropout<'_, '_, T> {
             mask.draw(rows.clone());
             for r in rows {
                 let (x, words) = (&x[r * width..][..width], mask.row(r, width));
-                out.put_from(width, |j| T::of(if mask.keeps(words[j]) { x[j].acc() * scale } else { T::Acc::ZERO }));
+                out.put_from(width, |j| {
+                    T::of(if mask.keeps(words[j]) { x[j].acc() * scale } else { T::Acc::ZERO })
+                });
             }
         }
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::dropout::Mask;
 use crate::activation::OnNumbers;
 use crate::{
-    Acc, EdgeRows, Elem, Places, Scattered, Sink, Vectorised, collect_beside, collect_rows_and_edges, collect_rows2, evenly, scatter,
-    split_mut, vectorised,
+    Acc, EdgeRows, Elem, Places, Scattered, Sink, Vectorised, collect_beside,
+    collect_rows_and_edges, collect_rows2, evenly, scatter, split_mut, vectorised,
 };
 use burn_gnn_plan::Activation;
 use burn_gnn_plan::EpiloguePlan;
@@ -91,22 +91,44 @@ pub fn words(columns: usize) -> usize {
 
 /// `dropout(activation(x + bias))` and, if `open`, a bit for every entry that a relu and dropout let through,
 /// [`words`] for each row.
-pub fn forward<T: Elem>(x: &[T], bias: Option<&[T]>, plan: &EpiloguePlan, open: bool) -> (Vec<T>, Vec<i32>) {
+pub fn forward<T: Elem>(
+    x: &[T],
+    bias: Option<&[T]>,
+    plan: &EpiloguePlan,
+    open: bool,
+) -> (Vec<T>, Vec<i32>) {
     let [_, columns] = plan.shape();
     let bias = &widened(bias, columns)[..];
     let words = if open { words(columns) } else { 0 };
     collect_rows2(&runs(plan), [columns, words], &|run, out, bits| {
-        vectorised(Forward { rows: Rows::Fresh(x, out), bias, plan, run, open: open.then_some(bits) });
+        vectorised(Forward {
+            rows: Rows::Fresh(x, out),
+            bias,
+            plan,
+            run,
+            open: open.then_some(bits),
+        });
     })
 }
 
 /// The same, over `x`.
-pub fn forward_own<T: Elem>(x: &mut [T], bias: Option<&[T]>, plan: &EpiloguePlan, open: bool) -> Vec<i32> {
+pub fn forward_own<T: Elem>(
+    x: &mut [T],
+    bias: Option<&[T]>,
+    plan: &EpiloguePlan,
+    open: bool,
+) -> Vec<i32> {
     let [_, columns] = plan.shape();
     let bias = &widened(bias, columns)[..];
     let words = if open { words(columns) } else { 0 };
     collect_beside(&runs(plan), x, columns, words, &|run, rows, bits| {
-        vectorised(Forward { rows: Rows::Own(rows, run.start), bias, plan, run, open: open.then_some(bits) });
+        vectorised(Forward {
+            rows: Rows::Own(rows, run.start),
+            bias,
+            plan,
+            run,
+            open: open.then_some(bits),
+        });
     })
 }
 
@@ -196,25 +218,52 @@ pub enum Read<'a, T> {
 }
 
 /// Gradients of `x` and, if asked for, of the bias.
-pub fn gradient<T: Elem>(grad: &[T], kept: Read<'_, T>, plan: &EpiloguePlan, bias: bool) -> (Vec<T>, Vec<T>) {
+pub fn gradient<T: Elem>(
+    grad: &[T],
+    kept: Read<'_, T>,
+    plan: &EpiloguePlan,
+    bias: bool,
+) -> (Vec<T>, Vec<T>) {
     let [_, columns] = plan.shape();
     let (runs, sums) = (block_runs(plan), block_sums(plan, bias));
-    let (dx, _, sums) = collect_rows_and_edges::<T, (), T::Acc>(&runs, [columns, 0], sums, &|run, dx, _, sums| {
-        sums.whole();
-        vectorised(Backward { rows: Rows::Fresh(grad, dx), kept, plan, run, sums: bias.then_some(sums) });
-    });
+    let (dx, _, sums) =
+        collect_rows_and_edges::<T, (), T::Acc>(&runs, [columns, 0], sums, &|run, dx, _, sums| {
+            sums.whole();
+            vectorised(Backward {
+                rows: Rows::Fresh(grad, dx),
+                kept,
+                plan,
+                run,
+                sums: bias.then_some(sums),
+            });
+        });
     (dx, total(plan, bias, &sums))
 }
 
 /// The same, over `grad`.
-pub fn gradient_own<T: Elem>(grad: &mut [T], kept: Read<'_, T>, plan: &EpiloguePlan, bias: bool) -> Vec<T> {
+pub fn gradient_own<T: Elem>(
+    grad: &mut [T],
+    kept: Read<'_, T>,
+    plan: &EpiloguePlan,
+    bias: bool,
+) -> Vec<T> {
     let [_, columns] = plan.shape();
     let runs = block_runs(plan);
     let own = split_mut(grad, &runs, columns);
-    let sums = scatter(block_sums(plan, bias), runs.into_iter().zip(own).collect(), &|(run, rows): (Range<usize>, &mut [T]), sums| {
-        sums.whole();
-        vectorised(Backward { rows: Rows::Own(rows, run.start), kept, plan, run, sums: bias.then_some(sums) });
-    });
+    let sums = scatter(
+        block_sums(plan, bias),
+        runs.into_iter().zip(own).collect(),
+        &|(run, rows): (Range<usize>, &mut [T]), sums| {
+            sums.whole();
+            vectorised(Backward {
+                rows: Rows::Own(rows, run.start),
+                kept,
+                plan,
+                run,
+                sums: bias.then_some(sums),
+            });
+        },
+    );
     total(plan, bias, &sums)
 }
 
@@ -228,8 +277,16 @@ fn block_runs(plan: &EpiloguePlan) -> Vec<Range<usize>> {
 /// The column sums of each block, which those runs leave.
 fn block_sums(plan: &EpiloguePlan, bias: bool) -> Scattered<'static> {
     let [rows, columns] = plan.shape();
-    let positions = block_runs(plan).into_iter().map(|run| run.start / BLOCK..run.end.div_ceil(BLOCK)).collect();
-    Scattered { places: Places::same(rows.div_ceil(BLOCK)), positions, width: if bias { columns } else { 0 }, zeroed: false }
+    let positions = block_runs(plan)
+        .into_iter()
+        .map(|run| run.start / BLOCK..run.end.div_ceil(BLOCK))
+        .collect();
+    Scattered {
+        places: Places::same(rows.div_ceil(BLOCK)),
+        positions,
+        width: if bias { columns } else { 0 },
+        zeroed: false,
+    }
 }
 
 /// The sums of blocks, added in their order.
@@ -262,7 +319,10 @@ impl<T: Elem> Vectorised for Backward<'_, '_, '_, T> {
         let scale = T::Acc::of_f64(plan.dropout().map_or(1.0, |d| d.scale()));
         let unscale = T::Acc::ONE / scale;
         // Bits know of dropout already.
-        let mut mask = plan.dropout().filter(|_| !matches!(kept, Read::Open(_))).map(|d| Mask::new(d, columns));
+        let mut mask = plan
+            .dropout()
+            .filter(|_| !matches!(kept, Read::Open(_)))
+            .map(|d| Mask::new(d, columns));
         let mut row = vec![T::Acc::ZERO; columns];
         let mut sum = vec![T::Acc::ZERO; columns];
         for first in run.clone().step_by(BLOCK) {
@@ -281,7 +341,9 @@ impl<T: Elem> Vectorised for Backward<'_, '_, '_, T> {
                             let words = words(columns);
                             through(&mut row, g, &open[r * words..][..words], scale);
                         }
-                        Read::Nothing => chain(Activation::None, &mut row, g, g, &mask, r, [scale, unscale]),
+                        Read::Nothing => {
+                            chain(Activation::None, &mut row, g, g, &mask, r, [scale, unscale])
+                        }
                         Read::Output(out) => {
                             let y = &out[r * columns..][..columns];
                             by_activation!(plan.activation(), f => chain(f, &mut row, g, y, &mask, r, [scale, unscale]));

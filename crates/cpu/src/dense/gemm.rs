@@ -34,8 +34,10 @@ fn multiply<A: Real>(
         Out::Onto(out) => (out.as_mut_ptr(), out.len(), true),
     };
     assert!(m > 0 && n > 0 && k > 0, "an empty product");
-    let last = |rows: usize, columns: usize, by: [usize; 2]| (rows - 1) * by[0] + (columns - 1) * by[1];
-    let inside = last(m, k, l.1) < l.0.len() && last(k, n, r.1) < r.0.len() && last(m, n, [stride, 1]) < len;
+    let last =
+        |rows: usize, columns: usize, by: [usize; 2]| (rows - 1) * by[0] + (columns - 1) * by[1];
+    let inside =
+        last(m, k, l.1) < l.0.len() && last(k, n, r.1) < r.0.len() && last(m, n, [stride, 1]) < len;
     assert!(inside, "operands of other sizes");
     let signed = |s: usize| s as isize;
     // SAFETY: the last entry that sizes and strides name of each operand lies in its slice (asserted), `m`,
@@ -66,13 +68,24 @@ fn multiply<A: Real>(
 }
 
 /// `out = l · r`, or `out += l · r`, on this thread; `[m, n, k]` are sizes, rows of `out` are `out.1` apart.
-pub(crate) fn wide<A: Real>(sizes: [usize; 3], l: Strided<'_, A>, r: Strided<'_, A>, (out, stride): (&mut [A], usize), add: bool) {
+pub(crate) fn wide<A: Real>(
+    sizes: [usize; 3],
+    l: Strided<'_, A>,
+    r: Strided<'_, A>,
+    (out, stride): (&mut [A], usize),
+    add: bool,
+) {
     let out = if add { Out::Onto(out) } else { Out::Over(out) };
     multiply(sizes, l, r, (out, stride), Parallelism::None);
 }
 
 /// `l · r`, row-major.
-pub(super) fn fresh<A: Real>([m, n, k]: [usize; 3], l: Strided<'_, A>, r: Strided<'_, A>, threads: Parallelism) -> Vec<A> {
+pub(super) fn fresh<A: Real>(
+    [m, n, k]: [usize; 3],
+    l: Strided<'_, A>,
+    r: Strided<'_, A>,
+    threads: Parallelism,
+) -> Vec<A> {
     let len = m * n;
     let mut out = room::<A>(len);
     multiply([m, n, k], l, r, (Out::Fresh(&mut out.spare_capacity_mut()[..len]), n), threads);
@@ -82,7 +95,13 @@ pub(super) fn fresh<A: Real>([m, n, k]: [usize; 3], l: Strided<'_, A>, r: Stride
 }
 
 /// `out += l · r`, row-major.
-pub(super) fn onto<A: Real>(sizes: [usize; 3], l: Strided<'_, A>, r: Strided<'_, A>, out: &mut [A], threads: Parallelism) {
+pub(super) fn onto<A: Real>(
+    sizes: [usize; 3],
+    l: Strided<'_, A>,
+    r: Strided<'_, A>,
+    out: &mut [A],
+    threads: Parallelism,
+) {
     assert_eq!(out.len(), sizes[0] * sizes[1], "a sum of another size");
     multiply(sizes, l, r, (Out::Onto(out), sizes[1]), threads);
 }

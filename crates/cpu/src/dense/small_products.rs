@@ -41,7 +41,9 @@ impl<A: Acc> Panels<A> {
             for matrix in w.chunks_exact(k * n) {
                 for from in (0..n).step_by(LANES) {
                     for row in 0..k {
-                        data.extend((from..from + LANES).map(|j| if j < n { matrix[row * by_k + j * by_n].acc() } else { A::ZERO }));
+                        data.extend((from..from + LANES).map(|j| {
+                            if j < n { matrix[row * by_k + j * by_n].acc() } else { A::ZERO }
+                        }));
                     }
                 }
             }
@@ -70,7 +72,11 @@ fn axpy<A: Acc>(sums: &mut [A; LANES], a: A, row: &[A; LANES]) {
 /// across rows, with gathers and scatters of single numbers: that is what it does with one codegen unit and no LTO, 50
 /// times slower.
 #[inline(always)]
-fn axpys<A: Acc, const M: usize>(sums: &mut [[A; LANES]; M], a: impl Fn(usize) -> A, row: &[A; LANES]) {
+fn axpys<A: Acc, const M: usize>(
+    sums: &mut [[A; LANES]; M],
+    a: impl Fn(usize) -> A,
+    row: &[A; LANES],
+) {
     const { assert!(M <= 4) };
     if M > 0 {
         axpy(&mut sums[0], a(0), row);
@@ -112,7 +118,9 @@ pub(crate) fn outer<'a, A: Acc + 'a, const I: usize>(
     let mut acc = [[A::ZERO; LANES]; I];
     for m in 0..count {
         let l = &left(m)[..I];
-        let Some(r) = right[m * stride..].first_chunk() else { unreachable!("rows end with a whole panel") };
+        let Some(r) = right[m * stride..].first_chunk() else {
+            unreachable!("rows end with a whole panel")
+        };
         axpys(&mut acc, |i| l[i], r);
     }
     for (i, acc) in acc.iter().enumerate() {
@@ -147,6 +155,10 @@ pub(crate) fn row_stride(k: usize, n: usize) -> usize {
 
 impl<'a, A: Real> Matrices<'a, A> {
     pub(crate) fn new<T: Elem<Acc = A>>(b: &'a [T], k: usize, n: usize, transposed: bool) -> Self {
-        if is_narrow(k, n) { Self::Narrow(Panels::new(b, k, n, transposed)) } else { Self::Wide { b: widen(b), transposed } }
+        if is_narrow(k, n) {
+            Self::Narrow(Panels::new(b, k, n, transposed))
+        } else {
+            Self::Wide { b: widen(b), transposed }
+        }
     }
 }

@@ -21,7 +21,10 @@ pub(crate) fn widen<A: Real, T: Elem<Acc = A>>(x: &[T]) -> Cow<'_, [A]> {
 }
 
 /// A few entries in the type of their sums; `buffer` takes them if they are smaller.
-pub(crate) fn widened<'a, A: Real, T: Elem<Acc = A>>(x: &'a [T], buffer: &'a mut Vec<A>) -> &'a [A] {
+pub(crate) fn widened<'a, A: Real, T: Elem<Acc = A>>(
+    x: &'a [T],
+    buffer: &'a mut Vec<A>,
+) -> &'a [A] {
     match as_sums(x) {
         Some(same) => same,
         None => {
@@ -33,7 +36,10 @@ pub(crate) fn widened<'a, A: Real, T: Elem<Acc = A>>(x: &'a [T], buffer: &'a mut
 }
 
 /// A few sums as elements; `buffer` takes them if elements are smaller.
-pub(crate) fn rounded<'a, A: Real, T: Elem<Acc = A>>(sums: &'a [A], buffer: &'a mut Vec<T>) -> &'a [T] {
+pub(crate) fn rounded<'a, A: Real, T: Elem<Acc = A>>(
+    sums: &'a [A],
+    buffer: &'a mut Vec<T>,
+) -> &'a [T] {
     if size_of::<T>() == size_of::<A>() {
         return bytemuck::cast_slice(sums);
     }
@@ -43,7 +49,10 @@ pub(crate) fn rounded<'a, A: Real, T: Elem<Acc = A>>(sums: &'a [A], buffer: &'a 
 }
 
 /// Appends rows in another type.
-pub(crate) fn append<'a, X: Elem, Y: Elem<Acc = X::Acc>>(rows: impl Iterator<Item = &'a [X]>, to: &mut Vec<Y>) {
+pub(crate) fn append<'a, X: Elem, Y: Elem<Acc = X::Acc>>(
+    rows: impl Iterator<Item = &'a [X]>,
+    to: &mut Vec<Y>,
+) {
     vectorised(Append { rows, to });
 }
 
@@ -52,7 +61,9 @@ struct Append<'t, I, Y> {
     to: &'t mut Vec<Y>,
 }
 
-impl<'a, X: Elem, Y: Elem<Acc = X::Acc>, I: Iterator<Item = &'a [X]>> Vectorised for Append<'_, I, Y> {
+impl<'a, X: Elem, Y: Elem<Acc = X::Acc>, I: Iterator<Item = &'a [X]>> Vectorised
+    for Append<'_, I, Y>
+{
     type Out = ();
     #[inline(always)]
     fn run(self) {

@@ -16,7 +16,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::{
-    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows, evenly, prefetch, scatter, widest, zeros,
+    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows, evenly,
+    prefetch, scatter, widest, zeros,
 };
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
@@ -100,7 +101,8 @@ pub(super) fn fold<A: Acc>(lanes: [A; LANES]) -> A {
 fn dot<T: Elem, const L: bool, const R: bool>(l: &[T], r: &[T], len: usize) -> T::Acc {
     let mut lanes = [T::Acc::ZERO; LANES];
     if L && R {
-        let ((l, l_rest), (r, r_rest)) = (l[..len].as_chunks::<LANES>(), r[..len].as_chunks::<LANES>());
+        let ((l, l_rest), (r, r_rest)) =
+            (l[..len].as_chunks::<LANES>(), r[..len].as_chunks::<LANES>());
         for (x, y) in l.iter().zip(r) {
             for i in 0..LANES {
                 lanes[i] += x[i].acc() * y[i].acc();
@@ -108,7 +110,9 @@ fn dot<T: Elem, const L: bool, const R: bool>(l: &[T], r: &[T], len: usize) -> T
         }
         let (mut l_rest, mut r_rest) = (l_rest, r_rest);
         // Heads are often 8 wide.
-        if let (Some((x, l)), Some((y, r))) = (l_rest.split_first_chunk::<8>(), r_rest.split_first_chunk::<8>()) {
+        if let (Some((x, l)), Some((y, r))) =
+            (l_rest.split_first_chunk::<8>(), r_rest.split_first_chunk::<8>())
+        {
             for i in 0..8 {
                 lanes[i] += x[i].acc() * y[i].acc();
             }
@@ -249,7 +253,8 @@ impl<T: Elem, O: Op, const L: bool, const R: bool> Vectorised for ById<'_, '_, '
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Job { plan, data: [lhs, rhs], rows: [lhs_of, rhs_of], lens: [lhs_len, rhs_len] } = *self.job;
+        let Job { plan, data: [lhs, rhs], rows: [lhs_of, rhs_of], lens: [lhs_len, rhs_len] } =
+            *self.job;
         let blocks = plan.blocks();
         let len = blocks.len;
         for e in self.run {
@@ -307,8 +312,14 @@ impl<T: Elem> Vectorised for Walk<'_, '_, T> {
                 }
                 let x = &job.data[far][sources[p] as usize * far_len..][..far_len];
                 // Not in the closure of `put`, which would be compiled for the baseline.
-                for ((entry, &a), &b) in row.iter_mut().zip(&blocks.starts[far]).zip(&blocks.starts[near]) {
-                    *entry = T::of(dot::<T, true, true>(block::<T, true>(x, a, len), block::<T, true>(y, b, len), len));
+                for ((entry, &a), &b) in
+                    row.iter_mut().zip(&blocks.starts[far]).zip(&blocks.starts[near])
+                {
+                    *entry = T::of(dot::<T, true, true>(
+                        block::<T, true>(x, a, len),
+                        block::<T, true>(y, b, len),
+                        len,
+                    ));
                 }
                 self.out.put(row.len(), |out| out.put(&row));
             }

@@ -14,7 +14,9 @@ use std::ops::Range;
 
 use super::forward::{AHEAD, LANES, Rows, ask, block, fold, load};
 use crate::derivatives::{Chain, Over, Pass, Quotient, Times};
-use crate::{Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, widest, zeros};
+use crate::{
+    Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, widest, zeros,
+};
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 /// What a gradient reads; operands that it does not need may be empty.
@@ -70,7 +72,8 @@ pub fn gradient<T: Elem>(plan: &GsddmmPlan, side: Side, given: GradInputs<'_, T>
         (a, b) if a == b => Other::Same,
         _ => Other::Far,
     };
-    let (own, other) = if side == Side::Lhs { (given.lhs, given.rhs) } else { (given.rhs, given.lhs) };
+    let (own, other) =
+        if side == Side::Lhs { (given.lhs, given.rhs) } else { (given.rhs, given.lhs) };
     let minus = op == SddmmOp::Sub && side == Side::Rhs;
     let job = Job { plan, rows, grad: given.grad, own, other, other_of, side, minus };
     match (op, side) {
@@ -78,10 +81,12 @@ pub fn gradient<T: Elem>(plan: &GsddmmPlan, side: Side, given: GradInputs<'_, T>
         (SddmmOp::Dot, _) => job.walks::<Times, true>(),
         (SddmmOp::Div, Side::Lhs) => job.walks::<Over, false>(),
         (SddmmOp::Div, Side::Rhs) => job.walks::<Quotient, false>(),
-        (SddmmOp::Add | SddmmOp::Sub | SddmmOp::CopyLhs | SddmmOp::CopyRhs, _) => match job.walk(side) {
-            true => job.run::<Pass, true, true, false>(),
-            false => job.run::<Pass, false, true, false>(),
-        },
+        (SddmmOp::Add | SddmmOp::Sub | SddmmOp::CopyLhs | SddmmOp::CopyRhs, _) => {
+            match job.walk(side) {
+                true => job.run::<Pass, true, true, false>(),
+                false => job.run::<Pass, false, true, false>(),
+            }
+        }
     }
 }
 
@@ -132,14 +137,17 @@ struct Run<'a, 's, 'o, T: Elem, G, const W: bool, const X: bool, const DOT: bool
     chain: PhantomData<G>,
 }
 
-impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorised for Run<'_, '_, '_, T, G, W, X, DOT> {
+impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorised
+    for Run<'_, '_, '_, T, G, W, X, DOT>
+{
     type Out = ();
     #[inline(always)]
     fn run(self) {
         let job = self.job;
         let (plan, side) = (job.plan, job.side);
         let blocks = plan.blocks();
-        let (own_len, other_len, grad_len) = (plan.map(side).len, plan.map(side.opposite()).len, plan.out_width());
+        let (own_len, other_len, grad_len) =
+            (plan.map(side).len, plan.map(side.opposite()).len, plan.out_width());
         let (mine, theirs) = match side {
             Side::Lhs => (&blocks.starts[0], &blocks.starts[1]),
             Side::Rhs => (&blocks.starts[1], &blocks.starts[0]),
@@ -182,7 +190,13 @@ impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorise
 
 /// Adds what one block of one edge brings.
 #[inline(always)]
-fn add<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool>(acc: &mut [T::Acc], g: &[T], w: &[T], x: &[T], len: usize) {
+fn add<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool>(
+    acc: &mut [T::Acc],
+    g: &[T],
+    w: &[T],
+    x: &[T],
+    len: usize,
+) {
     if W {
         let whole = len / 8 * 8;
         for at in (0..whole).step_by(8) {

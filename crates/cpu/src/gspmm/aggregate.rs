@@ -57,7 +57,11 @@ pub struct GradInputs<'a, T> {
 }
 
 /// The gradients of `x` and of the bias that are wanted.
-pub fn gradient<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T>, wants: [bool; 2]) -> [Option<Vec<T>>; 2] {
+pub fn gradient<T: Elem>(
+    plan: &AggregatePlan,
+    given: GradInputs<'_, T>,
+    wants: [bool; 2],
+) -> [Option<Vec<T>>; 2] {
     let (GradInputs { grad, out, other: weight }, [x, bias], width) = (given, wants, plan.width());
     let (d_x, d_bias) = if plan.activation() == Activation::None {
         let (_, d_bias) = before(grad, out, Activation::None, width, bias);
@@ -66,7 +70,16 @@ pub fn gradient<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T>, wants: 
         // `h` is summed over edges and over rows before it is rounded.
         let grad = widen(grad);
         let (h, d_bias) = before::<T::Acc>(&grad, &widen(out), plan.activation(), width, bias);
-        (x.then(|| T::round(over_reverse::<T::Acc>(h.as_deref().unwrap_or(&grad), &widen(weight), plan))), d_bias)
+        (
+            x.then(|| {
+                T::round(over_reverse::<T::Acc>(
+                    h.as_deref().unwrap_or(&grad),
+                    &widen(weight),
+                    plan,
+                ))
+            }),
+            d_bias,
+        )
     };
     [d_x, bias.then(|| T::round(d_bias))]
 }
@@ -79,11 +92,17 @@ pub fn gradient_of_weight<T: Elem>(plan: &AggregatePlan, given: GradInputs<'_, T
         Activation::None => None,
         activation => before::<T::Acc>(&grad, &widen(given.out), activation, plan.width(), false).0,
     };
-    let given = gspmm::GradInputs { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
+    let given =
+        gspmm::GradInputs { grad: h.as_deref().unwrap_or(&grad), arg: None, lhs: &x, rhs: &[] };
     let mut d: Vec<T::Acc> = gspmm::gradient(&plan.product(), Side::Rhs, given);
-    for (scale, endpoints) in [(plan.source(), plan.relation().src()), (plan.destination(), plan.relation().dst())] {
+    for (scale, endpoints) in
+        [(plan.source(), plan.relation().src()), (plan.destination(), plan.relation().dst())]
+    {
         if let Some(by) = factors::<T::Acc>(scale) {
-            d.par_iter_mut().zip(endpoints).with_min_len(1 << 14).for_each(|(d, &v)| *d = *d * by[v as usize]);
+            d.par_iter_mut()
+                .zip(endpoints)
+                .with_min_len(1 << 14)
+                .for_each(|(d, &v)| *d = *d * by[v as usize]);
         }
     }
     T::round(d)
@@ -111,11 +130,15 @@ fn over_reverse<T: Elem>(h: &[T], weight: &[T], plan: &AggregatePlan) -> Vec<T> 
 pub(crate) fn aggregate<T: Elem>(w: &Weighted<'_, T>) -> Vec<T> {
     let messages = Messages::new(w.rows, w.x, &[], CopyLhs, Same, w.width);
     let (w, messages) = (w, &messages);
-    collect_rows(&by_edges(w.rows.indptr, w.width), w.width, &|run, out| match (w.weight, w.scale) {
-        (None, None) => T::HotLoop::run(Rows::<_, 0> { w, messages, run, out }),
-        (None, Some(_)) => T::HotLoop::run(Rows::<_, 1> { w, messages, run, out }),
-        (Some(_), _) => T::HotLoop::run(Rows::<_, 2> { w, messages, run, out }),
-    })
+    collect_rows(
+        &by_edges(w.rows.indptr, w.width),
+        w.width,
+        &|run, out| match (w.weight, w.scale) {
+            (None, None) => T::HotLoop::run(Rows::<_, 0> { w, messages, run, out }),
+            (None, Some(_)) => T::HotLoop::run(Rows::<_, 1> { w, messages, run, out }),
+            (Some(_), _) => T::HotLoop::run(Rows::<_, 2> { w, messages, run, out }),
+        },
+    )
 }
 
 /// `FACTORS`: none, one per source, one per edge and perhaps per source.
@@ -187,7 +210,13 @@ fn epilogue<A: Acc + Exp, const N: usize>(activation: Activation, y: Lanes<A, N>
 const BLOCK: usize = 1024;
 
 /// `act'(out) · grad` (`None` where that is `grad`) and, if asked for, its column sums.
-fn before<T: Elem>(grad: &[T], out: &[T], activation: Activation, width: usize, sums: bool) -> (Option<Vec<T>>, Vec<T::Acc>) {
+fn before<T: Elem>(
+    grad: &[T],
+    out: &[T],
+    activation: Activation,
+    width: usize,
+    sums: bool,
+) -> (Option<Vec<T>>, Vec<T::Acc>) {
     if width == 0 {
         return (None, Vec::new());
     }
@@ -226,7 +255,9 @@ impl<T: Elem> Vectorised for Chain<'_, '_, T> {
     #[inline(always)]
     fn run(self) {
         let Self { activation, out, grad, to } = self;
-        let mut map = |f: Activation| to.put_from(grad.len(), |j| T::of(f.chain(out[j].acc(), grad[j].acc())));
+        let mut map = |f: Activation| {
+            to.put_from(grad.len(), |j| T::of(f.chain(out[j].acc(), grad[j].acc())))
+        };
         match activation {
             // A loop of its own: it has no products.
             Activation::Relu => map(Activation::Relu),

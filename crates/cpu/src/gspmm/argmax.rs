@@ -8,7 +8,8 @@ use crate::lanes::Lanes;
 use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{
-    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows, collect_rows_and_edges, collect_rows2, prefetch,
+    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows,
+    collect_rows_and_edges, collect_rows2, prefetch,
 };
 use burn_gnn_plan::{BinaryOp, GspmmPlan};
 
@@ -24,22 +25,30 @@ const WORDS: usize = GROUP / 32;
 /// 16 bytes.
 pub fn bit_words(plan: &GspmmPlan) -> Option<usize> {
     let (relation, n) = (plan.relation(), plan.width());
-    let whole = plan.op() == BinaryOp::CopyLhs && plan.reduce().selects() && n > 0 && n.is_multiple_of(16);
+    let whole =
+        plan.op() == BinaryOp::CopyLhs && plan.reduce().selects() && n > 0 && n.is_multiple_of(16);
     let words = WORDS * n.div_ceil(GROUP);
-    (whole && relation.num_edges() > 0 && relation.num_edges() * words <= relation.num_dst() * n).then_some(words)
+    (whole && relation.num_edges() > 0 && relation.num_edges() * words <= relation.num_dst() * n)
+        .then_some(words)
 }
 
 /// Values, `width` columns for every row; rows without edges have value 0. No value is ever taken for a marker.
 ///
 /// `W` is what the loops are compiled for. The smallest is the largest with all signs changed, which is exact.
-pub(crate) fn select<T: Elem, O: Op, R: Layout, W: InstructionSets>(messages: &Messages<'_, T, O, R>, max: bool) -> Vec<T> {
+pub(crate) fn select<T: Elem, O: Op, R: Layout, W: InstructionSets>(
+    messages: &Messages<'_, T, O, R>,
+    max: bool,
+) -> Vec<T> {
     collect_rows(&by_edges(messages.rows.indptr, messages.width), messages.width, &|run, out| {
         W::run(SelectRows { messages, sign: sign(max), run, out, argmax: NoArgmax });
     })
 }
 
 /// As [`select`], and the edge id of the argmax of every entry; -1 where there is no edge.
-pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: InstructionSets>(messages: &Messages<'_, T, O, R>, max: bool) -> (Vec<T>, Vec<i32>) {
+pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: InstructionSets>(
+    messages: &Messages<'_, T, O, R>,
+    max: bool,
+) -> (Vec<T>, Vec<i32>) {
     let width = messages.width;
     // Two outputs and a comparison of three parts.
     collect_rows2(&by_edges(messages.rows.indptr, 2 * width), [width, width], &|run, out, ids| {
@@ -51,16 +60,24 @@ pub(crate) fn select_ids<T: Elem, O: Op, R: Layout, W: InstructionSets>(messages
 ///
 /// Column `128 g + 16 k + i` of an edge is bit `k` of byte `i` of its group `g`: lanes next to each other are
 /// distinguished without moving them.
-pub(crate) fn select_bits<T: Elem>(messages: &Messages<'_, T, CopyLhs, Same>, max: bool, words: usize) -> (Vec<T>, Vec<i32>) {
+pub(crate) fn select_bits<T: Elem>(
+    messages: &Messages<'_, T, CopyLhs, Same>,
+    max: bool,
+    words: usize,
+) -> (Vec<T>, Vec<i32>) {
     let (rows, width) = (messages.rows, messages.width);
     assert_eq!(words, WORDS * width.div_ceil(GROUP), "words of every group of columns");
     let runs = by_edges(rows.indptr, 2 * width);
-    let (out, _, bits) =
-        collect_rows_and_edges::<T, (), i32>(&runs, [width, 0], Scattered::by_edge(rows, &runs, words), &|run, out, _, bits| {
+    let (out, _, bits) = collect_rows_and_edges::<T, (), i32>(
+        &runs,
+        [width, 0],
+        Scattered::by_edge(rows, &runs, words),
+        &|run, out, _, bits| {
             bits.whole();
             let argmax = Bits { bits, words, args: vec![-1; width], at: 0 };
             T::HotLoop::run(SelectRows { messages, sign: sign(max), run, out, argmax });
-        });
+        },
+    );
     (out, bits)
 }
 
@@ -154,7 +171,11 @@ impl ArgmaxSink for Bits<'_, '_> {
                         if let Some(args) = args.get(16 * k..16 * k + 16) {
                             let mut with = lanes;
                             for i in 0..16 {
-                                with.0[i] = if args[i] == p as i32 { lanes.0[i] | 1 << k } else { lanes.0[i] };
+                                with.0[i] = if args[i] == p as i32 {
+                                    lanes.0[i] | 1 << k
+                                } else {
+                                    lanes.0[i]
+                                };
                             }
                             lanes = with;
                         }
@@ -243,10 +264,24 @@ pub(crate) fn better<A: Acc>(m: A, best: A) -> bool {
 ///
 /// It gathers, as every kernel here: one writer for every entry, at the price of reading the gradients of
 /// destinations of which the row is not the argmax.
-pub(crate) fn select_grad<T: Elem>(rows: Adjacency<'_>, grad: &[T], argmax: SavedArgmax<'_>, width: usize) -> Vec<T> {
+pub(crate) fn select_grad<T: Elem>(
+    rows: Adjacency<'_>,
+    grad: &[T],
+    argmax: SavedArgmax<'_>,
+    width: usize,
+) -> Vec<T> {
     collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| match argmax {
-        SavedArgmax::Ids(ids) => T::HotLoop::run(ArgmaxGrad { rows, grad, argmax: OfNodes(ids), width, run, out }),
-        SavedArgmax::Bits { bits, words } => T::HotLoop::run(ArgmaxGrad { rows, grad, argmax: OfEdges { bits, words }, width, run, out }),
+        SavedArgmax::Ids(ids) => {
+            T::HotLoop::run(ArgmaxGrad { rows, grad, argmax: OfNodes(ids), width, run, out })
+        }
+        SavedArgmax::Bits { bits, words } => T::HotLoop::run(ArgmaxGrad {
+            rows,
+            grad,
+            argmax: OfEdges { bits, words },
+            width,
+            run,
+            out,
+        }),
     })
 }
 
@@ -293,7 +328,11 @@ impl<'a> IsArgmax for OfNodes<'a> {
         (&self.0[v * width + col..][..len], id as i32)
     }
     #[inline(always)]
-    fn pass<A: Acc, const N: usize>((ids, id): Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N> {
+    fn pass<A: Acc, const N: usize>(
+        (ids, id): Self::Part,
+        k: usize,
+        g: Lanes<A, N>,
+    ) -> Lanes<A, N> {
         let (ids, mut passed) = (&ids[N * k..][..N], g);
         for i in 0..N {
             passed.0[i] = if ids[i] == id { g.0[i] } else { A::ZERO };
@@ -360,9 +399,11 @@ impl<T: Elem, W: IsArgmax> Blocked for ArgmaxGrad<'_, '_, T, W> {
                         argmax.fetch(v as usize, self.rows.edge_id(p + far), n);
                     }
                     let (v, id) = (self.rows.indices[p] as usize, self.rows.edge_id(p));
-                    let (grad, part) = (&self.grad[v * n + col..][..N * K], argmax.part(v, id, n, col, N * K));
+                    let (grad, part) =
+                        (&self.grad[v * n + col..][..N * K], argmax.part(v, id, n, col, N * K));
                     each!(k < K, {
-                        acc[k] = acc[k].add(W::pass(part, k, Lanes::<T::Acc, N>::load(grad, N * k)));
+                        acc[k] =
+                            acc[k].add(W::pass(part, k, Lanes::<T::Acc, N>::load(grad, N * k)));
                     });
                 }
                 put(self.out, acc, keep);
@@ -386,10 +427,11 @@ mod tests {
             let width = 16 * blocks;
             (0usize..40).prop_flat_map(move |edges| {
                 let dst = (edges * 4 * width.div_ceil(GROUP)).div_ceil(width).max(2) + 3;
-                (proptest::collection::vec((0..src as u32, 0..dst as u32), edges), Just(dst)).prop_map(move |(pairs, dst)| {
-                    let (u, v) = pairs.into_iter().unzip();
-                    (Relation::from_coo(src, dst, u, v).unwrap(), width)
-                })
+                (proptest::collection::vec((0..src as u32, 0..dst as u32), edges), Just(dst))
+                    .prop_map(move |(pairs, dst)| {
+                        let (u, v) = pairs.into_iter().unzip();
+                        (Relation::from_coo(src, dst, u, v).unwrap(), width)
+                    })
             })
         })
     }
@@ -397,7 +439,9 @@ mod tests {
     /// Few different values, so that messages tie; some are not numbers.
     fn numbers<T: Elem>(n: usize, seed: usize, of: impl Fn(f32) -> T) -> Vec<T> {
         let values = [0.5, -0.0, 0.0, -2.0, 3.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
-        (0..n).map(|i| of(values[(i * 7919 + i / 13 + seed) % if seed == 0 { 5 } else { 8 }])).collect()
+        (0..n)
+            .map(|i| of(values[(i * 7919 + i / 13 + seed) % if seed == 0 { 5 } else { 8 }]))
+            .collect()
     }
 
     /// Which of two NaN an addition passes on is up to the processor.
@@ -411,14 +455,22 @@ mod tests {
     }
 
     fn compare<T: Elem>(relation: &Relation, width: usize, max: bool, of: impl Fn(f32) -> T) {
-        let plan = GspmmPlan::new(relation, BinaryOp::CopyLhs, if max { Reduce::Max } else { Reduce::Min }, &[width], &[width]).unwrap();
+        let plan = GspmmPlan::new(
+            relation,
+            BinaryOp::CopyLhs,
+            if max { Reduce::Max } else { Reduce::Min },
+            &[width],
+            &[width],
+        )
+        .unwrap();
         if relation.num_edges() == 0 {
             return assert_eq!(bit_words(&plan), None);
         }
         let words = bit_words(&plan).expect("bits are smaller here");
         for seed in [0, 1] {
             let x = numbers(relation.num_src() * width, seed, &of);
-            let messages = Messages::new(Adjacency::new(relation.csc()), &x, &[], CopyLhs, Same, width);
+            let messages =
+                Messages::new(Adjacency::new(relation.csc()), &x, &[], CopyLhs, Same, width);
             let (values, ids) = select_ids::<T, _, _, T::HotLoop>(&messages, max);
             let (again, bits) = select_bits(&messages, max, words);
             same_bits(&values, &again);
@@ -428,12 +480,25 @@ mod tests {
                 for j in 0..width {
                     let byte = bytes[e * 4 * words + j / GROUP * 16 + j % 16];
                     let is_argmax = ids[v as usize * width + j] == e as i32;
-                    assert_eq!(byte & (1 << (j % GROUP / 16)) != 0, is_argmax, "edge {e}, column {j}");
+                    assert_eq!(
+                        byte & (1 << (j % GROUP / 16)) != 0,
+                        is_argmax,
+                        "edge {e}, column {j}"
+                    );
                 }
             }
             let grad = numbers(relation.num_dst() * width, 1, &of);
-            let by_ids = select_grad(Adjacency::new(relation.csr()), &grad, SavedArgmax::Ids(&ids), width);
-            same_bits(&by_ids, &select_grad(Adjacency::new(relation.csr()), &grad, SavedArgmax::Bits { bits: &bits, words }, width));
+            let by_ids =
+                select_grad(Adjacency::new(relation.csr()), &grad, SavedArgmax::Ids(&ids), width);
+            same_bits(
+                &by_ids,
+                &select_grad(
+                    Adjacency::new(relation.csr()),
+                    &grad,
+                    SavedArgmax::Bits { bits: &bits, words },
+                    width,
+                ),
+            );
         }
     }
 
@@ -451,7 +516,9 @@ mod tests {
     #[test]
     fn bits_are_kept_where_they_are_smaller() {
         let star = |edges: usize| Relation::from_coo(1, 2, vec![0; edges], vec![1; edges]).unwrap();
-        let words = |edges, op, reduce, width| bit_words(&GspmmPlan::new(&star(edges), op, reduce, &[width], &[width]).unwrap());
+        let words = |edges, op, reduce, width| {
+            bit_words(&GspmmPlan::new(&star(edges), op, reduce, &[width], &[width]).unwrap())
+        };
         // Two destinations of 128 ids against edges of 4 words.
         assert_eq!(words(64, BinaryOp::CopyLhs, Reduce::Max, 128), Some(4));
         assert_eq!(words(65, BinaryOp::CopyLhs, Reduce::Max, 128), None);
@@ -466,7 +533,11 @@ mod tests {
             (0, BinaryOp::CopyLhs, Reduce::Max, 128),
             (1, BinaryOp::CopyLhs, Reduce::Max, 0),
         ] {
-            assert_eq!(words(edges, op, reduce, width), None, "{op:?} {reduce:?}, {edges} edges, {width} columns");
+            assert_eq!(
+                words(edges, op, reduce, width),
+                None,
+                "{op:?} {reduce:?}, {edges} edges, {width} columns"
+            );
         }
     }
 }

@@ -50,7 +50,9 @@ pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: GradInputs<'_, T>)
     match (plan.op(), side) {
         (BinaryOp::CopyRhs, Side::Lhs) | (BinaryOp::CopyLhs, Side::Rhs) => job.zeros(),
         (BinaryOp::Sub, Side::Rhs) => job.general::<Minus>(),
-        (BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs | BinaryOp::CopyRhs, _) => job.general::<Pass>(),
+        (BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs | BinaryOp::CopyRhs, _) => {
+            job.general::<Pass>()
+        }
         (BinaryOp::Mul, _) => job.general::<Times>(),
         (BinaryOp::Div, Side::Lhs) => job.general::<Over>(),
         (BinaryOp::Div, Side::Rhs) => job.general::<Quotient>(),
@@ -60,7 +62,9 @@ pub fn gradient<T: Elem>(plan: &GspmmPlan, side: Side, given: GradInputs<'_, T>)
 /// Gradients for both operands in one walk, where there is a kernel for that.
 pub fn gradients<T: Elem>(plan: &GspmmPlan, given: GradInputs<'_, T>) -> Option<(Vec<T>, Vec<T>)> {
     let job = Job { plan, side: Side::Lhs, given, width: plan.width() };
-    let regular = job.width > 0 && plan.relation().num_edges() > 0 && plan.map(Side::Lhs).columns == Columns::Same;
+    let regular = job.width > 0
+        && plan.relation().num_edges() > 0
+        && plan.map(Side::Lhs).columns == Columns::Same;
     if plan.op() != BinaryOp::Mul || plan.reduce().selects() || !regular || job.rounds() {
         return None;
     }
@@ -90,23 +94,35 @@ impl<T: Elem> Job<'_, T> {
         let (plan, given) = (self.plan, self.given);
         let own = &plan.map(self.side).columns;
         match (self.side, plan.op(), given.arg) {
-            _ if *own != Columns::Same && !(self.side == Side::Rhs && plan.op() == BinaryOp::Mul) => None,
-            (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, None) => Some(match self.shares() {
-                Some(shares) => aggregate::aggregate(&aggregate::Weighted {
-                    rows: Adjacency::new(plan.relation().csr()),
-                    x: given.grad,
-                    scale: Some(&shares),
-                    weight: None,
-                    after: None,
-                    bias: None,
-                    activation: burn_gnn_plan::Activation::None,
-                    width: self.width,
-                }),
-                None => self.gather(given.grad, CopyLhs, Same),
-            }),
+            _ if *own != Columns::Same
+                && !(self.side == Side::Rhs && plan.op() == BinaryOp::Mul) =>
+            {
+                None
+            }
+            (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, None) => {
+                Some(match self.shares() {
+                    Some(shares) => aggregate::aggregate(&aggregate::Weighted {
+                        rows: Adjacency::new(plan.relation().csr()),
+                        x: given.grad,
+                        scale: Some(&shares),
+                        weight: None,
+                        after: None,
+                        bias: None,
+                        activation: burn_gnn_plan::Activation::None,
+                        width: self.width,
+                    }),
+                    None => self.gather(given.grad, CopyLhs, Same),
+                })
+            }
             (Side::Lhs, BinaryOp::Add | BinaryOp::Sub | BinaryOp::CopyLhs, Some(arg)) => {
-                let argmax = bit_words(plan).map_or(SavedArgmax::Ids(arg), |words| SavedArgmax::Bits { bits: arg, words });
-                Some(select_grad(Adjacency::new(plan.relation().csr()), given.grad, argmax, self.width))
+                let argmax = bit_words(plan)
+                    .map_or(SavedArgmax::Ids(arg), |words| SavedArgmax::Bits { bits: arg, words });
+                Some(select_grad(
+                    Adjacency::new(plan.relation().csr()),
+                    given.grad,
+                    argmax,
+                    self.width,
+                ))
             }
             (Side::Lhs, BinaryOp::Mul | BinaryOp::Div, None) if self.rounds() => None,
             (Side::Lhs, BinaryOp::Mul, None) => {
@@ -124,7 +140,9 @@ impl<T: Elem> Job<'_, T> {
                 Columns::One => Some(self.gather(&self.shared_grad(), Any(op), One)),
                 _ => None,
             },
-            (Side::Rhs, BinaryOp::Mul, None) => gradients(plan, given).map(|(_, d_weight)| d_weight),
+            (Side::Rhs, BinaryOp::Mul, None) => {
+                gradients(plan, given).map(|(_, d_weight)| d_weight)
+            }
             (Side::Rhs, BinaryOp::Add | BinaryOp::CopyRhs, None) => Some(self.spread(T::Acc::ONE)),
             (Side::Rhs, BinaryOp::Sub, None) => Some(self.spread(-T::Acc::ONE)),
             _ => None,
@@ -133,7 +151,8 @@ impl<T: Elem> Job<'_, T> {
 
     /// `1 / degree` of every destination under mean.
     fn shares(&self) -> Option<Vec<T::Acc>> {
-        let degrees = || self.plan.relation().in_degrees().map(|d| T::Acc::ONE / T::Acc::count(d)).collect();
+        let degrees =
+            || self.plan.relation().in_degrees().map(|d| T::Acc::ONE / T::Acc::count(d)).collect();
         (self.plan.reduce() == Reduce::Mean).then(degrees)
     }
 
@@ -156,15 +175,33 @@ impl<T: Elem> Job<'_, T> {
 
     /// A sum over out-edges: the forward kernel on the reversed relation.
     fn gather<O: Op, R: Layout>(&self, grad: &[T], op: O, layout: R) -> Vec<T> {
-        sum(&Messages::new(Adjacency::new(self.plan.relation().csr()), grad, self.given.rhs, op, layout, self.width), false)
+        sum(
+            &Messages::new(
+                Adjacency::new(self.plan.relation().csr()),
+                grad,
+                self.given.rhs,
+                op,
+                layout,
+                self.width,
+            ),
+            false,
+        )
     }
 
     fn product<R: Reduced>(&self, layout: R) -> (Vec<T>, Vec<T>) {
         let grad = self.shared_grad();
         let GradInputs { lhs, rhs, .. } = self.given;
         // Where only the weights are tracked they were not kept.
-        let weight = (rhs.len() == self.plan.operand_shape(Side::Rhs).num_elements()).then_some(rhs);
-        product_grad(&Product { rows: Adjacency::new(self.plan.relation().csr()), grad: &grad, lhs, weight, layout, width: self.width })
+        let weight =
+            (rhs.len() == self.plan.operand_shape(Side::Rhs).num_elements()).then_some(rhs);
+        product_grad(&Product {
+            rows: Adjacency::new(self.plan.relation().csr()),
+            grad: &grad,
+            lhs,
+            weight,
+            layout,
+            width: self.width,
+        })
     }
 
     /// Every edge gets the row of its destination, times `sign`.
@@ -177,7 +214,8 @@ impl<T: Elem> Job<'_, T> {
                     prefetch(grad, v as usize * n, n);
                 }
                 let v = dst[e] as usize;
-                let (row, factor) = (&grad[v * n..][..n], sign * shares.as_ref().map_or(T::Acc::ONE, |s| s[v]));
+                let (row, factor) =
+                    (&grad[v * n..][..n], sign * shares.as_ref().map_or(T::Acc::ONE, |s| s[v]));
                 out.put_from(n, |j| T::of(row[j].acc() * factor));
             }
         })
@@ -191,13 +229,16 @@ impl<T: Elem> Job<'_, T> {
             Side::Rhs => (plan.map(Side::Rhs), plan.map(Side::Lhs)),
         };
         let (wt, xt) = (own.table(plan.out()), other.table(plan.out()));
-        let (own, other) = (Table { offsets: &wt, len: own.len }, Table { offsets: &xt, len: other.len });
+        let (own, other) =
+            (Table { offsets: &wt, len: own.len }, Table { offsets: &xt, len: other.len });
         let shares = self.shares();
         let mut out = self.zeros();
         if out.is_empty() {
             return out;
         }
-        let work = |edge: &Edge, acc: &mut [T::Acc]| self.edge::<G>(acc, shares.as_deref(), edge, own, other);
+        let work = |edge: &Edge, acc: &mut [T::Acc]| {
+            self.edge::<G>(acc, shares.as_deref(), edge, own, other)
+        };
         match self.side {
             Side::Lhs => {
                 let csr = Adjacency::new(rel.csr());
@@ -207,7 +248,10 @@ impl<T: Elem> Job<'_, T> {
                         acc.fill(T::Acc::ZERO);
                         for p in csr.row(u) {
                             let id = csr.edge_id(p);
-                            work(&Edge { v: csr.indices[p] as usize, id, own: u, other: id }, &mut acc);
+                            work(
+                                &Edge { v: csr.indices[p] as usize, id, own: u, other: id },
+                                &mut acc,
+                            );
                         }
                         row.iter_mut().zip(&acc).for_each(|(o, &a)| *o = T::of(a));
                     }
@@ -219,7 +263,10 @@ impl<T: Elem> Job<'_, T> {
                     let mut acc = vec![T::Acc::ZERO; own.len];
                     for (id, row) in run.zip(part.chunks_exact_mut(own.len)) {
                         acc.fill(T::Acc::ZERO);
-                        work(&Edge { v: dst[id] as usize, id, own: id, other: src[id] as usize }, &mut acc);
+                        work(
+                            &Edge { v: dst[id] as usize, id, own: id, other: src[id] as usize },
+                            &mut acc,
+                        );
                         row.iter_mut().zip(&acc).for_each(|(o, &a)| *o = T::of(a));
                     }
                 });
@@ -230,7 +277,14 @@ impl<T: Elem> Job<'_, T> {
 
     /// Adds what one edge brings to its operand row.
     #[inline]
-    fn edge<G: Chain>(&self, acc: &mut [T::Acc], shares: Option<&[T::Acc]>, edge: &Edge, own: Table<'_>, other: Table<'_>) {
+    fn edge<G: Chain>(
+        &self,
+        acc: &mut [T::Acc],
+        shares: Option<&[T::Acc]>,
+        edge: &Edge,
+        own: Table<'_>,
+        other: Table<'_>,
+    ) {
         let n = self.width;
         let (w_data, x_data) = match self.side {
             Side::Lhs => (self.given.lhs, self.given.rhs),

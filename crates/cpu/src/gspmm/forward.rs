@@ -26,7 +26,8 @@ pub fn forward_argmax<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T]) -> Out<T>
 }
 
 fn run<T: Elem>(plan: &GspmmPlan, lhs: &[T], rhs: &[T], argmax: bool) -> Out<T> {
-    let job = Job { rows: Adjacency::new(plan.relation().csc()), lhs, rhs, width: plan.width(), argmax };
+    let job =
+        Job { rows: Adjacency::new(plan.relation().csc()), lhs, rhs, width: plan.width(), argmax };
     // Such a plan has no offsets, and rows may be of any length.
     if job.width == 0 || plan.relation().num_edges() == 0 {
         let entries = job.rows.num_rows() * job.width;
@@ -61,12 +62,15 @@ impl<T: Elem> Job<'_, T> {
             (Columns::Same, Columns::Same) if sums => self.sums(reduce, Mul, Same),
             (Columns::Same, Columns::One) if sums => self.sums(reduce, Mul, One),
             (Columns::Same, Columns::Repeat(8)) if sums => self.sums(reduce, Mul, HeadsOf8),
-            (Columns::Same, Columns::Repeat(times)) if sums => self.sums(reduce, Mul, HeadsOf16(*times)),
+            (Columns::Same, Columns::Repeat(times)) if sums => {
+                self.sums(reduce, Mul, HeadsOf16(*times))
+            }
             (Columns::Same, Columns::Same) => self.regular::<_, _, Baseline>(reduce, Any(op), Same),
             (Columns::Same, Columns::One) => self.regular::<_, _, Baseline>(reduce, Any(op), One),
             _ => {
                 let (lt, rt) = (l.table(plan.out()), r.table(plan.out()));
-                let (l, r) = (Table { offsets: &lt, len: l.len }, Table { offsets: &rt, len: r.len });
+                let (l, r) =
+                    (Table { offsets: &lt, len: l.len }, Table { offsets: &rt, len: r.len });
                 match plan.reduce() {
                     Reduce::Sum => (self.sum(op, false, l, r), Vec::new()),
                     Reduce::Mean => (self.sum(op, true, l, r), Vec::new()),
@@ -86,17 +90,33 @@ impl<T: Elem> Job<'_, T> {
     }
 
     /// `W` is what selections are compiled for.
-    fn regular<O: Op, R: Layout, W: InstructionSets>(&self, reduce: Reduce, op: O, layout: R) -> Out<T> {
+    fn regular<O: Op, R: Layout, W: InstructionSets>(
+        &self,
+        reduce: Reduce,
+        op: O,
+        layout: R,
+    ) -> Out<T> {
         if !reduce.selects() {
             return self.sums(reduce, op, layout);
         }
         let (messages, max) = (self.messages(op, layout), reduce == Reduce::Max);
-        if self.argmax { select_ids::<_, _, _, W>(&messages, max) } else { (select::<_, _, _, W>(&messages, max), Vec::new()) }
+        if self.argmax {
+            select_ids::<_, _, _, W>(&messages, max)
+        } else {
+            (select::<_, _, _, W>(&messages, max), Vec::new())
+        }
     }
 
     /// Calls `f` with the column and the message entry of the edge at position `p`, for all columns.
     #[inline(always)]
-    fn message(&self, op: BinaryOp, p: usize, l: Table<'_>, r: Table<'_>, mut f: impl FnMut(usize, T::Acc)) {
+    fn message(
+        &self,
+        op: BinaryOp,
+        p: usize,
+        l: Table<'_>,
+        r: Table<'_>,
+        mut f: impl FnMut(usize, T::Acc),
+    ) {
         let lhs = &self.lhs[self.rows.indices[p] as usize * l.len..][..l.len];
         let rhs = &self.rhs[self.rows.edge_id(p) * r.len..][..r.len];
         for ((&a, &b), j) in l.offsets.iter().zip(r.offsets).zip(0..self.width) {
@@ -120,7 +140,9 @@ impl<T: Elem> Job<'_, T> {
                 for p in edges {
                     self.message(op, p, l, r, |j, m| acc[j] += m);
                 }
-                row.iter_mut().zip(&acc).for_each(|(o, &a)| *o = T::of(if mean { a / degree } else { a }));
+                row.iter_mut()
+                    .zip(&acc)
+                    .for_each(|(o, &a)| *o = T::of(if mean { a / degree } else { a }));
             }
         });
         out
@@ -131,24 +153,34 @@ impl<T: Elem> Job<'_, T> {
         let entries = self.rows.num_rows() * width;
         // Rows without edges keep 0 and "no edge"; no value is ever taken for a marker.
         let (mut out, mut arg) = (vec![T::zeroed(); entries], vec![-1i32; entries]);
-        run_all(by_edges(self.rows.indptr, width), width, &mut out, &mut arg, &|run, part, args| {
-            let mut best = vec![T::Acc::ZERO; width];
-            for ((v, row), arg) in run.zip(part.chunks_exact_mut(width)).zip(args.chunks_exact_mut(width)) {
-                let edges = self.rows.row(v);
-                for (p, first) in edges.clone().zip(std::iter::once(true).chain(std::iter::repeat(false))) {
-                    let id = self.rows.edge_id(p) as i32;
-                    self.message(op, p, l, r, |j, m| {
-                        let m = m * sign;
-                        if first || better(m, best[j]) {
-                            (best[j], arg[j]) = (m, id);
-                        }
-                    });
+        run_all(
+            by_edges(self.rows.indptr, width),
+            width,
+            &mut out,
+            &mut arg,
+            &|run, part, args| {
+                let mut best = vec![T::Acc::ZERO; width];
+                for ((v, row), arg) in
+                    run.zip(part.chunks_exact_mut(width)).zip(args.chunks_exact_mut(width))
+                {
+                    let edges = self.rows.row(v);
+                    for (p, first) in
+                        edges.clone().zip(std::iter::once(true).chain(std::iter::repeat(false)))
+                    {
+                        let id = self.rows.edge_id(p) as i32;
+                        self.message(op, p, l, r, |j, m| {
+                            let m = m * sign;
+                            if first || better(m, best[j]) {
+                                (best[j], arg[j]) = (m, id);
+                            }
+                        });
+                    }
+                    if !edges.is_empty() {
+                        row.iter_mut().zip(&best).for_each(|(o, &b)| *o = T::of(b * sign));
+                    }
                 }
-                if !edges.is_empty() {
-                    row.iter_mut().zip(&best).for_each(|(o, &b)| *o = T::of(b * sign));
-                }
-            }
-        });
+            },
+        );
         (out, arg)
     }
 }

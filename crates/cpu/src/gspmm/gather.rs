@@ -102,7 +102,14 @@ pub(crate) struct Messages<'a, T, O, R> {
 const CACHED: usize = 1 << 20;
 
 impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
-    pub(crate) fn new(rows: Adjacency<'a>, lhs: &'a [T], rhs: &'a [T], op: O, layout: R, width: usize) -> Self {
+    pub(crate) fn new(
+        rows: Adjacency<'a>,
+        lhs: &'a [T],
+        rhs: &'a [T],
+        op: O,
+        layout: R,
+        width: usize,
+    ) -> Self {
         Self { rows, lhs, rhs, op, layout, width, ahead: ahead::<T>(width) }
     }
 
@@ -121,16 +128,29 @@ impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
     /// The operands of columns `col..col + len` of the message at position `p`.
     #[inline(always)]
     pub(crate) fn edge(&self, p: usize, col: usize, len: usize) -> Operands<'_, T, R> {
-        let lhs = if O::LHS { &self.lhs[self.rows.indices[p] as usize * self.width + col..][..len] } else { &[] };
-        let rhs = if O::RHS { self.layout.part(self.rhs, self.rows.edge_id(p), self.width, col, len) } else { R::nothing() };
+        let lhs = if O::LHS {
+            &self.lhs[self.rows.indices[p] as usize * self.width + col..][..len]
+        } else {
+            &[]
+        };
+        let rhs = if O::RHS {
+            self.layout.part(self.rhs, self.rows.edge_id(p), self.width, col, len)
+        } else {
+            R::nothing()
+        };
         Operands { lhs, rhs }
     }
 
     /// Message columns `at..at + N` of those.
     #[inline(always)]
-    pub(crate) fn lanes<const N: usize>(&self, edge: &Operands<'_, T, R>, at: usize) -> Lanes<T::Acc, N> {
+    pub(crate) fn lanes<const N: usize>(
+        &self,
+        edge: &Operands<'_, T, R>,
+        at: usize,
+    ) -> Lanes<T::Acc, N> {
         let left = if O::LHS { Lanes::load(edge.lhs, at) } else { Lanes::splat(T::Acc::ZERO) };
-        let right = if O::RHS { R::lanes::<T, N>(edge.rhs, at) } else { Lanes::splat(T::Acc::ZERO) };
+        let right =
+            if O::RHS { R::lanes::<T, N>(edge.rhs, at) } else { Lanes::splat(T::Acc::ZERO) };
         self.op.apply(left, right)
     }
 }
@@ -187,7 +207,10 @@ macro_rules! for_blocks {
 pub(crate) use for_blocks;
 
 /// Sums of messages, `width` columns for every row; rows without edges are 0.
-pub(crate) fn sum<T: Elem, O: Op, R: Layout>(messages: &Messages<'_, T, O, R>, mean: bool) -> Vec<T> {
+pub(crate) fn sum<T: Elem, O: Op, R: Layout>(
+    messages: &Messages<'_, T, O, R>,
+    mean: bool,
+) -> Vec<T> {
     collect_rows(&by_edges(messages.rows.indptr, messages.width), messages.width, &|run, out| {
         O::InstructionSets::<T>::run(SumRows { messages, mean, run, out });
     })
@@ -196,7 +219,11 @@ pub(crate) fn sum<T: Elem, O: Op, R: Layout>(messages: &Messages<'_, T, O, R>, m
 /// Writes the last `keep` columns of a block.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // Over two arrays at once.
-pub(crate) fn put<T: Elem, const N: usize, const K: usize>(out: &mut Sink<'_, T>, block: [Lanes<T::Acc, N>; K], keep: usize) {
+pub(crate) fn put<T: Elem, const N: usize, const K: usize>(
+    out: &mut Sink<'_, T>,
+    block: [Lanes<T::Acc, N>; K],
+    keep: usize,
+) {
     each!(k < K, {
         let mut entries = [T::zeroed(); N];
         for i in 0..N {
@@ -211,7 +238,11 @@ pub(crate) fn put<T: Elem, const N: usize, const K: usize>(out: &mut Sink<'_, T>
 /// A whole block is a case of its own, for its length is then a constant: one wide store, where a length known only
 /// when it runs is a loop over single entries (a fifth of the time of rows of 16).
 #[inline(always)]
-pub(crate) fn put_last<T: Copy, const N: usize>(out: &mut Sink<'_, T>, entries: &[T; N], keep: usize) {
+pub(crate) fn put_last<T: Copy, const N: usize>(
+    out: &mut Sink<'_, T>,
+    entries: &[T; N],
+    keep: usize,
+) {
     if keep == N { out.put(entries) } else { out.put(&entries[N - keep..]) }
 }
 
@@ -228,7 +259,8 @@ impl<T: Elem, O: Op, R: Layout> Blocked for SumRows<'_, '_, T, O, R> {
         let m = self.messages;
         for v in self.run {
             let edges = m.rows.row(v);
-            let degree = if self.mean { T::Acc::count(edges.len().max(1) as u32) } else { T::Acc::ONE };
+            let degree =
+                if self.mean { T::Acc::count(edges.len().max(1) as u32) } else { T::Acc::ONE };
             for_blocks!(m.width, WIDE, |col, keep, N, K| {
                 let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
                 for p in edges.clone() {

@@ -8,7 +8,14 @@ pub(crate) trait Layout: Copy + Sync {
     /// The piece of an operand row that a block of columns reads.
     type Part<'a, T: Elem>: Copy;
     /// The piece of row `row` of `data` for columns `col..col + len` of `width`.
-    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, len: usize) -> Self::Part<'_, T>;
+    fn part<T: Elem>(
+        self,
+        data: &[T],
+        row: usize,
+        width: usize,
+        col: usize,
+        len: usize,
+    ) -> Self::Part<'_, T>;
     /// Stands for an operand that is not read.
     fn nothing<'a, T: Elem + 'a>() -> Self::Part<'a, T>;
     /// Columns `at..at + N` of the piece.
@@ -101,7 +108,14 @@ impl Layout for HeadsOf8 {
 impl Layout for HeadsOf16 {
     type Part<'a, T: Elem> = (&'a [T], usize, usize);
     #[inline(always)]
-    fn part<T: Elem>(self, data: &[T], row: usize, width: usize, col: usize, _: usize) -> (&[T], usize, usize) {
+    fn part<T: Elem>(
+        self,
+        data: &[T],
+        row: usize,
+        width: usize,
+        col: usize,
+        _: usize,
+    ) -> (&[T], usize, usize) {
         let len = width / self.0;
         (&data[row * len..][..len], self.0, col)
     }
@@ -110,7 +124,10 @@ impl Layout for HeadsOf16 {
         (&[], 1, 0)
     }
     #[inline(always)]
-    fn lanes<T: Elem, const N: usize>((row, times, col): (&[T], usize, usize), at: usize) -> Lanes<T::Acc, N> {
+    fn lanes<T: Elem, const N: usize>(
+        (row, times, col): (&[T], usize, usize),
+        at: usize,
+    ) -> Lanes<T::Acc, N> {
         // A message is a multiple of 16 columns wide, so no block crosses an entry's columns.
         Lanes::splat(row[(col + at) / times].acc())
     }

@@ -13,7 +13,10 @@ use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
 use crate::lanes::Lanes;
 use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
-use crate::{Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows_and_edges, prefetch};
+use crate::{
+    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows_and_edges,
+    prefetch,
+};
 
 /// What the gradients of `lhs[u] * w[e]` read.
 pub(crate) struct Product<'a, T, R> {
@@ -151,7 +154,10 @@ impl Reduced for HeadsOf8 {
         // Every entry belongs to one block; one that reaches back writes the same again.
         to.put((N * K).div_ceil(8), |to| {
             each!(k < K, {
-                let (mut low, mut high) = (Lanes::<T::Acc, 8>::splat(T::Acc::ZERO), Lanes::<T::Acc, 8>::splat(T::Acc::ZERO));
+                let (mut low, mut high) = (
+                    Lanes::<T::Acc, 8>::splat(T::Acc::ZERO),
+                    Lanes::<T::Acc, 8>::splat(T::Acc::ZERO),
+                );
                 for i in 0..N.min(8) {
                     low.0[i] = products[k].0[i];
                 }
@@ -214,10 +220,14 @@ pub(crate) fn product_grad<T: Elem, R: Reduced>(product: &Product<'_, T, R>) -> 
     let runs = by_edges(product.rows.indptr, 2 * product.width);
     let d_weight = Scattered::by_edge(product.rows, &runs, product.layout.len(product.width));
     let d_weight = if R::ADDS { d_weight.zeroed() } else { d_weight };
-    let (d_lhs, _, d_weight) =
-        collect_rows_and_edges::<T, (), R::Entry<T>>(&runs, [product.width, 0], d_weight, &|run, out, _, d_weight| {
+    let (d_lhs, _, d_weight) = collect_rows_and_edges::<T, (), R::Entry<T>>(
+        &runs,
+        [product.width, 0],
+        d_weight,
+        &|run, out, _, d_weight| {
             T::HotLoop::run(Rows { product, run, out, d_weight });
-        });
+        },
+    );
     (d_lhs, R::finish(d_weight))
 }
 
@@ -258,7 +268,9 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
                         if let Some(weight) = weight {
                             let part = layout.part(weight, id, width, col, N * K);
                             each!(k < K, {
-                                acc[k] = acc[k].add(Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)));
+                                acc[k] = acc[k].add(
+                                    Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)),
+                                );
                             });
                         }
                         let mut products = own;
@@ -282,7 +294,8 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
                         let row = &grad[v * width + col..][..N * K];
                         let part = layout.part(weight, id, width, col, N * K);
                         each!(k < K, {
-                            acc[k] = acc[k].add(Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)));
+                            acc[k] = acc[k]
+                                .add(Lanes::load(row, N * k).mul(R::lanes::<T, N>(part, N * k)));
                         });
                     }
                 }
@@ -312,7 +325,11 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
 ///
 /// No closure: called in two places it would be a call for every edge, with all sums put out of their registers.
 #[inline(always)]
-fn fetch<T: Elem, R: Reduced>(product: &Product<'_, T, R>, d_weight: &EdgeRows<'_, R::Entry<T>>, p: usize) {
+fn fetch<T: Elem, R: Reduced>(
+    product: &Product<'_, T, R>,
+    d_weight: &EdgeRows<'_, R::Entry<T>>,
+    p: usize,
+) {
     let Product { rows, grad, weight, layout, width, .. } = *product;
     let Some(&v) = rows.indices.get(p) else { return };
     prefetch(grad, v as usize * width, width);

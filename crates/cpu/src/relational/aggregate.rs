@@ -33,7 +33,9 @@ use super::gather::Gather;
 use super::grouped_edges::GroupedEdges;
 use crate::Real;
 use crate::dense::gemm::wide;
-use crate::dense::small_products::{LANES, Matrices, Panels, is_narrow, outer, product, row_stride};
+use crate::dense::small_products::{
+    LANES, Matrices, Panels, is_narrow, outer, product, row_stride,
+};
 use crate::dense::widen::{as_sums, rounded};
 use crate::{Elem, Sink, Vectorised, collect_rows, vectorised};
 
@@ -101,27 +103,54 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
     ) -> (Vec<O>, Vec<A>) {
         let grouped = self.grouped;
         let per_pair = self.blocks * self.k * row_stride(self.k, self.n) / LANES;
-        let work = grouped.num_edges().saturating_mul(self.width()).saturating_add(grouped.num_pairs().saturating_mul(per_pair));
+        let work = grouped
+            .num_edges()
+            .saturating_mul(self.width())
+            .saturating_add(grouped.num_pairs().saturating_mul(per_pair));
         let runs = grouped.runs(match weights {
             None => (work >> 18).clamp(1, 8 * rayon::current_num_threads()),
             Some(w) => {
-                let entries = w.num_relations.saturating_mul(self.blocks * self.n * row_stride(self.n, self.k)).max(1);
+                let entries = w
+                    .num_relations
+                    .saturating_mul(self.blocks * self.n * row_stride(self.n, self.k))
+                    .max(1);
                 (work >> 19).clamp(1, 64).min(((1 << 26) / entries).max(4))
             }
         });
-        let rows: Vec<_> = runs.iter().map(|r| grouped.first_row(r.start)..grouped.first_row(r.end)).collect();
+        let rows: Vec<_> =
+            runs.iter().map(|r| grouped.first_row(r.start)..grouped.first_row(r.end)).collect();
         let partials: Vec<OnceLock<Partial<A>>> = runs.iter().map(|_| OnceLock::new()).collect();
         let width = if write { self.blocks * self.n } else { 0 };
         let padded = Gather::pad(grouped, self.from, self.width());
-        let gather = Gather::new(grouped, padded.as_deref().unwrap_or(self.from), self.at, self.scale, self.average, self.width());
+        let gather = Gather::new(
+            grouped,
+            padded.as_deref().unwrap_or(self.from),
+            self.at,
+            self.scale,
+            self.average,
+            self.width(),
+        );
         let out = collect_rows::<O>(&rows, width, &|run, sink| {
             let number = rows.partition_point(|r| r.end <= run.start);
-            let mut scratch = Scratch { tile: Vec::new(), own: Vec::new(), product: Vec::new(), block: Vec::new() };
+            let mut scratch = Scratch {
+                tile: Vec::new(),
+                own: Vec::new(),
+                product: Vec::new(),
+                block: Vec::new(),
+            };
             let mut out = Vec::new();
             let mut partial = weights.map(|w| self.partial(runs[number].clone(), w));
             for block in runs[number].clone() {
                 let sums = weights.zip(partial.as_mut());
-                vectorised(Body { walk: self, gather: &gather, block, matrices, sums, write, scratch: &mut scratch });
+                vectorised(Body {
+                    walk: self,
+                    gather: &gather,
+                    block,
+                    matrices,
+                    sums,
+                    write,
+                    scratch: &mut scratch,
+                });
                 if write {
                     self.put(block, rounded(&scratch.block, &mut out), sink);
                 }
@@ -146,7 +175,10 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
                 }
             }
         }
-        Partial { slots, sums: vec![A::ZERO; found as usize * self.blocks * self.n * row_stride(self.n, self.k)] }
+        Partial {
+            slots,
+            sums: vec![A::ZERO; found as usize * self.blocks * self.n * row_stride(self.n, self.k)],
+        }
     }
 
     /// Partial sums added in the order of runs, without the padding.
@@ -196,7 +228,8 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
         write: bool,
         scratch: &mut Scratch<A>,
     ) {
-        let (width, stride, rows) = (gather.stride, self.blocks * row_stride(self.k, self.n), self.grouped.rows_of(block));
+        let (width, stride, rows) =
+            (gather.stride, self.blocks * row_stride(self.k, self.n), self.grouped.rows_of(block));
         // Panels of the last columns of a tile's last row may be read past its end.
         scratch.tile.resize(TILE * width + LANES, A::ZERO);
         if write {
@@ -214,8 +247,12 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
                 if write {
                     let to = Rows { result, owners, first: rows.start, stride };
                     match matrices {
-                        Some(Matrices::Narrow(panels)) => self.multiply(panels, relation, (tile, width), to),
-                        Some(Matrices::Wide { b, transposed }) => self.multiply_wide(b, *transposed, relation, (tile, width), product, to),
+                        Some(Matrices::Narrow(panels)) => {
+                            self.multiply(panels, relation, (tile, width), to)
+                        }
+                        Some(Matrices::Wide { b, transposed }) => {
+                            self.multiply_wide(b, *transposed, relation, (tile, width), product, to)
+                        }
                         None => tile.chunks_exact(width).take(owners.len()).enumerate().for_each({
                             let mut to = to;
                             move |(m, from)| to.add(m, 0, &from[..self.n])
@@ -233,10 +270,18 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
 
     /// Adds `tile · W` in registers.
     #[inline(always)]
-    fn multiply(&self, panels: &Panels<A>, relation: usize, (tile, width): (&[A], usize), mut to: Rows<'_, A>) {
+    fn multiply(
+        &self,
+        panels: &Panels<A>,
+        relation: usize,
+        (tile, width): (&[A], usize),
+        mut to: Rows<'_, A>,
+    ) {
         let (k, count) = (self.k, to.owners.len());
         for b in 0..self.blocks {
-            for (c, panel) in panels.matrix(relation * self.blocks + b).chunks_exact(k * LANES).enumerate() {
+            for (c, panel) in
+                panels.matrix(relation * self.blocks + b).chunks_exact(k * LANES).enumerate()
+            {
                 let column = b * panels.stride + c * LANES;
                 let row = |m: usize| &tile[m * width + b * k..][..k];
                 let mut m = 0;
@@ -271,24 +316,44 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
             let w = &weight[(relation * self.blocks + b) * k * n..][..k * n];
             let by = if transposed { [1, k] } else { [n, 1] };
             wide([count, n, k], (&tile[b * k..], [width, 1]), (w, by), (product, n), false);
-            product.chunks_exact(n).take(count).enumerate().for_each(|(m, row)| to.add(m, b * n, row));
+            product
+                .chunks_exact(n)
+                .take(count)
+                .enumerate()
+                .for_each(|(m, row)| to.add(m, b * n, row));
         }
     }
 
     /// Adds `ownᵀ · tile` to the sums of one relation.
     #[inline(always)]
-    fn accumulate(&self, all: &[T], owners: &[u32], (tile, width): (&[A], usize), own: &mut Vec<A>, sums: &mut [A]) {
-        let (n, k, own_width, stride) = (self.n, self.k, self.blocks * self.n, row_stride(self.n, self.k));
+    fn accumulate(
+        &self,
+        all: &[T],
+        owners: &[u32],
+        (tile, width): (&[A], usize),
+        own: &mut Vec<A>,
+        sums: &mut [A],
+    ) {
+        let (n, k, own_width, stride) =
+            (self.n, self.k, self.blocks * self.n, row_stride(self.n, self.k));
         // Products in registers read rows where they stand, if they need not be widened.
         let standing = as_sums(all).filter(|_| is_narrow(n, k));
         if standing.is_none() {
             own.clear();
-            owners.iter().for_each(|&row| own.extend(all[row as usize * own_width..][..own_width].iter().map(|x| x.acc())));
+            owners.iter().for_each(|&row| {
+                own.extend(all[row as usize * own_width..][..own_width].iter().map(|x| x.acc()))
+            });
         }
         if !is_narrow(n, k) {
             for b in 0..self.blocks {
                 let left = (&own[b * n..], [1, own_width]);
-                wide([n, k, owners.len()], left, (&tile[b * k..], [width, 1]), (&mut sums[b * n * stride..], stride), true);
+                wide(
+                    [n, k, owners.len()],
+                    left,
+                    (&tile[b * k..], [width, 1]),
+                    (&mut sums[b * n * stride..], stride),
+                    true,
+                );
             }
             return;
         }
@@ -302,12 +367,22 @@ impl<A: Real, T: Elem<Acc = A>> Walk<'_, T> {
                 };
                 while i + 4 <= n {
                     let row = b * n + i;
-                    outer::<A, 4>(|m| left(m, row), right, owners.len(), (&mut sums[row * stride + c..], stride));
+                    outer::<A, 4>(
+                        |m| left(m, row),
+                        right,
+                        owners.len(),
+                        (&mut sums[row * stride + c..], stride),
+                    );
                     i += 4;
                 }
                 while i < n {
                     let row = b * n + i;
-                    outer::<A, 1>(|m| left(m, row), right, owners.len(), (&mut sums[row * stride + c..], stride));
+                    outer::<A, 1>(
+                        |m| left(m, row),
+                        right,
+                        owners.len(),
+                        (&mut sums[row * stride + c..], stride),
+                    );
                     i += 1;
                 }
             }
@@ -328,7 +403,8 @@ impl<A: Real> Rows<'_, A> {
     /// Adds to the row of pair `m` from `column` on.
     #[inline(always)]
     fn add(&mut self, m: usize, column: usize, sum: &[A]) {
-        let to = &mut self.result[(self.owners[m] as usize - self.first) * self.stride + column..][..sum.len()];
+        let to = &mut self.result[(self.owners[m] as usize - self.first) * self.stride + column..]
+            [..sum.len()];
         to.iter_mut().zip(sum).for_each(|(t, &s)| *t += s);
     }
 }
@@ -347,6 +423,13 @@ impl<A: Real, T: Elem<Acc = A>> Vectorised for Body<'_, '_, T> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        self.walk.block(self.gather, self.block, self.matrices, self.sums, self.write, self.scratch);
+        self.walk.block(
+            self.gather,
+            self.block,
+            self.matrices,
+            self.sums,
+            self.write,
+            self.scratch,
+        );
     }
 }

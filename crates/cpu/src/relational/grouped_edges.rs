@@ -56,19 +56,32 @@ pub(crate) struct GroupedEdges {
 
 impl CountBytes for GroupedEdges {
     fn bytes(&self) -> Bytes {
-        let arrays = [&self.block_rows, &self.block_groups, &self.pair_rows, &self.pair_starts, &self.pairs, &self.others];
-        arrays.into_iter().map(CountBytes::bytes).sum::<Bytes>() + self.groups.bytes() + self.edges.bytes()
+        let arrays = [
+            &self.block_rows,
+            &self.block_groups,
+            &self.pair_rows,
+            &self.pair_starts,
+            &self.pairs,
+            &self.others,
+        ];
+        arrays.into_iter().map(CountBytes::bytes).sum::<Bytes>()
+            + self.groups.bytes()
+            + self.edges.bytes()
     }
 }
 
 /// The edges of `index` grouped by destination, kept with it.
 pub(crate) fn by_dst(index: &RelationalIndex) -> Arc<GroupedEdges> {
-    index.attached().get_or_insert("by destination", || GroupedEdges::new(index.relation().csc(), index.types(), index.num_relations()))
+    index.attached().get_or_insert("by destination", || {
+        GroupedEdges::new(index.relation().csc(), index.types(), index.num_relations())
+    })
 }
 
 /// As [`by_dst`], grouped by source.
 pub(crate) fn by_src(index: &RelationalIndex) -> Arc<GroupedEdges> {
-    index.attached().get_or_insert("by source", || GroupedEdges::new(index.relation().csr(), index.types(), index.num_relations()))
+    index.attached().get_or_insert("by source", || {
+        GroupedEdges::new(index.relation().csr(), index.types(), index.num_relations())
+    })
 }
 
 /// The pair of [`by_src`] that holds the edge at each position of [`by_dst`].
@@ -94,12 +107,20 @@ impl GroupedEdges {
     /// `types[e] < num_relations` for every edge id `e` of `rows`.
     pub(crate) fn new(rows: &Compressed, types: &[u32], num_relations: usize) -> Self {
         let blocks = cut(rows.indptr());
-        let parts: Vec<Part> = blocks.par_iter().map(|block| part(rows, block.clone(), types, num_relations)).collect();
+        let parts: Vec<Part> = blocks
+            .par_iter()
+            .map(|block| part(rows, block.clone(), types, num_relations))
+            .collect();
         let total = |f: fn(&Part) -> usize| parts.iter().map(f).sum::<usize>();
-        let (num_groups, num_pairs, num_edges) = (total(|p| p.groups.len()), total(|p| p.pair_rows.len()), rows.indices().len());
+        let (num_groups, num_pairs, num_edges) =
+            (total(|p| p.groups.len()), total(|p| p.pair_rows.len()), rows.indices().len());
         let mut edges = Vec::with_capacity(num_edges);
         let mut grouped = Self {
-            block_rows: blocks.iter().map(|b| b.start as u32).chain([rows.num_rows() as u32]).collect(),
+            block_rows: blocks
+                .iter()
+                .map(|b| b.start as u32)
+                .chain([rows.num_rows() as u32])
+                .collect(),
             block_groups: Vec::with_capacity(blocks.len() + 1),
             groups: Vec::with_capacity(num_groups + 1),
             pair_rows: Vec::with_capacity(num_pairs),
@@ -111,7 +132,9 @@ impl GroupedEdges {
         for part in parts {
             grouped.block_groups.push(grouped.groups.len() as u32);
             let pairs = grouped.pair_rows.len() as u32;
-            grouped.groups.extend(part.groups.iter().map(|g| Group { first_pair: g.first_pair + pairs, ..*g }));
+            grouped.groups.extend(
+                part.groups.iter().map(|g| Group { first_pair: g.first_pair + pairs, ..*g }),
+            );
             grouped.pair_rows.extend(part.pair_rows);
             grouped.pair_starts.extend(part.pair_starts);
             grouped.others.extend(part.others);
@@ -119,7 +142,9 @@ impl GroupedEdges {
         }
         grouped.edges = Permutation::new(edges);
         grouped.block_groups.push(grouped.groups.len() as u32);
-        grouped.groups.push(Group { relation: u32::MAX, first_pair: grouped.pair_rows.len() as u32 });
+        grouped
+            .groups
+            .push(Group { relation: u32::MAX, first_pair: grouped.pair_rows.len() as u32 });
         grouped.pair_starts.push(num_edges as u32);
         for pair in 0..grouped.num_pairs() {
             let edges = grouped.edges_of(pair).len();
@@ -139,7 +164,10 @@ impl GroupedEdges {
         self.block_rows[block] as usize..self.block_rows[block + 1] as usize
     }
     /// Relation and pairs of each group of a block.
-    pub(crate) fn groups_of(&self, block: usize) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
+    pub(crate) fn groups_of(
+        &self,
+        block: usize,
+    ) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
         let groups = self.block_groups[block] as usize..self.block_groups[block + 1] as usize;
         self.groups[groups.start..groups.end + 1]
             .windows(2)
@@ -269,7 +297,11 @@ fn part(rows: &Compressed, block: Range<usize>, types: &[u32], num_relations: us
         block.clone().for_each(|r| row_of.extend(rows.row(r).map(|_| r as u32)));
         row_of
     };
-    let mut part = Part { others: Vec::with_capacity(order.len()), edges: Vec::with_capacity(order.len()), ..Part::default() };
+    let mut part = Part {
+        others: Vec::with_capacity(order.len()),
+        edges: Vec::with_capacity(order.len()),
+        ..Part::default()
+    };
     let mut last = (u32::MAX, u32::MAX);
     for (i, &p) in order.iter().enumerate() {
         let pair = (type_at(p as usize), row_of[p as usize - from.start]);
@@ -304,8 +336,11 @@ mod tests {
     #[test]
     fn order_and_cover() {
         // Miri takes an hour for what others do in a moment.
-        let sizes: &[(usize, usize)] =
-            if cfg!(miri) { &[(1, 0), (9, 40), (300, 500)] } else { &[(1, 0), (9, 40), (3000, 5000), (2000, 120_000)] };
+        let sizes: &[(usize, usize)] = if cfg!(miri) {
+            &[(1, 0), (9, 40), (300, 500)]
+        } else {
+            &[(1, 0), (9, 40), (3000, 5000), (2000, 120_000)]
+        };
         for &(rows, n) in sizes {
             let (relation, types) = edges(rows.max(8), n);
             // Few relations are counted, many are sorted.
@@ -320,12 +355,21 @@ mod tests {
                         at = pairs.end;
                         for pair in pairs {
                             let row = grouped.pair_rows[pair];
-                            assert!(grouped.rows_of(block).contains(&(row as usize)) && !grouped.edges_of(pair).is_empty());
+                            assert!(
+                                grouped.rows_of(block).contains(&(row as usize))
+                                    && !grouped.edges_of(pair).is_empty()
+                            );
                             for p in grouped.edges_of(pair) {
                                 let e = grouped.edges[p];
                                 assert!(!std::mem::replace(&mut seen[e as usize], true));
-                                assert_eq!((types[e as usize] as usize, relation.dst()[e as usize]), (r, row));
-                                assert_eq!((relation.src()[e as usize], pair as u32), (grouped.others[p], grouped.pairs[p]));
+                                assert_eq!(
+                                    (types[e as usize] as usize, relation.dst()[e as usize]),
+                                    (r, row)
+                                );
+                                assert_eq!(
+                                    (relation.src()[e as usize], pair as u32),
+                                    (grouped.others[p], grouped.pairs[p])
+                                );
                                 let place = (r, row, e + 1);
                                 assert!(place > last);
                                 last = place;

@@ -20,7 +20,12 @@ fn is_empty(plan: &RelationalPlan) -> bool {
 }
 
 /// The result; `norm` is a factor for every edge.
-pub fn forward<T: Elem>(plan: &RelationalPlan, x: &[T], weight: &[T], norm: Option<&[T]>) -> Vec<T> {
+pub fn forward<T: Elem>(
+    plan: &RelationalPlan,
+    x: &[T],
+    weight: &[T],
+    norm: Option<&[T]>,
+) -> Vec<T> {
     if is_empty(plan) {
         return zeros(plan.out_shape().num_elements());
     }
@@ -53,13 +58,27 @@ pub fn gradient<T: Elem>(plan: &RelationalPlan, given: GradInputs<'_, T>) -> [Op
     let scale = scales(grouped, norm, plan, index.is_mean());
     let matrices = weight.map(|w| Matrices::new(w, output, input, true));
     let weights = x.map(|own| Weights { own, num_relations: index.num_relations() });
-    let walk = Walk { grouped, from: grad, at: grouped.others(), scale: scale.as_deref(), average: false, blocks, k: output, n: input };
+    let walk = Walk {
+        grouped,
+        from: grad,
+        at: grouped.others(),
+        scale: scale.as_deref(),
+        average: false,
+        blocks,
+        k: output,
+        n: input,
+    };
     let (d_x, d_weight) = walk.run::<T>(matrices.as_ref(), weights.as_ref(), matrices.is_some());
     [matrices.map(|_| d_x), weights.map(|_| T::round(d_weight))]
 }
 
 /// The gradient of the factors of edges.
-pub fn gradient_of_norm<T: Elem>(plan: &RelationalPlan, grad: &[T], x: &[T], weight: &[T]) -> Vec<T> {
+pub fn gradient_of_norm<T: Elem>(
+    plan: &RelationalPlan,
+    grad: &[T],
+    x: &[T],
+    weight: &[T],
+) -> Vec<T> {
     if is_empty(plan) {
         return zeros(plan.norm_shape().num_elements());
     }
@@ -71,7 +90,13 @@ pub fn gradient_of_norm<T: Elem>(plan: &RelationalPlan, grad: &[T], x: &[T], wei
 }
 
 /// The result, by either method.
-fn aggregate<T: Elem>(plan: &RelationalPlan, x: &[T], weight: &[T], norm: Option<&[T]>, multiply_first: bool) -> Vec<T> {
+fn aggregate<T: Elem>(
+    plan: &RelationalPlan,
+    x: &[T],
+    weight: &[T],
+    norm: Option<&[T]>,
+    multiply_first: bool,
+) -> Vec<T> {
     let [blocks, k, n] = plan.block_shape();
     let index = plan.index();
     let (grouped, average) = (&*by_dst(index), index.is_mean());
@@ -82,13 +107,30 @@ fn aggregate<T: Elem>(plan: &RelationalPlan, x: &[T], weight: &[T], norm: Option
         return walk.run(Some(&Matrices::new(weight, k, n, false)), None, true).0;
     }
     let panels = Panels::new(weight, k, n, false);
-    let rows = Products { grouped: &by_src(index), own: x, panels: &panels, blocks, k, n }.per_pair();
+    let rows =
+        Products { grouped: &by_src(index), own: x, panels: &panels, blocks, k, n }.per_pair();
     let width = plan.d_output();
-    Walk { grouped, from: &rows[..], at: &src_pairs(index), scale, average, blocks: 1, k: width, n: width }.run(None, None, true).0
+    Walk {
+        grouped,
+        from: &rows[..],
+        at: &src_pairs(index),
+        scale,
+        average,
+        blocks: 1,
+        k: width,
+        n: width,
+    }
+    .run(None, None, true)
+    .0
 }
 
 /// Factors of edges in the order of grouped edges; `mean` if messages are divided here.
-fn scales<T: Elem>(grouped: &GroupedEdges, norm: Option<&[T]>, plan: &RelationalPlan, mean: bool) -> Option<Vec<T::Acc>> {
+fn scales<T: Elem>(
+    grouped: &GroupedEdges,
+    norm: Option<&[T]>,
+    plan: &RelationalPlan,
+    mean: bool,
+) -> Option<Vec<T::Acc>> {
     if norm.is_none() && !mean {
         return None;
     }
@@ -119,7 +161,8 @@ fn multiply_first(plan: &RelationalPlan) -> bool {
     if plan.d_output() >= plan.d_input() {
         return false;
     }
-    let (edges, pairs) = (index.relation().num_edges(), [by_dst(index).num_pairs(), by_src(index).num_pairs()]);
+    let (edges, pairs) =
+        (index.relation().num_edges(), [by_dst(index).num_pairs(), by_src(index).num_pairs()]);
     let after = gather_cost(edges, plan.d_input()) + multiply_cost(pairs[0], shape);
     let write = pairs[1] as f64 * (10.0 + plan.d_output() as f64 / 4.0);
     let before = multiply_cost(pairs[1], shape) + write + gather_cost(edges, plan.d_output());
@@ -141,21 +184,31 @@ mod tests {
     #[test]
     fn multiplying_first_or_last() {
         let edges = |src, dst, n: u32| {
-            let endpoints = |of: fn(u32) -> u32, nodes: usize| (0..n).map(|i| of(i) % nodes as u32).collect();
-            let relation = Relation::from_coo(src, dst, endpoints(|i| i * 7, src), endpoints(|i| i * i, dst)).unwrap();
+            let endpoints =
+                |of: fn(u32) -> u32, nodes: usize| (0..n).map(|i| of(i) % nodes as u32).collect();
+            let relation =
+                Relation::from_coo(src, dst, endpoints(|i| i * 7, src), endpoints(|i| i * i, dst))
+                    .unwrap();
             RelationalIndex::new(&relation, &(0..n).map(|i| i * 5 % 4).collect::<Vec<_>>(), 6)
         };
         let some = edges(6, 5, 40);
         for index in [some.mean(), some, edges(3, 70, 200)] {
             for shape in [&[5usize, 3][..], &[3, 5], &[2, 17, 2], &[64, 20]] {
                 let plan = RelationalPlan::new(&index, shape).unwrap();
-                let (x, w) = (numbers(1, plan.x_shape().num_elements()), numbers(2, plan.weight_shape().num_elements()));
+                let (x, w) = (
+                    numbers(1, plan.x_shape().num_elements()),
+                    numbers(2, plan.weight_shape().num_elements()),
+                );
                 let norm = numbers(3, index.relation().num_edges());
                 for norm in [None, Some(&norm[..])] {
-                    let [last, first] = [false, true].map(|first| aggregate(&plan, &x, &w, norm, first));
+                    let [last, first] =
+                        [false, true].map(|first| aggregate(&plan, &x, &w, norm, first));
                     assert_eq!(first.len(), last.len());
                     let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
-                    assert!(first.iter().zip(&last).all(near), "{shape:?}: {first:?} against {last:?}");
+                    assert!(
+                        first.iter().zip(&last).all(near),
+                        "{shape:?}: {first:?} against {last:?}"
+                    );
                 }
             }
         }

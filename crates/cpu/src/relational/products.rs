@@ -46,14 +46,20 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
         self.blocks * self.n
     }
     fn runs(&self) -> Vec<std::ops::Range<usize>> {
-        let work = self.grouped.num_pairs().saturating_mul(self.stride().saturating_mul(self.k) / LANES + self.width());
+        let work = self
+            .grouped
+            .num_pairs()
+            .saturating_mul(self.stride().saturating_mul(self.k) / LANES + self.width());
         self.grouped.runs((work >> 18).clamp(1, 8 * rayon::current_num_threads()))
     }
 
     /// One row per pair, `[pairs, blocks · n]`, not rounded.
     pub(super) fn per_pair(&self) -> Vec<A> {
         let runs = self.runs();
-        let rows: Vec<_> = runs.iter().map(|r| self.grouped.first_pair(r.start)..self.grouped.first_pair(r.end)).collect();
+        let rows: Vec<_> = runs
+            .iter()
+            .map(|r| self.grouped.first_pair(r.start)..self.grouped.first_pair(r.end))
+            .collect();
         let pairs_to_run = |pair: usize| rows.partition_point(|r| r.end <= pair);
         collect_rows(&rows, self.width(), &|run, sink| {
             if run.is_empty() {
@@ -65,7 +71,9 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
                     for from in pairs.clone().step_by(TILE) {
                         let count = TILE.min(pairs.end - from);
                         self.tile(relation, from, count, &mut scratch);
-                        for row in scratch.tile.chunks_exact(self.panels.stride).take(count * self.blocks) {
+                        for row in
+                            scratch.tile.chunks_exact(self.panels.stride).take(count * self.blocks)
+                        {
                             sink.put(&row[..self.n]);
                         }
                     }
@@ -77,8 +85,16 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
     /// `row · W · other[at[p]]` for every edge, by edge id; `other` is `blocks · n` wide.
     pub(super) fn dots(&self, other: &[T], scale: Option<&[A]>) -> Vec<T> {
         let (others, runs) = (self.grouped.others(), self.runs());
-        let positions = runs.iter().map(|run| self.grouped.edges_before(run.start)..self.grouped.edges_before(run.end)).collect();
-        let out = Scattered { places: Places::of(self.grouped.edges()), positions, width: 1, zeroed: false };
+        let positions = runs
+            .iter()
+            .map(|run| self.grouped.edges_before(run.start)..self.grouped.edges_before(run.end))
+            .collect();
+        let out = Scattered {
+            places: Places::of(self.grouped.edges()),
+            positions,
+            width: 1,
+            zeroed: false,
+        };
         scatter(out, runs, &|run: std::ops::Range<usize>, out| {
             out.whole();
             let mut scratch = Scratch::new();
@@ -90,15 +106,20 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
                         let mut row = Vec::with_capacity(self.width());
                         for pair in from..from + count {
                             row.clear();
-                            let padded = &scratch.tile[(pair - from) * self.stride()..][..self.stride()];
-                            padded.chunks_exact(self.panels.stride).for_each(|b| row.extend_from_slice(&b[..self.n]));
+                            let padded =
+                                &scratch.tile[(pair - from) * self.stride()..][..self.stride()];
+                            padded
+                                .chunks_exact(self.panels.stride)
+                                .for_each(|b| row.extend_from_slice(&b[..self.n]));
                             for p in self.grouped.edges_of(pair) {
                                 if let Some(&next) = others.get(p + AHEAD) {
                                     prefetch(other, next as usize * row.len(), row.len());
                                 }
                                 let with = &other[others[p] as usize * row.len()..][..row.len()];
                                 let dot = vectorised(Dot(&row, with));
-                                out.put(1, |to| to.fill(1, T::of(scale.map_or(dot, |s| dot * s[p]))));
+                                out.put(1, |to| {
+                                    to.fill(1, T::of(scale.map_or(dot, |s| dot * s[p])))
+                                });
                             }
                         }
                     }
@@ -121,7 +142,14 @@ impl<A: Real, T: Elem<Acc = A>> Products<'_, T> {
                 Rows::Gathered(own, count)
             }
         };
-        vectorised(Tile { panels: self.panels, matrix: relation * self.blocks, blocks: self.blocks, k: self.k, rows, tile });
+        vectorised(Tile {
+            panels: self.panels,
+            matrix: relation * self.blocks,
+            blocks: self.blocks,
+            k: self.k,
+            rows,
+            tile,
+        });
     }
 }
 
@@ -163,13 +191,17 @@ impl<A: Real> Vectorised for Tile<'_, A> {
                 };
                 let mut m = 0;
                 while m + 4 <= count {
-                    for (i, sum) in product([row(m), row(m + 1), row(m + 2), row(m + 3)], panel).iter().enumerate() {
+                    for (i, sum) in product([row(m), row(m + 1), row(m + 2), row(m + 3)], panel)
+                        .iter()
+                        .enumerate()
+                    {
                         tile[(m + i) * stride + column..][..LANES].copy_from_slice(sum);
                     }
                     m += 4;
                 }
                 while m < count {
-                    tile[m * stride + column..][..LANES].copy_from_slice(&product([row(m)], panel)[0]);
+                    tile[m * stride + column..][..LANES]
+                        .copy_from_slice(&product([row(m)], panel)[0]);
                     m += 1;
                 }
             }

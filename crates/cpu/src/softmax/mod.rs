@@ -20,7 +20,10 @@ use std::ops::Range;
 
 use burn_gnn_plan::SoftmaxPlan;
 
-use crate::{Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor, prefetch, scatter, shift, widest, zeros};
+use crate::{
+    Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor, prefetch,
+    scatter, shift, widest, zeros,
+};
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;
@@ -197,13 +200,15 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, '_, T, W> {
                     prefetch(grad, e * width + at, W);
                     out.ask(e, at, W);
                 }
-                let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
+                let (y, g) =
+                    (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
                 for j in 0..W {
                     sum[j] += y[j].acc() * g[j].acc();
                 }
             }
             for p in edges {
-                let (y, g) = (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
+                let (y, g) =
+                    (entries::<T, W>(y, id(p), width, at), entries::<T, W>(grad, id(p), width, at));
                 out.put(W, |to| to.put_from(W, |j| T::of(y[j].acc() * (g[j].acc() - sum[j]))));
             }
         }

@@ -32,7 +32,8 @@ impl<T: Elem> Vectorised for Softmax<'_, T> {
         largest.iter_mut().for_each(|m| *m = shift(*m));
         sum.fill(T::Acc::ZERO);
         for (row, to) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-            for (((t, x), &m), s) in to.iter_mut().zip(row).zip(largest.iter()).zip(sum.iter_mut()) {
+            for (((t, x), &m), s) in to.iter_mut().zip(row).zip(largest.iter()).zip(sum.iter_mut())
+            {
                 let e = (x.acc() - m).exp_();
                 *t = e;
                 *s += e;
@@ -67,7 +68,9 @@ impl<T: Elem> Vectorised for Gradient<'_, T> {
                 *s += g.acc() * y.acc();
             }
         }
-        for ((to, g), y) in out.chunks_exact_mut(width).zip(grad.chunks_exact(width)).zip(y.chunks_exact(width)) {
+        for ((to, g), y) in
+            out.chunks_exact_mut(width).zip(grad.chunks_exact(width)).zip(y.chunks_exact(width))
+        {
             for (((t, g), y), &s) in to.iter_mut().zip(g).zip(y).zip(sum.iter()) {
                 *t = y.acc() * (g.acc() - s);
             }
@@ -79,13 +82,21 @@ impl<T: Elem> Vectorised for Gradient<'_, T> {
 type Work<'a, A> = dyn Fn(std::ops::Range<usize>, &mut [A], &mut [A]) + Sync + 'a;
 
 /// Calls `work` for every segment.
-fn by_segment<T: Elem>(segments: &Segments, width: usize, cost: usize, work: &Work<'_, T::Acc>) -> Vec<T> {
+fn by_segment<T: Elem>(
+    segments: &Segments,
+    width: usize,
+    cost: usize,
+    work: &Work<'_, T::Acc>,
+) -> Vec<T> {
     if width == 0 || segments.num_rows() == 0 {
         return Vec::new();
     }
     // Runs of whole segments, then their rows.
     let runs = by_edges(segments.offsets(), width.saturating_mul(cost));
-    let rows: Vec<_> = runs.iter().map(|r| segments.offsets()[r.start] as usize..segments.offsets()[r.end] as usize).collect();
+    let rows: Vec<_> = runs
+        .iter()
+        .map(|r| segments.offsets()[r.start] as usize..segments.offsets()[r.end] as usize)
+        .collect();
     collect_rows(&rows, width, &|run, sink| {
         let (mut out, mut stats) = (Vec::new(), vec![T::Acc::ZERO; 2 * width]);
         let first = segments.offsets().partition_point(|&o| (o as usize) < run.start);
@@ -104,7 +115,9 @@ fn by_segment<T: Elem>(segments: &Segments, width: usize, cost: usize, work: &Wo
 
 /// Probabilities from logits.
 pub(super) fn forward<T: Elem>(segments: &Segments, width: usize, x: &[T]) -> Vec<T> {
-    by_segment::<T>(segments, width, 16, &|at, out, stats| vectorised(Softmax { rows: &x[at], out, stats, width }))
+    by_segment::<T>(segments, width, 16, &|at, out, stats| {
+        vectorised(Softmax { rows: &x[at], out, stats, width })
+    })
 }
 
 /// `y · (g - Σ y · g)`.

@@ -15,9 +15,13 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::dense::gemm::wide;
-use crate::dense::small_products::{LANES, Matrices, is_narrow, outer, padded, product, row_stride};
+use crate::dense::small_products::{
+    LANES, Matrices, is_narrow, outer, padded, product, row_stride,
+};
 use crate::dense::widen::{append, rounded, widened};
-use crate::{Acc, Elem, Places, Real, Scattered, Vectorised, collect_rows, scatter, vectorised, zeros};
+use crate::{
+    Acc, Elem, Places, Real, Scattered, Vectorised, collect_rows, scatter, vectorised, zeros,
+};
 use burn_gnn_plan::TypedPlan;
 
 /// Rows of a piece.
@@ -38,7 +42,11 @@ fn pieces(plan: &TypedPlan, size: usize) -> Vec<Piece> {
     let mut out = Vec::with_capacity(segments.len() + segments.num_rows() / size);
     for matrix in 0..segments.len() {
         let rows = segments.range(matrix);
-        out.extend(rows.clone().step_by(size).map(|at| Piece { matrix, at: at..(at + size).min(rows.end) }));
+        out.extend(
+            rows.clone()
+                .step_by(size)
+                .map(|at| Piece { matrix, at: at..(at + size).min(rows.end) }),
+        );
     }
     out
 }
@@ -46,7 +54,9 @@ fn pieces(plan: &TypedPlan, size: usize) -> Vec<Piece> {
 /// Consecutive pieces worth a trip to another thread, each run with positions of its own.
 fn runs(pieces: &[Piece], work_per_row: usize) -> Vec<Range<usize>> {
     let rows = pieces.last().map_or(0, |p| p.at.end);
-    let per_run = rows.div_ceil((rows.saturating_mul(work_per_row) >> 18).clamp(1, 8 * rayon::current_num_threads()));
+    let per_run = rows.div_ceil(
+        (rows.saturating_mul(work_per_row) >> 18).clamp(1, 8 * rayon::current_num_threads()),
+    );
     let (mut out, mut from) = (Vec::new(), 0);
     for i in 1..=pieces.len() {
         if i == pieces.len() || pieces[i].at.end - pieces[from].at.start > per_run {
@@ -72,23 +82,31 @@ pub fn multiply<T: Elem>(plan: &TypedPlan, a: &[T], b: &[T], transposed: bool) -
     let (k, n) = if transposed { (o, i) } else { (i, o) };
     let rows = plan.offsets().num_rows();
     if k == 0 || n == 0 || rows == 0 {
-        return zeros(rows.checked_mul(n).expect("a tensor's number of entries fits in `usize`: its shape was checked"));
+        return zeros(
+            rows.checked_mul(n)
+                .expect("a tensor's number of entries fits in `usize`: its shape was checked"),
+        );
     }
     let matrices = Matrices::new(b, k, n, transposed);
     let job = Job { plan, a, matrices, k, n };
     let pieces = pieces(plan, PIECE);
     let runs = runs(&pieces, k * padded(n) / LANES + n);
-    let positions: Vec<_> = runs.iter().map(|r| pieces[r.start].at.start..pieces[r.end - 1].at.end).collect();
+    let positions: Vec<_> =
+        runs.iter().map(|r| pieces[r.start].at.start..pieces[r.end - 1].at.end).collect();
     match plan.permutation() {
         None => collect_rows(&positions, n, &|run, sink| {
             let first = pieces.partition_point(|p| p.at.end <= run.start);
             let last = pieces.partition_point(|p| p.at.end <= run.end);
             job.rows(&pieces[first..last], |row| sink.put(row));
         }),
-        Some(order) => scatter(Scattered { places: Places::of(order), positions, width: n, zeroed: false }, runs, &|run, out| {
-            out.whole();
-            job.rows(&pieces[run], |row| out.put(n, |to| to.put(row)));
-        }),
+        Some(order) => scatter(
+            Scattered { places: Places::of(order), positions, width: n, zeroed: false },
+            runs,
+            &|run, out| {
+                out.whole();
+                job.rows(&pieces[run], |row| out.put(n, |to| to.put(row)));
+            },
+        ),
     }
 }
 
@@ -135,9 +153,14 @@ impl<A: Real, T: Elem<Acc = A>> Job<'_, T> {
         let count = at.len();
         let rows = rows_at(self.a, self.plan.order(), at, self.k, gathered);
         match &self.matrices {
-            Matrices::Narrow(panels) => {
-                vectorised(Narrow { rows, panels: panels.matrix(matrix), k: self.k, count, stride: self.stride(), tile })
-            }
+            Matrices::Narrow(panels) => vectorised(Narrow {
+                rows,
+                panels: panels.matrix(matrix),
+                k: self.k,
+                count,
+                stride: self.stride(),
+                tile,
+            }),
             Matrices::Wide { b, transposed } => {
                 let b = &b[matrix * self.k * self.n..][..self.k * self.n];
                 let by = if *transposed { [1, self.k] } else { [self.n, 1] };
@@ -165,13 +188,16 @@ impl<A: Real> Vectorised for Narrow<'_, A> {
             let row = |m: usize| &self.rows[m * k..][..k];
             let mut m = 0;
             while m + 4 <= self.count {
-                for (i, sum) in product([row(m), row(m + 1), row(m + 2), row(m + 3)], panel).iter().enumerate() {
+                for (i, sum) in
+                    product([row(m), row(m + 1), row(m + 2), row(m + 3)], panel).iter().enumerate()
+                {
                     self.tile[(m + i) * stride + c * LANES..][..LANES].copy_from_slice(sum);
                 }
                 m += 4;
             }
             while m < self.count {
-                self.tile[m * stride + c * LANES..][..LANES].copy_from_slice(&product([row(m)], panel)[0]);
+                self.tile[m * stride + c * LANES..][..LANES]
+                    .copy_from_slice(&product([row(m)], panel)[0]);
                 m += 1;
             }
         }
@@ -182,7 +208,11 @@ impl<A: Real> Vectorised for Narrow<'_, A> {
 pub fn gradient_of_matrices<T: Elem>(plan: &TypedPlan, grad: &[T], a: &[T]) -> Vec<T> {
     let (i, o) = (plan.d_input(), plan.d_output());
     let size = i * o;
-    let total = plan.offsets().len().checked_mul(size).expect("a tensor's number of entries fits in `usize`: its shape was checked");
+    let total = plan
+        .offsets()
+        .len()
+        .checked_mul(size)
+        .expect("a tensor's number of entries fits in `usize`: its shape was checked");
     if size == 0 || plan.offsets().num_rows() == 0 {
         return zeros(total);
     }
@@ -201,10 +231,19 @@ pub fn gradient_of_matrices<T: Elem>(plan: &TypedPlan, grad: &[T], a: &[T]) -> V
                 right.clear();
                 match plan.order() {
                     None => append(std::iter::once(&grad[at.start * o..at.end * o]), &mut right),
-                    Some(order) => append(order[at.clone()].iter().map(|&r| &grad[r as usize * o..][..o]), &mut right),
+                    Some(order) => append(
+                        order[at.clone()].iter().map(|&r| &grad[r as usize * o..][..o]),
+                        &mut right,
+                    ),
                 }
                 right.resize(right.len() + LANES, T::Acc::ZERO);
-                vectorised(Outer { left: l, right: &right, widths: [i, o], count: at.len(), sums: &mut sums });
+                vectorised(Outer {
+                    left: l,
+                    right: &right,
+                    widths: [i, o],
+                    count: at.len(),
+                    sums: &mut sums,
+                });
             } else {
                 let r = rows_at(grad, plan.order(), at.clone(), o, &mut right);
                 wide([i, o, at.len()], (l, [1, i]), (r, [o, 1]), (&mut sums, o), true);
@@ -212,11 +251,19 @@ pub fn gradient_of_matrices<T: Elem>(plan: &TypedPlan, grad: &[T], a: &[T]) -> V
         }
         sums
     };
-    let one = |run: &Range<usize>| pieces[run.clone()].iter().map(|p| (p.matrix, part(p))).collect::<Vec<_>>();
-    let parts: Vec<_> = if runs.len() == 1 { runs.iter().map(one).collect() } else { runs.par_iter().map(one).collect() };
+    let one = |run: &Range<usize>| {
+        pieces[run.clone()].iter().map(|p| (p.matrix, part(p))).collect::<Vec<_>>()
+    };
+    let parts: Vec<_> = if runs.len() == 1 {
+        runs.iter().map(one).collect()
+    } else {
+        runs.par_iter().map(one).collect()
+    };
     let mut out = zeros::<T::Acc>(total);
     for (matrix, sums) in parts.into_iter().flatten() {
-        for (to, from) in out[matrix * size..][..size].chunks_exact_mut(o).zip(sums.chunks_exact(stride)) {
+        for (to, from) in
+            out[matrix * size..][..size].chunks_exact_mut(o).zip(sums.chunks_exact(stride))
+        {
             to.iter_mut().zip(from).for_each(|(t, &f)| *t += f);
         }
     }
@@ -241,11 +288,21 @@ impl<A: Real> Vectorised for Outer<'_, A> {
             let right = (&self.right[c..], o);
             let mut row = 0;
             while row + 4 <= i {
-                outer::<A, 4>(|m| &self.left[m * i + row..], right, self.count, (&mut self.sums[row * stride + c..], stride));
+                outer::<A, 4>(
+                    |m| &self.left[m * i + row..],
+                    right,
+                    self.count,
+                    (&mut self.sums[row * stride + c..], stride),
+                );
                 row += 4;
             }
             while row < i {
-                outer::<A, 1>(|m| &self.left[m * i + row..], right, self.count, (&mut self.sums[row * stride + c..], stride));
+                outer::<A, 1>(
+                    |m| &self.left[m * i + row..],
+                    right,
+                    self.count,
+                    (&mut self.sums[row * stride + c..], stride),
+                );
                 row += 1;
             }
         }

@@ -109,7 +109,10 @@ impl DeviceBatch {
     #[track_caller]
     pub fn indptr(&self, block: usize, etype: usize) -> Option<Tensor<1, Int>> {
         let found = self.found(block, etype)?;
-        Some(Ids { list: found.indptr.clone(), len: found.num_dst + 1 }.tensor(found.positions.len + 1))
+        Some(
+            Ids { list: found.indptr.clone(), len: found.num_dst + 1 }
+                .tensor(found.positions.len + 1),
+        )
     }
     /// Row of the source of each edge, `[edges]`, in the order of destinations; `None` where nothing is drawn of the
     /// type.
@@ -119,7 +122,10 @@ impl DeviceBatch {
     #[track_caller]
     pub fn src(&self, block: usize, etype: usize) -> Option<Tensor<1, Int>> {
         let (found, (s, _)) = (self.found(block, etype)?, self.graph.schema().endpoints(etype));
-        Some(Ids { list: found.src.clone(), len: found.positions.len }.tensor(self.graph.node_counts()[s]))
+        Some(
+            Ids { list: found.src.clone(), len: found.positions.len }
+                .tensor(self.graph.node_counts()[s]),
+        )
     }
     /// Id of each edge in the graph, `[edges]`, in the order of [`src`](Self::src); `None` where nothing is drawn of
     /// the type.
@@ -130,13 +136,19 @@ impl DeviceBatch {
     pub fn edge_ids(&self, block: usize, etype: usize) -> Option<Tensor<1, Int>> {
         let Found { positions, .. } = self.found(block, etype)?;
         let relation = &self.graph.relations()[etype];
-        Some(edge_ids(positions, csc(relation, &positions.list.device).edge_ids.as_ref()).tensor(relation.num_edges()))
+        Some(
+            edge_ids(positions, csc(relation, &positions.list.device).edge_ids.as_ref())
+                .tensor(relation.num_edges()),
+        )
     }
 
     #[track_caller]
     fn hop(&self, block: usize) -> &Hop {
         let blocks = self.hops.len();
-        assert!(block < blocks, "`block` must lie in 0..{blocks}, in the order of layers, got {block}");
+        assert!(
+            block < blocks,
+            "`block` must lie in 0..{blocks}, in the order of layers, got {block}"
+        );
         &self.hops[blocks - 1 - block]
     }
     #[track_caller]
@@ -167,7 +179,11 @@ impl DeviceBatch {
                     HopEdges { indptr: vec![0; num_dst + 1], ..HopEdges::default() }
                 } else {
                     let read = |list, len| Ids { list, len }.read();
-                    HopEdges { indptr: read(indptr, num_dst + 1), src: read(src, len), positions: positions.read() }
+                    HopEdges {
+                        indptr: read(indptr, num_dst + 1),
+                        src: read(src, len),
+                        positions: positions.read(),
+                    }
                 };
                 edges[etype] = Some(found);
             }
@@ -177,7 +193,9 @@ impl DeviceBatch {
         let read = |lists: Vec<Ids>| lists.iter().map(Ids::read).collect();
         let times = self.times;
         let trees = self.roots.map(|roots| FoundTrees { roots: read(roots), times });
-        Ok(sampler.device_batch(read(self.nodes), hops, read(self.seeds), trees)?.with_key(self.key))
+        Ok(sampler
+            .device_batch(read(self.nodes), hops, read(self.seeds), trees)?
+            .with_key(self.key))
     }
 }
 
@@ -218,7 +236,16 @@ pub(super) fn pick(at: &Ids, table: &CubeTensor) -> Ids {
     let (count, dim) = grid(&list.client, n);
     // SAFETY: the table has these places, `out` an entry for each; threads beyond them return early.
     unsafe {
-        pick_kernel::launch_unchecked(&list.client, count, dim, address(&[list, table], n), arg(list), arg(table), arg(&out), n);
+        pick_kernel::launch_unchecked(
+            &list.client,
+            count,
+            dim,
+            address(&[list, table], n),
+            arg(list),
+            arg(table),
+            arg(&out),
+            n,
+        );
     }
     Ids { list: out, len: *len }
 }

@@ -133,7 +133,8 @@ pub(crate) fn count_kernel(
     if comptime!(how.filter.timed) {
         until = bounds[i];
     }
-    let candidates = candidates(indptr[v], indptr[v + 1], until, weights, mask, excluded, edge_ids, times, how);
+    let candidates =
+        candidates(indptr[v], indptr[v + 1], until, weights, mask, excluded, edge_ids, times, how);
     let mut count = fanout;
     if comptime!(how.replace) {
         if candidates == 0u32 {
@@ -198,7 +199,8 @@ pub(crate) fn uniform_kernel(
     if comptime!(how.filter.is_any()) {
         degree = 0u32;
         for p in start..end {
-            degree += select(admits(p, until, mask, excluded, edge_ids, times, how.filter), 1u32, 0u32);
+            degree +=
+                select(admits(p, until, mask, excluded, edge_ids, times, how.filter), 1u32, 0u32);
         }
     }
     let from = starts[i] as usize;
@@ -357,7 +359,9 @@ pub(crate) fn weighted_kernel(
             }
             insert(out, from, taken, found);
         }
-    } else if k == candidates(start, end, until, weights, mask, excluded, edge_ids, times, how) as usize {
+    } else if k
+        == candidates(start, end, until, weights, mask, excluded, edge_ids, times, how) as usize
+    {
         // All that have a weight, in their order: no keys, whose ordering takes the square of their number.
         let mut taken = from;
         for p in start..end {
@@ -389,7 +393,15 @@ pub(crate) fn weighted_kernel(
 
 /// Puts an edge among the `taken` ones of the smallest keys, of which `k` stay, the first of equal ones; their number.
 #[cube]
-fn keep<K: Numeric>(out: &mut [u32], keys: &mut [K], from: usize, taken: usize, k: usize, p: u32, key: K) -> usize {
+fn keep<K: Numeric>(
+    out: &mut [u32],
+    keys: &mut [K],
+    from: usize,
+    taken: usize,
+    k: usize,
+    p: u32,
+    key: K,
+) -> usize {
     let mut kept = taken;
     let mut goes = taken < k;
     if !goes && k > 0 {
@@ -460,7 +472,8 @@ pub(crate) fn smallest_kernel(
     let k = (starts[i + 1] - starts[i]) as usize;
     let mut candidates = 0usize;
     for p in indptr[v]..indptr[v + 1] {
-        candidates += select(admits(p, until, mask, excluded, edge_ids, times, filter), 1usize, 0usize);
+        candidates +=
+            select(admits(p, until, mask, excluded, edge_ids, times, filter), 1usize, 0usize);
     }
     if k == candidates {
         // All of them: no keys, whose ordering takes the square of their number.

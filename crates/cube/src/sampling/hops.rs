@@ -9,9 +9,14 @@ use burn_gnn_sampling::internal::{HopDraws, TimeRanks};
 
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, Found, Hop, pick};
-use super::draw::{DrawOptions, Filter, count_kernel, mark_kernel, smallest_kernel, uniform_kernel, weighted_kernel};
+use super::draw::{
+    DrawOptions, Filter, count_kernel, mark_kernel, smallest_kernel, uniform_kernel,
+    weighted_kernel,
+};
 use super::ids::{Ids, number_at};
-use super::renumber::{copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel, settle_kernel};
+use super::renumber::{
+    copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel, settle_kernel,
+};
 use super::trees::Trees;
 use crate::device::{check_arrays, upload};
 use crate::launch::{address, arg, arg_if, empty, grid};
@@ -41,7 +46,16 @@ impl DeviceSampler {
             let table = self.ints(n);
             let (count, dim) = grid(&table.client, n.max(1));
             // SAFETY: the table has at least `n` entries; threads beyond them return early.
-            unsafe { forget_kernel::launch_unchecked(&table.client, count, dim, address(&[&table], n), arg(&table), n) };
+            unsafe {
+                forget_kernel::launch_unchecked(
+                    &table.client,
+                    count,
+                    dim,
+                    address(&[&table], n),
+                    arg(&table),
+                    n,
+                )
+            };
             table
         };
         let rows = self.graph().node_counts().iter().map(table).collect();
@@ -55,7 +69,8 @@ impl DeviceSampler {
                 continue;
             }
             let words = self.graph().relations()[t].num_edges().div_ceil(32);
-            let bits = bits.get_or_insert_with(|| upload("excluded edges", &vec![0; words], &self.device));
+            let bits =
+                bits.get_or_insert_with(|| upload("excluded edges", &vec![0; words], &self.device));
             let (count, dim) = grid(&bits.client, ids.len);
             // SAFETY: ids are edges of the relation, for each of which there is a bit; threads beyond the ids return
             // early.
@@ -76,7 +91,8 @@ impl DeviceSampler {
 
     /// Takes the rows of a batch back; nodes in trees had none.
     pub(super) fn forget(&self, batch: &DeviceBatch, tables: &Tables) {
-        for (nodes, table) in batch.nodes.iter().zip(&tables.rows).filter(|_| batch.roots.is_none()) {
+        for (nodes, table) in batch.nodes.iter().zip(&tables.rows).filter(|_| batch.roots.is_none())
+        {
             settle(nodes, table, 0, false);
         }
     }
@@ -93,12 +109,17 @@ impl DeviceSampler {
         let (mut nodes, rows_of_seeds): (Vec<Ids>, Vec<Ids>) = if trees.is_some() {
             // A tree begins with its seed.
             let rows = seeds.iter().map(|ids| (0..ids.len as u32).collect::<Vec<_>>());
-            let rows = rows.map(|rows| Ids::upload("rows of seeds", &rows, &self.device)).collect::<Result<_, _>>()?;
+            let rows = rows
+                .map(|rows| Ids::upload("rows of seeds", &rows, &self.device))
+                .collect::<Result<_, _>>()?;
             (seeds, rows)
         } else {
-            let mut nodes: Vec<Ids> = seeds.iter().map(|_| Ids { list: self.ints(0), len: 0 }).collect();
-            let of_type =
-                |((ids, nodes), rows): ((&Ids, &mut Ids), &CubeTensor)| Ids { list: self.number(ids, None, nodes, rows), len: ids.len };
+            let mut nodes: Vec<Ids> =
+                seeds.iter().map(|_| Ids { list: self.ints(0), len: 0 }).collect();
+            let of_type = |((ids, nodes), rows): ((&Ids, &mut Ids), &CubeTensor)| Ids {
+                list: self.number(ids, None, nodes, rows),
+                len: ids.len,
+            };
             let rows = seeds.iter().zip(&mut nodes).zip(&tables.rows).map(of_type).collect();
             (nodes, rows)
         };
@@ -116,7 +137,15 @@ impl DeviceSampler {
         }
         let ids = |(list, nodes): (CubeTensor, &Ids)| Ids { list, len: nodes.len };
         let roots = trees.map(|trees| trees.roots.into_iter().zip(&nodes).map(ids).collect());
-        Ok(DeviceBatch { graph: self.graph().clone(), key, nodes, roots, times: None, seeds: rows_of_seeds, hops })
+        Ok(DeviceBatch {
+            graph: self.graph().clone(),
+            key,
+            nodes,
+            roots,
+            times: None,
+            seeds: rows_of_seeds,
+            hops,
+        })
     }
 
     /// Original ids of the nodes of a type, where they differ.
@@ -152,15 +181,26 @@ impl DeviceSampler {
         // than its own edges.
         let drawn = num_dst as u64 * u64::from(draw.fanout);
         let most = if draw.replace { drawn } else { drawn.min(draw.relation.num_edges() as u64) };
-        let in_buffer = (self.device.client().properties().memory.max_page_size / 4).saturating_sub(1);
-        let limit = if trees.is_some() { self.most_items() } else { in_buffer.min(u64::from(u32::MAX - 1)) };
+        let in_buffer =
+            (self.device.client().properties().memory.max_page_size / 4).saturating_sub(1);
+        let limit = if trees.is_some() {
+            self.most_items()
+        } else {
+            in_buffer.min(u64::from(u32::MAX - 1))
+        };
         let known = nodes[s].len as u64;
         let check = |edges: u64| {
-            let (count, relation) = (known + edges, || self.graph().schema().etypes()[draw.etype].to_string());
+            let (count, relation) =
+                (known + edges, || self.graph().schema().etypes()[draw.etype].to_string());
             if count <= limit {
                 Ok(())
             } else {
-                Err(GraphError::TooLarge { relation: relation(), what: "nodes and edges of a batch", count, limit })
+                Err(GraphError::TooLarge {
+                    relation: relation(),
+                    what: "nodes and edges of a batch",
+                    count,
+                    limit,
+                })
             }
         };
         if trees.is_none() {
@@ -169,26 +209,50 @@ impl DeviceSampler {
         let layout = csc(draw.relation, &self.device);
         let dst = nodes[d].list.clone();
         let client = dst.client.clone();
-        let weights = draw.weights.map(|w| self.weights[draw.etype].get_or_compute(|| upload_floats(w, &self.device)));
+        let weights = draw
+            .weights
+            .map(|w| self.weights[draw.etype].get_or_compute(|| upload_floats(w, &self.device)));
         let ids = self.original(d);
-        let words = |cells: &'a [Derived<CubeTensor>], what, make: &dyn Fn() -> Option<Vec<u32>>| {
-            cells[draw.etype].get_or_compute(|| upload(what, &make().unwrap_or_default(), &self.device))
-        };
-        let mask = draw.masked.then(|| words(&self.masks, "masks", &|| self.sampler.device_mask(draw.etype)));
-        let order = draw.ordered.then(|| words(&self.orders, "keys", &|| self.sampler.device_order(draw.etype)));
+        let words =
+            |cells: &'a [Derived<CubeTensor>], what, make: &dyn Fn() -> Option<Vec<u32>>| {
+                cells[draw.etype]
+                    .get_or_compute(|| upload(what, &make().unwrap_or_default(), &self.device))
+            };
+        let mask = draw
+            .masked
+            .then(|| words(&self.masks, "masks", &|| self.sampler.device_mask(draw.etype)));
+        let order = draw
+            .ordered
+            .then(|| words(&self.orders, "keys", &|| self.sampler.device_order(draw.etype)));
         let left_out = tables.excluded(draw.etype, excluded);
         let edge_ids = left_out.and(layout.edge_ids.as_ref());
         // Of the trees of destinations, which the first of the roots are.
         let dst_roots = trees.as_deref().map(|trees| trees.roots[d].clone());
-        let of_dst = |table: Option<&CubeTensor>| Some(pick(&Ids { list: dst_roots.clone()?, len: num_dst }, table?).list);
+        let of_dst = |table: Option<&CubeTensor>| {
+            Some(pick(&Ids { list: dst_roots.clone()?, len: num_dst }, table?).list)
+        };
         let bounds = trees.as_deref().and_then(|trees| trees.bounds[draw.etype].as_ref());
         let times = bounds.and_then(|_| self.times(draw.etype)).map(|(_, list)| list);
         let (highs, bounds) = (of_dst(trees.as_deref().map(|trees| &trees.highs)), of_dst(bounds));
-        let more = [left_out, edge_ids, times, bounds.as_ref(), highs.as_ref()].into_iter().flatten().count();
+        let more = [left_out, edge_ids, times, bounds.as_ref(), highs.as_ref()]
+            .into_iter()
+            .flatten()
+            .count();
         check_arrays_of_batch(arrays_of(draw) + more, &self.device)?;
-        let filter = Filter { masked: mask.is_some(), excluded: left_out.is_some(), permuted: edge_ids.is_some(), timed: times.is_some() };
+        let filter = Filter {
+            masked: mask.is_some(),
+            excluded: left_out.is_some(),
+            permuted: edge_ids.is_some(),
+            timed: times.is_some(),
+        };
         let rooted = highs.is_some();
-        let how = DrawOptions { replace: draw.replace, weighted: weights.is_some(), keyed: ids.is_some(), rooted, filter };
+        let how = DrawOptions {
+            replace: draw.replace,
+            weighted: weights.is_some(),
+            keyed: ids.is_some(),
+            rooted,
+            filter,
+        };
         let counts = self.ints(num_dst);
         let (count, dim) = grid(&client, num_dst.max(1));
         // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of
@@ -302,7 +366,13 @@ impl DeviceSampler {
         let src = match (trees, &dst_roots) {
             (Some(trees), Some(roots)) => {
                 let dst = (&indptr, roots, num_dst);
-                self.number_rooted(&positions, &layout.indices, dst, &mut nodes[s], &mut trees.roots[s])
+                self.number_rooted(
+                    &positions,
+                    &layout.indices,
+                    dst,
+                    &mut nodes[s],
+                    &mut trees.roots[s],
+                )
             }
             _ => self.number(&positions, Some(&layout.indices), &mut nodes[s], &tables.rows[s]),
         };
@@ -311,7 +381,13 @@ impl DeviceSampler {
 
     /// The row of every node; new ones go behind the others. Nodes are those that `ids` name: sources of the edges at
     /// these positions, where `indices` are given.
-    fn number(&self, ids: &Ids, indices: Option<&CubeTensor>, nodes: &mut Ids, rows: &CubeTensor) -> CubeTensor {
+    fn number(
+        &self,
+        ids: &Ids,
+        indices: Option<&CubeTensor>,
+        nodes: &mut Ids,
+        rows: &CubeTensor,
+    ) -> CubeTensor {
         let edges = ids.len;
         let (found, first, src) = (self.ints(edges), self.ints(edges), self.ints(edges));
         if edges == 0 {
@@ -340,7 +416,17 @@ impl DeviceSampler {
                 positions,
             );
             let (count, dim) = launch();
-            first_kernel::launch_unchecked(&client, count, dim, addresses(), arg(&found), arg(rows), arg(&first), edges, next);
+            first_kernel::launch_unchecked(
+                &client,
+                count,
+                dim,
+                addresses(),
+                arg(&found),
+                arg(rows),
+                arg(&first),
+                edges,
+                next,
+            );
         }
         let order = exclusive_sums(&first, edges);
         let new = number_at(&order, edges) as usize;
@@ -380,7 +466,9 @@ pub(super) fn arrays_of(draw: &HopDraws<'_>) -> usize {
 /// [`check_arrays`] of what a batch asks for.
 pub(super) fn check_arrays_of_batch(arrays: usize, device: &CubeDevice) -> Result<(), GraphError> {
     check_arrays(arrays, device).map_err(|e| {
-        let expected = "one that binds the arrays of masks, weights, times, trees and excluded edges at once".to_owned();
+        let expected =
+            "one that binds the arrays of masks, weights, times, trees and excluded edges at once"
+                .to_owned();
         GraphError::Setting { arg: "device", expected, found: e.to_string() }
     })
 }
@@ -389,7 +477,17 @@ pub(super) fn check_arrays_of_batch(arrays: usize, device: &CubeDevice) -> Resul
 pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
     let (count, dim) = grid(&to.client, n.max(1));
     // SAFETY: both have `n` entries; threads beyond them return early.
-    unsafe { copy_kernel::launch_unchecked(&to.client, count, dim, address(&[&to], n), arg(from), arg(&to), n) };
+    unsafe {
+        copy_kernel::launch_unchecked(
+            &to.client,
+            count,
+            dim,
+            address(&[&to], n),
+            arg(from),
+            arg(&to),
+            n,
+        )
+    };
     to
 }
 
@@ -409,7 +507,17 @@ fn settle(nodes: &Ids, rows: &CubeTensor, from: usize, known: bool) {
     // SAFETY: nodes of a batch are nodes of the graph, for which `rows` has an entry; threads beyond the last return
     // early.
     unsafe {
-        settle_kernel::launch_unchecked(&rows.client, count, dim, address(&[rows], n), arg(&nodes.list), arg(rows), from, n, known);
+        settle_kernel::launch_unchecked(
+            &rows.client,
+            count,
+            dim,
+            address(&[rows], n),
+            arg(&nodes.list),
+            arg(rows),
+            from,
+            n,
+            known,
+        );
     }
 }
 
@@ -424,10 +532,13 @@ mod tests {
     #[test]
     fn uniform_draws_bind_few_arrays() {
         let g = Graph::homogeneous(3, vec![1, 2], vec![0, 0]).unwrap();
-        let arrays = |sampler: &NeighborSampler| sampler.device_hop(0, SampleKey::new(0)).iter().map(arrays_of).collect::<Vec<_>>();
+        let arrays = |sampler: &NeighborSampler| {
+            sampler.device_hop(0, SampleKey::new(0)).iter().map(arrays_of).collect::<Vec<_>>()
+        };
         let plain = NeighborSampler::new(&g, [1]).unwrap().with_mask(.., &[true, false]).unwrap();
         assert_eq!(arrays(&plain), [5]);
-        let weighted = plain.with_weights(.., &[1.0, 2.0]).unwrap().with_strategy(Strategy::Weighted).unwrap();
+        let weighted =
+            plain.with_weights(.., &[1.0, 2.0]).unwrap().with_strategy(Strategy::Weighted).unwrap();
         assert_eq!(arrays(&weighted), [7]);
     }
 }

@@ -35,7 +35,11 @@ impl Ids {
     ///
     /// # Errors
     /// More than a buffer of the device holds.
-    pub(crate) fn upload(what: &'static str, ids: &[u32], device: &CubeDevice) -> Result<Self, GraphError> {
+    pub(crate) fn upload(
+        what: &'static str,
+        ids: &[u32],
+        device: &CubeDevice,
+    ) -> Result<Self, GraphError> {
         check_room(what, ids.len(), device)?;
         Ok(Self { list: upload(what, ids, device), len: ids.len() })
     }
@@ -44,11 +48,24 @@ impl Ids {
     ///
     /// # Errors
     /// A tensor on another device, of 64-bit or narrower integers, or with an id out of range.
-    pub(crate) fn new(arg: &'static str, of: &str, ids: Tensor<1, Int>, bound: usize, device: &CubeDevice) -> Result<Self, GraphError> {
-        let refuse = |expected: &str, found: String| GraphError::Setting { arg, expected: format!("{expected}, for {of}"), found };
+    pub(crate) fn new(
+        arg: &'static str,
+        of: &str,
+        ids: Tensor<1, Int>,
+        bound: usize,
+        device: &CubeDevice,
+    ) -> Result<Self, GraphError> {
+        let refuse = |expected: &str, found: String| GraphError::Setting {
+            arg,
+            expected: format!("{expected}, for {of}"),
+            found,
+        };
         let dtype = ids.dtype();
         if !matches!(dtype, DType::I32 | DType::U32) {
-            return Err(refuse("ids of element type I32 or U32 (`Tensor::cast`)", format!("{dtype:?}")));
+            return Err(refuse(
+                "ids of element type I32 or U32 (`Tensor::cast`)",
+                format!("{dtype:?}"),
+            ));
         }
         let [len] = ids.dims();
         if len == 0 {
@@ -58,8 +75,9 @@ impl Ids {
             return Err(refuse("fewer than 2^32 - 1 ids", len.to_string()));
         }
         let found = ids.device();
-        let list =
-            into_cube(ids, device).ok_or_else(|| refuse(&format!("a tensor on the sampler's device {device:?}"), format!("{found:?}")))?;
+        let list = into_cube(ids, device).ok_or_else(|| {
+            refuse(&format!("a tensor on the sampler's device {device:?}"), format!("{found:?}"))
+        })?;
         let (needed, held) = bytes_held(&list);
         if needed > held {
             return Err(refuse(&format!("a buffer of {needed} bytes"), held.to_string()));
@@ -85,7 +103,11 @@ impl Ids {
             u32::MAX => Ok(ids),
             at => {
                 let what = format!("`{arg}` of {of}, position {at}:");
-                Err(GraphError::IdOutOfRange { what, id: u64::from(number_at(&ids.list, at as usize)), bound: bound as u64 })
+                Err(GraphError::IdOutOfRange {
+                    what,
+                    id: u64::from(number_at(&ids.list, at as usize)),
+                    bound: bound as u64,
+                })
             }
         }
     }
@@ -110,19 +132,28 @@ impl Ids {
             return vec![];
         }
         let data = into_data_sync(self.list.clone());
-        let numbers = data.bytes().chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+        let numbers =
+            data.bytes().chunks_exact(4).map(|b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
         numbers.take(self.len).collect()
     }
 }
 
 /// Refuses more numbers than a buffer of the device holds.
-pub(crate) fn check_room(what: &'static str, count: usize, device: &CubeDevice) -> Result<(), GraphError> {
+pub(crate) fn check_room(
+    what: &'static str,
+    count: usize,
+    device: &CubeDevice,
+) -> Result<(), GraphError> {
     within(what, count, device.client().properties().memory.max_page_size)
 }
 
 fn within(what: &'static str, count: usize, bytes: u64) -> Result<(), GraphError> {
     let (count, limit) = (count as u64, (bytes / 4).min(u64::from(u32::MAX - 1)));
-    if count <= limit { Ok(()) } else { Err(GraphError::TooLarge { relation: String::new(), what, count, limit }) }
+    if count <= limit {
+        Ok(())
+    } else {
+        Err(GraphError::TooLarge { relation: String::new(), what, count, limit })
+    }
 }
 
 /// Number `at` of an array.
@@ -176,7 +207,10 @@ mod tests {
     fn more_ids_than_a_buffer_holds() {
         assert!(within("seeds", 100, 400).is_ok());
         let e = within("seeds", 101, 400).unwrap_err();
-        assert!(matches!(e, GraphError::TooLarge { what: "seeds", count: 101, limit: 100, .. }), "{e}");
+        assert!(
+            matches!(e, GraphError::TooLarge { what: "seeds", count: 101, limit: 100, .. }),
+            "{e}"
+        );
         assert_eq!(e.to_string(), "101 seeds exceed the limit of 100; give fewer at a time");
     }
 }

@@ -105,7 +105,12 @@ impl DeviceSampler {
     ///
     /// # Errors
     /// More arrays than the device binds.
-    pub(super) fn edges_between(&self, batch: DeviceBatch, excluded: &[Ids], tables: &Tables) -> Result<DeviceSubgraph, GraphError> {
+    pub(super) fn edges_between(
+        &self,
+        batch: DeviceBatch,
+        excluded: &[Ids],
+        tables: &Tables,
+    ) -> Result<DeviceSubgraph, GraphError> {
         let DeviceBatch { graph, nodes, seeds, .. } = batch;
         let one = |t: usize| {
             let (relation, (s, d)) = (&graph.relations()[t], graph.schema().endpoints(t));
@@ -114,14 +119,24 @@ impl DeviceSampler {
             if n == 0 || nodes[s].len == 0 || relation.num_edges() == 0 {
                 return Ok(Edges { src: none(), dst: none(), ids: none() });
             }
-            let (layout, list, rows) = (csc(relation, &self.device), &nodes[d].list, &tables.rows[s]);
+            let (layout, list, rows) =
+                (csc(relation, &self.device), &nodes[d].list, &tables.rows[s]);
             let left_out = tables.excluded(t, excluded);
             let edge_ids_of = left_out.and(layout.edge_ids.as_ref());
             // Of the kernel of most arrays, which writes the edges.
-            check_arrays_of_batch(8 + [left_out, edge_ids_of].into_iter().flatten().count(), &self.device)?;
-            let filter = Filter { masked: false, excluded: left_out.is_some(), permuted: edge_ids_of.is_some(), timed: false };
+            check_arrays_of_batch(
+                8 + [left_out, edge_ids_of].into_iter().flatten().count(),
+                &self.device,
+            )?;
+            let filter = Filter {
+                masked: false,
+                excluded: left_out.is_some(),
+                permuted: edge_ids_of.is_some(),
+                timed: false,
+            };
             let (client, counts) = (list.client.clone(), self.ints(n));
-            let addresses = |more: &[&CubeTensor]| address(&[&[&layout.indices, rows][..], more].concat(), n);
+            let addresses =
+                |more: &[&CubeTensor]| address(&[&[&layout.indices, rows][..], more].concat(), n);
             let (count, dim) = grid(&client, n);
             // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of
             // edges, for which there are ids and bits; their sources have rows; threads beyond `n` return early.
@@ -202,7 +217,9 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn src(&self, etype: usize) -> Tensor<1, Int> {
-        of_etype(&self.edges, etype).src.tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).0])
+        of_etype(&self.edges, etype)
+            .src
+            .tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).0])
     }
     /// Row of the destination of each edge of a type, `[edges]`.
     ///
@@ -210,7 +227,9 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn dst(&self, etype: usize) -> Tensor<1, Int> {
-        of_etype(&self.edges, etype).dst.tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).1])
+        of_etype(&self.edges, etype)
+            .dst
+            .tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).1])
     }
     /// Id of each edge of a type in the graph, `[edges]`.
     ///

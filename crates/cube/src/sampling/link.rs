@@ -79,22 +79,43 @@ impl DeviceLinkSampler {
     pub fn new(sampler: DeviceSampler, etype: impl EdgeKey) -> Result<Self, GraphError> {
         sampler.sampler().check_untimed()?;
         let etype = sampler.graph().schema().etype(etype)?;
-        Ok(Self { sampler, etype, negatives: None, exclusion: LinkExclusion::Seeds, reverse_type: None, reverse: None })
+        Ok(Self {
+            sampler,
+            etype,
+            negatives: None,
+            exclusion: LinkExclusion::Seeds,
+            reverse_type: None,
+            reverse: None,
+        })
     }
 
     /// `per_source` negatives for every positive pair, with its source.
     ///
     /// # Errors
     /// A sampler of another edge type, of sources, or on another device.
-    pub fn with_negatives(mut self, negatives: DeviceNegativeSampler, per_source: usize) -> Result<Self, GraphError> {
-        let refuse = |expected: &str, found: String| GraphError::Setting { arg: "negatives", expected: expected.to_owned(), found };
+    pub fn with_negatives(
+        mut self,
+        negatives: DeviceNegativeSampler,
+        per_source: usize,
+    ) -> Result<Self, GraphError> {
+        let refuse = |expected: &str, found: String| GraphError::Setting {
+            arg: "negatives",
+            expected: expected.to_owned(),
+            found,
+        };
         let host = negatives.sampler();
         if !host.is_for(&self.sampler.graph().relations()[self.etype]) {
-            return Err(refuse("a sampler of the edge type of the seeds", "one of other edges".to_owned()));
+            return Err(refuse(
+                "a sampler of the edge type of the seeds",
+                "one of other edges".to_owned(),
+            ));
         }
         host.device_pairs(false, SampleKey::new(0))?;
         if *negatives.device() != self.sampler.device {
-            return Err(refuse(&format!("a sampler on {:?}", self.sampler.device), format!("one on {:?}", negatives.device())));
+            return Err(refuse(
+                &format!("a sampler on {:?}", self.sampler.device),
+                format!("one on {:?}", negatives.device()),
+            ));
         }
         self.negatives = Some((negatives, per_source));
         Ok(self)
@@ -127,21 +148,38 @@ impl DeviceLinkSampler {
     ///
     /// # Errors
     /// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`].
-    pub fn sample(&self, edges: Tensor<1, Int>, key: SampleKey) -> Result<DeviceLinkBatch, GraphError> {
+    pub fn sample(
+        &self,
+        edges: Tensor<1, Int>,
+        key: SampleKey,
+    ) -> Result<DeviceLinkBatch, GraphError> {
         let (g, device) = (self.sampler.graph(), edges.device());
         let of = format!("edge type `{}`", g.schema().etypes()[self.etype]);
-        let ids = Ids::new("edges", &of, edges, g.relations()[self.etype].num_edges(), &self.sampler.device)?;
+        let ids = Ids::new(
+            "edges",
+            &of,
+            edges,
+            g.relations()[self.etype].num_edges(),
+            &self.sampler.device,
+        )?;
         self.around(&ids, &device, key)
     }
 
     /// A batch of seed edges, which were checked, with tensors on `device`.
-    fn around(&self, ids: &Ids, device: &Device, key: SampleKey) -> Result<DeviceLinkBatch, GraphError> {
+    fn around(
+        &self,
+        ids: &Ids,
+        device: &Device,
+        key: SampleKey,
+    ) -> Result<DeviceLinkBatch, GraphError> {
         let g = self.sampler.graph();
         let (relation, (s, d)) = (&g.relations()[self.etype], g.schema().endpoints(self.etype));
         let (n, of_edges) = (ids.len, endpoints(relation, &self.sampler.device));
         let node = |table: &CubeTensor, t: usize| pick(ids, table).tensor(g.node_counts()[t]);
         let (src, dst) = (node(&of_edges.src, s), node(&of_edges.dst, d));
-        let pairs = |(sampler, k): &(DeviceNegativeSampler, usize)| Ok((sampler.per_source(src.clone(), dst.clone(), *k, key)?, *k));
+        let pairs = |(sampler, k): &(DeviceNegativeSampler, usize)| {
+            Ok((sampler.per_source(src.clone(), dst.clone(), *k, key)?, *k))
+        };
         let drawn = self.negatives.as_ref().filter(|_| n > 0).map(pairs).transpose()?;
         let k = drawn.as_ref().map_or(0, |drawn| drawn.1);
         let drawn = drawn.map(|drawn| drawn.0).filter(|_| k > 0);
@@ -153,7 +191,11 @@ impl DeviceLinkSampler {
             seeds[d].push(dst);
             seeds[d].extend(drawn.as_ref().map(|drawn| drawn.dst()));
         }
-        let seeds = seeds.into_iter().enumerate().filter(|(_, lists)| !lists.is_empty()).map(|(t, lists)| (t, Tensor::cat(lists, 0)));
+        let seeds = seeds
+            .into_iter()
+            .enumerate()
+            .filter(|(_, lists)| !lists.is_empty())
+            .map(|(t, lists)| (t, Tensor::cat(lists, 0)));
         let batch = self.sampler.sample_tensors(seeds, self.excluded(ids), key)?;
 
         let first = if s == d { n } else { 0 };
@@ -170,7 +212,8 @@ impl DeviceLinkSampler {
             },
             dst: part(&of_dst, first + n, n * k),
         };
-        let is_strict = drawn.map_or_else(|| Tensor::<1, Int>::empty([0], device).bool(), |drawn| drawn.is_strict());
+        let is_strict = drawn
+            .map_or_else(|| Tensor::<1, Int>::empty([0], device).bool(), |drawn| drawn.is_strict());
         Ok(DeviceLinkBatch { batch, positive, negative, is_strict })
     }
 
@@ -183,7 +226,10 @@ impl DeviceLinkSampler {
         let own = seeds.tensor(bound(self.etype));
         match (self.reverse_type, &self.reverse) {
             (Some(t), _) if t != self.etype => vec![(t, seeds.tensor(bound(t))), (self.etype, own)],
-            (_, Some(reverse)) => vec![(self.etype, Tensor::cat(vec![own, pick(seeds, reverse).tensor(bound(self.etype))], 0))],
+            (_, Some(reverse)) => vec![(
+                self.etype,
+                Tensor::cat(vec![own, pick(seeds, reverse).tensor(bound(self.etype))], 0),
+            )],
             _ => vec![(self.etype, own)],
         }
     }
@@ -201,7 +247,12 @@ impl Sampler for DeviceLinkSampler {
         self.check(seeds)?;
         let (g, edges) = (self.sampler.graph(), &seeds.ids()[self.etype]);
         let bound = g.relations()[self.etype].num_edges();
-        check_ids("edges", &format!("edge type `{}`", g.schema().etypes()[self.etype]), edges, bound)?;
+        check_ids(
+            "edges",
+            &format!("edge type `{}`", g.schema().etypes()[self.etype]),
+            edges,
+            bound,
+        )?;
         let ids = Ids::upload("edges", edges, &self.sampler.device)?;
         let device = ids.tensor(bound).device();
         self.around(&ids, &device, key)
@@ -213,8 +264,15 @@ impl Sampler for DeviceLinkSampler {
         match (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty()) {
             None => Ok(()),
             Some(t) => {
-                let expected = format!("edges of `{}`, of which the sampler makes batches", etypes[self.etype]);
-                Err(GraphError::Setting { arg: "seeds", expected, found: format!("some of `{}`", etypes[t]) })
+                let expected = format!(
+                    "edges of `{}`, of which the sampler makes batches",
+                    etypes[self.etype]
+                );
+                Err(GraphError::Setting {
+                    arg: "seeds",
+                    expected,
+                    found: format!("some of `{}`", etypes[t]),
+                })
             }
         }
     }

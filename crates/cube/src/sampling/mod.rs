@@ -51,9 +51,14 @@ impl std::fmt::Display for DeviceSampleError {
         match self {
             Self::Device(e) => e.fmt(f),
             Self::NoKernels { device } => {
-                write!(f, "sampling on a device needs one of a GPU backend, got {device:?}; on others use the sampler on the host")
+                write!(
+                    f,
+                    "sampling on a device needs one of a GPU backend, got {device:?}; on others use the sampler on the host"
+                )
             }
-            Self::Lacks { what } => write!(f, "devices do not sample with {what}; the sampler on the host does"),
+            Self::Lacks { what } => {
+                write!(f, "devices do not sample with {what}; the sampler on the host does")
+            }
         }
     }
 }
@@ -128,13 +133,18 @@ impl DeviceSampler {
         let most = sampler.graph().node_counts().iter().copied().max().unwrap_or(0);
         check_size("nodes", most, &device)?;
         for hop in 0..sampler.hops() {
-            sampler.device_hop(hop, SampleKey::new(0)).iter().try_for_each(|draw| check_arrays(arrays_of(draw), &device))?;
+            sampler
+                .device_hop(hop, SampleKey::new(0))
+                .iter()
+                .try_for_each(|draw| check_arrays(arrays_of(draw), &device))?;
         }
         fn cells(n: usize) -> Vec<Derived<CubeTensor>> {
             (0..n).map(|_| Derived::new()).collect()
         }
-        let (etypes, ntypes) = (sampler.graph().relations().len(), sampler.graph().node_counts().len());
-        let (weights, masks, orders, ids) = (cells(etypes), cells(etypes), cells(etypes), cells(ntypes));
+        let (etypes, ntypes) =
+            (sampler.graph().relations().len(), sampler.graph().node_counts().len());
+        let (weights, masks, orders, ids) =
+            (cells(etypes), cells(etypes), cells(etypes), cells(ntypes));
         let times = (0..etypes).map(|_| Derived::new()).collect();
         Ok(Self { sampler, device, tables: Mutex::default(), weights, masks, orders, times, ids })
     }
@@ -174,8 +184,10 @@ impl DeviceSampler {
         edges: impl IntoIterator<Item = (K, E)>,
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
-        let (seeds, edges) = (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("edges", edges)?);
-        self.make(self.upload("seeds", &seeds)?, None, self.upload("edges", &edges)?, key)?.into_batch(&self.sampler)
+        let (seeds, edges) =
+            (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("edges", edges)?);
+        self.make(self.upload("seeds", &seeds)?, None, self.upload("edges", &edges)?, key)?
+            .into_batch(&self.sampler)
     }
 
     /// As [`sample`](Self::sample), over edges strictly before the time of the seed, at every hop, each seed in a tree
@@ -190,7 +202,8 @@ impl DeviceSampler {
     ) -> Result<MiniBatch, GraphError> {
         let (seeds, times) = self.sampler.device_seeds_before(seeds)?;
         let none = self.upload("edges", &vec![vec![]; self.graph().relations().len()])?;
-        self.make(self.upload("seeds", &seeds)?, Some(times.concat()), none, key)?.into_batch(&self.sampler)
+        self.make(self.upload("seeds", &seeds)?, Some(times.concat()), none, key)?
+            .into_batch(&self.sampler)
     }
 
     /// A batch around seeds that are on the device, given per node type; seeds given twice share a row. Edges given by
@@ -244,8 +257,10 @@ impl DeviceSampler {
         dropped: impl IntoIterator<Item = (K, E)>,
         key: SampleKey,
     ) -> Result<KHop, GraphError> {
-        let (seeds, dropped) = (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("dropped", dropped)?);
-        self.make_induced(self.upload("seeds", &seeds)?, self.upload("dropped", &dropped)?, key)?.to_khop(&self.sampler)
+        let (seeds, dropped) =
+            (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("dropped", dropped)?);
+        self.make_induced(self.upload("seeds", &seeds)?, self.upload("dropped", &dropped)?, key)?
+            .to_khop(&self.sampler)
     }
 
     /// As [`induced`](Self::induced), of seeds and dropped edges that are on the device, where the subgraph stays.
@@ -277,7 +292,13 @@ impl DeviceSampler {
             if std::mem::replace(&mut named[t], true) {
                 return Err(GraphError::Duplicate { what: "node type", name: name.clone() });
             }
-            nodes[t] = Ids::new("seeds", &format!("node type `{name}`"), ids, self.graph().node_counts()[t], &self.device)?;
+            nodes[t] = Ids::new(
+                "seeds",
+                &format!("node type `{name}`"),
+                ids,
+                self.graph().node_counts()[t],
+                &self.device,
+            )?;
         }
         let mut edges = self.upload("excluded", &vec![vec![]; self.graph().relations().len()])?;
         let mut named = vec![false; edges.len()];
@@ -287,14 +308,28 @@ impl DeviceSampler {
             if std::mem::replace(&mut named[t], true) {
                 return Err(GraphError::Duplicate { what: "edge type", name: name.to_string() });
             }
-            edges[t] = Ids::new("excluded", &format!("edge type `{name}`"), ids, self.graph().relations()[t].num_edges(), &self.device)?;
+            edges[t] = Ids::new(
+                "excluded",
+                &format!("edge type `{name}`"),
+                ids,
+                self.graph().relations()[t].num_edges(),
+                &self.device,
+            )?;
         }
         Ok((nodes, edges))
     }
 
     /// A batch around checked seeds, which may have times, over other edges than checked ones.
-    fn make(&self, seeds: Vec<Ids>, times: Option<Vec<i64>>, excluded: Vec<Ids>, key: SampleKey) -> Result<DeviceBatch, GraphError> {
-        let trees = (self.sampler.is_disjoint() || times.is_some()).then(|| self.trees(&seeds, times.as_deref())).transpose()?;
+    fn make(
+        &self,
+        seeds: Vec<Ids>,
+        times: Option<Vec<i64>>,
+        excluded: Vec<Ids>,
+        key: SampleKey,
+    ) -> Result<DeviceBatch, GraphError> {
+        let trees = (self.sampler.is_disjoint() || times.is_some())
+            .then(|| self.trees(&seeds, times.as_deref()))
+            .transpose()?;
         self.with_tables(|tables| {
             self.exclude(&excluded, tables, true);
             let mut batch = self.grow(seeds, trees, &excluded, key, tables)?;
@@ -306,7 +341,12 @@ impl DeviceSampler {
     }
 
     /// The subgraph of such a batch.
-    fn make_induced(&self, seeds: Vec<Ids>, dropped: Vec<Ids>, key: SampleKey) -> Result<DeviceSubgraph, GraphError> {
+    fn make_induced(
+        &self,
+        seeds: Vec<Ids>,
+        dropped: Vec<Ids>,
+        key: SampleKey,
+    ) -> Result<DeviceSubgraph, GraphError> {
         self.with_tables(|tables| {
             self.exclude(&dropped, tables, true);
             let batch = self.grow(seeds, None, &dropped, key, tables)?;
@@ -318,7 +358,10 @@ impl DeviceSampler {
     }
 
     /// Runs `f` on tables that no other batch uses meanwhile.
-    fn with_tables<T>(&self, f: impl FnOnce(&mut Tables) -> Result<T, GraphError>) -> Result<T, GraphError> {
+    fn with_tables<T>(
+        &self,
+        f: impl FnOnce(&mut Tables) -> Result<T, GraphError>,
+    ) -> Result<T, GraphError> {
         let pool = || self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out, so that nothing is locked meanwhile and a batch that fails or unwinds leaves no rows behind.
         let known = pool().pop();
@@ -355,14 +398,21 @@ impl BlockSampler for DeviceSampler {
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
         let (seeds, times, excluded) = self.sampler.batch_request(seeds, times, excluded)?;
-        let (seeds, excluded) = (self.upload("seeds", &seeds)?, self.upload("excluded", &excluded)?);
-        self.make(seeds, times.map(|times| times.concat()), excluded, key)?.into_batch(&self.sampler)
+        let (seeds, excluded) =
+            (self.upload("seeds", &seeds)?, self.upload("excluded", &excluded)?);
+        self.make(seeds, times.map(|times| times.concat()), excluded, key)?
+            .into_batch(&self.sampler)
     }
 }
 
 /// Room for `n` numbers.
 fn ints(device: &CubeDevice, n: usize) -> CubeTensor {
-    burn_cubecl::ops::numeric::empty_device_contiguous_dtype(device.client(), device.clone(), Shape::from([n.max(4)]), DType::U32)
+    burn_cubecl::ops::numeric::empty_device_contiguous_dtype(
+        device.client(),
+        device.clone(),
+        Shape::from([n.max(4)]),
+        DType::U32,
+    )
 }
 
 /// The device of kernels.

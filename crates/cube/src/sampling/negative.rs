@@ -324,7 +324,8 @@ impl DeviceNegativeSampler {
         check_size("edges", facts.indices.len(), &device)?;
         // Ranks of global pairs have two words each.
         check_size("row offsets", 2 * facts.indptr.len(), &device)?;
-        let (indptr, indices) = (upload("row offsets", facts.indptr, &device), upload("edges", facts.indices, &device));
+        let (indptr, indices) =
+            (upload("row offsets", facts.indptr, &device), upload("edges", facts.indices, &device));
         Ok(Self { sampler, device, indptr, indices })
     }
 
@@ -343,7 +344,13 @@ impl DeviceNegativeSampler {
     /// # Errors
     /// A sampler of sources; tensors of different lengths, on another device or of another element type than i32 and
     /// u32, ids out of range, 2³² pairs or more.
-    pub fn per_source(&self, src: Tensor<1, Int>, dst: Tensor<1, Int>, k: usize, key: SampleKey) -> Result<DeviceNegatives, GraphError> {
+    pub fn per_source(
+        &self,
+        src: Tensor<1, Int>,
+        dst: Tensor<1, Int>,
+        k: usize,
+        key: SampleKey,
+    ) -> Result<DeviceNegatives, GraphError> {
         self.of_pairs(false, ("src", src), ("dst", dst), k, key)
     }
 
@@ -374,7 +381,11 @@ impl DeviceNegativeSampler {
         let facts = self.sampler.device_facts();
         let ([pairs], [others]) = (kept.dims(), replaced.dims());
         if pairs != others {
-            let (relation, arg, why) = (facts.name.to_owned(), arg_replaced.to_owned(), "one per entry of the other endpoint");
+            let (relation, arg, why) = (
+                facts.name.to_owned(),
+                arg_replaced.to_owned(),
+                "one per entry of the other endpoint",
+            );
             return Err(GraphError::Length { relation, arg, why, expected: pairs, actual: others });
         }
         let of = format!("edge type `{}`", facts.name);
@@ -385,7 +396,11 @@ impl DeviceNegativeSampler {
         if n > 0 {
             let client = self.indptr.client.clone();
             let (count, dim) = grid(&client, pairs);
-            let how = NegativeOptions { strict: facts.strict, unique: facts.unique, shared: facts.shared };
+            let how = NegativeOptions {
+                strict: facts.strict,
+                unique: facts.unique,
+                shared: facts.shared,
+            };
             // SAFETY: ids were checked, nodes that pairs keep have offsets and these positions of nodes; outputs have
             // `k` entries for each of the pairs; threads beyond the pairs return early.
             unsafe {
@@ -420,14 +435,16 @@ impl DeviceNegativeSampler {
     /// As [`NegativeSampler::global`]; a sampler of pairs that all differ ([`NegativeSampler::with_unique`]), whose
     /// draws depend on one another; 2³² pairs or more.
     pub fn global(&self, count: usize, key: SampleKey) -> Result<DeviceNegatives, GraphError> {
-        let GlobalDraws { key, strict: is_strict, before } = self.sampler.device_global(count, key)?;
+        let GlobalDraws { key, strict: is_strict, before } =
+            self.sampler.device_global(count, key)?;
         let facts = self.sampler.device_facts();
         let n = self.room(count as u128)?;
         let [src, dst, strict] = [(); 3].map(|()| Ids { list: ints(&self.device, n), len: n });
         let total = before.last().copied().unwrap_or(0);
         // Without a pair of nodes none was asked for.
         if n > 0 && total > 0 {
-            let words: Vec<u32> = before.iter().flat_map(|&rank| [rank as u32, (rank >> 32) as u32]).collect();
+            let words: Vec<u32> =
+                before.iter().flat_map(|&rank| [rank as u32, (rank >> 32) as u32]).collect();
             let before = upload("ranks of pairs", &words, &self.device);
             // Lower words from which on draws are accepted (Lemire).
             let least = total.wrapping_neg() % total;
@@ -471,7 +488,8 @@ impl DeviceNegativeSampler {
 
     /// Refuses more pairs than one array numbers.
     fn room(&self, pairs: u128) -> Result<usize, GraphError> {
-        let most = u128::from(self.device.client().properties().memory.max_page_size / 4).min(u128::from(u32::MAX - 1));
+        let most = u128::from(self.device.client().properties().memory.max_page_size / 4)
+            .min(u128::from(u32::MAX - 1));
         if pairs <= most {
             return Ok(pairs as usize);
         }

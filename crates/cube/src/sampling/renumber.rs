@@ -42,7 +42,15 @@ pub(crate) fn first_kernel(found: &[u32], rows: &[u32], first: &mut [u32], n: us
 /// The row of the source of every edge; new nodes behind the others.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
-pub(crate) fn row_kernel(found: &[u32], rows: &[u32], order: &[u32], src: &mut [u32], nodes: &mut [u32], n: usize, next: u32) {
+pub(crate) fn row_kernel(
+    found: &[u32],
+    rows: &[u32],
+    order: &[u32],
+    src: &mut [u32],
+    nodes: &mut [u32],
+    n: usize,
+    next: u32,
+) {
     let pos = ABSOLUTE_POS;
     if pos >= n {
         terminate!();
@@ -70,7 +78,13 @@ pub(crate) fn copy_kernel(from: &[u32], to: &mut [u32], n: usize) {
 
 /// Rows `first..first + n` of the nodes that have them; without `known` they are forgotten.
 #[cube(launch_unchecked, address_type = "dynamic")]
-pub(crate) fn settle_kernel(nodes: &[u32], rows: &mut [u32], first: usize, n: usize, #[comptime] known: bool) {
+pub(crate) fn settle_kernel(
+    nodes: &[u32],
+    rows: &mut [u32],
+    first: usize,
+    n: usize,
+    #[comptime] known: bool,
+) {
     let pos = ABSOLUTE_POS;
     if pos >= n {
         terminate!();

@@ -28,7 +28,14 @@ pub(super) struct Trees {
 
 /// Trees draw apart from one another, by the original ids of their roots.
 #[cube(launch_unchecked, address_type = "dynamic")]
-fn root_kernel(seeds: &[u32], ids: &[u32], highs: &mut [u32], from: usize, n: usize, #[comptime] keyed: bool) {
+fn root_kernel(
+    seeds: &[u32],
+    ids: &[u32],
+    highs: &mut [u32],
+    from: usize,
+    n: usize,
+    #[comptime] keyed: bool,
+) {
     let pos = ABSOLUTE_POS;
     if pos >= n {
         terminate!();
@@ -99,7 +106,16 @@ fn insert_kernel(nodes: &[u32], roots: &[u32], slots: &[Atomic<u32>], n: usize, 
 /// The first item of the node and root of every edge found, and whether it is the edge itself.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
-fn find_kernel(nodes: &[u32], roots: &[u32], slots: &[u32], firsts: &mut [u32], is_first: &mut [u32], n: usize, next: usize, mask: u32) {
+fn find_kernel(
+    nodes: &[u32],
+    roots: &[u32],
+    slots: &[u32],
+    firsts: &mut [u32],
+    is_first: &mut [u32],
+    n: usize,
+    next: usize,
+    mask: u32,
+) {
     let pos = ABSOLUTE_POS;
     if pos >= n {
         terminate!();
@@ -213,7 +229,8 @@ impl DeviceSampler {
         let (client, items) = (src.client.clone(), next + edges);
         let slots = self.ints((2 * items).next_power_of_two());
         let (capacity, mask) = (slots.meta.num_elements(), (slots.meta.num_elements() - 1) as u32);
-        let [item_nodes, item_roots] = [&nodes.list, &*roots].map(|known| copy(known, next, self.ints(items)));
+        let [item_nodes, item_roots] =
+            [&nodes.list, &*roots].map(|known| copy(known, next, self.ints(items)));
         let [firsts, is_first] = [(); 2].map(|()| self.ints(edges));
         let addresses = |n| address(&[&slots, &item_nodes, indices, &positions.list], n);
         // SAFETY: positions are those of edges of the relation, `indptr` their offsets by destination, each of which
@@ -222,7 +239,14 @@ impl DeviceSampler {
         // return early.
         unsafe {
             let (count, dim) = grid(&client, capacity);
-            forget_kernel::launch_unchecked(&client, count, dim, addresses(capacity), arg(&slots), capacity);
+            forget_kernel::launch_unchecked(
+                &client,
+                count,
+                dim,
+                addresses(capacity),
+                arg(&slots),
+                capacity,
+            );
             let (count, dim) = grid(&client, num_dst);
             item_kernel::launch_unchecked(
                 &client,
@@ -268,7 +292,8 @@ impl DeviceSampler {
         }
         let order = exclusive_sums(&is_first, edges);
         let new = number_at(&order, edges) as usize;
-        let [list, new_roots] = [&nodes.list, &*roots].map(|known| copy(known, next, self.ints(next + new)));
+        let [list, new_roots] =
+            [&nodes.list, &*roots].map(|known| copy(known, next, self.ints(next + new)));
         let (count, dim) = grid(&client, edges);
         // SAFETY: `list` and `new_roots` have room for the rows so far and the new ones, of which `order` counts the
         // edges that met one first; first items lie below `next + edges`.

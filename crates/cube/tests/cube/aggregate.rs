@@ -6,21 +6,34 @@ use burn_gnn_plan::{Activation, AggregateOptions, AggregatePlan, DegreeScale};
 
 use crate::support::*;
 
-const ACTIVATIONS: [Activation; 4] = [Activation::None, Activation::Relu, Activation::LeakyRelu(0.25), Activation::Elu(0.75)];
+const ACTIVATIONS: [Activation; 4] =
+    [Activation::None, Activation::Relu, Activation::LeakyRelu(0.25), Activation::Elu(0.75)];
 
 /// Which of weight, factors of sources, factors of destinations and bias there are.
 type Given = [bool; 4];
 
-fn check(what: &str, relation: &Relation, width: usize, given: Given, activation: Activation, tolerance: f64) {
+fn check(
+    what: &str,
+    relation: &Relation,
+    width: usize,
+    given: Given,
+    activation: Activation,
+    tolerance: f64,
+) {
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
     let mut numbers = Numbers::new(41);
     let x = numbers.numbers(src * width);
-    let mut maybe = |given: bool, n: usize, other: f64| if given { numbers.divisors(n) } else { vec![other; n] };
+    let mut maybe = |given: bool, n: usize, other: f64| {
+        if given { numbers.divisors(n) } else { vec![other; n] }
+    };
     let w = maybe(given[0], edges, 1.0);
     let bias = maybe(given[3], width, 0.0);
     let mut scale = |given: bool, n: usize| {
         let degrees: Vec<u32> = (0..n).map(|_| numbers.below(9) as u32).collect();
-        let factors = degrees.iter().map(|&d| if given { f64::from(d.max(1)).powf(-0.5) } else { 1.0 }).collect::<Vec<_>>();
+        let factors = degrees
+            .iter()
+            .map(|&d| if given { f64::from(d.max(1)).powf(-0.5) } else { 1.0 })
+            .collect::<Vec<_>>();
         (given.then(|| DegreeScale::new(&degrees, -0.5)), factors)
     };
     let ((source, l), (destination, r)) = (scale(given[1], src), scale(given[2], dst));
@@ -70,8 +83,13 @@ fn check(what: &str, relation: &Relation, width: usize, given: Given, activation
     assert_eq!((shape(&got_x), shape(&got_b)), (vec![src, width], vec![width]), "{what}");
     close(&format!("{what}: d x"), &got_x, &dx, tolerance);
     close(&format!("{what}: d bias"), &got_b, &db, tolerance);
-    assert_eq!((bytes(&got_x), bytes(&got_b)), (bytes(&run().0.unwrap()), bytes(&run().1.unwrap())), "{what}");
-    let (no_x, no_b) = aggregate_grad(&plan, g.clone(), kept.clone(), there(given[0], &w), false, false);
+    assert_eq!(
+        (bytes(&got_x), bytes(&got_b)),
+        (bytes(&run().0.unwrap()), bytes(&run().1.unwrap())),
+        "{what}"
+    );
+    let (no_x, no_b) =
+        aggregate_grad(&plan, g.clone(), kept.clone(), there(given[0], &w), false, false);
     assert!(no_x.is_none() && no_b.is_none());
     let got_w = aggregate_grad_weight(&plan, g, kept, x);
     assert_eq!(shape(&got_w), [edges], "{what}");

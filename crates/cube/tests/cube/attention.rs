@@ -18,7 +18,9 @@ pub(crate) fn attention_plan(
     dropout: Option<KeyedDropout>,
 ) -> AttentionPlan {
     match slope {
-        Some(slope) => AttentionPlan::gat("attention", relation, heads, dim, &GatOptions { slope, dropout }),
+        Some(slope) => {
+            AttentionPlan::gat("attention", relation, heads, dim, &GatOptions { slope, dropout })
+        }
         None => AttentionPlan::edges("attention", relation, heads, dim, dropout.as_ref()),
     }
     .unwrap()
@@ -45,14 +47,25 @@ struct Want {
 }
 
 impl Case<'_> {
-    fn loops(&self, z: &[f64], first: &[f64], second: &[f64], grad: &[f64], stream: &Stream) -> Want {
+    fn loops(
+        &self,
+        z: &[f64],
+        first: &[f64],
+        second: &[f64],
+        grad: &[f64],
+        stream: &Stream,
+    ) -> Want {
         let Case { relation, heads, dim, .. } = *self;
         let (n, edges) = (relation.num_dst(), relation.num_edges());
         let endpoints = |e: usize| (relation.src()[e] as usize, relation.dst()[e] as usize);
         let leaky = |x: f64| if x > 0.0 { x } else { SLOPE * x };
         let pre = |e: usize, h: usize| {
             let (u, v) = endpoints(e);
-            if self.given { first[e * heads + h] } else { first[u * heads + h] + second[v * heads + h] }
+            if self.given {
+                first[e * heads + h]
+            } else {
+                first[u * heads + h] + second[v * heads + h]
+            }
         };
         let score = |e, h| if self.given { pre(e, h) } else { leaky(pre(e, h)) };
         let factor = |e: usize, h: usize| {
@@ -71,7 +84,8 @@ impl Case<'_> {
             let at = endpoints(e).1 * heads + h;
             sums[at] += (score(e, h) - largest[at]).exp();
         }
-        let inverse: Vec<f64> = sums.iter().map(|&s| if s == 0.0 { 0.0 } else { 1.0 / s }).collect();
+        let inverse: Vec<f64> =
+            sums.iter().map(|&s| if s == 0.0 { 0.0 } else { 1.0 / s }).collect();
         let alpha = |e: usize, h: usize| {
             let at = endpoints(e).1 * heads + h;
             (score(e, h) - largest[at]).exp() * inverse[at]
@@ -100,7 +114,9 @@ impl Case<'_> {
         }
         for (e, h) in all() {
             let (u, v) = endpoints(e);
-            let dot: f64 = (0..dim).map(|d| z[(u * heads + h) * dim + d] * grad[(v * heads + h) * dim + d]).sum();
+            let dot: f64 = (0..dim)
+                .map(|d| z[(u * heads + h) * dim + d] * grad[(v * heads + h) * dim + d])
+                .sum();
             let a = alpha(e, h);
             let ds = a * factor(e, h) * dot - a * totals[v * heads + h];
             if self.given {
@@ -120,7 +136,8 @@ impl Case<'_> {
         let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
         let z = numbers.numbers(src * heads * dim);
         let rows = if given { [edges, 0] } else { [src, dst] };
-        let [first, second] = rows.map(|n| numbers.numbers(n * heads).iter().map(|x| 3.0 * x).collect::<Vec<_>>());
+        let [first, second] =
+            rows.map(|n| numbers.numbers(n * heads).iter().map(|x| 3.0 * x).collect::<Vec<_>>());
         let grad = numbers.numbers(dst * heads * dim);
         let stream = Stream::new(3, "attention", 4);
         let want = self.loops(&z, &first, &second, &grad, &stream);
@@ -131,13 +148,21 @@ impl Case<'_> {
         let z = tensor(&z, &[src, heads, dim]);
         let what = format!("{what}, {heads} heads of {dim}, given {given}, dropout {prob}");
         let (out, stats) = attention(&plan, z.clone(), scores.clone());
-        assert_eq!((shape(&out), shape(&stats)), (vec![dst, heads, dim], vec![dst, 2, heads]), "{what}");
+        assert_eq!(
+            (shape(&out), shape(&stats)),
+            (vec![dst, heads, dim], vec![dst, 2, heads]),
+            "{what}"
+        );
         close(&format!("{what}: out"), &out, &want.out, tolerance);
         close(&format!("{what}: statistics"), &stats, &want.stats, tolerance);
         let kept = AttentionKept { out, stats, z, scores };
         let grad = tensor(&grad, &[dst, heads, dim]);
         let (dz, d_first, d_second) = attention_grad(&plan, grad.clone(), kept.clone(), ALL);
-        assert_eq!((shape(&dz), shape(&d_first)), (vec![src, heads, dim], vec![rows[0], heads]), "{what}");
+        assert_eq!(
+            (shape(&dz), shape(&d_first)),
+            (vec![src, heads, dim], vec![rows[0], heads]),
+            "{what}"
+        );
         close(&format!("{what}: d z"), &dz, &want.z, tolerance);
         close(&format!("{what}: d first"), &d_first, &want.first, tolerance);
         if given {
@@ -146,8 +171,17 @@ impl Case<'_> {
             assert_eq!(shape(&d_second), [dst, heads], "{what}");
             close(&format!("{what}: d second"), &d_second, &want.second, tolerance);
         }
-        let (only, none, nothing) = attention_grad(&plan, grad, kept, AttentionGradMask { z: true, first: false, second: false });
-        assert_eq!((bytes(&only), shape(&none), shape(&nothing)), (bytes(&dz), vec![0], vec![0]), "{what}");
+        let (only, none, nothing) = attention_grad(
+            &plan,
+            grad,
+            kept,
+            AttentionGradMask { z: true, first: false, second: false },
+        );
+        assert_eq!(
+            (bytes(&only), shape(&none), shape(&nothing)),
+            (bytes(&dz), vec![0], vec![0]),
+            "{what}"
+        );
     }
 }
 
@@ -157,7 +191,8 @@ fn named_graphs() {
     for (name, relation) in named() {
         for given in [false, true] {
             for prob in [0.0, 0.6] {
-                Case { relation: &relation, heads: 2, dim: 4, given, prob, ids: None }.check(name, 1e-4);
+                Case { relation: &relation, heads: 2, dim: 4, given, prob, ids: None }
+                    .check(name, 1e-4);
             }
         }
     }
@@ -170,7 +205,8 @@ fn sizes() {
     let ids: Vec<u64> = (0..90).map(|e| e * 0x1_0000_0007).collect();
     for (heads, dim) in [(1, 1), (8, 8), (1, 40), (3, 5), (5, 1), (2, 128), (2, 0), (0, 3)] {
         for given in [false, true] {
-            Case { relation: &relation, heads, dim, given, prob: 0.4, ids: Some(&ids) }.check("sizes", 1e-4);
+            Case { relation: &relation, heads, dim, given, prob: 0.4, ids: Some(&ids) }
+                .check("sizes", 1e-4);
         }
     }
 }
@@ -179,7 +215,8 @@ fn sizes() {
 fn star_of_many_leaves() {
     let Some(()) = adapter() else { return };
     let relation = star(100_000);
-    Case { relation: &relation, heads: 2, dim: 2, given: false, prob: 0.0, ids: None }.check("star", 1e-3);
+    Case { relation: &relation, heads: 2, dim: 2, given: false, prob: 0.0, ids: None }
+        .check("star", 1e-3);
 }
 
 #[test]
@@ -204,7 +241,8 @@ fn runs_repeat() {
     let relation = random(60, 50, 5000, 9);
     let mut numbers = Numbers::new(10);
     let z = tensor(&numbers.numbers(60 * 32), &[60, 4, 8]);
-    let endpoints = (tensor(&numbers.numbers(240), &[60, 4]), tensor(&numbers.numbers(200), &[50, 4]));
+    let endpoints =
+        (tensor(&numbers.numbers(240), &[60, 4]), tensor(&numbers.numbers(200), &[50, 4]));
     let grad = tensor(&numbers.numbers(50 * 32), &[50, 4, 8]);
     let dropout = Some(KeyedDropout { prob: 0.5, stream: Stream::new(1, "x", 2), ids: None });
     let plan = attention_plan(&relation, 4, 8, Some(SLOPE), dropout);

@@ -9,7 +9,8 @@ use crate::support::*;
 
 fn check(n: usize, classes: usize, rows: &[u32], scale: f64) {
     let mut numbers = Numbers::new(classes as u64);
-    let x: Vec<f64> = numbers.numbers(n * classes).iter().map(|x| f64::from((scale * x) as f32)).collect();
+    let x: Vec<f64> =
+        numbers.numbers(n * classes).iter().map(|x| f64::from((scale * x) as f32)).collect();
     let targets: Vec<u32> = rows.iter().map(|_| numbers.below(classes) as u32).collect();
     let factor = 1.0 / rows.len().max(1) as f64;
     let (mut loss, mut stats, mut d) = (0.0, vec![], vec![0.0; n * classes]);
@@ -24,7 +25,9 @@ fn check(n: usize, classes: usize, rows: &[u32], scale: f64) {
             d[r as usize * classes + c] += 2.5 * factor * ((x - largest).exp() / sum - hit);
         }
     }
-    let plan = CrossEntropyPlan::new([n, classes], &rows.into(), &targets.into(), LossReduction::Mean).unwrap();
+    let plan =
+        CrossEntropyPlan::new([n, classes], &rows.into(), &targets.into(), LossReduction::Mean)
+            .unwrap();
     let logits = tensor(&x, &[n, classes]);
     let run = || {
         let (loss, stats) = cross_entropy(&plan, logits.clone());
@@ -33,7 +36,11 @@ fn check(n: usize, classes: usize, rows: &[u32], scale: f64) {
     };
     let [got, got_stats, got_d] = run();
     let what = format!("{n} by {classes}, {} rows", rows.len());
-    assert_eq!([shape(&got), shape(&got_stats), shape(&got_d)], [vec![1], vec![rows.len(), 2], vec![n, classes]], "{what}");
+    assert_eq!(
+        [shape(&got), shape(&got_stats), shape(&got_d)],
+        [vec![1], vec![rows.len(), 2], vec![n, classes]],
+        "{what}"
+    );
     close(&format!("{what}: loss"), &got, &[loss], 1e-5);
     close(&format!("{what}: statistics"), &got_stats, &stats, 1e-5);
     close(&format!("{what}: gradient"), &got_d, &d, 1e-5);
@@ -54,7 +61,8 @@ fn rows_and_classes() {
 
 #[test]
 fn targets_are_classes() {
-    let error = CrossEntropyPlan::new([1, 3], &[0].into(), &[3].into(), LossReduction::Sum).unwrap_err();
+    let error =
+        CrossEntropyPlan::new([1, 3], &[0].into(), &[3].into(), LossReduction::Sum).unwrap_err();
     assert!(error.to_string().contains("`targets[0]` must lie in 0..3"), "{error}");
 }
 

@@ -14,7 +14,13 @@ fn sums(g: &Graph) -> Vec<Vec<u8>> {
     let x = tensor(&Numbers::new(7).numbers(relation.num_src() * 3), &[relation.num_src(), 3]);
     [relation.clone(), relation.reverse()]
         .into_iter()
-        .map(|r| bytes(&gspmm(&GspmmPlan::new(&r, BinaryOp::CopyLhs, Reduce::Sum, &[3], &[]).unwrap(), Some(x.clone()), None)))
+        .map(|r| {
+            bytes(&gspmm(
+                &GspmmPlan::new(&r, BinaryOp::CopyLhs, Reduce::Sum, &[3], &[]).unwrap(),
+                Some(x.clone()),
+                None,
+            ))
+        })
         .collect()
 }
 

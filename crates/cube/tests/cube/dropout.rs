@@ -9,14 +9,19 @@ use crate::support::*;
 /// A plan for `rows` rows.
 pub(crate) fn dropout(prob: f64, stream: &Stream, ids: Option<&[u64]>, rows: usize) -> DropoutPlan {
     let dropout = KeyedDropout { prob, stream: *stream, ids: ids.map(Into::into) };
-    dropout.plan("dropout", DROPOUT_ARGS, "rows", rows).unwrap().expect("a dropout that does something")
+    dropout
+        .plan("dropout", DROPOUT_ARGS, "rows", rows)
+        .unwrap()
+        .expect("a dropout that does something")
 }
 
 #[test]
 fn masks_are_those_of_the_stream() {
     let Some(()) = adapter() else { return };
     let stream = Stream::new(7, "layer", 3);
-    for (rows, width, prob) in [(5, 8, 0.5), (40, 7, 0.1), (3, 1, 0.9), (64, 130, 0.3), (9, 4, 1e-12)] {
+    for (rows, width, prob) in
+        [(5, 8, 0.5), (40, 7, 0.1), (3, 1, 0.9), (64, 130, 0.3), (9, 4, 1e-12)]
+    {
         let ids: Vec<u64> = (0..rows as u64).map(|r| r * 0x1_0000_0001 + 5).collect();
         let x = Numbers::new(1).numbers(rows * width);
         for ids in [None, Some(&ids[..])] {
@@ -46,7 +51,8 @@ fn nothing_and_everything() {
 fn a_dropped_nan_is_zero() {
     let Some(()) = adapter() else { return };
     let stream = Stream::new(2, "a", 0);
-    let got = read(&dropout_rows(&dropout(0.5, &stream, None, 8), tensor(&[f64::NAN; 64], &[8, 8])));
+    let got =
+        read(&dropout_rows(&dropout(0.5, &stream, None, 8), tensor(&[f64::NAN; 64], &[8, 8])));
     assert!(got.contains(&0.0) && got.iter().any(|x| x.is_nan()));
     assert!(got.iter().all(|&x| x == 0.0 || x.is_nan()));
 }

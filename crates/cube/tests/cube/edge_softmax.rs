@@ -25,7 +25,8 @@ fn loops(relation: &Relation, x: &[f64], grad: &[f64], width: usize) -> (Vec<f64
     }
     for (e, j) in all() {
         let s = sum[at(e, j)];
-        y[e * width + j] = (x[e * width + j] - largest[at(e, j)]).exp() / if s == 0.0 { 1.0 } else { s };
+        y[e * width + j] =
+            (x[e * width + j] - largest[at(e, j)]).exp() / if s == 0.0 { 1.0 } else { s };
         dot[at(e, j)] += y[e * width + j] * grad[e * width + j];
     }
     for (e, j) in all() {
@@ -57,7 +58,11 @@ fn named_graphs_and_widths() {
     let Some(()) = adapter() else { return };
     for (name, relation) in named() {
         for features in [&[][..], &[1], &[3], &[2, 8], &[17]] {
-            let x: Vec<f64> = Numbers::new(1).numbers(relation.num_edges() * size(features)).iter().map(|x| 20.0 * x).collect();
+            let x: Vec<f64> = Numbers::new(1)
+                .numbers(relation.num_edges() * size(features))
+                .iter()
+                .map(|x| 20.0 * x)
+                .collect();
             check(name, &relation, &x, features, 1e-5);
             check(name, &relation.reverse(), &x, features, 1e-5);
         }
@@ -77,7 +82,13 @@ fn large_logits_do_not_overflow() {
     let Some(()) = adapter() else { return };
     let relation = random(5, 3, 700, 3);
     let x: Vec<f64> = Numbers::new(4).numbers(700).iter().map(|x| 1e4 + 300.0 * x).collect();
-    check("large", &relation, &x.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>(), &[1], 1e-5);
+    check(
+        "large",
+        &relation,
+        &x.iter().map(|&x| f64::from(x as f32)).collect::<Vec<_>>(),
+        &[1],
+        1e-5,
+    );
 }
 
 #[test]
@@ -91,7 +102,8 @@ fn masks_are_zero_and_not_numbers_stay() {
     let edges: Vec<_> = (0..2000u32).map(|e| (0, e / 1000)).collect();
     let relation = crate::support::relation(1, 2, &edges);
     check("only masks", &relation, &[-INF; 2000], &[1], 1e-6);
-    let x: Vec<f64> = (0..2000).map(|e| if (600..610).contains(&(e % 1000)) { -500.0 } else { -INF }).collect();
+    let x: Vec<f64> =
+        (0..2000).map(|e| if (600..610).contains(&(e % 1000)) { -500.0 } else { -INF }).collect();
     check("chunks of masks", &relation, &x, &[1], 1e-6);
 }
 

@@ -6,9 +6,24 @@ use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 use crate::support::*;
 
-const OPS: [SddmmOp; 7] = [SddmmOp::Add, SddmmOp::Sub, SddmmOp::Mul, SddmmOp::Div, SddmmOp::Dot, SddmmOp::CopyLhs, SddmmOp::CopyRhs];
+const OPS: [SddmmOp; 7] = [
+    SddmmOp::Add,
+    SddmmOp::Sub,
+    SddmmOp::Mul,
+    SddmmOp::Div,
+    SddmmOp::Dot,
+    SddmmOp::CopyLhs,
+    SddmmOp::CopyRhs,
+];
 const TARGETS: [Target; 3] = [Target::Src, Target::Dst, Target::Edge];
-const KINDS: [(&[usize], &[usize]); 6] = [(&[3], &[3]), (&[16], &[1]), (&[2, 8], &[2, 1]), (&[2, 3], &[3]), (&[], &[]), (&[2, 1], &[1, 4])];
+const KINDS: [(&[usize], &[usize]); 6] = [
+    (&[3], &[3]),
+    (&[16], &[1]),
+    (&[2, 8], &[2, 1]),
+    (&[2, 3], &[3]),
+    (&[], &[]),
+    (&[2, 1], &[1, 4]),
+];
 
 fn rows(relation: &Relation, target: Target) -> usize {
     match target {
@@ -44,11 +59,14 @@ fn check(what: &str, call: &GsddmmPlan, seed: u64, tolerance: f64) {
     let lhs = numbers.numbers(rows(relation, call.target(Side::Lhs)) * size(own(call, Side::Lhs)));
     let rhs = numbers.divisors(rows(relation, call.target(Side::Rhs)) * size(own(call, Side::Rhs)));
     let grad = numbers.numbers(edges * out_width);
-    let (mut want, mut d_lhs, mut d_rhs) = (vec![0.0; edges * out_width], vec![0.0; lhs.len()], vec![0.0; rhs.len()]);
+    let (mut want, mut d_lhs, mut d_rhs) =
+        (vec![0.0; edges * out_width], vec![0.0; lhs.len()], vec![0.0; rhs.len()]);
     for e in 0..edges {
         for j in 0..width {
-            let l = row(relation, call.target(Side::Lhs), e) * size(own(call, Side::Lhs)) + offset(own(call, Side::Lhs), &product, j);
-            let r = row(relation, call.target(Side::Rhs), e) * size(own(call, Side::Rhs)) + offset(own(call, Side::Rhs), &product, j);
+            let l = row(relation, call.target(Side::Lhs), e) * size(own(call, Side::Lhs))
+                + offset(own(call, Side::Lhs), &product, j);
+            let r = row(relation, call.target(Side::Rhs), e) * size(own(call, Side::Rhs))
+                + offset(own(call, Side::Rhs), &product, j);
             let (x, y) = (lhs[l], rhs[r]);
             let (m, dx, dy) = match call.op() {
                 SddmmOp::Add => (x + y, 1.0, 1.0),
@@ -78,14 +96,27 @@ fn check(what: &str, call: &GsddmmPlan, seed: u64, tolerance: f64) {
     close(&format!("{what}: out"), &got, &want, tolerance);
     let g = tensor(&grad, &dims(edges, &out));
     let got = gsddmm_grad(call, Side::Lhs, g.clone(), l.clone(), r.clone());
-    assert_eq!(shape(&got), dims(rows(relation, call.target(Side::Lhs)), own(call, Side::Lhs)), "{what}");
+    assert_eq!(
+        shape(&got),
+        dims(rows(relation, call.target(Side::Lhs)), own(call, Side::Lhs)),
+        "{what}"
+    );
     close(&format!("{what}: d lhs"), &got, &d_lhs, tolerance);
     let got = gsddmm_grad(call, Side::Rhs, g, l, r);
-    assert_eq!(shape(&got), dims(rows(relation, call.target(Side::Rhs)), own(call, Side::Rhs)), "{what}");
+    assert_eq!(
+        shape(&got),
+        dims(rows(relation, call.target(Side::Rhs)), own(call, Side::Rhs)),
+        "{what}"
+    );
     close(&format!("{what}: d rhs"), &got, &d_rhs, tolerance);
 }
 
-fn call(relation: &Relation, op: SddmmOp, targets: [Target; 2], (lhs, rhs): (&[usize], &[usize])) -> GsddmmPlan {
+fn call(
+    relation: &Relation,
+    op: SddmmOp,
+    targets: [Target; 2],
+    (lhs, rhs): (&[usize], &[usize]),
+) -> GsddmmPlan {
     match op {
         SddmmOp::CopyLhs => GsddmmPlan::new(relation, op, [targets[0]; 2], [lhs, lhs]).unwrap(),
         SddmmOp::CopyRhs => GsddmmPlan::new(relation, op, [targets[1]; 2], [rhs, rhs]).unwrap(),
@@ -126,8 +157,18 @@ fn widths() {
     let relation = random(9, 7, 40, 5);
     for width in [0, 1, 3, 16, 17, 64, 128] {
         for op in [SddmmOp::Dot, SddmmOp::Mul, SddmmOp::Sub] {
-            check("widths", &call(&relation, op, [Target::Src, Target::Dst], (&[width], &[width])), 6, 1e-4);
-            check("heads", &call(&relation, op, [Target::Dst, Target::Src], (&[3, width], &[3, width])), 7, 1e-4);
+            check(
+                "widths",
+                &call(&relation, op, [Target::Src, Target::Dst], (&[width], &[width])),
+                6,
+                1e-4,
+            );
+            check(
+                "heads",
+                &call(&relation, op, [Target::Dst, Target::Src], (&[3, width], &[3, width])),
+                7,
+                1e-4,
+            );
         }
     }
 }
@@ -140,7 +181,12 @@ fn star_of_many_leaves() {
         check("star", &call(&relation, op, [Target::Src, Target::Dst], (&[4], &[4])), 8, 1e-3);
     }
     // Summed over edges and over columns at once.
-    check("star", &call(&relation, SddmmOp::Mul, [Target::Src, Target::Edge], (&[1], &[2])), 9, 1e-3);
+    check(
+        "star",
+        &call(&relation, SddmmOp::Mul, [Target::Src, Target::Edge], (&[1], &[2])),
+        9,
+        1e-3,
+    );
 }
 
 #[test]

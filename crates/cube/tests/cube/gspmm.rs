@@ -8,11 +8,24 @@ use burn_gnn_testutil::{Kind, NO_F16, skip};
 
 use crate::support::*;
 
-const OPS: [BinaryOp; 6] = [BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div, BinaryOp::CopyLhs, BinaryOp::CopyRhs];
+const OPS: [BinaryOp; 6] = [
+    BinaryOp::Add,
+    BinaryOp::Sub,
+    BinaryOp::Mul,
+    BinaryOp::Div,
+    BinaryOp::CopyLhs,
+    BinaryOp::CopyRhs,
+];
 const REDUCES: [Reduce; 4] = [Reduce::Sum, Reduce::Mean, Reduce::Max, Reduce::Min];
 /// Feature shapes of both operands.
-const KINDS: [(&[usize], &[usize]); 6] =
-    [(&[3], &[3]), (&[16], &[]), (&[2, 8], &[2, 1]), (&[2, 3], &[3]), (&[1], &[5]), (&[2, 1, 2], &[1, 3, 1])];
+const KINDS: [(&[usize], &[usize]); 6] = [
+    (&[3], &[3]),
+    (&[16], &[]),
+    (&[2, 8], &[2, 1]),
+    (&[2, 3], &[3]),
+    (&[1], &[5]),
+    (&[2, 1, 2], &[1, 3, 1]),
+];
 
 /// Everything that one call and its gradients read and give, in f64.
 struct Want {
@@ -55,10 +68,16 @@ fn loops(call: &GspmmPlan, lhs: &[f64], rhs: &[f64], grad: &[f64]) -> Want {
     let width = size(&out);
     let (n, edges) = (relation.num_dst(), relation.num_edges());
     let at = |e: usize, j: usize| {
-        let l = relation.src()[e] as usize * size(own(call, Side::Lhs)) + offset(own(call, Side::Lhs), &out, j);
+        let l = relation.src()[e] as usize * size(own(call, Side::Lhs))
+            + offset(own(call, Side::Lhs), &out, j);
         (l, e * size(own(call, Side::Rhs)) + offset(own(call, Side::Rhs), &out, j))
     };
-    let mut want = Want { out: vec![0.0; n * width], arg: vec![u32::MAX; n * width], lhs: vec![0.0; lhs.len()], rhs: vec![0.0; rhs.len()] };
+    let mut want = Want {
+        out: vec![0.0; n * width],
+        arg: vec![u32::MAX; n * width],
+        lhs: vec![0.0; lhs.len()],
+        rhs: vec![0.0; rhs.len()],
+    };
     let degrees: Vec<u32> = relation.in_degrees().collect();
     for e in 0..edges {
         let v = relation.dst()[e] as usize;
@@ -104,7 +123,13 @@ fn check(what: &str, call: &GspmmPlan, seed: u64, tolerance: f64) {
     let out = joined(own(call, Side::Lhs), own(call, Side::Rhs));
     let grad = numbers.numbers(relation.num_dst() * size(&out));
     let want = loops(call, &lhs, &rhs, &grad);
-    let what = format!("{what}, {:?} {:?} {:?} {:?}", call.op(), call.reduce(), own(call, Side::Lhs), own(call, Side::Rhs));
+    let what = format!(
+        "{what}, {:?} {:?} {:?} {:?}",
+        call.op(),
+        call.reduce(),
+        own(call, Side::Lhs),
+        own(call, Side::Rhs)
+    );
     let l = tensor(&lhs, &dims(relation.num_src(), own(call, Side::Lhs)));
     let r = tensor(&rhs, &dims(relation.num_edges(), own(call, Side::Rhs)));
     let (used_l, used_r) = (call.op() != BinaryOp::CopyRhs, call.op() != BinaryOp::CopyLhs);
@@ -130,7 +155,12 @@ fn check(what: &str, call: &GspmmPlan, seed: u64, tolerance: f64) {
 }
 
 /// A copy has the shape of its operand twice.
-fn call(relation: &Relation, op: BinaryOp, reduce: Reduce, (lhs, rhs): (&[usize], &[usize])) -> GspmmPlan {
+fn call(
+    relation: &Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    (lhs, rhs): (&[usize], &[usize]),
+) -> GspmmPlan {
     match op {
         BinaryOp::CopyLhs => GspmmPlan::new(relation, op, reduce, lhs, lhs).unwrap(),
         BinaryOp::CopyRhs => GspmmPlan::new(relation, op, reduce, rhs, rhs).unwrap(),
@@ -171,7 +201,12 @@ fn widths() {
     let Some(()) = adapter() else { return };
     let relation = random(20, 15, 90, 8);
     for width in [0, 1, 3, 16, 17, 64, 128] {
-        for (lhs, rhs) in [(vec![width], vec![width]), (vec![width], vec![]), (vec![1], vec![width]), (vec![2, width], vec![2, 1])] {
+        for (lhs, rhs) in [
+            (vec![width], vec![width]),
+            (vec![width], vec![]),
+            (vec![1], vec![width]),
+            (vec![2, width], vec![2, 1]),
+        ] {
             for reduce in [Reduce::Mean, Reduce::Max] {
                 check("widths", &call(&relation, BinaryOp::Mul, reduce, (&lhs, &rhs)), 9, 1e-4);
                 check("widths", &call(&relation, BinaryOp::CopyLhs, reduce, (&lhs, &rhs)), 9, 1e-4);
@@ -234,7 +269,8 @@ fn not_numbers_and_infinities_stay_visible() {
         assert_eq!(out[1], if reduce == Reduce::Max { 1.0 } else { f64::NEG_INFINITY });
         assert_eq!(read_ids(&arg), [first, second, u32::MAX]);
     }
-    let sum = read(&gspmm(&call(&relation, BinaryOp::CopyLhs, Reduce::Sum, (&[1], &[1])), Some(t), None));
+    let sum =
+        read(&gspmm(&call(&relation, BinaryOp::CopyLhs, Reduce::Sum, (&[1], &[1])), Some(t), None));
     assert!(sum[0].is_nan() && sum[1] == f64::NEG_INFINITY && sum[2] == 0.0);
 }
 

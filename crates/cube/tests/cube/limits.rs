@@ -29,9 +29,16 @@ fn edges_are_copied_ahead() {
 
 #[test]
 fn the_text_names_bytes_and_limit() {
-    let error = CubeError::TooLarge { what: "edge ids", entries: 3 << 30, bytes: 12 << 30, limit: 4 << 30, device: "Wgpu".into() };
+    let error = CubeError::TooLarge {
+        what: "edge ids",
+        entries: 3 << 30,
+        bytes: 12 << 30,
+        limit: 4 << 30,
+        device: "Wgpu".into(),
+    };
     let text = error.to_string();
-    for part in ["edge ids", "12884901888 bytes", "3221225472 entries", "4294967296 bytes", "Wgpu"] {
+    for part in ["edge ids", "12884901888 bytes", "3221225472 entries", "4294967296 bytes", "Wgpu"]
+    {
         assert!(text.contains(part), "{text}");
     }
 }

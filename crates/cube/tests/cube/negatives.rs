@@ -4,8 +4,8 @@ use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_cube::{DeviceLinkSampler, DeviceNegativeSampler};
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{
-    GraphFeatures, LinkExclusion, LinkSampler, Loader, MemoryRows, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, RowType,
-    SampleKey, SampledBatch, Sampler, SeedKind, Seeds,
+    GraphFeatures, LinkExclusion, LinkSampler, Loader, MemoryRows, NegativeBy, NegativePairs,
+    NegativeSampler, NeighborSampler, RowType, SampleKey, SampledBatch, Sampler, SeedKind, Seeds,
 };
 
 use crate::sampling::{cube, ids, numbers_of, on_device, typed};
@@ -39,18 +39,30 @@ fn pairs_are_those_of_the_host() {
                     continue;
                 }
                 let make = |of_sources: bool| {
-                    let sampler = if of_sources { NegativeSampler::of_sources(&g, etype) } else { NegativeSampler::new(&g, etype) };
-                    let sampler = sampler.unwrap().with_strict(on(0)).with_unique(on(1)).with_batch_shared(on(2));
+                    let sampler = if of_sources {
+                        NegativeSampler::of_sources(&g, etype)
+                    } else {
+                        NegativeSampler::new(&g, etype)
+                    };
+                    let sampler = sampler
+                        .unwrap()
+                        .with_strict(on(0))
+                        .with_unique(on(1))
+                        .with_batch_shared(on(2));
                     if on(3) { sampler.without_self_loops().unwrap() } else { sampler }
                 };
                 for k in [0, 1, 3, 90] {
                     let key = SampleKey::new(9).at(2, k as u64);
-                    let what = format!("graph {i}, relation {etype}, settings {set:04b}, {k} per pair");
+                    let what =
+                        format!("graph {i}, relation {etype}, settings {set:04b}, {k} per pair");
                     let want = make(false).per_source(&src, &dst, k, key).unwrap();
-                    let got = device_of(make(false)).per_source(ids(&src), ids(&dst), k, key).unwrap();
+                    let got =
+                        device_of(make(false)).per_source(ids(&src), ids(&dst), k, key).unwrap();
                     assert_eq!(got.to_host(), want, "{what}");
                     let want = make(true).per_destination(&src, &dst, k, key).unwrap();
-                    let got = device_of(make(true)).per_destination(ids(&src), ids(&dst), k, key).unwrap();
+                    let got = device_of(make(true))
+                        .per_destination(ids(&src), ids(&dst), k, key)
+                        .unwrap();
                     assert_eq!(got.to_host(), want, "{what}, of sources");
                 }
             }
@@ -63,7 +75,8 @@ fn pairs_are_those_of_the_host() {
 fn global_pairs_are_those_of_the_host() {
     let Some(()) = adapter() else { return };
     let large = Graph::builder().nodes("a", 100_000).nodes("b", 90_000);
-    let large = large.edges(("a", "r", "b"), vec![0, 99_999, 7, 7], vec![5, 0, 1, 89_999]).build().unwrap();
+    let large =
+        large.edges(("a", "r", "b"), vec![0, 99_999, 7, 7], vec![5, 0, 1, 89_999]).build().unwrap();
     let full = Graph::homogeneous(2, vec![0, 0, 1, 1], vec![0, 1, 0, 1]).unwrap();
     let nothing = Graph::homogeneous(0, vec![], vec![]).unwrap();
     for (i, g) in graphs().into_iter().chain([large, full]).enumerate() {
@@ -72,15 +85,25 @@ fn global_pairs_are_those_of_the_host() {
                 for count in [0, 1, 700] {
                     let make = || NegativeSampler::new(&g, etype).unwrap().with_strict(strict);
                     let key = SampleKey::new(4).at(0, count as u64);
-                    let (want, got) = (make().global(count, key).unwrap(), device_of(make()).global(count, key).unwrap());
-                    assert_eq!(got.to_host(), want, "graph {i}, relation {etype}, strict {strict}, {count} pairs");
+                    let (want, got) = (
+                        make().global(count, key).unwrap(),
+                        device_of(make()).global(count, key).unwrap(),
+                    );
+                    assert_eq!(
+                        got.to_host(),
+                        want,
+                        "graph {i}, relation {etype}, strict {strict}, {count} pairs"
+                    );
                 }
             }
         }
     }
     let none = device_of(NegativeSampler::new(&nothing, 0).unwrap());
     assert_eq!(none.global(0, SampleKey::new(1)).unwrap().src().dims(), [0]);
-    assert!(matches!(none.global(1, SampleKey::new(1)), Err(GraphError::Setting { arg: "count", .. })));
+    assert!(matches!(
+        none.global(1, SampleKey::new(1)),
+        Err(GraphError::Setting { arg: "count", .. })
+    ));
 }
 
 /// Pairs become seeds without being on the host in between, and the positive edges are left out.
@@ -91,7 +114,9 @@ fn negatives_become_seeds() {
     let (edges, key) = ((0..30u32).collect::<Vec<_>>(), SampleKey::new(6));
     let (src, dst) = g.find_edges(("a", "r", "b"), &edges).unwrap();
     let negatives = NegativeSampler::new(&g, "r").unwrap().per_source(&src, &dst, 2, key).unwrap();
-    let drawn = device_of(NegativeSampler::new(&g, "r").unwrap()).per_source(ids(&src), ids(&dst), 2, key).unwrap();
+    let drawn = device_of(NegativeSampler::new(&g, "r").unwrap())
+        .per_source(ids(&src), ids(&dst), 2, key)
+        .unwrap();
     let flags: Vec<u32> = negatives.is_strict.iter().map(|&flag| u32::from(flag)).collect();
     assert_eq!(numbers_of(drawn.is_strict().int()), flags);
     let sampler = NeighborSampler::new(&g, [3, 2]).unwrap();
@@ -100,7 +125,11 @@ fn negatives_become_seeds() {
     let want = sampler.sample_excluding(seeds, [("r", &edges)], key).unwrap();
     let join = |first: &[u32], second: Tensor<1, Int>| Tensor::cat(vec![ids(first), second], 0);
     let seeds = [("a", join(&src, drawn.src())), ("b", join(&dst, drawn.dst()))];
-    let got = on_device(&sampler).sample_tensors(seeds, [("r", ids(&edges))], key).unwrap().to_batch(&sampler).unwrap();
+    let got = on_device(&sampler)
+        .sample_tensors(seeds, [("r", ids(&edges))], key)
+        .unwrap()
+        .to_batch(&sampler)
+        .unwrap();
     assert_eq!(want.seeds, got.seeds);
     for (want, got) in want.blocks.iter().zip(&got.blocks) {
         for t in 0..3 {
@@ -116,23 +145,53 @@ fn link_batches_of_tensors() {
     let Some(()) = adapter() else { return };
     let g = typed([60, 50], 400, 17);
     let reverse: Vec<u32> = (0..400).rev().collect();
-    let exclusions =
-        [LinkExclusion::Nothing, LinkExclusion::Seeds, LinkExclusion::Reverse(reverse), LinkExclusion::reverse_type(("b", "s", "a"))];
+    let exclusions = [
+        LinkExclusion::Nothing,
+        LinkExclusion::Seeds,
+        LinkExclusion::Reverse(reverse),
+        LinkExclusion::reverse_type(("b", "s", "a")),
+    ];
     let key = SampleKey::new(5);
     for etype in [("a", "r", "b"), ("a", "t", "a")] {
-        for (disjoint, exclusion) in [false, true].into_iter().flat_map(|disjoint| exclusions.iter().map(move |e| (disjoint, e))) {
+        for (disjoint, exclusion) in [false, true]
+            .into_iter()
+            .flat_map(|disjoint| exclusions.iter().map(move |e| (disjoint, e)))
+        {
             let sampler = NeighborSampler::new(&g, [3, -1]).unwrap().with_disjoint(disjoint);
-            for (edges, k) in [(vec![], 2), (vec![7u32, 90, 7, 3], 0), ((0..40).map(|i| i * 9).collect(), 2)] {
-                let what = format!("{etype:?}, disjoint {disjoint}, {exclusion:?}, {} edges, {k} negatives", edges.len());
-                let host = LinkSampler::new(sampler.clone(), etype).unwrap().with_negatives(NegativePairs::PerSource(k));
-                let want = host.with_exclusion(exclusion.clone()).unwrap().sample(&edges, key).unwrap();
+            for (edges, k) in
+                [(vec![], 2), (vec![7u32, 90, 7, 3], 0), ((0..40).map(|i| i * 9).collect(), 2)]
+            {
+                let what = format!(
+                    "{etype:?}, disjoint {disjoint}, {exclusion:?}, {} edges, {k} negatives",
+                    edges.len()
+                );
+                let host = LinkSampler::new(sampler.clone(), etype)
+                    .unwrap()
+                    .with_negatives(NegativePairs::PerSource(k));
+                let want =
+                    host.with_exclusion(exclusion.clone()).unwrap().sample(&edges, key).unwrap();
                 let negatives = device_of(NegativeSampler::new(&g, etype).unwrap());
-                let links = DeviceLinkSampler::new(on_device(&sampler), etype).unwrap().with_negatives(negatives, k).unwrap();
-                let got = links.with_exclusion(exclusion.clone()).unwrap().sample(ids(&edges), key).unwrap();
+                let links = DeviceLinkSampler::new(on_device(&sampler), etype)
+                    .unwrap()
+                    .with_negatives(negatives, k)
+                    .unwrap();
+                let got = links
+                    .with_exclusion(exclusion.clone())
+                    .unwrap()
+                    .sample(ids(&edges), key)
+                    .unwrap();
                 for (want, got) in [(want.positive, got.positive), (want.negative, got.negative)] {
-                    assert_eq!((want.src, want.dst), (numbers_of(got.src), numbers_of(got.dst)), "{what}");
+                    assert_eq!(
+                        (want.src, want.dst),
+                        (numbers_of(got.src), numbers_of(got.dst)),
+                        "{what}"
+                    );
                 }
-                assert_eq!(numbers_of(got.is_strict.int()), want.is_strict.iter().map(|&b| u32::from(b)).collect::<Vec<_>>(), "{what}");
+                assert_eq!(
+                    numbers_of(got.is_strict.int()),
+                    want.is_strict.iter().map(|&b| u32::from(b)).collect::<Vec<_>>(),
+                    "{what}"
+                );
                 let batch = got.batch.to_batch(&sampler).unwrap();
                 assert_eq!(batch.seeds, want.batch.seeds, "{what}");
                 for (want, got) in want.batch.blocks.iter().zip(&batch.blocks) {
@@ -144,14 +203,30 @@ fn link_batches_of_tensors() {
             }
         }
     }
-    let new = || DeviceLinkSampler::new(on_device(&NeighborSampler::new(&g, [1]).unwrap()), "r").unwrap();
-    let refused = |negatives: NegativeSampler| new().with_negatives(device_of(negatives), 1).map(|_| ()).unwrap_err();
+    let new =
+        || DeviceLinkSampler::new(on_device(&NeighborSampler::new(&g, [1]).unwrap()), "r").unwrap();
+    let refused = |negatives: NegativeSampler| {
+        new().with_negatives(device_of(negatives), 1).map(|_| ()).unwrap_err()
+    };
     let negatives = [NegativeSampler::new(&g, "t"), NegativeSampler::of_sources(&g, "r")];
-    assert!(negatives.into_iter().all(|s| matches!(refused(s.unwrap()), GraphError::Setting { arg: "negatives", .. })));
-    assert!(matches!(new().with_exclusion(LinkExclusion::Reverse(vec![0])), Err(GraphError::Length { .. })));
-    assert!(matches!(new().sample(ids(&[400]), key), Err(GraphError::IdOutOfRange { id: 400, .. })));
+    assert!(
+        negatives
+            .into_iter()
+            .all(|s| matches!(refused(s.unwrap()), GraphError::Setting { arg: "negatives", .. }))
+    );
+    assert!(matches!(
+        new().with_exclusion(LinkExclusion::Reverse(vec![0])),
+        Err(GraphError::Length { .. })
+    ));
+    assert!(matches!(
+        new().sample(ids(&[400]), key),
+        Err(GraphError::IdOutOfRange { id: 400, .. })
+    ));
     let timed = NeighborSampler::new(&g, [1]).unwrap().with_times("r", &[0; 400]).unwrap();
-    assert!(matches!(DeviceLinkSampler::new(on_device(&timed), "r"), Err(GraphError::Setting { arg: "times", .. })));
+    assert!(matches!(
+        DeviceLinkSampler::new(on_device(&timed), "r"),
+        Err(GraphError::Setting { arg: "times", .. })
+    ));
 }
 
 /// A loader makes link batches of a device as it makes those of the host, with any number of workers, features
@@ -162,20 +237,40 @@ fn link_batches_of_tensors_are_loaded() {
     let g = typed([60, 50], 400, 17);
     let sampler = NeighborSampler::new(&g, [3, -1]).unwrap();
     let seeds = || Seeds::edges(&g, [(("a", "r", "b"), (0..90).collect::<Vec<u32>>())]).unwrap();
-    let host = LinkSampler::new(sampler.clone(), "r").unwrap().with_negatives(NegativePairs::PerSource(2));
-    let rows = || MemoryRows::new(&(0..60).map(|v| v as f32).collect::<Vec<_>>(), 1, RowType::F32).unwrap();
+    let host =
+        LinkSampler::new(sampler.clone(), "r").unwrap().with_negatives(NegativePairs::PerSource(2));
+    let rows = || {
+        MemoryRows::new(&(0..60).map(|v| v as f32).collect::<Vec<_>>(), 1, RowType::F32).unwrap()
+    };
     let features = || GraphFeatures::new(&g, &Device::flex()).with_nodes("a", rows()).unwrap();
-    let want: Vec<_> =
-        Loader::new(host, seeds(), 40).unwrap().with_seed(3).with_features(features()).epoch(1).map(|b| b.unwrap()).collect();
+    let want: Vec<_> = Loader::new(host, seeds(), 40)
+        .unwrap()
+        .with_seed(3)
+        .with_features(features())
+        .epoch(1)
+        .map(|b| b.unwrap())
+        .collect();
     for workers in [0, 2] {
         let negatives = device_of(NegativeSampler::new(&g, "r").unwrap());
-        let links = DeviceLinkSampler::new(on_device(&sampler), "r").unwrap().with_negatives(negatives, 2).unwrap();
-        let loader = Loader::new(links, seeds(), 40).unwrap().with_seed(3).with_workers(workers).with_features(features());
+        let links = DeviceLinkSampler::new(on_device(&sampler), "r")
+            .unwrap()
+            .with_negatives(negatives, 2)
+            .unwrap();
+        let loader = Loader::new(links, seeds(), 40)
+            .unwrap()
+            .with_seed(3)
+            .with_workers(workers)
+            .with_features(features());
         let got: Vec<_> = loader.epoch(1).map(|b| b.unwrap()).collect();
         assert_eq!(got.len(), want.len());
         for (want, got) in want.iter().zip(got) {
-            assert_eq!((want.own_seeds(), SampledBatch::num_edges(&want.batch)), (got.own_seeds(), SampledBatch::num_edges(&got.batch)));
-            let x = |x: &Option<Tensor<2>>| x.as_ref().unwrap().to_data().iter::<f32>().collect::<Vec<_>>();
+            assert_eq!(
+                (want.own_seeds(), SampledBatch::num_edges(&want.batch)),
+                (got.own_seeds(), SampledBatch::num_edges(&got.batch))
+            );
+            let x = |x: &Option<Tensor<2>>| {
+                x.as_ref().unwrap().to_data().iter::<f32>().collect::<Vec<_>>()
+            };
             assert_eq!(x(&want.x(0).ok()), x(&got.x(0).ok()));
             for (block, t) in (0..2).flat_map(|block| (0..3).map(move |t| (block, t))) {
                 assert_eq!(want.batch.edges(block, t), got.batch.edges(block, t));
@@ -186,11 +281,20 @@ fn link_batches_of_tensors_are_loaded() {
     }
     let links = || DeviceLinkSampler::new(on_device(&sampler), "r").unwrap();
     let nodes = Seeds::nodes(&g, [("a", [0])]).unwrap();
-    assert!(matches!(Loader::new(links(), nodes, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    assert!(matches!(
+        Loader::new(links(), nodes, 1),
+        Err(GraphError::Setting { arg: "seeds", .. })
+    ));
     let others = Seeds::edges(&g, [("t", [0])]).unwrap();
-    assert!(matches!(Loader::new(links(), others, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    assert!(matches!(
+        Loader::new(links(), others, 1),
+        Err(GraphError::Setting { arg: "seeds", .. })
+    ));
     let far = Seeds::new(SeedKind::Edges, vec![vec![400], vec![], vec![]], None).unwrap();
-    assert!(matches!(links().sample_batch(&far, SampleKey::new(0)), Err(GraphError::IdOutOfRange { id: 400, .. })));
+    assert!(matches!(
+        links().sample_batch(&far, SampleKey::new(0)),
+        Err(GraphError::IdOutOfRange { id: 400, .. })
+    ));
 }
 
 #[test]
@@ -199,7 +303,10 @@ fn what_devices_do_not_draw() {
     let g = typed([6, 5], 9, 1);
     let plain = || NegativeSampler::new(&g, "r").unwrap();
     let text = |s: NegativeSampler| DeviceNegativeSampler::new(s, &cube()).unwrap_err().to_string();
-    assert!(text(plain().with_distribution(NegativeBy::InDegree).unwrap()).contains("negatives by in-degree or weight"));
+    assert!(
+        text(plain().with_distribution(NegativeBy::InDegree).unwrap())
+            .contains("negatives by in-degree or weight")
+    );
     assert!(text(plain().with_condition(&[0; 5], 0.5).unwrap()).contains("conditional negatives"));
     assert!(text(plain().with_times(&[0; 9]).unwrap()).contains("edges with times"));
     let e = DeviceNegativeSampler::new(plain(), &Device::flex()).unwrap_err().to_string();
@@ -208,10 +315,19 @@ fn what_devices_do_not_draw() {
     let e = device_of(plain().with_unique(true)).global(3, key).map(|_| ()).unwrap_err();
     assert!(e.to_string().contains("`with_unique(true)`"), "{e}");
     let device = device_of(plain());
-    assert!(matches!(device.per_destination(ids(&[0]), ids(&[0]), 1, key), Err(GraphError::Setting { arg: "negatives", .. })));
-    assert!(matches!(device.per_source(ids(&[0]), ids(&[0, 1]), 1, key), Err(GraphError::Length { expected: 1, actual: 2, .. })));
+    assert!(matches!(
+        device.per_destination(ids(&[0]), ids(&[0]), 1, key),
+        Err(GraphError::Setting { arg: "negatives", .. })
+    ));
+    assert!(matches!(
+        device.per_source(ids(&[0]), ids(&[0, 1]), 1, key),
+        Err(GraphError::Length { expected: 1, actual: 2, .. })
+    ));
     let e = device.per_source(ids(&[0, 6]), ids(&[0, 1]), 1, key).map(|_| ()).unwrap_err();
-    assert_eq!(e.to_string(), "`src` of edge type `a:r:b`, position 1: id 6 is out of range 0..6; give ids that are numbered from 0");
+    assert_eq!(
+        e.to_string(),
+        "`src` of edge type `a:r:b`, position 1: id 6 is out of range 0..6; give ids that are numbered from 0"
+    );
     let e = device.per_source(ids(&[0]), ids(&[0]), usize::MAX, key).map(|_| ()).unwrap_err();
     assert!(matches!(e, GraphError::Setting { arg: "negatives", .. }), "{e}");
 }

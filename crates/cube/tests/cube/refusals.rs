@@ -19,7 +19,11 @@ use crate::support::*;
 /// The text of the panic names what is wrong.
 fn refused<R>(name: &str, f: impl FnOnce() -> R) {
     let caught = catch_unwind(AssertUnwindSafe(f)).map(|_| ()).expect_err(name);
-    let text = caught.downcast_ref::<String>().cloned().or_else(|| caught.downcast_ref::<&str>().map(|t| t.to_string())).unwrap();
+    let text = caught
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| caught.downcast_ref::<&str>().map(|t| t.to_string()))
+        .unwrap();
     assert!(text.contains(name), "expected a text with {name:?}, got {text:?}");
 }
 
@@ -56,7 +60,9 @@ fn gspmm_operands() {
     let (mul, sum) = (call(BinaryOp::Mul, Reduce::Sum), call(BinaryOp::CopyLhs, Reduce::Sum));
     let (x, w, g) = (|| Some(zeros(&[7, 4])), || Some(zeros(&[20, 4])), || zeros(&[3, 4]));
     gspmm(&mul, x(), w());
-    refused("`lhs` must have 7 rows of 4 entries, got shape [6, 4]", || gspmm(&mul, Some(zeros(&[6, 4])), w()));
+    refused("`lhs` must have 7 rows of 4 entries, got shape [6, 4]", || {
+        gspmm(&mul, Some(zeros(&[6, 4])), w())
+    });
     refused("`lhs` must have 7 rows", || gspmm(&sum, Some(zeros(&[7, 3])), None));
     refused("`rhs` must have 20 rows", || gspmm(&mul, x(), Some(zeros(&[7, 4]))));
     refused("`rhs` must have element type", || gspmm(&mul, x(), Some(half(&[20, 4]))));
@@ -70,24 +76,35 @@ fn gspmm_operands() {
     let (_, arg) = gspmm_select(&max, x(), None);
     gspmm_grad(&max, Side::Lhs, g(), Some(arg.clone()), None, None);
     refused("`arg` is missing", || gspmm_grad(&max, Side::Lhs, g(), None, None, None));
-    refused("`arg` must have 3 rows", || gspmm_grad(&max, Side::Lhs, g(), Some(lying(&[2, 4])), None, None));
-    refused("`arg` must have element type", || gspmm_grad(&max, Side::Lhs, g(), Some(g()), None, None));
-    refused("`grad` must have 3 rows", || gspmm_grad(&mul, Side::Lhs, zeros(&[7, 4]), None, None, w()));
+    refused("`arg` must have 3 rows", || {
+        gspmm_grad(&max, Side::Lhs, g(), Some(lying(&[2, 4])), None, None)
+    });
+    refused("`arg` must have element type", || {
+        gspmm_grad(&max, Side::Lhs, g(), Some(g()), None, None)
+    });
+    refused("`grad` must have 3 rows", || {
+        gspmm_grad(&mul, Side::Lhs, zeros(&[7, 4]), None, None, w())
+    });
     refused("`rhs` is missing", || gspmm_grad(&mul, Side::Lhs, g(), None, x(), None));
-    refused("`lhs` must have 7 rows", || gspmm_grad(&mul, Side::Rhs, g(), None, Some(zeros(&[3, 4])), None));
+    refused("`lhs` must have 7 rows", || {
+        gspmm_grad(&mul, Side::Rhs, g(), None, Some(zeros(&[3, 4])), None)
+    });
 }
 
 #[test]
 fn gsddmm_operands() {
     let r = random(7, 3, 20, 1);
-    let call = GsddmmPlan::new(&r, SddmmOp::Dot, [Target::Src, Target::Dst], [&[2, 4], &[2, 4]]).unwrap();
+    let call =
+        GsddmmPlan::new(&r, SddmmOp::Dot, [Target::Src, Target::Dst], [&[2, 4], &[2, 4]]).unwrap();
     let (x, y, g) = (|| Some(zeros(&[7, 2, 4])), || Some(zeros(&[3, 2, 4])), || zeros(&[20, 2, 1]));
     gsddmm(&call, x(), y());
     gsddmm_grad(&call, Side::Lhs, g(), x(), y());
     refused("`lhs` must have 7 rows of 8", || gsddmm(&call, y(), y()));
     refused("`rhs` must have 3 rows of 8", || gsddmm(&call, x(), x()));
     refused("`rhs` is missing", || gsddmm(&call, x(), None));
-    refused("`grad` must have 20 rows of 2", || gsddmm_grad(&call, Side::Lhs, zeros(&[20, 2, 4]), x(), y()));
+    refused("`grad` must have 20 rows of 2", || {
+        gsddmm_grad(&call, Side::Lhs, zeros(&[20, 2, 4]), x(), y())
+    });
     refused("`rhs` must have 3 rows of 8", || gsddmm_grad(&call, Side::Lhs, g(), x(), x()));
 }
 
@@ -96,9 +113,12 @@ fn softmax_and_attention_operands() {
     let r = random(7, 3, 20, 1);
     let plan = softmax(&r, &[2]);
     refused("`x` must have 20 rows", || edge_softmax(&plan, zeros(&[19, 2])));
-    refused("`grad` must have 20 rows of 2", || edge_softmax_grad(&plan, zeros(&[20, 2]), zeros(&[20, 1])));
+    refused("`grad` must have 20 rows of 2", || {
+        edge_softmax_grad(&plan, zeros(&[20, 2]), zeros(&[20, 1]))
+    });
     let call = attention_plan(&r, 2, 4, Some(0.2), None);
-    let (z, a, b, g) = (|| zeros(&[7, 2, 4]), || zeros(&[7, 2]), || zeros(&[3, 2]), || zeros(&[3, 2, 4]));
+    let (z, a, b, g) =
+        (|| zeros(&[7, 2, 4]), || zeros(&[7, 2]), || zeros(&[3, 2]), || zeros(&[3, 2, 4]));
     let endpoints = || AttentionScores::Nodes(a(), b());
     let (_, stats) = attention(&call, z(), endpoints());
     refused("`z` must have 7 rows of 8", || attention(&call, zeros(&[7, 2, 3]), endpoints()));
@@ -106,21 +126,42 @@ fn softmax_and_attention_operands() {
     refused("`a_dst` must have 3 rows", || attention(&call, z(), AttentionScores::Nodes(a(), a())));
     refused("`logits` must have 20 rows", || attention(&call, z(), AttentionScores::Edges(a())));
     let stream = Stream::new(1, "refusals", 2);
-    let options =
-        |prob, ids: usize| GatOptions { slope: 0.2, dropout: Some(KeyedDropout { prob, stream, ids: Some(vec![1; ids].into()) }) };
-    let plan = |heads, options: &GatOptions| AttentionPlan::gat("attention", &r, heads, 4, options).map_err(|e| e.to_string());
+    let options = |prob, ids: usize| GatOptions {
+        slope: 0.2,
+        dropout: Some(KeyedDropout { prob, stream, ids: Some(vec![1; ids].into()) }),
+    };
+    let plan = |heads, options: &GatOptions| {
+        AttentionPlan::gat("attention", &r, heads, 4, options).map_err(|e| e.to_string())
+    };
     wrong("must have at most 134217727 entries", plan(usize::MAX, &GatOptions::default()));
-    wrong("`dropout.ids` must have 20 rows (one per edge of the relation), got 19; give as many rows", plan(2, &options(0.5, 19)));
-    wrong("`dropout.prob` must lie in [0, 1), got 1; give 0 for no dropout", plan(2, &options(1.0, 20)));
-    let kept = |stats: &CubeTensor| AttentionKept { out: g(), stats: stats.clone(), z: z(), scores: endpoints() };
+    wrong(
+        "`dropout.ids` must have 20 rows (one per edge of the relation), got 19; give as many rows",
+        plan(2, &options(0.5, 19)),
+    );
+    wrong(
+        "`dropout.prob` must lie in [0, 1), got 1; give 0 for no dropout",
+        plan(2, &options(1.0, 20)),
+    );
+    let kept = |stats: &CubeTensor| AttentionKept {
+        out: g(),
+        stats: stats.clone(),
+        z: z(),
+        scores: endpoints(),
+    };
     let wants = AttentionGradMask { z: true, first: true, second: true };
     attention_grad(&call, g(), kept(&stats), wants);
     refused("`stats` must have 3 rows of 4", || attention_grad(&call, g(), kept(&b()), wants));
-    refused("`out` must have 3 rows", || attention_grad(&call, g(), AttentionKept { out: z(), ..kept(&stats) }, wants));
-    refused("`z` must have 7 rows", || attention_grad(&call, g(), AttentionKept { z: g(), ..kept(&stats) }, wants));
+    refused("`out` must have 3 rows", || {
+        attention_grad(&call, g(), AttentionKept { out: z(), ..kept(&stats) }, wants)
+    });
+    refused("`z` must have 7 rows", || {
+        attention_grad(&call, g(), AttentionKept { z: g(), ..kept(&stats) }, wants)
+    });
     refused("`grad` must have 3 rows", || attention_grad(&call, z(), kept(&stats), wants));
     let ids = vec![1; 19];
-    refused("`dropout.ids` must have 21 entries", || dropout_rows(&dropout(0.5, &stream, Some(&ids), 19), zeros(&[21, 3])));
+    refused("`dropout.ids` must have 21 entries", || {
+        dropout_rows(&dropout(0.5, &stream, Some(&ids), 19), zeros(&[21, 3]))
+    });
 }
 
 #[test]
@@ -142,8 +183,12 @@ fn aggregate_and_epilogue_operands() {
     wrong("`source degrees` must have 7 rows", plan(options(3, 3)));
     wrong("`destination degrees` must have 3 rows", plan(options(7, 2)));
     refused("`out` is missing", || aggregate_grad(&call, g(), None, None, true, true));
-    refused("`out` must have 3 rows", || aggregate_grad(&call, g(), Some(zeros(&[2, 4])), None, true, true));
-    refused("`weight` must have 20 rows", || aggregate_grad(&call, g(), Some(g()), Some(zeros(&[3])), true, true));
+    refused("`out` must have 3 rows", || {
+        aggregate_grad(&call, g(), Some(zeros(&[2, 4])), None, true, true)
+    });
+    refused("`weight` must have 20 rows", || {
+        aggregate_grad(&call, g(), Some(g()), Some(zeros(&[3])), true, true)
+    });
     refused("`x` must have 7 rows", || aggregate_grad_weight(&call, g(), Some(g()), g()));
     let stream = Stream::new(1, "refusals", 2);
     let plan = |activation, ids: usize| {
@@ -156,10 +201,19 @@ fn aggregate_and_epilogue_operands() {
     refused("`x` must have 7 rows of 4", || epilogue(&call, zeros(&[8, 4]), None, true));
     refused("`bias` must have 4 rows", || epilogue(&call, x(), Some(zeros(&[5])), true));
     wrong("`dropout.ids` must have 7 rows", plan(Activation::Relu, 6));
-    wrong("`slope` of LeakyRelu must be a finite number from 0", plan(Activation::LeakyRelu(-1.0), 7));
-    refused("`open` must have 7 rows", || epilogue_grad(&call, x(), EpilogueKept::Open(lying(&[8])), true));
-    refused("`out` must have 7 rows", || epilogue_grad(&call, x(), EpilogueKept::Output(g()), true));
-    refused("`grad` must have 7 rows", || epilogue_grad(&call, zeros(&[8, 4]), EpilogueKept::Nothing, false));
+    wrong(
+        "`slope` of LeakyRelu must be a finite number from 0",
+        plan(Activation::LeakyRelu(-1.0), 7),
+    );
+    refused("`open` must have 7 rows", || {
+        epilogue_grad(&call, x(), EpilogueKept::Open(lying(&[8])), true)
+    });
+    refused("`out` must have 7 rows", || {
+        epilogue_grad(&call, x(), EpilogueKept::Output(g()), true)
+    });
+    refused("`grad` must have 7 rows", || {
+        epilogue_grad(&call, zeros(&[8, 4]), EpilogueKept::Nothing, false)
+    });
 }
 
 #[test]
@@ -167,10 +221,14 @@ fn rows_products_and_steps() {
     let index = RowIndex::new(&[0, 6, 6], 7).unwrap();
     refused("`table` must have 7 rows", || gather_rows(zeros(&[6, 2]), &index));
     refused("`rows` must have 3 rows", || scatter_add_rows(zeros(&[7, 2]), &index));
-    let segments = |offsets: &[usize]| Segments::try_from_offsets(offsets).map_err(|e| e.to_string());
+    let segments =
+        |offsets: &[usize]| Segments::try_from_offsets(offsets).map_err(|e| e.to_string());
     wrong("offsets[0] must be 0", segments(&[1, 3]));
     wrong("never decrease", segments(&[0, 3, 2]));
-    wrong("`types[1]` must lie in 0..1", TypeIndex::try_new(&[0u8, 1], 1).map_err(|e| e.to_string()));
+    wrong(
+        "`types[1]` must lie in 0..1",
+        TypeIndex::try_new(&[0u8, 1], 1).map_err(|e| e.to_string()),
+    );
     let plan = TypedPlan::segments(&segments(&[0, 1, 3]).unwrap(), 4, 5).unwrap();
     let (a, b, g) = (|| zeros(&[3, 4]), || zeros(&[2, 4, 5]), || zeros(&[3, 5]));
     typed_mm(&plan, a(), b(), false);
@@ -181,30 +239,60 @@ fn rows_products_and_steps() {
     refused("`grad` must have 3 rows of 5", || typed_mm_grad_b(&plan, a(), a()));
     refused("`a` must have 3 rows of 4", || typed_mm_grad_b(&plan, g(), g()));
     let r = random(7, 3, 20, 1);
-    wrong("`types` must have 20 rows", RelationalIndex::try_new(&r, &[0u8; 19], 1).map_err(|e| e.to_string()));
-    wrong("`types[0]` must lie in 0..1", RelationalIndex::try_new(&r, &[1u8; 20], 1).map_err(|e| e.to_string()));
+    wrong(
+        "`types` must have 20 rows",
+        RelationalIndex::try_new(&r, &[0u8; 19], 1).map_err(|e| e.to_string()),
+    );
+    wrong(
+        "`types[0]` must lie in 0..1",
+        RelationalIndex::try_new(&r, &[1u8; 20], 1).map_err(|e| e.to_string()),
+    );
     let plan = RelationalPlan::new(&RelationalIndex::new(&r, &[0u8; 20], 1), &[4, 5]).unwrap();
-    refused("`lhs` must have 7 rows", || relational(&plan, zeros(&[6, 4]), zeros(&[1, 4, 5]), None));
-    refused("`rhs` must have 20 rows", || relational(&plan, zeros(&[7, 4]), zeros(&[1, 4, 5]), Some(zeros(&[7]))));
-    refused("`b` must have 1 rows of 20", || relational(&plan, zeros(&[7, 4]), zeros(&[1, 3, 5]), None));
+    refused("`lhs` must have 7 rows", || {
+        relational(&plan, zeros(&[6, 4]), zeros(&[1, 4, 5]), None)
+    });
+    refused("`rhs` must have 20 rows", || {
+        relational(&plan, zeros(&[7, 4]), zeros(&[1, 4, 5]), Some(zeros(&[7])))
+    });
+    refused("`b` must have 1 rows of 20", || {
+        relational(&plan, zeros(&[7, 4]), zeros(&[1, 3, 5]), None)
+    });
     let form = AdamForm::Adam { scale: 1.0, epsilon: 1e-6 };
     let factors = AdamFactors { lr: 0.01, beta: [0.9; 2], rest: [0.1; 2], penalty: None, form };
     let m = |rows| [zeros(&[rows, 4]), zeros(&[rows, 4])];
-    refused("`grad` must have 7 rows", || adam_step(zeros(&[7, 4]), zeros(&[6, 4]), m(7), &factors));
-    refused("`moment_1` must have 7 rows", || adam_step(zeros(&[7, 4]), zeros(&[7, 4]), m(6), &factors));
-    let step = AdamStep { lr: 0.1, beta_1: 0.9, beta_2: 0.99, epsilon: 1e-8, time: 1, decay: AdamDecay::None };
+    refused("`grad` must have 7 rows", || {
+        adam_step(zeros(&[7, 4]), zeros(&[6, 4]), m(7), &factors)
+    });
+    refused("`moment_1` must have 7 rows", || {
+        adam_step(zeros(&[7, 4]), zeros(&[7, 4]), m(6), &factors)
+    });
+    let step = AdamStep {
+        lr: 0.1,
+        beta_1: 0.9,
+        beta_2: 0.99,
+        epsilon: 1e-8,
+        time: 1,
+        decay: AdamDecay::None,
+    };
     let rows = |ids: &[u32], step| AdamRows::new(step, &ids.into(), 7).map_err(|e| e.to_string());
     wrong("`ids[1]` must lie in 0..7", rows(&[6, 7], step));
     wrong("`ids[1]` must be above 6", rows(&[6, 6], step));
     wrong("`step.time` must be at least 1", rows(&[6], AdamStep { time: 0, ..step }));
     let plan = rows(&[5, 6], step).unwrap();
-    refused("`grad` must have 2 rows of 4", || adam_rows(&plan, zeros(&[7, 4]), zeros(&[3, 4]), m(7)));
+    refused("`grad` must have 2 rows of 4", || {
+        adam_rows(&plan, zeros(&[7, 4]), zeros(&[3, 4]), m(7))
+    });
     refused("`param` must have 7 rows", || adam_rows(&plan, zeros(&[6, 4]), zeros(&[2, 4]), m(7)));
-    let chosen = CrossEntropyPlan::new([7, 3], &[0, 6].into(), &[1, 2].into(), LossReduction::Sum).unwrap();
+    let chosen =
+        CrossEntropyPlan::new([7, 3], &[0, 6].into(), &[1, 2].into(), LossReduction::Sum).unwrap();
     let (_, stats) = cross_entropy(&chosen, zeros(&[7, 3]));
     refused("`logits` must have 7 rows", || cross_entropy(&chosen, zeros(&[6, 3])));
-    refused("`stats` must have 2 rows of 2", || cross_entropy_grad(&chosen, zeros(&[1]), zeros(&[1, 2]), zeros(&[7, 3])));
-    refused("`logits` must have 7 rows", || cross_entropy_grad(&chosen, zeros(&[1]), stats, zeros(&[8, 3])));
+    refused("`stats` must have 2 rows of 2", || {
+        cross_entropy_grad(&chosen, zeros(&[1]), zeros(&[1, 2]), zeros(&[7, 3]))
+    });
+    refused("`logits` must have 7 rows", || {
+        cross_entropy_grad(&chosen, zeros(&[1]), stats, zeros(&[8, 3]))
+    });
 }
 
 /// Types and blocks that batches and subgraphs of a device do not have.
@@ -215,8 +303,11 @@ fn types_of_device_batches() {
     let sampler = NeighborSampler::new(&g, [1]).unwrap();
     let none = || [] as [(usize, burn::tensor::Tensor<1, burn::tensor::Int>); 0];
     let key = SampleKey::new(0);
-    let batch = on_device(&sampler.clone().with_disjoint(true)).sample_tensors([(.., ids(&[0]))], none(), key).unwrap();
-    let (node, edge) = ("`ntype` must lie in 0..1 (node types", "`etype` must lie in 0..1 (edge types");
+    let batch = on_device(&sampler.clone().with_disjoint(true))
+        .sample_tensors([(.., ids(&[0]))], none(), key)
+        .unwrap();
+    let (node, edge) =
+        ("`ntype` must lie in 0..1 (node types", "`etype` must lie in 0..1 (edge types");
     refused(node, || batch.nodes(1));
     refused(node, || batch.seeds(1));
     refused(node, || batch.roots(1));
@@ -246,7 +337,10 @@ fn batches_beyond_32_bits() {
     let seeds: Vec<u32> = (0..n as u32).collect();
     let e = sampler.sample([("_N", &seeds[..])], SampleKey::new(1)).map(|_| ()).unwrap_err();
     assert!(matches!(e, GraphError::TooLarge { count, .. } if count > u64::from(u32::MAX)), "{e}");
-    assert_eq!(sampler.sample([("_N", &seeds[..3])], SampleKey::new(1)).unwrap().output_nodes(0), [0, 1, 2]);
+    assert_eq!(
+        sampler.sample([("_N", &seeds[..3])], SampleKey::new(1)).unwrap().output_nodes(0),
+        [0, 1, 2]
+    );
 }
 
 /// Ids of a mapped file are checked again when they are copied to a device.
@@ -264,7 +358,11 @@ fn a_mapped_file_that_was_changed() {
     std::io::Write::write_all(&mut &changed, &vec![0xff; 4 * words]).unwrap();
     let relation = &mapped.graph().relations()[0];
     let call = |reduce| GspmmPlan::new(relation, BinaryOp::CopyLhs, reduce, &[2], &[2]).unwrap();
-    refused("its file was changed while it was mapped", || gspmm(&call(Reduce::Sum), Some(zeros(&[5, 2])), None));
-    refused("its file was changed while it was mapped", || edge_softmax(&softmax(relation, &[2]), zeros(&[5, 2])));
+    refused("its file was changed while it was mapped", || {
+        gspmm(&call(Reduce::Sum), Some(zeros(&[5, 2])), None)
+    });
+    refused("its file was changed while it was mapped", || {
+        edge_softmax(&softmax(relation, &[2]), zeros(&[5, 2]))
+    });
     std::fs::remove_file(&file).unwrap();
 }

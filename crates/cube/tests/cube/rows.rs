@@ -8,13 +8,16 @@ use crate::support::*;
 fn rows_are_gathered_and_added_back() {
     let Some(()) = adapter() else { return };
     let mut numbers = Numbers::new(1);
-    for (rows, picks, features) in [(5, 12, vec![3]), (40, 7, vec![16]), (3, 900, vec![2, 2]), (4, 0, vec![5]), (6, 6, vec![])] {
+    for (rows, picks, features) in
+        [(5, 12, vec![3]), (40, 7, vec![16]), (3, 900, vec![2, 2]), (4, 0, vec![5]), (6, 6, vec![])]
+    {
         let index: Vec<u32> = (0..picks).map(|_| numbers.below(rows) as u32).collect();
         let width = size(&features);
         let (table, x) = (numbers.numbers(rows * width), numbers.numbers(picks * width));
         let at = RowIndex::new(&index, rows).unwrap();
         let got = gather_rows(tensor(&table, &dims(rows, &features)), &at);
-        let want: Vec<f64> = index.iter().flat_map(|&r| table[r as usize * width..][..width].to_vec()).collect();
+        let want: Vec<f64> =
+            index.iter().flat_map(|&r| table[r as usize * width..][..width].to_vec()).collect();
         assert_eq!((shape(&got), read(&got)), (dims(picks, &features), want));
         let mut sums = vec![0.0; rows * width];
         for (i, &r) in index.iter().enumerate() {

@@ -13,9 +13,12 @@ use cubecl::device::{WgpuDevice, WgpuDeviceKind};
 pub(crate) fn device() -> CubeDevice {
     static DEVICE: Derived<CubeDevice> = Derived::new();
     let find = || {
-        let [software, default] = [WgpuDeviceKind::Cpu, WgpuDeviceKind::DefaultDevice].map(|kind| CubeDevice::Wgpu(WgpuDevice::new(kind)));
+        let [software, default] = [WgpuDeviceKind::Cpu, WgpuDeviceKind::DefaultDevice]
+            .map(|kind| CubeDevice::Wgpu(WgpuDevice::new(kind)));
         let asked = std::env::var("BURN_GNN_TEST_DEVICE").is_ok_and(|which| which == "gpu");
-        let here = Device::enumerate(DeviceType::Wgpu).into_iter().any(|d| d == Device::new(DispatchDevice::Cube(software.clone())));
+        let here = Device::enumerate(DeviceType::Wgpu)
+            .into_iter()
+            .any(|d| d == Device::new(DispatchDevice::Cube(software.clone())));
         if asked || !here { default } else { software }
     };
     DEVICE.get_or_compute(find).clone()
@@ -66,7 +69,10 @@ pub(crate) fn tensor(values: &[f64], shape: &[usize]) -> CubeTensor {
 
 pub(crate) fn tensor_of(values: &[f64], shape: &[usize], dtype: DType) -> CubeTensor {
     assert_eq!(values.len(), shape.iter().product::<usize>());
-    CubeBackend::float_from_data(TensorData::new(values.to_vec(), shape.to_vec()).convert_dtype(dtype), &device())
+    CubeBackend::float_from_data(
+        TensorData::new(values.to_vec(), shape.to_vec()).convert_dtype(dtype),
+        &device(),
+    )
 }
 
 pub(crate) fn read(x: &CubeTensor) -> Vec<f64> {
@@ -92,7 +98,8 @@ pub(crate) fn close(what: &str, got: &CubeTensor, want: &[f64], tolerance: f64) 
     let got = read(got);
     assert_eq!(got.len(), want.len(), "{what}: number of entries");
     for (i, (&g, &w)) in got.iter().zip(want).enumerate() {
-        let same = (g.is_nan() && w.is_nan()) || g == w || (g - w).abs() <= tolerance * w.abs().max(1.0);
+        let same =
+            (g.is_nan() && w.is_nan()) || g == w || (g - w).abs() <= tolerance * w.abs().max(1.0);
         assert!(same, "{what}, entry {i}: got {g}, want {w}");
     }
 }

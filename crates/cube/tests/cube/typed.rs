@@ -19,7 +19,8 @@ impl Case {
         let Case { input, output, .. } = *self;
         let (types, rows) = (self.lengths.len(), self.lengths.iter().sum::<usize>());
         let mut numbers = Numbers::new(17);
-        let mut of_row: Vec<u32> = self.lengths.iter().enumerate().flat_map(|(t, &n)| vec![t as u32; n]).collect();
+        let mut of_row: Vec<u32> =
+            self.lengths.iter().enumerate().flat_map(|(t, &n)| vec![t as u32; n]).collect();
         if self.shuffled {
             for i in (1..rows).rev() {
                 of_row.swap(i, numbers.below(i + 1));
@@ -27,11 +28,13 @@ impl Case {
         }
         let (a, b) = (numbers.numbers(rows * input), numbers.numbers(types * input * output));
         let grad = numbers.numbers(rows * output);
-        let (mut out, mut da, mut db) = (vec![0.0; grad.len()], vec![0.0; a.len()], vec![0.0; b.len()]);
+        let (mut out, mut da, mut db) =
+            (vec![0.0; grad.len()], vec![0.0; a.len()], vec![0.0; b.len()]);
         for (row, &t) in of_row.iter().enumerate() {
             for i in 0..input {
                 for o in 0..output {
-                    let (x, w, y) = (row * input + i, (t as usize * input + i) * output + o, row * output + o);
+                    let (x, w, y) =
+                        (row * input + i, (t as usize * input + i) * output + o, row * output + o);
                     out[y] += a[x] * b[w];
                     da[x] += grad[y] * b[w];
                     db[w] += a[x] * grad[y];

@@ -64,7 +64,12 @@ pub struct DatasetInfo {
     pub files: &'static [RemoteFile],
 }
 
-const fn file(name: &'static str, url: &'static str, sha256: &'static str, most: u64) -> RemoteFile {
+const fn file(
+    name: &'static str,
+    url: &'static str,
+    sha256: &'static str,
+    most: u64,
+) -> RemoteFile {
     RemoteFile { name, url, sha256: if sha256.is_empty() { None } else { Some(sha256) }, most }
 }
 
@@ -90,7 +95,12 @@ macro_rules! planetoid {
     ($name:literal, $part:literal, $sha256:literal) => {
         file(
             concat!("ind.", $name, ".", $part),
-            concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".", $part),
+            concat!(
+                "https://github.com/kimiyoung/planetoid/raw/master/data/ind.",
+                $name,
+                ".",
+                $part
+            ),
             $sha256,
             64 * MIB,
         )
@@ -112,8 +122,10 @@ macro_rules! entities {
 
 macro_rules! ogb {
     ($name:literal, $sha256:literal, $most:expr) => {{
-        const URL: &str = concat!("https://snap.stanford.edu/ogb/data/nodeproppred/", $name, ".zip");
-        const FILES: &[RemoteFile] = &[file("raw", URL, $sha256, $most), file("split", URL, $sha256, $most)];
+        const URL: &str =
+            concat!("https://snap.stanford.edu/ogb/data/nodeproppred/", $name, ".zip");
+        const FILES: &[RemoteFile] =
+            &[file("raw", URL, $sha256, $most), file("split", URL, $sha256, $most)];
         FILES
     }};
 }
@@ -167,7 +179,8 @@ const PLANETOID: &str = "Sen et al., Collective classification in network data, 
      Yang, Cohen, Salakhutdinov, Revisiting semi-supervised learning with graph embeddings, ICML 2016";
 const RGCN: &str = "Ristoski, de Vries, Paulheim, A collection of benchmark datasets for systematic evaluations of machine learning on the \
      semantic web, ISWC 2016; Schlichtkrull et al., Modeling relational data with graph convolutional networks, ESWC 2018";
-const OGB: &str = "Hu et al., Open Graph Benchmark: datasets for machine learning on graphs, NeurIPS 2020";
+const OGB: &str =
+    "Hu et al., Open Graph Benchmark: datasets for machine learning on graphs, NeurIPS 2020";
 const NO_LICENCE: &str = "none stated; for research";
 
 impl Known {
@@ -210,18 +223,30 @@ impl Known {
     /// Where it comes from.
     pub fn about(self) -> DatasetInfo {
         let (licence, citation, files): (_, _, &'static [RemoteFile]) = match self {
-            Self::Karate => ("facts of a paper", "Zachary, An information flow model for conflict and fission in small groups, 1977", &[]),
-            Self::Crates => ("facts of manifests", "`cargo metadata` of this project (example `crates_graph`)", &[]),
+            Self::Karate => (
+                "facts of a paper",
+                "Zachary, An information flow model for conflict and fission in small groups, 1977",
+                &[],
+            ),
+            Self::Crates => (
+                "facts of manifests",
+                "`cargo metadata` of this project (example `crates_graph`)",
+                &[],
+            ),
             Self::Cora => (NO_LICENCE, PLANETOID, CORA),
             Self::Citeseer => (NO_LICENCE, PLANETOID, CITESEER),
             Self::Pubmed => (NO_LICENCE, PLANETOID, PUBMED),
             Self::Aifb => (NO_LICENCE, RGCN, entities!("aifb", 256 * MIB)),
             Self::Mutag => (NO_LICENCE, RGCN, entities!("mutag", 256 * MIB)),
-            Self::Bgs => ("Open Government Licence (British Geological Survey)", RGCN, entities!("bgs", GIB)),
-            Self::Am => ("CC BY-SA (Amsterdam Museum)", RGCN, entities!("am", 4 * GIB)),
-            Self::Reddit => {
-                (NO_LICENCE, "Hamilton, Ying, Leskovec, Inductive representation learning on large graphs, NeurIPS 2017", REDDIT)
+            Self::Bgs => {
+                ("Open Government Licence (British Geological Survey)", RGCN, entities!("bgs", GIB))
             }
+            Self::Am => ("CC BY-SA (Amsterdam Museum)", RGCN, entities!("am", 4 * GIB)),
+            Self::Reddit => (
+                NO_LICENCE,
+                "Hamilton, Ying, Leskovec, Inductive representation learning on large graphs, NeurIPS 2017",
+                REDDIT,
+            ),
             Self::OgbnArxiv => ("ODC-BY", OGB, ogb!("arxiv", "", 512 * MIB)),
             Self::OgbnProducts => ("Amazon licence", OGB, ogb!("products", "", 8 * GIB)),
             Self::OgbnMag => ("ODC-BY", OGB, ogb!("mag", "", 2 * GIB)),
@@ -262,7 +287,9 @@ impl Known {
             Self::Karate | Self::Crates => unreachable!("returned above"),
             Self::Cora | Self::Citeseer | Self::Pubmed => super::planetoid::load(&dir, self.name()),
             #[cfg(feature = "rdf")]
-            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => super::rdf_datasets::load(&dir, self.name()),
+            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => {
+                super::rdf_datasets::load(&dir, self.name())
+            }
             #[cfg(not(feature = "rdf"))]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => unreachable!("refused above"),
             #[cfg(feature = "npz")]
@@ -284,6 +311,8 @@ impl FromStr for Known {
     fn from_str(name: &str) -> Result<Self, DataError> {
         let found = Self::ALL.into_iter().find(|k| k.name() == name);
         let names: Vec<&str> = Self::ALL.iter().map(|k| k.name()).collect();
-        found.ok_or_else(|| crate::files::setting("data set", &format!("one of {}", names.join(", ")), name))
+        found.ok_or_else(|| {
+            crate::files::setting("data set", &format!("one of {}", names.join(", ")), name)
+        })
     }
 }

@@ -73,7 +73,11 @@ impl DataHome {
             set: set.name(),
             dir,
             files: missing.iter().map(|f| (f.name, f.url)).collect(),
-            remedy: if cfg!(feature = "download") { "or allow downloads" } else { "or build with the feature `download`" },
+            remedy: if cfg!(feature = "download") {
+                "or allow downloads"
+            } else {
+                "or build with the feature `download`"
+            },
         })
     }
 }

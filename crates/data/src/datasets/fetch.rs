@@ -13,7 +13,9 @@ use ureq::http::{Response, StatusCode};
 
 use super::unpack::unpack;
 use super::{DataHome, Known, RemoteFile};
-use crate::files::{create_dirs, cut, format_error, io_error, read_bounded, remove_abandoned, sync_dir};
+use crate::files::{
+    create_dirs, cut, format_error, io_error, read_bounded, remove_abandoned, sync_dir,
+};
 
 /// Transfers that are started anew where they broke off, before it is an error.
 const TRIES: usize = 4;
@@ -74,7 +76,13 @@ fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part,
         .timeout_per_read(Some(PATIENCE))
         .user_agent(concat!("burn-gnn/", env!("CARGO_PKG_VERSION")));
     let part = Part::open(path).map_err(|e| io_error(path, e))?;
-    let transfer = Transfer { download, agent: config.build().new_agent(), path, part: &part, most: limits.most };
+    let transfer = Transfer {
+        download,
+        agent: config.build().new_agent(),
+        path,
+        part: &part,
+        most: limits.most,
+    };
     let mut failed = None;
     for _ in 0..TRIES {
         match transfer.once() {
@@ -89,7 +97,10 @@ fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part,
             Err(TransferError::Again(message)) => failed = Some(message),
         }
     }
-    let message = format!("{} ({TRIES} tries; the next call goes on where this one ended)", failed.unwrap_or_default());
+    let message = format!(
+        "{} ({TRIES} tries; the next call goes on where this one ended)",
+        failed.unwrap_or_default()
+    );
     let error = transfer.error(message);
     part.keep();
     Err(error)
@@ -121,14 +132,19 @@ impl Part {
         let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput)?.to_string_lossy();
         let (prefix, dir) = (format!(".{name}.part"), folder(path));
         let mark = |part: &Path| {
-            let random = part.file_name().unwrap_or_default().to_string_lossy().replacen(&prefix, "", 1);
+            let random =
+                part.file_name().unwrap_or_default().to_string_lossy().replacen(&prefix, "", 1);
             dir.join(format!(".{name}.mark{random}"))
         };
-        let (file, path) = locked(|| builder(&prefix).tempfile_in(dir))?.keep().map_err(|e| e.error)?;
+        let (file, path) =
+            locked(|| builder(&prefix).tempfile_in(dir))?.keep().map_err(|e| e.error)?;
         let mut best = Self { mark: mark(&path), file, path, remove: true };
         for (path, file) in abandoned(dir, &prefix) {
             let other = Self { mark: mark(&path), file, path, remove: true };
-            if other.written() > best.written() && same_owner(&other.file, &best.file) && other.mark().is_some() {
+            if other.written() > best.written()
+                && same_owner(&other.file, &best.file)
+                && other.mark().is_some()
+            {
                 best = other;
             }
         }
@@ -208,36 +224,54 @@ impl Transfer<'_> {
             request = request.header("Range", format!("bytes={there}-")).header("If-Range", mark);
         }
         let response = request.call().map_err(|e| match e {
-            ureq::Error::Io(_) | ureq::Error::Timeout(_) | ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
+            ureq::Error::Io(_)
+            | ureq::Error::Timeout(_)
+            | ureq::Error::HostNotFound
+            | ureq::Error::ConnectionFailed => {
                 TransferError::Again(format!("expected a connection, found: {e}"))
             }
             e => TransferError::Final(self.error(cut(&e.to_string()))),
         })?;
-        let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let header = |name: &str| {
+            response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned)
+        };
         let (start, total) = match response.status() {
             StatusCode::OK => (0, header("Content-Length").and_then(|n| n.parse::<u64>().ok())),
             StatusCode::PARTIAL_CONTENT if mark.is_some() => {
                 let range = header("Content-Range").unwrap_or_default();
-                let (start, total) = content_range(&range)
-                    .filter(|r| r.0 == there)
-                    .ok_or_else(|| self.error(format!("expected `Content-Range: bytes {there}-…/…`, found {:?}", cut(&range))))?;
+                let (start, total) =
+                    content_range(&range).filter(|r| r.0 == there).ok_or_else(|| {
+                        self.error(format!(
+                            "expected `Content-Range: bytes {there}-…/…`, found {:?}",
+                            cut(&range)
+                        ))
+                    })?;
                 (start, Some(total))
             }
             // The part is as long as the file, or longer: start anew.
             StatusCode::RANGE_NOT_SATISFIABLE if mark.is_some() => {
                 self.part.file.set_len(0).map_err(|e| io_error(self.path, e))?;
-                return Err(TransferError::Again("expected more bytes, found the end of the file".into()));
+                return Err(TransferError::Again(
+                    "expected more bytes, found the end of the file".into(),
+                ));
             }
-            status => return Err(TransferError::Final(self.error(format!("expected success, found HTTP status {status}")))),
+            status => {
+                return Err(TransferError::Final(
+                    self.error(format!("expected success, found HTTP status {status}")),
+                ));
+            }
         };
         if self.download.sha256.is_none() {
             let kind = header("Content-Type").unwrap_or_default();
             if kind.to_ascii_lowercase().starts_with("text/html") {
-                return Err(TransferError::Final(self.html(&format!("`Content-Type: {}`", cut(&kind)))));
+                return Err(TransferError::Final(
+                    self.html(&format!("`Content-Type: {}`", cut(&kind))),
+                ));
             }
             // The client notices the end of a chunked body that is cut short; the end of one without length may be
             // anywhere.
-            let chunked = header("Transfer-Encoding").is_some_and(|e| e.to_ascii_lowercase().contains("chunked"));
+            let chunked = header("Transfer-Encoding")
+                .is_some_and(|e| e.to_ascii_lowercase().contains("chunked"));
             if total.is_none() && !chunked {
                 let why = "expected `Content-Length`, chunks or a known SHA-256, found none: a truncated body would go unnoticed";
                 return Err(TransferError::Final(self.error(why.into())));
@@ -246,14 +280,19 @@ impl Transfer<'_> {
         if let Some(total) = total.filter(|t| *t > self.most) {
             return Err(TransferError::Final(self.too_long(total)));
         }
-        let new_mark = header("ETag").filter(|t| !t.starts_with("W/")).or(header("Last-Modified")).unwrap_or_default();
+        let new_mark = header("ETag")
+            .filter(|t| !t.starts_with("W/"))
+            .or(header("Last-Modified"))
+            .unwrap_or_default();
         self.part.set_mark(&new_mark).map_err(|e| io_error(self.path, e))?;
         let written = self.receive(response, start, total)?;
         match total {
-            Some(total) if written < total => {
-                Err(TransferError::Again(format!("expected {total} bytes, found the end of the connection after {written}")))
+            Some(total) if written < total => Err(TransferError::Again(format!(
+                "expected {total} bytes, found the end of the connection after {written}"
+            ))),
+            Some(total) if written > total => {
+                Err(TransferError::Final(self.error(format!("expected {total} bytes, found more"))))
             }
-            Some(total) if written > total => Err(TransferError::Final(self.error(format!("expected {total} bytes, found more")))),
             _ => Ok(()),
         }
     }
@@ -266,18 +305,28 @@ impl Transfer<'_> {
     }
 
     /// Writes the body behind `start` bytes of the part; the bytes there are then.
-    fn receive(&self, response: Response<ureq::Body>, start: u64, total: Option<u64>) -> Result<u64, TransferError> {
+    fn receive(
+        &self,
+        response: Response<ureq::Body>,
+        start: u64,
+        total: Option<u64>,
+    ) -> Result<u64, TransferError> {
         let failed = |e| TransferError::Final(io_error(self.path, e));
         let mut file = &self.part.file;
         file.set_len(start).and_then(|()| file.seek(SeekFrom::Start(start))).map_err(failed)?;
         let bar = self.bar(start, total);
-        let (mut body, mut buffer, mut written) = (response.into_body().into_reader(), vec![0; 1 << 16], start);
+        let (mut body, mut buffer, mut written) =
+            (response.into_body().into_reader(), vec![0; 1 << 16], start);
         loop {
             let n = match body.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(n) => n,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(TransferError::Again(format!("expected more bytes after {written}, found: {e}"))),
+                Err(e) => {
+                    return Err(TransferError::Again(format!(
+                        "expected more bytes after {written}, found: {e}"
+                    )));
+                }
             };
             file.write_all(&buffer[..n]).map_err(failed)?;
             written += n as u64;
@@ -296,7 +345,9 @@ impl Transfer<'_> {
             return ProgressBar::hidden();
         }
         let bar = total.map_or_else(ProgressBar::no_length, ProgressBar::new);
-        if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left") {
+        if let Ok(style) = ProgressStyle::with_template(
+            "{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left",
+        ) {
             bar.set_style(style);
         }
         bar.set_message(cut(self.download.url));
@@ -309,7 +360,9 @@ impl Transfer<'_> {
         let failed = |e| io_error(self.path, e);
         let mut file = &self.part.file;
         let mut begin = vec![];
-        file.seek(SeekFrom::Start(0)).and_then(|_| file.take(512).read_to_end(&mut begin)).map_err(failed)?;
+        file.seek(SeekFrom::Start(0))
+            .and_then(|_| file.take(512).read_to_end(&mut begin))
+            .map_err(failed)?;
         let is_html = is_html(&begin);
         if self.download.sha256.is_none() && is_html {
             return Err(self.html("by its first bytes"));
@@ -318,7 +371,9 @@ impl Transfer<'_> {
             return Ok(String::new());
         }
         let mut hash = Sha256::new();
-        file.seek(SeekFrom::Start(0)).and_then(|_| std::io::copy(&mut file, &mut hash)).map_err(failed)?;
+        file.seek(SeekFrom::Start(0))
+            .and_then(|_| std::io::copy(&mut file, &mut hash))
+            .map_err(failed)?;
         let found: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
         match self.download.sha256 {
             Some(expected) if !found.eq_ignore_ascii_case(expected) => {
@@ -336,13 +391,19 @@ impl Transfer<'_> {
         remove_abandoned(dir, &prefix);
         let mut temp = locked(|| builder(&prefix).tempfile_in(dir)).map_err(failed)?;
         let name = record.file_stem().unwrap_or_default().to_string_lossy();
-        writeln!(temp, "{found}  {name}").and_then(|()| temp.as_file().sync_all()).map_err(failed)?;
+        writeln!(temp, "{found}  {name}")
+            .and_then(|()| temp.as_file().sync_all())
+            .map_err(failed)?;
         match temp.persist_noclobber(record) {
             Ok(_) => sync_dir(dir).map_err(failed),
-            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => match read_sum(record)? {
-                Some(expected) if expected != found => Err(self.error(wrong_sum(&expected, found, Some(record), false))),
-                _ => Ok(()),
-            },
+            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => {
+                match read_sum(record)? {
+                    Some(expected) if expected != found => {
+                        Err(self.error(wrong_sum(&expected, found, Some(record), false)))
+                    }
+                    _ => Ok(()),
+                }
+            }
             Err(e) => Err(failed(e.error)),
         }
     }
@@ -351,7 +412,9 @@ impl Transfer<'_> {
 fn wrong_sum(expected: &str, found: &str, record: Option<&Path>, is_html: bool) -> String {
     let page = if is_html { ", an HTML page" } else { "" };
     match record {
-        None => format!("expected SHA-256 {expected}, found {found}{page}; the file was thrown away"),
+        None => {
+            format!("expected SHA-256 {expected}, found {found}{page}; the file was thrown away")
+        }
         Some(record) => format!(
             "expected SHA-256 {expected} of the first download, found {found}{page}; the file was thrown away; if its publisher replaced it, \
              remove {}",
@@ -373,13 +436,18 @@ fn read_sum(record: &Path) -> Result<Option<String>, DataError> {
     }
     Err(format_error(
         record,
-        format!("expected a SHA-256 of 64 hexadecimal digits, found {:?}; remove the file to record it anew", cut(sum)),
+        format!(
+            "expected a SHA-256 of 64 hexadecimal digits, found {:?}; remove the file to record it anew",
+            cut(sum)
+        ),
     ))
 }
 
 /// Whether a file begins as an HTML page does.
 fn is_html(begin: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(begin).trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).to_ascii_lowercase();
+    let text = String::from_utf8_lossy(begin)
+        .trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n'])
+        .to_ascii_lowercase();
     ["<!doctype html", "<html"].iter().any(|tag| text.starts_with(tag))
 }
 
@@ -387,12 +455,18 @@ fn is_html(begin: &[u8]) -> bool {
 fn content_range(text: &str) -> Option<(u64, u64)> {
     let (range, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (start, end) = range.split_once('-')?;
-    let (start, end, total): (u64, u64, u64) = (start.parse().ok()?, end.parse().ok()?, total.parse().ok()?);
+    let (start, end, total): (u64, u64, u64) =
+        (start.parse().ok()?, end.parse().ok()?, total.parse().ok()?);
     (start <= end && end.checked_add(1) == Some(total)).then_some((start, total))
 }
 
 /// Fetches the files of a set that are missing: each to its name, or, out of an archive, the whole folder.
-pub(super) fn fetch_set(home: &DataHome, set: Known, dir: &Path, missing: &[&RemoteFile]) -> Result<(), DataError> {
+pub(super) fn fetch_set(
+    home: &DataHome,
+    set: Known,
+    dir: &Path,
+    missing: &[&RemoteFile],
+) -> Result<(), DataError> {
     let about = set.about();
     if home.progress() {
         eprintln!("{}: licence: {}; please cite: {}", set.name(), about.licence, about.citation);
@@ -401,9 +475,15 @@ pub(super) fn fetch_set(home: &DataHome, set: Known, dir: &Path, missing: &[&Rem
 }
 
 /// [`fetch_set`] of any files.
-pub(super) fn fetch_files(home: &DataHome, dir: &Path, missing: &[&RemoteFile]) -> Result<(), DataError> {
+pub(super) fn fetch_files(
+    home: &DataHome,
+    dir: &Path,
+    missing: &[&RemoteFile],
+) -> Result<(), DataError> {
     let progress = home.progress();
-    let archive = |f: &RemoteFile| [".zip", ".tgz"].into_iter().find(|end| f.url.ends_with(end) && !f.name.ends_with(end));
+    let archive = |f: &RemoteFile| {
+        [".zip", ".tgz"].into_iter().find(|end| f.url.ends_with(end) && !f.name.ends_with(end))
+    };
     for f in missing {
         let download = Download { url: f.url, sha256: f.sha256, progress };
         let limits = |file: &Path| {

@@ -20,7 +20,9 @@ type Request = Vec<String>;
 
 /// Answers each connection as `answer` says, with the number of the connection from 0, several at a time; returns the
 /// address and the requests so far.
-fn serve(answer: impl Fn(usize, &Request, &mut TcpStream) + Send + Sync + 'static) -> (String, Arc<Mutex<Vec<Request>>>) {
+fn serve(
+    answer: impl Fn(usize, &Request, &mut TcpStream) + Send + Sync + 'static,
+) -> (String, Arc<Mutex<Vec<Request>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let log = Arc::new(Mutex::new(vec![]));
@@ -31,7 +33,11 @@ fn serve(answer: impl Fn(usize, &Request, &mut TcpStream) + Send + Sync + 'stati
             let (seen, answer) = (seen.clone(), answer.clone());
             std::thread::spawn(move || {
                 let lines = BufReader::new(stream.try_clone().unwrap()).lines();
-                let request: Request = lines.map_while(Result::ok).take_while(|l| !l.is_empty()).map(|l| l.to_lowercase()).collect();
+                let request: Request = lines
+                    .map_while(Result::ok)
+                    .take_while(|l| !l.is_empty())
+                    .map(|l| l.to_lowercase())
+                    .collect();
                 seen.lock().unwrap().push(request.clone());
                 answer(i, &request, &mut stream);
             });
@@ -41,7 +47,9 @@ fn serve(answer: impl Fn(usize, &Request, &mut TcpStream) + Send + Sync + 'stati
 }
 
 fn header(request: &Request, name: &str) -> Option<String> {
-    request.iter().find_map(|l| Some(l.strip_prefix(name)?.trim_start_matches(':').trim().to_owned()))
+    request
+        .iter()
+        .find_map(|l| Some(l.strip_prefix(name)?.trim_start_matches(':').trim().to_owned()))
 }
 
 fn content() -> Vec<u8> {
@@ -54,10 +62,13 @@ fn sha256(bytes: &[u8]) -> String {
 
 /// Sends a file like any server, from where the request asks, but only `most` bytes before it hangs up.
 fn send(request: &Request, stream: &mut TcpStream, file: &[u8], etag: &str, most: usize) {
-    let from = header(request, "range").and_then(|r| r.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
+    let from = header(request, "range")
+        .and_then(|r| r.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok());
     let from = from.filter(|_| header(request, "if-range").is_some_and(|t| t == etag));
     let head = match from {
-        Some(from) if from >= file.len() => "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n".to_owned(),
+        Some(from) if from >= file.len() => {
+            "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n".to_owned()
+        }
         Some(from) => format!(
             "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{}/{}\r\nContent-Length: {}\r\n",
             file.len() - 1,
@@ -76,14 +87,18 @@ fn get(url: &str, sha256: Option<&str>, path: &Path) -> Result<(), DataError> {
 }
 
 fn names(dir: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
 
 #[test]
 fn a_whole_file() {
-    let (url, log) = serve(|_, request, stream| send(request, stream, &content(), "\"a\"", usize::MAX));
+    let (url, log) =
+        serve(|_, request, stream| send(request, stream, &content(), "\"a\"", usize::MAX));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("new/file");
     get(&url, Some(&sha256(&content()).to_uppercase()), &path).unwrap();
@@ -95,7 +110,9 @@ fn a_whole_file() {
 /// The connection is cut twice; each request goes on where the last one ended.
 #[test]
 fn a_cut_connection_is_taken_up() {
-    let (url, log) = serve(|i, request, stream| send(request, stream, &content(), "\"a\"", if i < 2 { 150_000 } else { usize::MAX }));
+    let (url, log) = serve(|i, request, stream| {
+        send(request, stream, &content(), "\"a\"", if i < 2 { 150_000 } else { usize::MAX })
+    });
     let dir = tempfile::tempdir().unwrap();
     get(&url, Some(&sha256(&content())), &dir.path().join("f")).unwrap();
     assert_eq!(std::fs::read(dir.path().join("f")).unwrap(), content());
@@ -107,13 +124,21 @@ fn a_cut_connection_is_taken_up() {
 /// Never more than a few bytes: an error that keeps them, and a later call that goes on.
 #[test]
 fn a_later_call_goes_on() {
-    let (url, log) = serve(|i, request, stream| send(request, stream, &content(), "\"a\"", if i < 4 { 1000 } else { usize::MAX }));
+    let (url, log) = serve(|i, request, stream| {
+        send(request, stream, &content(), "\"a\"", if i < 4 { 1000 } else { usize::MAX })
+    });
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("f");
     let e = get(&url, None, &path).unwrap_err();
-    assert!(matches!(&e, DataError::Download { .. }) && e.to_string().contains("the next call goes on"), "{e}");
+    assert!(
+        matches!(&e, DataError::Download { .. }) && e.to_string().contains("the next call goes on"),
+        "{e}"
+    );
     let left = names(dir.path());
-    assert!(left.len() == 2 && left[0].starts_with(".f.mark") && left[1].starts_with(".f.part"), "{left:?}");
+    assert!(
+        left.len() == 2 && left[0].starts_with(".f.mark") && left[1].starts_with(".f.part"),
+        "{left:?}"
+    );
     get(&url, None, &path).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), content());
     assert_eq!(header(&log.lock().unwrap()[4], "range").as_deref(), Some("bytes=4000-"));
@@ -136,12 +161,16 @@ fn a_changed_file_starts_anew() {
 
 #[test]
 fn a_part_that_is_whole_already_is_asked_for_anew() {
-    let (url, log) = serve(|_, request, stream| send(request, stream, b"four", "\"a\"", usize::MAX));
+    let (url, log) =
+        serve(|_, request, stream| send(request, stream, b"four", "\"a\"", usize::MAX));
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(".f.partAbC123"), b"four").unwrap();
     std::fs::write(dir.path().join(".f.markAbC123"), b"\"a\"").unwrap();
     get(&url, None, &dir.path().join("f")).unwrap();
-    assert_eq!((std::fs::read(dir.path().join("f")).unwrap(), log.lock().unwrap().len()), (b"four".to_vec(), 2));
+    assert_eq!(
+        (std::fs::read(dir.path().join("f")).unwrap(), log.lock().unwrap().len()),
+        (b"four".to_vec(), 2)
+    );
 }
 
 #[test]
@@ -151,23 +180,38 @@ fn a_wrong_hash_leaves_nothing() {
     let expected = sha256(b"this");
     let e = get(&url, Some(&expected), &dir.path().join("f")).unwrap_err();
     assert!(matches!(&e, DataError::Download { .. }), "{e}");
-    assert!(e.to_string().contains(&format!("expected SHA-256 {expected}, found {}", sha256(b"other"))), "{e}");
+    assert!(
+        e.to_string().contains(&format!("expected SHA-256 {expected}, found {}", sha256(b"other"))),
+        "{e}"
+    );
     assert!(names(dir.path()).is_empty());
 }
 
 #[test]
 fn other_answers() {
     let answers = [
-        ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "expected success, found HTTP status 404"),
-        ("HTTP/1.1 500 Oh\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "found HTTP status 500"),
-        ("HTTP/1.1 206 Partial Content\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", "found HTTP status 206"),
+        (
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            "expected success, found HTTP status 404",
+        ),
+        (
+            "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            "found HTTP status 500",
+        ),
+        (
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            "found HTTP status 206",
+        ),
         ("nonsense\r\n\r\n", "http://"),
     ];
     for (answer, part) in answers {
         let (url, log) = serve(move |_, _, stream| drop(stream.write_all(answer.as_bytes())));
         let dir = tempfile::tempdir().unwrap();
         let e = get(&url, None, &dir.path().join("f")).unwrap_err();
-        assert!(matches!(&e, DataError::Download { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+        assert!(
+            matches!(&e, DataError::Download { .. }) && e.to_string().contains(part),
+            "expected {part:?} in {e}"
+        );
         assert!(!dir.path().join("f").exists());
         if answer.contains("404") {
             assert_eq!(log.lock().unwrap().len(), 1, "a file that is not there is asked for once");
@@ -193,7 +237,10 @@ fn other_answers() {
 }
 
 /// An answer with these headers and the body, which ends where the connection does.
-fn plain(headers: &'static str, body: &'static [u8]) -> impl Fn(usize, &Request, &mut TcpStream) + Send + Sync + 'static {
+fn plain(
+    headers: &'static str,
+    body: &'static [u8],
+) -> impl Fn(usize, &Request, &mut TcpStream) + Send + Sync + 'static {
     move |_, _, stream| {
         let _ = write!(stream, "HTTP/1.1 200 OK\r\n{headers}Connection: close\r\n\r\n");
         let _ = stream.write_all(body);
@@ -207,10 +254,17 @@ fn bodies_that_are_not_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let (url, _) = serve(plain(headers, body));
         let e = get(&url, None, &dir.path().join("f")).unwrap_err();
-        assert!(matches!(&e, DataError::Download { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+        assert!(
+            matches!(&e, DataError::Download { .. }) && e.to_string().contains(part),
+            "expected {part:?} in {e}"
+        );
         assert!(!dir.path().join("f").exists());
     };
-    refused("Content-Type: Text/HTML; charset=utf-8\r\nContent-Length: 3\r\n", b"abc", "found an HTML page (`Content-Type: Text/HTML");
+    refused(
+        "Content-Type: Text/HTML; charset=utf-8\r\nContent-Length: 3\r\n",
+        b"abc",
+        "found an HTML page (`Content-Type: Text/HTML",
+    );
     refused("Content-Length: 42\r\n", PAGE, "found an HTML page (by its first bytes)");
     // A body without length may end anywhere.
     refused("", b"abc", "expected `Content-Length`, chunks or a known SHA-256");
@@ -219,7 +273,9 @@ fn bodies_that_are_not_the_file() {
     refused("Transfer-Encoding: chunked\r\n", b"2\r\nab\r\n", "expected more bytes");
     // A known sum says it all.
     let dir = tempfile::tempdir().unwrap();
-    for (headers, body) in [("", &b"abc"[..]), ("Content-Type: text/html\r\nContent-Length: 42\r\n", PAGE)] {
+    for (headers, body) in
+        [("", &b"abc"[..]), ("Content-Type: text/html\r\nContent-Length: 42\r\n", PAGE)]
+    {
         let (url, _) = serve(plain(headers, body));
         get(&url, Some(&sha256(body)), &dir.path().join("f")).unwrap();
         assert_eq!(std::fs::read(dir.path().join("f")).unwrap(), body);
@@ -235,14 +291,20 @@ fn bodies_that_are_not_the_file() {
 fn files_beyond_their_limit() {
     for chunked in [false, true] {
         let (url, _) = serve(move |_, _, stream| {
-            let head = if chunked { "Transfer-Encoding: chunked".into() } else { format!("Content-Length: {}", 1u64 << 40) };
+            let head = if chunked {
+                "Transfer-Encoding: chunked".into()
+            } else {
+                format!("Content-Length: {}", 1u64 << 40)
+            };
             let _ = write!(stream, "HTTP/1.1 200 OK\r\n{head}\r\nConnection: close\r\n\r\n");
             while stream.write_all(b"4\r\nabcd\r\n").is_ok() {}
         });
         let tmp = tempfile::tempdir().unwrap();
         let url: &'static str = Box::leak(format!("{url}/f").into_boxed_str());
         let file = RemoteFile { name: "f", url, sha256: None, most: 100_000 };
-        let e = fetch_files(&DataHome::at(tmp.path()).with_progress(false), tmp.path(), &[&file]).unwrap_err().to_string();
+        let e = fetch_files(&DataHome::at(tmp.path()).with_progress(false), tmp.path(), &[&file])
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("expected at most 100000 bytes"), "{e}");
         assert!(names(tmp.path()).is_empty(), "{:?}", names(tmp.path()));
     }
@@ -251,18 +313,27 @@ fn files_beyond_their_limit() {
 /// The sum of the first download is kept and asked of the next ones.
 #[test]
 fn the_first_download_is_recorded() {
-    let (url, _) = serve(|i, request, stream| send(request, stream, if i == 1 { b"other" } else { b"first" }, "\"a\"", usize::MAX));
+    let (url, _) = serve(|i, request, stream| {
+        send(request, stream, if i == 1 { b"other" } else { b"first" }, "\"a\"", usize::MAX)
+    });
     let tmp = tempfile::tempdir().unwrap();
     let (home, dir) = (DataHome::at(tmp.path()).with_progress(false), tmp.path().join("set"));
     let url: &'static str = Box::leak(format!("{url}/f").into_boxed_str());
     let file = RemoteFile { name: "f", url, sha256: None, most: 10_000 };
     let fetch = || fetch_files(&home, &dir, &[&file]);
     fetch().unwrap();
-    assert_eq!(std::fs::read_to_string(dir.join("f.sha256")).unwrap(), format!("{}  f\n", sha256(b"first")));
+    assert_eq!(
+        std::fs::read_to_string(dir.join("f.sha256")).unwrap(),
+        format!("{}  f\n", sha256(b"first"))
+    );
     std::fs::remove_file(dir.join("f")).unwrap();
     let e = fetch().unwrap_err();
     assert!(matches!(&e, DataError::Download { .. }), "{e}");
-    let text = format!("expected SHA-256 {} of the first download, found {}", sha256(b"first"), sha256(b"other"));
+    let text = format!(
+        "expected SHA-256 {} of the first download, found {}",
+        sha256(b"first"),
+        sha256(b"other")
+    );
     assert!(e.to_string().contains(&text) && e.to_string().contains("f.sha256"), "{e}");
     assert_eq!(names(&dir), ["f.sha256"]);
     fetch().unwrap();
@@ -279,13 +350,20 @@ fn other_sums_are_refused() {
     let archive = |a: &[u8]| tgz(&[("raw/a.csv", a), ("split/b.csv", b"2")]);
     let (first, second) = (archive(b"1"), archive(b"3"));
     let (sum, other) = (sha256(&first), sha256(&second));
-    let (url, _) = serve(move |i, request, stream| send(request, stream, if i == 1 { &second } else { &first }, "\"a\"", usize::MAX));
+    let (url, _) = serve(move |i, request, stream| {
+        send(request, stream, if i == 1 { &second } else { &first }, "\"a\"", usize::MAX)
+    });
     let url: &'static str = Box::leak(format!("{url}/set.tgz").into_boxed_str());
     let tmp = tempfile::tempdir().unwrap();
     let (home, dir) = (DataHome::at(tmp.path()).with_progress(false), tmp.path().join("set"));
-    let fetch = |sha256| fetch_files(&home, &dir, &[&RemoteFile { name: "raw", url, sha256, most: 10_000 }]);
+    let fetch = |sha256| {
+        fetch_files(&home, &dir, &[&RemoteFile { name: "raw", url, sha256, most: 10_000 }])
+    };
     fetch(None).unwrap();
-    assert_eq!(std::fs::read_to_string(tmp.path().join("set.tgz.sha256")).unwrap(), format!("{sum}  set.tgz\n"));
+    assert_eq!(
+        std::fs::read_to_string(tmp.path().join("set.tgz.sha256")).unwrap(),
+        format!("{sum}  set.tgz\n")
+    );
     std::fs::remove_dir_all(&dir).unwrap();
     // Another archive than the first time.
     let e = fetch(None).unwrap_err();
@@ -296,7 +374,11 @@ fn other_sums_are_refused() {
     // A known sum counts, whatever was recorded.
     let known: &'static str = Box::leak(other.clone().into_boxed_str());
     let e = fetch(Some(known)).unwrap_err();
-    assert!(e.to_string().contains(&format!("expected SHA-256 {other}, found {sum}; the file was thrown away")), "{e}");
+    assert!(
+        e.to_string()
+            .contains(&format!("expected SHA-256 {other}, found {sum}; the file was thrown away")),
+        "{e}"
+    );
     assert_eq!(names(tmp.path()), ["set.tgz.sha256"]);
     let known: &'static str = Box::leak(sum.into_boxed_str());
     fetch(Some(known)).unwrap();
@@ -310,7 +392,9 @@ fn sums_of_the_catalog() {
     for set in super::Known::ALL {
         for f in set.about().files {
             assert!(f.url.starts_with("https://") && f.most > 0, "{f:?}");
-            let is_sum = |s: &str| s.len() == 64 && s.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+            let is_sum = |s: &str| {
+                s.len() == 64 && s.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+            };
             assert!(f.sha256.is_none_or(is_sum), "{f:?}");
             known += usize::from(f.sha256.is_some());
         }
@@ -334,7 +418,8 @@ fn fetch_many(url: &str, dir: &Path) -> Result<(), DataError> {
     let url = |end: &str| -> &'static str { Box::leak(format!("{url}/{end}").into_boxed_str()) };
     let most = 10_000_000;
     let plain = RemoteFile { name: "f", url: url("f"), sha256: None, most };
-    let packed = ["raw", "split"].map(|name| RemoteFile { name, url: url("set.tgz"), sha256: None, most });
+    let packed =
+        ["raw", "split"].map(|name| RemoteFile { name, url: url("set.tgz"), sha256: None, most });
     let home = DataHome::at(dir).with_progress(false);
     fetch_files(&home, &dir.join("plain"), &[&plain])?;
     fetch_files(&home, &dir.join("set"), &[&packed[0], &packed[1]])
@@ -348,7 +433,8 @@ fn slow_and_unsteady() -> String {
         // Every third connection ends too early; parts of others must not be gone on with.
         let most = if i % 3 == 2 { file.len() / 2 } else { usize::MAX };
         let mut slow = vec![];
-        let from = header(request, "range").map_or(0, |r| r[6..].trim_end_matches('-').parse::<usize>().unwrap());
+        let from = header(request, "range")
+            .map_or(0, |r| r[6..].trim_end_matches('-').parse::<usize>().unwrap());
         let ranged = header(request, "if-range").is_some();
         let from = if ranged { from } else { 0 };
         if from >= file.len() {
@@ -356,8 +442,13 @@ fn slow_and_unsteady() -> String {
         }
         let status = if ranged { "206 Partial Content" } else { "200 OK" };
         let range = format!("Content-Range: bytes {from}-{}/{}\r\n", file.len() - 1, file.len());
-        let head = format!("Content-Length: {}\r\nETag: \"a\"\r\nConnection: close\r\n\r\n", file.len() - from);
-        slow.extend(format!("HTTP/1.1 {status}\r\n{}{head}", if ranged { &range } else { "" }).into_bytes());
+        let head = format!(
+            "Content-Length: {}\r\nETag: \"a\"\r\nConnection: close\r\n\r\n",
+            file.len() - from
+        );
+        slow.extend(
+            format!("HTTP/1.1 {status}\r\n{}{head}", if ranged { &range } else { "" }).into_bytes(),
+        );
         slow.extend(&file[from..]);
         for piece in slow[..slow.len().min(most)].chunks(20_000) {
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -376,7 +467,12 @@ fn many_at_once() {
     let url = slow_and_unsteady();
     let tmp = tempfile::tempdir().unwrap();
     std::thread::scope(|s| {
-        let one = || process("datasets::fetch_tests::one_of_many").env(MANY, format!("{url} {}", tmp.path().display())).output().unwrap();
+        let one = || {
+            process("datasets::fetch_tests::one_of_many")
+                .env(MANY, format!("{url} {}", tmp.path().display()))
+                .output()
+                .unwrap()
+        };
         let processes: Vec<_> = (0..4).map(|_| s.spawn(one)).collect();
         let threads: Vec<_> = (0..4).map(|_| s.spawn(|| fetch_many(&url, tmp.path()))).collect();
         for t in threads {
@@ -390,7 +486,10 @@ fn many_at_once() {
     assert!(std::fs::read(tmp.path().join("plain/f")).unwrap() == content());
     assert!(std::fs::read(tmp.path().join("set/raw/a.csv")).unwrap() == content());
     assert_eq!(std::fs::read(tmp.path().join("set/split/b.csv")).unwrap(), b"2");
-    assert_eq!((names(tmp.path()), names(&tmp.path().join("plain"))), (lines("plain set set.tgz.sha256"), lines("f f.sha256")));
+    assert_eq!(
+        (names(tmp.path()), names(&tmp.path().join("plain"))),
+        (lines("plain set set.tgz.sha256"), lines("f f.sha256"))
+    );
 }
 
 fn lines(text: &str) -> Vec<String> {
@@ -416,13 +515,19 @@ fn downloads_killed_at_any_moment() {
         // Every third one begins anew, the others go on where the one before was killed.
         let home = tmp.path().join((i / 3).to_string());
         std::fs::create_dir_all(&home).unwrap();
-        let mut child =
-            process("datasets::fetch_tests::downloads_to_be_killed").env(KILLED, format!("{url} {}", home.display())).spawn().unwrap();
+        let mut child = process("datasets::fetch_tests::downloads_to_be_killed")
+            .env(KILLED, format!("{url} {}", home.display()))
+            .spawn()
+            .unwrap();
         std::thread::sleep(std::time::Duration::from_secs_f64(0.4 * draw("downloads", i)));
         child.kill().unwrap();
         child.wait().unwrap();
         for set in std::fs::read_dir(&home).unwrap().map(|e| e.unwrap().path()) {
-            for (file, bytes) in [("plain/f", content()), ("set/raw/a.csv", content()), ("set/split/b.csv", b"2".to_vec())] {
+            for (file, bytes) in [
+                ("plain/f", content()),
+                ("set/raw/a.csv", content()),
+                ("set/split/b.csv", b"2".to_vec()),
+            ] {
                 match std::fs::read(set.join(file)) {
                     Ok(found) => {
                         assert!(found == bytes, "{file} is not whole");
@@ -437,17 +542,26 @@ fn downloads_killed_at_any_moment() {
             // What killed processes left goes with the next call.
             if i % 3 == 2 {
                 fetch_many(&url, &set).unwrap();
-                assert_eq!((names(&set), names(&set.join("plain"))), (lines("plain set set.tgz.sha256"), lines("f f.sha256")));
+                assert_eq!(
+                    (names(&set), names(&set.join("plain"))),
+                    (lines("plain set set.tgz.sha256"), lines("f f.sha256"))
+                );
             }
         }
     }
-    println!("downloads: {} kills, {whole} files were there and whole, {missing} were not there", kills());
+    println!(
+        "downloads: {} kills, {whole} files were there and whole, {missing} were not there",
+        kills()
+    );
 }
 
 #[test]
 fn downloads_on_a_full_disk() {
-    let Some(disk) = small_disk("datasets::fetch_tests::downloads_on_a_full_disk", 2048) else { return };
-    let (url, _) = serve(|_, request, stream| send(request, stream, &content(), "\"a\"", usize::MAX));
+    let Some(disk) = small_disk("datasets::fetch_tests::downloads_on_a_full_disk", 2048) else {
+        return;
+    };
+    let (url, _) =
+        serve(|_, request, stream| send(request, stream, &content(), "\"a\"", usize::MAX));
     let file = |dir: &Path| dir.join("f");
     let version = |path: &Path| match std::fs::read(path) {
         Ok(bytes) if bytes == b"old" => "old",
@@ -456,21 +570,34 @@ fn downloads_on_a_full_disk() {
         Err(_) => "old",
     };
     let put = |dir: &Path| std::fs::write(file(dir), "old").unwrap();
-    full_disk("download", &disk, put, |d| get(&url, None, &file(d)).map_err(|e| e.to_string()), |d| version(&file(d)));
+    full_disk(
+        "download",
+        &disk,
+        put,
+        |d| get(&url, None, &file(d)).map_err(|e| e.to_string()),
+        |d| version(&file(d)),
+    );
     // A file of a set, with the sum of its first download beside it.
     let set_url: &'static str = Box::leak(format!("{url}/f").into_boxed_str());
     let plain = RemoteFile { name: "f", url: set_url, sha256: None, most: 10_000_000 };
-    let fetch = |d: &Path| fetch_files(&DataHome::at(d).with_progress(false), d, &[&plain]).map_err(|e| e.to_string());
+    let fetch = |d: &Path| {
+        fetch_files(&DataHome::at(d).with_progress(false), d, &[&plain]).map_err(|e| e.to_string())
+    };
     full_disk("file of a set", &disk, |_| {}, fetch, |d| version(&file(d)));
     // Room for the archive is not yet room for what is in it.
     let archive = tgz(&[("raw/a.csv", &[7; 300_000]), ("split/b.csv", &content())]);
     let sum = sha256(&archive);
-    let (url, _) = serve(move |_, request, stream| send(request, stream, &archive, "\"a\"", usize::MAX));
+    let (url, _) =
+        serve(move |_, request, stream| send(request, stream, &archive, "\"a\"", usize::MAX));
     let url: &'static str = Box::leak(format!("{url}/set.tgz").into_boxed_str());
-    let packed = ["raw", "split"].map(|name| RemoteFile { name, url, sha256: None, most: 10_000_000 });
+    let packed =
+        ["raw", "split"].map(|name| RemoteFile { name, url, sha256: None, most: 10_000_000 });
     let home = |d: &Path| DataHome::at(d).with_progress(false);
-    let fetch = |d: &Path| fetch_files(&home(d), &d.join("set"), &[&packed[0], &packed[1]]).map_err(|e| e.to_string());
-    let put = |d: &Path| std::fs::write(d.join("set.tgz.sha256"), format!("{sum}  set.tgz\n")).unwrap();
+    let fetch = |d: &Path| {
+        fetch_files(&home(d), &d.join("set"), &[&packed[0], &packed[1]]).map_err(|e| e.to_string())
+    };
+    let put =
+        |d: &Path| std::fs::write(d.join("set.tgz.sha256"), format!("{sum}  set.tgz\n")).unwrap();
     full_disk("archive", &disk, put, fetch, |d| version(&d.join("set/split/b.csv")));
 }
 
@@ -478,7 +605,8 @@ fn downloads_on_a_full_disk() {
 #[cfg(unix)]
 #[test]
 fn parts_of_others_are_left_alone() {
-    let (url, log) = serve(|_, request, stream| send(request, stream, b"content", "\"a\"", usize::MAX));
+    let (url, log) =
+        serve(|_, request, stream| send(request, stream, b"content", "\"a\"", usize::MAX));
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     std::fs::write(at("other"), "cont").unwrap();
@@ -494,7 +622,10 @@ fn parts_of_others_are_left_alone() {
     let alive = File::options().read(true).write(true).open(at(".f.partAbC125")).unwrap();
     alive.lock().unwrap();
     get(&url, None, &at("f")).unwrap();
-    assert_eq!((std::fs::read(at("f")).unwrap(), std::fs::read(at("other")).unwrap()), (b"content".to_vec(), b"cont".to_vec()));
+    assert_eq!(
+        (std::fs::read(at("f")).unwrap(), std::fs::read(at("other")).unwrap()),
+        (b"content".to_vec(), b"cont".to_vec())
+    );
     assert_eq!(header(&log.lock().unwrap()[0], "range"), None);
     assert_eq!(names(dir.path()).len(), 8);
 }
@@ -503,25 +634,39 @@ fn parts_of_others_are_left_alone() {
 #[test]
 fn an_archive_becomes_the_folder_of_the_set() {
     for (end, inner) in [("zip", ""), ("zip", "arxiv/"), ("tgz", ""), ("tgz", "arxiv/")] {
-        let bytes =
-            if end == "zip" { zip(inner) } else { tgz(&[(&format!("{inner}raw/a.csv"), b"1"), (&format!("{inner}split/b.csv"), b"2")]) };
-        let (url, log) = serve(move |_, request, stream| send(request, stream, &bytes, "\"a\"", usize::MAX));
+        let bytes = if end == "zip" {
+            zip(inner)
+        } else {
+            tgz(&[(&format!("{inner}raw/a.csv"), b"1"), (&format!("{inner}split/b.csv"), b"2")])
+        };
+        let (url, log) =
+            serve(move |_, request, stream| send(request, stream, &bytes, "\"a\"", usize::MAX));
         let tmp = tempfile::tempdir().unwrap();
         let (home, dir) = (DataHome::at(tmp.path()).with_progress(false), tmp.path().join("set"));
         let url: &'static str = Box::leak(format!("{url}/set.{end}").into_boxed_str());
-        let files = ["raw", "split"].map(|name| RemoteFile { name, url, sha256: None, most: 10_000 });
+        let files =
+            ["raw", "split"].map(|name| RemoteFile { name, url, sha256: None, most: 10_000 });
         fetch_files(&home, &dir, &[&files[0], &files[1]]).unwrap();
         assert_eq!(
-            (std::fs::read(dir.join("raw/a.csv")).unwrap(), std::fs::read(dir.join("split/b.csv")).unwrap()),
+            (
+                std::fs::read(dir.join("raw/a.csv")).unwrap(),
+                std::fs::read(dir.join("split/b.csv")).unwrap()
+            ),
             (b"1".to_vec(), b"2".to_vec())
         );
-        assert_eq!((names(tmp.path()), log.lock().unwrap().len()), (vec!["set".to_owned(), format!("set.{end}.sha256")], 1));
+        assert_eq!(
+            (names(tmp.path()), log.lock().unwrap().len()),
+            (vec!["set".to_owned(), format!("set.{end}.sha256")], 1)
+        );
         // What somebody put there stays.
         std::fs::remove_dir_all(dir.join("split")).unwrap();
         std::fs::write(dir.join("raw/a.csv"), "mine").unwrap();
         fetch_files(&home, &dir, &[&files[1]]).unwrap();
         assert_eq!(
-            (std::fs::read(dir.join("raw/a.csv")).unwrap(), std::fs::read(dir.join("split/b.csv")).unwrap()),
+            (
+                std::fs::read(dir.join("raw/a.csv")).unwrap(),
+                std::fs::read(dir.join("split/b.csv")).unwrap()
+            ),
             (b"mine".to_vec(), b"2".to_vec())
         );
     }
@@ -530,14 +675,16 @@ fn an_archive_becomes_the_folder_of_the_set() {
 fn zip(inner: &str) -> Vec<u8> {
     let mut out = ::zip::ZipWriter::new(std::io::Cursor::new(vec![]));
     for (name, bytes) in [("raw/a.csv", b"1"), ("split/b.csv", b"2")] {
-        out.start_file(format!("{inner}{name}"), ::zip::write::SimpleFileOptions::default()).unwrap();
+        out.start_file(format!("{inner}{name}"), ::zip::write::SimpleFileOptions::default())
+            .unwrap();
         out.write_all(bytes).unwrap();
     }
     out.finish().unwrap().into_inner()
 }
 
 fn tgz(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut tar = ::tar::Builder::new(flate2::write::GzEncoder::new(vec![], flate2::Compression::fast()));
+    let mut tar =
+        ::tar::Builder::new(flate2::write::GzEncoder::new(vec![], flate2::Compression::fast()));
     for (name, bytes) in files {
         let mut header = ::tar::Header::new_gnu();
         // Past the checks of the writer, which would not make such names.
@@ -556,15 +703,23 @@ fn hostile_archives() {
         let tmp = tempfile::tempdir().unwrap();
         let file = tmp.path().join(name);
         std::fs::write(&file, bytes).unwrap();
-        let e = unpack(&File::open(&file).unwrap(), &file, &tmp.path().join("set"), 100_000, || {}).unwrap_err();
-        assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+        let e = unpack(&File::open(&file).unwrap(), &file, &tmp.path().join("set"), 100_000, || {})
+            .unwrap_err();
+        assert!(
+            matches!(e, DataError::Format { .. }) && e.to_string().contains(part),
+            "expected {part:?} in {e}"
+        );
         assert_eq!(names(tmp.path()), [name], "nothing is left");
     };
     refused("a.tgz", tgz(&[("../x", b"1")]), "expected names inside the folder, found \"../x\"");
     refused("a.tgz", tgz(&[("/x", b"1")]), "expected names inside the folder, found \"/x\"");
     refused("a.tgz", b"nonsense".to_vec(), "expected a gzipped tar archive");
     refused("a.zip", b"nonsense".to_vec(), "expected a zip archive");
-    refused("a.zip", npz_bytes(&[("../x", vec![1])], false), "expected names inside the folder, found \"../x.npy\"");
+    refused(
+        "a.zip",
+        npz_bytes(&[("../x", vec![1])], false),
+        "expected names inside the folder, found \"../x.npy\"",
+    );
     refused("a.tgz", tgz(&[("a", &[7; 100_000])]), "expected at most 100000 bytes when unpacked");
     let many: Vec<String> = (0..200).map(|i| format!("empty{i}")).collect();
     let many: Vec<(&str, &[u8])> = many.iter().map(|name| (name.as_str(), &[][..])).collect();

@@ -29,7 +29,12 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     let (y, all_y, test_y) = (labels("y")?, labels("ally")?, labels("ty")?);
     let described = path("allx");
     let same = |part: &str, expected: usize, found: usize| {
-        let why = || format!("expected {expected} rows beside those of `{}`, found {found}", described.display());
+        let why = || {
+            format!(
+                "expected {expected} rows beside those of `{}`, found {found}",
+                described.display()
+            )
+        };
         if expected == found { Ok(()) } else { Err(format_error(&path(part), why())) }
     };
     same("ally", all.rows(), all_y.0.len())?;
@@ -40,15 +45,28 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     // A test number may lie outside of what there are features for by as many nodes as have none, no more.
     let limit = n + 2 * index.len() + 64;
     if last > limit || index.iter().any(|&v| (v as usize) < n) {
-        let found = index.iter().find(|&&v| (v as usize) < n || v as usize >= limit).copied().unwrap_or_default();
-        return Err(format_error(&path("test.index"), format!("expected numbers in {n}..{limit}, found {found}")));
+        let found = index
+            .iter()
+            .find(|&&v| (v as usize) < n || v as usize >= limit)
+            .copied()
+            .unwrap_or_default();
+        return Err(format_error(
+            &path("test.index"),
+            format!("expected numbers in {n}..{limit}, found {found}"),
+        ));
     }
     if all.cols() != tx.cols() {
-        return Err(format_error(&path("tx"), format!("expected {} columns as in allx, found {}", all.cols(), tx.cols())));
+        return Err(format_error(
+            &path("tx"),
+            format!("expected {} columns as in allx, found {}", all.cols(), tx.cols()),
+        ));
     }
     let (train, classes) = (y.0.len(), all_y.1.max(test_y.1));
     if train > n {
-        return Err(format_error(&path("y"), format!("expected at most {n} training nodes, found {train}")));
+        return Err(format_error(
+            &path("y"),
+            format!("expected at most {n} training nodes, found {train}"),
+        ));
     }
     let mut node_labels = all_y.0;
     node_labels.resize(last, -1);
@@ -78,7 +96,10 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
 }
 
 /// What a pickle in a file holds.
-fn of<T>(path: &Path, read: impl FnOnce(&Pickle<'_>) -> Result<T, DataError>) -> Result<T, DataError> {
+fn of<T>(
+    path: &Path,
+    read: impl FnOnce(&Pickle<'_>) -> Result<T, DataError>,
+) -> Result<T, DataError> {
     read(&Pickle::read(path, &read_bounded(path, MOST)?, Vocabulary::Numpy)?)
 }
 
@@ -87,7 +108,12 @@ fn test_index(path: &Path) -> Result<Vec<u32>, DataError> {
     let mut seen = HashSet::new();
     let number = |(i, line): (usize, &str)| {
         let wrong = |expected: &str| table_error(path, i as u64 + 1, 1, expected, line);
-        let v: u32 = line.trim().parse().ok().filter(|&v| v < u32::MAX - 1).ok_or_else(|| wrong("the number of a node"))?;
+        let v: u32 = line
+            .trim()
+            .parse()
+            .ok()
+            .filter(|&v| v < u32::MAX - 1)
+            .ok_or_else(|| wrong("the number of a node"))?;
         if seen.insert(v) { Ok(v) } else { Err(wrong("a number that occurs once")) }
     };
     text.lines().enumerate().map(number).collect()
@@ -95,18 +121,31 @@ fn test_index(path: &Path) -> Result<Vec<u32>, DataError> {
 
 /// A CSR matrix.
 fn sparse(p: &Pickle<'_>, path: &Path) -> Result<Features, DataError> {
-    let Value::Matrix(Some(state)) = *p.get(p.top()) else { return Err(p.wrong("a CSR matrix of SciPy", p.top())) };
+    let Value::Matrix(Some(state)) = *p.get(p.top()) else {
+        return Err(p.wrong("a CSR matrix of SciPy", p.top()));
+    };
     // SciPy renamed the attribute.
     let shape = p.entry(state, "_shape").or_else(|_| p.entry(state, "shape"))?;
-    let &[rows, cols] = p.items(shape) else { return Err(p.wrong("a shape of rows and columns", shape)) };
+    let &[rows, cols] = p.items(shape) else {
+        return Err(p.wrong("a shape of rows and columns", shape));
+    };
     let size = |id: Id| usize::try_from(p.int(id)?).map_err(|_| p.wrong("a length", id));
     let array = |name: &str| p.entry(state, name);
-    csr(path, size(rows)?, size(cols)?, &p.ints(array("indptr")?)?, p.ints(array("indices")?)?, p.floats(array("data")?)?)
+    csr(
+        path,
+        size(rows)?,
+        size(cols)?,
+        &p.ints(array("indptr")?)?,
+        p.ints(array("indices")?)?,
+        p.floats(array("data")?)?,
+    )
 }
 
 /// The class of each row, -1 for a row of zeros, and the number of columns.
 fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), DataError> {
-    let &[rows, cols] = p.shape(id)?.as_slice() else { return Err(p.wrong("an array of rows and columns", id)) };
+    let &[rows, cols] = p.shape(id)?.as_slice() else {
+        return Err(p.wrong("an array of rows and columns", id));
+    };
     let values = p.ints(id)?;
     if cols == 0 || cols > 1 << 20 {
         return Err(p.wrong("an array of 1 to 1048576 columns", id));
@@ -126,14 +165,19 @@ fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, DataError> {
     let entries = p.dict(p.top()).ok_or_else(|| p.wrong("a dictionary of neighbours", p.top()))?;
     let node = |id: Id| -> Result<u32, DataError> {
         let v = p.int(id)?;
-        u32::try_from(v).ok().filter(|&v| (v as usize) < nodes).ok_or_else(|| p.wrong(&format!("the number of a node in 0..{nodes}"), id))
+        u32::try_from(v)
+            .ok()
+            .filter(|&v| (v as usize) < nodes)
+            .ok_or_else(|| p.wrong(&format!("the number of a node in 0..{nodes}"), id))
     };
     let (mut lists, mut count) = (HashSet::new(), 0);
     for &(_, neighbours) in entries {
         let list = p.list(neighbours).ok_or_else(|| p.wrong("a list of neighbours", neighbours))?;
         // One list for many nodes would be many edges in a small file.
         if !lists.insert(neighbours) {
-            return Err(p.wrong("a list of neighbours for each node, not one for several", neighbours));
+            return Err(
+                p.wrong("a list of neighbours for each node, not one for several", neighbours)
+            );
         }
         count += 2 * list.len();
     }

@@ -24,7 +24,8 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     // Old files hold IRIs that today's rules refuse.
     let rdf = read_rdf(dir.join(format!("{name}_stripped.nt.gz")), &RdfOptions::new().lenient())?;
     let complete = dir.join("completeDataset.tsv");
-    let classes: BTreeSet<String> = table(&complete, [node, label])?.into_iter().map(|row| row.1[1].clone()).collect();
+    let classes: BTreeSet<String> =
+        table(&complete, [node, label])?.into_iter().map(|row| row.1[1].clone()).collect();
     let class_names: Vec<String> = classes.into_iter().collect();
     let nothing = NodeIds::new(burn_gnn_graph::Ids::Text(Default::default()));
     let nodes = rdf.graph.nodes(RDF_NODE)?.ids().unwrap_or(&nothing);
@@ -33,9 +34,12 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
         let path = dir.join(file);
         let mut out = vec![];
         for (line, [id, class]) in table(&path, [node, label])? {
-            let number = nodes.number(id.as_str()).ok_or_else(|| table_error(&path, line, 0, "a node of the graph", &id))?;
-            let class =
-                class_names.binary_search(&class).map_err(|_| table_error(&path, line, 0, "a class of completeDataset.tsv", &class))?;
+            let number = nodes
+                .number(id.as_str())
+                .ok_or_else(|| table_error(&path, line, 0, "a node of the graph", &id))?;
+            let class = class_names.binary_search(&class).map_err(|_| {
+                table_error(&path, line, 0, "a class of completeDataset.tsv", &class)
+            })?;
             labels[number as usize] = class as i64;
             out.push(number);
         }
@@ -60,15 +64,26 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
 fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, DataError> {
     let mut file = CsvFile::new(path, b'\t', Box::new(open(path)?.0))?;
     let place = |name: &str| {
-        let missing = || table_error(path, file.head_line, 0, format!("a column `{name}`"), &names(file.head.iter()));
+        let missing = || {
+            table_error(
+                path,
+                file.head_line,
+                0,
+                format!("a column `{name}`"),
+                &names(file.head.iter()),
+            )
+        };
         file.head.iter().position(|h| h == name.as_bytes()).ok_or_else(missing)
     };
     let (places, width) = ([place(columns[0])?, place(columns[1])?], file.head.len());
     let mut out = vec![];
     while let Some((record, line)) = file.next(path)? {
         let cell = |i: usize| -> Result<String, DataError> {
-            let raw = record.get(places[i]).ok_or_else(|| table_error(path, line, 0, format!("{width} fields"), "fewer"))?;
-            let text = std::str::from_utf8(raw).map_err(|_| table_error(path, line, places[i] + 1, "UTF-8 text", "other bytes"))?;
+            let raw = record
+                .get(places[i])
+                .ok_or_else(|| table_error(path, line, 0, format!("{width} fields"), "fewer"))?;
+            let text = std::str::from_utf8(raw)
+                .map_err(|_| table_error(path, line, places[i] + 1, "UTF-8 text", "other bytes"))?;
             Ok(text.to_owned())
         };
         out.push((line, [cell(0)?, cell(1)?]));

@@ -28,16 +28,25 @@ pub(super) fn load(dir: &Path) -> Result<Dataset, DataError> {
             1 => split.train.push(v as u32),
             2 => split.val.push(v as u32),
             3 => split.test.push(v as u32),
-            other => return Err(format_error(&path.join("node_types"), format!("node {v}: expected 1, 2 or 3, found {other}"))),
+            other => {
+                return Err(format_error(
+                    &path.join("node_types"),
+                    format!("node {v}: expected 1, 2 or 3, found {other}"),
+                ));
+            }
         }
     }
     if let Some(v) = labels.iter().position(|&l| l < 0) {
-        return Err(format_error(&path.join("label"), format!("node {v}: expected a class, not negative, found {}", labels[v])));
+        return Err(format_error(
+            &path.join("label"),
+            format!("node {v}: expected a class, not negative, found {}", labels[v]),
+        ));
     }
     let classes = labels.iter().max().map_or(0, |&m| m as u64 + 1);
     let class_names = class_names(&path.join("label"), classes, None, rows)?;
     let matrix = dir.join("reddit_graph.npz");
-    let Features::Sparse { rows: nodes, cols: other, row, col, .. } = read_scipy_npz(&matrix)? else {
+    let Features::Sparse { rows: nodes, cols: other, row, col, .. } = read_scipy_npz(&matrix)?
+    else {
         unreachable!("a sparse matrix is read as one");
     };
     same_count(&matrix, "number of nodes", rows as u64, nodes)?;

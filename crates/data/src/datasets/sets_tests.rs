@@ -30,7 +30,11 @@ pub(super) fn aifb(dir: &Path) {
         "completeDataset.tsv",
         b"person\tid\tlabel_affiliation\nhttp://p/1\t0\thttp://g/b\nhttp://p/2\t1\thttp://g/a\nhttp://p/3\t2\thttp://g/b\n",
     );
-    put(dir, "trainingSet.tsv", b"person\tid\tlabel_affiliation\nhttp://p/1\t0\thttp://g/b\nhttp://p/2\t1\thttp://g/a\n");
+    put(
+        dir,
+        "trainingSet.tsv",
+        b"person\tid\tlabel_affiliation\nhttp://p/1\t0\thttp://g/b\nhttp://p/2\t1\thttp://g/a\n",
+    );
     put(dir, "testSet.tsv", b"id\tlabel_affiliation\tperson\n2\thttp://g/b\thttp://p/3\n");
 }
 
@@ -41,9 +45,18 @@ fn entities_with_labels() {
     let (dir, home) = (tmp.path().join("aifb"), DataHome::at(tmp.path()).offline());
     aifb(&dir);
     let d = Known::Aifb.load_from(&home).unwrap();
-    assert_eq!((d.graph.node_counts(), d.graph.total_edges(), d.target.as_str()), (&[4][..], 3, "entity"));
-    assert_eq!((d.class_names.join(" "), &d.labels[..]), ("http://g/a http://g/b".into(), &[1, -1, 0, 1][..]));
-    assert_eq!((&d.splits["published"].train[..], &d.splits["published"].test[..]), (&[0, 2][..], &[3][..]));
+    assert_eq!(
+        (d.graph.node_counts(), d.graph.total_edges(), d.target.as_str()),
+        (&[4][..], 3, "entity")
+    );
+    assert_eq!(
+        (d.class_names.join(" "), &d.labels[..]),
+        ("http://g/a http://g/b".into(), &[1, -1, 0, 1][..])
+    );
+    assert_eq!(
+        (&d.splits["published"].train[..], &d.splits["published"].test[..]),
+        (&[0, 2][..], &[3][..])
+    );
     assert!(!d.inverse_edges_stored);
     let refused = |name: &str, bytes: &[u8], part: &str| {
         aifb(&dir);
@@ -58,9 +71,21 @@ fn entities_with_labels() {
         b"person\tlabel_affiliation\nhttp://p/3\tx\n",
         "testSet.tsv:2: expected a class of completeDataset.tsv, got \"x\"",
     );
-    refused("testSet.tsv", b"who\tlabel_affiliation\nhttp://p/3\tx\n", "testSet.tsv:1: expected a column `person`");
-    refused("testSet.tsv", b"person\tlabel_affiliation\nhttp://p/3\n", "testSet.tsv:2: expected 2 fields, got \"fewer\"");
-    refused("testSet.tsv", b"person\tlabel_affiliation\nhttp://p/1\thttp://g/b\n", "node 0 in train and again in test");
+    refused(
+        "testSet.tsv",
+        b"who\tlabel_affiliation\nhttp://p/3\tx\n",
+        "testSet.tsv:1: expected a column `person`",
+    );
+    refused(
+        "testSet.tsv",
+        b"person\tlabel_affiliation\nhttp://p/3\n",
+        "testSet.tsv:2: expected 2 fields, got \"fewer\"",
+    );
+    refused(
+        "testSet.tsv",
+        b"person\tlabel_affiliation\nhttp://p/1\thttp://g/b\n",
+        "node 0 in train and again in test",
+    );
     refused("aifb_stripped.nt.gz", &gzip("<http://p/1> nonsense .\n"), "aifb_stripped.nt.gz:1:");
 }
 
@@ -68,28 +93,43 @@ fn entities_with_labels() {
 fn reddit() {
     let tmp = tempfile::tempdir().unwrap();
     let (dir, home) = (tmp.path().join("reddit"), DataHome::at(tmp.path()).offline());
-    let i8s = |v: &[i64]| npy_bytes("<i8", false, &format!("({},)", v.len()), bytemuck::cast_slice(v));
-    let i4s = |v: &[i32]| npy_bytes("<i4", false, &format!("({},)", v.len()), bytemuck::cast_slice(v));
+    let i8s =
+        |v: &[i64]| npy_bytes("<i8", false, &format!("({},)", v.len()), bytemuck::cast_slice(v));
+    let i4s =
+        |v: &[i32]| npy_bytes("<i4", false, &format!("({},)", v.len()), bytemuck::cast_slice(v));
     let data = |labels: &[i64], kinds: &[i64]| {
-        let feature = npy_bytes("<f8", false, "(3, 2)", bytemuck::cast_slice(&[1f64, 2., 3., 4., 5., 6.]));
+        let feature =
+            npy_bytes("<f8", false, "(3, 2)", bytemuck::cast_slice(&[1f64, 2., 3., 4., 5., 6.]));
         npz_bytes(&[("feature", feature), ("label", i8s(labels)), ("node_types", i8s(kinds))], true)
     };
     let graph = |n: i64| {
         let format = npy_bytes("|S3", false, "()", b"coo");
         npz_bytes(
-            &[("row", i4s(&[0, 1])), ("col", i4s(&[1, 0])), ("data", i4s(&[1, 1])), ("shape", i8s(&[n, n])), ("format", format)],
+            &[
+                ("row", i4s(&[0, 1])),
+                ("col", i4s(&[1, 0])),
+                ("data", i4s(&[1, 1])),
+                ("shape", i8s(&[n, n])),
+                ("format", format),
+            ],
             false,
         )
     };
     put(&dir, "reddit_data.npz", &data(&[2, 0, 1], &[3, 1, 2]));
     put(&dir, "reddit_graph.npz", &graph(3));
     let d = Known::Reddit.load_from(&home).unwrap();
-    assert_eq!((d.graph.relation("_E").unwrap().src(), d.num_classes, &d.labels[..]), (&[0, 1][..], 3, &[2, 0, 1][..]));
+    assert_eq!(
+        (d.graph.relation("_E").unwrap().src(), d.num_classes, &d.labels[..]),
+        (&[0, 1][..], 3, &[2, 0, 1][..])
+    );
     assert_eq!(d.features["_N"].to_dense(), [1., 2., 3., 4., 5., 6.]);
     assert_eq!((&d.splits["public"].train[..], &d.splits["public"].test[..]), (&[1][..], &[0][..]));
     let refused = |part: &str| {
         let e = Known::Reddit.load_from(&home).unwrap_err();
-        assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "expected {part:?} in {e}");
+        assert!(
+            matches!(e, DataError::Format { .. }) && e.to_string().contains(part),
+            "expected {part:?} in {e}"
+        );
     };
     put(&dir, "reddit_graph.npz", &graph(4));
     refused("number of nodes: expected 3 as the description says, found 4");
@@ -131,7 +171,13 @@ fn names_files_and_what_is_missing() {
         assert!(about.files.iter().all(|f| f.url.starts_with("http") && !f.name.contains("..")));
         assert!(about.files.is_empty() == matches!(known, Known::Karate | Known::Crates));
     }
-    assert!("coro".parse::<Known>().unwrap_err().to_string().contains("one of karate, crates, cora, citeseer"));
+    assert!(
+        "coro"
+            .parse::<Known>()
+            .unwrap_err()
+            .to_string()
+            .contains("one of karate, crates, cora, citeseer")
+    );
     assert_eq!(Known::Karate.load().unwrap().graph.total_edges(), 156);
     assert_eq!(Known::Crates.load().unwrap().name, "crates");
     let tmp = tempfile::tempdir().unwrap();
@@ -140,8 +186,14 @@ fn names_files_and_what_is_missing() {
     assert_eq!((*set, dir, files.len()), ("ogbn-mag", &tmp.path().join("ogbn-mag"), 2));
     let text = e.to_string();
     assert!(
-        text.contains(&format!("{} (from https://snap.stanford.edu/ogb/data/nodeproppred/mag.zip)", dir.join("raw").display())),
+        text.contains(&format!(
+            "{} (from https://snap.stanford.edu/ogb/data/nodeproppred/mag.zip)",
+            dir.join("raw").display()
+        )),
         "{text}"
     );
-    assert!(text.contains("set BURN_GNN_DATA to the folder that holds the folder `ogbn-mag`"), "{text}");
+    assert!(
+        text.contains("set BURN_GNN_DATA to the folder that holds the folder `ogbn-mag`"),
+        "{text}"
+    );
 }

@@ -22,7 +22,13 @@ const ENTRY: u64 = 512;
 /// # Errors
 /// [`DataError::Io`]; [`DataError::Format`] for a damaged archive, one of more than `most` bytes, or one with names
 /// that lead out of the folder, or with links.
-pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64, unpacked: impl FnOnce()) -> Result<(), DataError> {
+pub(super) fn unpack(
+    file: &File,
+    archive: &Path,
+    into: &Path,
+    most: u64,
+    unpacked: impl FnOnce(),
+) -> Result<(), DataError> {
     let parent = folder(into);
     let (temp, _lock) = temporary(into).map_err(|e| io_error(parent, e))?;
     // Beside its lock, which does not become a file of the set.
@@ -36,7 +42,9 @@ pub(super) fn unpack(file: &File, archive: &Path, into: &Path, most: u64, unpack
         tar(file, archive, &content, most)?
     }
     sync_folders(&content).map_err(|e| io_error(&content, e))?;
-    let entries = std::fs::read_dir(&content).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(|e| io_error(&content, e))?;
+    let entries = std::fs::read_dir(&content)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|e| io_error(&content, e))?;
     let inner = match entries.as_slice() {
         [only] if only.path().is_dir() => only.path(),
         _ => content,
@@ -83,7 +91,8 @@ fn appear(from: &Path, to: &Path) -> Result<bool, DataError> {
 fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
     let prefix = format!(".{}.unpack", into.file_name().unwrap_or_default().to_string_lossy());
     for entry in std::fs::read_dir(folder(into))?.flatten() {
-        let left = entry.file_name().to_str().is_some_and(|n| n.starts_with(&prefix)) && entry.file_type().is_ok_and(|t| t.is_dir());
+        let left = entry.file_name().to_str().is_some_and(|n| n.starts_with(&prefix))
+            && entry.file_type().is_ok_and(|t| t.is_dir());
         if left
             && let Ok(Some(lock)) = lock_dir(entry.path())
             && lock.is_exclusive()
@@ -111,7 +120,10 @@ fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataEr
         let name = entry.name().map_err(|e| zip_error(archive, e))?.into_owned();
         let path = place(archive, into, Path::new(&name))?;
         if entry.is_symlink() {
-            return Err(format_error(archive, format!("expected files and folders, found a link {:?}", cut(&name))));
+            return Err(format_error(
+                archive,
+                format!("expected files and folders, found a link {:?}", cut(&name)),
+            ));
         }
         if entry.is_dir() {
             std::fs::create_dir_all(&path).map_err(|e| io_error(&path, e))?;
@@ -123,7 +135,12 @@ fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataEr
 }
 
 fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataError> {
-    let damaged = |e: std::io::Error| format_error(archive, format!("expected a gzipped tar archive, found: {}", cut(&e.to_string())));
+    let damaged = |e: std::io::Error| {
+        format_error(
+            archive,
+            format!("expected a gzipped tar archive, found: {}", cut(&e.to_string())),
+        )
+    };
     let mut tar = ::tar::Archive::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file)));
     let mut left = UnpackBudget { bytes: most, most };
     for entry in tar.entries().map_err(damaged)? {
@@ -137,7 +154,13 @@ fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataEr
         } else if kind.is_file() {
             write(archive, &path, entry, &mut left)?;
         } else if kind.is_symlink() || kind.is_hard_link() {
-            return Err(format_error(archive, format!("expected files and folders, found a link {:?}", cut(&name.display().to_string()))));
+            return Err(format_error(
+                archive,
+                format!(
+                    "expected files and folders, found a link {:?}",
+                    cut(&name.display().to_string())
+                ),
+            ));
         }
     }
     Ok(())
@@ -148,7 +171,10 @@ fn place(archive: &Path, into: &Path, name: &Path) -> Result<PathBuf, DataError>
     let inside = name.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
     let text = name.to_string_lossy();
     if !inside || text.contains([':', '\\', '\0']) {
-        return Err(format_error(archive, format!("expected names inside the folder, found {:?}", cut(&text))));
+        return Err(format_error(
+            archive,
+            format!("expected names inside the folder, found {:?}", cut(&text)),
+        ));
     }
     Ok(into.join(name))
 }
@@ -163,22 +189,36 @@ impl UnpackBudget {
     fn take(&mut self, archive: &Path, bytes: u64) -> Result<(), DataError> {
         let left = self.bytes.checked_sub(bytes);
         let most = self.most;
-        let more = || format!("expected at most {most} bytes when unpacked, some times the size of the published set, found more");
+        let more = || {
+            format!(
+                "expected at most {most} bytes when unpacked, some times the size of the published set, found more"
+            )
+        };
         self.bytes = left.ok_or_else(|| format_error(archive, more()))?;
         Ok(())
     }
 }
 
-fn write(archive: &Path, path: &Path, entry: impl Read, left: &mut UnpackBudget) -> Result<(), DataError> {
+fn write(
+    archive: &Path,
+    path: &Path,
+    entry: impl Read,
+    left: &mut UnpackBudget,
+) -> Result<(), DataError> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
     }
     // The folder is this call's own: a name that is there already stands in the archive twice.
     let mut file = File::create_new(path).map_err(|e| io_error(path, e))?;
-    let copied = std::io::copy(&mut entry.take(left.bytes.saturating_add(1)), &mut file).map_err(|e| match e.get_ref() {
-        Some(_) => format_error(archive, format!("expected an intact archive, found: {}", cut(&e.to_string()))),
-        None => io_error(path, e),
-    })?;
+    let copied = std::io::copy(&mut entry.take(left.bytes.saturating_add(1)), &mut file).map_err(
+        |e| match e.get_ref() {
+            Some(_) => format_error(
+                archive,
+                format!("expected an intact archive, found: {}", cut(&e.to_string())),
+            ),
+            None => io_error(path, e),
+        },
+    )?;
     left.take(archive, copied)?;
     file.sync_all().map_err(|e| io_error(path, e))
 }

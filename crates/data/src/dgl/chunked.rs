@@ -147,9 +147,13 @@ fn open(json: &Path) -> Result<ChunkedStructure, DataError> {
     let dir = json.parent().unwrap_or_else(|| Path::new(""));
     let meta: Metadata = read_json(json)?;
     let folder = Folder { dir, json };
-    let counts = folder.counts("num_nodes_per_chunk", &meta.node_type, &meta.num_nodes_per_chunk)?;
+    let counts =
+        folder.counts("num_nodes_per_chunk", &meta.node_type, &meta.num_nodes_per_chunk)?;
     let data = meta.node_data.values().chain(meta.edge_data.values()).flat_map(BTreeMap::values);
-    let bytes = referenced(json, meta.edges.values().chain(data).flat_map(|p| &p.data).map(|file| folder.path(file)))?;
+    let bytes = referenced(
+        json,
+        meta.edges.values().chain(data).flat_map(|p| &p.data).map(|file| folder.path(file)),
+    )?;
     let mut b = Graph::builder();
     let (mut nodes, mut known) = (vec![], BTreeMap::new());
     for (i, (name, &count)) in meta.node_type.iter().zip(&counts).enumerate() {
@@ -158,24 +162,38 @@ fn open(json: &Path) -> Result<ChunkedStructure, DataError> {
         known.insert(name.as_str(), (i, count));
         b = b.nodes(name, count);
     }
-    let unknown = |name: &String| DataError::Graph(GraphError::UnknownNodeType { name: name.clone(), known: meta.node_type.clone() });
+    let unknown = |name: &String| {
+        DataError::Graph(GraphError::UnknownNodeType {
+            name: name.clone(),
+            known: meta.node_type.clone(),
+        })
+    };
     let mut edges = vec![];
-    let edge_counts = folder.counts("num_edges_per_chunk", &meta.edge_type, &meta.num_edges_per_chunk)?;
+    let edge_counts =
+        folder.counts("num_edges_per_chunk", &meta.edge_type, &meta.num_edges_per_chunk)?;
     for (i, (name, &count)) in meta.edge_type.iter().zip(&edge_counts).enumerate() {
         let etype = folder.etype(name)?;
-        let count_of = |end: &String| known.get(end.as_str()).map(|n| n.1).ok_or_else(|| unknown(end));
+        let count_of =
+            |end: &String| known.get(end.as_str()).map(|n| n.1).ok_or_else(|| unknown(end));
         let (num_src, num_dst) = (count_of(&etype.src)?, count_of(&etype.dst)?);
-        let pieces = meta.edges.get(name).ok_or_else(|| format_error(json, format!("edges: expected an entry `{name}`, found none")))?;
+        let pieces = meta.edges.get(name).ok_or_else(|| {
+            format_error(json, format!("edges: expected an entry `{name}`, found none"))
+        })?;
         let (src, dst) = folder.edges(pieces, &meta.num_edges_per_chunk[i])?;
         same_count(json, &format!("number of edges of `{name}`"), count, src.len())?;
         edges.push((name.clone(), src.len()));
-        let relation = Relation::from_coo_i64(num_src, num_dst, &src, &dst).map_err(|e| e.in_relation(name))?;
+        let relation = Relation::from_coo_i64(num_src, num_dst, &src, &dst)
+            .map_err(|e| e.in_relation(name))?;
         b = b.relation(etype, relation);
     }
-    let etypes: BTreeMap<&str, usize> = meta.edge_type.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+    let etypes: BTreeMap<&str, usize> =
+        meta.edge_type.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
     for name in meta.edges.keys().chain(meta.edge_data.keys()) {
         if !etypes.contains_key(name.as_str()) {
-            return Err(DataError::Graph(GraphError::UnknownEdgeType { name: name.clone(), known: meta.edge_type.clone() }));
+            return Err(DataError::Graph(GraphError::UnknownEdgeType {
+                name: name.clone(),
+                known: meta.edge_type.clone(),
+            }));
         }
     }
     let ids = IdConverter::new(TypeIds::new(nodes)?, TypeIds::new(edges)?);
@@ -183,11 +201,21 @@ fn open(json: &Path) -> Result<ChunkedStructure, DataError> {
     let (mut node_data, mut edge_data) = (vec![], vec![]);
     for (ntype, columns) in &meta.node_data {
         let at = known.get(ntype.as_str()).ok_or_else(|| unknown(ntype))?.0;
-        folder.data(graph.schema().ntype(ntype)?, columns, &meta.num_nodes_per_chunk[at], &mut node_data)?;
+        folder.data(
+            graph.schema().ntype(ntype)?,
+            columns,
+            &meta.num_nodes_per_chunk[at],
+            &mut node_data,
+        )?;
     }
     for (etype, columns) in &meta.edge_data {
         let at = etypes[etype.as_str()];
-        folder.data(graph.schema().etype(&folder.etype(etype)?)?, columns, &meta.num_edges_per_chunk[at], &mut edge_data)?;
+        folder.data(
+            graph.schema().etype(&folder.etype(etype)?)?,
+            columns,
+            &meta.num_edges_per_chunk[at],
+            &mut edge_data,
+        )?;
     }
     Ok(ChunkedStructure { name: meta.graph_name, graph, ids, node_data, edge_data })
 }
@@ -211,10 +239,13 @@ fn chunked_types(json: &Path) -> Result<[Vec<(String, usize)>; 2], DataError> {
     let types: Types = read_json(json)?;
     let folder = Folder { dir: Path::new(""), json };
     types.edge_type.iter().try_for_each(|name| folder.etype(name).map(drop))?;
-    let nodes = folder.counts("num_nodes_per_chunk", &types.node_type, &types.num_nodes_per_chunk)?;
-    let edges = folder.counts("num_edges_per_chunk", &types.edge_type, &types.num_edges_per_chunk)?;
+    let nodes =
+        folder.counts("num_nodes_per_chunk", &types.node_type, &types.num_nodes_per_chunk)?;
+    let edges =
+        folder.counts("num_edges_per_chunk", &types.edge_type, &types.num_edges_per_chunk)?;
     let named = |(name, count): (String, u64)| (name, usize::try_from(count).unwrap_or(usize::MAX));
-    Ok([(types.node_type, nodes), (types.edge_type, edges)].map(|(names, counts)| names.into_iter().zip(counts).map(named).collect()))
+    Ok([(types.node_type, nodes), (types.edge_type, edges)]
+        .map(|(names, counts)| names.into_iter().zip(counts).map(named).collect()))
 }
 
 struct Folder<'a> {
@@ -228,8 +259,18 @@ impl Folder<'_> {
     }
 
     /// The sum of the pieces of each type.
-    fn counts(&self, what: &str, types: &[String], pieces: &[Vec<u64>]) -> Result<Vec<u64>, DataError> {
-        same_count(self.json, &format!("{what}: number of types"), types.len() as u64, pieces.len())?;
+    fn counts(
+        &self,
+        what: &str,
+        types: &[String],
+        pieces: &[Vec<u64>],
+    ) -> Result<Vec<u64>, DataError> {
+        same_count(
+            self.json,
+            &format!("{what}: number of types"),
+            types.len() as u64,
+            pieces.len(),
+        )?;
         let sum = |(name, counts): (&String, &Vec<u64>)| {
             let sum = counts.iter().try_fold(0u64, |a, &n| a.checked_add(n));
             sum.ok_or_else(|| {
@@ -243,7 +284,10 @@ impl Folder<'_> {
         let parts: Vec<&str> = name.split(':').collect();
         match parts.as_slice() {
             &[s, r, d] => Ok(EdgeType::new(s, r, d)),
-            _ => Err(format_error(self.json, format!("edge_type: expected `src:relation:dst`, found `{name}`"))),
+            _ => Err(format_error(
+                self.json,
+                format!("edge_type: expected `src:relation:dst`, found `{name}`"),
+            )),
         }
     }
 
@@ -273,8 +317,16 @@ impl Folder<'_> {
                 }
                 "numpy" => Self::pairs(NpyArray::read(&path)?, &mut src, &mut dst)?,
                 #[cfg(feature = "parquet")]
-                "parquet" => Self::pairs(crate::parquet::read_parquet_array(&path)?, &mut src, &mut dst)?,
-                other => return Err(unknown(self.json, other, "csv, numpy or (with the feature `parquet`) parquet")),
+                "parquet" => {
+                    Self::pairs(crate::parquet::read_parquet_array(&path)?, &mut src, &mut dst)?
+                }
+                other => {
+                    return Err(unknown(
+                        self.json,
+                        other,
+                        "csv, numpy or (with the feature `parquet`) parquet",
+                    ));
+                }
             }
             if let Some(count) = count {
                 same_count(&path, "number of edges", count, src.len() - before)?;
@@ -293,7 +345,13 @@ impl Folder<'_> {
     }
 
     /// Where the features of a type lie.
-    fn data(&self, ty: usize, columns: &BTreeMap<String, Pieces>, counts: &[u64], to: &mut Vec<ChunkedData>) -> Result<(), DataError> {
+    fn data(
+        &self,
+        ty: usize,
+        columns: &BTreeMap<String, Pieces>,
+        counts: &[u64],
+        to: &mut Vec<ChunkedData>,
+    ) -> Result<(), DataError> {
         for (name, pieces) in columns {
             to.push(ChunkedData {
                 ty,
@@ -322,18 +380,34 @@ impl ChunkedData {
                 "csv" => {
                     let delimiter = self.delimiter.as_deref().unwrap_or(" ");
                     let &[delimiter] = delimiter.as_bytes() else {
-                        let why = format!("delimiter: expected one ASCII character, found {delimiter:?}");
+                        let why =
+                            format!("delimiter: expected one ASCII character, found {delimiter:?}");
                         return Err(format_error(json, why));
                     };
                     let m: Matrix<f32> = read_matrix(path, None, delimiter)?;
-                    NpyArray { path: path.clone(), shape: vec![m.rows, m.cols], values: NpyValues::F32(m.values) }
+                    NpyArray {
+                        path: path.clone(),
+                        shape: vec![m.rows, m.cols],
+                        values: NpyValues::F32(m.values),
+                    }
                 }
                 #[cfg(feature = "parquet")]
                 "parquet" => crate::parquet::read_parquet_array(path)?,
-                other => return Err(unknown(json, other, "numpy, csv or (with the feature `parquet`) parquet")),
+                other => {
+                    return Err(unknown(
+                        json,
+                        other,
+                        "numpy, csv or (with the feature `parquet`) parquet",
+                    ));
+                }
             };
             if let Some(count) = count {
-                same_count(path, "number of rows", count, array.shape.first().copied().unwrap_or(0))?;
+                same_count(
+                    path,
+                    "number of rows",
+                    count,
+                    array.shape.first().copied().unwrap_or(0),
+                )?;
             }
             let column = array.into_column(device)?;
             if let Some(first) = parts.first() {

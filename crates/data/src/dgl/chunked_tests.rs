@@ -57,9 +57,11 @@ fn pieces_of_parquet() {
         put(dir, "pairs.parquet");
         put(dir, "cubes.parquet");
         meta["num_edges_per_chunk"][0] = json!([3]);
-        meta["edges"]["author:writes:paper"] = json!({"format": {"name": "parquet"}, "data": ["pairs.parquet"]});
+        meta["edges"]["author:writes:paper"] =
+            json!({"format": {"name": "parquet"}, "data": ["pairs.parquet"]});
         meta["num_nodes_per_chunk"][1] = json!([3]);
-        meta["node_data"]["author"] = json!({"cube": {"format": {"name": "parquet"}, "data": ["cubes.parquet"]}});
+        meta["node_data"]["author"] =
+            json!({"cube": {"format": {"name": "parquet"}, "data": ["cubes.parquet"]}});
     });
     let c = c.unwrap();
     assert_eq!(c.graph.relation("writes").unwrap().dst(), [4, 0, 1]);
@@ -73,17 +75,29 @@ fn pieces_are_joined_and_ids_follow_the_description() {
     for device in [Device::flex(), Device::ndarray()] {
         let c = toy(&device, |_, _| {}).unwrap();
         let writes = c.graph.relation("writes").unwrap();
-        assert_eq!((c.name.as_str(), writes.src(), writes.dst()), ("mag", &[0, 2, 1][..], &[4, 0, 1][..]));
+        assert_eq!(
+            (c.name.as_str(), writes.src(), writes.dst()),
+            ("mag", &[0, 2, 1][..], &[4, 0, 1][..])
+        );
         assert_eq!(c.graph.relation("cites").unwrap().dst(), [1, 3]);
         let paper = c.graph.nodes("paper").unwrap();
         let feat: Vec<f32> = paper.get::<2>("feat").unwrap().into_data().try_to_vec().unwrap();
         assert_eq!(feat, (0..10).map(|x| x as f32).collect::<Vec<_>>());
-        assert_eq!(paper.get_int::<1>("year").unwrap().into_data().try_to_vec::<i64>().unwrap(), [1, 2, 3, 4, 5]);
+        assert_eq!(
+            paper.get_int::<1>("year").unwrap().into_data().try_to_vec::<i64>().unwrap(),
+            [1, 2, 3, 4, 5]
+        );
         assert_eq!(c.graph.edges("writes").unwrap().get::<2>("p").unwrap().dims(), [3, 2]);
         // `author` sorts before `paper`, but the description has papers first.
         assert_eq!(c.graph.schema().ntypes(), ["author", "paper"]);
         assert_eq!(c.ids.nodes().names(), ["paper", "author"]);
-        assert_eq!((c.ids.nodes().to_typed(HomoId(4)).unwrap(), c.ids.nodes().to_typed(HomoId(5)).unwrap()), (("paper", 4), ("author", 0)));
+        assert_eq!(
+            (
+                c.ids.nodes().to_typed(HomoId(4)).unwrap(),
+                c.ids.nodes().to_typed(HomoId(5)).unwrap()
+            ),
+            (("paper", 4), ("author", 0))
+        );
         assert_eq!(c.ids.edges().to_typed(HomoId(3)).unwrap(), ("paper:cites:paper", 0));
     }
 }
@@ -95,25 +109,76 @@ fn refusals() {
         assert!(e.to_string().contains(part), "expected {part:?} in {e}");
         e
     };
-    refused(&|_, m| m["num_nodes_per_chunk"] = json!([[2, 3]]), "num_nodes_per_chunk: number of types: expected 2");
-    refused(&|_, m| m["num_nodes_per_chunk"][0] = json!([u64::MAX, 3]), "expected a sum that fits in 64 bits");
-    refused(&|_, m| m["num_nodes_per_chunk"][0] = json!([3, 2]), "f0.npy: number of rows: expected 3");
-    refused(&|_, m| m["num_nodes_per_chunk"][0] = json!([2, 1_000_000_000]), "expected at most 67108864 nodes");
-    refused(&|_, m| m["num_edges_per_chunk"][0] = json!([2, 1]), "w0.csv: number of edges: expected 2");
+    refused(
+        &|_, m| m["num_nodes_per_chunk"] = json!([[2, 3]]),
+        "num_nodes_per_chunk: number of types: expected 2",
+    );
+    refused(
+        &|_, m| m["num_nodes_per_chunk"][0] = json!([u64::MAX, 3]),
+        "expected a sum that fits in 64 bits",
+    );
+    refused(
+        &|_, m| m["num_nodes_per_chunk"][0] = json!([3, 2]),
+        "f0.npy: number of rows: expected 3",
+    );
+    refused(
+        &|_, m| m["num_nodes_per_chunk"][0] = json!([2, 1_000_000_000]),
+        "expected at most 67108864 nodes",
+    );
+    refused(
+        &|_, m| m["num_edges_per_chunk"][0] = json!([2, 1]),
+        "w0.csv: number of edges: expected 2",
+    );
     refused(&|_, m| m["num_edges_per_chunk"][1] = json!([3]), "c.npy: number of edges: expected 3");
-    refused(&|_, m| m["edge_type"][0] = json!("writes"), "expected `src:relation:dst`, found `writes`");
-    refused(&|_, m| m["edges"]["a:b:c"] = m["edges"]["paper:cites:paper"].clone(), "unknown edge type `a:b:c`");
-    refused(&|_, m| drop(m["edges"].as_object_mut().unwrap().remove("paper:cites:paper")), "edges: expected an entry `paper:cites:paper`");
-    refused(&|_, m| m["node_data"]["x"] = json!({"f": m["node_data"]["paper"]["feat"].clone()}), "unknown node type `x`");
-    refused(&|_, m| m["node_data"]["paper"]["feat"]["format"]["name"] = json!("feather"), "format: expected numpy, csv or");
-    refused(&|_, m| m["edges"]["paper:cites:paper"]["format"]["name"] = json!("feather"), "format: expected csv, numpy or");
-    refused(&|_, m| m["node_data"]["paper"]["feat"]["data"] = json!(["/etc/passwd"]), "inside the folder");
-    refused(&|_, m| m["node_data"]["paper"]["feat"]["data"] = json!([]), "expected at least one file");
-    refused(&|_, m| m["edge_data"]["author:writes:paper"]["p"]["format"]["delimiter"] = json!("||"), "expected one ASCII character");
-    refused(&|d, _| npy(d, "f1.npy", "<f4", "(3, 1)", &[0; 12]), "expected F32 [2] per row as in the first piece, found F32 [1]");
+    refused(
+        &|_, m| m["edge_type"][0] = json!("writes"),
+        "expected `src:relation:dst`, found `writes`",
+    );
+    refused(
+        &|_, m| m["edges"]["a:b:c"] = m["edges"]["paper:cites:paper"].clone(),
+        "unknown edge type `a:b:c`",
+    );
+    refused(
+        &|_, m| drop(m["edges"].as_object_mut().unwrap().remove("paper:cites:paper")),
+        "edges: expected an entry `paper:cites:paper`",
+    );
+    refused(
+        &|_, m| m["node_data"]["x"] = json!({"f": m["node_data"]["paper"]["feat"].clone()}),
+        "unknown node type `x`",
+    );
+    refused(
+        &|_, m| m["node_data"]["paper"]["feat"]["format"]["name"] = json!("feather"),
+        "format: expected numpy, csv or",
+    );
+    refused(
+        &|_, m| m["edges"]["paper:cites:paper"]["format"]["name"] = json!("feather"),
+        "format: expected csv, numpy or",
+    );
+    refused(
+        &|_, m| m["node_data"]["paper"]["feat"]["data"] = json!(["/etc/passwd"]),
+        "inside the folder",
+    );
+    refused(
+        &|_, m| m["node_data"]["paper"]["feat"]["data"] = json!([]),
+        "expected at least one file",
+    );
+    refused(
+        &|_, m| m["edge_data"]["author:writes:paper"]["p"]["format"]["delimiter"] = json!("||"),
+        "expected one ASCII character",
+    );
+    refused(
+        &|d, _| npy(d, "f1.npy", "<f4", "(3, 1)", &[0; 12]),
+        "expected F32 [2] per row as in the first piece, found F32 [1]",
+    );
     refused(&|d, _| npy(d, "c.npy", "<i8", "(2, 3)", &[0; 48]), "expected shape [any, 2]");
-    let e = refused(&|d, _| std::fs::write(d.join("w1.csv"), "2 0\n1 x\n").unwrap(), "w1.csv:2:2: expected an int64, got \"x\"");
+    let e = refused(
+        &|d, _| std::fs::write(d.join("w1.csv"), "2 0\n1 x\n").unwrap(),
+        "w1.csv:2:2: expected an int64, got \"x\"",
+    );
     assert!(matches!(e, DataError::Table { .. }));
-    let e = refused(&|d, _| std::fs::write(d.join("w1.csv"), "3 0\n1 1\n").unwrap(), "`src` must lie in 0..3, got 3");
+    let e = refused(
+        &|d, _| std::fs::write(d.join("w1.csv"), "3 0\n1 1\n").unwrap(),
+        "`src` must lie in 0..3, got 3",
+    );
     assert!(matches!(e.cause(), DataError::Graph(GraphError::NodeOutOfRange { .. })));
 }

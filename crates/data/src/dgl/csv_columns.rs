@@ -56,7 +56,11 @@ impl CsvColumns {
     /// Reads a file; `keys` are names of columns of ids.
     pub(super) fn read(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, DataError> {
         let options = ReadOptions::default();
-        let mut file = CsvFile::new(path, separator, text(path, options.max_expansion, &ProgressBar::hidden())?)?;
+        let mut file = CsvFile::new(
+            path,
+            separator,
+            text(path, options.max_expansion, &ProgressBar::hidden())?,
+        )?;
         let mut places: HashMap<String, usize> = HashMap::new();
         for (i, raw) in file.head.iter().enumerate() {
             let name = String::from_utf8_lossy(raw);
@@ -66,28 +70,47 @@ impl CsvColumns {
                 continue;
             }
             if places.insert(name.to_owned(), i).is_some() {
-                return Err(table_error(path, file.head_line, i + 1, "columns of different names", name));
+                return Err(table_error(
+                    path,
+                    file.head_line,
+                    i + 1,
+                    "columns of different names",
+                    name,
+                ));
             }
             if places.len() > MOST_COLUMNS {
-                let expected = format!("at most {MOST_COLUMNS} columns; join those of one feature, as in \"0.1, 0.2\"");
+                let expected = format!(
+                    "at most {MOST_COLUMNS} columns; join those of one feature, as in \"0.1, 0.2\""
+                );
                 return Err(table_error(path, file.head_line, i + 1, expected, name));
             }
         }
         let keys: Vec<Option<usize>> = keys.iter().map(|&k| places.get(k).copied()).collect();
         places.retain(|_, place| !keys.contains(&Some(*place)));
-        let mut data: Vec<DataColumn> =
-            places.into_iter().map(|(name, place)| DataColumn { name, place, width: None, values: Values::None }).collect();
+        let mut data: Vec<DataColumn> = places
+            .into_iter()
+            .map(|(name, place)| DataColumn { name, place, width: None, values: Values::None })
+            .collect();
         data.sort_unstable_by_key(|c| c.place);
         let texts = keys.iter().map(|p| p.map(|_| Texts::new())).collect();
-        let mut out = Self { path: path.into(), rows: 0, keys: texts, places: keys, lines: vec![], data };
+        let mut out =
+            Self { path: path.into(), rows: 0, keys: texts, places: keys, lines: vec![], data };
         let width = file.head.len();
         while let Some((record, line)) = file.next(path)? {
-            let wrong = |at: usize, expected: String, found: &[u8]| table_error(path, line, at, expected, found);
+            let wrong = |at: usize, expected: String, found: &[u8]| {
+                table_error(path, line, at, expected, found)
+            };
             if record.len() != width {
-                return Err(wrong(0, format!("{width} fields, not {}", record.len()), record.as_slice()));
+                return Err(wrong(
+                    0,
+                    format!("{width} fields, not {}", record.len()),
+                    record.as_slice(),
+                ));
             }
             let cell = |place: usize| -> Result<&str, DataError> {
-                std::str::from_utf8(&record[place]).map(str::trim).map_err(|_| wrong(place + 1, "UTF-8 text".into(), &record[place]))
+                std::str::from_utf8(&record[place])
+                    .map(str::trim)
+                    .map_err(|_| wrong(place + 1, "UTF-8 text".into(), &record[place]))
             };
             for (texts, place) in out.keys.iter_mut().zip(&out.places) {
                 if let (Some(texts), Some(place)) = (texts, *place) {
@@ -96,15 +119,24 @@ impl CsvColumns {
             }
             for column in &mut out.data {
                 let text = cell(column.place)?;
-                column
-                    .push(text)
-                    .map_err(|expected| wrong(column.place + 1, format!("{expected} (`{}`)", column.name), text.as_bytes()))?;
+                column.push(text).map_err(|expected| {
+                    wrong(
+                        column.place + 1,
+                        format!("{expected} (`{}`)", column.name),
+                        text.as_bytes(),
+                    )
+                })?;
             }
             out.lines.push(line);
             out.rows += 1;
             if out.rows as u64 > LIMIT {
                 let relation = path.display().to_string();
-                return Err(DataError::Graph(GraphError::TooLarge { relation, what: "ids", count: out.rows as u64, limit: LIMIT }));
+                return Err(DataError::Graph(GraphError::TooLarge {
+                    relation,
+                    what: "ids",
+                    count: out.rows as u64,
+                    limit: LIMIT,
+                }));
             }
         }
         Ok(out)
@@ -112,12 +144,19 @@ impl CsvColumns {
 
     /// A column of ids that must be there.
     pub(super) fn key(&self, k: usize, name: &str) -> Result<&Texts, DataError> {
-        let missing = || format_error(&self.path, format!("expected a column `{name}`, found none"));
+        let missing =
+            || format_error(&self.path, format!("expected a column `{name}`, found none"));
         self.keys[k].as_ref().ok_or_else(missing)
     }
 
     /// An error at the `k`-th column of ids of a row.
-    pub(super) fn error(&self, row: usize, k: usize, expected: impl Into<String>, found: &str) -> DataError {
+    pub(super) fn error(
+        &self,
+        row: usize,
+        k: usize,
+        expected: impl Into<String>,
+        found: &str,
+    ) -> DataError {
         let column = self.places[k].map_or(0, |p| p + 1);
         table_error(&self.path, self.lines[row], column, expected, found)
     }
@@ -126,7 +165,8 @@ impl CsvColumns {
     pub(super) fn graph_ids(&self, k: usize) -> Result<Vec<i64>, DataError> {
         let Some(texts) = &self.keys[k] else { return Ok(vec![0; self.rows]) };
         let id = |(row, text): (usize, &str)| {
-            parse_i64(text.as_bytes()).ok_or_else(|| self.error(row, k, "the number of a graph, an int64", text))
+            parse_i64(text.as_bytes())
+                .ok_or_else(|| self.error(row, k, "the number of a graph, an int64", text))
         };
         texts.iter().enumerate().map(id).collect()
     }
@@ -135,7 +175,8 @@ impl CsvColumns {
 impl DataColumn {
     /// One more cell; `Err` with what was expected.
     fn push(&mut self, text: &str) -> Result<(), String> {
-        let (cell, width) = parse(text).ok_or("a number, `True`, `False`, or numbers joined by commas")?;
+        let (cell, width) =
+            parse(text).ok_or("a number, `True`, `False`, or numbers joined by commas")?;
         if let Values::None = self.values {
             self.width = width;
             self.values = match cell {
@@ -145,7 +186,9 @@ impl DataColumn {
             };
         }
         if self.width != width {
-            let said = |w: Option<usize>| w.map_or("a single number".into(), |w| format!("{w} numbers joined by commas"));
+            let said = |w: Option<usize>| {
+                w.map_or("a single number".into(), |w| format!("{w} numbers joined by commas"))
+            };
             return Err(format!("{} as in the first row", said(self.width)));
         }
         if let (Values::Int(ints), Cell::Floats(_)) = (&self.values, &cell) {
@@ -167,12 +210,16 @@ impl DataColumn {
         let width = self.width.unwrap_or(1);
         let shape: Vec<usize> = [Some(rows.len()), self.width].into_iter().flatten().collect();
         fn pick<T: Copy>(values: &[T], rows: &[u32], width: usize) -> Vec<T> {
-            rows.iter().flat_map(|&r| values[r as usize * width..][..width].iter().copied()).collect()
+            rows.iter()
+                .flat_map(|&r| values[r as usize * width..][..width].iter().copied())
+                .collect()
         }
         let data = match &self.values {
             Values::Bool(v) => TensorData::new(pick(v, rows, width), shape),
             Values::Int(v) => TensorData::new(pick(v, rows, width), shape),
-            Values::Float(v) => TensorData::new(pick(v, rows, width).into_iter().map(|x| x as f32).collect(), shape),
+            Values::Float(v) => {
+                TensorData::new(pick(v, rows, width).into_iter().map(|x| x as f32).collect(), shape)
+            }
             Values::None => TensorData::new(Vec::<f32>::new(), shape),
         };
         column_of(data, device).map_err(|dtype| {
@@ -208,5 +255,8 @@ fn parse(text: &str) -> Option<(Cell, Option<usize>)> {
     if let Some(ints) = parts().map(|p| parse_i64(p.as_bytes())).collect() {
         return Some((Cell::Ints(ints), width));
     }
-    parts().map(|p| p.parse().ok()).collect::<Option<_>>().map(|floats| (Cell::Floats(floats), width))
+    parts()
+        .map(|p| p.parse().ok())
+        .collect::<Option<_>>()
+        .map(|floats| (Cell::Floats(floats), width))
 }

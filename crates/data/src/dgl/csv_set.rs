@@ -143,18 +143,34 @@ pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, 
 
 fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError> {
     let meta = read_meta(yaml)?;
-    let files = meta.node_data.iter().map(|m| &m.file_name).chain(meta.edge_data.iter().map(|m| &m.file_name));
-    let files = files.chain(meta.graph_data.iter().map(|m| &m.file_name)).map(|file| inside(dir, yaml, file));
+    let files = meta
+        .node_data
+        .iter()
+        .map(|m| &m.file_name)
+        .chain(meta.edge_data.iter().map(|m| &m.file_name));
+    let files = files
+        .chain(meta.graph_data.iter().map(|m| &m.file_name))
+        .map(|file| inside(dir, yaml, file));
     let bytes = referenced(yaml, files)?;
     let &[separator] = meta.separator.as_bytes() else {
-        return Err(format_error(yaml, format!("separator: expected one ASCII character, found {:?}", meta.separator)));
+        return Err(format_error(
+            yaml,
+            format!("separator: expected one ASCII character, found {:?}", meta.separator),
+        ));
     };
     let mut nodes = BTreeMap::new();
     for m in &meta.node_data {
-        let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &[&m.node_id_field, &m.graph_id_field])?;
+        let file = CsvColumns::read(
+            &inside(dir, yaml, &m.file_name)?,
+            separator,
+            &[&m.node_id_field, &m.graph_id_field],
+        )?;
         let table = NodeFile::new(file, &m.node_id_field)?;
         if nodes.insert(m.ntype.clone(), table).is_some() {
-            return Err(DataError::Graph(GraphError::Duplicate { what: "node type", name: m.ntype.clone() }));
+            return Err(DataError::Graph(GraphError::Duplicate {
+                what: "node type",
+                name: m.ntype.clone(),
+            }));
         }
     }
     let mut edges = BTreeMap::new();
@@ -165,7 +181,10 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
         let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &keys)?;
         let table = EdgeFile::new(file, &etype, &nodes, [&m.src_id_field, &m.dst_id_field])?;
         if edges.insert(etype.clone(), table).is_some() {
-            return Err(DataError::Graph(GraphError::Duplicate { what: "edge type", name: etype.to_string() }));
+            return Err(DataError::Graph(GraphError::Duplicate {
+                what: "edge type",
+                name: etype.to_string(),
+            }));
         }
     }
     let found: BTreeSet<i64> = nodes.values().flat_map(|n| n.by_graph.keys().copied()).collect();
@@ -173,7 +192,11 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
         None if found.is_empty() => (vec![0], None),
         None => (found.into_iter().collect(), None),
         Some(m) => {
-            let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &[&m.graph_id_field])?;
+            let file = CsvColumns::read(
+                &inside(dir, yaml, &m.file_name)?,
+                separator,
+                &[&m.graph_id_field],
+            )?;
             file.key(0, &m.graph_id_field)?;
             let ids = file.graph_ids(0)?;
             let mut rows = BTreeMap::new();
@@ -183,13 +206,23 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
                 }
             }
             if let Some(id) = found.iter().find(|id| !rows.contains_key(id)) {
-                return Err(format_error(&file.path, format!("expected a row for each graph that has nodes, found none for graph {id}")));
+                return Err(format_error(
+                    &file.path,
+                    format!(
+                        "expected a row for each graph that has nodes, found none for graph {id}"
+                    ),
+                ));
             }
             (ids, Some(file))
         }
     };
-    let columns = nodes.values().map(|n| 2 + n.file.data.len()).chain(edges.values().map(|e| 2 + e.file.data.len())).sum::<usize>();
-    let (parts, most) = (graph_ids.len() as u64 * (1 + columns as u64), PARTS_FREE + bytes / BYTES_PER_PART);
+    let columns = nodes
+        .values()
+        .map(|n| 2 + n.file.data.len())
+        .chain(edges.values().map(|e| 2 + e.file.data.len()))
+        .sum::<usize>();
+    let (parts, most) =
+        (graph_ids.len() as u64 * (1 + columns as u64), PARTS_FREE + bytes / BYTES_PER_PART);
     if parts > most {
         let why = format!(
             "expected graphs with at most {most} types and columns in all for {bytes} bytes of files, found {} graphs with {columns} each; \
@@ -205,14 +238,18 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
             data.insert_column(&c.name, c.rows(&all, device)?)?;
         }
     }
-    let graphs = graph_ids.iter().map(|&id| one_graph(id, &nodes, &edges, device)).collect::<Result<_, _>>()?;
+    let graphs = graph_ids
+        .iter()
+        .map(|&id| one_graph(id, &nodes, &edges, device))
+        .collect::<Result<_, _>>()?;
     Ok(GraphSet { name: meta.dataset_name, graphs, graph_ids, data })
 }
 
 fn read_meta(path: &Path) -> Result<Meta, DataError> {
     let bytes = read_bounded(path, MOST)?;
-    let meta: Meta = serde_saphyr::from_slice(&bytes)
-        .map_err(|e| format_error(path, format!("expected a description of a CSV data set, found: {e}")))?;
+    let meta: Meta = serde_saphyr::from_slice(&bytes).map_err(|e| {
+        format_error(path, format!("expected a description of a CSV data set, found: {e}"))
+    })?;
     if meta.version != VERSION {
         let found = format!("{}, not {VERSION}", cut(&meta.version));
         return Err(DataError::Version { path: path.into(), found, expected: 1 });
@@ -271,8 +308,15 @@ impl NodeFile {
         }
         for rows in by_graph.values_mut() {
             rows.sort_by_key(|&r| ids.get(r as usize));
-            if let Some(w) = rows.windows(2).find(|w| ids.get(w[0] as usize) == ids.get(w[1] as usize)) {
-                return Err(file.error(w[1] as usize, 0, "the id of a node that no row before has", &ids.get(w[1] as usize).to_string()));
+            if let Some(w) =
+                rows.windows(2).find(|w| ids.get(w[0] as usize) == ids.get(w[1] as usize))
+            {
+                return Err(file.error(
+                    w[1] as usize,
+                    0,
+                    "the id of a node that no row before has",
+                    &ids.get(w[1] as usize).to_string(),
+                ));
             }
         }
         Ok(Self { file, ids, by_graph })
@@ -282,7 +326,10 @@ impl NodeFile {
     }
     /// The number of a node in its graph.
     fn number(&self, graph: i64, id: FileId<'_>) -> Option<u32> {
-        self.rows(graph).binary_search_by_key(&id, |&r| self.ids.get(r as usize)).ok().map(|n| n as u32)
+        self.rows(graph)
+            .binary_search_by_key(&id, |&r| self.ids.get(r as usize))
+            .ok()
+            .map(|n| n as u32)
     }
 }
 
@@ -304,12 +351,21 @@ struct EdgeFile {
 }
 
 impl EdgeFile {
-    fn new(file: CsvColumns, etype: &EdgeType, nodes: &BTreeMap<String, NodeFile>, fields: [&String; 2]) -> Result<Self, DataError> {
+    fn new(
+        file: CsvColumns,
+        etype: &EdgeType,
+        nodes: &BTreeMap<String, NodeFile>,
+        fields: [&String; 2],
+    ) -> Result<Self, DataError> {
         let graphs = file.graph_ids(2)?;
         let end = |k: usize, name: &str| -> Result<Vec<u32>, DataError> {
             let known = || nodes.keys().cloned().collect();
-            let of =
-                nodes.get(name).ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: name.to_owned(), known: known() }))?;
+            let of = nodes.get(name).ok_or_else(|| {
+                DataError::Graph(GraphError::UnknownNodeType {
+                    name: name.to_owned(),
+                    known: known(),
+                })
+            })?;
             let number = |(row, text): (usize, &str)| {
                 // Ids are compared as those of the nodes are: as numbers, or as texts.
                 let id = match of.ids {
@@ -317,7 +373,14 @@ impl EdgeFile {
                     Ids::Text(_) => Some(FileId::Text(text)),
                 };
                 let number = id.and_then(|id| of.number(graphs[row], id));
-                number.ok_or_else(|| file.error(row, k, format!("the id of a `{name}` node of graph {}", graphs[row]), text))
+                number.ok_or_else(|| {
+                    file.error(
+                        row,
+                        k,
+                        format!("the id of a `{name}` node of graph {}", graphs[row]),
+                        text,
+                    )
+                })
             };
             file.key(k, fields[k])?.iter().enumerate().map(number).collect()
         };

@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use super::{GraphSet, load_dgl_csv};
 use crate::corrupt_file::{damage, spoil};
 
-const META: &str = "dataset_name: club\nnode_data:\n- file_name: nodes.csv\nedge_data:\n- file_name: edges.csv\n";
+const META: &str =
+    "dataset_name: club\nnode_data:\n- file_name: nodes.csv\nedge_data:\n- file_name: edges.csv\n";
 
 fn put(dir: &Path, files: &[(&str, &str)]) {
     files.iter().for_each(|(name, text)| std::fs::write(dir.join(name), text).unwrap());
@@ -35,18 +36,30 @@ fn one_graph() {
     let set = load(&[("meta.yaml", META), ("nodes.csv", nodes), ("edges.csv", edges)]).unwrap();
     assert_eq!((set.name.as_str(), set.graphs.len(), set.graph_ids), ("club", 1, vec![0]));
     let g = &set.graphs[0];
-    assert_eq!((g.schema().ntypes(), g.schema().etypes()[0].to_string()), (&["_V".to_owned()][..], "_V:_E:_V".to_owned()));
+    assert_eq!(
+        (g.schema().ntypes(), g.schema().etypes()[0].to_string()),
+        (&["_V".to_owned()][..], "_V:_E:_V".to_owned())
+    );
     // Nodes by ascending id: 1, 3, 5.
     let r = &g.relations()[0];
     assert_eq!((r.src(), r.dst()), (&[2, 1, 2][..], &[0, 2, 0][..]));
     assert_eq!(g.nodes("_V").unwrap().ids().unwrap().id(2), Some(FileId::Int(5)));
     assert_eq!(floats(g, "feat"), [2., 3., 0.1, 4., 0.5, -1.]);
     let f = g.nodes("_V").unwrap();
-    assert_eq!(f.get_int::<1>("label").unwrap().into_data().try_to_vec::<i64>().unwrap(), [0, 2, 1]);
+    assert_eq!(
+        f.get_int::<1>("label").unwrap().into_data().try_to_vec::<i64>().unwrap(),
+        [0, 2, 1]
+    );
     let mask = f.column("train_mask").unwrap();
-    assert_eq!((mask.kind(), mask.to_data().iter::<bool>().collect::<Vec<_>>()), (ColumnKind::Bool, vec![false, true, true]));
+    assert_eq!(
+        (mask.kind(), mask.to_data().iter::<bool>().collect::<Vec<_>>()),
+        (ColumnKind::Bool, vec![false, true, true])
+    );
     let e = g.edges("_E").unwrap();
-    assert_eq!(e.get::<1>("weight").unwrap().into_data().try_to_vec::<f32>().unwrap(), [1., 2.5, -1.]);
+    assert_eq!(
+        e.get::<1>("weight").unwrap().into_data().try_to_vec::<f32>().unwrap(),
+        [1., 2.5, -1.]
+    );
     assert_eq!(e.columns().count(), 1, "a column without a name is left out");
 }
 
@@ -66,7 +79,10 @@ fn many_graphs_of_several_types_in_the_order_of_the_graph_file() {
     ];
     let set = load(&files).unwrap();
     assert_eq!(set.graph_ids, [7, 9, 2]);
-    assert_eq!(set.data.get_int::<1>("label").unwrap().into_data().try_to_vec::<i64>().unwrap(), [1, 0, 5]);
+    assert_eq!(
+        set.data.get_int::<1>("label").unwrap().into_data().try_to_vec::<i64>().unwrap(),
+        [1, 0, 5]
+    );
     assert_eq!(set.data.get_int::<2>("hot").unwrap().dims(), [3, 2]);
     let counts: Vec<&[usize]> = set.graphs.iter().map(Graph::node_counts).collect();
     assert_eq!(counts, [&[1, 3][..], &[0, 0], &[2, 1]]);
@@ -74,7 +90,17 @@ fn many_graphs_of_several_types_in_the_order_of_the_graph_file() {
     assert_eq!((knows.src(), knows.dst()), (&[2, 1][..], &[0, 2][..]));
     let likes = set.graphs[2].relation("likes").unwrap();
     assert_eq!((likes.src(), likes.dst()), (&[0][..], &[1][..]));
-    assert_eq!(set.graphs[0].edges("knows").unwrap().get_int::<1>("w").unwrap().into_data().try_to_vec::<i64>().unwrap(), [1, 2]);
+    assert_eq!(
+        set.graphs[0]
+            .edges("knows")
+            .unwrap()
+            .get_int::<1>("w")
+            .unwrap()
+            .into_data()
+            .try_to_vec::<i64>()
+            .unwrap(),
+        [1, 2]
+    );
     assert!(set.graphs.iter().all(|g| g.schema() == set.graphs[0].schema()));
     let no_table = meta.replace("graph_data: {file_name: g.csv}\n", "");
     let mut files = files;
@@ -85,7 +111,9 @@ fn many_graphs_of_several_types_in_the_order_of_the_graph_file() {
 #[test]
 fn ids_are_numbers_only_where_all_are() {
     let nodes = "node_id\n10\n9\nx\n";
-    let set = load(&[("meta.yaml", META), ("nodes.csv", nodes), ("edges.csv", "src_id,dst_id\n9,10\n")]).unwrap();
+    let set =
+        load(&[("meta.yaml", META), ("nodes.csv", nodes), ("edges.csv", "src_id,dst_id\n9,10\n")])
+            .unwrap();
     let r = &set.graphs[0].relations()[0];
     assert_eq!((r.src(), r.dst()), (&[1][..], &[0][..])); // "10" < "9" < "x"
 }
@@ -101,7 +129,10 @@ fn refusals() {
         e
     };
     let wrong_id = "nodes.csv:3:1: expected the id of a node that no row before has, got \"1\"";
-    assert!(matches!(refused("nodes.csv", "node_id,x\n1,2\n1,3\n", wrong_id), DataError::Table { .. }));
+    assert!(matches!(
+        refused("nodes.csv", "node_id,x\n1,2\n1,3\n", wrong_id),
+        DataError::Table { .. }
+    ));
     refused("nodes.csv", "id,x\n1,2\n", "expected a column `node_id`, found none");
     refused("nodes.csv", "node_id,x\n1\n", "nodes.csv:2: expected 2 fields, not 1");
     refused(
@@ -115,31 +146,84 @@ fn refusals() {
         "node_id,x\n1,\"1,2\"\n2,\"1,2,3\"\n",
         "nodes.csv:3:2: expected 2 numbers joined by commas as in the first row (`x`)",
     );
-    refused("nodes.csv", "node_id,x\n1,True\n2,1\n", "nodes.csv:3:2: expected `True` or `False` as in the first row");
-    refused("nodes.csv", "node_id,x\n1,1\n2,True\n", "nodes.csv:3:2: expected a number as in the first row");
-    refused("nodes.csv", "node_id,x,x\n1,2,3\n", "nodes.csv:1:3: expected columns of different names, got \"x\"");
-    refused("nodes.csv", "node_id,graph_id\n1,a\n", "nodes.csv:2:2: expected the number of a graph, an int64, got \"a\"");
-    refused("edges.csv", "src_id,dst_id\n1,3\n", "edges.csv:2:2: expected the id of a `_V` node of graph 0, got \"3\"");
-    refused("edges.csv", "src_id,dst_id\nx,1\n", "edges.csv:2:1: expected the id of a `_V` node of graph 0, got \"x\"");
+    refused(
+        "nodes.csv",
+        "node_id,x\n1,True\n2,1\n",
+        "nodes.csv:3:2: expected `True` or `False` as in the first row",
+    );
+    refused(
+        "nodes.csv",
+        "node_id,x\n1,1\n2,True\n",
+        "nodes.csv:3:2: expected a number as in the first row",
+    );
+    refused(
+        "nodes.csv",
+        "node_id,x,x\n1,2,3\n",
+        "nodes.csv:1:3: expected columns of different names, got \"x\"",
+    );
+    refused(
+        "nodes.csv",
+        "node_id,graph_id\n1,a\n",
+        "nodes.csv:2:2: expected the number of a graph, an int64, got \"a\"",
+    );
+    refused(
+        "edges.csv",
+        "src_id,dst_id\n1,3\n",
+        "edges.csv:2:2: expected the id of a `_V` node of graph 0, got \"3\"",
+    );
+    refused(
+        "edges.csv",
+        "src_id,dst_id\nx,1\n",
+        "edges.csv:2:1: expected the id of a `_V` node of graph 0, got \"x\"",
+    );
     refused("edges.csv", "src_id,dst_id,graph_id\n1,2,4\n", "the id of a `_V` node of graph 4");
-    assert!(matches!(refused("meta.yaml", &format!("version: 2.0.0\n{META}"), "format version 2.0.0"), DataError::Version { .. }));
+    assert!(matches!(
+        refused("meta.yaml", &format!("version: 2.0.0\n{META}"), "format version 2.0.0"),
+        DataError::Version { .. }
+    ));
     refused("meta.yaml", &META.replace("nodes.csv", "../nodes.csv"), "inside the folder");
-    refused("meta.yaml", &format!("separator: '--'\n{META}"), "separator: expected one ASCII character, found \"--\"");
-    refused("meta.yaml", &format!("colour: red\n{META}"), "expected a description of a CSV data set");
+    refused(
+        "meta.yaml",
+        &format!("separator: '--'\n{META}"),
+        "separator: expected one ASCII character, found \"--\"",
+    );
+    refused(
+        "meta.yaml",
+        &format!("colour: red\n{META}"),
+        "expected a description of a CSV data set",
+    );
     refused("meta.yaml", "- 1\n- 2\n", "expected a description of a CSV data set");
-    let twice = META.replace("- file_name: nodes.csv\n", "- file_name: nodes.csv\n- file_name: nodes.csv\n");
+    let twice = META
+        .replace("- file_name: nodes.csv\n", "- file_name: nodes.csv\n- file_name: nodes.csv\n");
     assert!(matches!(
         refused("meta.yaml", &twice, "node type `_V` was given twice").cause(),
         DataError::Graph(GraphError::Duplicate { .. })
     ));
-    let other = META.replace("- file_name: edges.csv\n", "- file_name: edges.csv\n  etype: [a, b, _V]\n");
-    assert!(matches!(refused("meta.yaml", &other, "unknown node type `a`").cause(), DataError::Graph(GraphError::UnknownNodeType { .. })));
+    let other =
+        META.replace("- file_name: edges.csv\n", "- file_name: edges.csv\n  etype: [a, b, _V]\n");
+    assert!(matches!(
+        refused("meta.yaml", &other, "unknown node type `a`").cause(),
+        DataError::Graph(GraphError::UnknownNodeType { .. })
+    ));
     let graphs = |text: &str| {
         let meta = format!("{META}graph_data:\n  file_name: graphs.csv\n");
-        load(&[("meta.yaml", &meta), ("nodes.csv", nodes), ("edges.csv", edges), ("graphs.csv", text)]).unwrap_err().to_string()
+        load(&[
+            ("meta.yaml", &meta),
+            ("nodes.csv", nodes),
+            ("edges.csv", edges),
+            ("graphs.csv", text),
+        ])
+        .unwrap_err()
+        .to_string()
     };
-    assert!(graphs("graph_id\n1\n").contains("expected a row for each graph that has nodes, found none for graph 0"));
-    assert!(graphs("graph_id\n0\n0\n").contains("graphs.csv:3:1: expected a graph that occurs once, got \"0\""));
+    assert!(
+        graphs("graph_id\n1\n")
+            .contains("expected a row for each graph that has nodes, found none for graph 0")
+    );
+    assert!(
+        graphs("graph_id\n0\n0\n")
+            .contains("graphs.csv:3:1: expected a graph that occurs once, got \"0\"")
+    );
     assert!(graphs("id\n0\n").contains("expected a column `graph_id`, found none"));
     assert!(matches!(load(&[("meta.yaml", META)]), Err(DataError::Io { .. })));
 }

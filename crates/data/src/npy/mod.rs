@@ -76,7 +76,12 @@ impl NpyArray {
 
     /// The array that `reader` gives in `len` bytes. `stored`: a file of that length stands behind, so memory may be
     /// taken at once.
-    pub(crate) fn from_reader(path: &Path, mut reader: impl Read, len: u64, stored: bool) -> Result<Self, DataError> {
+    pub(crate) fn from_reader(
+        path: &Path,
+        mut reader: impl Read,
+        len: u64,
+        stored: bool,
+    ) -> Result<Self, DataError> {
         let (ty, head) = NpyHead::typed(path, &mut reader)?;
         let width = match (ty.kind, ty.size) {
             (b'b' | b'i' | b'u', 1) => 1,
@@ -87,15 +92,25 @@ impl NpyArray {
             (b'U', n @ 1..=MAX_TEXT) => 4 * n,
             _ => {
                 let expected = "bool, int8, uint8, int32, int64, float16, float32, float64 or text";
-                return Err(format_error(path, format!("expected dtype {expected}, found '{}'", head.descr)));
+                return Err(format_error(
+                    path,
+                    format!("expected dtype {expected}, found '{}'", head.descr),
+                ));
             }
         };
         let NpyHead { descr, shape, offset } = head;
         let declared = shape.iter().try_fold(width, |a, &n| a.checked_mul(n as u64));
-        let declared = declared.ok_or_else(|| format_error(path, format!("shape {shape:?} is larger than any file")))?;
+        let declared = declared.ok_or_else(|| {
+            format_error(path, format!("shape {shape:?} is larger than any file"))
+        })?;
         let found = len.saturating_sub(offset as u64);
         if declared != found {
-            return Err(format_error(path, format!("shape {shape:?} of '{descr}': expected {declared} bytes of data, found {found}")));
+            return Err(format_error(
+                path,
+                format!(
+                    "shape {shape:?} of '{descr}': expected {declared} bytes of data, found {found}"
+                ),
+            ));
         }
         let mut data = Data { path, reader, count: (declared / width) as usize, stored };
         let values = match (ty.kind, width) {
@@ -107,7 +122,9 @@ impl NpyArray {
             (b'f', 2) => NpyValues::F16(data.values()?),
             (b'f', 4) => NpyValues::F32(data.values()?),
             (b'f', _) => NpyValues::F64(data.values()?),
-            (b'S', _) => NpyValues::Text(data.texts(width as usize, |bytes| String::from_utf8(bytes.to_vec()).ok())?),
+            (b'S', _) => NpyValues::Text(
+                data.texts(width as usize, |bytes| String::from_utf8(bytes.to_vec()).ok())?,
+            ),
             _ => NpyValues::Text(data.texts(width as usize, utf32)?),
         };
         Ok(Self { path: path.into(), shape, values })
@@ -128,12 +145,17 @@ impl NpyArray {
 
     /// Refuses another shape; `None` stands for any length.
     pub(crate) fn expect_shape(&self, expected: &[Option<usize>]) -> Result<(), DataError> {
-        let fits = self.shape.len() == expected.len() && self.shape.iter().zip(expected).all(|(s, e)| e.is_none_or(|e| e == *s));
+        let fits = self.shape.len() == expected.len()
+            && self.shape.iter().zip(expected).all(|(s, e)| e.is_none_or(|e| e == *s));
         if fits {
             return Ok(());
         }
-        let text: Vec<String> = expected.iter().map(|e| e.map_or("any".into(), |e| e.to_string())).collect();
-        Err(format_error(&self.path, format!("expected shape [{}], found {:?}", text.join(", "), self.shape)))
+        let text: Vec<String> =
+            expected.iter().map(|e| e.map_or("any".into(), |e| e.to_string())).collect();
+        Err(format_error(
+            &self.path,
+            format!("expected shape [{}], found {:?}", text.join(", "), self.shape),
+        ))
     }
 
     /// Integers of 32 or 64 bits.
@@ -144,7 +166,10 @@ impl NpyArray {
         match self.values {
             NpyValues::I32(v) => Ok(v.into_iter().map(i64::from).collect()),
             NpyValues::I64(v) => Ok(v),
-            _ => Err(format_error(&self.path, format!("expected dtype int32 or int64, found {}", self.dtype()))),
+            _ => Err(format_error(
+                &self.path,
+                format!("expected dtype int32 or int64, found {}", self.dtype()),
+            )),
         }
     }
 
@@ -152,7 +177,10 @@ impl NpyArray {
     pub(crate) fn into_f32(self) -> Result<Vec<f32>, DataError> {
         match self.values {
             NpyValues::F32(v) => Ok(v),
-            _ => Err(format_error(&self.path, format!("expected dtype float32, found {}", self.dtype()))),
+            _ => Err(format_error(
+                &self.path,
+                format!("expected dtype float32, found {}", self.dtype()),
+            )),
         }
     }
 
@@ -170,7 +198,9 @@ impl NpyArray {
             NpyValues::F16(v) => v.into_iter().map(f16::to_f32).collect(),
             NpyValues::F32(v) => v,
             NpyValues::F64(v) => v.into_iter().map(|x| x as f32).collect(),
-            NpyValues::Text(_) => return Err(format_error(&self.path, "expected numbers, found texts")),
+            NpyValues::Text(_) => {
+                return Err(format_error(&self.path, "expected numbers, found texts"));
+            }
         })
     }
 
@@ -181,7 +211,8 @@ impl NpyArray {
     /// [`GraphError::ColumnMismatch`] for a type that `device` cannot hold.
     pub fn into_column(self, device: &Device) -> Result<Column, DataError> {
         if self.shape.is_empty() || self.shape.len() > Column::MAX_RANK {
-            let why = format!("expected 1 to {} axes, found shape {:?}", Column::MAX_RANK, self.shape);
+            let why =
+                format!("expected 1 to {} axes, found shape {:?}", Column::MAX_RANK, self.shape);
             return Err(format_error(&self.path, why));
         }
         let Self { path, shape, values } = self;
@@ -249,12 +280,15 @@ impl<R: Read> Data<'_, R> {
     fn fill<T: Pod>(&mut self, out: &mut Vec<T>, count: usize) -> Result<(), DataError> {
         const STEP: usize = 1 << 18;
         if self.stored {
-            out.try_reserve_exact(count).map_err(|_| io_error(self.path, std::io::ErrorKind::OutOfMemory.into()))?;
+            out.try_reserve_exact(count)
+                .map_err(|_| io_error(self.path, std::io::ErrorKind::OutOfMemory.into()))?;
         }
         while out.len() < count {
             let start = out.len();
             out.resize(start + STEP.min(count - start), T::zeroed());
-            self.reader.read_exact(bytemuck::cast_slice_mut(&mut out[start..])).map_err(|e| read_error(self.path, e))?;
+            self.reader
+                .read_exact(bytemuck::cast_slice_mut(&mut out[start..]))
+                .map_err(|e| read_error(self.path, e))?;
         }
         // What stands behind an entry of an archive (its checksum) is looked at when its end is met.
         match self.reader.read(&mut [0]) {
@@ -267,17 +301,28 @@ impl<R: Read> Data<'_, R> {
     fn bools(&mut self) -> Result<Vec<bool>, DataError> {
         let bytes: Vec<u8> = self.values()?;
         match bytes.iter().position(|&b| b > 1) {
-            Some(i) => Err(format_error(self.path, format!("entry {i}: expected 0 or 1 of a bool, found {}", bytes[i]))),
+            Some(i) => Err(format_error(
+                self.path,
+                format!("entry {i}: expected 0 or 1 of a bool, found {}", bytes[i]),
+            )),
             None => Ok(bytes.into_iter().map(|b| b == 1).collect()),
         }
     }
 
-    fn texts(&mut self, width: usize, text: impl Fn(&[u8]) -> Option<String>) -> Result<Vec<String>, DataError> {
+    fn texts(
+        &mut self,
+        width: usize,
+        text: impl Fn(&[u8]) -> Option<String>,
+    ) -> Result<Vec<String>, DataError> {
         let (mut bytes, count): (Vec<u8>, _) = (vec![], self.count);
         self.fill(&mut bytes, count * width)?;
         let one = |(i, entry): (usize, &[u8])| {
-            let text =
-                text(entry).ok_or_else(|| format_error(self.path, format!("entry {i}: expected a text in UTF, found other bytes")))?;
+            let text = text(entry).ok_or_else(|| {
+                format_error(
+                    self.path,
+                    format!("entry {i}: expected a text in UTF, found other bytes"),
+                )
+            })?;
             Ok(text.trim_end_matches('\0').to_owned())
         };
         bytes.chunks_exact(width).enumerate().map(one).collect()

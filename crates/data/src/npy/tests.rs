@@ -5,7 +5,10 @@ use super::*;
 /// Test help: the bytes of an array with the given header dictionary.
 pub(crate) fn npy_bytes(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let fortran = if fortran { "True" } else { "False" };
-    raw_npy(&format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n"), data)
+    raw_npy(
+        &format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n"),
+        data,
+    )
 }
 
 fn raw_npy(header: &str, data: &[u8]) -> Vec<u8> {
@@ -34,17 +37,29 @@ const TWO: [u8; 8] = [1, 0, 0, 0, 255, 255, 255, 255];
 
 #[test]
 fn the_other_types() {
-    let values = |descr: &str, shape: &str, data: &[u8]| read(&npy_bytes(descr, false, shape, data)).unwrap().values;
+    let values = |descr: &str, shape: &str, data: &[u8]| {
+        read(&npy_bytes(descr, false, shape, data)).unwrap().values
+    };
     assert_eq!(values("|b1", "(2,)", &[1, 0]), NpyValues::Bool(vec![true, false]));
     assert_eq!(values("|u1", "(2,)", &[1, 255]), NpyValues::U8(vec![1, 255]));
-    assert_eq!(values("<f2", "(1,)", &f16::from_f32(1.5).to_le_bytes()), NpyValues::F16(vec![f16::from_f32(1.5)]));
+    assert_eq!(
+        values("<f2", "(1,)", &f16::from_f32(1.5).to_le_bytes()),
+        NpyValues::F16(vec![f16::from_f32(1.5)])
+    );
     assert_eq!(values("<f8", "(1,)", &1.5f64.to_le_bytes()), NpyValues::F64(vec![1.5]));
     assert_eq!(values("|S3", "(2,)", b"cscb\0\0"), NpyValues::Text(vec!["csc".into(), "b".into()]));
-    assert_eq!(values("<U2", "()", &[b'z', 0, 0, 0, 0xe4, 0, 0, 0]), NpyValues::Text(vec!["zä".into()]));
-    let floats = |descr: &str, data: &[u8]| read(&npy_bytes(descr, false, "(2,)", data)).unwrap().into_floats();
+    assert_eq!(
+        values("<U2", "()", &[b'z', 0, 0, 0, 0xe4, 0, 0, 0]),
+        NpyValues::Text(vec!["zä".into()])
+    );
+    let floats = |descr: &str, data: &[u8]| {
+        read(&npy_bytes(descr, false, "(2,)", data)).unwrap().into_floats()
+    };
     assert_eq!(floats("|b1", &[1, 0]).unwrap(), [1.0, 0.0]);
     assert_eq!(floats("<i4", &TWO).unwrap(), [1.0, -1.0]);
-    assert!(floats("|S1", b"ab").unwrap_err().to_string().contains("expected numbers, found texts"));
+    assert!(
+        floats("|S1", b"ab").unwrap_err().to_string().contains("expected numbers, found texts")
+    );
 }
 
 // Burn deprecates its ndarray backend, which users still ask for.
@@ -52,21 +67,40 @@ fn the_other_types() {
 #[test]
 fn columns_keep_their_type() {
     for device in [Device::flex(), Device::ndarray()] {
-        let column = |descr: &str, shape: &str, data: &[u8]| read(&npy_bytes(descr, false, shape, data)).unwrap().into_column(&device);
+        let column = |descr: &str, shape: &str, data: &[u8]| {
+            read(&npy_bytes(descr, false, shape, data)).unwrap().into_column(&device)
+        };
         let c = column("<f4", "(2, 1)", bytemuck::cast_slice(&[0.5f32, 2.0])).unwrap();
-        assert_eq!((c.shape().as_slice(), c.to_data().try_to_vec::<f32>().unwrap()), (&[2, 1][..], vec![0.5, 2.0]));
+        assert_eq!(
+            (c.shape().as_slice(), c.to_data().try_to_vec::<f32>().unwrap()),
+            (&[2, 1][..], vec![0.5, 2.0])
+        );
         let c = column("<i8", "(1,)", &(-5i64).to_le_bytes()).unwrap();
-        assert_eq!((c.kind(), c.to_data().try_to_vec::<i64>().unwrap()), (burn_gnn_graph::ColumnKind::Int, vec![-5]));
+        assert_eq!(
+            (c.kind(), c.to_data().try_to_vec::<i64>().unwrap()),
+            (burn_gnn_graph::ColumnKind::Int, vec![-5])
+        );
         let c = column("|b1", "(2,)", &[1, 0]).unwrap();
-        assert_eq!((c.kind(), c.to_data().iter::<bool>().collect::<Vec<_>>()), (burn_gnn_graph::ColumnKind::Bool, vec![true, false]));
-        assert!(column("<f4", "()", &[0; 4]).unwrap_err().to_string().contains("expected 1 to 5 axes, found shape []"));
+        assert_eq!(
+            (c.kind(), c.to_data().iter::<bool>().collect::<Vec<_>>()),
+            (burn_gnn_graph::ColumnKind::Bool, vec![true, false])
+        );
+        assert!(
+            column("<f4", "()", &[0; 4])
+                .unwrap_err()
+                .to_string()
+                .contains("expected 1 to 5 axes, found shape []")
+        );
     }
 }
 
 #[test]
 fn the_four_types_and_three_versions() {
     let a = read(&npy_bytes("<i4", false, "(2, 1)", &TWO)).unwrap();
-    assert_eq!((a.shape.clone(), a.values.clone(), a.dtype()), (vec![2, 1], NpyValues::I32(vec![1, -1]), "int32"));
+    assert_eq!(
+        (a.shape.clone(), a.values.clone(), a.dtype()),
+        (vec![2, 1], NpyValues::I32(vec![1, -1]), "int32")
+    );
     assert_eq!(a.into_i64().unwrap(), [1, -1]);
     let a = read(&npy_bytes("<i8", false, "(1,)", &(-5i64).to_le_bytes())).unwrap();
     assert_eq!(a.into_i64().unwrap(), [-5]);
@@ -100,18 +134,36 @@ fn wrong_length() {
 fn wrong_order_endianness_or_dtype() {
     refused(&npy_bytes("<i4", true, "(2, 1)", &TWO), "found Fortran order");
     refused(&npy_bytes(">i4", false, "(2,)", &TWO), "expected little endian, found dtype '>i4'");
-    refused(&npy_bytes("<c8", false, "(1,)", &TWO), "int32, int64, float16, float32, float64 or text, found '<c8'");
+    refused(
+        &npy_bytes("<c8", false, "(1,)", &TWO),
+        "int32, int64, float16, float32, float64 or text, found '<c8'",
+    );
     refused(&npy_bytes("<u4", false, "(2,)", &TWO), "found '<u4'");
     refused(&npy_bytes("|S0", false, "(9,)", &[]), "found '|S0'");
-    refused(&npy_bytes("|b1", false, "(2,)", &[1, 2]), "entry 1: expected 0 or 1 of a bool, found 2");
+    refused(
+        &npy_bytes("|b1", false, "(2,)", &[1, 2]),
+        "entry 1: expected 0 or 1 of a bool, found 2",
+    );
     refused(&npy_bytes("<U1", false, "(1,)", &[0, 0xd8, 0, 0]), "entry 0: expected a text");
     refused(&npy_bytes("|S1", false, "(1,)", &[0xff]), "entry 0: expected a text");
     refused(&npy_bytes("|O", false, "(1,)", &TWO), "found '|O'");
-    refused(&raw_npy("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,), }", &TWO), "found records; save each field");
+    refused(
+        &raw_npy("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (2,), }", &TWO),
+        "found records; save each field",
+    );
     let floats = read(&npy_bytes("<f4", false, "(2,)", &TWO)).unwrap();
-    assert!(floats.clone().into_i64().unwrap_err().to_string().contains("expected dtype int32 or int64, found float32"));
+    assert!(
+        floats
+            .clone()
+            .into_i64()
+            .unwrap_err()
+            .to_string()
+            .contains("expected dtype int32 or int64, found float32")
+    );
     let ints = read(&npy_bytes("<i4", false, "(2,)", &TWO)).unwrap();
-    assert!(ints.into_f32().unwrap_err().to_string().contains("expected dtype float32, found int32"));
+    assert!(
+        ints.into_f32().unwrap_err().to_string().contains("expected dtype float32, found int32")
+    );
     let e = floats.expect_shape(&[Some(2), None]).unwrap_err().to_string();
     assert!(e.contains("expected shape [2, any], found [2]"), "{e}");
 }
@@ -120,14 +172,20 @@ fn wrong_order_endianness_or_dtype() {
 fn hostile_headers() {
     refused(b"not an array at all", "expected the .npy magic");
     refused(b"\x93NUMPY\x09\x00\x10\x00", "found 9.0");
-    refused(b"\x93NUMPY\x02\x00\xff\xff\xff\xff", "expected a header of at most 10000 bytes, found 4294967295");
+    refused(
+        b"\x93NUMPY\x02\x00\xff\xff\xff\xff",
+        "expected a header of at most 10000 bytes, found 4294967295",
+    );
     // Overflows u64 in the product, in one number, in a partial product behind a zero, and in bytes.
     refused(&npy_bytes("<i4", false, "(4294967296, 4294967296)", &TWO), "not fit in 64 bits");
     refused(&npy_bytes("<i4", false, "(99999999999999999999999,)", &TWO), "not fit in 64 bits");
     refused(&npy_bytes("<i4", false, "(0, 9223372036854775807, 8)", &TWO), "not fit in 64 bits");
     refused(&npy_bytes("<i8", false, "(9223372036854775807,)", &TWO), "larger than any file");
     // Terabytes that the file does not have.
-    refused(&npy_bytes("<i8", false, "(1000000000000,)", &TWO), "expected 8000000000000 bytes of data, found 8");
+    refused(
+        &npy_bytes("<i8", false, "(1000000000000,)", &TWO),
+        "expected 8000000000000 bytes of data, found 8",
+    );
     refused(&npy_bytes("<i4", false, "(0xffffffffffffffff, 0xff)", &TWO), "decimal whole number");
     refused(&npy_bytes("<i4", false, "(1_0,)", &TWO), "decimal whole number");
     refused(&npy_bytes("<i4", false, "(2.0,)", &TWO), "decimal whole number");
@@ -135,12 +193,30 @@ fn hostile_headers() {
     refused(&npy_bytes("<i4", false, &"(".repeat(5000), &TWO), "decimal whole number");
     refused(&npy_bytes("<i4\\'", false, "(2,)", &TWO), "a text with an escape");
     refused(&raw_npy("{'descr': '<i4', 'shape': (2,), }", &TWO), "header: expected a plain array");
-    refused(&raw_npy("nonsense", &TWO), "header: expected a plain array, found \"nonsense\" instead of `{`");
-    refused(&raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'x': 1}", &TWO), "found an entry \"x\"");
-    refused(&raw_npy("{'descr': '<i4', 'descr': '<i4', 'fortran_order': False, 'shape': (2,)}", &TWO), "two entries \"descr\"");
-    refused(&raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} 1", &TWO), "found \"1\"");
+    refused(
+        &raw_npy("nonsense", &TWO),
+        "header: expected a plain array, found \"nonsense\" instead of `{`",
+    );
+    refused(
+        &raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), 'x': 1}", &TWO),
+        "found an entry \"x\"",
+    );
+    refused(
+        &raw_npy("{'descr': '<i4', 'descr': '<i4', 'fortran_order': False, 'shape': (2,)}", &TWO),
+        "two entries \"descr\"",
+    );
+    refused(
+        &raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2,)} 1", &TWO),
+        "found \"1\"",
+    );
     refused(&raw_npy("{'descr': '<i4', 'fortran_order': 0, 'shape': (2,)}", &TWO), "True or False");
-    refused(&raw_npy("{'descr': 4, 'fortran_order': False, 'shape': (2,)}", &TWO), "instead of a text");
+    refused(
+        &raw_npy("{'descr': 4, 'fortran_order': False, 'shape': (2,)}", &TWO),
+        "instead of a text",
+    );
     refused(&raw_npy("{'descr': '<i4", &TWO), "a text without an end");
-    refused(&raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': 2, }", &TWO), "header: expected a plain array");
+    refused(
+        &raw_npy("{'descr': '<i4', 'fortran_order': False, 'shape': 2, }", &TWO),
+        "header: expected a plain array",
+    );
 }

@@ -35,7 +35,10 @@ const PART: usize = 4 << 20;
 pub fn write_npy(path: impl AsRef<Path>, values: impl Into<Column>) -> Result<(), DataError> {
     let (path, column) = (path.as_ref(), values.into());
     let Some((descr, stored)) = numpy_type(column.dtype()) else {
-        return Err(format_error(path, format!("expected floats, integers or booleans to write, found {:?}", column.dtype())));
+        return Err(format_error(
+            path,
+            format!("expected floats, integers or booleans to write, found {:?}", column.dtype()),
+        ));
     };
     write_atomic(path, |file| {
         file.write_all(&NpyHead::bytes(descr, column.shape().as_slice()))?;
@@ -44,7 +47,10 @@ pub fn write_npy(path: impl AsRef<Path>, values: impl Into<Column>) -> Result<()
 }
 
 /// Writes numbers as a `.npy` file of int64.
-pub(crate) fn write_npy_numbers(path: &Path, numbers: impl ExactSizeIterator<Item = i64>) -> Result<(), DataError> {
+pub(crate) fn write_npy_numbers(
+    path: &Path,
+    numbers: impl ExactSizeIterator<Item = i64>,
+) -> Result<(), DataError> {
     write_atomic(path, |file| {
         let mut file = io::BufWriter::new(file);
         file.write_all(&NpyHead::bytes("<i8", &[numbers.len()]))?;
@@ -54,7 +60,10 @@ pub(crate) fn write_npy_numbers(path: &Path, numbers: impl ExactSizeIterator<Ite
 }
 
 /// Writes texts as a `.npy` file of fixed-width UTF-32, NumPy's `str_`, whose width is that of the longest text.
-pub(crate) fn write_npy_texts<'a>(path: &Path, texts: impl ExactSizeIterator<Item = &'a str> + Clone) -> Result<(), DataError> {
+pub(crate) fn write_npy_texts<'a>(
+    path: &Path,
+    texts: impl ExactSizeIterator<Item = &'a str> + Clone,
+) -> Result<(), DataError> {
     // NumPy refuses a width of 0 in files.
     let width = texts.clone().map(|t| t.chars().count()).max().unwrap_or(0).max(1);
     write_atomic(path, |file| {
@@ -88,8 +97,13 @@ fn numpy_type(dtype: DType) -> Option<(&'static str, DType)> {
 }
 
 /// The rows of a column on the host, a few at a time, as `stored`.
-fn each_part(column: &Column, stored: DType, mut part: impl FnMut(TensorData) -> io::Result<()>) -> io::Result<()> {
-    let row = column.shape().num_elements().checked_div(column.len()).unwrap_or(0) * column.dtype().size();
+fn each_part(
+    column: &Column,
+    stored: DType,
+    mut part: impl FnMut(TensorData) -> io::Result<()>,
+) -> io::Result<()> {
+    let row = column.shape().num_elements().checked_div(column.len()).unwrap_or(0)
+        * column.dtype().size();
     let rows = PART.checked_div(row).unwrap_or(usize::MAX).max(1);
     let host = |column: &Column| {
         let data = column.to_data();
@@ -124,20 +138,32 @@ mod tests {
     fn every_type_comes_back() {
         let device = Device::flex();
         let floats = [0.5f32, -1.25, f32::INFINITY, 3.0];
-        let of = |dtype| Tensor::<2>::from_data(TensorData::new(floats.to_vec(), [2, 2]), (&device, dtype));
+        let of = |dtype| {
+            Tensor::<2>::from_data(TensorData::new(floats.to_vec(), [2, 2]), (&device, dtype))
+        };
         let halves = floats.map(half::f16::from_f32).to_vec();
         assert_eq!(written(of(DType::F16)), (vec![2, 2], NpyValues::F16(halves)));
         for dtype in [DType::F32, DType::BF16] {
-            assert_eq!(written(of(dtype)), (vec![2, 2], NpyValues::F32(floats.to_vec())), "{dtype:?}");
+            assert_eq!(
+                written(of(dtype)),
+                (vec![2, 2], NpyValues::F32(floats.to_vec())),
+                "{dtype:?}"
+            );
         }
-        assert_eq!(written(of(DType::F64)), (vec![2, 2], NpyValues::F64(floats.map(f64::from).to_vec())));
+        assert_eq!(
+            written(of(DType::F64)),
+            (vec![2, 2], NpyValues::F64(floats.map(f64::from).to_vec()))
+        );
         let ints = |dtype| Tensor::<1, Int>::from_data([7i64, -9], (&device, dtype));
         assert_eq!(written(ints(DType::I64)), (vec![2], NpyValues::I64(vec![7, -9])));
         assert_eq!(written(ints(DType::I32)), (vec![2], NpyValues::I32(vec![7, -9])));
         assert_eq!(written(ints(DType::I8)), (vec![2], NpyValues::I8(vec![7, -9])));
         let masks = Tensor::<1, Bool>::from_data([true, false, true], &device);
         assert_eq!(written(masks), (vec![3], NpyValues::Bool(vec![true, false, true])));
-        assert_eq!(written(Tensor::<2>::zeros([0, 5], &device)), (vec![0, 5], NpyValues::F32(vec![])));
+        assert_eq!(
+            written(Tensor::<2>::zeros([0, 5], &device)),
+            (vec![0, 5], NpyValues::F32(vec![]))
+        );
     }
 
     #[test]
@@ -156,9 +182,13 @@ mod tests {
             write_npy_texts(&path, texts.iter().copied()).unwrap();
             let array = read_npy(&path).unwrap();
             let expected = texts.iter().map(|&t| t.to_owned()).collect();
-            assert_eq!((array.shape(), array.values()), (&[texts.len()][..], &NpyValues::Text(expected)));
+            assert_eq!(
+                (array.shape(), array.values()),
+                (&[texts.len()][..], &NpyValues::Text(expected))
+            );
         }
-        let e = write_npy(dir.path().join("none/a.npy"), Tensor::<1>::zeros([1], &Device::flex())).unwrap_err();
+        let e = write_npy(dir.path().join("none/a.npy"), Tensor::<1>::zeros([1], &Device::flex()))
+            .unwrap_err();
         assert!(matches!(&e, DataError::Io { path, .. } if path.ends_with("none/a.npy")), "{e}");
     }
 }

@@ -19,7 +19,8 @@ pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, DataError> {
     }
     let mut groups = vec![];
     for group in file.groups() {
-        let columns: Vec<Cells> = (0..names.len()).map(|c| file.read(group, c)).collect::<Result<_, _>>()?;
+        let columns: Vec<Cells> =
+            (0..names.len()).map(|c| file.read(group, c)).collect::<Result<_, _>>()?;
         for (c, cells) in columns.iter().enumerate() {
             if cells.present.is_some() {
                 return Err(file.refuse(c, "values without nulls"));
@@ -36,16 +37,27 @@ pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, DataError> {
         let mut lengths = groups.iter().flat_map(|g| g.1[0].lists.iter().flatten());
         width = lengths.next().map_or(0, |&n| n as usize);
         if let Some(other) = lengths.find(|&&n| n as usize != width) {
-            return Err(format_error(path, format!("expected lists of {width} values as in the first row, found one of {other}")));
+            return Err(format_error(
+                path,
+                format!(
+                    "expected lists of {width} values as in the first row, found one of {other}"
+                ),
+            ));
         }
     }
     macro_rules! matrix {
         ($kind:ident, $as:ident) => {{
             let mut values = vec![];
             for (rows, columns) in &groups {
-                let columns: Vec<_> = columns.iter().map(|c| if let Values::$kind(v) = &c.values { Some(v) } else { None }).collect();
+                let columns: Vec<_> = columns
+                    .iter()
+                    .map(|c| if let Values::$kind(v) = &c.values { Some(v) } else { None })
+                    .collect();
                 let Some(columns) = columns.into_iter().collect::<Option<Vec<_>>>() else {
-                    return Err(format_error(path, "expected columns of one type, found several; convert them"));
+                    return Err(format_error(
+                        path,
+                        "expected columns of one type, found several; convert them",
+                    ));
                 };
                 match columns.as_slice() {
                     [one] => values.extend_from_slice(one),
@@ -65,7 +77,11 @@ pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, DataError> {
     let shape = match file.note("shape") {
         None => vec![rows, width],
         Some(note) => shape(note, rows * width).ok_or_else(|| {
-            let why = format!("shape: expected axes of {} values in all such as `(2, 3)`, found `{}`", rows * width, cut(note));
+            let why = format!(
+                "shape: expected axes of {} values in all such as `(2, 3)`, found `{}`",
+                rows * width,
+                cut(note)
+            );
             format_error(path, why)
         })?,
     };
@@ -76,7 +92,8 @@ pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, DataError> {
 fn shape(note: &str, values: usize) -> Option<Vec<usize>> {
     let inside = note.trim().strip_prefix('(')?.strip_suffix(')')?;
     let inside = inside.trim().strip_suffix(',').unwrap_or(inside);
-    let axes: Vec<usize> = inside.split(',').map(|axis| axis.trim().parse().ok()).collect::<Option<_>>()?;
+    let axes: Vec<usize> =
+        inside.split(',').map(|axis| axis.trim().parse().ok()).collect::<Option<_>>()?;
     let product = axes.iter().try_fold(1usize, |n, &axis| n.checked_mul(axis))?;
     (product == values).then_some(axes)
 }

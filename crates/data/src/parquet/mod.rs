@@ -48,9 +48,14 @@ impl ParquetFile {
     /// Reads the description at the end of a file; `max_expansion` is how many times its length the values may take.
     pub(crate) fn open(path: &Path, max_expansion: u32) -> Result<Self, DataError> {
         let (file, len) = open(path)?;
-        let metadata = guarded(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|e| wrong(path, &e)))?;
+        let metadata = guarded(path, || {
+            ParquetMetaDataReader::new().parse_and_finish(&file).map_err(|e| wrong(path, &e))
+        })?;
         let file = Self { path: path.into(), metadata, len, max_expansion };
-        let rows = file.groups().map(|g| file.rows(g)).try_fold(0u64, |sum, rows| Ok::<_, DataError>(sum.saturating_add(rows? as u64)))?;
+        let rows = file
+            .groups()
+            .map(|g| file.rows(g))
+            .try_fold(0u64, |sum, rows| Ok::<_, DataError>(sum.saturating_add(rows? as u64)))?;
         if rows > LIMIT {
             return Err(DataError::Graph(GraphError::TooLarge {
                 relation: path.display().to_string(),
@@ -61,7 +66,9 @@ impl ParquetFile {
         }
         let limit = expansion_limit(len, max_expansion);
         if rows.saturating_mul(CELL) > limit {
-            let why = format!("expected rows of at most {limit} bytes, found {rows} rows; raise `max_expansion`");
+            let why = format!(
+                "expected rows of at most {limit} bytes, found {rows} rows; raise `max_expansion`"
+            );
             return Err(format_error(path, why));
         }
         Ok(file)
@@ -74,7 +81,12 @@ impl ParquetFile {
     /// Rows of a group.
     pub(crate) fn rows(&self, group: usize) -> Result<usize, DataError> {
         let rows = self.metadata.row_group(group).num_rows();
-        usize::try_from(rows).map_err(|_| format_error(&self.path, format!("row group {group}: expected a number of rows, found {rows}")))
+        usize::try_from(rows).map_err(|_| {
+            format_error(
+                &self.path,
+                format!("row group {group}: expected a number of rows, found {rows}"),
+            )
+        })
     }
 
     /// A column of the tree of columns, by its place among the leaves.
@@ -84,7 +96,13 @@ impl ParquetFile {
 
     /// Names of the columns; those of nested ones with dots.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.metadata.file_metadata().schema_descr().columns().iter().map(|c| c.path().string()).collect()
+        self.metadata
+            .file_metadata()
+            .schema_descr()
+            .columns()
+            .iter()
+            .map(|c| c.path().string())
+            .collect()
     }
 
     /// Whether a column holds texts.
@@ -112,7 +130,10 @@ impl ParquetFile {
         let (rows, wrong) = (self.rows(group)?, |e: ParquetError| wrong(&self.path, &e));
         let groups = self.metadata.row_group(group);
         if groups.num_columns() != self.metadata.file_metadata().schema_descr().num_columns() {
-            return Err(format_error(&self.path, format!("row group {group}: expected the columns of the schema, found others")));
+            return Err(format_error(
+                &self.path,
+                format!("row group {group}: expected the columns of the schema, found others"),
+            ));
         }
         let chunk = groups.column(column);
         pages::check(&self.path, self.len, chunk, self.max_expansion)?;
@@ -120,12 +141,16 @@ impl ParquetFile {
         let file = Arc::new(open(&self.path)?.0);
         let pages = SerializedPageReader::new(file, chunk, rows, None).map_err(wrong)?;
         let about = self.column(column);
-        let signed = !matches!(about.logical_type_ref(), Some(LogicalType::Integer(t)) if !t.is_signed);
+        let signed =
+            !matches!(about.logical_type_ref(), Some(LogicalType::Integer(t)) if !t.is_signed);
         let mut levels = Levels::new(about, rows);
         let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
-            ColumnReader::BoolColumnReader(r) => Values::Int(levels.all(r).map_err(wrong)?.into_iter().map(i64::from).collect()),
+            ColumnReader::BoolColumnReader(r) => {
+                Values::Int(levels.all(r).map_err(wrong)?.into_iter().map(i64::from).collect())
+            }
             ColumnReader::Int32ColumnReader(r) => {
-                let wide = |v: i32| if signed { i64::from(v) } else { i64::from(v.cast_unsigned()) };
+                let wide =
+                    |v: i32| if signed { i64::from(v) } else { i64::from(v.cast_unsigned()) };
                 Values::Int(levels.all(r).map_err(wrong)?.into_iter().map(wide).collect())
             }
             ColumnReader::Int64ColumnReader(r) => {
@@ -138,9 +163,18 @@ impl ParquetFile {
             ColumnReader::FloatColumnReader(r) => Values::F32(levels.all(r).map_err(wrong)?),
             ColumnReader::DoubleColumnReader(r) => Values::F64(levels.all(r).map_err(wrong)?),
             ColumnReader::ByteArrayColumnReader(r) => Values::Text(levels.all(r).map_err(wrong)?),
-            ColumnReader::FixedLenByteArrayColumnReader(r) if about.logical_type_ref() == Some(&LogicalType::Float16) => {
-                let bits = |v: parquet::data_type::FixedLenByteArray| <[u8; 2]>::try_from(v.data()).map(half::f16::from_le_bytes);
-                let values: Result<Vec<_>, _> = levels.all(r).map_err(wrong)?.into_iter().map(|v| bits(v).map(half::f16::to_f32)).collect();
+            ColumnReader::FixedLenByteArrayColumnReader(r)
+                if about.logical_type_ref() == Some(&LogicalType::Float16) =>
+            {
+                let bits = |v: parquet::data_type::FixedLenByteArray| {
+                    <[u8; 2]>::try_from(v.data()).map(half::f16::from_le_bytes)
+                };
+                let values: Result<Vec<_>, _> = levels
+                    .all(r)
+                    .map_err(wrong)?
+                    .into_iter()
+                    .map(|v| bits(v).map(half::f16::to_f32))
+                    .collect();
                 Values::F32(values.map_err(|_| self.refuse(column, "two bytes per value"))?)
             }
             ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
@@ -154,7 +188,10 @@ impl ParquetFile {
     pub(crate) fn refuse(&self, column: usize, expected: &str) -> DataError {
         let about = self.column(column);
         let found = format!("{:?}, {:?}", about.physical_type(), about.logical_type_ref());
-        format_error(&self.path, format!("column `{}`: expected {expected}, found {found}", about.path().string()))
+        format_error(
+            &self.path,
+            format!("column `{}`: expected {expected}, found {found}", about.path().string()),
+        )
     }
 }
 
@@ -165,10 +202,16 @@ fn wrong(path: &Path, e: &ParquetError) -> DataError {
 /// Runs a part of the decoder, which panics at some damaged files; nothing that it was working on is used after that.
 fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T, DataError>) -> Result<T, DataError> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied());
         Err(format_error(
             path,
-            format!("expected a Parquet file, found damage at which the decoder stopped: {}", text.unwrap_or("no reason")),
+            format!(
+                "expected a Parquet file, found damage at which the decoder stopped: {}",
+                text.unwrap_or("no reason")
+            ),
         ))
     })
 }
@@ -187,14 +230,27 @@ impl Levels {
     fn new(column: &ColumnDescriptor, rows: usize) -> Self {
         let about = column.self_type().get_basic_info();
         let nullable = about.has_repetition() && about.repetition() == Repetition::OPTIONAL;
-        Self { rows, max: (column.max_def_level(), column.max_rep_level()), nullable, defined: vec![], repeated: vec![] }
+        Self {
+            rows,
+            max: (column.max_def_level(), column.max_rep_level()),
+            nullable,
+            defined: vec![],
+            repeated: vec![],
+        }
     }
 
-    fn all<T: DataType>(&mut self, mut reader: ColumnReaderImpl<T>) -> Result<Vec<T::T>, ParquetError> {
+    fn all<T: DataType>(
+        &mut self,
+        mut reader: ColumnReaderImpl<T>,
+    ) -> Result<Vec<T::T>, ParquetError> {
         let (mut values, mut done) = (vec![], 0);
         while done < self.rows {
-            let (defined, repeated) = ((self.max.0 > 0).then_some(&mut self.defined), (self.max.1 > 0).then_some(&mut self.repeated));
-            let (records, ..) = reader.read_records(BATCH.min(self.rows - done), defined, repeated, &mut values)?;
+            let (defined, repeated) = (
+                (self.max.0 > 0).then_some(&mut self.defined),
+                (self.max.1 > 0).then_some(&mut self.repeated),
+            );
+            let (records, ..) =
+                reader.read_records(BATCH.min(self.rows - done), defined, repeated, &mut values)?;
             if records == 0 {
                 return Err(ParquetError::General(format!("{} rows, found {done}", self.rows)));
             }
@@ -207,13 +263,18 @@ impl Levels {
     fn finish(self, values: Values) -> Result<Cells, String> {
         let (defined, repeated) = self.max;
         let here = |level: &i16| *level == defined;
-        let held = if defined > 0 { self.defined.iter().filter(|l| here(l)).count() } else { self.rows };
+        let held =
+            if defined > 0 { self.defined.iter().filter(|l| here(l)).count() } else { self.rows };
         if values.len() != held {
             return Err(format!("{held} values"));
         }
         match repeated {
             0 if held == self.rows => Ok(Cells { values, present: None, lists: None }),
-            0 => Ok(Cells { values, present: Some(self.defined.iter().map(here).collect()), lists: None }),
+            0 => Ok(Cells {
+                values,
+                present: Some(self.defined.iter().map(here).collect()),
+                lists: None,
+            }),
             1 => {
                 let mut lengths: Vec<u32> = Vec::with_capacity(self.rows);
                 for (d, r) in self.defined.iter().zip(&self.repeated) {

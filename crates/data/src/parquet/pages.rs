@@ -16,16 +16,25 @@ const DEPTH: u32 = 8;
 /// Refuses a chunk of a column that lies outside its file, a page of it that would take more than [`FREE`] bytes and
 /// more than `max_expansion` times those it is stored in, and pages that say to hold more values than there can be:
 /// decoders take memory for as many as the header says.
-pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expansion: u32) -> Result<(), DataError> {
+pub(super) fn check(
+    path: &Path,
+    len: u64,
+    chunk: &ColumnChunkMetaData,
+    max_expansion: u32,
+) -> Result<(), DataError> {
     let name = chunk.column_path().string();
     let refuse = |why: String| format_error(path, format!("column `{name}`: {why}"));
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
     let size = chunk.compressed_size();
     let (Ok(from), Ok(size)) = (u64::try_from(start), u64::try_from(size)) else {
-        return Err(refuse(format!("expected a place in the file, found {size} bytes from byte {start}")));
+        return Err(refuse(format!(
+            "expected a place in the file, found {size} bytes from byte {start}"
+        )));
     };
     if chunk.data_page_offset() < start || from.checked_add(size).is_none_or(|end| end > len) {
-        return Err(refuse(format!("expected pages inside the {len} bytes of the file, found {size} bytes from byte {from}")));
+        return Err(refuse(format!(
+            "expected pages inside the {len} bytes of the file, found {size} bytes from byte {from}"
+        )));
     }
     let mut file = BufReader::new(open(path)?.0);
     file.seek(SeekFrom::Start(from)).map_err(|e| io_error(path, e))?;
@@ -33,21 +42,30 @@ pub(super) fn check(path: &Path, len: u64, chunk: &ColumnChunkMetaData, max_expa
     while left > 0 {
         let mut skim = CompactProtocol { file: (&mut file).take(left) };
         let page = skim.page().map_err(|e| match e.kind() {
-            std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof => refuse(format!("expected the header of a page: {e}")),
+            std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof => {
+                refuse(format!("expected the header of a page: {e}"))
+            }
             _ => io_error(path, e),
         })?;
         let [uncompressed, compressed] = page.sizes.map(|s| u64::try_from(s).unwrap_or(u64::MAX));
         left = skim.file.limit();
         if compressed > left {
-            return Err(refuse(format!("expected a page of at most {left} bytes, found {compressed}")));
+            return Err(refuse(format!(
+                "expected a page of at most {left} bytes, found {compressed}"
+            )));
         }
         if uncompressed > FREE.max(compressed.saturating_mul(u64::from(max_expansion))) {
-            return Err(refuse(format!("{compressed} bytes expand to {uncompressed}; raise `max_expansion`")));
+            return Err(refuse(format!(
+                "{compressed} bytes expand to {uncompressed}; raise `max_expansion`"
+            )));
         }
         // A value of a dictionary takes a byte at least; values of other pages are those of the chunk.
         let most = if page.is_dictionary { uncompressed } else { values };
         let Some(rest) = u64::try_from(page.values).ok().and_then(|n| most.checked_sub(n)) else {
-            return Err(refuse(format!("expected a page of at most {most} values, found {}", page.values)));
+            return Err(refuse(format!(
+                "expected a page of at most {most} values, found {}",
+                page.values
+            )));
         };
         if !page.is_dictionary {
             values = rest;

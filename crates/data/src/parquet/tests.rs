@@ -29,9 +29,13 @@ enum Written {
 fn write(path: &Path, schema: &str, groups: &[Vec<Written>]) {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let file = std::fs::File::create(path).unwrap();
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default())).unwrap();
+    let mut writer =
+        SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default())).unwrap();
     fn split<T: Clone>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
-        (values.iter().flatten().cloned().collect(), values.iter().map(|v| i16::from(v.is_some())).collect())
+        (
+            values.iter().flatten().cloned().collect(),
+            values.iter().map(|v| i16::from(v.is_some())).collect(),
+        )
     }
     for group in groups {
         let mut rows = writer.next_row_group().unwrap();
@@ -61,21 +65,31 @@ fn write(path: &Path, schema: &str, groups: &[Vec<Written>]) {
 
 fn people() -> Decoder {
     let types = [AttrType::Float, AttrType::Text, AttrType::Text];
-    Decoder::new().labeled().timestamped().with_attributes(types).csv(Csv::new(["height", "name", "colour"]).with_timestamp("born"))
+    Decoder::new()
+        .labeled()
+        .timestamped()
+        .with_attributes(types)
+        .csv(Csv::new(["height", "name", "colour"]).with_timestamp("born"))
 }
 
 #[test]
 fn a_table_that_pandas_wrote() {
     let path = stored("people.parquet");
     let e = read_nodes(&path, &people()).unwrap_err();
-    assert!(e.to_string().ends_with("people.parquet:2:3: expected a float (`height`), got \"nothing\""), "{e}");
+    assert!(
+        e.to_string().ends_with("people.parquet:2:3: expected a float (`height`), got \"nothing\""),
+        "{e}"
+    );
     let t = read_nodes(&path, &people().empty_as_zero()).unwrap();
     // Unsigned ids above 2^31, two groups of rows and a half, a null, a dictionary.
     assert_eq!(t.ids.ids(), &Ids::Int(vec![7, 4_000_000_000, 9, 10, 11]));
     assert_eq!(t.labels.unwrap(), [0, 1, 2, 1, 0]);
     assert_eq!(t.attributes.floats, [1.5, 0.0, 0.25, -3.0, 2.0]);
     let texts = |i: usize| t.attributes.texts[i].iter().collect::<Vec<_>>();
-    assert_eq!((texts(0), texts(1)), (vec!["Ann", "Bo", "", "Köln", "Ann"], vec!["red", "blue", "red", "red", "blue"]));
+    assert_eq!(
+        (texts(0), texts(1)),
+        (vec!["Ann", "Bo", "", "Köln", "Ann"], vec!["red", "blue", "red", "red", "blue"])
+    );
     let unit = t.timestamps.as_ref().unwrap()[0];
     assert!([1, 1_000, 1_000_000, 1_000_000_000].contains(&unit));
     assert_eq!(t.timestamps.unwrap(), (1..=5).map(|s| s * unit).collect::<Vec<_>>());
@@ -97,7 +111,10 @@ fn ids_are_texts_where_the_column_holds_texts() {
     assert!(e.to_string().ends_with("e:3:3: expected a float (`weight`), got \"nothing\""), "{e}");
     let e = read_edges(&path, &decoder.empty_as_zero()).unwrap();
     let texts = |v: &[&str]| Ids::Text(v.iter().copied().collect());
-    assert_eq!((e.src, e.dst, e.weights), (texts(&["a", "köln", "c"]), texts(&["b", "a", "c"]), Some(vec![0.5, 2.0, 0.0])));
+    assert_eq!(
+        (e.src, e.dst, e.weights),
+        (texts(&["a", "köln", "c"]), texts(&["b", "a", "c"]), Some(vec![0.5, 2.0, 0.0]))
+    );
 }
 
 #[test]
@@ -106,7 +123,14 @@ fn repeated_ids_and_other_columns_are_named() {
     let path = tmp.path().join("n");
     let schema = "message m { optional int64 id; optional double x; }";
     let ids = |v: &[i64]| Written::Int(v.iter().map(|&t| Some(t)).collect());
-    write(&path, schema, &[vec![ids(&[4, 5]), Written::Float(vec![Some(1.0); 2])], vec![ids(&[6, 5]), Written::Float(vec![Some(2.5); 2])]]);
+    write(
+        &path,
+        schema,
+        &[
+            vec![ids(&[4, 5]), Written::Float(vec![Some(1.0); 2])],
+            vec![ids(&[6, 5]), Written::Float(vec![Some(2.5); 2])],
+        ],
+    );
     let refused = |decoder: Decoder, what: &str| {
         let e = read_nodes(&path, &decoder).unwrap_err();
         assert!(e.to_string().contains(what), "expected {what:?} in {e}");
@@ -115,7 +139,10 @@ fn repeated_ids_and_other_columns_are_named() {
     refused(by(Csv::default()), "n:4:1: expected an id that occurs once");
     refused(by(Csv::default().with_id("x")), "n:1:2: expected an int64 (`id`), got \"1\"");
     refused(by(Csv::default().with_id("node")), "expected a column `node`, got \"id, x\"");
-    refused(by(Csv::new(["x"]).with_id("id")).with_attributes([AttrType::Int]), "n:3:2: expected an int64 (`x`), got \"2.5\"");
+    refused(
+        by(Csv::new(["x"]).with_id("id")).with_attributes([AttrType::Int]),
+        "n:3:2: expected an int64 (`x`), got \"2.5\"",
+    );
     refused(Decoder::new(), "found a Parquet file; name its columns with `Decoder::csv`");
     let shard = Source::from(&path).shard(0, 2);
     assert!(read_nodes_with(shard, &by(Csv::default()), &ReadOptions::new()).is_err());
@@ -133,8 +160,14 @@ fn arrays_as_dgl_writes_them() {
         let a = read_parquet_array(&stored(name)).unwrap();
         (a.shape.clone(), format!("{:?}", a.values))
     };
-    assert_eq!(floats("cubes.parquet"), (vec![3, 2, 2], format!("F32({:?})", (0..12).map(|i| i as f32).collect::<Vec<_>>())));
-    assert_eq!(floats("vectors.parquet"), (vec![3, 2], format!("F64({:?})", (0..6).map(f64::from).collect::<Vec<_>>())));
+    assert_eq!(
+        floats("cubes.parquet"),
+        (vec![3, 2, 2], format!("F32({:?})", (0..12).map(|i| i as f32).collect::<Vec<_>>()))
+    );
+    assert_eq!(
+        floats("vectors.parquet"),
+        (vec![3, 2], format!("F64({:?})", (0..6).map(f64::from).collect::<Vec<_>>()))
+    );
     let e = read_parquet_array(&stored("people.parquet")).unwrap_err();
     assert!(e.to_string().contains("expected"), "{e}");
 }
@@ -143,9 +176,16 @@ fn arrays_as_dgl_writes_them() {
 fn values_come_row_by_row() {
     let tmp = tempfile::tempdir().unwrap();
     let path = tmp.path().join("n");
-    write(&path, "message m { optional int64 id; }", &[vec![Written::Int(vec![None, Some(3), None, Some(-4)])]]);
+    write(
+        &path,
+        "message m { optional int64 id; }",
+        &[vec![Written::Int(vec![None, Some(3), None, Some(-4)])]],
+    );
     let cells = ParquetFile::open(&path, 1).unwrap().read(0, 0).unwrap();
-    assert_eq!(cells.iter().collect::<Vec<_>>(), [Cell::Null, Cell::Int(3), Cell::Null, Cell::Int(-4)]);
+    assert_eq!(
+        cells.iter().collect::<Vec<_>>(),
+        [Cell::Null, Cell::Int(3), Cell::Null, Cell::Int(-4)]
+    );
 }
 
 proptest! {

@@ -71,7 +71,11 @@ fn known_numpy(module: &str, name: &str) -> Step<Known> {
         ("copy_reg" | "copyreg", "_reconstructor") => Known::CopyReconstructor,
         ("_codecs", "encode") => Known::Encode,
         _ => {
-            return Err(format!("expected a constructor of NumPy or SciPy data, found `{}.{}`, which is not run", cut(module), cut(name)));
+            return Err(format!(
+                "expected a constructor of NumPy or SciPy data, found `{}.{}`, which is not run",
+                cut(module),
+                cut(name)
+            ));
         }
     })
 }
@@ -86,25 +90,38 @@ impl Store<'_> {
         let value = |i: usize| arguments.get(i).map(|&id| *self.get(id));
         match (what, value(0), value(1)) {
             (Known::Reconstruct, Some(Value::Known(Known::NdArray)), _) => Ok(Value::Array(None)),
-            (Known::DType, Some(Value::Bytes(name) | Value::Text(name)), _) if name.len() <= MOST_NAME => Ok(Value::DType(name, None)),
-            (Known::CsrMatrix, None, _) => Ok(Value::Matrix(None)),
-            (Known::CopyReconstructor, Some(Value::Known(Known::CsrMatrix)), Some(Value::Known(Known::ObjectType))) => {
-                Ok(Value::Matrix(None))
+            (Known::DType, Some(Value::Bytes(name) | Value::Text(name)), _)
+                if name.len() <= MOST_NAME =>
+            {
+                Ok(Value::DType(name, None))
             }
-            (Known::DefaultDict, Some(Value::Known(Known::ListType)), _) | (Known::OrderedDict, None, _) => Ok(Value::Dict(None)),
+            (Known::CsrMatrix, None, _) => Ok(Value::Matrix(None)),
+            (
+                Known::CopyReconstructor,
+                Some(Value::Known(Known::CsrMatrix)),
+                Some(Value::Known(Known::ObjectType)),
+            ) => Ok(Value::Matrix(None)),
+            (Known::DefaultDict, Some(Value::Known(Known::ListType)), _)
+            | (Known::OrderedDict, None, _) => Ok(Value::Dict(None)),
             (Known::RebuildTensor, Some(Value::Storage(storage)), Some(Value::Int(offset))) => {
                 let (Some(&shape), Some(&strides)) = (arguments.get(2), arguments.get(3)) else {
-                    return Err("expected the shape and the strides of a tensor, found neither".into());
+                    return Err(
+                        "expected the shape and the strides of a tensor, found neither".into()
+                    );
                 };
-                let offset = u64::try_from(offset).map_err(|_| format!("expected an offset of 0 or more, found {offset}"))?;
+                let offset = u64::try_from(offset)
+                    .map_err(|_| format!("expected an offset of 0 or more, found {offset}"))?;
                 self.tensors.push(Strided { storage, offset, shape, strides });
                 Ok(Value::Tensor(self.tensors.len() as u32 - 1))
             }
             (Known::RebuildParameter, Some(tensor @ Value::Tensor(_)), _) => Ok(tensor),
             // How Python 3 writes bytes in protocols that have none: as text, a character for each byte.
-            (Known::Encode, Some(Value::Text(text)), Some(Value::Text(codec))) if self.part(codec) == b"latin1" => {
+            (Known::Encode, Some(Value::Text(text)), Some(Value::Text(codec)))
+                if self.part(codec) == b"latin1" =>
+            {
                 let text = String::from_utf8_lossy(self.part(text));
-                let bytes: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
+                let bytes: Option<Vec<u8>> =
+                    text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
                 let bytes = bytes.ok_or("expected characters of Latin 1, found others")?;
                 self.make(&bytes).map(Value::Bytes)
             }
@@ -121,13 +138,18 @@ impl Store<'_> {
                 Value::Array(Some(self.arrays.len() as u32 - 1))
             }
             Value::DType(name, None) => match self.items(state).get(1).map(|&id| *self.get(id)) {
-                Some(Value::Bytes(order) | Value::Text(order)) if order.len() == 1 => Value::DType(name, Some(self.part(order)[0])),
+                Some(Value::Bytes(order) | Value::Text(order)) if order.len() == 1 => {
+                    Value::DType(name, Some(self.part(order)[0]))
+                }
                 _ => return Err("expected the state of a dtype, found another".into()),
             },
             Value::Matrix(None) => Value::Matrix(Some(state)),
             // Attributes of an ordered dictionary: versions of modules.
             dict @ Value::Dict(_) => dict,
-            _ => return Err("expected an array, a dtype or a matrix to set the state of, found another value".into()),
+            _ => return Err(
+                "expected an array, a dtype or a matrix to set the state of, found another value"
+                    .into(),
+            ),
         };
         self.values[object as usize] = new;
         Ok(())
@@ -138,9 +160,12 @@ impl Store<'_> {
         let parts = self.items(id);
         let value = |i: usize| parts.get(i).map(|&id| *self.get(id));
         match (value(0), value(1), value(2), value(4)) {
-            (Some(Value::Text(what)), Some(Value::Known(Known::Storage(kind))), Some(Value::Text(key)), Some(Value::Int(_)))
-                if self.part(what) == b"storage" =>
-            {
+            (
+                Some(Value::Text(what)),
+                Some(Value::Known(Known::Storage(kind))),
+                Some(Value::Text(key)),
+                Some(Value::Int(_)),
+            ) if self.part(what) == b"storage" => {
                 self.storages.push(Storage { kind, key });
                 Ok(Value::Storage(self.storages.len() as u32 - 1))
             }
@@ -152,7 +177,9 @@ impl Store<'_> {
     fn array(&self, state: Id) -> Step<Array> {
         let parts = self.items(state);
         let value = |i: usize| parts.get(i).map(|&id| *self.get(id));
-        let (Some(Value::Tuple(_)), Some(Value::DType(name, order)), Some(Value::Bytes(bytes))) = (value(1), value(2), value(4)) else {
+        let (Some(Value::Tuple(_)), Some(Value::DType(name, order)), Some(Value::Bytes(bytes))) =
+            (value(1), value(2), value(4))
+        else {
             return Err("expected the state of a plain array, found another".into());
         };
         let axes = self.items(parts[1]);
@@ -168,24 +195,34 @@ impl Store<'_> {
             return Err("expected C order, found Fortran order".into());
         }
         let dtype = dtype(self.part(name));
-        let (dtype, width) = dtype
-            .ok_or_else(|| format!("expected numbers, found an array of dtype {:?}", cut(&String::from_utf8_lossy(self.part(name)))))?;
+        let (dtype, width) = dtype.ok_or_else(|| {
+            format!(
+                "expected numbers, found an array of dtype {:?}",
+                cut(&String::from_utf8_lossy(self.part(name)))
+            )
+        })?;
         let size = shape.iter().try_fold(width, |a, &n| a.checked_mul(n));
         if size != Some(bytes.len()) {
-            return Err(format!("expected the bytes of an array {shape:?} of {dtype}, found {}", bytes.len()));
+            return Err(format!(
+                "expected the bytes of an array {shape:?} of {dtype}, found {}",
+                bytes.len()
+            ));
         }
         Ok(Array { shape: parts[1], dtype, bytes })
     }
 
     /// The lengths of axes that a tuple holds.
     pub(super) fn lengths(&self, tuple: Id) -> Option<Vec<usize>> {
-        let length = |&id: &Id| if let Value::Int(n) = *self.get(id) { usize::try_from(n).ok() } else { None };
+        let length = |&id: &Id| {
+            if let Value::Int(n) = *self.get(id) { usize::try_from(n).ok() } else { None }
+        };
         self.items(tuple).iter().map(length).collect()
     }
 }
 
 /// A dtype that is read, and its bytes.
 fn dtype(name: &[u8]) -> Option<(&'static str, usize)> {
-    const KNOWN: [(&str, usize); 8] = [("b1", 1), ("i1", 1), ("u1", 1), ("i2", 2), ("i4", 4), ("f4", 4), ("i8", 8), ("f8", 8)];
+    const KNOWN: [(&str, usize); 8] =
+        [("b1", 1), ("i1", 1), ("u1", 1), ("i2", 2), ("i4", 4), ("f4", 4), ("i8", 8), ("f8", 8)];
     KNOWN.into_iter().find(|known| known.0.as_bytes() == name)
 }

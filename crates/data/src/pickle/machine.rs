@@ -26,7 +26,8 @@ pub(super) type Step<T = ()> = Result<T, String>;
 impl<'a> Machine<'a> {
     pub(super) fn new(bytes: &'a [u8], vocabulary: Vocabulary) -> Self {
         let mut store = Store { bytes, ..Store::default() };
-        store.values = vec![Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(Span::default())];
+        store.values =
+            vec![Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(Span::default())];
         Self { at: 0, store, stack: vec![], marks: vec![], memo: HashMap::new(), vocabulary }
     }
 
@@ -69,7 +70,8 @@ impl<'a> Machine<'a> {
                 }
                 b'F' => {
                     let line = self.line()?;
-                    line.parse::<f64>().map_err(|_| format!("expected a float, found {:?}", cut(line)))?;
+                    line.parse::<f64>()
+                        .map_err(|_| format!("expected a float, found {:?}", cut(line)))?;
                     self.push(Value::Float);
                 }
                 b'G' => {
@@ -125,7 +127,11 @@ impl<'a> Machine<'a> {
                     self.push(dict);
                 }
                 0x85..=0x87 => {
-                    let from = self.stack.len().checked_sub(usize::from(op) - 0x84).ok_or("expected values on the stack, found too few")?;
+                    let from = self
+                        .stack
+                        .len()
+                        .checked_sub(usize::from(op) - 0x84)
+                        .ok_or("expected values on the stack, found too few")?;
                     let items = self.stack.split_off(from);
                     self.tuple(&items);
                 }
@@ -147,7 +153,9 @@ impl<'a> Machine<'a> {
                 }
                 b'p' | b'g' => {
                     let line = self.line()?;
-                    let key = line.parse().map_err(|_| format!("expected a place of the memo, found {:?}", cut(line)))?;
+                    let key = line.parse().map_err(|_| {
+                        format!("expected a place of the memo, found {:?}", cut(line))
+                    })?;
                     self.memo(key, op == b'p')?;
                 }
                 b'q' | b'h' => {
@@ -173,7 +181,11 @@ impl<'a> Machine<'a> {
                             let known = known(self.vocabulary, module, name)?;
                             self.push(Value::Known(known));
                         }
-                        _ => return Err("expected names of a module and what is in it, found others".into()),
+                        _ => {
+                            return Err(
+                                "expected names of a module and what is in it, found others".into(),
+                            );
+                        }
                     }
                 }
                 // BINPERSID
@@ -199,7 +211,11 @@ impl<'a> Machine<'a> {
 
     fn take(&mut self, n: usize) -> Step<&'a [u8]> {
         let bytes = self.store.bytes;
-        let end = self.at.checked_add(n).filter(|&e| e <= bytes.len()).ok_or("expected more bytes, found the end of the file")?;
+        let end = self
+            .at
+            .checked_add(n)
+            .filter(|&e| e <= bytes.len())
+            .ok_or("expected more bytes, found the end of the file")?;
         let part = &bytes[self.at..end];
         self.at = end;
         Ok(part)
@@ -210,7 +226,8 @@ impl<'a> Machine<'a> {
     fn line(&mut self) -> Step<&'a str> {
         let rest = &self.store.bytes[self.at..];
         let n = memchr::memchr(b'\n', rest).ok_or("expected a line, found the end of the file")?;
-        let line = std::str::from_utf8(&rest[..n]).map_err(|_| "expected a line of text, found other bytes")?;
+        let line = std::str::from_utf8(&rest[..n])
+            .map_err(|_| "expected a line of text, found other bytes")?;
         self.at += n + 1;
         Ok(line)
     }
@@ -218,7 +235,8 @@ impl<'a> Machine<'a> {
     fn length(&mut self, n: usize) -> Step<usize> {
         let mut b = [0; 8];
         b[..n].copy_from_slice(self.take(n)?);
-        usize::try_from(u64::from_le_bytes(b)).map_err(|_| "expected a length that fits in memory".into())
+        usize::try_from(u64::from_le_bytes(b))
+            .map_err(|_| "expected a length that fits in memory".into())
     }
     pub(super) fn push(&mut self, value: Value) {
         self.store.values.push(value);
@@ -234,7 +252,10 @@ impl<'a> Machine<'a> {
     }
     fn peek(&self) -> Step<Id> {
         let floor = self.marks.last().map_or(0, |&mark| mark as usize);
-        self.stack.get(floor..).and_then(|s| s.last().copied()).ok_or_else(|| "expected a value on the stack, found none".into())
+        self.stack
+            .get(floor..)
+            .and_then(|s| s.last().copied())
+            .ok_or_else(|| "expected a value on the stack, found none".into())
     }
     fn pop(&mut self) -> Step<Id> {
         let top = self.peek()?;
@@ -267,7 +288,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
     fn decimal(&mut self, text: &str) -> Step {
-        let value = text.parse().map_err(|_| format!("expected a whole number, found {:?}", cut(text)))?;
+        let value =
+            text.parse().map_err(|_| format!("expected a whole number, found {:?}", cut(text)))?;
         self.push(Value::Int(value));
         Ok(())
     }
@@ -277,7 +299,8 @@ impl<'a> Machine<'a> {
         Ok(())
     }
     fn text(&mut self, n: usize) -> Step {
-        std::str::from_utf8(self.take(n)?).map_err(|_| "expected text in UTF-8, found other bytes")?;
+        std::str::from_utf8(self.take(n)?)
+            .map_err(|_| "expected text in UTF-8, found other bytes")?;
         self.push(Value::Text(Span::new(self.at - n, n)));
         Ok(())
     }
@@ -314,7 +337,9 @@ impl<'a> Machine<'a> {
             let top = self.peek()?;
             self.memo.insert(key, top);
         } else {
-            self.stack.push(*self.memo.get(&key).ok_or_else(|| format!("expected a place of the memo that is filled, found {key}"))?);
+            self.stack.push(*self.memo.get(&key).ok_or_else(|| {
+                format!("expected a place of the memo that is filled, found {key}")
+            })?);
         }
         Ok(())
     }
@@ -340,7 +365,9 @@ fn unquote(line: &str) -> Step<Vec<u8>> {
             out.push(*first);
             continue;
         }
-        let [escape, after @ ..] = rest else { return Err("expected an escape, found the end of a text".into()) };
+        let [escape, after @ ..] = rest else {
+            return Err("expected an escape, found the end of a text".into());
+        };
         rest = after;
         out.push(match escape {
             b'n' => b'\n',
@@ -348,11 +375,16 @@ fn unquote(line: &str) -> Step<Vec<u8>> {
             b't' => b'\t',
             b'\\' | b'\'' | b'"' => *escape,
             b'x' => {
-                let hex = rest.get(..2).and_then(|h| std::str::from_utf8(h).ok()).and_then(|h| u8::from_str_radix(h, 16).ok());
+                let hex = rest
+                    .get(..2)
+                    .and_then(|h| std::str::from_utf8(h).ok())
+                    .and_then(|h| u8::from_str_radix(h, 16).ok());
                 rest = rest.get(2..).unwrap_or(&[]);
                 hex.ok_or("expected two digits behind \\x, found others")?
             }
-            other => return Err(format!("expected an escape of a text, found {:?}", char::from(*other))),
+            other => {
+                return Err(format!("expected an escape of a text, found {:?}", char::from(*other)));
+            }
         });
     }
     Ok(out)

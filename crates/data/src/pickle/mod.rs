@@ -176,7 +176,11 @@ impl Store<'_> {
         }
     }
     fn text(&self, id: Id) -> Option<&str> {
-        if let Value::Text(span) = *self.get(id) { std::str::from_utf8(self.part(span)).ok() } else { None }
+        if let Value::Text(span) = *self.get(id) {
+            std::str::from_utf8(self.part(span)).ok()
+        } else {
+            None
+        }
     }
     /// What a tuple holds; nothing for another value.
     fn items(&self, id: Id) -> &[Id] {
@@ -189,7 +193,9 @@ impl Store<'_> {
             return Ok(Span::default());
         }
         if self.made.len() + bytes.len() > self.bytes.len() {
-            return Err("expected every text once, found one that is made bytes again and again".into());
+            return Err(
+                "expected every text once, found one that is made bytes again and again".into()
+            );
         }
         let span = Span::new(self.bytes.len() + self.made.len(), bytes.len());
         self.made.extend_from_slice(bytes);
@@ -219,9 +225,14 @@ pub(crate) struct Pickle<'a> {
 
 impl<'a> Pickle<'a> {
     /// Reads the first pickle of `bytes`, of which there are fewer than 2^30.
-    pub(crate) fn read(path: &'a Path, bytes: &'a [u8], vocabulary: Vocabulary) -> Result<Self, DataError> {
+    pub(crate) fn read(
+        path: &'a Path,
+        bytes: &'a [u8],
+        vocabulary: Vocabulary,
+    ) -> Result<Self, DataError> {
         let mut m = Machine::new(bytes, vocabulary);
-        let top = m.run().map_err(|why| format_error(path, format!("pickle, byte {}: {why}", m.at)))?;
+        let top =
+            m.run().map_err(|why| format_error(path, format!("pickle, byte {}: {why}", m.at)))?;
         Ok(Self { path, store: m.store, top })
     }
     /// What was pickled.
@@ -258,22 +269,34 @@ impl<'a> Pickle<'a> {
             Value::Tuple(_) => format!("a tuple of {}", self.items(id).len()),
             Value::Dict(_) => format!("a dictionary of {}", self.dict(id).map_or(0, <[_]>::len)),
             Value::Bytes(v) => format!("{} bytes", v.len()),
-            Value::Text(v) => format!("the text `{}`", cut(&String::from_utf8_lossy(self.store.part(v)))),
+            Value::Text(v) => {
+                format!("the text `{}`", cut(&String::from_utf8_lossy(self.store.part(v))))
+            }
             Value::Int(v) => format!("the number {v}"),
             Value::Array(Some(at)) => {
                 let array = self.store.arrays[at as usize];
-                format!("an array {:?} of {}", self.store.lengths(array.shape).unwrap_or_default(), array.dtype)
+                format!(
+                    "an array {:?} of {}",
+                    self.store.lengths(array.shape).unwrap_or_default(),
+                    array.dtype
+                )
             }
             other => format!("{other:?}"),
         };
         format_error(self.path, format!("expected {expected}, found {found}"))
     }
     pub(crate) fn int(&self, id: Id) -> Result<i64, DataError> {
-        if let Value::Int(i) = *self.get(id) { Ok(i) } else { Err(self.wrong("a whole number", id)) }
+        if let Value::Int(i) = *self.get(id) {
+            Ok(i)
+        } else {
+            Err(self.wrong("a whole number", id))
+        }
     }
     /// Shape of an array.
     pub(crate) fn shape(&self, id: Id) -> Result<Vec<usize>, DataError> {
-        let Value::Array(Some(at)) = *self.get(id) else { return Err(self.wrong("a NumPy array", id)) };
+        let Value::Array(Some(at)) = *self.get(id) else {
+            return Err(self.wrong("a NumPy array", id));
+        };
         Ok(self.store.lengths(self.store.arrays[at as usize].shape).unwrap_or_default())
     }
     /// The whole numbers of an array.
@@ -298,7 +321,9 @@ impl<'a> Pickle<'a> {
         })
     }
     fn data(&self, id: Id) -> Result<(&'static str, &[u8]), DataError> {
-        let Value::Array(Some(at)) = *self.get(id) else { return Err(self.wrong("a NumPy array", id)) };
+        let Value::Array(Some(at)) = *self.get(id) else {
+            return Err(self.wrong("a NumPy array", id));
+        };
         let array = self.store.arrays[at as usize];
         Ok((array.dtype, self.store.part(array.bytes)))
     }
@@ -306,7 +331,9 @@ impl<'a> Pickle<'a> {
     #[cfg(feature = "torch")]
     pub(crate) fn text(&self, id: Id) -> Option<&str> {
         match *self.get(id) {
-            Value::Text(span) | Value::Bytes(span) => std::str::from_utf8(self.store.part(span)).ok(),
+            Value::Text(span) | Value::Bytes(span) => {
+                std::str::from_utf8(self.store.part(span)).ok()
+            }
             _ => None,
         }
     }
@@ -321,15 +348,19 @@ impl<'a> Pickle<'a> {
     pub(crate) fn tensor(&self, at: u32) -> Result<(StorageType, View), DataError> {
         let tensor = self.store.tensors[at as usize];
         let storage = self.store.storages[tensor.storage as usize];
-        let (axes, strides) = (self.store.items(tensor.shape).len(), self.store.items(tensor.strides).len());
+        let (axes, strides) =
+            (self.store.items(tensor.shape).len(), self.store.items(tensor.strides).len());
         if axes > construct::MOST_AXES || axes != strides {
             let most = construct::MOST_AXES;
             return Err(format_error(
                 self.path,
-                format!("expected a tensor of up to {most} axes, found {axes} lengths and {strides} strides"),
+                format!(
+                    "expected a tensor of up to {most} axes, found {axes} lengths and {strides} strides"
+                ),
             ));
         }
-        let lengths = |tuple| self.store.lengths(tuple).ok_or_else(|| self.wrong("lengths of axes", tuple));
+        let lengths =
+            |tuple| self.store.lengths(tuple).ok_or_else(|| self.wrong("lengths of axes", tuple));
         let (shape, strides) = (lengths(tensor.shape)?, lengths(tensor.strides)?);
         Ok((storage.kind, View { offset: tensor.offset, shape, strides }))
     }
@@ -341,6 +372,8 @@ impl<'a> Pickle<'a> {
             _ => false,
         };
         let found = entries.iter().rev().find(|e| is_key(e.0));
-        found.map(|e| e.1).ok_or_else(|| format_error(self.path, format!("expected an entry `{key}`, found none")))
+        found.map(|e| e.1).ok_or_else(|| {
+            format_error(self.path, format!("expected an entry `{key}`, found none"))
+        })
     }
 }

@@ -85,7 +85,9 @@ impl<R: Read> Read for Nesting<R> {
         for &byte in &buffer[..n] {
             self.step(byte);
             if self.depth > MOST {
-                return Err(std::io::Error::other(format!("expected at most {MOST} brackets inside each other, found more")));
+                return Err(std::io::Error::other(format!(
+                    "expected at most {MOST} brackets inside each other, found more"
+                )));
             }
         }
         Ok(n)
@@ -107,7 +109,10 @@ mod tests {
     fn brackets_that_are_part_of_something_else() {
         for (text, open) in [
             ("x:a x:b ( 1 [ x:c 2 ] ", 1),
-            ("<u:(((> <u:[[> \"(([\" , '((', \"\"\"( \" (( \"\" (\"\"\" , '''[''[''' . # ((((\n(", 1),
+            (
+                "<u:(((> <u:[[> \"(([\" , '((', \"\"\"( \" (( \"\" (\"\"\" , '''[''[''' . # ((((\n(",
+                1,
+            ),
             ("\"\" ( '' ( \"\\\"((\" x:\\(a x:\\[b (", 3),
             ("\"\"\"a\\\"\"\"((\"\"\" (", 1),
             ("\"((\n(", 1),
@@ -117,6 +122,16 @@ mod tests {
         }
         assert_eq!(depth(&"(".repeat(256)), Ok(256));
         assert!(depth(&"(".repeat(257)).unwrap_err().contains("at most 256 brackets"));
-        assert_eq!(depth(&"([".repeat(100).chars().chain("])".repeat(100).chars()).collect::<String>().repeat(9)), Ok(0));
+        assert_eq!(
+            depth(
+                &"(["
+                    .repeat(100)
+                    .chars()
+                    .chain("])".repeat(100).chars())
+                    .collect::<String>()
+                    .repeat(9)
+            ),
+            Ok(0)
+        );
     }
 }

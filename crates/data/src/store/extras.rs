@@ -62,13 +62,20 @@ impl Extras {
     }
     /// Tensors of the file that these are, in the order of [`of`](Self::of).
     pub(super) fn keys(&self, prefix: &str) -> Vec<String> {
-        let lists = self.lists.iter().flat_map(|l| ["indptr", "values"].map(|part| format!("list/{prefix}/{}/{part}", l.name)));
-        let texts = self.texts.iter().flat_map(|t| ["bytes", "ends"].map(|part| format!("text/{prefix}/{}/{part}", t.name)));
+        let lists = self.lists.iter().flat_map(|l| {
+            ["indptr", "values"].map(|part| format!("list/{prefix}/{}/{part}", l.name))
+        });
+        let texts = self
+            .texts
+            .iter()
+            .flat_map(|t| ["bytes", "ends"].map(|part| format!("text/{prefix}/{}/{part}", t.name)));
         let mut keys: Vec<String> = lists.chain(texts).collect();
         match self.ids {
             None => {}
             Some(IdEntry::Int64) => keys.push(format!("ids/{prefix}")),
-            Some(IdEntry::String { .. }) => keys.extend(["bytes", "ends"].map(|part| format!("ids/{prefix}/{part}"))),
+            Some(IdEntry::String { .. }) => {
+                keys.extend(["bytes", "ends"].map(|part| format!("ids/{prefix}/{part}")))
+            }
         }
         keys.extend(self.global_ids.then(|| format!("global_ids/{prefix}")));
         keys
@@ -78,12 +85,24 @@ impl Extras {
     pub(super) fn of<'a>(prefix: &str, frame: &'a Frame, out: &mut Vec<Stored<'a>>) -> Self {
         let mut extras = Self::default();
         for (name, list) in frame.lists() {
-            extras.lists.push(ListEntry { name: name.to_owned(), values: list.values().len() as u64 });
-            out.push(Stored::numbers(format!("list/{prefix}/{name}/indptr"), Dtype::U64, list.indptr()));
-            out.push(Stored::numbers(format!("list/{prefix}/{name}/values"), Dtype::I64, list.values()));
+            extras
+                .lists
+                .push(ListEntry { name: name.to_owned(), values: list.values().len() as u64 });
+            out.push(Stored::numbers(
+                format!("list/{prefix}/{name}/indptr"),
+                Dtype::U64,
+                list.indptr(),
+            ));
+            out.push(Stored::numbers(
+                format!("list/{prefix}/{name}/values"),
+                Dtype::I64,
+                list.values(),
+            ));
         }
         for (name, texts) in frame.texts() {
-            extras.texts.push(TextEntry { name: name.to_owned(), bytes: texts.parts().0.len() as u64 });
+            extras
+                .texts
+                .push(TextEntry { name: name.to_owned(), bytes: texts.parts().0.len() as u64 });
             put_texts(&format!("text/{prefix}/{name}"), texts, out);
         }
         match frame.ids().map(NodeIds::ids) {
@@ -105,7 +124,12 @@ impl Extras {
     }
 
     /// Reads them back into a frame.
-    pub(super) fn read(&self, prefix: &str, file: &TensorFile<'_>, frame: &mut Frame) -> Result<(), DataError> {
+    pub(super) fn read(
+        &self,
+        prefix: &str,
+        file: &TensorFile<'_>,
+        frame: &mut Frame,
+    ) -> Result<(), DataError> {
         let rows = frame.len() as u64;
         let mut names = BTreeSet::new();
         for l in &self.lists {
@@ -113,9 +137,14 @@ impl Extras {
             if !names.insert(&l.name) {
                 return Err(DataError::Graph(GraphError::Duplicate { what: "list", name: key }));
             }
-            let indptr = bytemuck::pod_collect_to_vec(file.get(&format!("{key}/indptr"), Dtype::U64, &[rows + 1])?.data());
-            let values = bytemuck::pod_collect_to_vec(file.get(&format!("{key}/values"), Dtype::I64, &[l.values])?.data());
-            let list = Ragged::new(indptr, values).map_err(|e| format_error(file.path, format!("`{key}`: {e}")))?;
+            let indptr = bytemuck::pod_collect_to_vec(
+                file.get(&format!("{key}/indptr"), Dtype::U64, &[rows + 1])?.data(),
+            );
+            let values = bytemuck::pod_collect_to_vec(
+                file.get(&format!("{key}/values"), Dtype::I64, &[l.values])?.data(),
+            );
+            let list = Ragged::new(indptr, values)
+                .map_err(|e| format_error(file.path, format!("`{key}`: {e}")))?;
             frame.insert_list(&l.name, list)?;
         }
         let mut names = BTreeSet::new();
@@ -133,12 +162,17 @@ impl Extras {
                 let ids = bytemuck::pod_collect_to_vec(file.get(&key, Dtype::I64, &[rows])?.data());
                 frame.set_ids(NodeIds::new(Ids::Int(ids)))?;
             }
-            Some(IdEntry::String { bytes }) => frame.set_ids(NodeIds::new(Ids::Text(read_texts(&key, rows, bytes, file)?)))?,
+            Some(IdEntry::String { bytes }) => {
+                frame.set_ids(NodeIds::new(Ids::Text(read_texts(&key, rows, bytes, file)?)))?
+            }
         }
         if self.global_ids {
             let key = format!("global_ids/{prefix}");
             let ids = bytemuck::pod_collect_to_vec(file.get(&key, Dtype::U64, &[rows])?.data());
-            frame.set_global_ids(GlobalIds::new(ids).map_err(|e| format_error(file.path, format!("`{key}`: {e}")))?)?;
+            frame.set_global_ids(
+                GlobalIds::new(ids)
+                    .map_err(|e| format_error(file.path, format!("`{key}`: {e}")))?,
+            )?;
         }
         Ok(())
     }
@@ -152,8 +186,15 @@ fn put_texts<'a>(key: &str, texts: &'a Texts, out: &mut Vec<Stored<'a>>) {
 
 fn read_texts(key: &str, rows: u64, bytes: u64, file: &TensorFile<'_>) -> Result<Texts, DataError> {
     let text = file.get(&format!("{key}/bytes"), Dtype::U8, &[bytes])?.data().to_vec();
-    let ends: Vec<u64> = bytemuck::pod_collect_to_vec(file.get(&format!("{key}/ends"), Dtype::U64, &[rows])?.data());
-    let ends: Vec<usize> = ends.into_iter().map(|e| usize::try_from(e).unwrap_or(usize::MAX)).collect();
+    let ends: Vec<u64> =
+        bytemuck::pod_collect_to_vec(file.get(&format!("{key}/ends"), Dtype::U64, &[rows])?.data());
+    let ends: Vec<usize> =
+        ends.into_iter().map(|e| usize::try_from(e).unwrap_or(usize::MAX)).collect();
     let texts = String::from_utf8(text).ok().and_then(|text| Texts::from_parts(text, ends));
-    texts.ok_or_else(|| format_error(file.path, format!("`{key}`: expected texts in UTF-8 and their ends, found others")))
+    texts.ok_or_else(|| {
+        format_error(
+            file.path,
+            format!("`{key}`: expected texts in UTF-8 and their ends, found others"),
+        )
+    })
 }

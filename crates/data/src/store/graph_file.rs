@@ -10,14 +10,17 @@ use half::{bf16, f16};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-use super::description::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, edges_key, fingerprint};
+use super::description::{
+    BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, edges_key, fingerprint,
+};
 use super::extras::Extras;
 use super::tensor_file::{JSON, TensorFile};
 use crate::files::{format_error, node_count};
 use crate::host_column::column_of;
 
 /// Asked for each column whether it stays in the file.
-pub(super) type Keep<'k> = &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, DataError>;
+pub(super) type Keep<'k> =
+    &'k mut dyn FnMut(&str, &ColumnEntry, &TensorView<'_>) -> Result<bool, DataError>;
 
 impl TensorFile<'_> {
     /// The graph of a description.
@@ -27,18 +30,32 @@ impl TensorFile<'_> {
             b = b.nodes(&n.name, node_count(self.json, &n.name, n.count, self.bytes)?);
         }
         let types: Vec<EdgeType> = d.edge_types.iter().map(EdgeEntry::etype).collect();
-        let counts: BTreeMap<&str, u64> = d.node_types.iter().map(|n| (&*n.name, n.count)).collect();
+        let counts: BTreeMap<&str, u64> =
+            d.node_types.iter().map(|n| (&*n.name, n.count)).collect();
         for (t, e) in types.iter().zip(&d.edge_types) {
             // The builder would make up a node type that only edges name.
             let count = |end: &String| {
                 let known = || d.node_types.iter().map(|n| n.name.clone()).collect();
                 let count = counts.get(&**end).map(|&n| n as usize);
-                count.ok_or_else(|| DataError::Graph(GraphError::UnknownNodeType { name: end.clone(), known: known() }))
+                count.ok_or_else(|| {
+                    DataError::Graph(GraphError::UnknownNodeType {
+                        name: end.clone(),
+                        known: known(),
+                    })
+                })
             };
             let (num_src, num_dst) = (count(&t.src)?, count(&t.dst)?);
-            let (src, dst) = (self.ids(&edges_key(t, "src"), e.count)?, self.ids(&edges_key(t, "dst"), e.count)?);
+            let (src, dst) = (
+                self.ids(&edges_key(t, "src"), e.count)?,
+                self.ids(&edges_key(t, "dst"), e.count)?,
+            );
             let relation = Relation::from_coo(num_src, num_dst, src, dst);
-            b = b.relation(t.clone(), relation.map_err(|e| DataError::from(e.in_relation(&t.to_string())).in_file(self.path))?);
+            b = b.relation(
+                t.clone(),
+                relation.map_err(|e| {
+                    DataError::from(e.in_relation(&t.to_string())).in_file(self.path)
+                })?,
+            );
         }
         let mut graph = b.build()?;
         let mut expected = 2 * types.len();
@@ -55,7 +72,13 @@ impl TensorFile<'_> {
             e.extras.read(&prefix, self, frame)?;
         }
         if self.tensors.count() != expected {
-            return Err(format_error(self.path, format!("expected {expected} tensors as {JSON} says, found {}", self.tensors.count())));
+            return Err(format_error(
+                self.path,
+                format!(
+                    "expected {expected} tensors as {JSON} says, found {}",
+                    self.tensors.count()
+                ),
+            ));
         }
         Ok(graph)
     }
@@ -63,17 +86,24 @@ impl TensorFile<'_> {
     /// Refuses a content that is not what was written. The tensors are those of [`graph`](Self::graph), which was read
     /// before.
     pub(super) fn verify(&self, d: &Description) -> Result<(), DataError> {
-        let mut keys: Vec<String> =
-            d.edge_types.iter().map(EdgeEntry::etype).flat_map(|t| ["src", "dst"].map(|end| edges_key(&t, end))).collect();
+        let mut keys: Vec<String> = d
+            .edge_types
+            .iter()
+            .map(EdgeEntry::etype)
+            .flat_map(|t| ["src", "dst"].map(|end| edges_key(&t, end)))
+            .collect();
         let mut frame = |prefix: String, columns: &[ColumnEntry], extras: &Extras| {
             keys.extend(columns.iter().map(|c| format!("{prefix}/{}", c.name)));
             keys.extend(extras.keys(&prefix));
         };
         d.node_types.iter().for_each(|n| frame(format!("node/{}", n.name), &n.columns, &n.extras));
-        d.edge_types.iter().for_each(|e| frame(format!("edge/{}", e.etype()), &e.columns, &e.extras));
+        d.edge_types
+            .iter()
+            .for_each(|e| frame(format!("edge/{}", e.etype()), &e.columns, &e.extras));
         let counts: Vec<usize> = d.node_types.iter().map(|n| n.count as usize).collect();
         // Each was there when the graph was made.
-        let views: Vec<_> = keys.into_iter().filter_map(|k| self.tensors.tensor(&k).map(|v| (k, v))).collect();
+        let views: Vec<_> =
+            keys.into_iter().filter_map(|k| self.tensors.tensor(&k).map(|v| (k, v))).collect();
         let found = fingerprint(&counts, &views);
         if found == d.fingerprint {
             return Ok(());
@@ -89,11 +119,20 @@ impl TensorFile<'_> {
         Ok(bytemuck::pod_collect_to_vec(self.get(key, Dtype::U32, &[count])?.data()))
     }
 
-    fn columns(&self, prefix: &str, entries: &[ColumnEntry], frame: &mut Frame, keep: Keep<'_>) -> Result<(), DataError> {
+    fn columns(
+        &self,
+        prefix: &str,
+        entries: &[ColumnEntry],
+        frame: &mut Frame,
+        keep: Keep<'_>,
+    ) -> Result<(), DataError> {
         let mut names = BTreeSet::new();
         for c in entries {
             if !names.insert(&c.name) {
-                return Err(DataError::Graph(GraphError::Duplicate { what: "column", name: format!("{prefix}/{}", c.name) }));
+                return Err(DataError::Graph(GraphError::Duplicate {
+                    what: "column",
+                    name: format!("{prefix}/{}", c.name),
+                }));
             }
             if let Some(column) = self.column(prefix, c, frame.len(), keep)? {
                 frame.insert_column(&c.name, column)?;
@@ -103,19 +142,38 @@ impl TensorFile<'_> {
     }
 
     /// A column of `rows` rows, or none where it stays in the file.
-    fn column(&self, prefix: &str, entry: &ColumnEntry, rows: usize, keep: Keep<'_>) -> Result<Option<Column>, DataError> {
+    fn column(
+        &self,
+        prefix: &str,
+        entry: &ColumnEntry,
+        rows: usize,
+        keep: Keep<'_>,
+    ) -> Result<Option<Column>, DataError> {
         let key = &*format!("{prefix}/{}", entry.name);
         let wrong = |why: String| format_error(self.json, format!("`{key}`: {why}"));
         let (dtype, stored) = match DTYPES.iter().find(|d| d.0 == entry.dtype) {
             Some(d) => (d.1, d.2),
             None if entry.dtype == "bool" => (BOOL, Dtype::BOOL),
-            None => return Err(wrong(format!("expected a dtype like f32, i64 or bool, found {:?}", entry.dtype))),
+            None => {
+                return Err(wrong(format!(
+                    "expected a dtype like f32, i64 or bool, found {:?}",
+                    entry.dtype
+                )));
+            }
         };
         let rank = entry.shape.len();
         // Also what lies behind a 0 must not overflow, since strides are partial products.
-        let size = entry.shape.iter().try_fold(8u64, |a, &n| a.checked_mul(n.max(1))).filter(|&n| n <= isize::MAX as u64);
+        let size = entry
+            .shape
+            .iter()
+            .try_fold(8u64, |a, &n| a.checked_mul(n.max(1)))
+            .filter(|&n| n <= isize::MAX as u64);
         if rank == 0 || rank > Column::MAX_RANK || size.is_none() {
-            return Err(wrong(format!("expected a shape of rank 1 to {} that fits in memory, found {:?}", Column::MAX_RANK, entry.shape)));
+            return Err(wrong(format!(
+                "expected a shape of rank 1 to {} that fits in memory, found {:?}",
+                Column::MAX_RANK,
+                entry.shape
+            )));
         }
         let unsupported = || {
             DataError::Graph(GraphError::ColumnMismatch {
@@ -146,7 +204,10 @@ impl TensorFile<'_> {
             DType::U8 => typed::<u8>(bytes, shape),
             _ => {
                 if let Some(i) = bytes.iter().position(|&b| b > 1) {
-                    return Err(format_error(self.path, format!("`{key}`, entry {i}: expected 0 or 1, found {}", bytes[i])));
+                    return Err(format_error(
+                        self.path,
+                        format!("`{key}`, entry {i}: expected 0 or 1, found {}", bytes[i]),
+                    ));
                 }
                 TensorData::new(bytes.iter().map(|&b| b == 1).collect(), shape.to_vec())
             }
@@ -156,6 +217,9 @@ impl TensorFile<'_> {
 }
 
 /// Copies, since bytes in a file are aligned to nothing.
-fn typed<E: burn::tensor::Element + bytemuck::AnyBitPattern + bytemuck::NoUninit>(bytes: &[u8], shape: &[usize]) -> TensorData {
+fn typed<E: burn::tensor::Element + bytemuck::AnyBitPattern + bytemuck::NoUninit>(
+    bytes: &[u8],
+    shape: &[usize],
+) -> TensorData {
     TensorData::new(bytemuck::pod_collect_to_vec::<u8, E>(bytes), shape.to_vec())
 }

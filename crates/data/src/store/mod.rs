@@ -28,12 +28,15 @@ use tensor_writer::Stored;
 
 use crate::checksum::checksum;
 use crate::files::{
-    Hash, MappedFile, create_dirs, format_error, io_error, lock_dir, read_json, remove_abandoned, sync_dir, tensor_header, version_error,
-    write_atomic,
+    Hash, MappedFile, create_dirs, format_error, io_error, lock_dir, read_json, remove_abandoned,
+    sync_dir, tensor_header, version_error, write_atomic,
 };
 
 // Tensors go to the file as they lie in memory, and safetensors is little endian.
-const _: () = assert!(cfg!(target_endian = "little"), "graph files are written on little endian machines only");
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "graph files are written on little endian machines only"
+);
 
 const TENSORS: &str = "graph.safetensors";
 /// The version that this program writes and reads. Descriptions of version 1 need no checksum.
@@ -94,30 +97,55 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
     create_dirs(dir).map_err(|e| io_error(dir, e))?;
     let mut tensors = vec![];
     for (t, r) in graph.schema().etypes().iter().zip(graph.relations()) {
-        tensors.extend([("src", r.src()), ("dst", r.dst())].map(|(end, ids)| Stored::numbers(edges_key(t, end), Dtype::U32, ids)));
+        tensors.extend(
+            [("src", r.src()), ("dst", r.dst())]
+                .map(|(end, ids)| Stored::numbers(edges_key(t, end), Dtype::U32, ids)),
+        );
     }
     let mut node_types = vec![];
-    for ((name, &count), frame) in graph.schema().ntypes().iter().zip(graph.node_counts()).zip(graph.node_frames()) {
+    for ((name, &count), frame) in
+        graph.schema().ntypes().iter().zip(graph.node_counts()).zip(graph.node_frames())
+    {
         let columns = stored_columns(&format!("node/{name}"), frame, &mut tensors)?;
         let extras = Extras::of(&format!("node/{name}"), frame, &mut tensors);
         node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns, extras });
     }
     let mut edge_types = vec![];
-    for ((t, r), frame) in graph.schema().etypes().iter().zip(graph.relations()).zip(graph.edge_frames()) {
+    for ((t, r), frame) in
+        graph.schema().etypes().iter().zip(graph.relations()).zip(graph.edge_frames())
+    {
         let columns = stored_columns(&format!("edge/{t}"), frame, &mut tensors)?;
         let extras = Extras::of(&format!("edge/{t}"), frame, &mut tensors);
         let (src, relation, dst) = (t.src.clone(), t.relation.clone(), t.dst.clone());
-        edge_types.push(EdgeEntry { src, relation, dst, count: r.num_edges() as u64, columns, extras });
+        edge_types.push(EdgeEntry {
+            src,
+            relation,
+            dst,
+            count: r.num_edges() as u64,
+            columns,
+            extras,
+        });
     }
     let file = dir.join(TENSORS);
-    let fingerprint = fingerprint_of(graph.node_counts(), &tensors).map_err(|e| io_error(&file, e))?;
+    let fingerprint =
+        fingerprint_of(graph.node_counts(), &tensors).map_err(|e| io_error(&file, e))?;
     // Large types first, so that each tensor lies at a multiple of its entries' size.
     tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.key.cmp(&b.key)));
-    let head = tensor_header(tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)), [("fingerprint", &*fingerprint)]);
+    let head = tensor_header(
+        tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)),
+        [("fingerprint", &*fingerprint)],
+    );
     let json = dir.join(JSON);
-    let mut description = Description { format_version: VERSION, checksum: String::new(), fingerprint, node_types, edge_types };
+    let mut description = Description {
+        format_version: VERSION,
+        checksum: String::new(),
+        fingerprint,
+        node_types,
+        edge_types,
+    };
     description.checksum = checksum(&description);
-    let text = serde_json::to_string_pretty(&description).map_err(|e| format_error(&json, e.to_string()))?;
+    let text = serde_json::to_string_pretty(&description)
+        .map_err(|e| format_error(&json, e.to_string()))?;
 
     let io = |e| io_error(dir, e);
     let Some(_lock) = lock_dir(dir).map_err(io)? else { return Err(io(busy())) };
@@ -134,7 +162,9 @@ pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError>
         w.write_all(&head)?;
         tensors.iter().try_for_each(|t| t.each_part(|part| w.write_all(part)))
     };
-    if let Err(e) = write_atomic(&new, content).and_then(|()| write_atomic(&json, |w| writeln!(w, "{text}"))) {
+    if let Err(e) =
+        write_atomic(&new, content).and_then(|()| write_atomic(&json, |w| writeln!(w, "{text}")))
+    {
         clean();
         return Err(e);
     }
@@ -160,11 +190,16 @@ fn remove_beside(dir: &Path, unused: impl Fn(&str) -> bool) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         // A temporary name is `.<name>.tmp` and random characters.
-        let (whole, is_temporary) = match name.strip_prefix('.').and_then(|n| n.split_once(".tmp")) {
+        let (whole, is_temporary) = match name.strip_prefix('.').and_then(|n| n.split_once(".tmp"))
+        {
             Some((of, _)) => (of, true),
             None => (name, false),
         };
-        if !whole.strip_prefix("graph-").and_then(|n| n.strip_suffix(".safetensors")).is_some_and(is_fingerprint) {
+        if !whole
+            .strip_prefix("graph-")
+            .and_then(|n| n.strip_suffix(".safetensors"))
+            .is_some_and(is_fingerprint)
+        {
             continue;
         }
         if is_temporary {
@@ -180,7 +215,11 @@ fn is_fingerprint(text: &str) -> bool {
 }
 
 /// Columns of a frame, appended to `out`, and their entries in the description.
-fn stored_columns<'a>(prefix: &str, frame: &'a Frame, out: &mut Vec<Stored<'a>>) -> Result<Vec<ColumnEntry>, DataError> {
+fn stored_columns<'a>(
+    prefix: &str,
+    frame: &'a Frame,
+    out: &mut Vec<Stored<'a>>,
+) -> Result<Vec<ColumnEntry>, DataError> {
     let mut entries = vec![];
     for (name, column) in frame.columns() {
         let mismatch = |what, expected: &str, actual: String| {
@@ -193,10 +232,18 @@ fn stored_columns<'a>(prefix: &str, frame: &'a Frame, out: &mut Vec<Stored<'a>>)
             })
         };
         if column.shape().num_dims() > Column::MAX_RANK {
-            return Err(mismatch("shape", "a rank of at most 5 to be saved", format!("{:?}", column.shape().as_slice())));
+            return Err(mismatch(
+                "shape",
+                "a rank of at most 5 to be saved",
+                format!("{:?}", column.shape().as_slice()),
+            ));
         }
         let Some((dtype, stored)) = dtype_name(column.dtype()) else {
-            return Err(mismatch("dtype", "a float, integer or boolean type to be saved", format!("{:?}", column.dtype())));
+            return Err(mismatch(
+                "dtype",
+                "a float, integer or boolean type to be saved",
+                format!("{:?}", column.dtype()),
+            ));
         };
         let shape = column.shape().as_slice().iter().map(|&n| n as u64).collect();
         entries.push(ColumnEntry { name: name.to_owned(), dtype: dtype.to_owned(), shape });
@@ -244,7 +291,10 @@ pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, DataE
 
 /// Reads a graph by its description and the tensor file that belongs to it, again where another process replaced them
 /// meanwhile.
-fn open<T>(dir: &Path, read: impl Fn(&Path, &Path, &Description) -> Result<T, DataError>) -> Result<T, DataError> {
+fn open<T>(
+    dir: &Path,
+    read: impl Fn(&Path, &Path, &Description) -> Result<T, DataError>,
+) -> Result<T, DataError> {
     /// Writes that may come in between.
     const TRIES: usize = 3;
     let json = dir.join(JSON);
@@ -252,19 +302,23 @@ fn open<T>(dir: &Path, read: impl Fn(&Path, &Path, &Description) -> Result<T, Da
     loop {
         let (d, sum) = describe(&json)?;
         let new = dir.join(beside(&d.fingerprint));
-        let tensors = if is_fingerprint(&d.fingerprint) && new.exists() { new } else { dir.join(TENSORS) };
+        let tensors =
+            if is_fingerprint(&d.fingerprint) && new.exists() { new } else { dir.join(TENSORS) };
         let error = match (read(&json, &tensors, &d), sum) {
             (Ok(_), sum) if sum != checksum(&d) => {
                 let found = checksum(&d);
-                let why =
-                    format!("expected checksum {sum} as it says itself, found {found}; it was changed or damaged after it was written");
+                let why = format!(
+                    "expected checksum {sum} as it says itself, found {found}; it was changed or damaged after it was written"
+                );
                 format_error(&json, why)
             }
             (Ok(read), _) => return Ok(read),
             (Err(e), _) => e,
         };
         tries += 1;
-        let replaced = || describe(&json).is_ok_and(|now| now.0.fingerprint != d.fingerprint) || !tensors.exists();
+        let replaced = || {
+            describe(&json).is_ok_and(|now| now.0.fingerprint != d.fingerprint) || !tensors.exists()
+        };
         if tries == TRIES || !replaced() {
             return Err(error);
         }
@@ -333,13 +387,18 @@ impl MapOptions {
 ///
 /// # Errors
 /// As [`map_graph`].
-pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOptions) -> Result<MappedGraph, DataError> {
+pub fn map_graph_with(
+    dir: impl AsRef<Path>,
+    device: &Device,
+    options: MapOptions,
+) -> Result<MappedGraph, DataError> {
     open(dir.as_ref(), |json, tensors, d| {
         let map = Arc::new(MappedFile::open(tensors)?);
         let file = TensorFile::new(json, tensors, &map, &d.fingerprint, device)?;
         let mut rows: BTreeMap<String, BTreeMap<String, MappedRows>> = BTreeMap::new();
         let graph = file.graph(d, &mut |prefix, entry, view| {
-            let mapped = entry.shape.len() == 2 && matches!(view.dtype(), Dtype::F32 | Dtype::F16 | Dtype::BF16);
+            let mapped = entry.shape.len() == 2
+                && matches!(view.dtype(), Dtype::F32 | Dtype::F16 | Dtype::BF16);
             if mapped {
                 let of_type = rows.entry(prefix.to_owned()).or_default();
                 of_type.insert(entry.name.clone(), MappedRows::of_tensor(tensors, &map, view)?);
@@ -350,9 +409,17 @@ pub fn map_graph_with(dir: impl AsRef<Path>, device: &Device, options: MapOption
         if !options.skip_fingerprint {
             file.verify(d)?;
         }
-        let node_rows = d.node_types.iter().filter_map(|n| Some((n.name.clone(), rows.remove(&format!("node/{}", n.name))?))).collect();
-        let edge_rows =
-            d.edge_types.iter().map(EdgeEntry::etype).filter_map(|t| Some((t.clone(), rows.remove(&format!("edge/{t}"))?))).collect();
+        let node_rows = d
+            .node_types
+            .iter()
+            .filter_map(|n| Some((n.name.clone(), rows.remove(&format!("node/{}", n.name))?)))
+            .collect();
+        let edge_rows = d
+            .edge_types
+            .iter()
+            .map(EdgeEntry::etype)
+            .filter_map(|t| Some((t.clone(), rows.remove(&format!("edge/{t}"))?)))
+            .collect();
         Ok(MappedGraph { graph, node_rows, edge_rows })
     })
 }

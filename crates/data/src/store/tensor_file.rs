@@ -32,16 +32,24 @@ pub(super) fn read_tensors(path: &Path) -> Result<Vec<u8>, DataError> {
         file.set_limit(header);
         file.read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
     }
-    let places: Option<HashMap<String, Place>> = bytes.get(8..).and_then(|text| serde_json::from_slice(text).ok());
+    let places: Option<HashMap<String, Place>> =
+        bytes.get(8..).and_then(|text| serde_json::from_slice(text).ok());
     let Some(places) = places else {
         // The parser says what is wrong; it needs no more than the header for that.
-        let found = SafeTensors::read_metadata(&bytes).err().map_or("another header".to_owned(), |e| e.to_string());
+        let found = SafeTensors::read_metadata(&bytes)
+            .err()
+            .map_or("another header".to_owned(), |e| e.to_string());
         return Err(format_error(path, format!("expected a safetensors file, found: {found}")));
     };
     let data = places.values().filter_map(|p| p.data_offsets).map(|o| o[1]).max().unwrap_or(0);
     let expected = data.saturating_add(bytes.len() as u64);
     if expected != len {
-        return Err(format_error(path, format!("expected a safetensors file of {expected} bytes as its header says, found {len}")));
+        return Err(format_error(
+            path,
+            format!(
+                "expected a safetensors file of {expected} bytes as its header says, found {len}"
+            ),
+        ));
     }
     reserve(path, data, &mut bytes)?;
     file.set_limit(data);
@@ -59,23 +67,42 @@ pub(super) struct TensorFile<'a> {
 }
 
 impl<'a> TensorFile<'a> {
-    pub(super) fn new(json: &'a Path, path: &'a Path, bytes: &'a [u8], fingerprint: &str, device: &'a Device) -> Result<Self, DataError> {
-        let tensors =
-            TensorViews::parse(bytes).map_err(|found| format_error(path, format!("expected a safetensors file, found {found}")))?;
+    pub(super) fn new(
+        json: &'a Path,
+        path: &'a Path,
+        bytes: &'a [u8],
+        fingerprint: &str,
+        device: &'a Device,
+    ) -> Result<Self, DataError> {
+        let tensors = TensorViews::parse(bytes).map_err(|found| {
+            format_error(path, format!("expected a safetensors file, found {found}"))
+        })?;
         let found = tensors.text("fingerprint").unwrap_or("none");
         if found != fingerprint {
-            let why = format!("expected fingerprint {fingerprint} as {JSON} says, found {found}; the files are of two different writes");
+            let why = format!(
+                "expected fingerprint {fingerprint} as {JSON} says, found {found}; the files are of two different writes"
+            );
             return Err(format_error(path, why));
         }
         Ok(Self { json, path, bytes: bytes.len() as u64, tensors, device })
     }
 
-    pub(super) fn get(&self, key: &str, dtype: Dtype, shape: &[u64]) -> Result<TensorView<'_>, DataError> {
-        let view = self.tensors.tensor(key).ok_or_else(|| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
+    pub(super) fn get(
+        &self,
+        key: &str,
+        dtype: Dtype,
+        shape: &[u64],
+    ) -> Result<TensorView<'_>, DataError> {
+        let view = self.tensors.tensor(key).ok_or_else(|| {
+            format_error(self.path, format!("expected a tensor `{key}`, found none"))
+        })?;
         let same_shape = view.shape().iter().map(|&n| n as u64).eq(shape.iter().copied());
         if view.dtype() != dtype || !same_shape {
             let (d, s) = (view.dtype(), view.shape());
-            return Err(format_error(self.path, format!("`{key}`: expected {dtype:?} {shape:?} as {JSON} says, found {d:?} {s:?}")));
+            return Err(format_error(
+                self.path,
+                format!("`{key}`: expected {dtype:?} {shape:?} as {JSON} says, found {d:?} {s:?}"),
+            ));
         }
         Ok(view)
     }

@@ -26,24 +26,46 @@ const PART: usize = 4 << 20;
 
 impl<'a> Stored<'a> {
     /// Numbers of the type `dtype`, rank 1.
-    pub(super) fn numbers<T: bytemuck::NoUninit>(key: String, dtype: Dtype, numbers: &'a [T]) -> Self {
+    pub(super) fn numbers<T: bytemuck::NoUninit>(
+        key: String,
+        dtype: Dtype,
+        numbers: &'a [T],
+    ) -> Self {
         debug_assert_eq!(size_of::<T>(), dtype.bitsize() / 8);
-        Self { key, dtype, shape: vec![numbers.len()], content: Content::Bytes(bytemuck::cast_slice(numbers)) }
+        Self {
+            key,
+            dtype,
+            shape: vec![numbers.len()],
+            content: Content::Bytes(bytemuck::cast_slice(numbers)),
+        }
     }
     /// Offsets, as u64.
     pub(super) fn offsets(key: String, offsets: &'a [usize]) -> Self {
-        Self { key, dtype: Dtype::U64, shape: vec![offsets.len()], content: Content::U32Array(offsets) }
+        Self {
+            key,
+            dtype: Dtype::U64,
+            shape: vec![offsets.len()],
+            content: Content::U32Array(offsets),
+        }
     }
     /// A column of a rank and a type that files hold.
     pub(super) fn column(key: String, dtype: Dtype, column: &'a Column) -> Self {
-        Self { key, dtype, shape: column.shape().as_slice().to_vec(), content: Content::Column(column) }
+        Self {
+            key,
+            dtype,
+            shape: column.shape().as_slice().to_vec(),
+            content: Content::Column(column),
+        }
     }
     /// Bytes that it takes.
     pub(super) fn len(&self) -> u64 {
         self.shape.iter().map(|&n| n as u64).product::<u64>() * (self.dtype.bitsize() / 8) as u64
     }
     /// The content in parts, each but the last a multiple of eight bytes long.
-    pub(super) fn each_part(&self, mut part: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn each_part(
+        &self,
+        mut part: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         match self.content {
             Content::Bytes(bytes) => part(bytes),
             Content::U32Array(words) => words.chunks(PART / 8).try_for_each(|words| {
@@ -52,12 +74,14 @@ impl<'a> Stored<'a> {
             }),
             Content::Column(column) => {
                 let row = (self.len() as usize).checked_div(column.len()).unwrap_or(0);
-                let rows = PART.checked_div(row).unwrap_or(usize::MAX).max(1).saturating_add(7) / 8 * 8;
+                let rows =
+                    PART.checked_div(row).unwrap_or(usize::MAX).max(1).saturating_add(7) / 8 * 8;
                 if column.len() <= rows {
                     return part(host(column).bytes());
                 }
                 (0..column.len()).step_by(rows).try_for_each(|from| {
-                    let ids: Vec<u32> = (from..column.len().min(from + rows)).map(|row| row as u32).collect();
+                    let ids: Vec<u32> =
+                        (from..column.len().min(from + rows)).map(|row| row as u32).collect();
                     part(host(&column.select(&ids)).bytes())
                 })
             }
@@ -68,7 +92,11 @@ impl<'a> Stored<'a> {
 /// A copy on the host; booleans take a byte each.
 fn host(column: &Column) -> TensorData {
     let data = column.to_data();
-    if data.dtype() == DType::Bool(BoolStore::U32) { data.convert_dtype(DType::Bool(BoolStore::Native)) } else { data }
+    if data.dtype() == DType::Bool(BoolStore::U32) {
+        data.convert_dtype(DType::Bool(BoolStore::Native))
+    } else {
+        data
+    }
 }
 
 #[cfg(test)]
@@ -86,8 +114,14 @@ mod tests {
         let device = Device::flex();
         let floats: Vec<f32> = (0..rows * 3).map(|i| i as f32).collect();
         let masks: Vec<bool> = (0..3 * PART / 2).map(|i| i % 3 == 0).collect();
-        let x = Column::new(Tensor::<2>::from_data(TensorData::new(floats.clone(), [rows, 3]), &device));
-        let m = Column::new(Tensor::<1, Bool>::from_data(TensorData::new(masks.clone(), [masks.len()]), &device));
+        let x = Column::new(Tensor::<2>::from_data(
+            TensorData::new(floats.clone(), [rows, 3]),
+            &device,
+        ));
+        let m = Column::new(Tensor::<1, Bool>::from_data(
+            TensorData::new(masks.clone(), [masks.len()]),
+            &device,
+        ));
         let ends: Vec<usize> = (0..PART / 8 + 3).collect();
         let stored = [
             Stored::column("x".into(), Dtype::F32, &x),
@@ -95,7 +129,8 @@ mod tests {
             Stored::offsets("ends".into(), &ends),
             Stored::numbers("empty".into(), Dtype::U32, &[0u32; 0]),
         ];
-        let mut file = tensor_header(stored.iter().map(|s| (&*s.key, s.dtype, &*s.shape)), [("about", "äöü")]);
+        let mut file =
+            tensor_header(stored.iter().map(|s| (&*s.key, s.dtype, &*s.shape)), [("about", "äöü")]);
         for s in &stored {
             let (mut parts, before) = (vec![], file.len());
             s.each_part(|part| {
@@ -105,16 +140,26 @@ mod tests {
             })
             .unwrap();
             assert_eq!((file.len() - before) as u64, s.len(), "{}", s.key);
-            assert!(parts.iter().rev().skip(1).all(|n| n % 8 == 0) && parts.iter().all(|&n| n <= PART + 96), "{parts:?}");
+            assert!(
+                parts.iter().rev().skip(1).all(|n| n % 8 == 0)
+                    && parts.iter().all(|&n| n <= PART + 96),
+                "{parts:?}"
+            );
             assert!(s.key == "empty" || parts.len() > 1, "{}", s.key);
         }
         let (_, head) = SafeTensors::read_metadata(&file).unwrap();
         assert_eq!(head.metadata().as_ref().unwrap()["about"], "äöü");
         let tensors = SafeTensors::deserialize(&file).unwrap();
         let tensor = |name| tensors.tensor(name).unwrap();
-        assert_eq!((tensor("x").shape(), tensor("x").data()), (&[rows, 3][..], bytemuck::cast_slice(&floats)));
+        assert_eq!(
+            (tensor("x").shape(), tensor("x").data()),
+            (&[rows, 3][..], bytemuck::cast_slice(&floats))
+        );
         assert!(tensor("m").data().iter().zip(&masks).all(|(&b, &m)| (b == 1) == m));
-        assert_eq!(bytemuck::pod_collect_to_vec::<u8, u64>(tensor("ends").data()), (0..ends.len() as u64).collect::<Vec<_>>());
+        assert_eq!(
+            bytemuck::pod_collect_to_vec::<u8, u64>(tensor("ends").data()),
+            (0..ends.len() as u64).collect::<Vec<_>>()
+        );
         assert!(tensor("empty").data().is_empty());
     }
 }

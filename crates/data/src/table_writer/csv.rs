@@ -50,13 +50,22 @@ fn write_rows<W: Write>(
     for row in rows.clone() {
         record.clear();
         for ((_, cells), numbers) in table.columns.iter().zip(&numbers) {
-            let entries = (row - rows.start) * cells.width()..(row - rows.start + 1) * cells.width();
+            let entries =
+                (row - rows.start) * cells.width()..(row - rows.start + 1) * cells.width();
             match (cells, numbers) {
-                (_, Some(Numbers::F32(v))) => v[entries].iter().for_each(|x| record.push_field(&x.to_string())),
-                (_, Some(Numbers::F64(v))) => v[entries].iter().for_each(|x| record.push_field(&x.to_string())),
-                (_, Some(Numbers::I64(v))) => v[entries].iter().for_each(|x| record.push_field(&x.to_string())),
+                (_, Some(Numbers::F32(v))) => {
+                    v[entries].iter().for_each(|x| record.push_field(&x.to_string()))
+                }
+                (_, Some(Numbers::F64(v))) => {
+                    v[entries].iter().for_each(|x| record.push_field(&x.to_string()))
+                }
+                (_, Some(Numbers::I64(v))) => {
+                    v[entries].iter().for_each(|x| record.push_field(&x.to_string()))
+                }
                 // As numbers, which every reader of tables takes.
-                (_, Some(Numbers::Bool(v))) => v[entries].iter().for_each(|&x| record.push_field(if x { "1" } else { "0" })),
+                (_, Some(Numbers::Bool(v))) => {
+                    v[entries].iter().for_each(|&x| record.push_field(if x { "1" } else { "0" }))
+                }
                 (Cells::Ids(ids), None) => record.push_field(&ids.get(row).to_string()),
                 (Cells::Texts(texts), None) => record.push_field(texts.get(row)),
                 (Cells::List(list), None) => record.push_field(&joined(list.row(row))),

@@ -53,7 +53,11 @@ use crate::files::format_error;
 ///
 /// # Cost
 /// One pass; some thousand rows at a time are copied to the host.
-pub fn write_node_table(path: impl AsRef<Path>, g: &Graph, ntype: impl NodeKey) -> Result<Vec<String>, DataError> {
+pub fn write_node_table(
+    path: impl AsRef<Path>,
+    g: &Graph,
+    ntype: impl NodeKey,
+) -> Result<Vec<String>, DataError> {
     let frame = g.nodes(ntype)?;
     let ids = FileIds { nodes: None, count: frame.len(), ids: frame.ids() };
     Table::new(path.as_ref(), vec![("id", ids)], frame)?.write()
@@ -75,10 +79,18 @@ pub fn write_node_table(path: impl AsRef<Path>, g: &Graph, ntype: impl NodeKey) 
 ///
 /// # Errors
 /// As [`write_node_table`].
-pub fn write_edge_table(path: impl AsRef<Path>, g: &Graph, etype: impl EdgeKey) -> Result<Vec<String>, DataError> {
+pub fn write_edge_table(
+    path: impl AsRef<Path>,
+    g: &Graph,
+    etype: impl EdgeKey,
+) -> Result<Vec<String>, DataError> {
     let t = g.schema().etype(etype)?;
     let (relation, (s, d)) = (&g.relations()[t], g.schema().endpoints(t));
-    let end = |nodes, t: usize| FileIds { nodes: Some(nodes), count: relation.num_edges(), ids: g.node_frames()[t].ids() };
+    let end = |nodes, t: usize| FileIds {
+        nodes: Some(nodes),
+        count: relation.num_edges(),
+        ids: g.node_frames()[t].ids(),
+    };
     let ids = vec![("src_id", end(relation.src(), s)), ("dst_id", end(relation.dst(), d))];
     Table::new(path.as_ref(), ids, &g.edge_frames()[t])?.write()
 }
@@ -137,19 +149,30 @@ enum Numbers {
 }
 
 impl<'a> Table<'a> {
-    fn new(path: &'a Path, ids: Vec<(&str, FileIds<'a>)>, frame: &'a Frame) -> Result<Self, DataError> {
+    fn new(
+        path: &'a Path,
+        ids: Vec<(&str, FileIds<'a>)>,
+        frame: &'a Frame,
+    ) -> Result<Self, DataError> {
         let count = ids.len();
         let ids = ids.into_iter().map(|(name, ids)| (name.to_owned(), Cells::Ids(ids)));
         let own = frame.columns().map(|(name, c)| (name.to_owned(), Cells::Column(c)));
         let texts = frame.texts().map(|(name, t)| (name.to_owned(), Cells::Texts(t)));
         let lists = frame.lists().map(|(name, l)| (name.to_owned(), Cells::List(l)));
-        let table = Self { path, rows: frame.len(), ids: count, columns: ids.chain(own).chain(texts).chain(lists).collect() };
+        let table = Self {
+            path,
+            rows: frame.len(),
+            ids: count,
+            columns: ids.chain(own).chain(texts).chain(lists).collect(),
+        };
         let mut seen = BTreeSet::new();
         for name in table.columns.iter().flat_map(names_of) {
             if let Some(name) = seen.replace(name) {
                 return Err(format_error(
                     path,
-                    format!("expected columns of different names, found `{name}` twice; rename one in the frame"),
+                    format!(
+                        "expected columns of different names, found `{name}` twice; rename one in the frame"
+                    ),
                 ));
             }
         }
@@ -162,10 +185,17 @@ impl<'a> Table<'a> {
             #[cfg(feature = "parquet")]
             Some("parquet") => parquet::write(self)?,
             #[cfg(not(feature = "parquet"))]
-            Some("parquet") => return Err(DataError::Feature { what: self.path.display().to_string(), feature: "parquet" }),
+            Some("parquet") => {
+                return Err(DataError::Feature {
+                    what: self.path.display().to_string(),
+                    feature: "parquet",
+                });
+            }
             None => npy::write(self)?,
             Some(other) => {
-                let why = format!("expected an ending `.csv` or `.parquet`, or none for a folder of `.npy` arrays, found `.{other}`");
+                let why = format!(
+                    "expected an ending `.csv` or `.parquet`, or none for a folder of `.npy` arrays, found `.{other}`"
+                );
                 return Err(format_error(self.path, why));
             }
         }
@@ -173,21 +203,38 @@ impl<'a> Table<'a> {
     }
 
     /// The numbers of `rows` of a column.
-    fn numbers(&self, name: &str, column: &Column, rows: std::ops::Range<usize>) -> Result<Numbers, DataError> {
-        let data: TensorData =
-            if rows == (0..column.len()) { column.to_data() } else { column.select(&rows.map(|r| r as u32).collect::<Vec<_>>()).to_data() };
-        let wrong = |found: String| format_error(self.path, format!("column `{name}`: expected numbers of up to 64 bits, found {found}"));
+    fn numbers(
+        &self,
+        name: &str,
+        column: &Column,
+        rows: std::ops::Range<usize>,
+    ) -> Result<Numbers, DataError> {
+        let data: TensorData = if rows == (0..column.len()) {
+            column.to_data()
+        } else {
+            column.select(&rows.map(|r| r as u32).collect::<Vec<_>>()).to_data()
+        };
+        let wrong = |found: String| {
+            format_error(
+                self.path,
+                format!("column `{name}`: expected numbers of up to 64 bits, found {found}"),
+            )
+        };
         let all = |data: TensorData| -> Result<Numbers, burn::tensor::DataError> {
             Ok(match data.dtype() {
                 DType::F64 => Numbers::F64(data.try_to_vec()?),
                 DType::Bool(_) => Numbers::Bool(data.iter::<bool>().collect()),
-                dtype if dtype.is_float() => Numbers::F32(data.convert_dtype(DType::F32).try_to_vec()?),
+                dtype if dtype.is_float() => {
+                    Numbers::F32(data.convert_dtype(DType::F32).try_to_vec()?)
+                }
                 _ => Numbers::I64(data.convert_dtype(DType::I64).try_to_vec()?),
             })
         };
         match data.dtype() {
             DType::QFloat(_) => Err(wrong(format!("{:?}", data.dtype()))),
-            DType::U64 if data.iter::<u64>().any(|v| i64::try_from(v).is_err()) => Err(wrong("one beyond `i64`".into())),
+            DType::U64 if data.iter::<u64>().any(|v| i64::try_from(v).is_err()) => {
+                Err(wrong("one beyond `i64`".into()))
+            }
             _ => all(data).map_err(|e| wrong(format!("{e:?}"))),
         }
     }
@@ -197,7 +244,9 @@ impl<'a> Table<'a> {
 fn names_of(column: &(String, Cells<'_>)) -> Vec<String> {
     let (name, cells) = column;
     match cells {
-        Cells::Column(c) if c.shape().num_dims() > 1 => (0..cells.width()).map(|j| format!("{name}_{j}")).collect(),
+        Cells::Column(c) if c.shape().num_dims() > 1 => {
+            (0..cells.width()).map(|j| format!("{name}_{j}")).collect()
+        }
         _ => vec![name.clone()],
     }
 }

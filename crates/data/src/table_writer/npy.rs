@@ -8,10 +8,13 @@ use crate::files::{create_dirs, format_error, io_error};
 use crate::npy::{write_npy, write_npy_numbers, write_npy_texts};
 
 pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
-    let unsafe_name = |name: &str| name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0', ':']);
+    let unsafe_name = |name: &str| {
+        name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0', ':'])
+    };
     if let Some((name, _)) = table.columns.iter().find(|c| unsafe_name(&c.0)) {
-        let why =
-            format!("expected names that files can have, without `/`, `\\`, `:` and a leading dot, found {name:?}; rename the column");
+        let why = format!(
+            "expected names that files can have, without `/`, `\\`, `:` and a leading dot, found {name:?}; rename the column"
+        );
         return Err(format_error(table.path, why));
     }
     create_dirs(table.path).map_err(|e| io_error(table.path, e))?;
@@ -20,7 +23,9 @@ pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
         match cells {
             Cells::Ids(ids) => write_ids(&path(""), ids)?,
             Cells::Column(column) => write_npy(path(""), *column)?,
-            Cells::Texts(texts) => write_npy_texts(&path(""), (0..texts.len()).map(|row| texts.get(row)))?,
+            Cells::Texts(texts) => {
+                write_npy_texts(&path(""), (0..texts.len()).map(|row| texts.get(row)))?
+            }
             Cells::List(list) => {
                 write_npy_numbers(&path(".indptr"), list.indptr().iter().map(|&i| i as i64))?;
                 write_npy_numbers(&path(".values"), list.values().iter().copied())?;

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
-use ::parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type};
+use ::parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int64Type,
+};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -30,13 +32,17 @@ pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
     let fields = fields.collect::<Result<Vec<_>, _>>().map_err(failed)?;
     let schema = Type::group_type_builder("schema").with_fields(fields).build().map_err(failed)?;
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = SerializedFileWriter::new(&mut file, Arc::new(schema), Arc::new(properties)).map_err(failed)?;
+    let mut writer = SerializedFileWriter::new(&mut file, Arc::new(schema), Arc::new(properties))
+        .map_err(failed)?;
     for from in (0..table.rows).step_by(GROUP) {
         let mut group = writer.next_row_group().map_err(failed)?;
         for (name, cells) in &table.columns {
             let rows = from..table.rows.min(from + GROUP);
             match cells {
-                Cells::Column(c) => write_numbers(&mut group, &table.numbers(name, c, rows)?, cells.width()).map_err(failed)?,
+                Cells::Column(c) => {
+                    write_numbers(&mut group, &table.numbers(name, c, rows)?, cells.width())
+                        .map_err(failed)?
+                }
                 _ => write_cells(&mut group, cells, rows).map_err(failed)?,
             }
         }
@@ -63,19 +69,31 @@ fn kind(cells: &Cells<'_>) -> PhysicalType {
 
 fn field(name: &str, kind: PhysicalType) -> Result<Type, ParquetError> {
     let text = (kind == PhysicalType::BYTE_ARRAY).then_some(LogicalType::String);
-    Type::primitive_type_builder(name, kind).with_repetition(Repetition::REQUIRED).with_logical_type(text).build()
+    Type::primitive_type_builder(name, kind)
+        .with_repetition(Repetition::REQUIRED)
+        .with_logical_type(text)
+        .build()
 }
 
 type Group<'a, 'b> = SerializedRowGroupWriter<'a, &'b mut AtomicFile>;
 
-fn write_column<T: DataType>(group: &mut Group<'_, '_>, values: &[T::T]) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("more columns than the schema has".into()))?;
+fn write_column<T: DataType>(
+    group: &mut Group<'_, '_>,
+    values: &[T::T],
+) -> Result<(), ParquetError> {
+    let mut column = group
+        .next_column()?
+        .ok_or_else(|| ParquetError::General("more columns than the schema has".into()))?;
     column.typed::<T>().write_batch(values, None, None)?;
     column.close()
 }
 
 /// Column by column of rows of `width` numbers.
-fn write_numbers(group: &mut Group<'_, '_>, numbers: &Numbers, width: usize) -> Result<(), ParquetError> {
+fn write_numbers(
+    group: &mut Group<'_, '_>,
+    numbers: &Numbers,
+    width: usize,
+) -> Result<(), ParquetError> {
     fn nth<T: Copy>(values: &[T], j: usize, width: usize) -> Vec<T> {
         values.iter().skip(j).step_by(width).copied().collect()
     }
@@ -87,8 +105,14 @@ fn write_numbers(group: &mut Group<'_, '_>, numbers: &Numbers, width: usize) -> 
     })
 }
 
-fn write_cells(group: &mut Group<'_, '_>, cells: &Cells<'_>, rows: Range<usize>) -> Result<(), ParquetError> {
-    let texts = |text: &dyn Fn(usize) -> String| rows.clone().map(|row| ByteArray::from(text(row).into_bytes())).collect::<Vec<_>>();
+fn write_cells(
+    group: &mut Group<'_, '_>,
+    cells: &Cells<'_>,
+    rows: Range<usize>,
+) -> Result<(), ParquetError> {
+    let texts = |text: &dyn Fn(usize) -> String| {
+        rows.clone().map(|row| ByteArray::from(text(row).into_bytes())).collect::<Vec<_>>()
+    };
     match cells {
         Cells::Ids(ids) if !ids.is_text() => {
             let number = |row| match ids.get(row) {
@@ -97,8 +121,12 @@ fn write_cells(group: &mut Group<'_, '_>, cells: &Cells<'_>, rows: Range<usize>)
             };
             write_column::<Int64Type>(group, &rows.map(number).collect::<Vec<_>>())
         }
-        Cells::Ids(ids) => write_column::<ByteArrayType>(group, &texts(&|row| ids.get(row).to_string())),
-        Cells::Texts(of) => write_column::<ByteArrayType>(group, &texts(&|row| of.get(row).to_owned())),
+        Cells::Ids(ids) => {
+            write_column::<ByteArrayType>(group, &texts(&|row| ids.get(row).to_string()))
+        }
+        Cells::Texts(of) => {
+            write_column::<ByteArrayType>(group, &texts(&|row| of.get(row).to_owned()))
+        }
         Cells::List(of) => write_column::<ByteArrayType>(group, &texts(&|row| joined(of.row(row)))),
         Cells::Column(_) => unreachable!("columns are written as numbers"),
     }

@@ -22,14 +22,30 @@ fn library(rows: usize) -> Graph {
     let x: Vec<f32> = (0..rows * 2).map(|i| i as f32 / 3.0).collect();
     f.insert("x", Tensor::<2>::from_data(TensorData::new(x, [rows, 2]), &device)).unwrap();
     let age: Vec<i64> = (0..rows as i64).map(|i| i - 7).collect();
-    f.insert("age", Tensor::<1, Int>::from_data(TensorData::new(age, [rows]), (&device, DType::I64))).unwrap();
+    f.insert(
+        "age",
+        Tensor::<1, Int>::from_data(TensorData::new(age, [rows]), (&device, DType::I64)),
+    )
+    .unwrap();
     let half: Vec<f64> = (0..rows).map(|i| i as f64 / 7.0).collect();
-    f.insert("half", Tensor::<1>::from_data(TensorData::new(half, [rows]), (&device, DType::F64))).unwrap();
-    let alive: Vec<bool> = (0..rows).map(|i| i % 3 == 0).collect();
-    f.insert("alive", Tensor::<1, Bool>::from_data(TensorData::new(alive, [rows]), &device)).unwrap();
-    f.insert_text("name", (0..rows).map(|i| format!("p, \"{i}\"\nköln")).collect::<Vec<_>>().iter().map(String::as_str).collect::<Texts>())
+    f.insert("half", Tensor::<1>::from_data(TensorData::new(half, [rows]), (&device, DType::F64)))
         .unwrap();
-    let lists = Ragged::new((0..=rows as u64).map(|i| i * 2).collect(), (0..rows as i64 * 2).collect()).unwrap();
+    let alive: Vec<bool> = (0..rows).map(|i| i % 3 == 0).collect();
+    f.insert("alive", Tensor::<1, Bool>::from_data(TensorData::new(alive, [rows]), &device))
+        .unwrap();
+    f.insert_text(
+        "name",
+        (0..rows)
+            .map(|i| format!("p, \"{i}\"\nköln"))
+            .collect::<Vec<_>>()
+            .iter()
+            .map(String::as_str)
+            .collect::<Texts>(),
+    )
+    .unwrap();
+    let lists =
+        Ragged::new((0..=rows as u64).map(|i| i * 2).collect(), (0..rows as i64 * 2).collect())
+            .unwrap();
     f.insert_list("tags", lists).unwrap();
     let papers = NodeIds::new(Ids::Text(["a:1", "b,2", "c"].into_iter().collect()));
     g.nodes_mut("paper").unwrap().set_ids(papers).unwrap();
@@ -47,8 +63,17 @@ fn nodes_come_back() {
         let (g, path) = (library(rows), dir.path().join(file));
         let columns = write_node_table(&path, &g, "person").unwrap();
         assert_eq!(columns, ["age", "alive", "half", "x_0", "x_1", "name", "tags"]);
-        let types = [AttrType::Int, AttrType::Int, AttrType::Float, AttrType::Float, AttrType::Float, AttrType::Text, AttrType::Text];
-        let read = read_nodes(&path, &Decoder::new().with_attributes(types).csv(Csv::new(columns))).unwrap();
+        let types = [
+            AttrType::Int,
+            AttrType::Int,
+            AttrType::Float,
+            AttrType::Float,
+            AttrType::Float,
+            AttrType::Text,
+            AttrType::Text,
+        ];
+        let read = read_nodes(&path, &Decoder::new().with_attributes(types).csv(Csv::new(columns)))
+            .unwrap();
         assert_eq!(read.ids.len(), rows);
         let f = &read.attributes;
         for i in [0, 1, 4095, 4096, rows - 1] {
@@ -60,7 +85,11 @@ fn nodes_come_back() {
             );
             assert_eq!(f.texts[0].get(i), format!("p, \"{i}\"\nköln"), "{file}, row {i}");
             assert_eq!(f.texts[1].get(i), format!("{},{}", 2 * i, 2 * i + 1), "{file}, row {i}");
-            assert_eq!(f.ints[2 * i..][..2], [i as i64 - 7, i64::from(i % 3 == 0)], "{file}, row {i}");
+            assert_eq!(
+                f.ints[2 * i..][..2],
+                [i as i64 - 7, i64::from(i % 3 == 0)],
+                "{file}, row {i}"
+            );
         }
     }
 }
@@ -78,19 +107,35 @@ fn a_graph_comes_back() {
         let read = Builder::new()
             .node(path("person"), "person", Decoder::new().csv(Csv::default()))
             .node(path("paper"), "paper", Decoder::new().csv(Csv::default().with_text_ids()))
-            .edge(path("reads"), ("person", "reads", "paper"), Decoder::new().weighted().csv(Csv::default().with_text_dst_ids()), true)
+            .edge(
+                path("reads"),
+                ("person", "reads", "paper"),
+                Decoder::new().weighted().csv(Csv::default().with_text_dst_ids()),
+                true,
+            )
             .build(&Device::flex())
             .unwrap();
         assert_eq!(read.relation("reads").unwrap(), g.relation("reads").unwrap(), "{ending}");
         assert_eq!(read.nodes("paper").unwrap().ids().unwrap().number("b,2"), Some(1));
-        let weights = read.edges("reads").unwrap().get::<1>("weight").unwrap().into_data().try_to_vec::<f32>().unwrap();
+        let weights = read
+            .edges("reads")
+            .unwrap()
+            .get::<1>("weight")
+            .unwrap()
+            .into_data()
+            .try_to_vec::<f32>()
+            .unwrap();
         assert_eq!(weights, [0.25, f32::INFINITY, -1.0], "{ending}");
     }
     // The other endpoint as a text is refused by the text of its first row.
     let wrong = Decoder::new().csv(Csv::default().with_text_src_ids());
     let table = Builder::new()
         .node(dir.path().join("person.csv"), "person", Decoder::new().csv(Csv::default()))
-        .node(dir.path().join("paper.csv"), "paper", Decoder::new().csv(Csv::default().with_text_ids()))
+        .node(
+            dir.path().join("paper.csv"),
+            "paper",
+            Decoder::new().csv(Csv::default().with_text_ids()),
+        )
         .edge(dir.path().join("reads.csv"), ("person", "reads", "paper"), wrong, true)
         .options(ReadOptions::new().with_progress(false));
     let e = table.build(&Device::flex()).unwrap_err().to_string();
@@ -116,16 +161,24 @@ fn folders_of_arrays() {
     let reads = dir.path().join("reads");
     write_edge_table(&reads, &g, ..).unwrap();
     assert_eq!(read(&reads, "src_id"), (vec![3], NpyValues::I64(vec![0, 3, 0])));
-    assert_eq!(read(&reads, "dst_id"), (vec![3], NpyValues::Text(vec!["c".into(), "a:1".into(), "c".into()])));
+    assert_eq!(
+        read(&reads, "dst_id"),
+        (vec![3], NpyValues::Text(vec!["c".into(), "a:1".into(), "c".into()]))
+    );
 }
 
 #[test]
 fn refusals() {
     let dir = tempfile::tempdir().unwrap();
     let mut g = library(2);
-    let text = |g: &Graph, name: &str| write_node_table(dir.path().join(name), g, "person").unwrap_err().to_string();
+    let text = |g: &Graph, name: &str| {
+        write_node_table(dir.path().join(name), g, "person").unwrap_err().to_string()
+    };
     assert!(text(&g, "a.xlsx").contains("expected an ending `.csv` or `.parquet`"));
-    assert!(matches!(write_node_table(dir.path().join("a.csv"), &g, "cat"), Err(DataError::Graph(_))));
+    assert!(matches!(
+        write_node_table(dir.path().join("a.csv"), &g, "cat"),
+        Err(DataError::Graph(_))
+    ));
     assert!(text(&g, "none/a.csv").contains("none/a.csv"));
     let f = g.nodes_mut("person").unwrap();
     f.insert("x_1", Tensor::<1>::zeros([2], &Device::flex())).unwrap();
@@ -134,5 +187,9 @@ fn refusals() {
     f.remove("x_1");
     f.insert("a/b", Tensor::<1>::zeros([2], &Device::flex())).unwrap();
     assert!(text(&g, "folder").contains("found \"a/b\""));
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left of what was refused");
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        0,
+        "nothing is left of what was refused"
+    );
 }

@@ -94,7 +94,11 @@ impl AttrType {
     }
     /// `("string", buckets, True)`; `None` grows.
     pub fn multi_string(buckets: impl Into<Option<u32>>) -> Self {
-        Self::MultiText { buckets: buckets.into(), hash: TextHash::FarmFingerprint64, missing_row: false }
+        Self::MultiText {
+            buckets: buckets.into(),
+            hash: TextHash::FarmFingerprint64,
+            missing_row: false,
+        }
     }
     /// Empty values get a separate row, behind the buckets, where GraphLearn mixes them with bucket 0 or the bucket
     /// of the empty text. Only for attributes with buckets.
@@ -117,7 +121,8 @@ impl AttrType {
     /// [`DataError::Decoder`] as GraphLearn: a type that is not `int`, `float` or `string`, several values of another
     /// type than string, buckets of floats, no buckets at all.
     pub fn from_parts(ty: &str, buckets: Option<u64>, multi: bool) -> Result<Self, DataError> {
-        let refuse = |message: String| Err(DataError::Decoder { argument: "attr_types".into(), message });
+        let refuse =
+            |message: String| Err(DataError::Decoder { argument: "attr_types".into(), message });
         let buckets = match buckets {
             None => None,
             Some(b) => match u32::try_from(b) {
@@ -126,9 +131,13 @@ impl AttrType {
             },
         };
         match (ty, buckets, multi) {
-            ("int" | "float", _, true) => refuse("multi-value attribute must be string type.".into()),
+            ("int" | "float", _, true) => {
+                refuse("multi-value attribute must be string type.".into())
+            }
             ("float", None, _) => Ok(Self::Float),
-            ("float", Some(b), _) => refuse(format!("expected buckets for int and string only, got {b} buckets of float")),
+            ("float", Some(b), _) => refuse(format!(
+                "expected buckets for int and string only, got {b} buckets of float"
+            )),
             ("int", None, _) => Ok(Self::Int),
             ("int", Some(b), _) => Ok(Self::hashed_int(b)),
             ("string", None, false) => Ok(Self::Text),
@@ -142,7 +151,9 @@ impl AttrType {
         match *self {
             Self::IntBuckets { buckets, missing_row, .. }
             | Self::TextBuckets { buckets, missing_row, .. }
-            | Self::MultiText { buckets: Some(buckets), missing_row, .. } => Some(buckets as usize + usize::from(missing_row)),
+            | Self::MultiText { buckets: Some(buckets), missing_row, .. } => {
+                Some(buckets as usize + usize::from(missing_row))
+            }
             _ => None,
         }
     }
@@ -199,18 +210,30 @@ impl TryFrom<Form> for AttrType {
             Form::Full(full) => full,
         };
         let mut out = Self::from_parts(&full.ty, full.buckets, full.multi)?;
-        let refuse = |message: &str| Err(DataError::Decoder { argument: "attr_types".into(), message: message.into() });
+        let refuse = |message: &str| {
+            Err(DataError::Decoder { argument: "attr_types".into(), message: message.into() })
+        };
         match (&mut out, full.hash, full.by) {
             (_, None, None) => {}
-            (Self::TextBuckets { hash, .. } | Self::MultiText { hash, buckets: Some(_), .. }, Some(h), None) => *hash = h,
+            (
+                Self::TextBuckets { hash, .. } | Self::MultiText { hash, buckets: Some(_), .. },
+                Some(h),
+                None,
+            ) => *hash = h,
             (Self::MultiText { buckets: None, .. }, Some(TextHash::FarmFingerprint64), None) => {}
             (Self::IntBuckets { by, .. }, None, Some(b)) => *by = b,
-            _ => return refuse("expected `hash` beside string buckets and `by` beside int buckets only"),
+            _ => {
+                return refuse(
+                    "expected `hash` beside string buckets and `by` beside int buckets only",
+                );
+            }
         }
         match &mut out {
             Self::IntBuckets { missing_row, .. }
             | Self::TextBuckets { missing_row, .. }
-            | Self::MultiText { missing_row, buckets: Some(_), .. } => *missing_row = full.missing_row,
+            | Self::MultiText { missing_row, buckets: Some(_), .. } => {
+                *missing_row = full.missing_row
+            }
             _ if full.missing_row => return refuse("expected `missing_row` beside buckets only"),
             _ => {}
         }
@@ -221,15 +244,28 @@ impl TryFrom<Form> for AttrType {
 impl From<AttrType> for Form {
     fn from(t: AttrType) -> Self {
         let full = |ty: &str, buckets: Option<u32>, multi, hash, by, missing_row| {
-            Self::Full(Full { ty: ty.into(), buckets: buckets.map(u64::from), multi, hash, by, missing_row })
+            Self::Full(Full {
+                ty: ty.into(),
+                buckets: buckets.map(u64::from),
+                multi,
+                hash,
+                by,
+                missing_row,
+            })
         };
         match t {
             AttrType::Float => Self::Name("float".into()),
             AttrType::Int => Self::Name("int".into()),
             AttrType::Text => Self::Name("string".into()),
-            AttrType::IntBuckets { buckets, by, missing_row } => full("int", Some(buckets), false, None, Some(by), missing_row),
-            AttrType::TextBuckets { buckets, hash, missing_row } => full("string", Some(buckets), false, Some(hash), None, missing_row),
-            AttrType::MultiText { buckets, hash, missing_row } => full("string", buckets, true, Some(hash), None, missing_row),
+            AttrType::IntBuckets { buckets, by, missing_row } => {
+                full("int", Some(buckets), false, None, Some(by), missing_row)
+            }
+            AttrType::TextBuckets { buckets, hash, missing_row } => {
+                full("string", Some(buckets), false, Some(hash), None, missing_row)
+            }
+            AttrType::MultiText { buckets, hash, missing_row } => {
+                full("string", buckets, true, Some(hash), None, missing_row)
+            }
         }
     }
 }
@@ -261,7 +297,10 @@ mod tests {
             assert_eq!(read(&written).unwrap(), ty, "{written}");
         }
         let saved = serde_json::to_string(&AttrType::multi_string(800).with_missing_row()).unwrap();
-        assert_eq!(saved, r#"{"type":"string","buckets":800,"multi":true,"hash":"farm_fingerprint64","missing_row":true}"#);
+        assert_eq!(
+            saved,
+            r#"{"type":"string","buckets":800,"multi":true,"hash":"farm_fingerprint64","missing_row":true}"#
+        );
     }
 
     #[test]
@@ -273,8 +312,14 @@ mod tests {
             (r#"["float", 10]"#, "got 10 buckets of float"),
             (r#"["string", 0]"#, "buckets, got 0"),
             (r#"["int", 4294967295]"#, "buckets, got 4294967295"),
-            (r#"{"type": "int", "buckets": 9, "hash": "murmur_hash64a"}"#, "expected `hash` beside string buckets"),
-            (r#"{"type": "string", "missing_row": true}"#, "expected `missing_row` beside buckets only"),
+            (
+                r#"{"type": "int", "buckets": 9, "hash": "murmur_hash64a"}"#,
+                "expected `hash` beside string buckets",
+            ),
+            (
+                r#"{"type": "string", "missing_row": true}"#,
+                "expected `missing_row` beside buckets only",
+            ),
         ] {
             let e = serde_json::from_str::<AttrType>(text).unwrap_err().to_string();
             assert!(e.contains(part), "{text}: {e}");

@@ -23,8 +23,13 @@ pub struct Attributes {
 impl Attributes {
     pub(crate) fn empty(decoder: &Decoder) -> Self {
         let slots = decoder.slots();
-        let texts = slots.iter().filter(|s| matches!(s, Slot::Text(_))).map(|_| Texts::new()).collect();
-        let lists = slots.iter().filter(|s| matches!(s, Slot::List(_))).map(|_| Ragged::default()).collect();
+        let texts =
+            slots.iter().filter(|s| matches!(s, Slot::Text(_))).map(|_| Texts::new()).collect();
+        let lists = slots
+            .iter()
+            .filter(|s| matches!(s, Slot::List(_)))
+            .map(|_| Ragged::default())
+            .collect();
         Self { floats: vec![], ints: vec![], texts, lists }
     }
     pub(crate) fn append(&mut self, other: &Self) {
@@ -37,7 +42,9 @@ impl Attributes {
     pub(crate) fn select(&self, count: usize, rows: &[u32]) -> Self {
         fn pick<T: Copy>(values: &[T], count: usize, rows: &[u32]) -> Vec<T> {
             let width = values.len().checked_div(count).unwrap_or(0);
-            rows.iter().flat_map(|&r| values[r as usize * width..][..width].iter().copied()).collect()
+            rows.iter()
+                .flat_map(|&r| values[r as usize * width..][..width].iter().copied())
+                .collect()
         }
         Self {
             floats: pick(&self.floats, count, rows),
@@ -53,7 +60,9 @@ impl Attributes {
             let missing = match *t {
                 AttrType::IntBuckets { buckets, missing_row: true, .. }
                 | AttrType::TextBuckets { buckets, missing_row: true, .. }
-                | AttrType::MultiText { buckets: Some(buckets), missing_row: true, .. } => Some(i64::from(buckets)),
+                | AttrType::MultiText { buckets: Some(buckets), missing_row: true, .. } => {
+                    Some(i64::from(buckets))
+                }
                 _ => None,
             };
             match slot {
@@ -94,22 +103,34 @@ impl<'a> AttributeReader<'a> {
     /// Parses the attributes of a row onto the ends of `out`. After an error `out` holds a part of the row.
     ///
     /// The error is what was expected, and what was found instead.
-    pub(crate) fn read<'t>(&self, text: &'t str, out: &mut Attributes) -> Result<(), (String, &'t str)> {
+    pub(crate) fn read<'t>(
+        &self,
+        text: &'t str,
+        out: &mut Attributes,
+    ) -> Result<(), (String, &'t str)> {
         let types = &self.decoder.attr_types;
         // One attribute may be empty, except where GraphLearn's rule is asked for.
-        let nothing = text.is_empty() && (types.len() != 1 || matches!(self.decoder.attr_delimiter, Delimiter::AnyOf { .. }));
+        let nothing = text.is_empty()
+            && (types.len() != 1 || matches!(self.decoder.attr_delimiter, Delimiter::AnyOf { .. }));
         let (mut count, mut problem) = (0, None);
         if !nothing {
             self.each(text, |part| {
                 if count < types.len() && problem.is_none() {
-                    problem = self.push(count, part, out).err().map(|kind| (format!("{kind} as attribute {count}"), part));
+                    problem = self
+                        .push(count, part, out)
+                        .err()
+                        .map(|kind| (format!("{kind} as attribute {count}"), part));
                 }
                 count += 1;
             });
         }
         if count != types.len() {
-            let (Delimiter::Exact(d) | Delimiter::AnyOf { any_of: d }) = &self.decoder.attr_delimiter;
-            return Err((format!("{} attributes separated by {d:?}, not {count}", types.len()), text));
+            let (Delimiter::Exact(d) | Delimiter::AnyOf { any_of: d }) =
+                &self.decoder.attr_delimiter;
+            return Err((
+                format!("{} attributes separated by {d:?}, not {count}", types.len()),
+                text,
+            ));
         }
         problem.map_or(Ok(()), Err)
     }
@@ -121,11 +142,19 @@ impl<'a> AttributeReader<'a> {
         let zero = self.decoder.empty_as_zero && part.is_empty();
         match (*t, self.slots[i]) {
             (AttrType::Float, Slot::Float(_)) => {
-                out.floats.push(if zero { 0.0 } else { parse_f32(part.as_bytes()).ok_or("a float")? });
+                out.floats.push(if zero {
+                    0.0
+                } else {
+                    parse_f32(part.as_bytes()).ok_or("a float")?
+                });
             }
             (AttrType::Text, Slot::Text(j)) => out.texts[j].push(part),
             (AttrType::TextBuckets { buckets, hash, missing_row }, _) => {
-                out.ints.push(if missing_row && part.is_empty() { i64::from(buckets) } else { hash.bucket(part, buckets) });
+                out.ints.push(if missing_row && part.is_empty() {
+                    i64::from(buckets)
+                } else {
+                    hash.bucket(part, buckets)
+                });
             }
             (AttrType::IntBuckets { buckets, by, missing_row }, _) => {
                 let bucket = if missing_row && part.is_empty() {
@@ -143,7 +172,11 @@ impl<'a> AttributeReader<'a> {
                     None => hash::key(value),
                 }));
             }
-            _ => out.ints.push(if zero { 0 } else { parse_i64(part.as_bytes()).ok_or("an int64")? }),
+            _ => out.ints.push(if zero {
+                0
+            } else {
+                parse_i64(part.as_bytes()).ok_or("an int64")?
+            }),
         }
         Ok(())
     }

@@ -29,7 +29,10 @@ pub(crate) enum Compression {
 }
 
 /// By the first bytes, which no text in UTF-8 has.
-pub(crate) fn compressed(path: &Path, file: &mut BufReader<File>) -> Result<Option<Compression>, DataError> {
+pub(crate) fn compressed(
+    path: &Path,
+    file: &mut BufReader<File>,
+) -> Result<Option<Compression>, DataError> {
     let start = file.fill_buf().map_err(|e| io_error(path, e))?;
     Ok(if start.starts_with(b"\x1f\x8b") {
         Some(Compression::Gzip)
@@ -90,7 +93,11 @@ impl<R: Read> Read for Bounded<R> {
 }
 
 /// The text of a file, decompressed; expanded at most to `max_expansion` times its length (and 16 MiB).
-pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result<Box<dyn Read + Send>, DataError> {
+pub(crate) fn text(
+    path: &Path,
+    max_expansion: u32,
+    bar: &ProgressBar,
+) -> Result<Box<dyn Read + Send>, DataError> {
     let opened = open(path)?;
     let mut file = BufReader::with_capacity(1 << 17, opened.0);
     let compression = compressed(path, &mut file)?;
@@ -104,11 +111,15 @@ pub(crate) fn text(path: &Path, max_expansion: u32, bar: &ProgressBar) -> Result
             Box::new(Bounded { inner, taken, given: 0, max_expansion })
         }
         #[cfg(not(feature = "zstd"))]
-        Some(Compression::Zstd) => return Err(crate::files::missing_feature(path.display(), "zstd")),
+        Some(Compression::Zstd) => {
+            return Err(crate::files::missing_feature(path.display(), "zstd"));
+        }
         #[cfg(feature = "zstd")]
         Some(Compression::Zstd) => {
-            let mut inner = zstd::stream::read::Decoder::with_buffer(counted(file)).map_err(|e| io_error(path, e))?;
-            let window = expansion_limit(opened.1, max_expansion).ilog2().clamp(WINDOW[0], WINDOW[1]);
+            let mut inner = zstd::stream::read::Decoder::with_buffer(counted(file))
+                .map_err(|e| io_error(path, e))?;
+            let window =
+                expansion_limit(opened.1, max_expansion).ilog2().clamp(WINDOW[0], WINDOW[1]);
             inner.window_log_max(window).map_err(|e| io_error(path, e))?;
             Box::new(Bounded { inner, taken, given: 0, max_expansion })
         }
@@ -127,7 +138,11 @@ pub(crate) struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     /// Opens the file and takes its first line off, without its end; `None` for an empty file.
-    pub(crate) fn open(piece: &'a Piece, max_expansion: u32, bar: &ProgressBar) -> Result<(Self, Option<Vec<u8>>), DataError> {
+    pub(crate) fn open(
+        piece: &'a Piece,
+        max_expansion: u32,
+        bar: &ProgressBar,
+    ) -> Result<(Self, Option<Vec<u8>>), DataError> {
         let path = &piece.path;
         let reader = match piece.built_in {
             Some(bytes) => Box::new(bytes),
@@ -146,7 +161,13 @@ impl<'a> Blocks<'a> {
 
     /// All of a file, without a header.
     pub(crate) fn whole(path: &'a Path, max_expansion: u32) -> Result<Self, DataError> {
-        Ok(Self { path, reader: text(path, max_expansion, &ProgressBar::hidden())?, rest: vec![], size: BLOCK, ended: false })
+        Ok(Self {
+            path,
+            reader: text(path, max_expansion, &ProgressBar::hidden())?,
+            rest: vec![],
+            size: BLOCK,
+            ended: false,
+        })
     }
 
     fn first_line(&mut self) -> Result<Option<Vec<u8>>, DataError> {
@@ -182,7 +203,11 @@ impl Iterator for Blocks<'_> {
             match read {
                 Err(e) => {
                     self.ended = true;
-                    let e = if e.get_ref().is_some() { format_error(self.path, e.to_string()) } else { io_error(self.path, e) };
+                    let e = if e.get_ref().is_some() {
+                        format_error(self.path, e.to_string())
+                    } else {
+                        io_error(self.path, e)
+                    };
                     return Some(Err(e));
                 }
                 Ok(n) => self.ended = n < want,

@@ -81,13 +81,24 @@ impl Builder {
     }
     /// A table of the nodes of a type.
     #[must_use]
-    pub fn node(mut self, source: impl Into<Source>, ntype: impl Into<String>, decoder: Decoder) -> Self {
+    pub fn node(
+        mut self,
+        source: impl Into<Source>,
+        ntype: impl Into<String>,
+        decoder: Decoder,
+    ) -> Self {
         self.nodes.push((source.into(), ntype.into(), decoder));
         self
     }
     /// A table of the edges of a type. (GraphLearn writes an edge type as source, destination, relation.)
     #[must_use]
-    pub fn edge(mut self, source: impl Into<Source>, etype: impl Into<EdgeType>, decoder: Decoder, directed: bool) -> Self {
+    pub fn edge(
+        mut self,
+        source: impl Into<Source>,
+        etype: impl Into<EdgeType>,
+        decoder: Decoder,
+        directed: bool,
+    ) -> Self {
         self.edges.push((source.into(), etype.into(), decoder, directed));
         self
     }
@@ -110,7 +121,10 @@ impl Builder {
         for (source, ntype, decoder) in self.nodes {
             let table = read_nodes_with(source, &decoder, &self.options)?;
             if types.insert(ntype.clone(), (table, decoder)).is_some() {
-                return Err(DataError::Graph(GraphError::Duplicate { what: "node type", name: ntype }));
+                return Err(DataError::Graph(GraphError::Duplicate {
+                    what: "node type",
+                    name: ntype,
+                }));
             }
         }
         let mut edges = vec![];
@@ -118,11 +132,16 @@ impl Builder {
             let table = read_edges_with(source, &decoder, &self.options)?;
             for (ntype, ids) in [(&etype.src, &table.src), (&etype.dst, &table.dst)] {
                 if self.options.unknown_nodes == UnknownNodes::Add {
-                    let node = types.entry(ntype.clone()).or_insert_with(|| (NodeTable::none(ids), Decoder::new()));
+                    let node = types
+                        .entry(ntype.clone())
+                        .or_insert_with(|| (NodeTable::none(ids), Decoder::new()));
                     node.0.add_unknown(ids, &node.1);
                 } else if !types.contains_key(ntype) {
                     let known = types.keys().cloned().collect();
-                    return Err(DataError::Graph(GraphError::UnknownNodeType { name: ntype.clone(), known }));
+                    return Err(DataError::Graph(GraphError::UnknownNodeType {
+                        name: ntype.clone(),
+                        known,
+                    }));
                 }
             }
             edges.push((etype, table, decoder, directed));
@@ -134,7 +153,9 @@ impl Builder {
         let (mut frames, mut problems) = (vec![], vec![]);
         for (etype, table, decoder, directed) in edges {
             let most = self.options.max_problems.saturating_sub(problems.len()).max(1);
-            let end = |column, name: &String, ids: &Ids| resolve(ids, &types[name].0.ids, &table.places, column, name, most);
+            let end = |column, name: &String, ids: &Ids| {
+                resolve(ids, &types[name].0.ids, &table.places, column, name, most)
+            };
             match (end(0, &etype.src, &table.src), end(1, &etype.dst, &table.dst)) {
                 (Ok(src), Ok(dst)) => {
                     if !directed && etype.src != etype.dst {
@@ -152,12 +173,20 @@ impl Builder {
         for (ntype, (table, decoder)) in types {
             let frame = graph.nodes_mut(&ntype)?;
             let NodeTable { ids, weights, labels, timestamps, attributes, .. } = table;
-            Rows { count: ids.len(), weights, labels, timestamps, attributes, decoder: &decoder }.insert(frame, device)?;
+            Rows { count: ids.len(), weights, labels, timestamps, attributes, decoder: &decoder }
+                .insert(frame, device)?;
             frame.set_ids(ids)?;
         }
         for (etype, table, decoder, directed) in frames {
             let EdgeTable { src, weights, labels, timestamps, attributes, .. } = table;
-            let rows = Rows { count: src.len(), weights, labels, timestamps, attributes, decoder: &decoder };
+            let rows = Rows {
+                count: src.len(),
+                weights,
+                labels,
+                timestamps,
+                attributes,
+                decoder: &decoder,
+            };
             rows.insert(graph.edges_mut(&etype)?, device)?;
             if !directed && etype.src == etype.dst {
                 graph = graph.add_reverse_edges(&etype)?;
@@ -226,26 +255,50 @@ impl Rows<'_> {
     fn insert(self, frame: &mut Frame, device: &Device) -> Result<(), DataError> {
         let n = self.count;
         if let Some(w) = self.weights {
-            frame.insert(WEIGHT, Tensor::<1>::from_data(TensorData::new(w, [n]), (device, DType::F32)))?;
+            frame.insert(
+                WEIGHT,
+                Tensor::<1>::from_data(TensorData::new(w, [n]), (device, DType::F32)),
+            )?;
         }
         for (name, column) in [(LABEL, self.labels), (TIMESTAMP, self.timestamps)] {
             if let Some(v) = column {
-                frame.insert(name, Tensor::<1, Int>::from_data(TensorData::new(v, [n]), (device, DType::I64)))?;
+                frame.insert(
+                    name,
+                    Tensor::<1, Int>::from_data(TensorData::new(v, [n]), (device, DType::I64)),
+                )?;
             }
         }
         let [floats, ints, texts] = self.decoder.widths();
         let Attributes { floats: f, ints: i, texts: t, lists } = self.attributes;
         if floats > 0 {
-            frame.insert(FLOAT_ATTRS, Tensor::<2>::from_data(TensorData::new(f, [n, floats]), (device, DType::F32)))?;
+            frame.insert(
+                FLOAT_ATTRS,
+                Tensor::<2>::from_data(TensorData::new(f, [n, floats]), (device, DType::F32)),
+            )?;
         }
         if ints > 0 {
-            frame.insert(INT_ATTRS, Tensor::<2, Int>::from_data(TensorData::new(i, [n, ints]), (device, DType::I64)))?;
+            frame.insert(
+                INT_ATTRS,
+                Tensor::<2, Int>::from_data(TensorData::new(i, [n, ints]), (device, DType::I64)),
+            )?;
         }
         if texts > 0 {
-            let keys: Vec<i64> = (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
-            frame.insert(TEXT_KEYS, Tensor::<2, Int>::from_data(TensorData::new(keys, [n, texts]), (device, DType::I64)))?;
-            t.into_iter().enumerate().try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
+            let keys: Vec<i64> =
+                (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
+            frame.insert(
+                TEXT_KEYS,
+                Tensor::<2, Int>::from_data(
+                    TensorData::new(keys, [n, texts]),
+                    (device, DType::I64),
+                ),
+            )?;
+            t.into_iter()
+                .enumerate()
+                .try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
         }
-        Ok(lists.into_iter().enumerate().try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))?)
+        Ok(lists
+            .into_iter()
+            .enumerate()
+            .try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))?)
     }
 }

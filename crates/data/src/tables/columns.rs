@@ -40,9 +40,21 @@ pub(crate) type Wrong<'a> = (usize, String, &'a [u8]);
 
 impl Columns {
     pub(crate) fn empty(header: &Header, decoder: &Decoder) -> Self {
-        let ids = header.text_ids.iter().map(|&text| if text { Ids::Text(Texts::new()) } else { Ids::Int(vec![]) }).collect();
+        let ids = header
+            .text_ids
+            .iter()
+            .map(|&text| if text { Ids::Text(Texts::new()) } else { Ids::Int(vec![]) })
+            .collect();
         let attributes = Attributes::empty(decoder);
-        Self { rows: 0, ids, weights: vec![], labels: vec![], timestamps: vec![], attributes, problems: vec![] }
+        Self {
+            rows: 0,
+            ids,
+            weights: vec![],
+            labels: vec![],
+            timestamps: vec![],
+            attributes,
+            problems: vec![],
+        }
     }
 
     /// The rows of a block of whole lines; stops at the `most`-th problem.
@@ -63,13 +75,25 @@ impl Columns {
     /// Counts a row, and what is wrong with it; `line` where the row does not contain it.
     pub(crate) fn end_row(&mut self, row: Result<(), Wrong<'_>>, line: Option<u64>) {
         if let Err((field, expected, found)) = row {
-            self.problems.push(Problem { row: self.rows, line, field, expected, found: found.into() });
+            self.problems.push(Problem {
+                row: self.rows,
+                line,
+                field,
+                expected,
+                found: found.into(),
+            });
         }
         self.rows += 1;
     }
 
     /// Parses one line onto the ends of the columns; after an error some of them hold the row and some do not.
-    fn row<'l>(&mut self, line: &'l [u8], header: &Header, decoder: &Decoder, reader: &AttributeReader<'_>) -> Result<(), Wrong<'l>> {
+    fn row<'l>(
+        &mut self,
+        line: &'l [u8],
+        header: &Header,
+        decoder: &Decoder,
+        reader: &AttributeReader<'_>,
+    ) -> Result<(), Wrong<'l>> {
         let whole = || (0, format!("{} tab-separated fields", header.len()), line);
         if line.is_empty() {
             return Err(whole());
@@ -78,8 +102,11 @@ impl Columns {
         self.lead(header, decoder, |_| fields.next().ok_or_else(whole))?;
         if !decoder.attr_types.is_empty() {
             let (at, raw) = (header.len(), fields.next().ok_or_else(whole)?);
-            let text = std::str::from_utf8(raw).map_err(|_| (at, "UTF-8 text (`attributes`)".to_owned(), raw))?;
-            reader.read(text, &mut self.attributes).map_err(|(expected, found)| (at, expected, found.as_bytes()))?;
+            let text = std::str::from_utf8(raw)
+                .map_err(|_| (at, "UTF-8 text (`attributes`)".to_owned(), raw))?;
+            reader
+                .read(text, &mut self.attributes)
+                .map_err(|(expected, found)| (at, expected, found.as_bytes()))?;
         }
         if fields.next().is_some() { Err(whole()) } else { Ok(()) }
     }
@@ -96,7 +123,9 @@ impl Columns {
             place += 1;
             next(place - 1).map(|text| (place - 1, text))
         };
-        let wrong = |k: usize, kind: &str, text: &'l [u8]| (header.positions[k] + 1, format!("{kind} (`{}`)", header.names[k]), text);
+        let wrong = |k: usize, kind: &str, text: &'l [u8]| {
+            (header.positions[k] + 1, format!("{kind} (`{}`)", header.names[k]), text)
+        };
         let int = |(k, text): (usize, &'l [u8]), default: bool| {
             if default && text.is_empty() {
                 return Ok(0);
@@ -109,13 +138,19 @@ impl Columns {
             let (k, text) = next()?;
             match ids {
                 Ids::Int(ids) => ids.push(int((k, text), false)?),
-                Ids::Text(ids) => ids.push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", text))?),
+                Ids::Text(ids) => {
+                    ids.push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", text))?)
+                }
             }
         }
         if decoder.weighted {
             let (k, text) = next()?;
             let zero = decoder.empty_as_zero && text.is_empty();
-            self.weights.push(if zero { 0.0 } else { parse_f32(text).ok_or_else(|| wrong(k, "a float", text))? });
+            self.weights.push(if zero {
+                0.0
+            } else {
+                parse_f32(text).ok_or_else(|| wrong(k, "a float", text))?
+            });
         }
         if decoder.labeled {
             self.labels.push(int(next()?, decoder.empty_as_zero)?);

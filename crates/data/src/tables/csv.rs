@@ -141,7 +141,12 @@ impl Csv {
         self
     }
 
-    fn reader(&self, path: &Path, options: &ReadOptions, bar: &ProgressBar) -> Result<CsvFile, DataError> {
+    fn reader(
+        &self,
+        path: &Path,
+        options: &ReadOptions,
+        bar: &ProgressBar,
+    ) -> Result<CsvFile, DataError> {
         let Some(delimiter) = u8::try_from(self.delimiter).ok().filter(u8::is_ascii) else {
             let message = format!("expected an ASCII character, got {:?}", self.delimiter);
             return Err(DataError::Decoder { argument: "csv.delimiter".into(), message });
@@ -161,11 +166,23 @@ pub(crate) struct CsvFile {
 }
 
 impl CsvFile {
-    pub(crate) fn new(path: &Path, delimiter: u8, text: Box<dyn Read + Send>) -> Result<Self, DataError> {
-        let mut reader = ::csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(LineStarts::new(text));
+    pub(crate) fn new(
+        path: &Path,
+        delimiter: u8,
+        text: Box<dyn Read + Send>,
+    ) -> Result<Self, DataError> {
+        let mut reader = ::csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .flexible(true)
+            .from_reader(LineStarts::new(text));
         // One that has headers gives the first record as any other, and keeps no copies of it.
         reader.set_byte_headers(::csv::ByteRecord::new());
-        let mut file = Self { reader, head: ::csv::ByteRecord::new(), head_line: 1, record: ::csv::ByteRecord::new() };
+        let mut file = Self {
+            reader,
+            head: ::csv::ByteRecord::new(),
+            head_line: 1,
+            record: ::csv::ByteRecord::new(),
+        };
         let first = file.next(path)?.map(|(_, line)| line);
         if let Some(line) = first {
             std::mem::swap(&mut file.head, &mut file.record);
@@ -174,7 +191,10 @@ impl CsvFile {
         Ok(file)
     }
     /// The next record, and the line that it begins in.
-    pub(crate) fn next(&mut self, path: &Path) -> Result<Option<(&::csv::ByteRecord, u64)>, DataError> {
+    pub(crate) fn next(
+        &mut self,
+        path: &Path,
+    ) -> Result<Option<(&::csv::ByteRecord, u64)>, DataError> {
         match self.reader.read_byte_record(&mut self.record) {
             Ok(true) => {
                 let from = self.record.position().map_or(0, ::csv::Position::byte);
@@ -223,11 +243,17 @@ pub(crate) fn read_csv(
     {
         let field = |k: usize| record.get(header.positions[k]).unwrap_or(b"");
         let whole = || (0, format!("{width} fields, not {}", record.len()), record.as_slice());
-        let row = if record.len() == width { out.lead(&header, decoder, |k| Ok(field(k))) } else { Err(whole()) };
+        let row = if record.len() == width {
+            out.lead(&header, decoder, |k| Ok(field(k)))
+        } else {
+            Err(whole())
+        };
         let row = row.and_then(|()| {
             for (i, &at) in attributes.iter().enumerate() {
                 let raw = record.get(at).unwrap_or(b"");
-                let wrong = |expected: String| (at + 1, format!("{expected} (`{}`)", csv.attributes[i]), raw);
+                let wrong = |expected: String| {
+                    (at + 1, format!("{expected} (`{}`)", csv.attributes[i]), raw)
+                };
                 let text = std::str::from_utf8(raw).map_err(|_| wrong("UTF-8 text".into()))?;
                 attribute_reader.push(i, text, &mut out.attributes).map_err(wrong)?;
             }
@@ -262,22 +288,35 @@ impl Csv {
         decoder: &Decoder,
     ) -> Result<(Header, Vec<usize>), DataError> {
         if self.attributes.len() != decoder.attr_types.len() {
-            let message = format!("expected one name for each of {} attributes, got {}", decoder.attr_types.len(), self.attributes.len());
+            let message = format!(
+                "expected one name for each of {} attributes, got {}",
+                decoder.attr_types.len(),
+                self.attributes.len()
+            );
             return Err(DataError::Decoder { argument: "csv.attributes".into(), message });
         }
         // The first two places of each name that is asked for.
         let mut places: HashMap<&[u8], [Option<usize>; 2]> = HashMap::new();
         let asked = [&self.id, &self.src, &self.dst, &self.weight, &self.label, &self.timestamp];
-        places.extend(asked.into_iter().chain(&self.attributes).map(|name| (name.as_bytes(), [None; 2])));
+        places.extend(
+            asked.into_iter().chain(&self.attributes).map(|name| (name.as_bytes(), [None; 2])),
+        );
         for (i, name) in head.clone().enumerate() {
-            if let Some(free) = places.get_mut(name).and_then(|found| found.iter_mut().find(|place| place.is_none())) {
+            if let Some(free) = places
+                .get_mut(name)
+                .and_then(|found| found.iter_mut().find(|place| place.is_none()))
+            {
                 *free = Some(i);
             }
         }
         let find = |name: &str| match places[name.as_bytes()] {
             [Some(i), None] => Ok(i),
-            [None, _] => Err(table_error(path, line, 0, format!("a column `{name}`"), &names(head.clone()))),
-            [_, Some(i)] => Err(table_error(path, line, i + 1, format!("one column `{name}`"), name)),
+            [None, _] => {
+                Err(table_error(path, line, 0, format!("a column `{name}`"), &names(head.clone())))
+            }
+            [_, Some(i)] => {
+                Err(table_error(path, line, i + 1, format!("one column `{name}`"), name))
+            }
         };
         let (mut names, mut positions) = (vec![], vec![]);
         for &id in ids {

@@ -143,7 +143,9 @@ impl Decoder {
         };
         let slot = |t: &AttrType| match t {
             AttrType::Float => Slot::Float(take(0)),
-            AttrType::Int | AttrType::IntBuckets { .. } | AttrType::TextBuckets { .. } => Slot::Int(take(1)),
+            AttrType::Int | AttrType::IntBuckets { .. } | AttrType::TextBuckets { .. } => {
+                Slot::Int(take(1))
+            }
             AttrType::Text => Slot::Text(take(2)),
             AttrType::MultiText { .. } => Slot::List(take(3)),
         };
@@ -153,7 +155,11 @@ impl Decoder {
     pub(crate) fn widths(&self) -> [usize; 3] {
         let slots = self.slots();
         let count = |of: fn(&Slot) -> bool| slots.iter().filter(|s| of(s)).count();
-        [count(|s| matches!(s, Slot::Float(_))), count(|s| matches!(s, Slot::Int(_))), count(|s| matches!(s, Slot::Text(_)))]
+        [
+            count(|s| matches!(s, Slot::Float(_))),
+            count(|s| matches!(s, Slot::Int(_))),
+            count(|s| matches!(s, Slot::Text(_))),
+        ]
     }
     /// The bucket of a text of attribute `i`, a text with buckets.
     ///
@@ -161,9 +167,10 @@ impl Decoder {
     /// [`DataError::Decoder`]: there is no such attribute, or it is another kind.
     pub fn bucket(&self, i: usize, text: &str) -> Result<i64, DataError> {
         match self.attr_types.get(i) {
-            Some(AttrType::TextBuckets { buckets, hash, .. } | AttrType::MultiText { buckets: Some(buckets), hash, .. }) => {
-                Ok(hash.bucket(text, *buckets))
-            }
+            Some(
+                AttrType::TextBuckets { buckets, hash, .. }
+                | AttrType::MultiText { buckets: Some(buckets), hash, .. },
+            ) => Ok(hash.bucket(text, *buckets)),
             other => Err(DataError::Decoder {
                 argument: format!("attribute {i}"),
                 message: format!("expected a string with buckets, got {other:?}"),

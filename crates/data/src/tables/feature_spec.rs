@@ -74,8 +74,15 @@ impl FeatureSpec {
 
 impl fmt::Display for FeatureSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |p: &FeaturePart| (format!("attribute {}", p.attribute), format!("columns {}..{}", p.columns.start, p.columns.end));
-        let width = |text: fn((String, String)) -> String| self.parts.iter().map(|p| text(names(p)).len()).max().unwrap_or(0);
+        let names = |p: &FeaturePart| {
+            (
+                format!("attribute {}", p.attribute),
+                format!("columns {}..{}", p.columns.start, p.columns.end),
+            )
+        };
+        let width = |text: fn((String, String)) -> String| {
+            self.parts.iter().map(|p| text(names(p)).len()).max().unwrap_or(0)
+        };
         let (first, second) = (width(|n| n.0), width(|n| n.1));
         for p in &self.parts {
             let (attribute, columns) = names(p);
@@ -99,10 +106,14 @@ impl Decoder {
     /// [`DataError::Decoder`] where GraphLearn asserts: another number of `attr_dims` than of attributes, a dimension
     /// for a float, none for buckets or for a text.
     pub fn feature_spec(&self) -> Result<FeatureSpec, DataError> {
-        let refuse = |argument: String, message: String| Err(DataError::Decoder { argument, message });
+        let refuse =
+            |argument: String, message: String| Err(DataError::Decoder { argument, message });
         if !self.attr_dims.is_empty() && self.attr_dims.len() != self.attr_types.len() {
             let counts = format!("({} and {})", self.attr_dims.len(), self.attr_types.len());
-            return refuse("attr_dims".into(), format!("The size of attr_dims must be equal with attr_types. {counts}"));
+            return refuse(
+                "attr_dims".into(),
+                format!("The size of attr_dims must be equal with attr_types. {counts}"),
+            );
         }
         self.check()?;
         let (mut parts, mut end) = (vec![], 0usize);
@@ -112,18 +123,33 @@ impl Decoder {
                 (AttrType::Float | AttrType::Int, None) => FeatureKind::Number,
                 (AttrType::Int | AttrType::Text, Some(_)) => FeatureKind::Dynamic,
                 (AttrType::MultiText { buckets: None, .. }, Some(_)) => FeatureKind::DynamicBag,
-                (AttrType::MultiText { .. }, Some(_)) => FeatureKind::Bag { rows: t.rows().unwrap_or(0) },
+                (AttrType::MultiText { .. }, Some(_)) => {
+                    FeatureKind::Bag { rows: t.rows().unwrap_or(0) }
+                }
                 (AttrType::IntBuckets { .. } | AttrType::TextBuckets { .. }, Some(_)) => {
                     FeatureKind::Embedding { rows: t.rows().unwrap_or(0) }
                 }
-                (AttrType::Float, Some(d)) => return refuse(format!("attr_dims[{i}]"), format!("expected none for a float, got {d}")),
-                (t, None) => return refuse(format!("attr_dims[{i}]"), format!("expected the columns of an embedding for {t:?}, got none")),
+                (AttrType::Float, Some(d)) => {
+                    return refuse(
+                        format!("attr_dims[{i}]"),
+                        format!("expected none for a float, got {d}"),
+                    );
+                }
+                (t, None) => {
+                    return refuse(
+                        format!("attr_dims[{i}]"),
+                        format!("expected the columns of an embedding for {t:?}, got none"),
+                    );
+                }
             };
             let start = end;
-            end = start.checked_add(dim.unwrap_or(1)).filter(|&e| e <= u32::MAX as usize).ok_or_else(|| DataError::Decoder {
-                argument: format!("attr_dims[{i}]"),
-                message: "expected fewer than 2^32 columns together, got more".into(),
-            })?;
+            end = start
+                .checked_add(dim.unwrap_or(1))
+                .filter(|&e| e <= u32::MAX as usize)
+                .ok_or_else(|| DataError::Decoder {
+                    argument: format!("attr_dims[{i}]"),
+                    message: "expected fewer than 2^32 columns together, got more".into(),
+                })?;
             parts.push(FeaturePart { attribute: i, kind, slot, columns: start..end });
         }
         Ok(FeatureSpec { parts })
@@ -136,7 +162,10 @@ mod tests {
     use AttrType::{Float, Int, Text};
 
     fn spec(types: Vec<AttrType>, dims: &[usize]) -> Result<FeatureSpec, DataError> {
-        Decoder::new().with_attributes(types).with_dims(dims.iter().map(|&d| (d > 0).then_some(d))).feature_spec()
+        Decoder::new()
+            .with_attributes(types)
+            .with_dims(dims.iter().map(|&d| (d > 0).then_some(d)))
+            .feature_spec()
     }
 
     #[test]
@@ -145,9 +174,16 @@ mod tests {
         assert_eq!(width(vec![Float; 20], &[]), 20);
         assert_eq!(width(vec![Float, Int, Int], &[]), 3);
         assert_eq!(width(vec![Float, Int, AttrType::hashed_int(1000)], &[0, 0, 16]), 18);
-        let strings = vec![AttrType::string_buckets(500), AttrType::string_buckets(800), AttrType::hashed_int(1000)];
+        let strings = vec![
+            AttrType::string_buckets(500),
+            AttrType::string_buckets(800),
+            AttrType::hashed_int(1000),
+        ];
         assert_eq!(width(strings, &[8, 12, 16]), 36);
-        assert_eq!(width(vec![AttrType::string_buckets(500), AttrType::multi_string(800)], &[8, 12]), 20);
+        assert_eq!(
+            width(vec![AttrType::string_buckets(500), AttrType::multi_string(800)], &[8, 12]),
+            20
+        );
     }
 
     #[test]
@@ -157,8 +193,14 @@ mod tests {
         assert_eq!(kind(Int, 0).unwrap(), (FeatureKind::Number, 1));
         assert_eq!(kind(Int, 5).unwrap(), (FeatureKind::Dynamic, 5));
         assert_eq!(kind(Text, 5).unwrap(), (FeatureKind::Dynamic, 5));
-        assert_eq!(kind(AttrType::hashed_int(9), 5).unwrap(), (FeatureKind::Embedding { rows: 9 }, 5));
-        assert_eq!(kind(AttrType::string_buckets(9).with_missing_row(), 5).unwrap(), (FeatureKind::Embedding { rows: 10 }, 5));
+        assert_eq!(
+            kind(AttrType::hashed_int(9), 5).unwrap(),
+            (FeatureKind::Embedding { rows: 9 }, 5)
+        );
+        assert_eq!(
+            kind(AttrType::string_buckets(9).with_missing_row(), 5).unwrap(),
+            (FeatureKind::Embedding { rows: 10 }, 5)
+        );
         assert_eq!(kind(AttrType::multi_string(9), 5).unwrap(), (FeatureKind::Bag { rows: 9 }, 5));
         assert_eq!(kind(AttrType::multi_string(None), 5).unwrap(), (FeatureKind::DynamicBag, 5));
         for (t, d, part) in [
@@ -170,17 +212,35 @@ mod tests {
             (AttrType::multi_string(None), 0, "expected the columns of an embedding"),
         ] {
             let e = kind(t, d).unwrap_err();
-            assert!(matches!(e, DataError::Decoder { .. }) && e.to_string().contains(part), "{t:?}: {e}");
+            assert!(
+                matches!(e, DataError::Decoder { .. }) && e.to_string().contains(part),
+                "{t:?}: {e}"
+            );
         }
         let e = spec(vec![Float, Int], &[3]).unwrap_err().to_string();
-        assert!(e.contains("The size of attr_dims must be equal with attr_types. (1 and 2)"), "{e}");
+        assert!(
+            e.contains("The size of attr_dims must be equal with attr_types. (1 and 2)"),
+            "{e}"
+        );
     }
 
     #[test]
     fn parts_stand_in_the_order_of_attributes() {
         // GraphLearn would put the float first.
-        let s = spec(vec![AttrType::multi_string(7), Int, Float, AttrType::string_buckets(3)], &[4, 0, 0, 2]).unwrap();
+        let s = spec(
+            vec![AttrType::multi_string(7), Int, Float, AttrType::string_buckets(3)],
+            &[4, 0, 0, 2],
+        )
+        .unwrap();
         let columns: Vec<_> = s.parts.iter().map(|p| (p.slot, p.columns.clone())).collect();
-        assert_eq!(columns, [(Slot::List(0), 0..4), (Slot::Int(0), 4..5), (Slot::Float(0), 5..6), (Slot::Int(1), 6..8)]);
+        assert_eq!(
+            columns,
+            [
+                (Slot::List(0), 0..4),
+                (Slot::Int(0), 4..5),
+                (Slot::Float(0), 5..6),
+                (Slot::Int(1), 6..8)
+            ]
+        );
     }
 }

@@ -63,7 +63,9 @@ impl IntBuckets {
     /// The bucket of `value`; `None` where it must lie in `0..buckets` and does not.
     pub(crate) fn bucket(self, value: i64, buckets: u32) -> Option<i64> {
         match self {
-            Self::FarmFingerprint64 => Some(TextHash::FarmFingerprint64.bucket(&value.to_string(), buckets)),
+            Self::FarmFingerprint64 => {
+                Some(TextHash::FarmFingerprint64.bucket(&value.to_string(), buckets))
+            }
             Self::Identity => (0..i64::from(buckets)).contains(&value).then_some(value),
             Self::Modulo => Some(value.rem_euclid(i64::from(buckets))),
         }
@@ -91,7 +93,11 @@ mod tests {
         ];
         for (text, hash, buckets) in vectors {
             assert_eq!(TextHash::MurmurHash64A.hash(text), hash, "{text}");
-            assert_eq!([10, 500, 800, 1000].map(|b| TextHash::MurmurHash64A.bucket(text, b)), buckets, "{text}");
+            assert_eq!(
+                [10, 500, 800, 1000].map(|b| TextHash::MurmurHash64A.bucket(text, b)),
+                buckets,
+                "{text}"
+            );
         }
     }
 
@@ -127,7 +133,10 @@ mod tests {
             assert_eq!(TextHash::FarmFingerprint64.hash(&long[..n]), hash, "{n} bytes");
         }
         // The example of TensorFlow's documentation.
-        assert_eq!(["Hello", "TensorFlow", "2.x"].map(|t| TextHash::FarmFingerprint64.bucket(t, 3)), [0, 2, 2]);
+        assert_eq!(
+            ["Hello", "TensorFlow", "2.x"].map(|t| TextHash::FarmFingerprint64.bucket(t, 3)),
+            [0, 2, 2]
+        );
         assert_eq!(
             (TextHash::FarmFingerprint64.bucket("shanghai", 800), key("a")),
             (184, (0xb345_4265_b6df_75e3 % i64::MAX as u64) as i64)
@@ -136,7 +145,10 @@ mod tests {
 
     #[test]
     fn three_ways_from_numbers_to_buckets() {
-        let all = |v| [IntBuckets::FarmFingerprint64, IntBuckets::Identity, IntBuckets::Modulo].map(|k| k.bucket(v, 1000));
+        let all = |v| {
+            [IntBuckets::FarmFingerprint64, IntBuckets::Identity, IntBuckets::Modulo]
+                .map(|k| k.bucket(v, 1000))
+        };
         assert_eq!(all(7), [Some(88), Some(7), Some(7)]);
         assert_eq!(all(1000), [Some(593), None, Some(0)]);
         assert_eq!(all(-1)[1..], [None, Some(999)]);

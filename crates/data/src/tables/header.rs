@@ -37,8 +37,14 @@ impl Header {
     }
 
     /// Compares a header line with the columns of a table with these ids.
-    pub(crate) fn parse(path: &Path, line: Option<&[u8]>, ids: &[&'static str], decoder: &Decoder) -> Result<Self, DataError> {
-        let mut columns: Vec<(&'static str, Family)> = ids.iter().map(|&n| (n, Family::Id)).collect();
+    pub(crate) fn parse(
+        path: &Path,
+        line: Option<&[u8]>,
+        ids: &[&'static str],
+        decoder: &Decoder,
+    ) -> Result<Self, DataError> {
+        let mut columns: Vec<(&'static str, Family)> =
+            ids.iter().map(|&n| (n, Family::Id)).collect();
         let optional = [
             (decoder.weighted, ("weight", Family::Float)),
             (decoder.labeled, ("label", Family::Int)),
@@ -55,20 +61,27 @@ impl Header {
             let expected = format!("a header of {} `name:type` columns", columns.len());
             return Err(table_error(path, 1, 0, expected, "an empty file"));
         };
-        let text = std::str::from_utf8(line).map_err(|_| table_error(path, 1, 0, "a header in UTF-8", line))?;
+        let text = std::str::from_utf8(line)
+            .map_err(|_| table_error(path, 1, 0, "a header in UTF-8", line))?;
         // Counted before they are collected: a place takes more memory than a tab.
         if text.split('\t').count() != columns.len() {
             let all: Vec<String> = columns.iter().map(|&c| shown(c)).collect();
-            let expected = format!("{} columns `{}` as the decoder says", columns.len(), all.join(" "));
+            let expected =
+                format!("{} columns `{}` as the decoder says", columns.len(), all.join(" "));
             return Err(table_error(path, 1, 0, expected, text));
         }
         let (mut narrow, mut text_ids) = (vec![], vec![]);
         for (i, (item, &column)) in text.split('\t').zip(&columns).enumerate() {
             let wrong = || {
-                let or = if column.1 == Family::Id { format!(" or `{}:string`", column.0) } else { String::new() };
+                let or = if column.1 == Family::Id {
+                    format!(" or `{}:string`", column.0)
+                } else {
+                    String::new()
+                };
                 table_error(path, 1, i + 1, format!("a column like `{}`{or}", shown(column)), item)
             };
-            let (_, ty) = item.split_once(':').filter(|(_, ty)| !ty.contains(':')).ok_or_else(wrong)?;
+            let (_, ty) =
+                item.split_once(':').filter(|(_, ty)| !ty.contains(':')).ok_or_else(wrong)?;
             let ty = ty.trim();
             let family = match ty {
                 "int" | "int32" | "long" | "int64" => Family::Int,

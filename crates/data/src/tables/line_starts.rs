@@ -24,7 +24,14 @@ pub(crate) struct LineStarts<R> {
 
 impl<R> LineStarts<R> {
     pub(crate) fn new(text: R) -> Self {
-        Self { text, offset: 0, line: 1, at_start: true, after_return: false, starts: VecDeque::new() }
+        Self {
+            text,
+            offset: 0,
+            line: 1,
+            at_start: true,
+            after_return: false,
+            starts: VecDeque::new(),
+        }
     }
 
     /// Number of the first line with a byte that begins at byte `from` or behind it; `from` does not fall from call

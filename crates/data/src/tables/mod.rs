@@ -28,7 +28,9 @@ mod tests;
 pub use attr_type::AttrType;
 pub use attributes::Attributes;
 pub(crate) use blocks::{Blocks, text, trim_end};
-pub use builder::{Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr, text_attr};
+pub use builder::{
+    Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr, text_attr,
+};
 pub use csv::Csv;
 #[cfg(feature = "yaml")]
 pub(crate) use csv::{CsvFile, names};

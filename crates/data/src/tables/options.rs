@@ -46,7 +46,13 @@ pub struct ReadOptions {
 impl Default for ReadOptions {
     fn default() -> Self {
         let (duplicates, unknown_nodes) = (Duplicates::default(), UnknownNodes::default());
-        Self { max_problems: 1, duplicates, unknown_nodes, progress: true, max_expansion: MAX_EXPANSION }
+        Self {
+            max_problems: 1,
+            duplicates,
+            unknown_nodes,
+            progress: true,
+            max_expansion: MAX_EXPANSION,
+        }
     }
 }
 

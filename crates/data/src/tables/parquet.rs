@@ -31,7 +31,10 @@ pub(super) fn read_parquet(
     _options: &ReadOptions,
     _bar: &ProgressBar,
 ) -> Result<(Header, Vec<Columns>), DataError> {
-    Err(format_error(&piece.path, "expected text, found a Parquet file; build with the feature `parquet`"))
+    Err(format_error(
+        &piece.path,
+        "expected text, found a Parquet file; build with the feature `parquet`",
+    ))
 }
 
 #[cfg(feature = "parquet")]
@@ -46,7 +49,9 @@ mod typed {
     use super::super::attributes::{AttributeReader, Attributes};
     use super::super::columns::Problem;
     use super::super::parse_number::parse_f32;
-    use super::{Columns, DataError, Decoder, Header, Path, Piece, ProgressBar, ReadOptions, format_error};
+    use super::{
+        Columns, DataError, Decoder, Header, Path, Piece, ProgressBar, ReadOptions, format_error,
+    };
     use crate::files::Cut;
     use crate::parquet::{Cell, ParquetFile};
 
@@ -60,7 +65,10 @@ mod typed {
     ) -> Result<(Header, Vec<Columns>), DataError> {
         let path = &piece.path;
         if piece.range.is_some() {
-            return Err(format_error(path, "expected at least as many Parquet files as shards; a Parquet file is not cut"));
+            return Err(format_error(
+                path,
+                "expected at least as many Parquet files as shards; a Parquet file is not cut",
+            ));
         }
         let Some(csv) = &decoder.csv else {
             return Err(format_error(
@@ -70,12 +78,21 @@ mod typed {
         };
         let file = ParquetFile::open(path, options.max_expansion)?;
         let names = file.names();
-        let (mut header, attributes) = csv.header(path, 0, names.iter().map(String::as_bytes), ids, decoder)?;
+        let (mut header, attributes) =
+            csv.header(path, 0, names.iter().map(String::as_bytes), ids, decoder)?;
         header.text_ids = header.positions[..ids.len()].iter().map(|&c| file.is_text(c)).collect();
-        if let Some(&list) = header.positions.iter().chain(&attributes).find(|&&c| file.is_list(c)) {
+        if let Some(&list) = header.positions.iter().chain(&attributes).find(|&&c| file.is_list(c))
+        {
             return Err(file.refuse(list, "one value per row"));
         }
-        let rows = Rows { path, file: &file, header: &header, attributes: &attributes, decoder, most: options.max_problems };
+        let rows = Rows {
+            path,
+            file: &file,
+            header: &header,
+            attributes: &attributes,
+            decoder,
+            most: options.max_problems,
+        };
         let first: Vec<usize> = file
             .groups()
             .map(|g| file.rows(g))
@@ -85,7 +102,11 @@ mod typed {
                 Some(rows.map(|_| first))
             })
             .collect::<Result<_, _>>()?;
-        let groups = file.groups().into_par_iter().map(|g| rows.group(g, first[g])).collect::<Result<_, _>>()?;
+        let groups = file
+            .groups()
+            .into_par_iter()
+            .map(|g| rows.group(g, first[g]))
+            .collect::<Result<_, _>>()?;
         bar.inc(std::fs::metadata(path).map_or(0, |m| m.len()));
         Ok((header, groups))
     }
@@ -109,23 +130,39 @@ mod typed {
             let mut attributes: Vec<_> = attributes.iter().map(|c| c.iter()).collect();
             let (mut out, mut room) = (Columns::empty(self.header, self.decoder), String::new());
             let reader = AttributeReader::new(self.decoder);
-            let ended = || format_error(self.path, "expected columns of equal length, found shorter ones");
+            let ended =
+                || format_error(self.path, "expected columns of equal length, found shorter ones");
             for row in 0..self.file.rows(group)? {
                 if out.problems.len() >= self.most {
                     break;
                 }
-                let cells = lead.iter_mut().map(Iterator::next).collect::<Option<Vec<Cell<'_>>>>().ok_or_else(ended)?;
-                let mut wrong = self.lead(&cells, &mut out).err().map(|(k, expected)| (self.header.positions[k], expected, cells[k]));
+                let cells = lead
+                    .iter_mut()
+                    .map(Iterator::next)
+                    .collect::<Option<Vec<Cell<'_>>>>()
+                    .ok_or_else(ended)?;
+                let mut wrong = self
+                    .lead(&cells, &mut out)
+                    .err()
+                    .map(|(k, expected)| (self.header.positions[k], expected, cells[k]));
                 for (i, column) in attributes.iter_mut().enumerate() {
                     let cell = column.next().ok_or_else(ended)?;
                     if wrong.is_none() {
-                        let pushed = self.attribute(&reader, i, cell, &mut room, &mut out.attributes);
-                        let name = self.decoder.csv.as_ref().map_or("", |csv| csv.attributes[i].as_str());
-                        wrong = pushed.err().map(|expected| (self.attributes[i], format!("{expected} (`{name}`)"), cell));
+                        let pushed =
+                            self.attribute(&reader, i, cell, &mut room, &mut out.attributes);
+                        let name =
+                            self.decoder.csv.as_ref().map_or("", |csv| csv.attributes[i].as_str());
+                        wrong = pushed.err().map(|expected| {
+                            (self.attributes[i], format!("{expected} (`{name}`)"), cell)
+                        });
                     }
                 }
                 if let Some((at, expected, cell)) = wrong {
-                    let found = if cell == Cell::Null { Cut::from("nothing") } else { cell.text(&mut room).into() };
+                    let found = if cell == Cell::Null {
+                        Cut::from("nothing")
+                    } else {
+                        cell.text(&mut room).into()
+                    };
                     let line = Some((before + row) as u64 + 1);
                     out.problems.push(Problem { row, line, field: at + 1, expected, found });
                 }
@@ -147,14 +184,20 @@ mod typed {
             for ids in &mut out.ids {
                 match (ids, cells[k]) {
                     (Ids::Int(ids), _) => ids.push(int(k, false)?),
-                    (Ids::Text(ids), Cell::Text(text)) => ids.push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text"))?),
+                    (Ids::Text(ids), Cell::Text(text)) => {
+                        ids.push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text"))?)
+                    }
                     (Ids::Text(_), _) => return Err(wrong(k, "a text")),
                 }
                 k += 1;
             }
             if self.decoder.weighted {
                 let cell = cells[k];
-                out.weights.push(if zero(cell) { 0.0 } else { float(cell).ok_or_else(|| wrong(k, "a float"))? });
+                out.weights.push(if zero(cell) {
+                    0.0
+                } else {
+                    float(cell).ok_or_else(|| wrong(k, "a float"))?
+                });
                 k += 1;
             }
             if self.decoder.labeled {
@@ -186,7 +229,8 @@ mod typed {
                     Ok(())
                 }
                 _ => {
-                    let text = std::str::from_utf8(cell.text(room)).map_err(|_| "UTF-8 text".to_owned())?;
+                    let text = std::str::from_utf8(cell.text(room))
+                        .map_err(|_| "UTF-8 text".to_owned())?;
                     reader.push(i, text, out)
                 }
             }

@@ -46,9 +46,14 @@ mod tests {
 
     #[test]
     fn floats() {
-        for (text, value) in
-            [(" 0.5 ", Some(0.5)), ("1e2", Some(100.0)), ("inf", Some(f32::INFINITY)), ("", None), ("2,5", None), ("12abc", None)]
-        {
+        for (text, value) in [
+            (" 0.5 ", Some(0.5)),
+            ("1e2", Some(100.0)),
+            ("inf", Some(f32::INFINITY)),
+            ("", None),
+            ("2,5", None),
+            ("12abc", None),
+        ] {
             assert_eq!(parse_f32(text.as_bytes()), value, "{text}");
         }
         assert!(parse_f32(b"nan").unwrap().is_nan() && parse_f32(b"\xff").is_none());

@@ -32,7 +32,13 @@ pub(crate) struct Places {
 
 impl Places {
     /// An error at the `id`-th id of a row.
-    pub(crate) fn error(&self, row: usize, id: usize, expected: impl Into<String>, found: &str) -> DataError {
+    pub(crate) fn error(
+        &self,
+        row: usize,
+        id: usize,
+        expected: impl Into<String>,
+        found: &str,
+    ) -> DataError {
         let (path, line) = self.line(row);
         let field = self.file(row).and_then(|f| f.2.get(id)).map_or(0, |at| at + 1);
         table_error(&path, line, field, expected, found)
@@ -86,16 +92,25 @@ pub(crate) fn read(
                 continue;
             }
         };
-        let (first, table) = all.get_or_insert_with(|| (header.clone(), Columns::empty(&header, decoder)));
+        let (first, table) =
+            all.get_or_insert_with(|| (header.clone(), Columns::empty(&header, decoder)));
         if first.text_ids != header.text_ids {
             let kind = |h: &Header| {
-                let mut kinds: Vec<&str> = h.text_ids.iter().map(|&text| if text { "string" } else { "int64" }).collect();
+                let mut kinds: Vec<&str> =
+                    h.text_ids.iter().map(|&text| if text { "string" } else { "int64" }).collect();
                 // Both endpoints of one kind are one word.
                 kinds.dedup();
                 kinds.join(" and ")
             };
-            let other = places.files.first().map_or(String::new(), |f| f.0.path.display().to_string());
-            problems.push(table_error(&piece.path, 1, 1, format!("{} ids as in {other}", kind(first)), &*kind(&header)));
+            let other =
+                places.files.first().map_or(String::new(), |f| f.0.path.display().to_string());
+            problems.push(table_error(
+                &piece.path,
+                1,
+                1,
+                format!("{} ids as in {other}", kind(first)),
+                &*kind(&header),
+            ));
             continue;
         }
         let start = table.rows;
@@ -103,17 +118,30 @@ pub(crate) fn read(
         let more: usize = blocks.iter().map(|b| b.rows).sum();
         if (start + more) as u64 > LIMIT {
             let (relation, count) = (source.label().display().to_string(), (start + more) as u64);
-            return Err(DataError::Graph(GraphError::TooLarge { relation, what: "ids", count, limit: LIMIT }));
+            return Err(DataError::Graph(GraphError::TooLarge {
+                relation,
+                what: "ids",
+                count,
+                limit: LIMIT,
+            }));
         }
         for block in blocks {
             let before = table.rows;
             for p in &block.problems {
                 if problems.len() < options.max_problems {
                     let (path, line) = match p.line {
-                        Some(line) => (places.files.last().map_or(PathBuf::new(), |f| f.0.path.clone()), line),
+                        Some(line) => {
+                            (places.files.last().map_or(PathBuf::new(), |f| f.0.path.clone()), line)
+                        }
                         None => places.line(before + p.row),
                     };
-                    problems.push(table_error(&path, line, p.field, p.expected.clone(), p.found.clone()));
+                    problems.push(table_error(
+                        &path,
+                        line,
+                        p.field,
+                        p.expected.clone(),
+                        p.found.clone(),
+                    ));
                 }
             }
             // After a problem columns differ in length, and nothing of them is given out.
@@ -125,7 +153,10 @@ pub(crate) fn read(
     match all {
         Some((_, table)) => Ok((table, places)),
         // `pieces` is empty for a share of a source that holds no file.
-        None => Err(DataError::Graph(GraphError::Empty { arg: "source", remedy: "name at least one file or a folder with files" })),
+        None => Err(DataError::Graph(GraphError::Empty {
+            arg: "source",
+            remedy: "name at least one file or a folder with files",
+        })),
     }
 }
 
@@ -139,7 +170,9 @@ fn bar(pieces: &[Piece], options: &ReadOptions) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(bytes);
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template(
+        "{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left",
+    ) {
         bar.set_style(style);
     }
     bar.set_message(pieces.first().map_or(String::new(), |p| cut(&p.path.display().to_string())));

@@ -80,17 +80,28 @@ impl Source {
     pub(crate) fn pieces(&self) -> Result<Vec<Piece>, DataError> {
         let (index, count) = self.shard;
         if index >= count {
-            return Err(DataError::Graph(GraphError::IdOutOfRange { what: "shard".into(), id: index as u64, bound: count as u64 }));
+            return Err(DataError::Graph(GraphError::IdOutOfRange {
+                what: "shard".into(),
+                id: index as u64,
+                bound: count as u64,
+            }));
         }
         if self.built_in.is_some() {
-            return Ok(vec![Piece { path: self.label().into(), range: None, built_in: self.built_in }]);
+            return Ok(vec![Piece {
+                path: self.label().into(),
+                range: None,
+                built_in: self.built_in,
+            }]);
         }
         let mut files = vec![];
         for path in &self.paths {
             if path.is_dir() { files.extend(folder(path)?) } else { files.push(path.clone()) }
         }
         if files.is_empty() {
-            return Err(DataError::Graph(GraphError::Empty { arg: "source", remedy: "name at least one file or a folder with files" }));
+            return Err(DataError::Graph(GraphError::Empty {
+                arg: "source",
+                remedy: "name at least one file or a folder with files",
+            }));
         }
         if files.len() >= count {
             let mine = files.into_iter().enumerate().filter(|(i, _)| i % count == index);
@@ -120,7 +131,10 @@ fn folder(dir: &Path) -> Result<Vec<PathBuf>, DataError> {
             continue;
         }
         if path.is_dir() {
-            return Err(format_error(&path, "expected a folder of files only, found a folder in it; name each folder"));
+            return Err(format_error(
+                &path,
+                "expected a folder of files only, found a folder in it; name each folder",
+            ));
         }
         files.push(path);
     }
@@ -136,7 +150,9 @@ fn range_of(path: PathBuf, index: usize, count: usize) -> Result<Piece, DataErro
     let (file, len) = open(&path)?;
     let mut file = BufReader::new(file);
     if compressed(&path, &mut file)?.is_some() {
-        let why = format!("expected at least {count} files or plain text for {count} shards, found a compressed file; decompress it");
+        let why = format!(
+            "expected at least {count} files or plain text for {count} shards, found a compressed file; decompress it"
+        );
         return Err(format_error(&path, why));
     }
     let body = after_line(&path, &mut file, 0)?;

@@ -65,7 +65,11 @@ pub fn read_nodes(source: impl Into<Source>, decoder: &Decoder) -> Result<NodeTa
 ///
 /// # Errors
 /// As [`read_nodes`]; [`DataError::Problems`] for several.
-pub fn read_nodes_with(source: impl Into<Source>, decoder: &Decoder, options: &ReadOptions) -> Result<NodeTable, DataError> {
+pub fn read_nodes_with(
+    source: impl Into<Source>,
+    decoder: &Decoder,
+    options: &ReadOptions,
+) -> Result<NodeTable, DataError> {
     let (mut columns, places) = read(&source.into(), &["id"], decoder, options)?;
     let ids = NodeIds::new(columns.ids.swap_remove(0));
     let repeated: Vec<(usize, u32)> = ids.repeated().collect();
@@ -127,7 +131,11 @@ pub fn read_edges(source: impl Into<Source>, decoder: &Decoder) -> Result<EdgeTa
 ///
 /// # Errors
 /// As [`read_edges`]; [`DataError::Problems`] for several.
-pub fn read_edges_with(source: impl Into<Source>, decoder: &Decoder, options: &ReadOptions) -> Result<EdgeTable, DataError> {
+pub fn read_edges_with(
+    source: impl Into<Source>,
+    decoder: &Decoder,
+    options: &ReadOptions,
+) -> Result<EdgeTable, DataError> {
     let (mut columns, places) = read(&source.into(), &["src_id", "dst_id"], decoder, options)?;
     let dst = columns.ids.swap_remove(1);
     Ok(EdgeTable {
@@ -155,7 +163,14 @@ pub(crate) fn resolve(
         return Err(vec![places.error(0, column, expected, ids.kind())]);
     }
     nodes.numbers(ids, most).map_err(|missing| {
-        let error = |row: usize| places.error(row, column, format!("the id of a `{whose}` node"), &ids.get(row).to_string());
+        let error = |row: usize| {
+            places.error(
+                row,
+                column,
+                format!("the id of a `{whose}` node"),
+                &ids.get(row).to_string(),
+            )
+        };
         missing.into_iter().map(error).collect()
     })
 }

@@ -3,8 +3,14 @@
 use super::*;
 
 /// The header of a safetensors file, and where its data begin; the file is as long as the header says.
-pub(super) fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Metadata, u64), DataError> {
-    let wrong = |found: String| format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"));
+pub(super) fn read_header(
+    path: &Path,
+    mut file: &File,
+    len: u64,
+) -> Result<(Metadata, u64), DataError> {
+    let wrong = |found: String| {
+        format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"))
+    };
     let io = |e| io_error(path, e);
     let mut size = [0; 8];
     if len < 8 {
@@ -17,7 +23,8 @@ pub(super) fn read_header(path: &Path, mut file: &File, len: u64) -> Result<(Met
     }
     let mut text = vec![0; size as usize];
     file.read_exact(&mut text).map_err(io)?;
-    let header: Metadata = serde_json::from_slice(&text).map_err(|e| wrong(format!("another header: {e}")))?;
+    let header: Metadata =
+        serde_json::from_slice(&text).map_err(|e| wrong(format!("another header: {e}")))?;
     let data = 8 + size;
     // Tensors are contiguous from 0 on: checked when the header was read.
     let end = header.tensors().values().map(|t| t.data_offsets.1 as u64).max().unwrap_or(0);
@@ -40,7 +47,9 @@ impl MappedU32Array {
     /// numbers are not at a multiple of four bytes.
     fn new(map: Arc<MappedFile>, start: usize, bytes: usize) -> Option<Self> {
         let end = start.checked_add(bytes)?;
-        let fits = map.get(start..end).is_some_and(|part| bytemuck::try_cast_slice::<u8, u32>(part).is_ok());
+        let fits = map
+            .get(start..end)
+            .is_some_and(|part| bytemuck::try_cast_slice::<u8, u32>(part).is_ok());
         fits.then_some(Self { map, start, end })
     }
 }
@@ -63,7 +72,13 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
-    pub(super) fn relation(&self, t: &EdgeType, num_src: usize, num_dst: usize, used: &mut usize) -> Result<Relation, DataError> {
+    pub(super) fn relation(
+        &self,
+        t: &EdgeType,
+        num_src: usize,
+        num_dst: usize,
+        used: &mut usize,
+    ) -> Result<Relation, DataError> {
         let mut key = |name: &str| {
             *used += 1;
             format!("{t}/{name}")
@@ -74,7 +89,11 @@ impl Source<'_> {
         if src.len() != dst.len() {
             return Err(format_error(
                 self.path,
-                format!("`{t}`: expected as many sources as destinations, found {} and {}", src.len(), dst.len()),
+                format!(
+                    "`{t}`: expected as many sources as destinations, found {} and {}",
+                    src.len(),
+                    dst.len()
+                ),
             ));
         }
         let mut layout = |name: &str| -> Result<LayoutArrays, DataError> {
@@ -96,10 +115,15 @@ impl Source<'_> {
 
     /// Where a tensor of ids or offsets lies in the file, and how many bytes it has.
     fn tensor(&self, key: &str) -> Result<(u64, usize), DataError> {
-        let info = self.header.info(key).ok_or_else(|| format_error(self.path, format!("expected a tensor `{key}`, found none")))?;
+        let info = self.header.info(key).ok_or_else(|| {
+            format_error(self.path, format!("expected a tensor `{key}`, found none"))
+        })?;
         let &TensorInfo { dtype, ref shape, data_offsets: (from, to) } = info;
         if dtype != Dtype::U32 || shape.len() != 1 {
-            return Err(format_error(self.path, format!("`{key}`: expected u32 of rank 1, found {dtype:?} {shape:?}")));
+            return Err(format_error(
+                self.path,
+                format!("`{key}`: expected u32 of rank 1, found {dtype:?} {shape:?}"),
+            ));
         }
         Ok((self.data + from as u64, to - from))
     }
@@ -108,10 +132,15 @@ impl Source<'_> {
     fn nodes(&self, key: &str) -> Result<U32Array, DataError> {
         let Some(map) = &self.map else { return self.numbers(key).map(U32Array::from) };
         let (place, bytes) = self.tensor(key)?;
-        let words = usize::try_from(place).ok().and_then(|start| MappedU32Array::new(map.clone(), start, bytes));
-        words
-            .map(|words| U32Array::shared(Arc::new(words)))
-            .ok_or_else(|| format_error(self.path, format!("`{key}`: expected a place at a multiple of four bytes, found another")))
+        let words = usize::try_from(place)
+            .ok()
+            .and_then(|start| MappedU32Array::new(map.clone(), start, bytes));
+        words.map(|words| U32Array::shared(Arc::new(words))).ok_or_else(|| {
+            format_error(
+                self.path,
+                format!("`{key}`: expected a place at a multiple of four bytes, found another"),
+            )
+        })
     }
 
     /// The numbers of a tensor, read.

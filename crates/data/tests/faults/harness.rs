@@ -15,7 +15,9 @@ pub(crate) fn kills() -> u64 {
 /// A number in 0..1 for a purpose and a place: the same in every run.
 pub(crate) fn draw(purpose: &str, at: u64) -> f64 {
     // SplitMix64.
-    let mut z = purpose.bytes().fold(at.wrapping_mul(0x9E37_79B9_7F4A_7C15), |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3));
+    let mut z = purpose.bytes().fold(at.wrapping_mul(0x9E37_79B9_7F4A_7C15), |h, b| {
+        (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
@@ -47,16 +49,26 @@ pub(crate) fn write_until_killed(write: impl Fn(&Path, u64)) {
 
 /// Kills processes that run `test`, whose body is [`write_until_killed`], at random moments. `version` reads what is in
 /// the folder: it must be the version that was written last, or the one that was being written.
-pub(crate) fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u64>) -> tempfile::TempDir {
+pub(crate) fn killed(
+    what: &str,
+    test: &str,
+    version: impl Fn(&Path) -> Option<u64>,
+) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let (mut now, mut took) = (None, Duration::from_millis(2));
     let (mut old, mut new, mut between) = (0, 0, 0);
     for i in 0..kills() {
         let first = now.map_or(0, |v: u64| v + 1);
-        let mut child = process(test).env(WRITER, format!("{first} {}", dir.path().display())).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = process(test)
+            .env(WRITER, format!("{first} {}", dir.path().display()))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let (send, lines) = mpsc::channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        let reader = std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(|l| drop(send.send(l))));
+        let reader = std::thread::spawn(move || {
+            stderr.lines().map_while(Result::ok).for_each(|l| drop(send.send(l)))
+        });
         let mut seen = vec![wait_for(&mut child, &lines, "begin")];
         // Every fourth kill falls into the first write of its process, the others into a later one.
         if i % 4 != 0 {
@@ -70,10 +82,15 @@ pub(crate) fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u
         reader.join().unwrap();
         seen.extend(lines.try_iter());
         assert!(!seen.iter().any(|l| l.contains("panicked")), "{what}, kill {i}: {seen:?}");
-        let last = |word: &str| seen.iter().rev().find_map(|l| l.strip_prefix(word)?.trim().parse::<u64>().ok());
+        let last = |word: &str| {
+            seen.iter().rev().find_map(|l| l.strip_prefix(word)?.trim().parse::<u64>().ok())
+        };
         let (begun, ended) = (last("begin "), last("end ").or(now));
         let found = version(dir.path());
-        assert!(found == ended || found == begun, "{what}, kill {i}: expected version {ended:?} or {begun:?}, found {found:?}");
+        assert!(
+            found == ended || found == begun,
+            "{what}, kill {i}: expected version {ended:?} or {begun:?}, found {found:?}"
+        );
         match (begun > ended, found == begun) {
             (false, _) => between += 1,
             (true, true) => new += 1,
@@ -81,7 +98,10 @@ pub(crate) fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u
         }
         now = found;
     }
-    println!("{what}: {} kills, {old} left the old, {new} the new, {between} came between two writes; all were whole", kills());
+    println!(
+        "{what}: {} kills, {old} left the old, {new} the new, {between} came between two writes; all were whole",
+        kills()
+    );
     dir
 }
 
@@ -114,19 +134,29 @@ pub(crate) fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
     let unshared = |command: &[&std::ffi::OsStr]| {
         // Root may mount in a namespace of its own, others are root in one.
         let mut unshare = Command::new("unshare");
-        unshare.args(["-Urm", "sh", "-c", &mount]).arg(dir.path()).args(command).env(DISK, dir.path());
+        unshare
+            .args(["-Urm", "sh", "-c", &mount])
+            .arg(dir.path())
+            .args(command)
+            .env(DISK, dir.path());
         unshare.output()
     };
     match unshared(&["true".as_ref()]) {
         Ok(probe) if probe.status.success() => {}
         other => {
-            let why = other.map_or_else(|e| e.to_string(), |o| String::from_utf8_lossy(&o.stderr).trim().to_owned());
-            println!("{test}: skipped, no disk can be mounted in a namespace here (unshare -Urm, mount -t tmpfs): {why}");
+            let why = other.map_or_else(
+                |e| e.to_string(),
+                |o| String::from_utf8_lossy(&o.stderr).trim().to_owned(),
+            );
+            println!(
+                "{test}: skipped, no disk can be mounted in a namespace here (unshare -Urm, mount -t tmpfs): {why}"
+            );
             return None;
         }
     }
     let exe = std::env::current_exe().unwrap();
-    let run = unshared(&[exe.as_ref(), "--exact".as_ref(), test.as_ref(), "--nocapture".as_ref()]).unwrap();
+    let run = unshared(&[exe.as_ref(), "--exact".as_ref(), test.as_ref(), "--nocapture".as_ref()])
+        .unwrap();
     let (out, err) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     assert!(run.status.success() && out.contains("1 passed"), "{out}{err}");
     out.lines().filter(|l| l.contains("full disk")).for_each(|l| println!("{l}"));
@@ -153,14 +183,20 @@ pub(crate) fn full_disk(
         let mut fill = std::fs::File::create(&filler).unwrap();
         while fill.write_all(&[1; PAGE as usize]).is_ok() {}
         let all = fill.metadata().unwrap().len();
-        assert!(pages * PAGE <= all, "{what}: expected to get through on this disk, {failed} writes failed");
+        assert!(
+            pages * PAGE <= all,
+            "{what}: expected to get through on this disk, {failed} writes failed"
+        );
         fill.set_len(all - pages * PAGE).unwrap();
         let written = new(&dir);
         match &written {
             Ok(()) => assert_eq!(version(&dir), "new", "{what}, {pages} pages free"),
             Err(e) => {
                 failed += 1;
-                assert!(e.contains("No space left") && e.contains(dir.to_str().unwrap()), "{what}, {pages} pages free: {e}");
+                assert!(
+                    e.contains("No space left") && e.contains(dir.to_str().unwrap()),
+                    "{what}, {pages} pages free: {e}"
+                );
                 assert_eq!(version(&dir), "old", "{what}, {pages} pages free: {e}");
                 assert_eq!(files(&dir), before, "{what}, {pages} pages free: {e}");
             }
@@ -173,7 +209,9 @@ pub(crate) fn full_disk(
         }
     }
     assert!(failed > 0, "{what}: the disk was never full");
-    println!("{what}, full disk: {failed} writes with too little room failed and left the old, the next one got through");
+    println!(
+        "{what}, full disk: {failed} writes with too little room failed and left the old, the next one got through"
+    );
 }
 
 /// All files under a folder, by name.

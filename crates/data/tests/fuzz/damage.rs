@@ -45,7 +45,8 @@ impl Damage {
                     let end = (at + 1 + self.below(40)).min(bytes.len());
                     let piece = bytes[at..end].to_vec();
                     let to = self.below(bytes.len());
-                    (0..=self.below(20)).for_each(|_| drop(bytes.splice(to..to, piece.iter().copied())));
+                    (0..=self.below(20))
+                        .for_each(|_| drop(bytes.splice(to..to, piece.iter().copied())));
                 }
                 _ => {
                     let end = (at + 1 + self.below(12)).min(bytes.len());

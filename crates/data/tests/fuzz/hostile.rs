@@ -7,9 +7,9 @@ use std::sync::PoisonError;
 use burn::tensor::Device;
 use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
-    AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, Topology, load_chunked, load_dataset, load_dgl_csv, load_edge_list,
-    load_graph, load_knowledge_graph, load_ogb, map_graph, open_chunked, read_edges, read_nodes, read_npy, read_rdf, read_scipy_npz,
-    read_torch,
+    AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, Topology, load_chunked, load_dataset,
+    load_dgl_csv, load_edge_list, load_graph, load_knowledge_graph, load_ogb, map_graph,
+    open_chunked, read_edges, read_nodes, read_npy, read_rdf, read_scipy_npz, read_torch,
 };
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
@@ -71,25 +71,38 @@ fn rdf(dir: &Path) {
     // Predicates that end alike: each name was looked for from 1 on.
     let lines: String = (0..14_000).map(|i| format!("<u:a> <http://x/{i}#p> <u:b> .\n")).collect();
     let file = put(dir, "alike.nt", &lines);
-    let g = bounded("names of relations", lines.len(), (48 << 20, 128), || read_rdf(&file, &RdfOptions::new())).unwrap();
+    let g = bounded("names of relations", lines.len(), (48 << 20, 128), || {
+        read_rdf(&file, &RdfOptions::new())
+    })
+    .unwrap();
     assert_eq!((g.predicates.len(), g.graph.relations().len()), (14_000, 14_000));
     assert!(g.predicates.contains_key("p") && g.predicates.contains_key("p-14000"));
     let lines: String = (0..40_000).map(|i| format!("<u:a> <u:{i}> <u:b> .\n")).collect();
     let file = put(dir, "many.nt", &lines);
-    let e = bounded("predicates", lines.len(), (48 << 20, 128), || read_rdf(&file, &RdfOptions::new())).unwrap_err();
+    let e =
+        bounded("predicates", lines.len(), (48 << 20, 128), || read_rdf(&file, &RdfOptions::new()))
+            .unwrap_err();
     assert!(text_of(e).contains(" predicates in "), "a relation for each predicate");
     for (name, open) in [("round", "("), ("square", "[ <u:p> "), ("subject", "(")] {
         let start = if name == "subject" { "" } else { "<u:a> <u:b> " };
         let text = format!("{start}{}", open.repeat(1 << 20));
         let file = put(dir, &format!("{name}.ttl"), &text);
-        let e = bounded("brackets", text.len(), (48 << 20, 128), || read_rdf(&file, &RdfOptions::new())).unwrap_err();
+        let e = bounded("brackets", text.len(), (48 << 20, 128), || {
+            read_rdf(&file, &RdfOptions::new())
+        })
+        .unwrap_err();
         assert!(text_of(e).contains("brackets inside each other"), "{name}");
     }
     // A prefix of half a megabyte in ten thousand terms.
-    let text =
-        format!("@prefix x: <u:{}> . {}", "p".repeat(1 << 19), (0..50_000).map(|i| format!("x:{i} x:p x:o .\n")).collect::<String>());
+    let text = format!(
+        "@prefix x: <u:{}> . {}",
+        "p".repeat(1 << 19),
+        (0..50_000).map(|i| format!("x:{i} x:p x:o .\n")).collect::<String>()
+    );
     let file = put(dir, "prefix.ttl", &text);
-    let e = bounded("a prefix", text.len(), (64 << 20, 192), || read_rdf(&file, &RdfOptions::new())).unwrap_err();
+    let e =
+        bounded("a prefix", text.len(), (64 << 20, 192), || read_rdf(&file, &RdfOptions::new()))
+            .unwrap_err();
     assert!(text_of(e).contains("shorten the prefixes"));
     // A long list is no deep one.
     let text = format!("<u:a> <u:b> ( {} ) .", "1 ".repeat(1 << 18));
@@ -107,23 +120,45 @@ fn csv_files(dir: &Path) {
         put(&folder, "e.csv", "src_id,dst_id\n");
         bounded("DGL's CSV", nodes.len(), (40 << 20, 64), || load_dgl_csv(&folder, &device))
     };
-    let wide = |n: usize| format!("node_id{}\n", (0..n).map(|i| format!(",c{i}")).collect::<String>());
-    assert!(text_of(load(&wide(100_000), meta).unwrap_err()).contains("n.csv:1:16385: expected at most 16384 columns"));
-    assert_eq!(load(&wide(16_000), meta).unwrap().graphs[0].node_frames()[0].columns().count(), 16_000);
+    let wide =
+        |n: usize| format!("node_id{}\n", (0..n).map(|i| format!(",c{i}")).collect::<String>());
+    assert!(
+        text_of(load(&wide(100_000), meta).unwrap_err())
+            .contains("n.csv:1:16385: expected at most 16384 columns")
+    );
+    assert_eq!(
+        load(&wide(16_000), meta).unwrap().graphs[0].node_frames()[0].columns().count(),
+        16_000
+    );
     // Columns of one file times graphs of another.
-    let graphs: String = std::iter::once("graph_id\n".to_owned()).chain((0..50_000).map(|i| format!("{i}\n"))).collect();
+    let graphs: String = std::iter::once("graph_id\n".to_owned())
+        .chain((0..50_000).map(|i| format!("{i}\n")))
+        .collect();
     put(&folder, "g.csv", &graphs);
     let e = load(&wide(5_000), &format!("{meta}graph_data: {{file_name: g.csv}}\n")).unwrap_err();
     assert!(text_of(e).contains("meta.yaml: expected graphs with at most"));
 
     let names = Decoder::new().csv(Csv::default());
-    for (name, text) in [("head.csv", ",".repeat(4 << 20)), ("row.csv", format!("id\n{}", ",".repeat(4 << 20)))] {
+    for (name, text) in
+        [("head.csv", ",".repeat(4 << 20)), ("row.csv", format!("id\n{}", ",".repeat(4 << 20)))]
+    {
         let file = put(dir, name, &text);
-        assert!(bounded("CSV of commas", text.len(), (1 << 20, 40), || read_nodes(&file, &names)).is_err());
+        assert!(
+            bounded("CSV of commas", text.len(), (1 << 20, 40), || read_nodes(&file, &names))
+                .is_err()
+        );
     }
-    for (name, text) in [("head", "\t".repeat(4 << 20)), ("row", format!("id:int64\n{}", "\t".repeat(4 << 20)))] {
+    for (name, text) in
+        [("head", "\t".repeat(4 << 20)), ("row", format!("id:int64\n{}", "\t".repeat(4 << 20)))]
+    {
         let file = put(dir, name, &text);
-        assert!(bounded("a table of tabs", text.len(), (8 << 20, 16), || read_nodes(&file, &Decoder::new())).is_err());
+        assert!(
+            bounded("a table of tabs", text.len(), (8 << 20, 16), || read_nodes(
+                &file,
+                &Decoder::new()
+            ))
+            .is_err()
+        );
     }
     let text = "0,".repeat(2 << 20);
     put(dir, "ogb/raw/num-node-list.csv", "1\n");
@@ -138,16 +173,21 @@ fn compressed(dir: &Path) {
     let header = gzip(std::iter::once(b"src_id:int64\tdst_id:int64\n".to_vec()));
     let table = put(dir, "bomb.gz", [header, bytes.clone()].concat());
     let most = (256 << 20, 0);
-    let e = bounded("gzip, table", bytes.len(), most, || read_edges(&table, &Decoder::new())).unwrap_err();
+    let e = bounded("gzip, table", bytes.len(), most, || read_edges(&table, &Decoder::new()))
+        .unwrap_err();
     assert!(text_of(e).contains("raise `max_expansion`"));
     let list = put(dir, "list.gz", &bytes);
     let format = EdgeListFormat::new();
-    let e = bounded("gzip, edge list", bytes.len(), most, || load_edge_list(&list, &format, &Device::flex())).unwrap_err();
+    let e = bounded("gzip, edge list", bytes.len(), most, || {
+        load_edge_list(&list, &format, &Device::flex())
+    })
+    .unwrap_err();
     assert!(text_of(e).contains("raise `max_expansion`"));
     // An archive whose arrays are zeros.
     let zeros = sets::npy("|i1", "(33554432,)", &vec![0; 32 << 20]);
     let arrays: Vec<(String, Vec<u8>)> = (0..4).map(|i| (format!("a{i}"), zeros.clone())).collect();
-    let arrays: Vec<(&str, Vec<u8>)> = arrays.iter().map(|(n, b)| (n.as_str(), b.clone())).collect();
+    let arrays: Vec<(&str, Vec<u8>)> =
+        arrays.iter().map(|(n, b)| (n.as_str(), b.clone())).collect();
     let bytes = sets::npz(&arrays, true);
     let file = put(dir, "zeros.npz", &bytes);
     let e = bounded("npz", bytes.len(), (1 << 20, 64), || Npz::open(&file)).unwrap_err();
@@ -166,12 +206,18 @@ fn pickles(dir: &Path) {
         ("lists of one", b"]K\x01a".repeat(n / 4)),
         ("tuples of one", [b"N".to_vec(), b"\x85".repeat(n)].concat()),
         ("texts", b"U\x00".repeat(n / 2)),
-        ("places of the memo", (0..n as u32 / 5).flat_map(|i| [b'r'].into_iter().chain(i.to_le_bytes())).collect()),
+        (
+            "places of the memo",
+            (0..n as u32 / 5).flat_map(|i| [b'r'].into_iter().chain(i.to_le_bytes())).collect(),
+        ),
     ];
     for (what, program) in programs {
         let bytes = [b"\x80\x02N".to_vec(), program].concat();
         put(dir, "home/cora/ind.cora.allx", &bytes);
-        assert!(bounded(what, bytes.len(), (1 << 20, 64), || Known::Cora.load_from(&home)).is_err(), "{what}");
+        assert!(
+            bounded(what, bytes.len(), (1 << 20, 64), || Known::Cora.load_from(&home)).is_err(),
+            "{what}"
+        );
     }
     // A dictionary of neighbours that are all one number.
     sets::planetoid(&dir.join("home/cora"));
@@ -185,8 +231,11 @@ fn checkpoints(dir: &Path) {
     let n = 1 << 20;
     let archive = |program: &[u8]| {
         let mut out = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
-        let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
-        for (name, bytes) in [("a/data.pkl", [b"\x80\x02", program, b"."].concat()), ("a/data/0", vec![0; 64])] {
+        let options = zip::write::SimpleFileOptions::default()
+            .compression_method(zip::CompressionMethod::Stored);
+        for (name, bytes) in
+            [("a/data.pkl", [b"\x80\x02", program, b"."].concat()), ("a/data/0", vec![0; 64])]
+        {
             out.start_file(name, options).unwrap();
             out.write_all(&bytes).unwrap();
         }
@@ -194,18 +243,37 @@ fn checkpoints(dir: &Path) {
     };
     let text = |t: &str| [b"X", &(t.len() as u32).to_le_bytes()[..], t.as_bytes()].concat();
     // A tensor of 16 numbers at place 0 of the memo.
-    let storage =
-        [b"(".to_vec(), text("storage"), b"ctorch\nFloatStorage\n".to_vec(), text("0"), text("cpu"), b"K\x10tQ".to_vec()].concat();
-    let tensor =
-        [b"ctorch._utils\n_rebuild_tensor_v2\n(".to_vec(), storage, b"K\x00K\x10\x85K\x01\x85\x89Ntq\x01Rq\x000".to_vec()].concat();
+    let storage = [
+        b"(".to_vec(),
+        text("storage"),
+        b"ctorch\nFloatStorage\n".to_vec(),
+        text("0"),
+        text("cpu"),
+        b"K\x10tQ".to_vec(),
+    ]
+    .concat();
+    let tensor = [
+        b"ctorch._utils\n_rebuild_tensor_v2\n(".to_vec(),
+        storage,
+        b"K\x00K\x10\x85K\x01\x85\x89Ntq\x01Rq\x000".to_vec(),
+    ]
+    .concat();
     let long = text(&"n".repeat(n));
-    let doubled = (2..40u8).flat_map(|i| [b"(h", &[i - 1][..], b"h", &[i - 1], b"tq", &[i], b"0"].concat()).collect::<Vec<u8>>();
+    let doubled = (2..40u8)
+        .flat_map(|i| [b"(h", &[i - 1][..], b"h", &[i - 1], b"tq", &[i], b"0"].concat())
+        .collect::<Vec<u8>>();
     let program = |rest: &[&[u8]]| [&[&tensor[..]], rest].concat().concat();
     for (what, program) in [
         ("tuples of two tuples", program(&[b"(h\x00tq\x010", &doubled, b"h\x27"])),
-        ("one long name", program(&[&long, b"q\x020}(", &b"h\x02}h\x02h\x00s".repeat(n / 8), b"u"])),
+        (
+            "one long name",
+            program(&[&long, b"q\x020}(", &b"h\x02}h\x02h\x00s".repeat(n / 8), b"u"]),
+        ),
         ("a list in itself", program(&[b"]q\x02h\x02ah\x02h\x00a"])),
-        ("tensors without a storage", program(&[b"(", &b"ctorch._utils\n_rebuild_tensor_v2\nNR".repeat(n / 64), b"t"])),
+        (
+            "tensors without a storage",
+            program(&[b"(", &b"ctorch._utils\n_rebuild_tensor_v2\nNR".repeat(n / 64), b"t"]),
+        ),
     ] {
         let bytes = archive(&program);
         let file = put(dir, "a.pt", &bytes);
@@ -214,7 +282,8 @@ fn checkpoints(dir: &Path) {
     // One tensor under many names.
     let bytes = archive(&program(&[b"(", &b"h\x00".repeat(n), b"t"]));
     let file = put(dir, "a.pt", &bytes);
-    let all = bounded("one tensor again and again", bytes.len(), USUAL, || read_torch(&file)).unwrap();
+    let all =
+        bounded("one tensor again and again", bytes.len(), USUAL, || read_torch(&file)).unwrap();
     assert_eq!(all.len(), n);
 }
 
@@ -247,7 +316,12 @@ fn descriptions(dir: &Path) {
             load_chunked(&folder, &device).map(drop).unwrap_err(),
         ] {
             let text = text_of(e);
-            assert!(text.len() < 2_000 && text.contains(&file.display().to_string()), "{} bytes: {:.200}", text.len(), text);
+            assert!(
+                text.len() < 2_000 && text.contains(&file.display().to_string()),
+                "{} bytes: {:.200}",
+                text.len(),
+                text
+            );
             assert!(!text.contains(&long[..200]), "{text:.300}");
         }
     }
@@ -261,7 +335,10 @@ fn descriptions(dir: &Path) {
         "edges": {{"a:r:a": {{"format": {{"name": "csv"}}, "data": [{names}]}}}}}}"#
     );
     put(&folder, "metadata.json", &json);
-    let e = bounded("one file again and again", json.len() + (1 << 20), USUAL, || open_chunked(folder.join("metadata.json"))).unwrap_err();
+    let e = bounded("one file again and again", json.len() + (1 << 20), USUAL, || {
+        open_chunked(folder.join("metadata.json"))
+    })
+    .unwrap_err();
     assert!(text_of(e).contains("named at most 4 times on average"));
 }
 
@@ -275,8 +352,13 @@ fn errors_name_the_file() {
         let text = e.to_string();
         assert!(text.contains(&dir.join(file).display().to_string()), "expected {file} in {text}");
     };
-    let edges =
-        |v: &[i64]| sets::npy("<i8", &format!("(2, {})", v.len() / 2), &v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>());
+    let edges = |v: &[i64]| {
+        sets::npy(
+            "<i8",
+            &format!("(2, {})", v.len() / 2),
+            &v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>(),
+        )
+    };
     let json = r#"{"layout_version": 1, "name": "x", "target_node_type": "a", "inverse_edges_stored": false, "node_types": {"a": {"count": 2}},
         "edge_types": [{"src": "a", "relation": "r", "dst": "a", "count": 1, "file": "e.npy"}], "labels": {}, "splits": {}}"#;
     put(dir, "arrays/metadata.json", json);
@@ -308,7 +390,12 @@ fn errors_name_the_file() {
     assert!(matches!(e.cause(), DataError::Graph(GraphError::NodeOutOfRange { .. })), "{e}");
     named(e, "graph/graph.safetensors");
     put(dir, "list.txt", "0 0\n");
-    let e = load_edge_list(dir.join("list.txt"), &EdgeListFormat::new().with_num_nodes(u32::MAX as usize), &device).unwrap_err();
+    let e = load_edge_list(
+        dir.join("list.txt"),
+        &EdgeListFormat::new().with_num_nodes(u32::MAX as usize),
+        &device,
+    )
+    .unwrap_err();
     assert!(matches!(e.cause(), DataError::Graph(GraphError::TooLarge { .. })));
     named(e, "list.txt");
 }
@@ -322,7 +409,11 @@ fn only_regular_files_are_read() {
     let (dir, device) = (tmp.path(), Device::flex());
     let status = std::process::Command::new("mkfifo").arg(dir.join("pipe")).status();
     assert!(status.is_ok_and(|s| s.success()), "`mkfifo` makes pipes");
-    for (special, kind) in [(dir.join("pipe"), "a pipe"), ("/dev/zero".into(), "a device"), (dir.to_owned(), "a directory")] {
+    for (special, kind) in [
+        (dir.join("pipe"), "a pipe"),
+        ("/dev/zero".into(), "a device"),
+        (dir.to_owned(), "a directory"),
+    ] {
         // Readers of folders meet it in place of each of their files.
         let link = |folder: &str, file: &str| {
             let path = dir.join(folder).join(file);
@@ -334,7 +425,11 @@ fn only_regular_files_are_read() {
             let e = result.unwrap_err();
             // A folder stands for its files where tables are read.
             let expected = format!("expected a regular file, found {kind}");
-            assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(&expected) || kind == "a directory", "{what}: {e}");
+            assert!(
+                matches!(e, DataError::Format { .. }) && e.to_string().contains(&expected)
+                    || kind == "a directory",
+                "{what}: {e}"
+            );
         };
         let _watch = watchdog::watch(format!("reading {}", special.display()), 0);
         refused("npy", read_npy(&special).map(drop));
@@ -342,10 +437,25 @@ fn only_regular_files_are_read() {
         refused("scipy", read_scipy_npz(&special).map(drop));
         refused("torch", read_torch(&special).map(drop));
         refused("nodes", read_nodes(&special, &Decoder::new()).map(drop));
-        refused("csv", read_nodes(&special, &Decoder::new().with_attributes([AttrType::Int]).csv(Csv::new(["x"]))).map(drop));
-        refused("shard", read_nodes(burn_gnn_data::Source::from(&special).shard(0, 2), &Decoder::new()).map(drop));
+        refused(
+            "csv",
+            read_nodes(
+                &special,
+                &Decoder::new().with_attributes([AttrType::Int]).csv(Csv::new(["x"])),
+            )
+            .map(drop),
+        );
+        refused(
+            "shard",
+            read_nodes(burn_gnn_data::Source::from(&special).shard(0, 2), &Decoder::new())
+                .map(drop),
+        );
         refused("list", load_edge_list(&special, &EdgeListFormat::new(), &device).map(drop));
-        refused("rdf", read_rdf(&special, &RdfOptions::new().with_syntax(burn_gnn_data::RdfSyntax::Turtle)).map(drop));
+        refused(
+            "rdf",
+            read_rdf(&special, &RdfOptions::new().with_syntax(burn_gnn_data::RdfSyntax::Turtle))
+                .map(drop),
+        );
         refused("rows", MappedRows::open(&special).map(drop));
         for placement in [Placement::Memory, Placement::Mapped] {
             refused("topology", Topology::open(&special, placement).map(drop));

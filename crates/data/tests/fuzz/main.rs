@@ -28,9 +28,10 @@ use std::sync::{Mutex, PoisonError};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
-    AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, Topology, load_chunked, load_dataset, load_dgl_csv,
-    load_edge_list, load_graph, load_knowledge_graph, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf,
-    read_scipy_npz, read_torch, save_graph, write_atomic,
+    AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, Topology, load_chunked,
+    load_dataset, load_dgl_csv, load_edge_list, load_graph, load_knowledge_graph, load_ogb,
+    map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf, read_scipy_npz, read_torch,
+    save_graph, write_atomic,
 };
 use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged};
 use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
@@ -63,7 +64,13 @@ const EDGES: &str = "src_id:string\tdst_id:string\tweight:double\r\na\tb\t1.5\r\
 const CSV: &str = "\u{feff}name,id,height,label\r\n\"Ann, \"\"A\"\"\",7,1.5,0\r\n\"two\nlines\",-3,2,1\r\nCy,9,0.5,2\r\n";
 
 fn decoder() -> Decoder {
-    let types = [AttrType::string_buckets(7), AttrType::Int, AttrType::Float, AttrType::multi_string(5), AttrType::hashed_int(9)];
+    let types = [
+        AttrType::string_buckets(7),
+        AttrType::Int,
+        AttrType::Float,
+        AttrType::multi_string(5),
+        AttrType::hashed_int(9),
+    ];
     Decoder::new().weighted().labeled().timestamped().with_attributes(types)
 }
 
@@ -118,12 +125,20 @@ impl Worst {
         let _watch = watchdog::watch(format!("{name}, case {case}"), looked_at);
         counting_allocator::reset();
         let begin = watchdog::thread_seconds();
-        let accepted = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
-        let (seconds, used) = (watchdog::thread_seconds() - begin, counting_allocator::above_reset());
+        let accepted = catch_unwind(AssertUnwindSafe(read))
+            .unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
+        let (seconds, used) =
+            (watchdog::thread_seconds() - begin, counting_allocator::above_reset());
         let (fixed, per_byte) = limit(name);
         let longest = watchdog::seconds(looked_at);
-        assert!(seconds <= longest, "{name}, case {case}: {seconds} s for {looked_at} bytes of files, at most {longest}");
-        assert!(used <= fixed + per_byte * looked_at, "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files");
+        assert!(
+            seconds <= longest,
+            "{name}, case {case}: {seconds} s for {looked_at} bytes of files, at most {longest}"
+        );
+        assert!(
+            used <= fixed + per_byte * looked_at,
+            "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files"
+        );
         self.cases += 1;
         self.accepted += u64::from(accepted);
         self.most = self.most.max(used);
@@ -155,8 +170,12 @@ fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
     // Every number of a topology is checked: of a thousand damaged files none is accepted, of a million some with other
     // white space.
     let spared = name.starts_with("topology") || bytes.accepted > 0;
-    assert!(spared && bytes.accepted < bytes.cases || bytes.cases < 1_000, "{name}: damage is too weak or too strong to show anything");
-    let (mut inside, budget) = (Worst::default(), setting("BURN_GNN_FUZZ_BYTES").unwrap_or(4_000_000) / READERS as u64);
+    assert!(
+        spared && bytes.accepted < bytes.cases || bytes.cases < 1_000,
+        "{name}: damage is too weak or too strong to show anything"
+    );
+    let (mut inside, budget) =
+        (Worst::default(), setting("BURN_GNN_FUZZ_BYTES").unwrap_or(4_000_000) / READERS as u64);
     while inside.bytes < budget {
         let case = inside.cases;
         let mut damage = Damage::new(case.wrapping_add(1 << 40));
@@ -198,7 +217,12 @@ fn put(dir: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
 }
 
 fn graph(dir: &Path, device: &Device) -> Vec<PathBuf> {
-    let mut g = Graph::builder().nodes("a", 4).nodes("b", 2).edges(("a", "r", "b"), vec![0, 2, 3], vec![1, 1, 0]).build().unwrap();
+    let mut g = Graph::builder()
+        .nodes("a", 4)
+        .nodes("b", 2)
+        .edges(("a", "r", "b"), vec![0, 2, 3], vec![1, 1, 0])
+        .build()
+        .unwrap();
     let a = g.nodes_mut("a").unwrap();
     a.insert("x", Tensor::<2>::ones([4, 3], device)).unwrap();
     a.insert_list("l", Ragged::new(vec![0, 2, 2, 3, 3], vec![7, 8, 9]).unwrap()).unwrap();
@@ -265,17 +289,26 @@ fn every_reader() {
 fn readers() {
     let tmp = tempfile::tempdir().unwrap();
     let (dir, device, options) = (tmp.path(), Device::flex(), options());
-    for (name, text) in
-        [("nodes", NODES.as_bytes().to_vec()), ("gzip", gzip(NODES)), ("zstd", zstd::encode_all(NODES.as_bytes(), 3).unwrap())]
-    {
+    for (name, text) in [
+        ("nodes", NODES.as_bytes().to_vec()),
+        ("gzip", gzip(NODES)),
+        ("zstd", zstd::encode_all(NODES.as_bytes(), 3).unwrap()),
+    ] {
         let file = put(dir, name, text);
         let decoder = decoder();
-        fuzz(name, std::slice::from_ref(&file), || read_nodes_with(&file, &decoder, &options).is_ok());
+        fuzz(name, std::slice::from_ref(&file), || {
+            read_nodes_with(&file, &decoder, &options).is_ok()
+        });
     }
     let file = put(dir, "edges", EDGES);
-    fuzz("edges", std::slice::from_ref(&file), || read_edges_with(&file, &Decoder::new().weighted(), &options).is_ok());
+    fuzz("edges", std::slice::from_ref(&file), || {
+        read_edges_with(&file, &Decoder::new().weighted(), &options).is_ok()
+    });
     let file = put(dir, "csv", CSV);
-    let decoder = Decoder::new().labeled().with_attributes([AttrType::Float, AttrType::Text]).csv(Csv::new(["height", "name"]));
+    let decoder = Decoder::new()
+        .labeled()
+        .with_attributes([AttrType::Float, AttrType::Text])
+        .csv(Csv::new(["height", "name"]));
     fuzz("csv", std::slice::from_ref(&file), || read_nodes_with(&file, &decoder, &options).is_ok());
     let folder = dir.join("graph");
     fuzz("graph", &graph(&folder, &device), || load_graph(&folder, &device).is_ok());
@@ -286,16 +319,29 @@ fn readers() {
     let folder = dir.join("triples");
     fuzz("triples", &triples(&folder), || load_knowledge_graph(&folder).is_ok());
     let file = dir.join("rows");
-    write_rows(&file, &MemoryRows::new(&[0.5; 12], 3, RowType::I8 { scale: 0.25 }).unwrap(), RowType::I8 { scale: 0.25 }).unwrap();
-    fuzz("rows", std::slice::from_ref(&file), || MappedRows::open(&file).is_ok_and(|rows| rows.gather(&[0]).is_ok()));
+    write_rows(
+        &file,
+        &MemoryRows::new(&[0.5; 12], 3, RowType::I8 { scale: 0.25 }).unwrap(),
+        RowType::I8 { scale: 0.25 },
+    )
+    .unwrap();
+    fuzz("rows", std::slice::from_ref(&file), || {
+        MappedRows::open(&file).is_ok_and(|rows| rows.gather(&[0]).is_ok())
+    });
     let file = put(dir, "rows.npy", sets::npy("<f2", "(4, 3)", &[0; 24]));
-    fuzz("rows npy", std::slice::from_ref(&file), || MappedRows::open(&file).is_ok_and(|rows| rows.gather(&[0]).is_ok()));
+    fuzz("rows npy", std::slice::from_ref(&file), || {
+        MappedRows::open(&file).is_ok_and(|rows| rows.gather(&[0]).is_ok())
+    });
     let folder = dir.join("mapped");
     fuzz("mapped", &graph(&folder, &device), || map_graph(&folder, &device).is_ok());
     let file = dir.join("topology");
     Topology::write(&load_graph(dir.join("graph"), &device).unwrap(), &file).unwrap();
-    fuzz("topology", std::slice::from_ref(&file), || Topology::open(&file, Placement::Memory).is_ok());
-    fuzz("topology mapped", std::slice::from_ref(&file), || Topology::open(&file, Placement::Mapped).is_ok());
+    fuzz("topology", std::slice::from_ref(&file), || {
+        Topology::open(&file, Placement::Memory).is_ok()
+    });
+    fuzz("topology mapped", std::slice::from_ref(&file), || {
+        Topology::open(&file, Placement::Mapped).is_ok()
+    });
     other_formats(dir, &device);
     #[cfg(feature = "parquet")]
     parquet(dir, &device, &options);
@@ -307,24 +353,38 @@ fn other_formats(dir: &Path, device: &Device) {
     fuzz("npy", std::slice::from_ref(&file), || read_npy(&file).is_ok());
     for (name, compressed) in [("npz", true), ("npz stored", false)] {
         let file = put(dir, &format!("{name}.npz"), sets::matrix(compressed));
-        let all = || Npz::open(&file).and_then(|mut npz| npz.names().to_vec().iter().try_for_each(|n| npz.read(n).map(drop)));
+        let all = || {
+            Npz::open(&file).and_then(|mut npz| {
+                npz.names().to_vec().iter().try_for_each(|n| npz.read(n).map(drop))
+            })
+        };
         fuzz(name, std::slice::from_ref(&file), || read_scipy_npz(&file).is_ok() & all().is_ok());
     }
     // What PyTorch wrote: views, every element type, a dictionary of an optimizer.
-    let file = put(dir, "checkpoint.pt", include_bytes!("../../../models/tests/layers/pytorch/checkpoint.pt"));
+    let file = put(
+        dir,
+        "checkpoint.pt",
+        include_bytes!("../../../models/tests/layers/pytorch/checkpoint.pt"),
+    );
     fuzz("torch", std::slice::from_ref(&file), || read_torch(&file).is_ok());
     let file = put(dir, "edges.txt", "# a list\n7\t1000 0.5\n1000 8\t2\n\n% more\r\n-3 7 1e3\n");
-    fuzz("list", std::slice::from_ref(&file), || load_edge_list(&file, &EdgeListFormat::new().weighted().undirected(), device).is_ok());
+    fuzz("list", std::slice::from_ref(&file), || {
+        load_edge_list(&file, &EdgeListFormat::new().weighted().undirected(), device).is_ok()
+    });
     let file = put(dir, "texts.txt", "a;;b\nköln;;a\n;;b\n");
     let format = EdgeListFormat::new().with_text_ids().with_delimiter(";;");
-    fuzz("list of texts", std::slice::from_ref(&file), || load_edge_list(&file, &format, device).is_ok());
+    fuzz("list of texts", std::slice::from_ref(&file), || {
+        load_edge_list(&file, &format, device).is_ok()
+    });
     let folder = dir.join("dgl");
     fuzz("dgl csv", &sets::dgl_csv(&folder), || load_dgl_csv(&folder, device).is_ok());
     let folder = dir.join("chunked");
     fuzz("chunked", &sets::chunked(&folder), || load_chunked(&folder, device).is_ok());
     let nt = "<http://x/#a> <http://x/#knows> _:b .\n# more\n_:b <http://x/#name> \"B\\u00e4r\"@de .\n<u:a> <u:r> \"7\"^^<u:int> .\n";
     let file = put(dir, "a.nt", nt);
-    for (name, options) in [("rdf triples", RdfOptions::new()), ("rdf lenient", RdfOptions::new().lenient())] {
+    for (name, options) in
+        [("rdf triples", RdfOptions::new()), ("rdf lenient", RdfOptions::new().lenient())]
+    {
         fuzz(name, std::slice::from_ref(&file), || read_rdf(&file, &options).is_ok());
     }
     let ttl = "@prefix x: <http://x/#> .\nx:a x:knows [ x:age 7 ; x:name \"B\" ] , (x:b 1.5 true) .\nx:b a x:c ; x:\\~p '''q\"''' .\n";
@@ -338,8 +398,15 @@ fn parquet(dir: &Path, device: &Device, options: &ReadOptions) {
     let stored = |name: &str| std::fs::read(Path::new("tests/data").join(name)).unwrap();
     let file = put(dir, "people.parquet", stored("people.parquet"));
     let names = Csv::new(["height", "name"]).with_timestamp("born");
-    let decoder = Decoder::new().labeled().timestamped().empty_as_zero().with_attributes([AttrType::Float, AttrType::Text]).csv(names);
-    fuzz("parquet table", std::slice::from_ref(&file), || read_nodes_with(&file, &decoder, options).is_ok());
+    let decoder = Decoder::new()
+        .labeled()
+        .timestamped()
+        .empty_as_zero()
+        .with_attributes([AttrType::Float, AttrType::Text])
+        .csv(names);
+    fuzz("parquet table", std::slice::from_ref(&file), || {
+        read_nodes_with(&file, &decoder, options).is_ok()
+    });
     let folder = dir.join("parquet");
     let format = r#"{"name": "parquet"}"#;
     let json = format!(
@@ -348,7 +415,8 @@ fn parquet(dir: &Path, device: &Device, options: &ReadOptions) {
         "node_data": {{"a": {{"x": {{"format": {format}, "data": ["x"]}}, "y": {{"format": {format}, "data": ["y"]}}}}}}}}"#
     );
     let pieces = [("e", "ends.parquet"), ("x", "cubes.parquet"), ("y", "vectors.parquet")];
-    let mut files: Vec<PathBuf> = pieces.iter().map(|(to, from)| put(&folder, to, stored(from))).collect();
+    let mut files: Vec<PathBuf> =
+        pieces.iter().map(|(to, from)| put(&folder, to, stored(from))).collect();
     files.push(put(&folder, "metadata.json", json));
     fuzz("parquet array", &files, || load_chunked(&folder, device).is_ok());
 }
@@ -359,7 +427,13 @@ fn published_sets(dir: &Path) {
     let folder = dir.join("mag");
     fuzz("ogb typed", &sets::ogb_typed(&folder), || load_ogb(&folder).is_ok());
     let home = DataHome::at(dir.join("home")).offline();
-    fuzz("planetoid", &sets::planetoid(&dir.join("home/cora")), || Known::Cora.load_from(&home).is_ok());
-    fuzz("entities", &sets::entities(&dir.join("home/aifb")), || Known::Aifb.load_from(&home).is_ok());
-    fuzz("reddit", &sets::reddit(&dir.join("home/reddit")), || Known::Reddit.load_from(&home).is_ok());
+    fuzz("planetoid", &sets::planetoid(&dir.join("home/cora")), || {
+        Known::Cora.load_from(&home).is_ok()
+    });
+    fuzz("entities", &sets::entities(&dir.join("home/aifb")), || {
+        Known::Aifb.load_from(&home).is_ok()
+    });
+    fuzz("reddit", &sets::reddit(&dir.join("home/reddit")), || {
+        Known::Reddit.load_from(&home).is_ok()
+    });
 }

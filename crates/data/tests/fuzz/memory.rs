@@ -23,14 +23,22 @@ fn used<T>(what: &str, f: impl FnOnce() -> T) -> (T, usize) {
 fn neighbours_of_many_points() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let n = 8_000;
-    let x = || Tensor::<2>::from_data(TensorData::new((0..n).map(|i| i as f32).collect(), [n, 1]), &Device::flex());
+    let x = || {
+        Tensor::<2>::from_data(
+            TensorData::new((0..n).map(|i| i as f32).collect(), [n, 1]),
+            &Device::flex(),
+        )
+    };
     rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap().install(|| {
         let points = x();
-        let (g, bytes) = used("nearest neighbours", || knn_graph(points, 2, &PointOptions::new()).unwrap());
+        let (g, bytes) =
+            used("nearest neighbours", || knn_graph(points, 2, &PointOptions::new()).unwrap());
         assert_eq!(g.total_edges(), 2 * n);
         assert!(bytes < 8 << 20, "{bytes} bytes");
         let points = x();
-        let (g, bytes) = used("points within a radius", || radius_graph(points, 1.0, &PointOptions::new()).unwrap());
+        let (g, bytes) = used("points within a radius", || {
+            radius_graph(points, 1.0, &PointOptions::new()).unwrap()
+        });
         assert_eq!(g.total_edges(), 2 * (n - 1));
         assert!(bytes < 8 << 20, "{bytes} bytes");
     });

@@ -21,10 +21,15 @@ fn i32s(v: &[i32]) -> Vec<u8> {
 }
 
 pub(crate) fn npz(arrays: &[(&str, Vec<u8>)], compressed: bool) -> Vec<u8> {
-    let method = if compressed { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
+    let method =
+        if compressed { zip::CompressionMethod::Deflated } else { zip::CompressionMethod::Stored };
     let mut out = zip::ZipWriter::new(std::io::Cursor::new(vec![]));
     for (name, bytes) in arrays {
-        out.start_file(format!("{name}.npy"), zip::write::SimpleFileOptions::default().compression_method(method)).unwrap();
+        out.start_file(
+            format!("{name}.npy"),
+            zip::write::SimpleFileOptions::default().compression_method(method),
+        )
+        .unwrap();
         out.write_all(bytes).unwrap();
     }
     out.finish().unwrap().into_inner()
@@ -35,7 +40,13 @@ pub(crate) fn matrix(compressed: bool) -> Vec<u8> {
     let data = npy("<f8", "(3,)", bytemuck::cast_slice(&[5f64, 6., 7.]));
     let format = npy("|S3", "()", b"csr");
     npz(
-        &[("format", format), ("shape", i64s(&[2, 3])), ("data", data), ("indptr", i32s(&[0, 1, 3])), ("indices", i32s(&[1, 0, 2]))],
+        &[
+            ("format", format),
+            ("shape", i64s(&[2, 3])),
+            ("data", data),
+            ("indptr", i32s(&[0, 1, 3])),
+            ("indices", i32s(&[1, 0, 2])),
+        ],
         compressed,
     )
 }
@@ -45,7 +56,11 @@ pub(crate) fn dgl_csv(dir: &Path) -> Vec<PathBuf> {
                 - file_name: e.csv\n  etype: [user, knows, user]\ngraph_data: {file_name: g.csv}\n";
     vec![
         put(dir, "meta.yaml", meta),
-        put(dir, "u.csv", "node_id,graph_id,mask,feat\n5,0,True,\"0.5,-1\"\n1,0,False,\"[2, 3]\"\n5,7,True,\"1e3,4\"\n"),
+        put(
+            dir,
+            "u.csv",
+            "node_id,graph_id,mask,feat\n5,0,True,\"0.5,-1\"\n1,0,False,\"[2, 3]\"\n5,7,True,\"1e3,4\"\n",
+        ),
         put(dir, "e.csv", "src_id,dst_id,graph_id,w\n5,1,0,2\n1,1,0,2.5\n5,5,7,-3\n"),
         put(dir, "g.csv", "graph_id,label\n7,1\n0,0\n"),
     ]
@@ -98,7 +113,9 @@ pub(crate) fn ogb_typed(dir: &Path) -> Vec<PathBuf> {
 /// Pickles as Python 2 writes them.
 pub(crate) fn planetoid(dir: &Path) -> Vec<PathBuf> {
     let array = |shape: &[u8], dtype: &str, data: &[u8]| {
-        let mut out = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01".to_vec();
+        let mut out =
+            b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01"
+                .to_vec();
         shape.iter().for_each(|&n| out.extend([b'K', n]));
         out.push(0x84 + shape.len() as u8);
         out.extend(b"cnumpy\ndtype\nU\x02");
@@ -111,7 +128,8 @@ pub(crate) fn planetoid(dir: &Path) -> Vec<PathBuf> {
     };
     let matrix = |rows: u8, indptr: &[i32], indices: &[i32]| {
         let ones = vec![1f32; indices.len()];
-        let mut out = b"\x80\x02cscipy.sparse.csr\ncsr_matrix\n)\x81q\x01}q\x02(U\x06_shapeK".to_vec();
+        let mut out =
+            b"\x80\x02cscipy.sparse.csr\ncsr_matrix\n)\x81q\x01}q\x02(U\x06_shapeK".to_vec();
         out.extend([rows, b'K', 2, 0x86]);
         let lengths = [indptr.len() as u8, indices.len() as u8];
         for (name, length, dtype, data) in [
@@ -126,7 +144,10 @@ pub(crate) fn planetoid(dir: &Path) -> Vec<PathBuf> {
         out.extend(b"ub.");
         out
     };
-    let labels = |rows: u8, hot: &[i32]| [b"\x80\x02".to_vec(), array(&[rows, 2], "i4", bytemuck::cast_slice(hot)), b".".to_vec()].concat();
+    let labels = |rows: u8, hot: &[i32]| {
+        [b"\x80\x02".to_vec(), array(&[rows, 2], "i4", bytemuck::cast_slice(hot)), b".".to_vec()]
+            .concat()
+    };
     let graph = b"\x80\x02ccollections\ndefaultdict\nc__builtin__\nlist\n\x85R(K\x00]q\x01(K\x01K\x03eK\x03]q\x02K\x00au.";
     vec![
         put(dir, "ind.cora.x", matrix(1, &[0, 1], &[0])),
@@ -141,11 +162,16 @@ pub(crate) fn planetoid(dir: &Path) -> Vec<PathBuf> {
 }
 
 pub(crate) fn entities(dir: &Path) -> Vec<PathBuf> {
-    let nt = "<http://p/1> <http://o#name> \"Ann\" .\n<http://p/2> <http://o#knows> <http://p/1> .\n";
+    let nt =
+        "<http://p/1> <http://o#name> \"Ann\" .\n<http://p/2> <http://o#knows> <http://p/1> .\n";
     // Plain text under the name of a gzip file: damage to a compressed one seldom leaves anything to parse.
     vec![
         put(dir, "aifb_stripped.nt.gz", nt),
-        put(dir, "completeDataset.tsv", "person\tid\tlabel_affiliation\nhttp://p/1\t0\thttp://g/b\nhttp://p/2\t1\thttp://g/a\n"),
+        put(
+            dir,
+            "completeDataset.tsv",
+            "person\tid\tlabel_affiliation\nhttp://p/1\t0\thttp://g/b\nhttp://p/2\t1\thttp://g/a\n",
+        ),
         put(dir, "trainingSet.tsv", "person\tid\tlabel_affiliation\nhttp://p/1\t0\thttp://g/b\n"),
         put(dir, "testSet.tsv", "person\tid\tlabel_affiliation\nhttp://p/2\t1\thttp://g/a\n"),
     ]
@@ -153,9 +179,18 @@ pub(crate) fn entities(dir: &Path) -> Vec<PathBuf> {
 
 pub(crate) fn reddit(dir: &Path) -> Vec<PathBuf> {
     let feature = npy("<f4", "(3, 2)", bytemuck::cast_slice(&[1f32, 2., 3., 4., 5., 6.]));
-    let data = npz(&[("feature", feature), ("label", i64s(&[2, 0, 1])), ("node_types", i64s(&[3, 1, 2]))], false);
+    let data = npz(
+        &[("feature", feature), ("label", i64s(&[2, 0, 1])), ("node_types", i64s(&[3, 1, 2]))],
+        false,
+    );
     let format = npy("|S3", "()", b"coo");
     let ones = i32s(&[1, 1]);
-    let edges = [("row", i32s(&[0, 1])), ("col", i32s(&[1, 0])), ("data", ones), ("shape", i64s(&[3, 3])), ("format", format)];
+    let edges = [
+        ("row", i32s(&[0, 1])),
+        ("col", i32s(&[1, 0])),
+        ("data", ones),
+        ("shape", i64s(&[3, 3])),
+        ("format", format),
+    ];
     vec![put(dir, "reddit_data.npz", data), put(dir, "reddit_graph.npz", npz(&edges, false))]
 }

@@ -27,9 +27,42 @@ pub(crate) enum Form {
 pub(crate) const TABLE: Form = Form::Text(&["\t", "\n", ":", ",", "\r\n"]);
 pub(crate) const CSV: Form = Form::Text(&[",", "\n", "\"", "[", "]", "\r\n"]);
 pub(crate) const LIST: Form = Form::Text(&[" ", "\t", "\n", ";;", "#"]);
-pub(crate) const RDF: Form =
-    Form::Text(&["<u:a>", " ", ".", "\n", "(", "[", ")", "]", ";", ",", "\"", "'''", "_:b", "x:a", "1.5", "@prefix x: <u:> .", "\\", "#"]);
-pub(crate) const YAML: Form = Form::Text(&["\n", "- ", ": ", "  ", "{", "[", "]", "}", "&a ", "*a", "\"", "|\n", "? ", "!!binary "]);
+pub(crate) const RDF: Form = Form::Text(&[
+    "<u:a>",
+    " ",
+    ".",
+    "\n",
+    "(",
+    "[",
+    ")",
+    "]",
+    ";",
+    ",",
+    "\"",
+    "'''",
+    "_:b",
+    "x:a",
+    "1.5",
+    "@prefix x: <u:> .",
+    "\\",
+    "#",
+]);
+pub(crate) const YAML: Form = Form::Text(&[
+    "\n",
+    "- ",
+    ": ",
+    "  ",
+    "{",
+    "[",
+    "]",
+    "}",
+    "&a ",
+    "*a",
+    "\"",
+    "|\n",
+    "? ",
+    "!!binary ",
+]);
 
 /// A damaged copy, and how many bytes a reader may have to look at: more than the file has where it is compressed.
 pub(crate) fn damaged(form: Form, whole: &[u8], d: &mut Damage) -> (Vec<u8>, usize) {
@@ -113,13 +146,30 @@ fn zip_fields(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     type Head = (&'static [u8], &'static [(usize, usize)]);
     const HEADS: [Head; 3] = [
         (b"PK\x03\x04", &[(4, 2), (6, 2), (8, 2), (14, 4), (18, 4), (22, 4), (26, 2), (28, 2)]),
-        (b"PK\x01\x02", &[(6, 2), (8, 2), (10, 2), (16, 4), (20, 4), (24, 4), (28, 2), (30, 2), (32, 2), (34, 2), (38, 4), (42, 4)]),
+        (
+            b"PK\x01\x02",
+            &[
+                (6, 2),
+                (8, 2),
+                (10, 2),
+                (16, 4),
+                (20, 4),
+                (24, 4),
+                (28, 2),
+                (30, 2),
+                (32, 2),
+                (34, 2),
+                (38, 4),
+                (42, 4),
+            ],
+        ),
         (b"PK\x05\x06", &[(4, 2), (6, 2), (8, 2), (10, 2), (12, 4), (16, 4), (20, 2)]),
     ];
     let mut bytes = whole.to_vec();
     for _ in 0..=d.below(3) {
         let (signature, fields) = HEADS[d.below(3)];
-        let places: Vec<usize> = bytes.windows(4).enumerate().filter(|w| w.1 == signature).map(|w| w.0).collect();
+        let places: Vec<usize> =
+            bytes.windows(4).enumerate().filter(|w| w.1 == signature).map(|w| w.0).collect();
         if places.is_empty() {
             continue;
         }
@@ -136,7 +186,9 @@ fn parquet(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let mut bytes = whole.to_vec();
     let len = bytes.len();
     // The description stands at the end, behind it its length.
-    let description = whole.get(len - 8..len - 4).and_then(|l| l.try_into().ok()).map_or(0, u32::from_le_bytes) as usize;
+    let description =
+        whole.get(len - 8..len - 4).and_then(|l| l.try_into().ok()).map_or(0, u32::from_le_bytes)
+            as usize;
     let start = (len - 8).saturating_sub(description);
     for _ in 0..=d.below(3) {
         match d.below(6) {
@@ -236,7 +288,9 @@ fn compressed(form: Form, whole: &[u8], parts: &[&str], d: &mut Damage) -> (Vec<
     }
     let plain = match d.below(8) {
         // Much out of little.
-        0 => [&plain[..], &parts[d.below(parts.len())].as_bytes().repeat(1 << d.below(22))].concat(),
+        0 => {
+            [&plain[..], &parts[d.below(parts.len())].as_bytes().repeat(1 << d.below(22))].concat()
+        }
         _ => text(&plain, parts, d),
     };
     let compress = |plain: &[u8]| {

@@ -31,8 +31,22 @@ const NUMBERS: [u64; 22] = [
     u64::MAX,
 ];
 
-const TEXTS: [&str; 14] =
-    ["", ".", "..", "../x", "/etc/passwd", "a\0b", "C:x", "köln", "\u{feff}", "nan", "-1", "1e999", "__proto__", "9223372036854775808"];
+const TEXTS: [&str; 14] = [
+    "",
+    ".",
+    "..",
+    "../x",
+    "/etc/passwd",
+    "a\0b",
+    "C:x",
+    "köln",
+    "\u{feff}",
+    "nan",
+    "-1",
+    "1e999",
+    "__proto__",
+    "9223372036854775808",
+];
 
 const DTYPES: [&str; 22] = [
     "<f4",
@@ -89,8 +103,10 @@ pub(crate) fn json(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let Ok(mut value) = serde_json::from_slice::<Value>(whole) else { return d.spoil(whole) };
     if d.below(16) == 0 {
         let deep = times(d, 2);
-        let brackets = |open: &str, close: &str| open.repeat(deep) + &close.repeat(d.clone().below(2) * deep);
-        return if deep.is_multiple_of(2) { brackets("[", "]") } else { brackets("{\"a\":", "}") }.into_bytes();
+        let brackets =
+            |open: &str, close: &str| open.repeat(deep) + &close.repeat(d.clone().below(2) * deep);
+        return if deep.is_multiple_of(2) { brackets("[", "]") } else { brackets("{\"a\":", "}") }
+            .into_bytes();
     }
     for _ in 0..=d.below(3) {
         change(&mut value, d);
@@ -126,7 +142,11 @@ fn change(value: &mut Value, d: &mut Damage) {
             v.extend(std::iter::repeat_n(item, n));
         }
         (1, Value::Object(v)) if !v.is_empty() => {
-            let (key, item) = v.iter().nth(d.below(v.len())).map(|(k, i)| (k.clone(), i.clone())).unwrap_or_default();
+            let (key, item) = v
+                .iter()
+                .nth(d.below(v.len()))
+                .map(|(k, i)| (k.clone(), i.clone()))
+                .unwrap_or_default();
             let n = times(d, key.len() + item.to_string().len() + 8);
             v.extend((0..n).map(|i| (format!("{key}{i}"), item.clone())));
         }
@@ -147,9 +167,14 @@ fn change(value: &mut Value, d: &mut Damage) {
 pub(crate) fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let text = String::from_utf8_lossy(whole.get(10..128).unwrap_or_default()).into_owned();
     let data = whole.get(128..).unwrap_or_default();
-    let field =
-        |name: &str, end: &str| text.split_once(&format!("'{name}': ")).and_then(|t| t.1.split_once(end)).map_or("", |t| t.0).to_owned();
-    let (mut descr, mut order, mut shape) = (field("descr", ", 'f"), field("fortran_order", ", 's"), field("shape", ", }"));
+    let field = |name: &str, end: &str| {
+        text.split_once(&format!("'{name}': "))
+            .and_then(|t| t.1.split_once(end))
+            .map_or("", |t| t.0)
+            .to_owned()
+    };
+    let (mut descr, mut order, mut shape) =
+        (field("descr", ", 'f"), field("fortran_order", ", 's"), field("shape", ", }"));
     let mut data = data.to_vec();
     for _ in 0..=d.below(2) {
         match d.below(6) {
@@ -169,7 +194,8 @@ pub(crate) fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
                 let rows = times(d, 8);
                 shape = format!("({rows},)");
                 descr = ["'<i8'", "'<i4'", "'<f4'", "'|b1'", "'|S1'", "'|i1'"][d.below(6)].into();
-                let width = descr.bytes().find(u8::is_ascii_digit).map_or(1, |b| usize::from(b - b'0'));
+                let width =
+                    descr.bytes().find(u8::is_ascii_digit).map_or(1, |b| usize::from(b - b'0'));
                 data = vec![d.below(3) as u8; rows * width];
             }
         }
@@ -193,7 +219,9 @@ pub(crate) fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
 
 pub(crate) fn safetensors(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let len = whole.get(..8).and_then(|l| l.try_into().ok()).map_or(0, u64::from_le_bytes) as usize;
-    let Some((header, data)) = whole.get(8..).and_then(|rest| rest.split_at_checked(len)) else { return d.spoil(whole) };
+    let Some((header, data)) = whole.get(8..).and_then(|rest| rest.split_at_checked(len)) else {
+        return d.spoil(whole);
+    };
     let header = json(header, d);
     let declared = if d.below(8) == 0 { number(d) } else { header.len() as u64 };
     let data = match d.below(6) {

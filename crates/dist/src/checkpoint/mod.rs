@@ -129,15 +129,24 @@ impl Checkpoint {
     /// # Errors
     /// A file cannot be written; two shards of one name; another run that saves to this folder at this moment; on all
     /// ranks. The checkpoint before is still there, and nothing of this one.
-    pub fn save(&self, graph: &DistGraph, state: &RunState, shards: &[&dyn Shard]) -> Result<(), DistError> {
+    pub fn save(
+        &self,
+        graph: &DistGraph,
+        state: &RunState,
+        shards: &[&dyn Shard],
+    ) -> Result<(), DistError> {
         let comm = &**graph.comm();
         let begun = if comm.rank() == 0 { self.begin(state.step).map(Some) } else { Ok(None) };
         let begun = agree(comm, "checkpoint: folder", begun)?;
-        let name = begun.as_ref().map_or_else(Vec::new, |(folder, _lock)| folder.clone().into_bytes());
-        let saved = comm.broadcast("checkpoint: folder", 0, name).map_err(DistError::from).and_then(|name| {
-            let exclusive = begun.as_ref().is_some_and(|(_, lock)| lock.is_exclusive());
-            self.save_to(&String::from_utf8_lossy(&name), exclusive, graph, state, shards)
-        });
+        let name =
+            begun.as_ref().map_or_else(Vec::new, |(folder, _lock)| folder.clone().into_bytes());
+        let saved = comm
+            .broadcast("checkpoint: folder", 0, name)
+            .map_err(DistError::from)
+            .and_then(|name| {
+                let exclusive = begun.as_ref().is_some_and(|(_, lock)| lock.is_exclusive());
+                self.save_to(&String::from_utf8_lossy(&name), exclusive, graph, state, shards)
+            });
         if let (Err(_), Some((folder, _lock))) = (&saved, &begun) {
             // Unless the manifest got its name and something failed behind it: then it is the checkpoint.
             if !matches!(self.manifest(), Ok(Some(m)) if m.folder == *folder) {
@@ -148,13 +157,22 @@ impl Checkpoint {
     }
 
     /// `exclusive`: nobody else saves to the folder, known to the rank that has the lock.
-    fn save_to(&self, folder: &str, exclusive: bool, graph: &DistGraph, state: &RunState, shards: &[&dyn Shard]) -> Result<(), DistError> {
+    fn save_to(
+        &self,
+        folder: &str,
+        exclusive: bool,
+        graph: &DistGraph,
+        state: &RunState,
+        shards: &[&dyn Shard],
+    ) -> Result<(), DistError> {
         let comm = &**graph.comm();
         let dir = self.dir.join(folder);
         let write = || -> Result<BTreeMap<String, FileInfo>, DistError> {
             create_dirs(&dir).map_err(DistError::io(&dir))?;
             let mut files = BTreeMap::new();
-            let mut file = |name: String, content: &dyn Fn(&Path) -> Result<Vec<u8>, DistError>| -> Result<(), DistError> {
+            let mut file = |name: String,
+                            content: &dyn Fn(&Path) -> Result<Vec<u8>, DistError>|
+             -> Result<(), DistError> {
                 let path = dir.join(&name);
                 let bytes = content(&path)?;
                 write_atomic(&path, |w| w.write_all(&bytes))?;
@@ -169,12 +187,13 @@ impl Checkpoint {
         };
         let files = agree(comm, "checkpoint: files", write())?;
         let sums = serde_json::to_vec(&files).map_err(|e| DistError::format(&dir, e.to_string()));
-        let sums = comm.all_gather("checkpoint: checksums", agree(comm, "checkpoint: names", sums)?)?;
+        let sums =
+            comm.all_gather("checkpoint: checksums", agree(comm, "checkpoint: names", sums)?)?;
         let finish = || -> Result<(), DistError> {
             let mut all = BTreeMap::new();
             for (p, bytes) in sums.iter().enumerate() {
-                let files: BTreeMap<String, FileInfo> =
-                    serde_json::from_slice(bytes).map_err(|_| Unpack::new(&[], p, comm.rank()).broken())?;
+                let files: BTreeMap<String, FileInfo> = serde_json::from_slice(bytes)
+                    .map_err(|_| Unpack::new(&[], p, comm.rank()).broken())?;
                 all.extend(files);
             }
             let mut manifest = Manifest {
@@ -191,7 +210,8 @@ impl Checkpoint {
             };
             manifest.checksum = manifest.sum();
             let path = self.dir.join(MANIFEST);
-            let text = serde_json::to_vec_pretty(&manifest).map_err(|e| DistError::format(&path, e.to_string()))?;
+            let text = serde_json::to_vec_pretty(&manifest)
+                .map_err(|e| DistError::format(&path, e.to_string()))?;
             // The new folder is a name in this one.
             sync_dir(&self.dir).map_err(DistError::io(&self.dir))?;
             write_atomic(&path, |w| w.write_all(&text))?;
@@ -210,7 +230,11 @@ impl Checkpoint {
     /// # Errors
     /// A file that is missing or damaged, shards of other names or sizes; [`DistError::Checkpoint`] for one of another
     /// graph, partitioning, number of parts or [setting](Self::with_setting); on all ranks.
-    pub fn load(&self, graph: &DistGraph, shards: &[&dyn Shard]) -> Result<Option<RunState>, DistError> {
+    pub fn load(
+        &self,
+        graph: &DistGraph,
+        shards: &[&dyn Shard],
+    ) -> Result<Option<RunState>, DistError> {
         let comm = &**graph.comm();
         let read = || {
             let Some(manifest) = self.manifest()? else { return Ok(None) };
@@ -218,8 +242,13 @@ impl Checkpoint {
             let file = |name: &str| self.read(&manifest, name);
             let rows = file(&rank_file(comm.rank()))?;
             let shared = file(SHARED)?;
-            let replicated = ShardReader::all_bytes(&self.dir.join(&manifest.folder).join(SHARED), &shared)?;
-            Ok(Some((RunState { step: manifest.step, loader: manifest.loader, replicated }, rows, manifest)))
+            let replicated =
+                ShardReader::all_bytes(&self.dir.join(&manifest.folder).join(SHARED), &shared)?;
+            Ok(Some((
+                RunState { step: manifest.step, loader: manifest.loader, replicated },
+                rows,
+                manifest,
+            )))
         };
         let found = agree(comm, "checkpoint: read", read())?;
         if comm.rank() == 0
@@ -231,15 +260,21 @@ impl Checkpoint {
                 self.clean();
             }
         }
-        let any = comm.all_gather("checkpoint: found", found.as_ref().map_or_else(Vec::new, |f| f.2.checksum.clone().into_bytes()))?;
+        let any = comm.all_gather(
+            "checkpoint: found",
+            found.as_ref().map_or_else(Vec::new, |f| f.2.checksum.clone().into_bytes()),
+        )?;
         if let Some(p) = any.iter().position(|b| *b != any[0]) {
             let found = format!("another checkpoint on rank {p}");
-            let expected = "one checkpoint in a folder that all ranks see, and no other run that saves to it".into();
+            let expected =
+                "one checkpoint in a folder that all ranks see, and no other run that saves to it"
+                    .into();
             return Err(DistError::Config { arg: "dir", expected, found });
         }
         let Some((state, rows, manifest)) = found else { return Ok(None) };
         let path = self.dir.join(manifest.folder).join(rank_file(comm.rank()));
-        let load = || shards.iter().try_for_each(|s| s.load(&ShardReader::new(&path, &rows, s.name())?));
+        let load =
+            || shards.iter().try_for_each(|s| s.load(&ShardReader::new(&path, &rows, s.name())?));
         agree(comm, "checkpoint: rows", load())?;
         Ok(Some(state))
     }
@@ -254,8 +289,10 @@ impl Checkpoint {
                 // Whoever loads holds it for a moment.
                 None if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
                 None => {
-                    let (expected, found) =
-                        (format!("no other run that saves to {}", self.dir.display()), "another one at work".to_owned());
+                    let (expected, found) = (
+                        format!("no other run that saves to {}", self.dir.display()),
+                        "another one at work".to_owned(),
+                    );
                     return Err(DistError::Config { arg: "dir", expected, found });
                 }
             }
@@ -270,7 +307,9 @@ impl Checkpoint {
         for again in 1.. {
             let dir = self.dir.join(&folder);
             match fs::create_dir(&dir) {
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => folder = format!("step-{step}-{again}"),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                    folder = format!("step-{step}-{again}")
+                }
                 made => {
                     made.map_err(DistError::io(&dir))?;
                     break;
@@ -286,7 +325,11 @@ impl Checkpoint {
         let Ok(manifest) = self.manifest() else { return };
         let keep = manifest.map(|m| m.folder);
         for folder in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
-            if folder.file_name().to_str().is_some_and(|name| keep.as_deref() != Some(name) && is_ours(name)) && holds_ours(&folder.path())
+            if folder
+                .file_name()
+                .to_str()
+                .is_some_and(|name| keep.as_deref() != Some(name) && is_ours(name))
+                && holds_ours(&folder.path())
             {
                 let _ = fs::remove_dir_all(folder.path());
             }
@@ -297,26 +340,44 @@ impl Checkpoint {
         let path = self.dir.join(MANIFEST);
         let bytes = match read_file(&path) {
             Ok(bytes) => bytes,
-            Err(DataError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(DataError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(None);
+            }
             Err(e) => return Err(DistError::of_file(e)),
         };
         let bad = |message: String| DistError::format(&path, message);
-        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
+        let value: serde_json::Value = serde_json::from_slice(&bytes)
+            .map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
         match value.get("format_version").and_then(serde_json::Value::as_u64) {
             Some(v) if v == u64::from(FORMAT_VERSION) => {}
             _ => {
-                let found = value.get("format_version").map_or_else(|| "(none)".into(), |v| cut(&v.to_string()));
+                let found = value
+                    .get("format_version")
+                    .map_or_else(|| "(none)".into(), |v| cut(&v.to_string()));
                 let remedy = "go on with the version of this library that wrote it, or begin in another folder";
-                return Err(DistError::Checkpoint { path, what: "format version", expected: FORMAT_VERSION.to_string(), found, remedy });
+                return Err(DistError::Checkpoint {
+                    path,
+                    what: "format version",
+                    expected: FORMAT_VERSION.to_string(),
+                    found,
+                    remedy,
+                });
             }
         }
-        let mut manifest: Manifest = serde_json::from_value(value).map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
+        let mut manifest: Manifest = serde_json::from_value(value)
+            .map_err(|e| bad(format!("not a checkpoint's manifest: {e}")))?;
         let found = manifest.sum();
         if found != manifest.checksum {
-            return Err(bad(format!("damaged: checksum {found}, as it says itself it should be {}", manifest.checksum)));
+            return Err(bad(format!(
+                "damaged: checksum {found}, as it says itself it should be {}",
+                manifest.checksum
+            )));
         }
         if !is_ours(&manifest.folder) {
-            return Err(bad(format!("`folder`: expected `step-<n>` or `step-<n>-<k>`, got {:?}", manifest.folder)));
+            return Err(bad(format!(
+                "`folder`: expected `step-<n>` or `step-<n>-<k>`, got {:?}",
+                manifest.folder
+            )));
         }
         Ok(Some(manifest))
     }
@@ -324,39 +385,67 @@ impl Checkpoint {
     fn check(&self, graph: &DistGraph, manifest: &Manifest) -> Result<(), DistError> {
         let parts = graph.comm().size();
         let differs = [
-            ("graph", graph.name().to_owned(), manifest.graph_name.clone(), "open that graph, or begin in another folder"),
+            (
+                "graph",
+                graph.name().to_owned(),
+                manifest.graph_name.clone(),
+                "open that graph, or begin in another folder",
+            ),
             (
                 "parts",
                 parts.to_string(),
                 manifest.num_parts.to_string(),
                 "rows are kept by part: start as many ranks, or begin in another folder",
             ),
-            ("partitioning", graph.fingerprint(), manifest.fingerprint.clone(), "open the parts that it was made with"),
+            (
+                "partitioning",
+                graph.fingerprint(),
+                manifest.fingerprint.clone(),
+                "open the parts that it was made with",
+            ),
         ];
         let settings = self.settings.keys().chain(manifest.settings.keys()).map(|name| {
             let of = |settings: &BTreeMap<String, String>| {
-                settings.get(name).map_or_else(|| format!("no `{name}`"), |v| format!("`{name}` = {v}"))
+                settings
+                    .get(name)
+                    .map_or_else(|| format!("no `{name}`"), |v| format!("`{name}` = {v}"))
             };
-            ("setting", of(&self.settings), of(&manifest.settings), "start with the same settings, or begin in another folder")
+            (
+                "setting",
+                of(&self.settings),
+                of(&manifest.settings),
+                "start with the same settings, or begin in another folder",
+            )
         });
-        match differs.into_iter().chain(settings).find(|(_, expected, found, _)| expected != found) {
+        match differs.into_iter().chain(settings).find(|(_, expected, found, _)| expected != found)
+        {
             None => Ok(()),
-            Some((what, expected, found, remedy)) => {
-                Err(DistError::Checkpoint { path: self.dir.join(MANIFEST), what, expected, found: cut(&found), remedy })
-            }
+            Some((what, expected, found, remedy)) => Err(DistError::Checkpoint {
+                path: self.dir.join(MANIFEST),
+                what,
+                expected,
+                found: cut(&found),
+                remedy,
+            }),
         }
     }
 
     fn read(&self, manifest: &Manifest, name: &str) -> Result<Vec<u8>, DistError> {
         let path = self.dir.join(&manifest.folder).join(name);
-        let info =
-            manifest.files.get(name).ok_or_else(|| DistError::format(self.dir.join(MANIFEST), format!("no entry for file `{name}`")))?;
+        let info = manifest.files.get(name).ok_or_else(|| {
+            DistError::format(self.dir.join(MANIFEST), format!("no entry for file `{name}`"))
+        })?;
         let bytes = read_file(&path).map_err(DistError::of_file)?;
         let found = FileInfo::of(&bytes);
         if (found.bytes, &found.checksum) != (info.bytes, &info.checksum) {
-            let (have, want) =
-                (format!("{} bytes, checksum {}", found.bytes, found.checksum), format!("{} and {}", info.bytes, info.checksum));
-            return Err(DistError::format(path, format!("damaged: {have}; the manifest says {want}")));
+            let (have, want) = (
+                format!("{} bytes, checksum {}", found.bytes, found.checksum),
+                format!("{} and {}", info.bytes, info.checksum),
+            );
+            return Err(DistError::format(
+                path,
+                format!("damaged: {have}; the manifest says {want}"),
+            ));
         }
         Ok(bytes)
     }
@@ -371,17 +460,20 @@ fn rank_file(rank: usize) -> String {
 /// Whether a folder is named as checkpoints name theirs: nothing else is ever read or removed.
 fn is_ours(folder: &str) -> bool {
     let is_number = |n: &str| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit());
-    folder
-        .strip_prefix("step-")
-        .is_some_and(|n| n.split_once('-').map_or(is_number(n), |(step, again)| is_number(step) && is_number(again)))
+    folder.strip_prefix("step-").is_some_and(|n| {
+        n.split_once('-').map_or(is_number(n), |(step, again)| is_number(step) && is_number(again))
+    })
 }
 
 /// Whether a folder holds nothing but files of checkpoints.
 fn holds_ours(folder: &Path) -> bool {
     let ours = |name: &str| {
-        let name = name.strip_prefix('.').and_then(|n| n.split_once(".tmp")).map_or(name, |(of, _)| of);
+        let name =
+            name.strip_prefix('.').and_then(|n| n.split_once(".tmp")).map_or(name, |(of, _)| of);
         let rank = name.strip_prefix("rank").and_then(|n| n.strip_suffix(".safetensors"));
-        name == SHARED || rank.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+        name == SHARED
+            || rank.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
-    fs::read_dir(folder).is_ok_and(|mut all| all.all(|e| e.is_ok_and(|e| e.file_name().to_str().is_some_and(ours))))
+    fs::read_dir(folder)
+        .is_ok_and(|mut all| all.all(|e| e.is_ok_and(|e| e.file_name().to_str().is_some_and(ours))))
 }

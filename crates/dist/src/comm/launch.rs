@@ -69,7 +69,10 @@ where
 ///
 /// # Errors
 /// The error of `write`, by which all ranks end; a path that is not UTF-8.
-pub fn on_first_rank(comm: &dyn Communicator, write: impl FnOnce() -> Result<PathBuf, Box<dyn Error>>) -> Result<PathBuf, Failure> {
+pub fn on_first_rank(
+    comm: &dyn Communicator,
+    write: impl FnOnce() -> Result<PathBuf, Box<dyn Error>>,
+) -> Result<PathBuf, Failure> {
     let failed = |message: String| Failure { rank: comm.rank(), message };
     let bytes = match comm.rank() {
         0 => {

@@ -35,7 +35,11 @@ struct Channel {
 
 impl Channel {
     fn new(size: usize) -> Self {
-        Self { slots: (0..size).map(|_| None).collect(), duplicates: vec![0; size], ..Self::default() }
+        Self {
+            slots: (0..size).map(|_| None).collect(),
+            duplicates: vec![0; size],
+            ..Self::default()
+        }
     }
 }
 
@@ -68,7 +72,8 @@ struct Counts {
 
 impl Shared {
     fn new(size: usize, timeout: Duration) -> Self {
-        let state = State { channels: vec![Channel::new(size)], done: vec![false; size], failed: None };
+        let state =
+            State { channels: vec![Channel::new(size)], done: vec![false; size], failed: None };
         Self {
             size,
             timeout,
@@ -96,14 +101,22 @@ impl Shared {
         let mut state = self.lock();
         state.done[rank] = true;
         let slots = state.channels.iter().flat_map(|c| c.slots.iter().enumerate());
-        let waiting = slots.filter(|(r, _)| *r != rank).find_map(|(r, s)| s.as_ref().map(|s| (r, s.0.clone())));
+        let waiting = slots
+            .filter(|(r, _)| *r != rank)
+            .find_map(|(r, s)| s.as_ref().map(|s| (r, s.0.clone())));
         if let Some((waiting, call)) = waiting {
             let message = format!("returned while rank {waiting} waits in {call}");
             self.record(&mut state, Failure { rank, message });
         }
     }
 
-    fn meet(&self, rank: usize, channel: usize, call: String, deposit: Deposit) -> Result<Arc<Vec<Deposit>>, Failure> {
+    fn meet(
+        &self,
+        rank: usize,
+        channel: usize,
+        call: String,
+        deposit: Deposit,
+    ) -> Result<Arc<Vec<Deposit>>, Failure> {
         let mut state = self.lock();
         if let Some(f) = &state.failed {
             return Err(f.clone());
@@ -113,7 +126,9 @@ impl Shared {
             return Err(self.record(&mut state, Failure { rank: gone, message }));
         }
         let slots = &state.channels[channel].slots;
-        let other = slots.iter().enumerate().find_map(|(r, s)| s.as_ref().filter(|s| r == rank || s.0 != call).map(|s| (r, s.0.clone())));
+        let other = slots.iter().enumerate().find_map(|(r, s)| {
+            s.as_ref().filter(|s| r == rank || s.0 != call).map(|s| (r, s.0.clone()))
+        });
         if let Some((r, theirs)) = other {
             let remedy = if r == rank {
                 "two threads of a rank need a communicator each: `duplicate`"
@@ -127,7 +142,8 @@ impl Shared {
         own.slots[rank] = Some((call.clone(), deposit));
         own.arrived += 1;
         if own.arrived == self.size {
-            own.round = Arc::new(own.slots.iter_mut().filter_map(Option::take).map(|s| s.1).collect());
+            own.round =
+                Arc::new(own.slots.iter_mut().filter_map(Option::take).map(|s| s.1).collect());
             own.arrived = 0;
             own.generation += 1;
             self.bell.notify_all();
@@ -144,12 +160,20 @@ impl Shared {
             }
             let now = Instant::now();
             if now >= deadline {
-                let missing: Vec<usize> = (0..self.size).filter(|&r| own.slots[r].is_none()).collect();
+                let missing: Vec<usize> =
+                    (0..self.size).filter(|&r| own.slots[r].is_none()).collect();
                 let at_fault = missing.first().copied().unwrap_or(rank);
-                let message = format!("rank {rank} waited {:?} in {call} for ranks {missing:?}", self.timeout);
+                let message = format!(
+                    "rank {rank} waited {:?} in {call} for ranks {missing:?}",
+                    self.timeout
+                );
                 return Err(self.record(&mut state, Failure { rank: at_fault, message }));
             }
-            state = self.bell.wait_timeout(state, deadline - now).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .bell
+                .wait_timeout(state, deadline - now)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
             #[cfg(test)]
             self.counts.wakes.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
@@ -202,16 +226,25 @@ impl Communicator for LocalComm {
     }
     fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
         let round = self.meet(format!("all_gather `{name}`"), Deposit::All(bytes))?;
-        Ok(round.iter().map(|d| if let Deposit::All(b) = d { b.clone() } else { Vec::new() }).collect())
+        Ok(round
+            .iter()
+            .map(|d| if let Deposit::All(b) = d { b.clone() } else { Vec::new() })
+            .collect())
     }
     fn all_to_all_v(&self, name: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
         if send.len() != self.size() {
-            return self.fail(format!("`{name}` sends {} messages, expected one for each of {} ranks", send.len(), self.size()));
+            return self.fail(format!(
+                "`{name}` sends {} messages, expected one for each of {} ranks",
+                send.len(),
+                self.size()
+            ));
         }
         let messages = Deposit::Each(send.into_iter().map(Mutex::new).collect());
         let round = self.meet(format!("all_to_all_v `{name}`"), messages)?;
         let take = |d: &Deposit| match d {
-            Deposit::Each(m) => std::mem::take(&mut *m[self.rank].lock().unwrap_or_else(PoisonError::into_inner)),
+            Deposit::Each(m) => {
+                std::mem::take(&mut *m[self.rank].lock().unwrap_or_else(PoisonError::into_inner))
+            }
             _ => Vec::new(),
         };
         Ok(round.iter().map(take).collect())
@@ -221,7 +254,10 @@ impl Communicator for LocalComm {
         let round = self.meet(format!("all_reduce `{name}`"), Deposit::Sum(values.to_vec()))?;
         let parts = sums_of(&round);
         if let Some(p) = parts.iter().position(|v| v.len() != own) {
-            return self.fail(format!("`{name}` reduces {own} values here and {} on rank {p}", parts[p].len()));
+            return self.fail(format!(
+                "`{name}` reduces {own} values here and {} on rank {p}",
+                parts[p].len()
+            ));
         }
         if size == 1 || own == 0 {
             return Ok(());
@@ -234,10 +270,16 @@ impl Communicator for LocalComm {
             let part = &part[mine.clone()];
             sums.iter_mut().zip(part).for_each(|(sum, v)| *sum += v);
             #[cfg(test)]
-            self.shared.counts.additions.fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
+            self.shared
+                .counts
+                .additions
+                .fetch_add(part.len(), std::sync::atomic::Ordering::Relaxed);
         }
         let round = self.meet(format!("all_reduce `{name}`: sums"), Deposit::Sum(sums))?;
-        sums_of(&round).into_iter().enumerate().for_each(|(p, sums)| values[slice(p)].copy_from_slice(sums));
+        sums_of(&round)
+            .into_iter()
+            .enumerate()
+            .for_each(|(p, sums)| values[slice(p)].copy_from_slice(sums));
         Ok(())
     }
     fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
@@ -284,7 +326,10 @@ impl Ranks {
         F: Fn(Arc<dyn Communicator>) -> Result<R, E> + Sync,
     {
         if self.size == 0 {
-            return Err(Failure { rank: 0, message: "a run needs at least one rank, got 0".into() });
+            return Err(Failure {
+                rank: 0,
+                message: "a run needs at least one rank, got 0".into(),
+            });
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = self.threads.unwrap_or((cores / self.size).max(1));
@@ -319,9 +364,14 @@ impl Ranks {
             let one = &one;
             let started: Vec<_> = (0..self.size)
                 .map(|rank| {
-                    let started = std::thread::Builder::new().name(format!("rank{rank}")).spawn_scoped(s, move || one(rank));
+                    let started = std::thread::Builder::new()
+                        .name(format!("rank{rank}"))
+                        .spawn_scoped(s, move || one(rank));
                     if let Err(e) = &started {
-                        shared.fail(Failure { rank, message: format!("could not start a thread: {e}") });
+                        shared.fail(Failure {
+                            rank,
+                            message: format!("could not start a thread: {e}"),
+                        });
                     }
                     started
                 })
@@ -334,7 +384,10 @@ impl Ranks {
         }
         let found = values.iter().flatten().count();
         if found != self.size {
-            return Err(Failure { rank: 0, message: format!("{found} of {} ranks returned a value", self.size) });
+            return Err(Failure {
+                rank: 0,
+                message: format!("{found} of {} ranks returned a value", self.size),
+            });
         }
         Ok(values.into_iter().flatten().collect())
     }
@@ -344,8 +397,14 @@ pub(super) fn describe(rank: usize, payload: &(dyn Any + Send)) -> Failure {
     if let Some(f) = payload.downcast_ref::<Failure>() {
         return f.clone();
     }
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string).or_else(|| payload.downcast_ref::<String>().cloned());
-    Failure { rank, message: format!("panicked: {}", text.unwrap_or_else(|| "(no message)".into())) }
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned());
+    Failure {
+        rank,
+        message: format!("panicked: {}", text.unwrap_or_else(|| "(no message)".into())),
+    }
 }
 
 /// Runs `f` on `size` ranks, each a thread with its own rayon pool, and returns their values by rank.
@@ -392,11 +451,14 @@ mod tests {
     fn an_all_reduce_adds_each_number_once() {
         for (size, len) in [(1, 5), (2, 1), (7, 3), (8, 1000), (60, 257)] {
             let value = |rank: usize, i: usize| ((rank * 31 + i * 7) % 977) as f64 * 0.1;
-            let expected: Vec<u64> = (0..len).map(|i| (0..size).fold(0.0, |sum, p| sum + value(p, i)).to_bits()).collect();
+            let expected: Vec<u64> = (0..len)
+                .map(|i| (0..size).fold(0.0, |sum, p| sum + value(p, i)).to_bits())
+                .collect();
             let shared = Arc::new(Shared::new(size, Duration::from_secs(600)));
             std::thread::scope(|s| {
                 for rank in (0..size).rev() {
-                    let (comm, expected) = (LocalComm { rank, channel: 0, shared: shared.clone() }, &expected);
+                    let (comm, expected) =
+                        (LocalComm { rank, channel: 0, shared: shared.clone() }, &expected);
                     s.spawn(move || {
                         let mut values: Vec<f64> = (0..len).map(|i| value(rank, i)).collect();
                         comm.all_reduce("sum", &mut values).unwrap();
@@ -405,7 +467,11 @@ mod tests {
                 }
             });
             let most = if size == 1 { 0 } else { size * len };
-            assert_eq!(shared.counts.additions.load(Ordering::Relaxed), most, "{size} ranks, {len} numbers");
+            assert_eq!(
+                shared.counts.additions.load(Ordering::Relaxed),
+                most,
+                "{size} ranks, {len} numbers"
+            );
         }
     }
 
@@ -429,17 +495,32 @@ mod tests {
                         let sum = (RANKS * (RANKS - 1) / 2 + RANKS * step) as f64;
                         assert!(values.iter().all(|v| *v == sum), "{rank}");
                     }
-                    let got = comm.all_to_all_v("rows", (0..RANKS).map(|to| vec![(rank ^ to) as u8; 64]).collect()).unwrap();
-                    assert!(got.iter().enumerate().all(|(from, bytes)| *bytes == [(rank ^ from) as u8; 64]));
+                    let got = comm
+                        .all_to_all_v(
+                            "rows",
+                            (0..RANKS).map(|to| vec![(rank ^ to) as u8; 64]).collect(),
+                        )
+                        .unwrap();
+                    assert!(
+                        got.iter()
+                            .enumerate()
+                            .all(|(from, bytes)| *bytes == [(rank ^ from) as u8; 64])
+                    );
                 });
             }
         });
-        println!("{RANKS} ranks, {STEPS} sums of {LEN} numbers: {:.2} s", begin.elapsed().as_secs_f64());
+        println!(
+            "{RANKS} ranks, {STEPS} sums of {LEN} numbers: {:.2} s",
+            begin.elapsed().as_secs_f64()
+        );
         let rounds = shared.lock().channels[0].generation as usize;
         assert_eq!(rounds, 2 * STEPS + 1, "a sum takes two rounds");
         assert_eq!(shared.counts.additions.load(Ordering::Relaxed), STEPS * RANKS * LEN);
         // Every rank but the last waits once in a round; the system may wake some for nothing.
         let wakes = shared.counts.wakes.load(Ordering::Relaxed);
-        assert!((rounds * (RANKS - 1)..rounds * RANKS * 11 / 10).contains(&wakes), "{wakes} wake-ups in {rounds} rounds");
+        assert!(
+            (rounds * (RANKS - 1)..rounds * RANKS * 11 / 10).contains(&wakes),
+            "{wakes} wake-ups in {rounds} rounds"
+        );
     }
 }

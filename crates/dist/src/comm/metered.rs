@@ -24,7 +24,12 @@ impl fmt::Display for Traffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mb = |b: u64| b as f64 / 1e6;
         let (sent, got) = (mb(self.bytes_sent), mb(self.bytes_received));
-        write!(f, "{} calls, {sent:.1} MB sent, {got:.1} MB received, {:.3} s", self.calls, self.time.as_secs_f64())
+        write!(
+            f,
+            "{} calls, {sent:.1} MB sent, {got:.1} MB received, {:.3} s",
+            self.calls,
+            self.time.as_secs_f64()
+        )
     }
 }
 
@@ -69,7 +74,12 @@ impl Metered {
             time: *m.time.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
-    fn count<T>(&self, sent: usize, call: impl FnOnce() -> Result<T, Failure>, received: impl FnOnce(&T) -> usize) -> Result<T, Failure> {
+    fn count<T>(
+        &self,
+        sent: usize,
+        call: impl FnOnce() -> Result<T, Failure>,
+        received: impl FnOnce(&T) -> usize,
+    ) -> Result<T, Failure> {
         let start = Instant::now();
         let value = call()?;
         self.meter.calls.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +106,11 @@ impl Communicator for Metered {
         self.count(sent, || self.inner.all_gather(name, bytes), |all| self.foreign(all))
     }
     fn all_to_all_v(&self, name: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
-        self.count(self.foreign(&send), || self.inner.all_to_all_v(name, send), |all| self.foreign(all))
+        self.count(
+            self.foreign(&send),
+            || self.inner.all_to_all_v(name, send),
+            |all| self.foreign(all),
+        )
     }
     fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {
         let bytes = size_of_val(values) * (self.size() - 1);

@@ -74,8 +74,9 @@ pub trait Communicator: Debug + Send + Sync {
     fn all_reduce(&self, name: &str, values: &mut [f64]) -> Result<(), Failure> {
         let (size, rank, own) = (self.size(), self.rank(), values.len());
         let differs = |p: usize, bytes: usize| {
-            let message =
-                format!("`{name}` reduces {own} values here and rank {p} sent {bytes} bytes of its own, as if it had another number");
+            let message = format!(
+                "`{name}` reduces {own} values here and rank {p} sent {bytes} bytes of its own, as if it had another number"
+            );
             Err(Failure { rank, message })
         };
         if own < ALL_AT_ONCE * size {
@@ -88,7 +89,10 @@ pub trait Communicator: Debug + Send + Sync {
         }
         // Every rank adds up its own slice: two thirds of the bytes on three ranks, half on four.
         let slice = |p: usize| own * p / size..own * (p + 1) / size;
-        let parts = self.all_to_all_v(name, (0..size).map(|p| bytemuck::cast_slice(&values[slice(p)]).to_vec()).collect())?;
+        let parts = self.all_to_all_v(
+            name,
+            (0..size).map(|p| bytemuck::cast_slice(&values[slice(p)]).to_vec()).collect(),
+        )?;
         let mine = &mut values[slice(rank)];
         if let Some(p) = parts.iter().position(|b| b.len() != size_of_val(mine)) {
             return differs(p, parts[p].len());
@@ -96,7 +100,10 @@ pub trait Communicator: Debug + Send + Sync {
         add_all(mine, &parts);
         let sums = self.all_gather(name, bytemuck::cast_slice(mine).to_vec())?;
         for (p, part) in sums.iter().enumerate() {
-            values[slice(p)].iter_mut().zip(part.chunks_exact(size_of::<f64>())).for_each(|(v, b)| *v = bytemuck::pod_read_unaligned(b));
+            values[slice(p)]
+                .iter_mut()
+                .zip(part.chunks_exact(size_of::<f64>()))
+                .for_each(|(v, b)| *v = bytemuck::pod_read_unaligned(b));
         }
         Ok(())
     }
@@ -130,7 +137,10 @@ pub trait Communicator: Debug + Send + Sync {
     /// As [`all_gather`](Self::all_gather); also where an implementation has no such communicators, which is what it
     /// says by default.
     fn duplicate(&self, name: &str) -> Result<Arc<dyn Communicator>, Failure> {
-        Err(Failure { rank: self.rank(), message: format!("`{name}`: this communicator cannot be duplicated") })
+        Err(Failure {
+            rank: self.rank(),
+            message: format!("`{name}`: this communicator cannot be duplicated"),
+        })
     }
 }
 

@@ -57,15 +57,23 @@ impl SparseOptimizer {
     pub(super) fn check(&self) -> Result<(), DistError> {
         let settings = match *self {
             Self::Sgd { lr } => vec![("lr", lr, f64::INFINITY)],
-            Self::Adagrad { lr, epsilon } => vec![("lr", lr, f64::INFINITY), ("epsilon", epsilon, f64::INFINITY)],
+            Self::Adagrad { lr, epsilon } => {
+                vec![("lr", lr, f64::INFINITY), ("epsilon", epsilon, f64::INFINITY)]
+            }
             Self::Adam { lr, beta_1, beta_2, epsilon } => {
-                vec![("lr", lr, f64::INFINITY), ("beta_1", beta_1, 1.0), ("beta_2", beta_2, 1.0), ("epsilon", epsilon, f64::INFINITY)]
+                vec![
+                    ("lr", lr, f64::INFINITY),
+                    ("beta_1", beta_1, 1.0),
+                    ("beta_2", beta_2, 1.0),
+                    ("epsilon", epsilon, f64::INFINITY),
+                ]
             }
         };
         match settings.into_iter().find(|&(_, value, below)| !(value >= 0.0 && value < below)) {
             None => Ok(()),
             Some((arg, value, below)) => {
-                let expected = if below == 1.0 { "a number in 0.0..1.0" } else { "a finite number from 0" };
+                let expected =
+                    if below == 1.0 { "a number in 0.0..1.0" } else { "a finite number from 0" };
                 Err(DistError::Config { arg, expected: expected.into(), found: value.to_string() })
             }
         }
@@ -90,11 +98,20 @@ pub(super) struct State<E> {
 impl<E: EmbeddingElement> State<E> {
     pub(super) fn new(optimizer: SparseOptimizer, rows: usize, dim: usize) -> Self {
         let (moments, counts) = optimizer.moments();
-        Self { moments: vec![vec![E::zeroed(); rows * dim]; moments], steps: vec![0; if counts { rows } else { 0 }] }
+        Self {
+            moments: vec![vec![E::zeroed(); rows * dim]; moments],
+            steps: vec![0; if counts { rows } else { 0 }],
+        }
     }
 
     /// Steps the rows that got gradients.
-    pub(super) fn step(&mut self, optimizer: SparseOptimizer, own: &mut [E], pushed: &[Pushed<E>], dim: usize) {
+    pub(super) fn step(
+        &mut self,
+        optimizer: SparseOptimizer,
+        own: &mut [E],
+        pushed: &[Pushed<E>],
+        dim: usize,
+    ) {
         if dim == 0 {
             return;
         }
@@ -126,8 +143,11 @@ impl<E: EmbeddingElement> State<E> {
                         lr * g / (s.sqrt() + epsilon)
                     }
                     SparseOptimizer::Adam { lr, beta_1, beta_2, epsilon } => {
-                        let m = moved(&mut self.moments[0][i], |m| beta_1 * m + (1.0 - beta_1) * g) / (1.0 - beta_1.powi(t));
-                        let v = moved(&mut self.moments[1][i], |v| beta_2 * v + (1.0 - beta_2) * g * g) / (1.0 - beta_2.powi(t));
+                        let m = moved(&mut self.moments[0][i], |m| beta_1 * m + (1.0 - beta_1) * g)
+                            / (1.0 - beta_1.powi(t));
+                        let v =
+                            moved(&mut self.moments[1][i], |v| beta_2 * v + (1.0 - beta_2) * g * g)
+                                / (1.0 - beta_2.powi(t));
                         lr * m / (v.sqrt() + epsilon)
                     }
                 };

@@ -32,7 +32,12 @@ impl CacheStats {
 impl fmt::Display for CacheStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rate, saved) = (100.0 * self.hit_rate(), self.bytes_saved as f64 / 1e6);
-        write!(f, "{} rows cached, {rate:.1} % of {} remote rows hit, {saved:.1} MB saved", self.rows, self.hits + self.misses)
+        write!(
+            f,
+            "{} rows cached, {rate:.1} % of {} remote rows hit, {saved:.1} MB saved",
+            self.rows,
+            self.hits + self.misses
+        )
     }
 }
 
@@ -52,9 +57,23 @@ pub struct FeatureCache {
 }
 
 impl FeatureCache {
-    pub(crate) fn new(ntype: usize, column: &str, ids: &[u64], bytes: RowBytes, row_bytes: usize) -> Self {
+    pub(crate) fn new(
+        ntype: usize,
+        column: &str,
+        ids: &[u64],
+        bytes: RowBytes,
+        row_bytes: usize,
+    ) -> Self {
         let place = ids.iter().copied().zip(0..).collect();
-        Self { ntype, column: column.to_owned(), place, bytes, row_bytes, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+        Self {
+            ntype,
+            column: column.to_owned(),
+            place,
+            bytes,
+            row_bytes,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        }
     }
     pub(crate) fn get(&self, id: u64) -> Option<&[u8]> {
         let &at = self.place.get(&id)?;
@@ -66,7 +85,14 @@ impl FeatureCache {
     }
     /// Statistics since the cache was made.
     pub fn stats(&self) -> CacheStats {
-        let (hits, misses) = (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
-        CacheStats { rows: self.place.len(), bytes: self.bytes.len(), hits, misses, bytes_saved: hits * self.row_bytes as u64 }
+        let (hits, misses) =
+            (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
+        CacheStats {
+            rows: self.place.len(),
+            bytes: self.bytes.len(),
+            hits,
+            misses,
+            bytes_saved: hits * self.row_bytes as u64,
+        }
     }
 }

@@ -85,7 +85,11 @@ impl DistGraph {
     }
 
     /// Gathers rows of several columns in one exchange; node features through their caches. Collective.
-    pub(crate) fn gather_many<'a>(&'a self, wanted: &[WantedRows<'a>], caches: &'a [FeatureCache]) -> Result<Vec<Column>, DistError> {
+    pub(crate) fn gather_many<'a>(
+        &'a self,
+        wanted: &[WantedRows<'a>],
+        caches: &'a [FeatureCache],
+    ) -> Result<Vec<Column>, DistError> {
         let table = |&(is_node, ty, name, ids): &WantedRows<'a>| {
             let cache = caches.iter().find(|c| is_node && c.ntype == ty && c.column == name);
             self.table(is_node, ty, &self.column_rows(is_node, ty, name)?, ids, cache)
@@ -103,8 +107,14 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type or column; a column that is a tensor, whose rows change. On all ranks.
-    pub fn feature_cache(&self, ntype: impl NodeKey, column: &str, rows: usize) -> Result<FeatureCache, DistError> {
-        let ids = self.schema().ntype(&ntype).map(|t| self.hottest(t, rows)).map_err(DistError::from);
+    pub fn feature_cache(
+        &self,
+        ntype: impl NodeKey,
+        column: &str,
+        rows: usize,
+    ) -> Result<FeatureCache, DistError> {
+        let ids =
+            self.schema().ntype(&ntype).map(|t| self.hottest(t, rows)).map_err(DistError::from);
         self.keep_rows(ntype, column, ids)
     }
 
@@ -112,7 +122,12 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type or column, an id out of range, a rank that has no ids but an error; on all ranks.
-    pub(crate) fn keep_rows(&self, ntype: impl NodeKey, column: &str, ids: Result<Vec<u64>, DistError>) -> Result<FeatureCache, DistError> {
+    pub(crate) fn keep_rows(
+        &self,
+        ntype: impl NodeKey,
+        column: &str,
+        ids: Result<Vec<u64>, DistError>,
+    ) -> Result<FeatureCache, DistError> {
         let found = self.schema().ntype(ntype).map_err(DistError::from);
         let found = found.and_then(|t| match self.column_rows(true, t, column)? {
             stored @ ColumnRows::Stored(_) => Ok((t, stored, ids?)),
@@ -123,7 +138,13 @@ impl DistGraph {
         });
         let (t, rows, ids) = agree(&*self.comm, "feature cache", found)?;
         let table = self.table(true, t, &rows, &ids, None);
-        let bytes = fetch_one(&*self.comm, "feature cache", &format!("{}/{column}", self.ntypes()[t]), table, &Counters::default())?;
+        let bytes = fetch_one(
+            &*self.comm,
+            "feature cache",
+            &format!("{}/{column}", self.ntypes()[t]),
+            table,
+            &Counters::default(),
+        )?;
         Ok(FeatureCache::new(t, column, &ids, bytes, rows.row_bytes()))
     }
 
@@ -132,18 +153,31 @@ impl DistGraph {
         let count = inner.nodes.count(ntype);
         let mut hotness = vec![0.0; inner.halo[ntype].len()];
         for e in self.schema().etypes_from(ntype) {
-            hotness.iter_mut().zip(&inner.out_degrees[e][count..]).for_each(|(h, &d)| *h += f64::from(d));
+            hotness
+                .iter_mut()
+                .zip(&inner.out_degrees[e][count..])
+                .for_each(|(h, &d)| *h += f64::from(d));
         }
         let order = hot_order(&hotness);
         order.iter().take(rows).map(|&i| inner.halo[ntype][i as usize]).collect()
     }
 
     /// A column that is no tensor: its rows are in the part and do not change.
-    pub(crate) fn stored(&self, is_node: bool, ty: usize, name: &str) -> Result<&TensorData, DistError> {
+    pub(crate) fn stored(
+        &self,
+        is_node: bool,
+        ty: usize,
+        name: &str,
+    ) -> Result<&TensorData, DistError> {
         self.stored_column(is_node, ty, name).ok_or_else(|| self.unknown_column(is_node, ty, name))
     }
     /// Any column.
-    pub(crate) fn column_rows(&self, is_node: bool, ty: usize, name: &str) -> Result<ColumnRows<'_>, DistError> {
+    pub(crate) fn column_rows(
+        &self,
+        is_node: bool,
+        ty: usize,
+        name: &str,
+    ) -> Result<ColumnRows<'_>, DistError> {
         if let Some(data) = self.stored_column(is_node, ty, name) {
             return Ok(ColumnRows::Stored(data));
         }
@@ -152,7 +186,12 @@ impl DistGraph {
         drop(inserted);
         rows.map(ColumnRows::Changing).ok_or_else(|| self.unknown_column(is_node, ty, name))
     }
-    pub(crate) fn stored_column(&self, is_node: bool, ty: usize, name: &str) -> Option<&TensorData> {
+    pub(crate) fn stored_column(
+        &self,
+        is_node: bool,
+        ty: usize,
+        name: &str,
+    ) -> Option<&TensorData> {
         let p = &self.inner.partition;
         let data = if is_node { p.node_feature(ty, name) } else { p.edge_feature(ty, name) };
         data.or_else(|| self.inner.trainer_ids[usize::from(!is_node)].get(&(ty, name.to_owned())))
@@ -160,13 +199,22 @@ impl DistGraph {
     fn unknown_column(&self, is_node: bool, ty: usize, name: &str) -> DistError {
         let owners = self.owners(is_node);
         let frame = format!("{}s of `{}`", owners.what(), owners.names()[ty]);
-        GraphError::UnknownColumn { frame, name: name.to_owned(), known: self.columns(is_node, ty) }.into()
+        GraphError::UnknownColumn { frame, name: name.to_owned(), known: self.columns(is_node, ty) }
+            .into()
     }
     fn columns(&self, is_node: bool, ty: usize) -> Vec<String> {
         let p = &self.inner.partition;
-        let mut names: Vec<String> =
-            if is_node { p.node_columns(ty).map(Into::into).collect() } else { p.edge_columns(ty).map(Into::into).collect() };
-        names.extend(self.inner.trainer_ids[usize::from(!is_node)].keys().filter(|k| k.0 == ty).map(|k| k.1.clone()));
+        let mut names: Vec<String> = if is_node {
+            p.node_columns(ty).map(Into::into).collect()
+        } else {
+            p.edge_columns(ty).map(Into::into).collect()
+        };
+        names.extend(
+            self.inner.trainer_ids[usize::from(!is_node)]
+                .keys()
+                .filter(|k| k.0 == ty)
+                .map(|k| k.1.clone()),
+        );
         let inserted = self.inner.inserted.read().unwrap_or_else(PoisonError::into_inner);
         names.extend(inserted.keys().filter(|k| (k.0, k.1) == (is_node, ty)).map(|k| k.2.clone()));
         names.sort_unstable();
@@ -193,13 +241,22 @@ impl DistGraph {
             ColumnRows::Stored(data) => (self.owners(is_node), OwnRows::Stored(data.as_bytes())),
             ColumnRows::Changing(rows) => {
                 let rows = rows.clone();
-                (self.row_owners(is_node), OwnRows::Lent(Box::new(move |to: &mut dyn FnMut(&[u8])| rows.lend(to))))
+                (
+                    self.row_owners(is_node),
+                    OwnRows::Lent(Box::new(move |to: &mut dyn FnMut(&[u8])| rows.lend(to))),
+                )
             }
         };
         owners.check(ty, ids)?;
         Ok(Wanted { owners, ty, ids, row_bytes, own, cache })
     }
-    fn to_column(&self, name: &str, like: &ColumnRows<'_>, rows: usize, bytes: RowBytes) -> Result<Column, DistError> {
+    fn to_column(
+        &self,
+        name: &str,
+        like: &ColumnRows<'_>,
+        rows: usize,
+        bytes: RowBytes,
+    ) -> Result<Column, DistError> {
         let shape: Vec<usize> = std::iter::once(rows).chain(like.row_shape()).collect();
         column(name, TensorData::from_bytes(bytes.into_bytes(), shape, like.dtype()), &self.device)
     }
@@ -217,7 +274,14 @@ impl<'a> DataSpace<'a> {
     /// Unknown type.
     pub fn remove(&self, column: &str) -> Result<bool, DistError> {
         let key = (self.is_node(), self.ty()?, column.to_owned());
-        Ok(self.graph.inner.inserted.write().unwrap_or_else(PoisonError::into_inner).remove(&key).is_some())
+        Ok(self
+            .graph
+            .inner
+            .inserted
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&key)
+            .is_some())
     }
     /// Names of the feature columns.
     ///
@@ -258,12 +322,22 @@ impl FeatureData<'_> {
     ///
     /// # Errors
     /// As [`gather`](Self::gather).
-    pub(crate) fn gather_as<const D: usize, K: Basic>(&self, ids: &[u64]) -> Result<Tensor<D, K>, DistError> {
+    pub(crate) fn gather_as<const D: usize, K: Basic>(
+        &self,
+        ids: &[u64],
+    ) -> Result<Tensor<D, K>, DistError> {
         let found = self.gather_column(ids)?;
         // Columns are of one kind on all ranks, so that all of them see this error.
         found.tensor::<D, K>().ok_or_else(|| {
-            let (expected, actual) = (format!("tensor of rank {D} of the kind asked for"), format!("{found:?}"));
-            GraphError::ColumnType { frame: "features".into(), name: self.name.clone(), expected, actual }.into()
+            let (expected, actual) =
+                (format!("tensor of rank {D} of the kind asked for"), format!("{found:?}"));
+            GraphError::ColumnType {
+                frame: "features".into(),
+                name: self.name.clone(),
+                expected,
+                actual,
+            }
+            .into()
         })
     }
     /// [`gather`](Self::gather) of a column whose rank and kind are known at run time only. Collective.
@@ -273,7 +347,9 @@ impl FeatureData<'_> {
     pub fn gather_column(&self, ids: &[u64]) -> Result<Column, DistError> {
         let (g, is_node) = (self.space.graph, self.space.is_node());
         let found = self.space.ty().and_then(|t| Ok((t, g.column_rows(is_node, t, &self.name)?)));
-        let what = found.as_ref().map_or_else(|_| String::new(), |(t, _)| format!("{is_node}/{t}/{}", self.name));
+        let what = found
+            .as_ref()
+            .map_or_else(|_| String::new(), |(t, _)| format!("{is_node}/{t}/{}", self.name));
         let (like, table) = match found {
             Ok((t, rows)) => {
                 let table = g.table(is_node, t, &rows, ids, None);
@@ -283,7 +359,11 @@ impl FeatureData<'_> {
         };
         let bytes = fetch_one(&*g.comm, "gather features", &what, table, &g.inner.rows)?;
         // Without a table there was an error.
-        let like = like.ok_or_else(|| DistError::Config { arg: "column", expected: "a column".into(), found: "none".into() })?;
+        let like = like.ok_or_else(|| DistError::Config {
+            arg: "column",
+            expected: "a column".into(),
+            found: "none".into(),
+        })?;
         g.to_column(&self.name, &like, ids.len(), bytes)
     }
 }

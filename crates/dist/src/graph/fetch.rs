@@ -73,7 +73,9 @@ impl RowBytes {
     /// Appends a row.
     fn push(&mut self, row: &[u8]) {
         match self {
-            Self::Words(words) => words.extend(row.as_chunks().0.iter().map(|&word| u64::from_ne_bytes(word))),
+            Self::Words(words) => {
+                words.extend(row.as_chunks().0.iter().map(|&word| u64::from_ne_bytes(word)))
+            }
             Self::Bytes(bytes) => bytes.extend_from_slice(row),
         }
     }
@@ -159,7 +161,12 @@ pub struct RowCounts {
 impl Counters {
     pub(crate) fn read(&self) -> RowCounts {
         let of = |c: &AtomicU64| c.load(Ordering::Relaxed);
-        RowCounts { local: of(&self.local), cached: of(&self.cached), remote: of(&self.remote), remote_bytes: of(&self.bytes) }
+        RowCounts {
+            local: of(&self.local),
+            cached: of(&self.cached),
+            remote: of(&self.remote),
+            remote_bytes: of(&self.bytes),
+        }
     }
 }
 
@@ -179,7 +186,8 @@ pub(crate) fn fetch(
         Ok(wanted) => (wanted, None),
         Err(e) => (vec![], Some(e)),
     };
-    let mut out: Vec<RowBytes> = wanted.iter().map(|w| RowBytes::with_room(w.ids.len(), w.row_bytes)).collect();
+    let mut out: Vec<RowBytes> =
+        wanted.iter().map(|w| RowBytes::with_room(w.ids.len(), w.row_bytes)).collect();
     let mut asked: Vec<Vec<(u64, u32)>> = Vec::with_capacity(wanted.len());
     let tag = digest(what.bytes().map(u64::from));
     let mut requests: Vec<Pack> = (0..comm.size()).map(|_| Pack::default()).collect();
@@ -198,7 +206,8 @@ pub(crate) fn fetch(
         requests.iter_mut().zip(&rows).for_each(|(r, rows)| r.list(rows));
         asked.push(abroad);
     }
-    let requests = failed.map_or_else(|| Ok(requests.into_iter().map(Pack::into_bytes).collect()), Err);
+    let requests =
+        failed.map_or_else(|| Ok(requests.into_iter().map(Pack::into_bytes).collect()), Err);
     let requests = exchange(comm, &format!("{name}: ids"), requests)?;
     let answers = requests.iter().enumerate().map(|(p, r)| {
         let mut request = Unpack::new(r, p, comm.rank());
@@ -245,7 +254,12 @@ fn near(w: &Wanted<'_>, out: &mut RowBytes, counters: &Counters) -> Vec<(u64, u3
     w.own.with(|own| near_of(w, own, out, counters))
 }
 
-fn near_of(w: &Wanted<'_>, own: Source<'_>, out: &mut RowBytes, counters: &Counters) -> Vec<(u64, u32)> {
+fn near_of(
+    w: &Wanted<'_>,
+    own: Source<'_>,
+    out: &mut RowBytes,
+    counters: &Counters,
+) -> Vec<(u64, u32)> {
     let (mut abroad, mut local, mut cached) = (vec![], 0, 0);
     for (i, &id) in w.ids.iter().enumerate() {
         if let Some(row) = w.ids.get(i + AHEAD).and_then(|&next| w.owners.own_row(w.ty, next)) {
@@ -253,7 +267,9 @@ fn near_of(w: &Wanted<'_>, own: Source<'_>, out: &mut RowBytes, counters: &Count
         }
         if let Some(row) = w.owners.own_row(w.ty, id) {
             match own {
-                Source::Bytes(bytes) => out.push(&bytes[row as usize * w.row_bytes..][..w.row_bytes]),
+                Source::Bytes(bytes) => {
+                    out.push(&bytes[row as usize * w.row_bytes..][..w.row_bytes])
+                }
                 Source::Made(write) => write(row as usize, out.push_later(w.row_bytes)),
             }
             local += 1;
@@ -298,7 +314,9 @@ fn answer(wanted: &[Wanted<'_>], mut request: Unpack<'_>) -> Result<Vec<u8>, Dis
             Source::Made(write) => {
                 out.resize(at + rows.len() * w.row_bytes, 0);
                 if w.row_bytes > 0 {
-                    rows.iter().zip(out[at..].chunks_exact_mut(w.row_bytes)).for_each(|(&row, out)| write(row as usize, out));
+                    rows.iter()
+                        .zip(out[at..].chunks_exact_mut(w.row_bytes))
+                        .for_each(|(&row, out)| write(row as usize, out));
                 }
             }
         });

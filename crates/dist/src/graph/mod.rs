@@ -13,10 +13,14 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 
 use burn::tensor::{Device, TensorData};
-use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, Subgraph};
+use burn_gnn_graph::{
+    EdgeKey, EdgeType, Graph, GraphError, NodeKey, OriginalIds, Relation, Schema, Subgraph,
+};
 
 use crate::exchange::agree;
-use crate::local_partition::{Pieces, cut, global_in_degrees, global_out_degrees, requests, same_partitioning};
+use crate::local_partition::{
+    Pieces, cut, global_in_degrees, global_out_degrees, requests, same_partitioning,
+};
 use crate::partition::{Features, Opened};
 use crate::trainer_rank::TrainerRank;
 use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook};
@@ -114,17 +118,29 @@ impl DistGraph {
     /// # Errors
     /// A file that cannot be read or is damaged, another graph than `name`, another number of ranks than parts or
     /// trainers, parts of different partitionings.
-    pub fn open(name: &str, part_config: impl AsRef<Path>, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
+    pub fn open(
+        name: &str,
+        part_config: impl AsRef<Path>,
+        comm: Arc<dyn Communicator>,
+    ) -> Result<Self, DistError> {
         let path = part_config.as_ref();
         let read = || {
             let opened = Opened::new(path)?;
-            let (num_parts, trainers) = (opened.book.num_parts(), opened.meta.num_trainers_per_machine);
+            let (num_parts, trainers) =
+                (opened.book.num_parts(), opened.meta.num_trainers_per_machine);
             let wrong = || wrong_rank(&*comm, comm.rank(), num_parts, trainers);
-            let part = opened.part(TrainerRank::of(comm.rank(), comm.size(), num_parts, trainers).ok_or_else(wrong)?.part)?;
+            let part = opened.part(
+                TrainerRank::of(comm.rank(), comm.size(), num_parts, trainers)
+                    .ok_or_else(wrong)?
+                    .part,
+            )?;
             if part.graph_name() == name {
                 return Ok(part);
             }
-            let (expected, found) = (format!("the name of the graph in {}, `{}`", path.display(), part.graph_name()), format!("`{name}`"));
+            let (expected, found) = (
+                format!("the name of the graph in {}, `{}`", path.display(), part.graph_name()),
+                format!("`{name}`"),
+            );
             Err(DistError::Config { arg: "name", expected, found })
         };
         Self::from_partition(agree(&*comm, "open graph", read())?, comm)
@@ -138,22 +154,42 @@ impl DistGraph {
     ///
     /// # Cost
     /// `O(V + E)` of the part, which is held twice: as it is stored, and as a graph to sample from.
-    pub fn from_partition(partition: impl Into<Arc<Partition>>, comm: Arc<dyn Communicator>) -> Result<Self, DistError> {
+    pub fn from_partition(
+        partition: impl Into<Arc<Partition>>,
+        comm: Arc<dyn Communicator>,
+    ) -> Result<Self, DistError> {
         let partition = partition.into();
-        let (book, part, trainers) = (partition.book().clone(), partition.part(), partition.num_trainers());
-        let trainer = TrainerRank::of(comm.rank(), comm.size(), book.num_parts(), trainers).filter(|s| s.part == part);
+        let (book, part, trainers) =
+            (partition.book().clone(), partition.part(), partition.num_trainers());
+        let trainer = TrainerRank::of(comm.rank(), comm.size(), book.num_parts(), trainers)
+            .filter(|s| s.part == part);
         let checked = trainer.ok_or_else(|| wrong_rank(&*comm, part, book.num_parts(), trainers));
         let trainer = agree(&*comm, "open graph: part of this rank", checked)?;
         same_partitioning(&partition, &*comm)?;
-        let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = agree(&*comm, "open graph: part", cut(&partition))?;
+        let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } =
+            agree(&*comm, "open graph: part", cut(&partition))?;
         let plan = HaloPlan::new(comm.clone(), requests(&book, trainer, &halo, &*comm)?)?;
         let out_degrees = global_out_degrees(&book, &relations, &plan)?;
         let in_degrees = global_in_degrees(&book, &relations, &plan)?;
-        let node_ids: Vec<Vec<u64>> = orig_nodes.into_iter().zip(orig_halo).map(|(inner, halo)| [inner, halo].concat()).collect();
-        let local = agree(&*comm, "open graph: structure", local_graph(book.schema(), &node_ids, &relations))?;
-        let (nodes, edges) = (Owners::of_parts(&book, true, trainer)?, Owners::of_parts(&book, false, trainer)?);
+        let node_ids: Vec<Vec<u64>> = orig_nodes
+            .into_iter()
+            .zip(orig_halo)
+            .map(|(inner, halo)| [inner, halo].concat())
+            .collect();
+        let local = agree(
+            &*comm,
+            "open graph: structure",
+            local_graph(book.schema(), &node_ids, &relations),
+        )?;
+        let (nodes, edges) =
+            (Owners::of_parts(&book, true, trainer)?, Owners::of_parts(&book, false, trainer)?);
         let trainers = trainers_of(&partition, &nodes, &relations);
-        let ids = |of: &[Vec<u32>]| of.iter().enumerate().map(|(t, ids)| ((t, TRAINER_ID.to_owned()), numbers(ids))).collect();
+        let ids = |of: &[Vec<u32>]| {
+            of.iter()
+                .enumerate()
+                .map(|(t, ids)| ((t, TRAINER_ID.to_owned()), numbers(ids)))
+                .collect()
+        };
         let inner = Inner {
             directories: original_ids::directories(&*comm, &nodes, &node_ids)?,
             trainer,
@@ -161,7 +197,9 @@ impl DistGraph {
             edge_rows: Owners::of_ranks(&edges),
             nodes,
             edges,
-            trainer_ids: trainers.as_ref().map_or_else(Default::default, |[nodes, edges]| [ids(nodes), ids(edges)]),
+            trainer_ids: trainers
+                .as_ref()
+                .map_or_else(Default::default, |[nodes, edges]| [ids(nodes), ids(edges)]),
             trainers: trainers.filter(|_| trainer.trainers > 1),
             inserted: RwLock::default(),
             registry: Registry::default(),
@@ -254,7 +292,12 @@ impl DistGraph {
         Ok(self.own_ids(false, self.schema().etype(etype)?))
     }
     pub(crate) fn own_ids(&self, is_node: bool, ty: usize) -> Vec<u64> {
-        self.owners(is_node).own(ty).zip(0..).filter(|&(_, row)| self.inner.is_own(is_node, ty, row)).map(|(id, _)| id).collect()
+        self.owners(is_node)
+            .own(ty)
+            .zip(0..)
+            .filter(|&(_, row)| self.inner.is_own(is_node, ty, row))
+            .map(|(id, _)| id)
+            .collect()
     }
     /// Identifies a partitioning, in hexadecimal.
     pub(crate) fn fingerprint(&self) -> String {
@@ -271,7 +314,11 @@ impl Inner {
     #[inline]
     pub(crate) fn typewise(&self, ntype: usize, local: u32) -> u64 {
         let count = self.nodes.count(ntype);
-        if (local as usize) < count { self.nodes.id(ntype, u64::from(local)) } else { self.halo[ntype][local as usize - count] }
+        if (local as usize) < count {
+            self.nodes.id(ntype, u64::from(local))
+        } else {
+            self.halo[ntype][local as usize - count]
+        }
     }
     /// Local number of a node that this part owns or borrows.
     pub(crate) fn local_node(&self, ntype: usize, id: u64) -> Option<u32> {
@@ -280,7 +327,8 @@ impl Inner {
         }
         self.nodes.own_row(ntype, id).or_else(|| {
             let place = self.nodes.place(ntype, id);
-            let at = self.halo[ntype].binary_search_by_key(&place, |&id| self.nodes.place(ntype, id));
+            let at =
+                self.halo[ntype].binary_search_by_key(&place, |&id| self.nodes.place(ntype, id));
             at.ok().map(|at| (self.nodes.count(ntype) + at) as u32)
         })
     }
@@ -296,16 +344,29 @@ impl Inner {
     }
     /// The graph to sample from with the ids that key its draws.
     pub(crate) fn to_sample(&self) -> Result<Subgraph, DistError> {
-        let narrow = |(t, ids): (usize, &Vec<u64>)| match ids.iter().find(|&&id| id >= u64::from(u32::MAX)) {
+        let narrow = |(t, ids): (usize, &Vec<u64>)| match ids
+            .iter()
+            .find(|&&id| id >= u64::from(u32::MAX))
+        {
             None => Ok(OriginalIds::from_vec(ids.iter().map(|&id| id as u32).collect())),
             Some(&count) => {
                 let relation = self.nodes.names()[t].clone();
-                Err(GraphError::TooLarge { relation, what: "ids", count, limit: u64::from(u32::MAX) - 1 })
+                Err(GraphError::TooLarge {
+                    relation,
+                    what: "ids",
+                    count,
+                    limit: u64::from(u32::MAX) - 1,
+                })
             }
         };
         let node_ids = self.node_ids.iter().enumerate().map(narrow).collect::<Result<_, _>>()?;
         // Edges stand in original order already, and nothing is keyed by their ids.
-        let edge_ids = self.local.relations().iter().map(|r| OriginalIds::from_vec((0..r.num_edges() as u32).collect())).collect();
+        let edge_ids = self
+            .local
+            .relations()
+            .iter()
+            .map(|r| OriginalIds::from_vec((0..r.num_edges() as u32).collect()))
+            .collect();
         Ok(Subgraph { graph: self.local.clone(), node_ids, edge_ids })
     }
 }
@@ -313,13 +374,22 @@ impl Inner {
 /// Name of the column with the rank that trains on a node or edge.
 const TRAINER_ID: &str = "trainer_id";
 
-fn wrong_rank(comm: &dyn Communicator, part: usize, num_parts: usize, trainers: usize) -> DistError {
+fn wrong_rank(
+    comm: &dyn Communicator,
+    part: usize,
+    num_parts: usize,
+    trainers: usize,
+) -> DistError {
     DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts, trainers }
 }
 
 /// Trainer of each inner node and inner edge, per type, if the graph was cut for several: an edge has that of its
 /// destination.
-fn trainers_of(partition: &Partition, nodes: &Owners, relations: &[Relation]) -> Option<[Vec<Vec<u32>>; 2]> {
+fn trainers_of(
+    partition: &Partition,
+    nodes: &Owners,
+    relations: &[Relation],
+) -> Option<[Vec<Vec<u32>>; 2]> {
     // Inner nodes stand type by type.
     let mut rest = partition.trainer_ids()?;
     let own = (0..nodes.names().len()).map(|t| {
@@ -329,7 +399,9 @@ fn trainers_of(partition: &Partition, nodes: &Owners, relations: &[Relation]) ->
     });
     let own: Vec<Vec<u32>> = own.collect();
     let schema = partition.book().schema();
-    let of = |(t, r): (usize, &Relation)| r.dst().iter().map(|&v| own[schema.endpoints(t).1][v as usize]).collect();
+    let of = |(t, r): (usize, &Relation)| {
+        r.dst().iter().map(|&v| own[schema.endpoints(t).1][v as usize]).collect()
+    };
     let edges = relations.iter().enumerate().map(of).collect();
     Some([own, edges])
 }
@@ -340,14 +412,23 @@ fn numbers(values: &[u32]) -> TensorData {
 }
 
 /// Relations between all local nodes, where those of a part end in inner nodes only.
-fn local_graph(schema: &Arc<Schema>, node_ids: &[Vec<u64>], relations: &[Relation]) -> Result<Graph, DistError> {
+fn local_graph(
+    schema: &Arc<Schema>,
+    node_ids: &[Vec<u64>],
+    relations: &[Relation],
+) -> Result<Graph, DistError> {
     let mut builder = Graph::builder();
     for (name, ids) in schema.ntypes().iter().zip(node_ids) {
         builder = builder.nodes(name, ids.len());
     }
     for (t, r) in relations.iter().enumerate() {
         let (s, d) = schema.endpoints(t);
-        let whole = Relation::from_coo(node_ids[s].len(), node_ids[d].len(), r.src().to_vec(), r.dst().to_vec())?;
+        let whole = Relation::from_coo(
+            node_ids[s].len(),
+            node_ids[d].len(),
+            r.src().to_vec(),
+            r.dst().to_vec(),
+        )?;
         builder = builder.relation(schema.etypes()[t].clone(), whole);
     }
     Ok(builder.build()?)

@@ -25,7 +25,11 @@ pub(crate) struct Owners {
 
 impl Owners {
     /// Of what parts hold, structure and features: every trainer of a part has all of its rows.
-    pub(crate) fn of_parts(book: &Arc<PartitionBook>, is_node: bool, trainer: TrainerRank) -> Result<Self, DistError> {
+    pub(crate) fn of_parts(
+        book: &Arc<PartitionBook>,
+        is_node: bool,
+        trainer: TrainerRank,
+    ) -> Result<Self, DistError> {
         let (what, names) = if is_node {
             ("node", book.ntypes().to_vec())
         } else {
@@ -33,15 +37,29 @@ impl Owners {
         };
         let of = numbering(book, is_node);
         let end = |p: usize, t: usize| of.places(p, t).map(|r| r.end);
-        let starts = |t: usize| std::iter::once(Ok(0)).chain((0..book.num_parts()).map(|p| end(p, t))).collect::<Result<Vec<_>, _>>();
+        let starts = |t: usize| {
+            std::iter::once(Ok(0))
+                .chain((0..book.num_parts()).map(|p| end(p, t)))
+                .collect::<Result<Vec<_>, _>>()
+        };
         let starts = (0..names.len()).map(starts).collect::<Result<_, _>>()?;
-        Ok(Self { what, names, book: book.clone(), is_node, starts, own: trainer.part, step: trainer.trainers, shift: trainer.trainer })
+        Ok(Self {
+            what,
+            names,
+            book: book.clone(),
+            is_node,
+            starts,
+            own: trainer.part,
+            step: trainer.trainers,
+            shift: trainer.trainer,
+        })
     }
     /// Of rows that change: each has one holder, so the trainers of a part share its rows out, in runs of ascending id.
     pub(crate) fn of_ranks(parts: &Self) -> Self {
         let k = parts.step as u64;
         let split = |starts: &Vec<u64>| {
-            let shares = starts.windows(2).flat_map(|w| (0..k).map(move |t| w[0] + (w[1] - w[0]) * t / k));
+            let shares =
+                starts.windows(2).flat_map(|w| (0..k).map(move |t| w[0] + (w[1] - w[0]) * t / k));
             shares.chain(starts.last().copied()).collect()
         };
         Self {
@@ -83,7 +101,9 @@ impl Owners {
     /// Place of an id in range.
     #[inline]
     pub(crate) fn place(&self, ty: usize, id: u64) -> u64 {
-        numbering(&self.book, self.is_node).kept_ids(ty).map_or(id, |k| u64::from(k.places[id as usize]))
+        numbering(&self.book, self.is_node)
+            .kept_ids(ty)
+            .map_or(id, |k| u64::from(k.places[id as usize]))
     }
     /// The id of an own row.
     #[inline]
@@ -97,7 +117,9 @@ impl Owners {
     }
     #[inline]
     fn id_at(&self, ty: usize, place: u64) -> u64 {
-        numbering(&self.book, self.is_node).kept_ids(ty).map_or(place, |k| u64::from(k.ids[place as usize]))
+        numbering(&self.book, self.is_node)
+            .kept_ids(ty)
+            .map_or(place, |k| u64::from(k.ids[place as usize]))
     }
     /// Rank that is asked for an id in range, and row there.
     #[inline]
@@ -123,7 +145,11 @@ impl Owners {
         let bound = self.total(ty);
         match ids.iter().find(|&&id| id >= bound) {
             None => Ok(()),
-            Some(&id) => Err(DistError::OutOfRange { what: format!("{} id of `{}`", self.what, self.names[ty]), id, bound }),
+            Some(&id) => Err(DistError::OutOfRange {
+                what: format!("{} id of `{}`", self.what, self.names[ty]),
+                id,
+                bound,
+            }),
         }
     }
 }

@@ -27,9 +27,12 @@ impl DistGraph {
         let t = self.etype(etype);
         let read = |t: usize| {
             let csc = self.inner.local.relations()[t].csc();
-            move |row: usize, out: &mut [u8]| out.copy_from_slice(&(csc.row(row).len() as u32).to_ne_bytes())
+            move |row: usize, out: &mut [u8]| {
+                out.copy_from_slice(&(csc.row(row).len() as u32).to_ne_bytes())
+            }
         };
-        let table = t.and_then(|t| self.rows_of_nodes(self.schema().endpoints(t).1, nodes, 4, read(t)));
+        let table =
+            t.and_then(|t| self.rows_of_nodes(self.schema().endpoints(t).1, nodes, 4, read(t)));
         self.read_rows("in-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
     }
 
@@ -42,7 +45,9 @@ impl DistGraph {
             let degrees = &self.inner.out_degrees[t];
             move |row: usize, out: &mut [u8]| out.copy_from_slice(&degrees[row].to_ne_bytes())
         };
-        let table = self.etype(etype).and_then(|t| self.rows_of_nodes(self.schema().endpoints(t).0, nodes, 4, read(t)));
+        let table = self
+            .etype(etype)
+            .and_then(|t| self.rows_of_nodes(self.schema().endpoints(t).0, nodes, 4, read(t)));
         self.read_rows("out-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
     }
 
@@ -50,7 +55,11 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown or ambiguous type, an id out of range; on all ranks.
-    pub fn find_edges(&self, etype: impl EdgeKey, edges: &[u64]) -> Result<(Vec<u64>, Vec<u64>), DistError> {
+    pub fn find_edges(
+        &self,
+        etype: impl EdgeKey,
+        edges: &[u64],
+    ) -> Result<(Vec<u64>, Vec<u64>), DistError> {
         let table = self.etype(etype).and_then(|t| {
             let (inner, (s, d)) = (&self.inner, self.schema().endpoints(t));
             let relation = &inner.local.relations()[t];
@@ -59,9 +68,17 @@ impl DistGraph {
                 out[8..].copy_from_slice(&inner.typewise(d, relation.dst()[row]).to_ne_bytes());
             };
             inner.edges.check(t, edges)?;
-            Ok(Wanted { owners: &inner.edges, ty: t, ids: edges, row_bytes: 16, own: OwnRows::Made(Box::new(read)), cache: None })
+            Ok(Wanted {
+                owners: &inner.edges,
+                ty: t,
+                ids: edges,
+                row_bytes: 16,
+                own: OwnRows::Made(Box::new(read)),
+                cache: None,
+            })
         });
-        let endpoints: Vec<[u64; 2]> = bytemuck::pod_collect_to_vec(&self.read_rows("ends of edges", table)?);
+        let endpoints: Vec<[u64; 2]> =
+            bytemuck::pod_collect_to_vec(&self.read_rows("ends of edges", table)?);
         Ok(endpoints.into_iter().map(|[u, v]| (u, v)).unzip())
     }
 
@@ -69,12 +86,18 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown or ambiguous type, lists of different lengths, an id out of range, a pair without an edge; on all ranks.
-    pub fn edge_ids(&self, etype: impl EdgeKey, u: &[u64], v: &[u64]) -> Result<Vec<u64>, DistError> {
+    pub fn edge_ids(
+        &self,
+        etype: impl EdgeKey,
+        u: &[u64],
+        v: &[u64],
+    ) -> Result<Vec<u64>, DistError> {
         let (comm, inner) = (&*self.comm, &self.inner);
         let checked = self.etype(etype).and_then(|t| {
             let (s, d) = self.schema().endpoints(t);
             if u.len() != v.len() {
-                let (expected, found) = (format!("one per entry of `u`, {}", u.len()), v.len().to_string());
+                let (expected, found) =
+                    (format!("one per entry of `u`, {}", u.len()), v.len().to_string());
                 return Err(DistError::Config { arg: "v", expected, found });
             }
             inner.nodes.check(s, u)?;
@@ -106,14 +129,18 @@ impl DistGraph {
                 if row as usize >= count {
                     return Err(request.broken());
                 }
-                let found = inner.local_node(s, u).and_then(|u| csc.row(row as usize).find(|&p| csc.indices()[p] == u));
+                let found = inner
+                    .local_node(s, u)
+                    .and_then(|u| csc.row(row as usize).find(|&p| csc.indices()[p] == u));
                 Ok(found.map_or(u64::MAX, |p| inner.edges.id(t, u64::from(csc.edge_id(p)))))
             };
             let ids = u.iter().zip(&rows).map(find).collect::<Result<Vec<_>, _>>()?;
             Ok(bytemuck::cast_slice(&ids).to_vec())
         };
-        let answers = exchange(comm, "edge ids", requests.iter().enumerate().map(answer).collect())?;
-        let answers: Vec<Vec<u64>> = answers.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 8 * 8])).collect();
+        let answers =
+            exchange(comm, "edge ids", requests.iter().enumerate().map(answer).collect())?;
+        let answers: Vec<Vec<u64>> =
+            answers.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 8 * 8])).collect();
         let mut next = vec![0; comm.size()];
         let mut ids = Vec::with_capacity(u.len());
         for &(owner, _) in &owners {
@@ -133,10 +160,14 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type or one named twice, an id out of range; on all ranks.
-    pub fn in_subgraph<N: NodeKey, I: AsRef<[u64]>>(&self, nodes: impl IntoIterator<Item = (N, I)>) -> Result<Vec<InEdges>, DistError> {
+    pub fn in_subgraph<N: NodeKey, I: AsRef<[u64]>>(
+        &self,
+        nodes: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Vec<InEdges>, DistError> {
         let (comm, inner, schema) = (&*self.comm, &self.inner, self.schema());
         let nodes = self.select_nodes(nodes);
-        let mut asked: Vec<Vec<Vec<u32>>> = vec![vec![vec![]; inner.nodes.names().len()]; comm.size()];
+        let mut asked: Vec<Vec<Vec<u32>>> =
+            vec![vec![vec![]; inner.nodes.names().len()]; comm.size()];
         let requests = nodes.map(|nodes| {
             for (t, ids) in nodes.iter().enumerate() {
                 for &id in ids {
@@ -158,26 +189,37 @@ impl DistGraph {
         let requests = exchange(comm, "in-edges: nodes", requests)?;
         let answer = |(p, request): (usize, &Vec<u8>)| {
             let mut request = Unpack::new(request, p, comm.rank());
-            let rows = (0..inner.nodes.names().len()).map(|_| request.list::<u32>()).collect::<Result<Vec<_>, _>>()?;
-            if rows.iter().enumerate().any(|(t, rows)| rows.iter().any(|&r| r as usize >= inner.nodes.count(t))) {
+            let rows = (0..inner.nodes.names().len())
+                .map(|_| request.list::<u32>())
+                .collect::<Result<Vec<_>, _>>()?;
+            if rows
+                .iter()
+                .enumerate()
+                .any(|(t, rows)| rows.iter().any(|&r| r as usize >= inner.nodes.count(t)))
+            {
                 return Err(request.broken().into());
             }
             let mut out = Pack::default();
             for (t, r) in inner.local.relations().iter().enumerate() {
                 let (s, d) = schema.endpoints(t);
                 let csc = r.csc();
-                let counts: Vec<u32> = rows[d].iter().map(|&v| csc.row(v as usize).len() as u32).collect();
+                let counts: Vec<u32> =
+                    rows[d].iter().map(|&v| csc.row(v as usize).len() as u32).collect();
                 let positions = || rows[d].iter().flat_map(|&v| csc.row(v as usize));
-                let src: Vec<u64> = positions().map(|p| inner.typewise(s, csc.indices()[p])).collect();
-                let ids: Vec<u64> = positions().map(|p| inner.edges.id(t, u64::from(csc.edge_id(p)))).collect();
+                let src: Vec<u64> =
+                    positions().map(|p| inner.typewise(s, csc.indices()[p])).collect();
+                let ids: Vec<u64> =
+                    positions().map(|p| inner.edges.id(t, u64::from(csc.edge_id(p)))).collect();
                 out.list(&counts);
                 out.list(&src);
                 out.list(&ids);
             }
             Ok(out.into_bytes())
         };
-        let answers = exchange(comm, "in-edges", requests.iter().enumerate().map(answer).collect())?;
-        let mut readers: Vec<Unpack<'_>> = answers.iter().enumerate().map(|(p, b)| Unpack::new(b, p, comm.rank())).collect();
+        let answers =
+            exchange(comm, "in-edges", requests.iter().enumerate().map(answer).collect())?;
+        let mut readers: Vec<Unpack<'_>> =
+            answers.iter().enumerate().map(|(p, b)| Unpack::new(b, p, comm.rank())).collect();
         let mut out = Vec::with_capacity(schema.etypes().len());
         for t in 0..schema.etypes().len() {
             let (_, d) = schema.endpoints(t);
@@ -213,7 +255,11 @@ impl DistGraph {
             let t = self.schema().ntype(key)?;
             self.inner.nodes.check(t, ids.as_ref())?;
             if out[t].replace(ids.as_ref().to_vec()).is_some() {
-                return Err(burn_gnn_graph::GraphError::Duplicate { what: "node type", name: self.ntypes()[t].clone() }.into());
+                return Err(burn_gnn_graph::GraphError::Duplicate {
+                    what: "node type",
+                    name: self.ntypes()[t].clone(),
+                }
+                .into());
             }
         }
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())
@@ -229,7 +275,11 @@ impl DistGraph {
             let t = self.schema().etype(key)?;
             self.inner.edges.check(t, ids.as_ref())?;
             if out[t].replace(ids.as_ref().to_vec()).is_some() {
-                return Err(burn_gnn_graph::GraphError::Duplicate { what: "edge type", name: self.etypes()[t].to_string() }.into());
+                return Err(burn_gnn_graph::GraphError::Duplicate {
+                    what: "edge type",
+                    name: self.etypes()[t].to_string(),
+                }
+                .into());
             }
         }
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())
@@ -248,10 +298,23 @@ impl DistGraph {
     ) -> Result<Wanted<'a>, DistError> {
         let owners: &Owners = &self.inner.nodes;
         owners.check(ntype, ids)?;
-        Ok(Wanted { owners, ty: ntype, ids, row_bytes, own: OwnRows::Made(Box::new(write)), cache: None })
+        Ok(Wanted {
+            owners,
+            ty: ntype,
+            ids,
+            row_bytes,
+            own: OwnRows::Made(Box::new(write)),
+            cache: None,
+        })
     }
-    pub(crate) fn read_rows(&self, name: &'static str, table: Result<Wanted<'_>, DistError>) -> Result<RowBytes, DistError> {
-        let what = table.as_ref().map_or_else(|_| String::new(), |w| format!("{}/{}", w.owners.what(), w.ty));
+    pub(crate) fn read_rows(
+        &self,
+        name: &'static str,
+        table: Result<Wanted<'_>, DistError>,
+    ) -> Result<RowBytes, DistError> {
+        let what = table
+            .as_ref()
+            .map_or_else(|_| String::new(), |w| format!("{}/{}", w.owners.what(), w.ty));
         fetch_one(&*self.comm, name, &what, table, &Counters::default())
     }
 }

@@ -19,12 +19,21 @@ use super::plan::HaloPlan;
 /// Every node is compute bound: running a forward again during backward would make a collective call
 /// out of turn.
 impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
-    fn halo_pack(acc: FloatTensor<Self>, x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
+    fn halo_pack(
+        acc: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        ids: Arc<[u32]>,
+    ) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Pack;
         impl<B: HaloBackend> Backward<B, 2> for Pack {
             type State = (usize, [usize; 2], Arc<[u32]>);
-            fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+            fn backward(
+                self,
+                ops: Ops<Self::State, 2>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
                 let [acc, x] = ops.parents;
                 let (start, [rows, width], ids) = ops.state;
                 let g = grads.consume::<B>(&ops.node);
@@ -45,16 +54,31 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
         }
     }
 
-    fn halo_unpack(_: FloatTensor<Self>, _: usize, _: usize, _: usize, _: Arc<[u32]>) -> FloatTensor<Self> {
+    fn halo_unpack(
+        _: FloatTensor<Self>,
+        _: usize,
+        _: usize,
+        _: usize,
+        _: Arc<[u32]>,
+    ) -> FloatTensor<Self> {
         unreachable!("runs inside backward, below autodiff")
     }
 
-    fn halo_swap(values: FloatTensor<Self>, plan: Arc<HaloPlan>, mut call: HaloCall) -> FloatTensor<Self> {
+    fn halo_swap(
+        values: FloatTensor<Self>,
+        plan: Arc<HaloPlan>,
+        mut call: HaloCall,
+    ) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Swap;
         impl<B: HaloBackend> Backward<B, 1> for Swap {
             type State = (Arc<HaloPlan>, HaloCall);
-            fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
                 let (plan, call) = ops.state;
                 let g = grads.consume::<B>(&ops.node);
                 let g = B::halo_swap(g, plan, call.transposed());
@@ -63,7 +87,8 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
                 }
             }
         }
-        let values = agree::<B, C>(values, &mut call, |v, call| B::halo_swap(v, plan.clone(), call));
+        let values =
+            agree::<B, C>(values, &mut call, |v, call| B::halo_swap(v, plan.clone(), call));
         let (out, values) = values;
         let (_, node) = values.into_parts();
         match Swap.prepare::<C>([node]).compute_bound().stateful() {
@@ -72,12 +97,21 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
         }
     }
 
-    fn halo_join(x: FloatTensor<Self>, halo: FloatTensor<Self>, segment: Segment) -> FloatTensor<Self> {
+    fn halo_join(
+        x: FloatTensor<Self>,
+        halo: FloatTensor<Self>,
+        segment: Segment,
+    ) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Join;
         impl<B: HaloBackend> Backward<B, 2> for Join {
             type State = (usize, usize, Segment);
-            fn backward(self, ops: Ops<Self::State, 2>, grads: &mut Gradients, _: &mut Checkpointer) {
+            fn backward(
+                self,
+                ops: Ops<Self::State, 2>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
                 let [x, halo] = ops.parents;
                 let (inner, total, Segment { start, rows }) = ops.state;
                 let g = grads.consume::<B>(&ops.node);
@@ -85,7 +119,10 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
                     let [_, width] = g.shape().dims();
                     let len = rows * width;
                     let part = (len > 0).then(|| {
-                        let part = B::float_slice(g.clone(), &[Slice::from(inner..inner + rows), Slice::from(0..width)]);
+                        let part = B::float_slice(
+                            g.clone(),
+                            &[Slice::from(inner..inner + rows), Slice::from(0..width)],
+                        );
                         B::float_reshape(part, Shape::new([len]))
                     });
                     let part = match part {
@@ -112,12 +149,21 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
         }
     }
 
-    fn halo_exchange(x: FloatTensor<Self>, plan: Arc<HaloPlan>, mut call: HaloCall) -> FloatTensor<Self> {
+    fn halo_exchange(
+        x: FloatTensor<Self>,
+        plan: Arc<HaloPlan>,
+        mut call: HaloCall,
+    ) -> FloatTensor<Self> {
         #[derive(Debug)]
         struct Exchange;
         impl<B: HaloBackend> Backward<B, 1> for Exchange {
             type State = (Arc<HaloPlan>, HaloCall);
-            fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            fn backward(
+                self,
+                ops: Ops<Self::State, 1>,
+                grads: &mut Gradients,
+                _: &mut Checkpointer,
+            ) {
                 let (plan, call) = ops.state;
                 let g = grads.consume::<B>(&ops.node);
                 let g = B::halo_reduce(g, plan, call.transposed());
@@ -126,7 +172,8 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
                 }
             }
         }
-        let (out, x) = agree::<B, C>(x, &mut call, |x, call| B::halo_exchange(x, plan.clone(), call));
+        let (out, x) =
+            agree::<B, C>(x, &mut call, |x, call| B::halo_exchange(x, plan.clone(), call));
         let (_, node) = x.into_parts();
         match Exchange.prepare::<C>([node]).compute_bound().stateful() {
             OpsKind::Tracked(prep) => prep.finish((plan, call), out),

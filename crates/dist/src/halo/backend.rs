@@ -35,7 +35,11 @@ pub struct Segment {
 pub trait HaloBackend: Backend {
     /// `acc ++ flatten(x[ids])`: rows of one more node type appended to those collected so far.
     #[fusion(default)]
-    fn halo_pack(acc: FloatTensor<Self>, x: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
+    fn halo_pack(
+        acc: FloatTensor<Self>,
+        x: FloatTensor<Self>,
+        ids: Arc<[u32]>,
+    ) -> FloatTensor<Self> {
         let n = ids.len() * x.shape()[1];
         if n == 0 {
             return acc;
@@ -47,7 +51,13 @@ pub trait HaloBackend: Backend {
     /// The transpose of [`halo_pack`](Self::halo_pack) on `x`: values from `start` on, added to the rows
     /// `ids` of zeros `[rows, width]`, in the order of `ids`.
     #[fusion(default)]
-    fn halo_unpack(g: FloatTensor<Self>, start: usize, rows: usize, width: usize, ids: Arc<[u32]>) -> FloatTensor<Self> {
+    fn halo_unpack(
+        g: FloatTensor<Self>,
+        start: usize,
+        rows: usize,
+        width: usize,
+        ids: Arc<[u32]>,
+    ) -> FloatTensor<Self> {
         let zeros = Self::float_zeros(Shape::new([rows, width]), &g.device(), g.dtype().into());
         if ids.is_empty() || width == 0 {
             return zeros;
@@ -65,21 +75,33 @@ pub trait HaloBackend: Backend {
 
     /// `x` with `rows[i]` added to its row `ids[i]`, in the order of `ids`; there are such rows, and they have columns.
     #[fusion(dtype = x, shape = x)]
-    fn halo_add(x: FloatTensor<Self>, rows: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
+    fn halo_add(
+        x: FloatTensor<Self>,
+        rows: FloatTensor<Self>,
+        ids: Arc<[u32]>,
+    ) -> FloatTensor<Self> {
         let dev = x.device();
         Self::float_select_assign(x, 0, index::<Self>(&ids, &dev), rows, IndexingUpdateOp::Add)
     }
 
     /// Sends values to their receivers and returns those received. Collective.
     #[fusion(default)]
-    fn halo_swap(values: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
+    fn halo_swap(
+        values: FloatTensor<Self>,
+        plan: Arc<HaloPlan>,
+        call: HaloCall,
+    ) -> FloatTensor<Self> {
         let dev = values.device();
         Self::float_from_data(travel(&plan, &call, &host::<Self>(values, &plan, &call)), &dev)
     }
 
     /// `[x ; halo rows of the segment]`.
     #[fusion(default)]
-    fn halo_join(x: FloatTensor<Self>, halo: FloatTensor<Self>, segment: Segment) -> FloatTensor<Self> {
+    fn halo_join(
+        x: FloatTensor<Self>,
+        halo: FloatTensor<Self>,
+        segment: Segment,
+    ) -> FloatTensor<Self> {
         let [n, width] = x.shape().dims();
         if segment.rows == 0 || width == 0 {
             // No values to add; zero-width rows still need their count.
@@ -93,7 +115,11 @@ pub trait HaloBackend: Backend {
     /// [`halo_pack`](Self::halo_pack), [`halo_swap`](Self::halo_swap) and
     /// [`halo_join`](Self::halo_join) in one, where one node type travels.
     #[fusion(default)]
-    fn halo_exchange(x: FloatTensor<Self>, plan: Arc<HaloPlan>, call: HaloCall) -> FloatTensor<Self> {
+    fn halo_exchange(
+        x: FloatTensor<Self>,
+        plan: Arc<HaloPlan>,
+        call: HaloCall,
+    ) -> FloatTensor<Self> {
         let t = &plan.types[call.types[0]];
         let segment = Segment { start: 0, rows: t.num_halo };
         let none = empty::<Self>(&x, [0]);
@@ -111,7 +137,10 @@ pub trait HaloBackend: Backend {
         let halo = if t.num_halo * width == 0 {
             empty::<Self>(&g, [0])
         } else {
-            let rows = Self::float_slice(g.clone(), &[Slice::from(t.num_inner..t.num_inner + t.num_halo), Slice::from(0..width)]);
+            let rows = Self::float_slice(
+                g.clone(),
+                &[Slice::from(t.num_inner..t.num_inner + t.num_halo), Slice::from(0..width)],
+            );
             Self::float_reshape(rows, Shape::new([t.num_halo * width]))
         };
         let home = Self::halo_swap(halo, plan.clone(), call);
@@ -137,8 +166,14 @@ fn host<B: Backend>(values: FloatTensor<B>, plan: &HaloPlan, call: &HaloCall) ->
     match try_read_sync(B::float_into_data(values)) {
         Some(Ok(data)) => data,
         other => {
-            let why = other.map_or_else(|| "the device cannot be read synchronously".into(), |r| format!("{:?}", r.err()));
-            unwind(Failure { rank: plan.comm.rank(), message: format!("`{}`: could not read halo rows: {why}", call.name) })
+            let why = other.map_or_else(
+                || "the device cannot be read synchronously".into(),
+                |r| format!("{:?}", r.err()),
+            );
+            unwind(Failure {
+                rank: plan.comm.rank(),
+                message: format!("`{}`: could not read halo rows: {why}", call.name),
+            })
         }
     }
 }

@@ -26,7 +26,11 @@ impl HaloBackend for CubeBackend {
         let rows = index(&ids, x.meta.shape()[0]);
         gather_rows(x, &rows)
     }
-    fn halo_add(x: FloatTensor<Self>, rows: FloatTensor<Self>, ids: Arc<[u32]>) -> FloatTensor<Self> {
+    fn halo_add(
+        x: FloatTensor<Self>,
+        rows: FloatTensor<Self>,
+        ids: Arc<[u32]>,
+    ) -> FloatTensor<Self> {
         let index = index(&ids, x.meta.shape()[0]);
         Self::float_add(x, scatter_add_rows(rows, &index))
     }

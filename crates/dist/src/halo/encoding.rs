@@ -42,7 +42,14 @@ impl HaloCall {
     /// The transposed exchange, which carries gradients.
     pub(crate) fn transposed(&self) -> Self {
         let name = format!("{} backward", self.name).into();
-        Self { name, reverse: !self.reverse, autodiff: false, tracked: false, any: Arc::default(), ..self.clone() }
+        Self {
+            name,
+            reverse: !self.reverse,
+            autodiff: false,
+            tracked: false,
+            any: Arc::default(),
+            ..self.clone()
+        }
     }
     /// Rows to and from each rank, per travelling type.
     fn counts<'a>(&self, plan: &'a HaloPlan) -> Vec<(&'a [usize], &'a [usize])> {
@@ -71,12 +78,17 @@ fn tag(dtype: DType) -> Option<u8> {
 /// type, inside a type by sender). Fails by unwinding, since operations cannot return errors.
 pub(crate) fn travel(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> TensorData {
     let (rank, size, dtype) = (plan.comm.rank(), plan.comm.size(), flat.dtype());
-    let fail = |message: String| -> ! { unwind(Failure { rank, message: format!("`{}`: {message}", call.name) }) };
-    let Some(kind) = tag(dtype) else { fail(format!("halo rows must be f64, f32, f16 or bf16, got {dtype:?}")) };
+    let fail = |message: String| -> ! {
+        unwind(Failure { rank, message: format!("`{}`: {message}", call.name) })
+    };
+    let Some(kind) = tag(dtype) else {
+        fail(format!("halo rows must be f64, f32, f16 or bf16, got {dtype:?}"))
+    };
     let counts = call.counts(plan);
     let width = |t: usize| call.widths[t] * dtype.size();
     let bytes = flat.as_bytes();
-    let expected: usize = counts.iter().enumerate().map(|(t, c)| c.0.iter().sum::<usize>() * width(t)).sum();
+    let expected: usize =
+        counts.iter().enumerate().map(|(t, c)| c.0.iter().sum::<usize>() * width(t)).sum();
     if bytes.len() != expected {
         fail(format!("expected {expected} bytes to send, got {}", bytes.len()));
     }
@@ -92,12 +104,17 @@ pub(crate) fn travel(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> Ten
         }
     }
     let name = if call.reverse { "halo gradients" } else { "halo rows" };
-    let received = plan.comm.all_to_all_v(&format!("{name} of {}", call.name), messages).unwrap_or_else(|f| unwind(f));
+    let received = plan
+        .comm
+        .all_to_all_v(&format!("{name} of {}", call.name), messages)
+        .unwrap_or_else(|f| unwind(f));
 
     let mut bodies = Vec::with_capacity(size);
     for (p, message) in received.iter().enumerate() {
         let expected: usize = counts.iter().enumerate().map(|(t, c)| c.1[p] * width(t)).sum();
-        let Some((head, body)) = message.split_at_checked(2) else { fail(format!("rank {p} sent {} bytes", message.len())) };
+        let Some((head, body)) = message.split_at_checked(2) else {
+            fail(format!("rank {p} sent {} bytes", message.len()))
+        };
         if head[1] != kind || body.len() != expected {
             let widths = &call.widths;
             fail(format!(
@@ -126,8 +143,13 @@ pub(crate) fn travel(plan: &HaloPlan, call: &HaloCall, flat: &TensorData) -> Ten
 }
 
 /// From messages by sender, each type by type, to rows type by type, each by sender.
-fn assemble<T: Pod + Element>(counts: &[(&[usize], &[usize])], call: &HaloCall, bodies: &[&[u8]]) -> TensorData {
-    let total: usize = counts.iter().enumerate().map(|(t, c)| c.1.iter().sum::<usize>() * call.widths[t]).sum();
+fn assemble<T: Pod + Element>(
+    counts: &[(&[usize], &[usize])],
+    call: &HaloCall,
+    bodies: &[&[u8]],
+) -> TensorData {
+    let total: usize =
+        counts.iter().enumerate().map(|(t, c)| c.1.iter().sum::<usize>() * call.widths[t]).sum();
     // A typed buffer, because received bytes have no alignment.
     let mut rows = vec![T::zeroed(); total];
     let out: &mut [u8] = bytemuck::cast_slice_mut(&mut rows);

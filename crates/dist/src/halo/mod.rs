@@ -41,10 +41,19 @@ pub use plan::{HaloPlan, TypeHalo};
 /// Time and traffic of the rows that travel, and one copy of `x`.
 #[track_caller]
 pub fn halo_exchange(plan: &Arc<HaloPlan>, name: &str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-    assert_eq!(x.len(), plan.types.len(), "`{name}`: expected rows of {} node types, got {}", plan.types.len(), x.len());
+    assert_eq!(
+        x.len(),
+        plan.types.len(),
+        "`{name}`: expected rows of {} node types, got {}",
+        plan.types.len(),
+        x.len()
+    );
     for (t, (x, p)) in x.iter().zip(&plan.types).enumerate() {
         let (expected, found) = (p.num_inner, x.dims()[0]);
-        assert_eq!(expected, found, "`{name}`, node type {t}: expected {expected} rows (one per inner node), got {found}");
+        assert_eq!(
+            expected, found,
+            "`{name}`, node type {t}: expected {expected} rows (one per inner node), got {found}"
+        );
     }
     let types: Vec<usize> = (0..x.len()).filter(|&t| plan.types[t].travels).collect();
     let Some(&first) = types.first() else {
@@ -52,15 +61,27 @@ pub fn halo_exchange(plan: &Arc<HaloPlan>, name: &str, x: Vec<Tensor<2>>) -> Vec
     };
     if let Some(&t) = types.iter().find(|&&t| x[t].dtype() != x[first].dtype()) {
         let (a, b) = (x[first].dtype(), x[t].dtype());
-        panic!("`{name}`: node types {first} and {t} have dtypes {a:?} and {b:?}; one exchange carries one dtype");
+        panic!(
+            "`{name}`: node types {first} and {t} have dtypes {a:?} and {b:?}; one exchange carries one dtype"
+        );
     }
     let widths: Vec<usize> = types.iter().map(|&t| x[t].dims()[1]).collect();
     // Ranks compare names; the number keeps two exchanges of one layer type from being taken for each other.
     let number = plan.calls.fetch_add(1, Ordering::Relaxed);
     let call = HaloCall::new(&format!("{name} #{number}"), types.clone(), widths);
     if types.len() == 1 {
-        let exchange = |x: Tensor<2>| Tensor::from_dispatch(Dispatch::halo_exchange(x.into_dispatch(), plan.clone(), call.clone()));
-        return x.into_iter().enumerate().map(|(t, x)| if t == first { exchange(x) } else { x }).collect();
+        let exchange = |x: Tensor<2>| {
+            Tensor::from_dispatch(Dispatch::halo_exchange(
+                x.into_dispatch(),
+                plan.clone(),
+                call.clone(),
+            ))
+        };
+        return x
+            .into_iter()
+            .enumerate()
+            .map(|(t, x)| if t == first { exchange(x) } else { x })
+            .collect();
     }
     // Pairwise, because Burn's `cat` drops empty tensors and with them the path to the exchange.
     let start = Tensor::<1>::empty([0], (&x[first].device().inner(), x[first].dtype()));

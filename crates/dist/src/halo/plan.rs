@@ -52,16 +52,23 @@ impl HaloPlan {
         for (t, h) in types.iter().enumerate() {
             if h.send.len() != size || h.recv.len() != size {
                 let (s, r) = (h.send.len(), h.recv.len());
-                return fail(format!("halo of node type {t}: expected {size} entries in `send` and `recv`, got {s} and {r}"));
+                return fail(format!(
+                    "halo of node type {t}: expected {size} entries in `send` and `recv`, got {s} and {r}"
+                ));
             }
             if let Some(bad) = h.send.iter().flatten().find(|&&i| i as usize >= h.num_inner) {
-                return fail(format!("halo of node type {t}: rows to send must lie in 0..{}, got {bad}", h.num_inner));
+                return fail(format!(
+                    "halo of node type {t}: rows to send must lie in 0..{}, got {bad}",
+                    h.num_inner
+                ));
             }
         }
         // Every rank learns every table: rows that rank `r` expects of type `t` from rank `p`.
-        let wanted: Vec<u64> = types.iter().flat_map(|h| h.recv.iter().map(|&n| n as u64)).collect();
+        let wanted: Vec<u64> =
+            types.iter().flat_map(|h| h.recv.iter().map(|&n| n as u64)).collect();
         let tables = comm.all_gather("halo plan", bytemuck::cast_slice(&wanted).to_vec())?;
-        let tables: Vec<Vec<u64>> = tables.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 8 * 8])).collect();
+        let tables: Vec<Vec<u64>> =
+            tables.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 8 * 8])).collect();
         if let Some(p) = tables.iter().position(|t| t.len() != wanted.len()) {
             return fail(format!("{} node types here, another number on rank {p}", types.len()));
         }
@@ -70,7 +77,9 @@ impl HaloPlan {
             for (p, (rows, table)) in h.send.iter().zip(&tables).enumerate() {
                 let (ours, theirs) = (rows.len() as u64, table[t * size + rank]);
                 if ours != theirs {
-                    return fail(format!("halo of node type {t}: {ours} rows go to rank {p}, which expects {theirs}"));
+                    return fail(format!(
+                        "halo of node type {t}: {ours} rows go to rank {p}, which expects {theirs}"
+                    ));
                 }
             }
             plans.push(TypePlan {
@@ -79,7 +88,9 @@ impl HaloPlan {
                 send: h.send.iter().map(Vec::len).collect(),
                 send_ids: h.send.concat().into(),
                 recv: h.recv,
-                travels: tables.iter().any(|table| table[t * size..(t + 1) * size].iter().any(|&n| n > 0)),
+                travels: tables
+                    .iter()
+                    .any(|table| table[t * size..(t + 1) * size].iter().any(|&n| n > 0)),
             });
         }
         Ok(Arc::new(Self { comm, types: plans, calls: AtomicU64::new(0) }))

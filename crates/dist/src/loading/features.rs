@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
-use burn_gnn_sampling::{BatchFeatures, BatchRows, SampleKey, SampledBatch, SeedKind, Seeds, Traversal};
+use burn_gnn_sampling::{
+    BatchFeatures, BatchRows, SampleKey, SampledBatch, SeedKind, Seeds, Traversal,
+};
 use hashbrown::HashMap;
 
 use super::RankSampler;
@@ -34,17 +36,26 @@ enum ReadAs {
 }
 
 /// Adds a column of nodes or edges of type `ty` to those of other types.
-fn add(columns: &mut Columns, graph: &DistGraph, (is_node, ty): (bool, usize), column: &str, as_: ReadAs) -> Result<(), DistError> {
+fn add(
+    columns: &mut Columns,
+    graph: &DistGraph,
+    (is_node, ty): (bool, usize),
+    column: &str,
+    as_: ReadAs,
+) -> Result<(), DistError> {
     let (rows, owners) = (graph.column_rows(is_node, ty, column)?, graph.owners(is_node));
     let (row, dtype) = (rows.row_shape(), rows.dtype());
     let (fits, expected) = match as_ {
         ReadAs::Features => (row.len() == 1 && dtype.is_float(), "Float tensor of rank 2"),
-        ReadAs::Labels => (row.is_empty() && (dtype.is_int() || dtype.is_uint()), "Int tensor of rank 1"),
+        ReadAs::Labels => {
+            (row.is_empty() && (dtype.is_int() || dtype.is_uint()), "Int tensor of rank 1")
+        }
     };
     let name = &owners.names()[ty];
     if !fits {
         let frame = format!("{}s of `{name}`", owners.what());
-        let (expected, actual) = (expected.into(), format!("{dtype:?} tensor with rows of shape {row:?}"));
+        let (expected, actual) =
+            (expected.into(), format!("{dtype:?} tensor with rows of shape {row:?}"));
         return Err(GraphError::ColumnType { frame, name: column.into(), expected, actual }.into());
     }
     if columns.iter().any(|c| c.0 == ty) {
@@ -94,7 +105,11 @@ impl DistFeatures {
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
-    pub fn with_edge_labels(mut self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
+    pub fn with_edge_labels(
+        mut self,
+        etype: impl EdgeKey,
+        column: &str,
+    ) -> Result<Self, DistError> {
         let ty = self.graph.schema().etype(etype)?;
         add(&mut self.edge_labels, &self.graph, (false, ty), column, ReadAs::Labels)?;
         Ok(self)
@@ -105,7 +120,9 @@ impl DistFeatures {
     /// # Errors
     /// Some rank failed.
     pub fn with_cache(mut self, rows: usize) -> Result<Self, DistError> {
-        let caches = self.stored().map(|(t, column)| self.graph.feature_cache(&self.graph.ntypes()[*t], column, rows));
+        let caches = self
+            .stored()
+            .map(|(t, column)| self.graph.feature_cache(&self.graph.ntypes()[*t], column, rows));
         self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
     }
@@ -131,23 +148,39 @@ impl DistFeatures {
         S::Batch: SampledBatch<Id = u64>,
     {
         if trial.batch_size == 0 {
-            return Err(DistError::Config { arg: "batch_size", expected: "at least one seed".into(), found: "0".into() });
+            return Err(DistError::Config {
+                arg: "batch_size",
+                expected: "at least one seed".into(),
+                found: "0".into(),
+            });
         }
         let g = &self.graph;
         let mut asked: Vec<HashMap<u64, u32>> = vec![HashMap::new(); g.ntypes().len()];
         let mut order = Traversal::Shuffled.positions(seeds.len(), trial.seed, TRIAL);
         order.truncate(trial.batches.saturating_mul(trial.batch_size));
         for (step, positions) in (0..).zip(order.chunks(trial.batch_size)) {
-            let batch = sampler.sample_batch(&seeds.select(positions), SampleKey::new(trial.seed).at(TRIAL, step))?;
+            let batch = sampler.sample_batch(
+                &seeds.select(positions),
+                SampleKey::new(trial.seed).at(TRIAL, step),
+            )?;
             for (t, asked) in asked.iter_mut().enumerate() {
                 let remote = |id: &&u64| g.inner.nodes.own_row(t, **id).is_none();
-                batch.nodes(t).iter().filter(remote).for_each(|&id| *asked.entry(id).or_default() += 1);
+                batch
+                    .nodes(t)
+                    .iter()
+                    .filter(remote)
+                    .for_each(|&id| *asked.entry(id).or_default() += 1);
             }
         }
         let caches = self.stored().map(|(t, column)| {
-            let mut ids: Vec<(u64, u32)> = asked[*t].iter().map(|(&id, &count)| (id, count)).collect();
+            let mut ids: Vec<(u64, u32)> =
+                asked[*t].iter().map(|(&id, &count)| (id, count)).collect();
             ids.sort_unstable_by_key(|&(id, count)| (std::cmp::Reverse(count), id));
-            g.keep_rows(&g.ntypes()[*t], column, Ok(ids.into_iter().take(rows).map(|i| i.0).collect()))
+            g.keep_rows(
+                &g.ntypes()[*t],
+                column,
+                Ok(ids.into_iter().take(rows).map(|i| i.0).collect()),
+            )
         });
         self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
@@ -181,7 +214,12 @@ where
     S::Batch: SampledBatch<Id = u64>,
 {
     /// Collective, over the communicator of the sampler.
-    fn rows(&self, sampler: &S, batch: &S::Batch, seeds: &Seeds<u64>) -> Result<BatchRows, DistError> {
+    fn rows(
+        &self,
+        sampler: &S,
+        batch: &S::Batch,
+        seeds: &Seeds<u64>,
+    ) -> Result<BatchRows, DistError> {
         let graph = &self.graph.clone().with_communicator(sampler.graph().comm().clone());
         let (blocks, none) = (batch.num_blocks(), vec![]);
         let (ntypes, etypes) = (graph.ntypes().len(), graph.etypes().len());
@@ -192,24 +230,40 @@ where
         };
         let (labels, edges, seeds): (&Columns, bool, Vec<Vec<u64>>) = match seeds.kind() {
             SeedKind::Nodes => (&self.labels, false, seeds.ids().to_vec()),
-            SeedKind::Edges => (&self.edge_labels, true, seeds.ids().iter().enumerate().map(of_edges).collect()),
+            SeedKind::Edges => {
+                (&self.edge_labels, true, seeds.ids().iter().enumerate().map(of_edges).collect())
+            }
             _ => (&none, false, vec![]),
         };
         let mut ids = vec![];
         ids.extend(self.nodes.iter().map(|(t, column)| (true, *t, column, batch.nodes(*t))));
         for block in 0..blocks {
-            ids.extend(self.edges.iter().map(|(t, column)| (false, *t, column, batch.edges(block, *t))));
+            ids.extend(
+                self.edges.iter().map(|(t, column)| (false, *t, column, batch.edges(block, *t))),
+            );
         }
         if edges {
-            ids.extend(self.edges.iter().map(|(t, column)| (false, *t, column, (&seeds[*t][..]).into())));
+            ids.extend(
+                self.edges.iter().map(|(t, column)| (false, *t, column, (&seeds[*t][..]).into())),
+            );
         }
         ids.extend(labels.iter().map(|(t, column)| (!edges, *t, column, (&seeds[*t][..]).into())));
-        let wanted: Vec<WantedRows<'_>> = ids.iter().map(|(is_node, t, column, ids)| (*is_node, *t, &column[..], &ids[..])).collect();
-        let columns = if wanted.is_empty() { vec![] } else { graph.gather_many(&wanted, &self.caches)? };
+        let wanted: Vec<WantedRows<'_>> = ids
+            .iter()
+            .map(|(is_node, t, column, ids)| (*is_node, *t, &column[..], &ids[..]))
+            .collect();
+        let columns =
+            if wanted.is_empty() { vec![] } else { graph.gather_many(&wanted, &self.caches)? };
         let mut columns = columns.into_iter();
-        let (edge_x, seed_x) = (vec![vec![None; etypes]; blocks], vec![None; if edges { etypes } else { 0 }]);
-        let mut out =
-            BatchRows { schema: Some(graph.schema().clone()), x: vec![None; ntypes], edge_x, seed_x, labels: vec![None; seeds.len()] };
+        let (edge_x, seed_x) =
+            (vec![vec![None; etypes]; blocks], vec![None; if edges { etypes } else { 0 }]);
+        let mut out = BatchRows {
+            schema: Some(graph.schema().clone()),
+            x: vec![None; ntypes],
+            edge_x,
+            seed_x,
+            labels: vec![None; seeds.len()],
+        };
         let mut take = |of: &Columns, out: &mut [Option<Tensor<2>>]| {
             of.iter().zip(columns.by_ref()).for_each(|((t, _), column)| out[*t] = column.tensor());
         };

@@ -64,9 +64,13 @@ pub trait RankSampler: Sampler<Seed = u64, Error = DistError> + Clone {
         let all = self.graph().comm().all_gather("next batch", vec![u8::from(!wanted)])?;
         match all.iter().position(|b| b != &[0]) {
             None => Ok(()),
-            Some(rank) => {
-                Err(Failure { rank, message: format!("dropped its epoch before batch {batch}, which other ranks asked for") }.into())
+            Some(rank) => Err(Failure {
+                rank,
+                message: format!(
+                    "dropped its epoch before batch {batch}, which other ranks asked for"
+                ),
             }
+            .into()),
         }
     }
 }

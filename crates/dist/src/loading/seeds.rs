@@ -25,7 +25,14 @@ fn lists_before<K, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         let (expected, actual) = (ids.as_ref().len(), of.as_ref().len());
         if expected != actual {
             let (relation, arg) = (names[t].clone(), "times".into());
-            return Err(GraphError::Length { relation, arg, why: "one per seed", expected, actual }.into());
+            return Err(GraphError::Length {
+                relation,
+                arg,
+                why: "one per seed",
+                expected,
+                actual,
+            }
+            .into());
         }
         times[t] = of.as_ref().to_vec();
         named.push((t, ids));
@@ -40,7 +47,10 @@ impl DistGraph {
     /// # Errors
     /// Unknown type or one named twice, an id out of range, 2³² seeds or more, other lists on another rank; on all
     /// ranks.
-    pub fn node_seeds<N: NodeKey, I: AsRef<[u64]>>(&self, seeds: impl IntoIterator<Item = (N, I)>) -> Result<Seeds<u64>, DistError> {
+    pub fn node_seeds<N: NodeKey, I: AsRef<[u64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+    ) -> Result<Seeds<u64>, DistError> {
         self.own_seeds(self.select_nodes(seeds).map(|ids| (ids, None)))
     }
     /// As [`node_seeds`](Self::node_seeds), with a time of each seed: batches hold edges strictly before it. Times
@@ -59,16 +69,25 @@ impl DistGraph {
     ///
     /// # Errors
     /// Unknown type, an id out of range, 2³² seeds of a rank or more.
-    pub fn split_seeds(&self, ntype: impl NodeKey, split: &SeedSplit) -> Result<Seeds<u64>, DistError> {
+    pub fn split_seeds(
+        &self,
+        ntype: impl NodeKey,
+        split: &SeedSplit,
+    ) -> Result<Seeds<u64>, DistError> {
         let ids = self.select_nodes([(ntype, &split.ids)])?;
-        Ok(Seeds::new(SeedKind::Nodes, ids, None)?.with_schema(self.schema()).of_each_process(&split.counts)?)
+        Ok(Seeds::new(SeedKind::Nodes, ids, None)?
+            .with_schema(self.schema())
+            .of_each_process(&split.counts)?)
     }
     /// Edges as seeds of a loader, given per edge type by their ids in the input graph: the same lists on all ranks,
     /// each of which takes those that it owns. Collective.
     ///
     /// # Errors
     /// As [`node_seeds`](Self::node_seeds).
-    pub fn edge_seeds<K: EdgeKey, I: AsRef<[u64]>>(&self, seeds: impl IntoIterator<Item = (K, I)>) -> Result<Seeds<u64>, DistError> {
+    pub fn edge_seeds<K: EdgeKey, I: AsRef<[u64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (K, I)>,
+    ) -> Result<Seeds<u64>, DistError> {
         self.same_seeds(SeedKind::Edges, self.select_edges(seeds).map(|ids| (ids, None)))
     }
     /// As [`edge_seeds`](Self::edge_seeds), with a given time per seed edge instead of the time of the edge.
@@ -84,11 +103,20 @@ impl DistGraph {
     }
 
     /// Lists that are the same on all ranks. Collective.
-    fn same_seeds(&self, kind: SeedKind, lists: Result<SeedLists, DistError>) -> Result<Seeds<u64>, DistError> {
-        let seeds = lists.and_then(|(ids, times)| Ok(Seeds::new(kind, ids, times)?.with_schema(self.schema())));
+    fn same_seeds(
+        &self,
+        kind: SeedKind,
+        lists: Result<SeedLists, DistError>,
+    ) -> Result<Seeds<u64>, DistError> {
+        let seeds = lists
+            .and_then(|(ids, times)| Ok(Seeds::new(kind, ids, times)?.with_schema(self.schema())));
         let seeds = agree(&*self.comm, "seeds: list", seeds)?;
-        let lists = seeds.ids().iter().flat_map(|ids| std::iter::once(ids.len() as u64).chain(ids.iter().copied()));
-        let all = lists.chain(seeds.times().into_iter().flatten().flatten().map(|&time| time as u64));
+        let lists = seeds
+            .ids()
+            .iter()
+            .flat_map(|ids| std::iter::once(ids.len() as u64).chain(ids.iter().copied()));
+        let all =
+            lists.chain(seeds.times().into_iter().flatten().flatten().map(|&time| time as u64));
         let what = if kind == SeedKind::Edges { "the list of edges" } else { "the list of seeds" };
         same(&*self.comm, "seeds: digest", what, digest(all).to_le_bytes().to_vec())?;
         Ok(seeds)
@@ -98,11 +126,17 @@ impl DistGraph {
         let seeds = self.same_seeds(SeedKind::Nodes, lists)?;
         let of_type = |(t, seeds): (usize, &Vec<u64>)| {
             let own = self.inner.own_originals(t);
-            let row = |seed: &u64| own.binary_search(seed).ok().filter(|&row| self.inner.is_own(true, t, row as u32));
-            seeds.iter().map(|seed| row(seed).map_or(ELSEWHERE, |row| self.inner.nodes.id(t, row as u64))).collect()
+            let row = |seed: &u64| {
+                own.binary_search(seed).ok().filter(|&row| self.inner.is_own(true, t, row as u32))
+            };
+            seeds
+                .iter()
+                .map(|seed| row(seed).map_or(ELSEWHERE, |row| self.inner.nodes.id(t, row as u64)))
+                .collect()
         };
         let ids = seeds.ids().iter().enumerate().map(of_type).collect();
-        Ok(Seeds::new(SeedKind::Nodes, ids, seeds.times().map(<[_]>::to_vec))?.with_schema(self.schema()))
+        Ok(Seeds::new(SeedKind::Nodes, ids, seeds.times().map(<[_]>::to_vec))?
+            .with_schema(self.schema()))
     }
 
     /// Ids of nodes in range per node type, and their times.
@@ -110,13 +144,23 @@ impl DistGraph {
         &self,
         given: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<SeedLists, DistError> {
-        lists_before(self.inner.nodes.names(), given, |key| self.schema().ntype(key), |named| self.select_nodes(named))
+        lists_before(
+            self.inner.nodes.names(),
+            given,
+            |key| self.schema().ntype(key),
+            |named| self.select_nodes(named),
+        )
     }
     /// Ids of edges in range per edge type, and their times.
     pub(crate) fn select_edges_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         given: impl IntoIterator<Item = (K, I, T)>,
     ) -> Result<SeedLists, DistError> {
-        lists_before(self.inner.edges.names(), given, |key| self.schema().etype(key), |named| self.select_edges(named))
+        lists_before(
+            self.inner.edges.names(),
+            given,
+            |key| self.schema().etype(key),
+            |named| self.select_edges(named),
+        )
     }
 }

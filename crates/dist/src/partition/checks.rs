@@ -21,7 +21,15 @@ impl Partition {
 
     /// Inner ids are those the part owns, the others increase (`by_owner`: inside each owner) and belong to other
     /// parts.
-    fn check_ids(&self, path: &Path, what: &str, ids: &[u64], inner: usize, of: &Numbering, by_owner: bool) -> Result<(), DistError> {
+    fn check_ids(
+        &self,
+        path: &Path,
+        what: &str,
+        ids: &[u64],
+        inner: usize,
+        of: &Numbering,
+        by_owner: bool,
+    ) -> Result<(), DistError> {
         let bad = |message: String| Err(DistError::format(path, message));
         let total = of.total();
         if let Some(p) = ids.iter().position(|&i| i >= total) {
@@ -31,7 +39,10 @@ impl Partition {
         let own = of.part_total(self.part);
         if head.len() as u64 != own || !of.global_ids(self.part).eq(head.iter().copied()) {
             let n = head.len();
-            return bad(format!("`{what}`: the first {n} entries are inner and must be the {own} ids of part {}", self.part));
+            return bad(format!(
+                "`{what}`: the first {n} entries are inner and must be the {own} ids of part {}",
+                self.part
+            ));
         }
         let mut before = None;
         for (i, &id) in tail.iter().enumerate() {
@@ -51,26 +62,45 @@ impl Partition {
     fn check_edges(&self, path: &Path) -> Result<(), DistError> {
         let bad = |message: String| Err(DistError::format(path, message));
         let schema = self.book.schema();
-        let types = self.nid.iter().map(|&i| Ok(self.book.global_to_node(HomoId(i))?.ty)).collect::<Result<Vec<_>, DistError>>()?;
+        let types = self
+            .nid
+            .iter()
+            .map(|&i| Ok(self.book.global_to_node(HomoId(i))?.ty))
+            .collect::<Result<Vec<_>, DistError>>()?;
         for (j, (&u, &v)) in self.src.iter().zip(&self.dst).enumerate() {
             let n = self.nid.len();
             let (Some(&s), Some(&d)) = (types.get(u as usize), types.get(v as usize)) else {
-                return bad(format!("edge {j}: `src` and `dst` must lie in 0..{n}, got {u} and {v}"));
+                return bad(format!(
+                    "edge {j}: `src` and `dst` must lie in 0..{n}, got {u} and {v}"
+                ));
             };
             let TypedId { ty, .. } = self.book.global_to_edge(HomoId(self.eid[j]))?;
             if schema.endpoints(ty) != (s, d) {
                 let name = &schema.etypes()[ty];
-                return bad(format!("edge {j} of type `{name}` joins `{}` and `{}`", schema.ntypes()[s], schema.ntypes()[d]));
+                return bad(format!(
+                    "edge {j} of type `{name}` joins `{}` and `{}`",
+                    schema.ntypes()[s],
+                    schema.ntypes()[d]
+                ));
             }
             if (j < self.num_inner_edges) != ((v as usize) < self.num_inner_nodes) {
-                return bad(format!("edge {j}: inner edges, and only they, end in inner nodes; `dst` is {v}"));
+                return bad(format!(
+                    "edge {j}: inner edges, and only they, end in inner nodes; `dst` is {v}"
+                ));
             }
         }
         Ok(())
     }
 }
 
-fn check_originals(path: &Path, what: &str, ids: &[u64], orig: &[u64], inner: usize, of: &Numbering) -> Result<(), DistError> {
+fn check_originals(
+    path: &Path,
+    what: &str,
+    ids: &[u64],
+    orig: &[u64],
+    inner: usize,
+    of: &Numbering,
+) -> Result<(), DistError> {
     let bad = |message: String| Err(DistError::format(path, message));
     let mut before: Option<(usize, u64)> = None;
     for (i, (&global, &old)) in ids.iter().zip(orig).enumerate() {
@@ -80,10 +110,14 @@ fn check_originals(path: &Path, what: &str, ids: &[u64], orig: &[u64], inner: us
             return bad(format!("`{what}`, position {i}: must lie in 0..{count}, got {old}"));
         }
         if of.is_kept() && old != id {
-            return bad(format!("`{what}`, position {i}: ids were kept, so it must be {id}, got {old}"));
+            return bad(format!(
+                "`{what}`, position {i}: ids were kept, so it must be {id}, got {old}"
+            ));
         }
         if let Some((_, last)) = before.filter(|b| i < inner && b.0 == ty && b.1 >= old) {
-            return bad(format!("`{what}`, position {i}: inner entries of a type must increase, got {old} after {last}"));
+            return bad(format!(
+                "`{what}`, position {i}: inner entries of a type must increase, got {old} after {last}"
+            ));
         }
         before = Some((ty, old));
     }

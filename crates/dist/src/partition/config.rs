@@ -51,8 +51,12 @@ impl PartitionMethod {
     /// assert_eq!((parts.assignment("paper"), parts.edge_cut()), (&[0, 1, 1][..], 0));
     /// # Ok::<(), burn_gnn_dist::DistError>(())
     /// ```
-    pub fn custom(assignment: impl IntoIterator<Item = (impl Into<String>, impl Into<Vec<u32>>)>) -> Self {
-        Self::Custom(assignment.into_iter().map(|(ntype, parts)| (ntype.into(), parts.into())).collect())
+    pub fn custom(
+        assignment: impl IntoIterator<Item = (impl Into<String>, impl Into<Vec<u32>>)>,
+    ) -> Self {
+        Self::Custom(
+            assignment.into_iter().map(|(ntype, parts)| (ntype.into(), parts.into())).collect(),
+        )
     }
 
     pub(crate) fn name(&self) -> &'static str {
@@ -253,22 +257,35 @@ impl PartitionConfig {
 
     /// Refuses more parts than memory has counters for, before a part of them is made.
     pub(crate) fn check_memory(&self, graph: &Graph) -> Result<(), DistError> {
-        let (ntypes, etypes) = (graph.schema().ntypes().len() as u128, graph.schema().etypes().len() as u128);
+        let (ntypes, etypes) =
+            (graph.schema().ntypes().len() as u128, graph.schema().etypes().len() as u128);
         // Counts, numberings and lists of crossing edges, as they are with empty parts.
         let bytes = self.num_parts as u128 * (64 + 40 * ntypes + 88 * etypes);
-        let fits = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+        let fits = usize::try_from(bytes)
+            .is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
         if fits {
             return Ok(());
         }
-        let (what, remedy) = (format!("`num_parts`: the tables of {} parts", self.num_parts), "ask for fewer parts");
+        let (what, remedy) =
+            (format!("`num_parts`: the tables of {} parts", self.num_parts), "ask for fewer parts");
         Err(GraphError::OutOfMemory { what, bytes, remedy }.into())
     }
 
     pub(crate) fn validate(&self, graph: &Graph) -> Result<(), DistError> {
-        let bad = |arg, expected: &str, found: String| Err(DistError::Config { arg, expected: expected.into(), found });
+        let bad = |arg, expected: &str, found: String| {
+            Err(DistError::Config { arg, expected: expected.into(), found })
+        };
         let name = &self.graph_name;
-        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', ':', '\0']) || name.chars().any(char::is_control) {
-            return bad("graph_name", "a name that can be a file's: not empty, no leading dot, no `/`, `\\`, `:`", format!("{name:?}"));
+        if name.is_empty()
+            || name.starts_with('.')
+            || name.contains(['/', '\\', ':', '\0'])
+            || name.chars().any(char::is_control)
+        {
+            return bad(
+                "graph_name",
+                "a name that can be a file's: not empty, no leading dot, no `/`, `\\`, `:`",
+                format!("{name:?}"),
+            );
         }
         let limit = i32::MAX as usize;
         if self.num_parts == 0 || self.num_parts > limit {
@@ -277,9 +294,15 @@ impl PartitionConfig {
         let trainers = self.num_trainers_per_machine;
         if trainers == 0 || self.num_parts.checked_mul(trainers).is_none_or(|n| n > limit) {
             let found = format!("{trainers} for each of {} parts", self.num_parts);
-            return bad("num_trainers_per_machine", "at least 1, and below 2^31 over all parts", found);
+            return bad(
+                "num_trainers_per_machine",
+                "at least 1, and below 2^31 over all parts",
+                found,
+            );
         }
-        if let PartitionMethod::Ldg { passes: 0 } | PartitionMethod::Fennel { passes: 0 } = self.method {
+        if let PartitionMethod::Ldg { passes: 0 } | PartitionMethod::Fennel { passes: 0 } =
+            self.method
+        {
             return bad("passes", "at least 1", "0".into());
         }
         self.check_options()?;
@@ -303,12 +326,21 @@ impl PartitionConfig {
 
     /// Refuses options that the method would ignore.
     fn check_options(&self) -> Result<(), DistError> {
-        let (is_metis, is_custom) = (matches!(self.method, PartitionMethod::Metis), matches!(self.method, PartitionMethod::Custom(_)));
-        let is_streaming = matches!(self.method, PartitionMethod::Ldg { .. } | PartitionMethod::Fennel { .. });
+        let (is_metis, is_custom) = (
+            matches!(self.method, PartitionMethod::Metis),
+            matches!(self.method, PartitionMethod::Custom(_)),
+        );
+        let is_streaming =
+            matches!(self.method, PartitionMethod::Ldg { .. } | PartitionMethod::Fennel { .. });
         let balance = "balance in the assignment itself, or use the method `metis`, `ldg`, `fennel` or `random`";
         let classes = format!("classes of {:?}", self.balance_classes.keys().collect::<Vec<_>>());
         let options = [
-            ("balance_ntypes", self.balance_ntypes == Some(true) && is_custom, "Some(true)".to_owned(), balance),
+            (
+                "balance_ntypes",
+                self.balance_ntypes == Some(true) && is_custom,
+                "Some(true)".to_owned(),
+                balance,
+            ),
             ("balance_classes", !self.balance_classes.is_empty() && is_custom, classes, balance),
             (
                 "balance_edges",
@@ -316,13 +348,26 @@ impl PartitionConfig {
                 "true".to_owned(),
                 "use the method `metis`, `ldg` or `fennel`",
             ),
-            ("objective", self.objective != Objective::Cut && !is_metis, format!("{:?}", self.objective), "use the method `metis`"),
-            ("effort", self.effort != MetisEffort::Full && !is_metis, format!("{:?}", self.effort), "use the method `metis`"),
+            (
+                "objective",
+                self.objective != Objective::Cut && !is_metis,
+                format!("{:?}", self.objective),
+                "use the method `metis`",
+            ),
+            (
+                "effort",
+                self.effort != MetisEffort::Full && !is_metis,
+                format!("{:?}", self.effort),
+                "use the method `metis`",
+            ),
         ];
         match options.into_iter().find(|o| o.1) {
             None => Ok(()),
             Some((arg, _, found, remedy)) => {
-                let expected = format!("the default, since the method `{}` has no such option ({remedy})", self.method.name());
+                let expected = format!(
+                    "the default, since the method `{}` has no such option ({remedy})",
+                    self.method.name()
+                );
                 Err(DistError::Config { arg, expected, found })
             }
         }

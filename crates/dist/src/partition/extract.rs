@@ -60,11 +60,14 @@ impl CrossPartEdges {
             })
             .collect();
         let list = |part: usize, t: usize| {
-            let (of, src, by_part) = (&owner[schema.endpoints(t).0], graph.relations()[t].src(), &edges[t]);
+            let (of, src, by_part) =
+                (&owner[schema.endpoints(t).0], graph.relations()[t].src(), &edges[t]);
             let from = starts[t][part];
             let places = from..from + by_part.counts[part] as usize;
-            let crossing: Vec<(u32, u32)> =
-                places.map(|i| (of[src[by_part.ids[i] as usize] as usize], i as u32)).filter(|&(p, _)| p as usize != part).collect();
+            let crossing: Vec<(u32, u32)> = places
+                .map(|i| (of[src[by_part.ids[i] as usize] as usize], i as u32))
+                .filter(|&(p, _)| p as usize != part)
+                .collect();
             FromParts::new(crossing)
         };
         let of_part = |p| (0..edges.len()).map(|t| list(p, t)).collect();
@@ -86,12 +89,18 @@ impl CrossPartEdges {
     }
     /// Edge types and places of the edges from other parts to one.
     fn entering_edges(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
-        self.lists[part].iter().enumerate().flat_map(|(t, l)| l.places.iter().map(move |&place| (t, place)))
+        self.lists[part]
+            .iter()
+            .enumerate()
+            .flat_map(|(t, l)| l.places.iter().map(move |&place| (t, place)))
     }
     /// Edge types and places of the edges from one part to others, in the order of global ids.
     fn out_of(&self, part: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
         let between = move |&to: &u32| {
-            self.lists[to as usize].iter().enumerate().flat_map(move |(t, l)| l.from(part).iter().map(move |&place| (t, place)))
+            self.lists[to as usize]
+                .iter()
+                .enumerate()
+                .flat_map(move |(t, l)| l.from(part).iter().map(move |&place| (t, place)))
         };
         self.targets[part].iter().flat_map(between)
     }
@@ -117,7 +126,10 @@ impl PartitionedGraph {
             let mut out = Features::new();
             for (t, rows) in rows.iter().enumerate() {
                 for (name, source) in rows {
-                    out.insert((t, name.clone()), source.rows(self.inner_ids(part, t, by_part, of)?));
+                    out.insert(
+                        (t, name.clone()),
+                        source.rows(self.inner_ids(part, t, by_part, of)?),
+                    );
                 }
             }
             Ok::<_, DistError>(out)
@@ -130,7 +142,13 @@ impl PartitionedGraph {
     }
 
     /// Original ids of what a part owns of a type, ascending.
-    pub(crate) fn inner_ids<'a>(&self, part: usize, t: usize, by_part: &'a [ByPart], of: &Numbering) -> Result<&'a [u32], DistError> {
+    pub(crate) fn inner_ids<'a>(
+        &self,
+        part: usize,
+        t: usize,
+        by_part: &'a [ByPart],
+        of: &Numbering,
+    ) -> Result<&'a [u32], DistError> {
         let places = of.places(part, t)?;
         Ok(&by_part[t].ids[places.start as usize..places.end as usize])
     }
@@ -142,14 +160,23 @@ impl PartitionedGraph {
         let (types, relations) = (schema.ntypes().len(), self.graph.relations());
         let num_inner_nodes = book.nodes.part_total(part) as usize;
         let num_inner_edges = book.edges.part_total(part) as usize;
-        for (what, count) in [("nodes", num_inner_nodes + halo.len()), ("edges", num_inner_edges + outer.len())] {
+        for (what, count) in
+            [("nodes", num_inner_nodes + halo.len()), ("edges", num_inner_edges + outer.len())]
+        {
             let limit = u64::from(u32::MAX) - 1;
             if count as u64 > limit {
-                return Err(GraphError::TooLarge { relation: format!("part {part}"), what, count: count as u64, limit }.into());
+                return Err(GraphError::TooLarge {
+                    relation: format!("part {part}"),
+                    what,
+                    count: count as u64,
+                    limit,
+                }
+                .into());
             }
         }
         // Local id of a node, by original id: a table of which only the entries of local nodes are ever touched.
-        let mut local: Vec<Vec<u32>> = self.graph.node_counts().iter().map(|&n| vec![0; n]).collect();
+        let mut local: Vec<Vec<u32>> =
+            self.graph.node_counts().iter().map(|&n| vec![0; n]).collect();
         let mut at = 0;
         for (t, local) in local.iter_mut().enumerate() {
             for &v in self.inner_ids(part, t, &self.nodes, &book.nodes)? {
@@ -181,7 +208,10 @@ impl PartitionedGraph {
             push(t, place, owner);
         }
 
-        let (mut nid, mut orig_nid) = (Vec::with_capacity(num_inner_nodes + halo.len()), Vec::with_capacity(num_inner_nodes + halo.len()));
+        let (mut nid, mut orig_nid) = (
+            Vec::with_capacity(num_inner_nodes + halo.len()),
+            Vec::with_capacity(num_inner_nodes + halo.len()),
+        );
         let mut trainer_id = self.trainers.as_ref().map(|_| Vec::with_capacity(num_inner_nodes));
         for t in 0..types {
             let places = book.nodes.places(part, t)?;
@@ -192,8 +222,12 @@ impl PartitionedGraph {
                 out.extend(ids.iter().map(|&v| trainers[t][v as usize]));
             }
         }
-        nid.extend(halo.iter().map(|&(owner, t, place)| book.nodes.global_id(owner as usize, t as usize, u64::from(place)).0));
-        orig_nid.extend(halo.iter().map(|&(_, t, place)| u64::from(self.nodes[t as usize].ids[place as usize])));
+        nid.extend(halo.iter().map(|&(owner, t, place)| {
+            book.nodes.global_id(owner as usize, t as usize, u64::from(place)).0
+        }));
+        orig_nid.extend(
+            halo.iter().map(|&(_, t, place)| u64::from(self.nodes[t as usize].ids[place as usize])),
+        );
         let mut partition = Partition {
             book: book.clone(),
             fingerprint: self.fingerprint,
@@ -227,14 +261,19 @@ impl PartitionedGraph {
     pub(crate) fn outline(&self, part: usize) -> Result<Outline, DistError> {
         let parts = self.config.num_parts;
         if part >= parts {
-            return Err(DistError::OutOfRange { what: "partition".into(), id: part as u64, bound: parts as u64 });
+            return Err(DistError::OutOfRange {
+                what: "partition".into(),
+                id: part as u64,
+                bound: parts as u64,
+            });
         }
         let schema = self.graph.schema();
         let endpoints = |t: usize, place: u32| {
             let (e, r) = (self.edges[t].ids[place as usize] as usize, &self.graph.relations()[t]);
             (r.src()[e], r.dst()[e])
         };
-        let mut seen: Vec<Vec<bool>> = self.graph.node_counts().iter().map(|&n| vec![false; n]).collect();
+        let mut seen: Vec<Vec<bool>> =
+            self.graph.node_counts().iter().map(|&n| vec![false; n]).collect();
         let mut halo = vec![];
         let mut touch = |halo: &mut Vec<_>, t: usize, v: u32| {
             if !std::mem::replace(&mut seen[t][v as usize], true) {
@@ -263,7 +302,11 @@ impl PartitionedGraph {
         halo.sort_unstable();
         if self.config.num_hops > 1 || !self.config.reshuffle {
             let global = |&(t, place): &(usize, u32)| {
-                self.book.edges.global_id(self.owner_of_edge(t, self.edges[t].ids[place as usize]), t, u64::from(place))
+                self.book.edges.global_id(
+                    self.owner_of_edge(t, self.edges[t].ids[place as usize]),
+                    t,
+                    u64::from(place),
+                )
             };
             outer.sort_by_cached_key(global);
             outer.dedup();
@@ -272,12 +315,20 @@ impl PartitionedGraph {
     }
 
     /// In-edges of `frontier`, of their sources, and so on, one hop less than the halo has.
-    fn further_hops(&self, part: usize, frontier: &[(u32, u32, u32)], outer: &mut Vec<(usize, u32)>) {
+    fn further_hops(
+        &self,
+        part: usize,
+        frontier: &[(u32, u32, u32)],
+        outer: &mut Vec<(usize, u32)>,
+    ) {
         let (schema, relations) = (self.graph.schema(), self.graph.relations());
         let edge_places: Vec<Vec<u32>> = self.edges.iter().map(ByPart::places).collect();
-        let mut reached: Vec<Vec<bool>> = self.owner.iter().map(|o| o.iter().map(|&p| p as usize == part).collect()).collect();
-        let mut frontier: Vec<(usize, u32)> =
-            frontier.iter().map(|&(_, t, i)| (t as usize, self.nodes[t as usize].ids[i as usize])).collect();
+        let mut reached: Vec<Vec<bool>> =
+            self.owner.iter().map(|o| o.iter().map(|&p| p as usize == part).collect()).collect();
+        let mut frontier: Vec<(usize, u32)> = frontier
+            .iter()
+            .map(|&(_, t, i)| (t as usize, self.nodes[t as usize].ids[i as usize]))
+            .collect();
         frontier.iter().for_each(|&(t, v)| reached[t][v as usize] = true);
         for _ in 1..self.config.num_hops {
             // All there is has been reached.

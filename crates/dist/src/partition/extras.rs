@@ -35,7 +35,12 @@ impl Extras {
         });
         Ok(Self {
             lists: frame.lists().map(|(name, list)| (name.to_owned(), list.select(rows))).collect(),
-            texts: frame.texts().map(|(name, texts)| (name.to_owned(), texts.select(rows.iter().map(|&r| r as usize)))).collect(),
+            texts: frame
+                .texts()
+                .map(|(name, texts)| {
+                    (name.to_owned(), texts.select(rows.iter().map(|&r| r as usize)))
+                })
+                .collect(),
             ids: frame.ids().map(|ids| ids.ids().select(rows)),
             global_ids: global_ids.transpose()?,
         })
@@ -60,12 +65,22 @@ impl Extras {
     fn entries<'a>(&'a self, of: &str, out: &mut Vec<Entry<'a>>) {
         for (name, list) in &self.lists {
             let key = format!("list/{of}/{name}");
-            out.push(Entry::list(&format!("{key}/indptr"), Dtype::U64, list.indptr().len(), move |r, out| {
-                out.extend_from_slice(&list.indptr()[r]);
-            }));
-            out.push(Entry::list(&format!("{key}/values"), Dtype::I64, list.values().len(), move |r, out| {
-                out.extend_from_slice(&list.values()[r]);
-            }));
+            out.push(Entry::list(
+                &format!("{key}/indptr"),
+                Dtype::U64,
+                list.indptr().len(),
+                move |r, out| {
+                    out.extend_from_slice(&list.indptr()[r]);
+                },
+            ));
+            out.push(Entry::list(
+                &format!("{key}/values"),
+                Dtype::I64,
+                list.values().len(),
+                move |r, out| {
+                    out.extend_from_slice(&list.values()[r]);
+                },
+            ));
         }
         for (name, texts) in &self.texts {
             put_texts(&format!("text/{of}/{name}"), texts, out);
@@ -73,13 +88,23 @@ impl Extras {
         match &self.ids {
             None => {}
             Some(Ids::Int(ids)) => {
-                out.push(Entry::list(&format!("ids/{of}"), Dtype::I64, ids.len(), move |r, out| out.extend_from_slice(&ids[r])));
+                out.push(Entry::list(
+                    &format!("ids/{of}"),
+                    Dtype::I64,
+                    ids.len(),
+                    move |r, out| out.extend_from_slice(&ids[r]),
+                ));
             }
             Some(Ids::Text(texts)) => put_texts(&format!("ids/{of}"), texts, out),
         }
         if let Some(ids) = &self.global_ids {
             let ids = ids.as_slice();
-            out.push(Entry::list(&format!("global_ids/{of}"), Dtype::U64, ids.len(), move |r, out| out.extend_from_slice(&ids[r])));
+            out.push(Entry::list(
+                &format!("global_ids/{of}"),
+                Dtype::U64,
+                ids.len(),
+                move |r, out| out.extend_from_slice(&ids[r]),
+            ));
         }
     }
 }
@@ -104,14 +129,18 @@ fn put_texts<'a>(key: &str, texts: &'a Texts, out: &mut Vec<Entry<'a>>) {
         Some(*end)
     });
     let ends: Vec<u64> = ends.collect();
-    out.push(Entry::list(&format!("{key}/ends"), Dtype::U64, ends.len(), move |r, out| out.extend_from_slice(&ends[r])));
+    out.push(Entry::list(&format!("{key}/ends"), Dtype::U64, ends.len(), move |r, out| {
+        out.extend_from_slice(&ends[r])
+    }));
 }
 
 /// The tensors of all types, whose names are given for nodes and for edges.
 pub(crate) fn entries<'a>(extras: &'a ExtrasByType, names: [&[String]; 2]) -> Vec<Entry<'a>> {
     let mut out = vec![];
     for ((kind, of), names) in KINDS.iter().zip(extras).zip(names) {
-        of.iter().zip(names).for_each(|(extras, name)| extras.entries(&format!("{kind}/{name}"), &mut out));
+        of.iter()
+            .zip(names)
+            .for_each(|(extras, name)| extras.entries(&format!("{kind}/{name}"), &mut out));
     }
     out
 }
@@ -120,13 +149,23 @@ impl PartitionedGraph {
     /// Those of a part, of which the structure is there.
     pub(crate) fn extras(&self, part: &Partition) -> Result<ExtrasByType, DistError> {
         let frames = [self.graph.node_frames(), self.graph.edge_frames()];
-        let has_none =
-            |f: &Frame| f.lists().next().is_none() && f.texts().next().is_none() && f.ids().is_none() && f.global_ids().is_none();
+        let has_none = |f: &Frame| {
+            f.lists().next().is_none()
+                && f.texts().next().is_none()
+                && f.ids().is_none()
+                && f.global_ids().is_none()
+        };
         if frames.iter().all(|f| f.iter().all(has_none)) {
             return Ok(part.no_extras());
         }
         let rows = part.original_rows()?;
-        let of = |i: usize| frames[i].iter().zip(&rows[i]).map(|(frame, rows)| Extras::of(frame, rows)).collect::<Result<_, _>>();
+        let of = |i: usize| {
+            frames[i]
+                .iter()
+                .zip(&rows[i])
+                .map(|(frame, rows)| Extras::of(frame, rows))
+                .collect::<Result<_, _>>()
+        };
         Ok([of(0)?, of(1)?])
     }
 }
@@ -134,7 +173,10 @@ impl PartitionedGraph {
 impl Partition {
     pub(crate) fn no_extras(&self) -> ExtrasByType {
         let schema = self.book.schema();
-        [vec![Extras::default(); schema.ntypes().len()], vec![Extras::default(); schema.etypes().len()]]
+        [
+            vec![Extras::default(); schema.ntypes().len()],
+            vec![Extras::default(); schema.etypes().len()],
+        ]
     }
     /// Ids in the input graph of local nodes and of local edges, per type in local order.
     pub(crate) fn original_rows(&self) -> Result<[Vec<Vec<u32>>; 2], DistError> {
@@ -145,13 +187,20 @@ impl Partition {
             }
             Ok::<_, DistError>(rows)
         };
-        Ok([rows(&self.book.nodes, &self.nid, &self.orig_nid)?, rows(&self.book.edges, &self.eid, &self.orig_eid)?])
+        Ok([
+            rows(&self.book.nodes, &self.nid, &self.orig_nid)?,
+            rows(&self.book.edges, &self.eid, &self.orig_eid)?,
+        ])
     }
 }
 
 impl Reader<'_> {
     /// Lists, texts and ids of a part's local nodes and edges; `names` are those of node types and of edge types.
-    pub(super) fn extras(&self, part: &Partition, names: [&[String]; 2]) -> Result<ExtrasByType, DistError> {
+    pub(super) fn extras(
+        &self,
+        part: &Partition,
+        names: [&[String]; 2],
+    ) -> Result<ExtrasByType, DistError> {
         let mut extras = part.no_extras();
         let rows = part.original_rows()?.map(|rows| rows.iter().map(Vec::len).collect::<Vec<_>>());
         let (all, mut read) = (self.tensors.names(), 0);
@@ -159,14 +208,18 @@ impl Reader<'_> {
             let parsed = key.split_once('/').and_then(|(what, rest)| {
                 let (kind, rest) = rest.split_once('/')?;
                 let kind = KINDS.iter().position(|k| *k == kind)?;
-                let (ty, rest) = rest.split_once('/').map_or((rest, None), |(ty, rest)| (ty, Some(rest)));
+                let (ty, rest) =
+                    rest.split_once('/').map_or((rest, None), |(ty, rest)| (ty, Some(rest)));
                 let ty = names[kind].iter().position(|name| name == ty)?;
                 let ends = |end: &str| rest.and_then(|r| r.strip_suffix(end)).map(str::to_owned);
                 Some((what, kind, ty, rest, ends("/indptr"), ends("/ends")))
             });
             let Some((what, kind, ty, rest, list, text)) = parsed else {
                 let expected = "`list`, `text`, `ids` or `global_ids`, `node` or `edge`, and a type of the graph";
-                return Err(DistError::format(self.path, format!("tensor `{key}`: expected a name of {expected}")));
+                return Err(DistError::format(
+                    self.path,
+                    format!("tensor `{key}`: expected a name of {expected}"),
+                ));
             };
             let (len, of) = (rows[kind][ty], &mut extras[kind][ty]);
             match (what, rest, list, text) {
@@ -188,7 +241,9 @@ impl Reader<'_> {
                 }
                 ("global_ids", None, ..) => {
                     let ids = GlobalIds::new(self.list(key, Dtype::U64, Some(len))?);
-                    of.global_ids = Some(ids.map_err(|e| DistError::format(self.path, format!("`{key}`: {e}")))?);
+                    of.global_ids = Some(
+                        ids.map_err(|e| DistError::format(self.path, format!("`{key}`: {e}")))?,
+                    );
                     read += 1;
                 }
                 // The other half of a pair.
@@ -198,27 +253,39 @@ impl Reader<'_> {
         if read == all.len() {
             return Ok(extras);
         }
-        Err(DistError::format(self.path, format!("expected {read} tensors of lists, texts and ids, found {}", all.len())))
+        Err(DistError::format(
+            self.path,
+            format!("expected {read} tensors of lists, texts and ids, found {}", all.len()),
+        ))
     }
 
     fn ragged(&self, key: &str, rows: usize) -> Result<Ragged, DistError> {
         let indptr = self.list(&format!("{key}indptr"), Dtype::U64, rows.checked_add(1))?;
         let values = self.list(&format!("{key}values"), Dtype::I64, None)?;
-        Ragged::new(indptr, values).map_err(|e| DistError::format(self.path, format!("`{key}indptr`: {e}")))
+        Ragged::new(indptr, values)
+            .map_err(|e| DistError::format(self.path, format!("`{key}indptr`: {e}")))
     }
     fn texts(&self, key: &str, rows: usize) -> Result<Texts, DistError> {
         let bad = |why: String| DistError::format(self.path, format!("`{key}ends`: {why}"));
         let ends: Vec<u64> = self.list(&format!("{key}ends"), Dtype::U64, Some(rows))?;
         let bytes: Vec<u8> = self.list(&format!("{key}bytes"), Dtype::U8, None)?;
-        let all = std::str::from_utf8(&bytes).map_err(|e| bad(format!("expected texts in UTF-8: {e}")))?;
+        let all = std::str::from_utf8(&bytes)
+            .map_err(|e| bad(format!("expected texts in UTF-8: {e}")))?;
         let (mut texts, mut from) = (Texts::new(), 0);
         for (i, end) in ends.into_iter().enumerate() {
             let text = usize::try_from(end).ok().and_then(|end| all.get(from..end));
-            let text =
-                text.ok_or_else(|| bad(format!("position {i}: expected the end of a text that begins at byte {from}, got {end}")))?;
+            let text = text.ok_or_else(|| {
+                bad(format!(
+                    "position {i}: expected the end of a text that begins at byte {from}, got {end}"
+                ))
+            })?;
             texts.push(text);
             from += text.len();
         }
-        if from == all.len() { Ok(texts) } else { Err(bad(format!("expected texts of {} bytes, found {from}", all.len()))) }
+        if from == all.len() {
+            Ok(texts)
+        } else {
+            Err(bad(format!("expected texts of {} bytes, found {from}", all.len())))
+        }
     }
 }

@@ -26,7 +26,9 @@ impl Source {
     pub(crate) fn row(&self) -> (Dtype, &[usize]) {
         match self {
             // Quantised columns were refused by `rows_of`.
-            Self::Memory(c) => (stored_dtype(c.dtype()).unwrap_or(Dtype::U8), &c.shape().as_slice()[1..]),
+            Self::Memory(c) => {
+                (stored_dtype(c.dtype()).unwrap_or(Dtype::U8), &c.shape().as_slice()[1..])
+            }
             Self::Chunks(c) => c.row(),
         }
     }

@@ -24,13 +24,19 @@ const ROWS_BYTES: usize = 4 << 20;
 
 // Ids are below 2^63: they count things in memory.
 fn ids<'a>(name: &str, values: &'a [u64]) -> Entry<'a> {
-    Entry::list(name, Dtype::I64, values.len(), |r, out: &mut Vec<i64>| out.extend(values[r].iter().map(|&v| v as i64)))
+    Entry::list(name, Dtype::I64, values.len(), |r, out: &mut Vec<i64>| {
+        out.extend(values[r].iter().map(|&v| v as i64))
+    })
 }
 fn local<'a>(name: &str, values: &'a [u32]) -> Entry<'a> {
-    Entry::list(name, Dtype::I64, values.len(), |r, out: &mut Vec<i64>| out.extend(values[r].iter().map(|&v| i64::from(v))))
+    Entry::list(name, Dtype::I64, values.len(), |r, out: &mut Vec<i64>| {
+        out.extend(values[r].iter().map(|&v| i64::from(v)))
+    })
 }
 fn flags(name: &str, n: usize, inner: usize) -> Entry<'static> {
-    Entry::list(name, Dtype::U8, n, move |r, out: &mut Vec<u8>| out.extend(r.map(|i| u8::from(i < inner))))
+    Entry::list(name, Dtype::U8, n, move |r, out: &mut Vec<u8>| {
+        out.extend(r.map(|i| u8::from(i < inner)))
+    })
 }
 fn types(name: &str, values: Vec<i32>) -> Entry<'static> {
     Entry::list(name, Dtype::I32, values.len(), move |r, out| out.extend_from_slice(&values[r]))
@@ -116,7 +122,11 @@ impl PartitionedGraph {
         let json = dir.join(format!("{}.json", self.config.graph_name));
         let Some(_lock) = lock_dir(dir).map_err(DistError::io(dir))? else {
             let found = "another one at work".to_owned();
-            return Err(DistError::Config { arg: "dir", expected: format!("no other write to {}", dir.display()), found });
+            return Err(DistError::Config {
+                arg: "dir",
+                expected: format!("no other write to {}", dir.display()),
+                found,
+            });
         };
         if let Some((path, other)) = other_metadata(dir, &json) {
             let expected = "a folder without another partitioning, as files of parts have the same names in both".to_owned();
@@ -157,7 +167,8 @@ impl PartitionedGraph {
         let fingerprint = format!("{:016x}", self.fingerprint);
         let stamp = format!("{FORMAT_VERSION}:{fingerprint}");
         let draw = self.config.draws(self.graph.total_nodes() + self.graph.total_edges());
-        let progress = Progress::steps(draw, "writing parts", "parts", self.config.num_parts as u64);
+        let progress =
+            Progress::steps(draw, "writing parts", "parts", self.config.num_parts as u64);
         let written: Vec<PartFiles> = (0..self.config.num_parts)
             .into_par_iter()
             .with_max_len(1)
@@ -165,7 +176,8 @@ impl PartitionedGraph {
             .collect::<Result<_, _>>()?;
         let mut parts = BTreeMap::new();
         for (p, files) in written.iter().enumerate() {
-            let value = serde_json::to_value(files).map_err(|e| DistError::format(json, e.to_string()))?;
+            let value =
+                serde_json::to_value(files).map_err(|e| DistError::format(json, e.to_string()))?;
             parts.insert(format!("part-{p}"), value);
         }
         let schema = self.book.schema();
@@ -173,7 +185,13 @@ impl PartitionedGraph {
         let (mut type_counts, mut checksums) = (BTreeMap::new(), BTreeMap::new());
         let mut map = |key: &str, names: &[String], of: &Numbering| {
             if self.config.reshuffle {
-                return Ok(OwnerMap::Ranges(names.iter().enumerate().map(|(t, n)| (n.clone(), of.global_ranges(t))).collect()));
+                return Ok(OwnerMap::Ranges(
+                    names
+                        .iter()
+                        .enumerate()
+                        .map(|(t, n)| (n.clone(), of.global_ranges(t)))
+                        .collect(),
+                ));
             }
             for (t, name) in names.iter().enumerate() {
                 type_counts.insert(name.clone(), of.count(t)?);
@@ -207,7 +225,8 @@ impl PartitionedGraph {
             parts,
         };
         metadata.checksum = metadata.sum();
-        let text = serde_json::to_string_pretty(&metadata).map_err(|e| DistError::format(json, e.to_string()))?;
+        let text = serde_json::to_string_pretty(&metadata)
+            .map_err(|e| DistError::format(json, e.to_string()))?;
         // The folders of parts are names in this one.
         sync_dir(dir).map_err(DistError::io(dir))?;
         write_atomic(json, |w| w.write_all(text.as_bytes()))?;
@@ -230,10 +249,13 @@ impl PartitionedGraph {
         let extras = self.extras(&structure)?;
         drop(structure);
         let entries = extras::entries(&extras, [schema.ntypes(), &enames]);
-        let extras = if entries.is_empty() { None } else { Some(write("extras", "extras", entries)?) };
-        let node_feats = self.features(p, &self.node_rows, schema.ntypes(), &self.nodes, &self.book.nodes)?;
+        let extras =
+            if entries.is_empty() { None } else { Some(write("extras", "extras", entries)?) };
+        let node_feats =
+            self.features(p, &self.node_rows, schema.ntypes(), &self.nodes, &self.book.nodes)?;
         let node_feats = write("node_feats", "node_feats", node_feats)?;
-        let edge_feats = self.features(p, &self.edge_rows, &enames, &self.edges, &self.book.edges)?;
+        let edge_feats =
+            self.features(p, &self.edge_rows, &enames, &self.edges, &self.book.edges)?;
         let edge_feats = write("edge_feats", "edge_feats", edge_feats)?;
         Ok(PartFiles { node_feats, edge_feats, part_graph, extras, checksums })
     }
@@ -253,8 +275,10 @@ impl PartitionedGraph {
                 let (dtype, row) = source.row();
                 let bytes = row.iter().product::<usize>() * dtype.bitsize() / 8;
                 let rows_at_a_time = (ROWS_BYTES / bytes.max(1)).max(1);
-                let content =
-                    move |w: &mut dyn Write| ids.chunks(rows_at_a_time).try_for_each(|ids| w.write_all(source.rows(ids).as_bytes()));
+                let content = move |w: &mut dyn Write| {
+                    ids.chunks(rows_at_a_time)
+                        .try_for_each(|ids| w.write_all(source.rows(ids).as_bytes()))
+                };
                 let shape = std::iter::once(ids.len()).chain(row.iter().copied()).collect();
                 entries.push(Entry::new(format!("{}/{name}", names[t]), dtype, shape, content));
             }
@@ -273,12 +297,20 @@ fn other_metadata(dir: &Path, json: &Path) -> Option<(PathBuf, String)> {
             return Some((path, format!("`graph_name` {graph_name:?}")));
         }
         let what = match serde_json::from_slice::<serde_json::Value>(&bytes) {
-            Ok(value) if ["part-0", "num_parts"].iter().all(|key| value.get(key).is_some()) => match value.get("format_version") {
-                Some(version) => format!("a partitioning of format version {}", cut(&version.to_string())),
-                None => "a partitioning without format version".to_owned(),
-            },
+            Ok(value) if ["part-0", "num_parts"].iter().all(|key| value.get(key).is_some()) => {
+                match value.get("format_version") {
+                    Some(version) => {
+                        format!("a partitioning of format version {}", cut(&version.to_string()))
+                    }
+                    None => "a partitioning without format version".to_owned(),
+                }
+            }
             Ok(_) => return None,
-            Err(_) if ["\"part-0\"", "\"num_parts\""].iter().all(|key| contains(&bytes, key.as_bytes())) => {
+            Err(_)
+                if ["\"part-0\"", "\"num_parts\""]
+                    .iter()
+                    .all(|key| contains(&bytes, key.as_bytes())) =>
+            {
                 "a damaged partitioning".to_owned()
             }
             Err(_) => return None,
@@ -298,11 +330,17 @@ fn metadata(json: &Path) -> Option<Metadata> {
 
 /// Files beside others get the names of those if the metadata counts on them, and are removed if it does not; so are
 /// temporary files of killed writers. Nothing is done where there is metadata that cannot be read.
-fn settle(dir: &Path, json: &Path, metadata: Option<&Metadata>, parts: usize) -> Result<(), DistError> {
+fn settle(
+    dir: &Path,
+    json: &Path,
+    metadata: Option<&Metadata>,
+    parts: usize,
+) -> Result<(), DistError> {
     if metadata.is_none() && json.exists() {
         return Ok(());
     }
-    let mut folders: BTreeSet<PathBuf> = (0..parts).map(|p| dir.join(format!("part{p}"))).chain([dir.to_owned()]).collect();
+    let mut folders: BTreeSet<PathBuf> =
+        (0..parts).map(|p| dir.join(format!("part{p}"))).chain([dir.to_owned()]).collect();
     for (path, sum) in metadata.iter().flat_map(|m| m.files(json)).filter(|f| is_sum(&f.1)) {
         let new = beside(&path, &sum);
         if new.exists() {
@@ -329,7 +367,8 @@ fn settle(dir: &Path, json: &Path, metadata: Option<&Metadata>, parts: usize) ->
 
 /// Names of the files beside the metadata, and of those in the folders of parts.
 const BESIDE_METADATA: [&str; 2] = ["node_map.npy", "edge_map.npy"];
-const OF_PARTS: [&str; 4] = ["graph.safetensors", "node_feats.safetensors", "edge_feats.safetensors", "extras.safetensors"];
+const OF_PARTS: [&str; 4] =
+    ["graph.safetensors", "node_feats.safetensors", "edge_feats.safetensors", "extras.safetensors"];
 
 fn is_ours(name: &str) -> bool {
     BESIDE_METADATA.contains(&name) || OF_PARTS.contains(&name)
@@ -339,8 +378,12 @@ fn is_ours(name: &str) -> bool {
 fn is_left(name: &str, beside_metadata: bool) -> bool {
     let names: &[&str] = if beside_metadata { &BESIDE_METADATA } else { &OF_PARTS };
     names.iter().filter_map(|file| file.split_once('.')).any(|(stem, end)| {
-        let sum = name.strip_prefix(stem).and_then(|n| n.strip_prefix('-')?.strip_suffix(end)?.strip_suffix('.'));
-        let random = name.strip_prefix('.').and_then(|n| n.strip_prefix(stem)?.strip_prefix('.')?.strip_prefix(end)?.strip_prefix(".tmp"));
+        let sum = name
+            .strip_prefix(stem)
+            .and_then(|n| n.strip_prefix('-')?.strip_suffix(end)?.strip_suffix('.'));
+        let random = name.strip_prefix('.').and_then(|n| {
+            n.strip_prefix(stem)?.strip_prefix('.')?.strip_prefix(end)?.strip_prefix(".tmp")
+        });
         sum.is_some_and(|s| is_sum(&format!("xxh3:{s}"))) || random.is_some_and(|r| r.len() == 6)
     })
 }

@@ -52,22 +52,33 @@ impl Opened {
         let bytes = read_file(json).map_err(DistError::of_file)?;
         let bad = |message: String| DistError::format(json, message);
         // The version first: a file of another version may lack keys or hold other ones.
-        let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|e| bad(format!("not a partition's metadata: {e}")))?;
+        let value: serde_json::Value = serde_json::from_slice(&bytes)
+            .map_err(|e| bad(format!("not a partition's metadata: {e}")))?;
         match value.get("format_version") {
             Some(v) if v.as_u64() == Some(u64::from(FORMAT_VERSION)) => {}
             other => {
                 let found = other.map_or_else(|| "(none)".into(), |v| cut(&v.to_string()));
-                return Err(DistError::Version { path: json.into(), found, expected: FORMAT_VERSION });
+                return Err(DistError::Version {
+                    path: json.into(),
+                    found,
+                    expected: FORMAT_VERSION,
+                });
             }
         }
-        let mut meta: Metadata =
-            serde_json::from_value(value).map_err(|e| bad(format!("not a partition's metadata: {e}; partition the graph again")))?;
-        let fingerprint = u64::from_str_radix(&meta.fingerprint, 16)
-            .map_err(|_| bad(format!("`fingerprint`: expected a hexadecimal number, got {:?}", meta.fingerprint)))?;
+        let mut meta: Metadata = serde_json::from_value(value).map_err(|e| {
+            bad(format!("not a partition's metadata: {e}; partition the graph again"))
+        })?;
+        let fingerprint = u64::from_str_radix(&meta.fingerprint, 16).map_err(|_| {
+            bad(format!("`fingerprint`: expected a hexadecimal number, got {:?}", meta.fingerprint))
+        })?;
         let book = Arc::new(read_book(json, &meta)?);
         let found = meta.sum();
         if meta.checksum != found {
-            return Err(DistError::Checksum { path: json.into(), expected: cut(&meta.checksum), found });
+            return Err(DistError::Checksum {
+                path: json.into(),
+                expected: cut(&meta.checksum),
+                found,
+            });
         }
         meta.check_paths(json)?;
         Ok(Self { json: json.into(), meta, fingerprint, book })
@@ -77,13 +88,22 @@ impl Opened {
         let (meta, book, json) = (&self.meta, &self.book, &self.json);
         let bad = |message: String| DistError::format(json, message);
         if part >= meta.num_parts {
-            return Err(DistError::OutOfRange { what: "partition".into(), id: part as u64, bound: meta.num_parts as u64 });
+            return Err(DistError::OutOfRange {
+                what: "partition".into(),
+                id: part as u64,
+                bound: meta.num_parts as u64,
+            });
         }
         let key = format!("part-{part}");
-        let files = meta.parts.get(&key).cloned().ok_or_else(|| bad(format!("no entry `{key}`")))?;
-        let files: PartFiles = serde_json::from_value(files).map_err(|e| bad(format!("`{key}`: {e}")))?;
+        let files =
+            meta.parts.get(&key).cloned().ok_or_else(|| bad(format!("no entry `{key}`")))?;
+        let files: PartFiles =
+            serde_json::from_value(files).map_err(|e| bad(format!("`{key}`: {e}")))?;
         let open = |key: &str, name: &str| {
-            let sum = files.checksums.get(key).ok_or_else(|| bad(format!("`part-{part}`: no checksum of `{key}`")))?;
+            let sum = files
+                .checksums
+                .get(key)
+                .ok_or_else(|| bad(format!("`part-{part}`: no checksum of `{key}`")))?;
             File::open(json, name, &meta.fingerprint, sum)
         };
 
@@ -103,7 +123,11 @@ impl Opened {
             dst: read.local("dst", eid.len(), nid.len())?,
             orig_nid: read.ids("orig_nid", n)?,
             orig_eid: read.ids("orig_eid", e)?,
-            trainer_id: if trainers > 1 { Some(read.trainers(num_inner_nodes, part, trainers)?) } else { None },
+            trainer_id: if trainers > 1 {
+                Some(read.trainers(num_inner_nodes, part, trainers)?)
+            } else {
+                None
+            },
             book: book.clone(),
             fingerprint: self.fingerprint,
             graph_name: meta.graph_name.clone(),
@@ -119,13 +143,19 @@ impl Opened {
         let schema = book.schema();
         let enames: Vec<String> = schema.etypes().iter().map(ToString::to_string).collect();
         let count = |of: &Numbering, t: usize| of.inner(part, t).map(|n| n as usize);
-        let node_feats = read_features(&open("node_feats", &files.node_feats)?, schema.ntypes(), |t| count(&book.nodes, t))?;
-        let edge_feats = read_features(&open("edge_feats", &files.edge_feats)?, &enames, |t| count(&book.edges, t))?;
+        let node_feats =
+            read_features(&open("node_feats", &files.node_feats)?, schema.ntypes(), |t| {
+                count(&book.nodes, t)
+            })?;
+        let edge_feats = read_features(&open("edge_feats", &files.edge_feats)?, &enames, |t| {
+            count(&book.edges, t)
+        })?;
         let extras = match &files.extras {
             None => partition.no_extras(),
             Some(name) => {
                 let file = open("extras", name)?;
-                Reader { path: &file.path, tensors: &file.tensors()? }.extras(&partition, [schema.ntypes(), &enames])?
+                Reader { path: &file.path, tensors: &file.tensors()? }
+                    .extras(&partition, [schema.ntypes(), &enames])?
             }
         };
         Ok(Partition { node_feats, edge_feats, extras, ..partition })
@@ -141,9 +171,13 @@ struct File {
 impl File {
     fn open(json: &Path, name: &str, fingerprint: &str, sum: &str) -> Result<Self, DistError> {
         let (path, bytes) = read_summed(json, name, sum)?;
-        let header =
-            SafeTensors::read_metadata(&bytes).map_err(|e| DistError::format(&path, format!("damaged: {e}; partition the graph again")))?.1;
-        let stamp = header.metadata().as_ref().and_then(|m| m.get(STAMP)).map_or("(none)", String::as_str);
+        let header = SafeTensors::read_metadata(&bytes)
+            .map_err(|e| {
+                DistError::format(&path, format!("damaged: {e}; partition the graph again"))
+            })?
+            .1;
+        let stamp =
+            header.metadata().as_ref().and_then(|m| m.get(STAMP)).map_or("(none)", String::as_str);
         match stamp.split_once(':') {
             Some((version, found)) if version == FORMAT_VERSION.to_string() => {
                 if found == fingerprint {
@@ -159,7 +193,9 @@ impl File {
         }
     }
     fn tensors(&self) -> Result<SafeTensors<'_>, DistError> {
-        SafeTensors::deserialize(&self.bytes).map_err(|e| DistError::format(&self.path, format!("damaged: {e}; partition the graph again")))
+        SafeTensors::deserialize(&self.bytes).map_err(|e| {
+            DistError::format(&self.path, format!("damaged: {e}; partition the graph again"))
+        })
     }
 }
 
@@ -170,21 +206,33 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(super) fn list<T: Pod>(&self, name: &str, dtype: Dtype, len: Option<usize>) -> Result<Vec<T>, DistError> {
+    pub(super) fn list<T: Pod>(
+        &self,
+        name: &str,
+        dtype: Dtype,
+        len: Option<usize>,
+    ) -> Result<Vec<T>, DistError> {
         let bad = |message: String| Err(DistError::format(self.path, message));
         let Ok(t) = self.tensors.tensor(name) else {
             return bad(format!("no tensor `{name}`"));
         };
         if t.dtype() != dtype || t.shape().len() != 1 || len.is_some_and(|n| t.shape()[0] != n) {
             let wanted = len.map_or_else(|| "any length".into(), |n| format!("length {n}"));
-            return bad(format!("`{name}`: expected a list of {dtype:?} of {wanted}, got {:?} of shape {:?}", t.dtype(), t.shape()));
+            return bad(format!(
+                "`{name}`: expected a list of {dtype:?} of {wanted}, got {:?} of shape {:?}",
+                t.dtype(),
+                t.shape()
+            ));
         }
         Ok(bytemuck::pod_collect_to_vec(t.data()))
     }
     fn ids(&self, name: &str, len: Option<usize>) -> Result<Vec<u64>, DistError> {
         let values: Vec<i64> = self.list(name, Dtype::I64, len)?;
         match values.iter().position(|&v| v < 0) {
-            Some(p) => Err(DistError::format(self.path, format!("`{name}`, position {p}: must not be negative, got {}", values[p]))),
+            Some(p) => Err(DistError::format(
+                self.path,
+                format!("`{name}`, position {p}: must not be negative, got {}", values[p]),
+            )),
             None => Ok(values.into_iter().map(|v| v as u64).collect()),
         }
     }
@@ -192,7 +240,10 @@ impl Reader<'_> {
         let bound = bound.min(u32::MAX as usize) as u64;
         let values = self.ids(name, Some(len))?;
         match values.iter().position(|&v| v >= bound) {
-            Some(p) => Err(DistError::format(self.path, format!("`{name}`, position {p}: must lie in 0..{bound}, got {}", values[p]))),
+            Some(p) => Err(DistError::format(
+                self.path,
+                format!("`{name}`, position {p}: must lie in 0..{bound}, got {}", values[p]),
+            )),
             None => Ok(values.into_iter().map(|v| v as u32).collect()),
         }
     }
@@ -203,7 +254,11 @@ impl Reader<'_> {
         match values[inner..].iter().position(|&v| v != 0) {
             Some(p) => Err(DistError::format(
                 self.path,
-                format!("`{name}`, position {}: expected ones, then zeros, got {}", inner + p, values[inner + p]),
+                format!(
+                    "`{name}`, position {}: expected ones, then zeros, got {}",
+                    inner + p,
+                    values[inner + p]
+                ),
             )),
             None => Ok(inner),
         }
@@ -212,7 +267,10 @@ impl Reader<'_> {
         let values = self.local("trainer_id", len, usize::MAX)?;
         match values.iter().position(|&t| t as usize / per_part != part) {
             Some(p) => {
-                let message = format!("`trainer_id`, position {p}: expected one of the {per_part} of part {part}, got {}", values[p]);
+                let message = format!(
+                    "`trainer_id`, position {p}: expected one of the {per_part} of part {part}, got {}",
+                    values[p]
+                );
                 Err(DistError::format(self.path, message))
             }
             None => Ok(values),
@@ -224,7 +282,10 @@ impl Reader<'_> {
         let owner: Vec<i64> = self.list("part_id", Dtype::I64, Some(p.nid.len()))?;
         let etype: Vec<i32> = self.list("ETYPE", Dtype::I32, Some(p.eid.len()))?;
         let bad = |name: &str, i: usize, expected: usize, got: i64| {
-            Err(DistError::format(self.path, format!("`{name}`, position {i}: expected {expected} by the global id, got {got}")))
+            Err(DistError::format(
+                self.path,
+                format!("`{name}`, position {i}: expected {expected} by the global id, got {got}"),
+            ))
         };
         for (i, &id) in p.nid.iter().enumerate() {
             let (part, typed) = p.book.nodes.locate(HomoId(id))?;
@@ -245,20 +306,31 @@ impl Reader<'_> {
     }
 }
 
-fn read_features(file: &File, names: &[String], rows: impl Fn(usize) -> Result<usize, DistError>) -> Result<Features, DistError> {
+fn read_features(
+    file: &File,
+    names: &[String],
+    rows: impl Fn(usize) -> Result<usize, DistError>,
+) -> Result<Features, DistError> {
     let bad = |message: String| Err(DistError::format(&file.path, message));
     let mut out = Features::new();
-    let types: HashMap<&str, usize> = names.iter().enumerate().map(|(t, name)| (name.as_str(), t)).collect();
+    let types: HashMap<&str, usize> =
+        names.iter().enumerate().map(|(t, name)| (name.as_str(), t)).collect();
     for (key, view) in file.tensors()?.iter() {
-        let Some((t, column)) = key.split_once('/').and_then(|(n, c)| Some((*types.get(n)?, c))) else {
+        let Some((t, column)) = key.split_once('/').and_then(|(n, c)| Some((*types.get(n)?, c)))
+        else {
             return bad(format!("tensor `{key}`: expected `type/column` with a type of {names:?}"));
         };
         let (shape, expected) = (view.shape(), rows(t)?);
         if shape.first() != Some(&expected) {
-            return bad(format!("`{key}`: expected {expected} rows (one per inner entry), got shape {shape:?}"));
+            return bad(format!(
+                "`{key}`: expected {expected} rows (one per inner entry), got shape {shape:?}"
+            ));
         }
         fn typed<T: Pod + Element>(view: &safetensors::tensor::TensorView<'_>) -> TensorData {
-            TensorData::new(bytemuck::pod_collect_to_vec::<u8, T>(view.data()), view.shape().to_vec())
+            TensorData::new(
+                bytemuck::pod_collect_to_vec::<u8, T>(view.data()),
+                view.shape().to_vec(),
+            )
         }
         let data = match view.dtype() {
             Dtype::F64 => typed::<f64>(&view),
@@ -273,7 +345,10 @@ fn read_features(file: &File, names: &[String], rows: impl Fn(usize) -> Result<u
             Dtype::U32 => typed::<u32>(&view),
             Dtype::U16 => typed::<u16>(&view),
             Dtype::U8 => typed::<u8>(&view),
-            Dtype::BOOL => TensorData::new(view.data().iter().map(|&b| b != 0).collect::<Vec<bool>>(), shape.to_vec()),
+            Dtype::BOOL => TensorData::new(
+                view.data().iter().map(|&b| b != 0).collect::<Vec<bool>>(),
+                shape.to_vec(),
+            ),
             other => return bad(format!("`{key}`: dtype {other:?} is not supported")),
         };
         out.insert((t, column.to_owned()), data);

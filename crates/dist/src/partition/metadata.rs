@@ -29,8 +29,15 @@ pub(crate) struct PartFiles {
 impl PartFiles {
     /// Keys and names of the files.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let files = [("part_graph", &self.part_graph), ("node_feats", &self.node_feats), ("edge_feats", &self.edge_feats)];
-        files.into_iter().chain(self.extras.iter().map(|name| ("extras", name))).map(|(key, name)| (key, name.as_str()))
+        let files = [
+            ("part_graph", &self.part_graph),
+            ("node_feats", &self.node_feats),
+            ("edge_feats", &self.edge_feats),
+        ];
+        files
+            .into_iter()
+            .chain(self.extras.iter().map(|name| ("extras", name)))
+            .map(|(key, name)| (key, name.as_str()))
     }
 }
 
@@ -87,10 +94,14 @@ impl Metadata {
     /// Refuses a path that is named twice: each costs as much as its file is long.
     pub(crate) fn check_paths(&self, json: &Path) -> Result<(), DistError> {
         let mut named: BTreeMap<PathBuf, String> = BTreeMap::new();
-        let mut add = |entry: String, name: &str| match named.insert(inside(json, name)?, entry.clone()) {
+        let mut add = |entry: String, name: &str| match named
+            .insert(inside(json, name)?, entry.clone())
+        {
             None => Ok(()),
             Some(first) => {
-                let message = format!("`{entry}`: expected a file of its own, got {name:?}, which `{first}` names too");
+                let message = format!(
+                    "`{entry}`: expected a file of its own, got {name:?}, which `{first}` names too"
+                );
                 Err(DistError::format(json, format!("{message}; partition the graph again")))
             }
         };
@@ -103,7 +114,10 @@ impl Metadata {
             let part = format!("part-{p}");
             // Without such an entry, or with another one, the part is refused when it is read.
             let files = self.parts.get(&part).and_then(|files| PartFiles::deserialize(files).ok());
-            files.iter().flat_map(PartFiles::names).try_for_each(|(key, name)| add(format!("{part}/{key}"), name))?;
+            files
+                .iter()
+                .flat_map(PartFiles::names)
+                .try_for_each(|(key, name)| add(format!("{part}/{key}"), name))?;
         }
         Ok(())
     }
@@ -122,7 +136,9 @@ impl Metadata {
             }
         }
         for (key, part) in &self.parts {
-            if let (true, Ok(part)) = (key.starts_with("part-"), serde_json::from_value::<PartFiles>(part.clone())) {
+            if let (true, Ok(part)) =
+                (key.starts_with("part-"), serde_json::from_value::<PartFiles>(part.clone()))
+            {
                 part.names().for_each(|(key, name)| add(name, part.checksums.get(key)));
             }
         }

@@ -95,7 +95,10 @@ pub struct PartitionedGraph {
 /// println!("{}", parts.table()?);
 /// # Ok::<(), burn_gnn_dist::DistError>(())
 /// ```
-pub fn partition_graph(graph: &Graph, config: &PartitionConfig) -> Result<PartitionedGraph, DistError> {
+pub fn partition_graph(
+    graph: &Graph,
+    config: &PartitionConfig,
+) -> Result<PartitionedGraph, DistError> {
     let rows = |frames: &[Frame]| frames.iter().map(rows_of).collect::<Result<Vec<_>, _>>();
     partition_rows(graph, config, rows(graph.node_frames())?, rows(graph.edge_frames())?)
 }
@@ -115,9 +118,13 @@ fn partition_rows(
     let (owner, trainers) = if trainers == 1 {
         (pieces, None)
     } else {
-        (pieces.iter().map(|of| of.par_iter().map(|&t| t / trainers).collect()).collect(), Some(pieces))
+        (
+            pieces.iter().map(|of| of.par_iter().map(|&t| t / trainers).collect()).collect(),
+            Some(pieces),
+        )
     };
-    let nodes: Vec<_> = owner.iter().map(|o: &Vec<u32>| ByPart::new(o.len(), parts, |v| o[v])).collect();
+    let nodes: Vec<_> =
+        owner.iter().map(|o: &Vec<u32>| ByPart::new(o.len(), parts, |v| o[v])).collect();
     let node_places: Vec<_> = nodes.par_iter().map(ByPart::places).collect();
     let mut edges = Vec::with_capacity(graph.relations().len());
     for (t, r) in graph.relations().iter().enumerate() {
@@ -126,14 +133,29 @@ fn partition_rows(
     }
     let numbering = |what, by_part: &[ByPart]| {
         let ids = if config.reshuffle {
-            Numbering::ranges(what, parts, &by_part.iter().map(|b| b.counts.clone()).collect::<Vec<_>>())
+            Numbering::ranges(
+                what,
+                parts,
+                &by_part.iter().map(|b| b.counts.clone()).collect::<Vec<_>>(),
+            )
         } else {
             Numbering::kept(what, parts, by_part.to_vec())
         };
         ids.ok_or(DistError::TooLarge { what, count: u64::MAX, limit: u64::MAX })
     };
-    let book = PartitionBook::new(schema.clone(), parts, numbering("node", &nodes)?, numbering("edge", &edges)?);
-    let largest = graph.node_counts().iter().copied().chain(edges.iter().map(|e| e.ids.len())).max().unwrap_or(0);
+    let book = PartitionBook::new(
+        schema.clone(),
+        parts,
+        numbering("node", &nodes)?,
+        numbering("edge", &edges)?,
+    );
+    let largest = graph
+        .node_counts()
+        .iter()
+        .copied()
+        .chain(edges.iter().map(|e| e.ids.len()))
+        .max()
+        .unwrap_or(0);
     let identity = if config.reshuffle { vec![] } else { (0..largest as u32).collect() };
     let crossing = CrossPartEdges::new(graph, &owner, &edges, parts);
     let cut = PartitionedGraph {
@@ -151,7 +173,13 @@ fn partition_rows(
         node_rows,
         edge_rows,
     };
-    tracing::info!(parts, edge_cut = cut.edge_cut(), method = config.method.name(), "partitioned graph `{}`", config.graph_name);
+    tracing::info!(
+        parts,
+        edge_cut = cut.edge_cut(),
+        method = config.method.name(),
+        "partitioned graph `{}`",
+        config.graph_name
+    );
     Ok(cut)
 }
 
@@ -217,15 +245,25 @@ fn fingerprint(graph: &Graph, config: &PartitionConfig, pieces: &[Vec<u32>]) -> 
     use std::hash::Hasher;
     let mut h = twox_hash::XxHash3_64::new();
     let schema = graph.schema();
-    let names = schema.ntypes().iter().cloned().chain(schema.etypes().iter().map(ToString::to_string));
+    let names =
+        schema.ntypes().iter().cloned().chain(schema.etypes().iter().map(ToString::to_string));
     for name in names.chain([config.graph_name.clone()]) {
         h.write(name.as_bytes());
         h.write(&[0]);
     }
-    for n in [config.num_parts, config.num_hops, config.num_trainers_per_machine, usize::from(config.reshuffle)] {
+    for n in [
+        config.num_parts,
+        config.num_hops,
+        config.num_trainers_per_machine,
+        usize::from(config.reshuffle),
+    ] {
         h.write(&(n as u64).to_le_bytes());
     }
-    for ids in pieces.iter().map(Vec::as_slice).chain(graph.relations().iter().flat_map(|r| [r.src(), r.dst()])) {
+    for ids in pieces
+        .iter()
+        .map(Vec::as_slice)
+        .chain(graph.relations().iter().flat_map(|r| [r.src(), r.dst()]))
+    {
         h.write(&(ids.len() as u64).to_le_bytes());
         h.write(bytemuck::cast_slice(ids));
     }

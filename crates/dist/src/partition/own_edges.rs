@@ -61,20 +61,33 @@ impl OwnEdges {
         for (name, ids) in [("inner", inner), ("halo", halo)] {
             if let Some(at) = ids.windows(2).position(|w| w[0] >= w[1]) {
                 let (a, b) = (ids[at], ids[at + 1]);
-                return Err(self.bad(format!("`{name}`, position {at}: expected ascending ids, found {a} and {b}")));
+                return Err(self.bad(format!(
+                    "`{name}`, position {at}: expected ascending ids, found {a} and {b}"
+                )));
             }
         }
-        let lens = [("owners", owners.len(), halo.len()), ("dst", dst.len(), src.len()), ("edge_ids", edge_ids.len(), src.len())];
-        if let Some((name, found, expected)) = lens.into_iter().find(|&(_, found, expected)| found != expected) {
+        let lens = [
+            ("owners", owners.len(), halo.len()),
+            ("dst", dst.len(), src.len()),
+            ("edge_ids", edge_ids.len(), src.len()),
+        ];
+        if let Some((name, found, expected)) =
+            lens.into_iter().find(|&(_, found, expected)| found != expected)
+        {
             return Err(self.bad(format!("`{name}`: expected {expected} entries, found {found}")));
         }
         if let Some(p) = owners.iter().find(|&&p| p as usize >= ranks || p as usize == rank) {
-            return Err(self.bad(format!("`owners`: expected other ranks in 0..{ranks}, found {p}; run one rank per part")));
+            return Err(self.bad(format!(
+                "`owners`: expected other ranks in 0..{ranks}, found {p}; run one rank per part"
+            )));
         }
         let (nodes, n) = (inner.len() + halo.len(), inner.len());
-        if let Some(e) = (0..src.len()).find(|&e| src[e] as usize >= nodes || dst[e] as usize >= n) {
+        if let Some(e) = (0..src.len()).find(|&e| src[e] as usize >= nodes || dst[e] as usize >= n)
+        {
             let (u, v) = (src[e], dst[e]);
-            return Err(self.bad(format!("edge {e}: `src` must lie in 0..{nodes} and `dst` in 0..{n}, got {u} and {v}")));
+            return Err(self.bad(format!(
+                "edge {e}: `src` must lie in 0..{nodes} and `dst` in 0..{n}, got {u} and {v}"
+            )));
         }
         Ok(())
     }
@@ -107,7 +120,10 @@ impl OwnEdges {
             let name = unpack.list::<u8>()?;
             if name != self.name().as_bytes() {
                 let found = String::from_utf8_lossy(&name);
-                return Err(self.bad(format!("expected a part of `{}` on rank {from}, found one of `{found}`", self.name())));
+                return Err(self.bad(format!(
+                    "expected a part of `{}` on rank {from}, found one of `{found}`",
+                    self.name()
+                )));
             }
             let place = |u: u32| {
                 let missing = |_| {
@@ -115,7 +131,8 @@ impl OwnEdges {
                 };
                 self.inner.binary_search(&u).map(|at| at as u64).map_err(missing)
             };
-            let places = unpack.list::<u32>()?.into_iter().map(place).collect::<Result<Vec<_>, _>>()?;
+            let places =
+                unpack.list::<u32>()?.into_iter().map(place).collect::<Result<Vec<_>, _>>()?;
             let mut pack = Pack::default();
             pack.list(&places);
             answers.push(pack.into_bytes());
@@ -160,9 +177,13 @@ impl Partition {
     ///
     /// # Cost
     /// `O(E + H log H)` for `E` edges and `H` halo nodes of the part, and two exchanges of 8 bytes per halo node.
-    pub fn from_own_edges(own: Result<OwnEdges, DistError>, comm: &dyn Communicator) -> Result<Self, DistError> {
+    pub fn from_own_edges(
+        own: Result<OwnEdges, DistError>,
+        comm: &dyn Communicator,
+    ) -> Result<Self, DistError> {
         let (rank, ranks) = (comm.rank(), comm.size());
-        let own = agree(comm, "own edges", own.and_then(|own| own.check(rank, ranks).map(|()| own)))?;
+        let own =
+            agree(comm, "own edges", own.and_then(|own| own.check(rank, ranks).map(|()| own)))?;
         let asked = exchange(comm, "nodes that parts borrow", Ok(own.asks(ranks)))?;
         let (counts, answers) = match own.answers(rank, &asked) {
             Ok((counts, answers)) => (counts, Ok(answers)),
@@ -170,24 +191,54 @@ impl Partition {
         };
         let answers = exchange(comm, "places of borrowed nodes", answers)?;
 
-        let OwnEdges { graph_name, fingerprint: _, path, etype, inner, halo, owners, src, dst, edge_ids } = own;
+        let OwnEdges {
+            graph_name,
+            fingerprint: _,
+            path,
+            etype,
+            inner,
+            halo,
+            owners,
+            src,
+            dst,
+            edge_ids,
+        } = own;
         let schema = Arc::new(Schema::new(vec![etype.src.clone()], vec![etype])?);
         let numbering = |what, counts: Vec<u64>| {
-            let many = || DistError::format(&path, format!("expected at most {} {what}s, found more", u64::MAX));
+            let many = || {
+                DistError::format(
+                    &path,
+                    format!("expected at most {} {what}s, found more", u64::MAX),
+                )
+            };
             Numbering::ranges(what, ranks, &[counts]).ok_or_else(many)
         };
-        let book = Arc::new(PartitionBook::new(schema, ranks, numbering("node", counts.nodes)?, numbering("edge", counts.edges)?));
+        let book = Arc::new(PartitionBook::new(
+            schema,
+            ranks,
+            numbering("node", counts.nodes)?,
+            numbering("edge", counts.edges)?,
+        ));
         // Halo nodes by owner, then by id.
         let mut order: Vec<u32> = (0..halo.len() as u32).collect();
         order.sort_by_key(|&i| owners[i as usize]);
         let mut local: Vec<u32> = (0..(inner.len() + halo.len()) as u32).collect();
-        order.iter().zip(inner.len() as u32..).for_each(|(&i, to)| local[inner.len() + i as usize] = to);
+        order
+            .iter()
+            .zip(inner.len() as u32..)
+            .for_each(|(&i, to)| local[inner.len() + i as usize] = to);
         let mut nid: Vec<u64> = book.nodes.global_ids(rank).collect();
         for (owner, bytes) in answers.iter().enumerate() {
-            let (found, first) = (Unpack::new(bytes, owner, rank).list::<u64>()?, book.partid2nids(owner, 0)?.start);
+            let (found, first) =
+                (Unpack::new(bytes, owner, rank).list::<u64>()?, book.partid2nids(owner, 0)?.start);
             nid.extend(found.into_iter().map(|at| book.nodes.global_id(owner, 0, first + at).0));
         }
-        let orig_nid = inner.iter().copied().chain(order.iter().map(|&i| halo[i as usize])).map(u64::from).collect();
+        let orig_nid = inner
+            .iter()
+            .copied()
+            .chain(order.iter().map(|&i| halo[i as usize]))
+            .map(u64::from)
+            .collect();
         let mut partition = Self {
             fingerprint: digest(counts.sums),
             graph_name,
@@ -222,7 +273,12 @@ impl Partition {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn with_node_column(mut self, ntype: impl NodeKey, name: &str, data: TensorData) -> Result<Self, DistError> {
+    pub fn with_node_column(
+        mut self,
+        ntype: impl NodeKey,
+        name: &str,
+        data: TensorData,
+    ) -> Result<Self, DistError> {
         let ty = ntype_number(self.book.schema(), ntype);
         let rows = self.book.nodes.inner(self.part, ty)?;
         self.node_feats.insert((ty, name.to_owned()), checked_rows(name, rows, data)?);
@@ -238,7 +294,12 @@ impl Partition {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn with_edge_column(mut self, etype: impl EdgeKey, name: &str, data: TensorData) -> Result<Self, DistError> {
+    pub fn with_edge_column(
+        mut self,
+        etype: impl EdgeKey,
+        name: &str,
+        data: TensorData,
+    ) -> Result<Self, DistError> {
         let ty = etype_number(self.book.schema(), etype);
         let rows = self.book.edges.inner(self.part, ty)?;
         self.edge_feats.insert((ty, name.to_owned()), checked_rows(name, rows, data)?);
@@ -250,7 +311,8 @@ fn checked_rows(name: &str, rows: u64, data: TensorData) -> Result<TensorData, D
     match data.shape().as_slice() {
         [n, ..] if *n as u64 == rows => Ok(data),
         shape => {
-            let (expected, found) = (format!("a first axis of {rows} for `{name}`"), format!("the shape {shape:?}"));
+            let (expected, found) =
+                (format!("a first axis of {rows} for `{name}`"), format!("the shape {shape:?}"));
             Err(DistError::Config { arg: "data", expected, found })
         }
     }

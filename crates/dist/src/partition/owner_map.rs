@@ -17,13 +17,23 @@ pub(crate) fn write(path: &Path, owners: &[i32]) -> Result<String, DistError> {
 }
 
 /// Reads a map of `len` ids; every owner is below `parts`.
-pub(crate) fn read(path: &Path, bytes: &[u8], len: u64, parts: usize) -> Result<Vec<u32>, DistError> {
+pub(crate) fn read(
+    path: &Path,
+    bytes: &[u8],
+    len: u64,
+    parts: usize,
+) -> Result<Vec<u32>, DistError> {
     let bad = |message: String| Err(DistError::format(path, message));
     let NpyHead { descr, shape, offset } = NpyHead::read(path, bytes)?;
     let body = &bytes[offset..];
-    if descr != "<i4" || !matches!(shape[..], [n] if n as u64 == len) || body.len() as u64 != len.saturating_mul(4) {
+    if descr != "<i4"
+        || !matches!(shape[..], [n] if n as u64 == len)
+        || body.len() as u64 != len.saturating_mul(4)
+    {
         let found = format!("{shape:?} of dtype {descr} in {} bytes", body.len());
-        return bad(format!("expected a NumPy array of {len} numbers of dtype int32, found {found}"));
+        return bad(format!(
+            "expected a NumPy array of {len} numbers of dtype int32, found {found}"
+        ));
     }
     let owners: Vec<i32> = bytemuck::pod_collect_to_vec(body);
     match owners.iter().position(|&p| p < 0 || p as usize >= parts) {
@@ -45,8 +55,15 @@ mod tests {
         for n in [0u64, 5, 70_000] {
             let sum = write(&path, &(0..n as i32).map(|i| i % 3).collect::<Vec<_>>()).unwrap();
             bytes = std::fs::read(beside(&path, &sum)).unwrap();
-            assert!(read(&path, &bytes, n, 3).unwrap().into_iter().eq((0..n as u32).map(|i| i % 3)));
-            assert!(read(&path, &bytes, n + 1, 3).unwrap_err().to_string().contains("expected a NumPy array of"));
+            assert!(
+                read(&path, &bytes, n, 3).unwrap().into_iter().eq((0..n as u32).map(|i| i % 3))
+            );
+            assert!(
+                read(&path, &bytes, n + 1, 3)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("expected a NumPy array of")
+            );
             assert!(read(&path, &bytes[..bytes.len() - 1], n, 3).is_err());
         }
         let e = read(&path, &bytes, 70_000, 2).unwrap_err().to_string();

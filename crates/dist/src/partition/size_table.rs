@@ -53,7 +53,8 @@ pub struct PartitionTable {
 }
 
 fn balance(sizes: impl Iterator<Item = u64> + Clone) -> f64 {
-    let (sum, parts, most) = (sizes.clone().sum::<u64>(), sizes.clone().count(), sizes.max().unwrap_or(0));
+    let (sum, parts, most) =
+        (sizes.clone().sum::<u64>(), sizes.clone().count(), sizes.max().unwrap_or(0));
     if sum == 0 { 1.0 } else { most as f64 * parts as f64 / sum as f64 }
 }
 
@@ -99,14 +100,22 @@ impl PartitionedGraph {
         };
         let parts = self.config.num_parts;
         let by_type = |names: Vec<String>, of: &Numbering| {
-            let sizes = |(t, name)| Ok(TypeStats { name, parts: (0..parts).map(|p| of.inner(p, t)).collect::<Result<_, _>>()? });
+            let sizes = |(t, name)| {
+                Ok(TypeStats {
+                    name,
+                    parts: (0..parts).map(|p| of.inner(p, t)).collect::<Result<_, _>>()?,
+                })
+            };
             names.into_iter().enumerate().map(sizes).collect::<Result<Vec<_>, DistError>>()
         };
         let schema = self.book.schema();
         Ok(PartitionTable {
             parts: (0..parts).into_par_iter().map(stats).collect::<Result<_, DistError>>()?,
             node_types: by_type(schema.ntypes().to_vec(), &self.book.nodes)?,
-            edge_types: by_type(schema.etypes().iter().map(ToString::to_string).collect(), &self.book.edges)?,
+            edge_types: by_type(
+                schema.etypes().iter().map(ToString::to_string).collect(),
+                &self.book.edges,
+            )?,
             method: self.config.method.name(),
         })
     }
@@ -116,16 +125,30 @@ impl fmt::Display for PartitionTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.parts.len();
         writeln!(f, "{n} part{} by {}", if n == 1 { "" } else { "s" }, self.method)?;
-        writeln!(f, "{:>7} {:>12} {:>12} {:>12} {:>12} {:>7}", "part", "nodes", "edges", "halo", "cut", "cut %")?;
+        writeln!(
+            f,
+            "{:>7} {:>12} {:>12} {:>12} {:>12} {:>7}",
+            "part", "nodes", "edges", "halo", "cut", "cut %"
+        )?;
         let mut row = |name: &str, p: &PartStats| {
             let share = if p.edges == 0 { 0.0 } else { 100.0 * p.cut as f64 / p.edges as f64 };
-            writeln!(f, "{name:>7} {:>12} {:>12} {:>12} {:>12} {share:>7.1}", p.nodes, p.edges, p.halo, p.cut)
+            writeln!(
+                f,
+                "{name:>7} {:>12} {:>12} {:>12} {:>12} {share:>7.1}",
+                p.nodes, p.edges, p.halo, p.cut
+            )
         };
         for (i, p) in self.parts.iter().enumerate() {
             row(&i.to_string(), p)?;
         }
         row("all", &self.total())?;
-        writeln!(f, "{:>7} {:>12.3} {:>12.3}", "balance", self.node_balance(), self.edge_balance())?;
+        writeln!(
+            f,
+            "{:>7} {:>12.3} {:>12.3}",
+            "balance",
+            self.node_balance(),
+            self.edge_balance()
+        )?;
         if self.node_types.len() > 1 || self.edge_types.len() > 1 {
             by_type(f, "nodes", &self.node_types)?;
             by_type(f, "edges", &self.edge_types)?;
@@ -164,14 +187,18 @@ mod tests {
     #[test]
     fn what_people_read() {
         let part = |nodes, edges, halo, cut| PartStats { nodes, edges, halo, cut };
-        let kind = |name: &str, parts: &[u64]| TypeStats { name: name.into(), parts: parts.to_vec() };
+        let kind =
+            |name: &str, parts: &[u64]| TypeStats { name: name.into(), parts: parts.to_vec() };
         let mut table = PartitionTable {
             parts: vec![part(3, 6, 1, 2), part(1, 2, 2, 0)],
             node_types: vec![kind("a", &[3, 0]), kind("b", &[0, 1])],
             edge_types: vec![kind("a:to:b", &[6, 2])],
             method: "metis",
         };
-        assert_eq!((table.node_balance(), table.edge_balance(), table.cut_share()), (1.5, 1.5, 0.25));
+        assert_eq!(
+            (table.node_balance(), table.edge_balance(), table.cut_share()),
+            (1.5, 1.5, 0.25)
+        );
         let text = table.to_string();
         let expected = [
             "2 parts by metis",
@@ -191,6 +218,9 @@ mod tests {
         assert_eq!(text.lines().collect::<Vec<_>>(), expected);
         table.node_types[1].parts = (0..9).collect();
         table.node_types[0].parts = vec![0; 9];
-        assert!(table.to_string().contains("b              0          8           36   2.000"), "{table}");
+        assert!(
+            table.to_string().contains("b              0          8           36   2.000"),
+            "{table}"
+        );
     }
 }

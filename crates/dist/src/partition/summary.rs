@@ -14,7 +14,8 @@ const SHOWN: usize = 24;
 impl fmt::Display for Partition {
     /// Counts by type, degrees and memory of the part; columns with the shape of a row.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (halo, outside) = (self.nid.len() - self.num_inner_nodes, self.eid.len() - self.num_inner_edges);
+        let (halo, outside) =
+            (self.nid.len() - self.num_inner_nodes, self.eid.len() - self.num_inner_edges);
         writeln!(
             f,
             "part {} of {} of `{}`: {} inner nodes, {halo} halo nodes, {} inner edges, {outside} others",
@@ -25,17 +26,28 @@ impl fmt::Display for Partition {
             self.num_inner_edges
         )?;
         let schema = self.book.schema();
-        let names: Vec<String> = schema.ntypes().iter().cloned().chain(schema.etypes().iter().map(ToString::to_string)).collect();
+        let names: Vec<String> = schema
+            .ntypes()
+            .iter()
+            .cloned()
+            .chain(schema.etypes().iter().map(ToString::to_string))
+            .collect();
         let width = names.iter().map(|n| n.chars().count()).max().unwrap_or(0);
         let columns = |feats: &super::Features, ty: usize| {
             let own = feats.iter().filter(|c| c.0.0 == ty);
-            own.map(|((_, name), data)| format!("  {name}{:?}", &data.shape()[..][1..])).collect::<String>()
+            own.map(|((_, name), data)| format!("  {name}{:?}", &data.shape()[..][1..]))
+                .collect::<String>()
         };
         let ntypes = schema.ntypes().len();
         let halo = self.halo_by_type();
         for (t, name) in names[..ntypes].iter().enumerate().take(SHOWN) {
             let inner = self.book.nodes.inner(self.part, t).unwrap_or(0);
-            writeln!(f, "  {name:<width$}  {inner:>10} nodes {:>10} halo{}", halo[t], columns(&self.node_feats, t))?;
+            writeln!(
+                f,
+                "  {name:<width$}  {inner:>10} nodes {:>10} halo{}",
+                halo[t],
+                columns(&self.node_feats, t)
+            )?;
         }
         if ntypes > SHOWN {
             writeln!(f, "  … and {} more node types", ntypes - SHOWN)?;
@@ -47,7 +59,11 @@ impl fmt::Display for Partition {
             if t < SHOWN {
                 let (mean, max) = self.in_degrees(first..first + inner, schema.endpoints(t).1);
                 let degrees = format!("in-degree {mean:.1} on average, {max} at most");
-                writeln!(f, "  {name:<width$}  {inner:>10} edges  {degrees}{}", columns(&self.edge_feats, t))?;
+                writeln!(
+                    f,
+                    "  {name:<width$}  {inner:>10} edges  {degrees}{}",
+                    columns(&self.edge_feats, t)
+                )?;
             }
             first += inner;
         }
@@ -59,7 +75,12 @@ impl fmt::Display for Partition {
         let structure = 4 * (self.src.len() + self.dst.len())
             + 8 * (self.nid.len() + self.eid.len() + self.orig_nid.len() + self.orig_eid.len())
             + 4 * self.trainer_id.as_ref().map_or(0, Vec::len);
-        writeln!(f, "  memory: structure {}, features {}", readable_bytes(structure), readable_bytes(features))
+        writeln!(
+            f,
+            "  memory: structure {}, features {}",
+            readable_bytes(structure),
+            readable_bytes(features)
+        )
     }
 }
 
@@ -82,7 +103,10 @@ impl Partition {
         let count = edges.len();
         self.dst[edges].iter().for_each(|&v| degrees[v as usize] += 1);
         let nodes = self.book.nodes.inner(self.part, dst).unwrap_or(0);
-        (if nodes == 0 { 0.0 } else { count as f64 / nodes as f64 }, degrees.into_iter().max().unwrap_or(0))
+        (
+            if nodes == 0 { 0.0 } else { count as f64 / nodes as f64 },
+            degrees.into_iter().max().unwrap_or(0),
+        )
     }
 }
 
@@ -102,9 +126,14 @@ mod tests {
             .edges(("b", "of", "b"), vec![1], vec![0])
             .build()
             .unwrap();
-        g.nodes_mut("a").unwrap().insert("x", Tensor::<2>::zeros([3, 16], &Device::flex())).unwrap();
+        g.nodes_mut("a")
+            .unwrap()
+            .insert("x", Tensor::<2>::zeros([3, 16], &Device::flex()))
+            .unwrap();
         let method = PartitionMethod::custom([("a", vec![0, 1, 0]), ("b", vec![0, 1])]);
-        let parts = partition_graph(&g, &PartitionConfig::new("g", 2).with_method(method).with_num_hops(0)).unwrap();
+        let parts =
+            partition_graph(&g, &PartitionConfig::new("g", 2).with_method(method).with_num_hops(0))
+                .unwrap();
         let text = parts.part(0).unwrap().to_string();
         let expected = [
             "part 0 of 2 of `g`: 3 inner nodes, 2 halo nodes, 4 inner edges, 0 others",
@@ -115,6 +144,9 @@ mod tests {
         ];
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..5], expected, "{text}");
-        assert!(lines[5].starts_with("  memory: structure 1") && lines[5].ends_with("features 128 B"), "{text}");
+        assert!(
+            lines[5].starts_with("  memory: structure 1") && lines[5].ends_with("features 128 B"),
+            "{text}"
+        );
     }
 }

@@ -35,11 +35,21 @@ pub(crate) struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     /// `content` writes as many bytes as dtype and shape ask for.
-    pub(crate) fn new(name: String, dtype: Dtype, shape: Vec<usize>, content: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'a) -> Self {
+    pub(crate) fn new(
+        name: String,
+        dtype: Dtype,
+        shape: Vec<usize>,
+        content: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'a,
+    ) -> Self {
         Self { name, dtype, shape, content: Box::new(content) }
     }
     /// A list of `len` numbers; `fill` puts those of a range into an empty buffer.
-    pub(crate) fn list<T: Pod>(name: &str, dtype: Dtype, len: usize, fill: impl Fn(Range<usize>, &mut Vec<T>) + 'a) -> Self {
+    pub(crate) fn list<T: Pod>(
+        name: &str,
+        dtype: Dtype,
+        len: usize,
+        fill: impl Fn(Range<usize>, &mut Vec<T>) + 'a,
+    ) -> Self {
         Self::new(name.to_owned(), dtype, vec![len], move |w| write_numbers(w, len, fill))
     }
     fn bytes(&self) -> usize {
@@ -48,7 +58,11 @@ impl<'a> Entry<'a> {
 }
 
 /// Little endian, as this program runs on such machines only.
-pub(crate) fn write_numbers<T: Pod>(w: &mut dyn Write, len: usize, fill: impl Fn(Range<usize>, &mut Vec<T>)) -> io::Result<()> {
+pub(crate) fn write_numbers<T: Pod>(
+    w: &mut dyn Write,
+    len: usize,
+    fill: impl Fn(Range<usize>, &mut Vec<T>),
+) -> io::Result<()> {
     let mut buffer = Vec::with_capacity(CHUNK.min(len));
     for from in (0..len).step_by(CHUNK) {
         buffer.clear();
@@ -59,9 +73,15 @@ pub(crate) fn write_numbers<T: Pod>(w: &mut dyn Write, len: usize, fill: impl Fn
 }
 
 /// Writes a safetensors file; returns its checksum. Only the piece at hand is in memory.
-pub(crate) fn write_tensors(path: &Path, stamp: &str, mut entries: Vec<Entry<'_>>) -> Result<String, DistError> {
+pub(crate) fn write_tensors(
+    path: &Path,
+    stamp: &str,
+    mut entries: Vec<Entry<'_>>,
+) -> Result<String, DistError> {
     // The order that readers of safetensors expect: wide types first, so that all lie aligned.
-    entries.sort_by(|a, b| (Reverse(a.dtype.bitsize()), &a.name).cmp(&(Reverse(b.dtype.bitsize()), &b.name)));
+    entries.sort_by(|a, b| {
+        (Reverse(a.dtype.bitsize()), &a.name).cmp(&(Reverse(b.dtype.bitsize()), &b.name))
+    });
     let (mut header, mut at) = (Map::new(), 0);
     header.insert("__metadata__".into(), json!({ STAMP: stamp }));
     for e in &entries {
@@ -69,7 +89,8 @@ pub(crate) fn write_tensors(path: &Path, stamp: &str, mut entries: Vec<Entry<'_>
         header.insert(e.name.clone(), json!({ "dtype": format!("{:?}", e.dtype), "shape": e.shape, "data_offsets": [at, end] }));
         at = end;
     }
-    let mut header = serde_json::to_vec(&header).map_err(|e| DistError::format(path, format!("cannot be written: {e}")))?;
+    let mut header = serde_json::to_vec(&header)
+        .map_err(|e| DistError::format(path, format!("cannot be written: {e}")))?;
     header.resize(header.len().next_multiple_of(8), b' ');
     write_summed(path, |w| {
         w.write_all(&(header.len() as u64).to_le_bytes())?;
@@ -79,7 +100,9 @@ pub(crate) fn write_tensors(path: &Path, stamp: &str, mut entries: Vec<Entry<'_>
             (e.content)(w)?;
             let written = w.written - before;
             if written != expected {
-                return Err(io::Error::other(format!("`{name}`: expected {expected} bytes, its content has {written}")));
+                return Err(io::Error::other(format!(
+                    "`{name}`: expected {expected} bytes, its content has {written}"
+                )));
             }
         }
         Ok(())
@@ -87,9 +110,16 @@ pub(crate) fn write_tensors(path: &Path, stamp: &str, mut entries: Vec<Entry<'_>
 }
 
 /// Writes a file [`beside`] `path` and forces it to disk; returns the checksum of what `content` wrote.
-pub(crate) fn write_summed(path: &Path, content: impl FnOnce(&mut ChecksumWriter) -> io::Result<()>) -> Result<String, DistError> {
+pub(crate) fn write_summed(
+    path: &Path,
+    content: impl FnOnce(&mut ChecksumWriter) -> io::Result<()>,
+) -> Result<String, DistError> {
     let write = || {
-        let mut w = ChecksumWriter { inner: AtomicFile::create(path)?, hash: XxHash3_64::new(), written: 0 };
+        let mut w = ChecksumWriter {
+            inner: AtomicFile::create(path)?,
+            hash: XxHash3_64::new(),
+            written: 0,
+        };
         content(&mut w)?;
         let sum = text(w.hash.finish());
         w.inner.commit_as(&beside(path, &sum))?;
@@ -108,7 +138,8 @@ pub(crate) fn beside(path: &Path, sum: &str) -> PathBuf {
 
 /// Whether a text is a checksum as [`write_summed`] returns it.
 pub(crate) fn is_sum(sum: &str) -> bool {
-    sum.strip_prefix("xxh3:").is_some_and(|h| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit()))
+    sum.strip_prefix("xxh3:")
+        .is_some_and(|h| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
 /// Counts and sums what passes through.
@@ -136,7 +167,11 @@ pub(crate) fn text(hash: u64) -> String {
 }
 
 /// The bytes of a file that the metadata names; its checksum is not compared yet.
-pub(crate) fn read_summed(json: &Path, name: &str, sum: &str) -> Result<(PathBuf, Vec<u8>), DistError> {
+pub(crate) fn read_summed(
+    json: &Path,
+    name: &str,
+    sum: &str,
+) -> Result<(PathBuf, Vec<u8>), DistError> {
     let path = inside(json, name)?;
     // Where a write ended before its files got their names.
     let new = beside(&path, sum);
@@ -172,7 +207,9 @@ mod tests {
         let numbers = 0..100_000i64;
         let entries = vec![
             Entry::list("flags", Dtype::U8, flags.len(), |r, out| out.extend_from_slice(&flags[r])),
-            Entry::list("numbers", Dtype::I64, 100_000, |r, out: &mut Vec<i64>| out.extend(r.map(|i| i as i64))),
+            Entry::list("numbers", Dtype::I64, 100_000, |r, out: &mut Vec<i64>| {
+                out.extend(r.map(|i| i as i64))
+            }),
             Entry::new("x/h".into(), Dtype::F32, vec![0, 5], |_| Ok(())),
         ];
         let sum = write_tensors(&path, "1:ab", entries).unwrap();

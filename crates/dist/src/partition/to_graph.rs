@@ -29,12 +29,17 @@ impl Flags {
     }
     fn insert(self, frame: &mut Frame, inner: &str, device: &Device) -> Result<(), DistError> {
         let n = self.ids.len();
-        let mut columns = vec![("_ID", TensorData::new(self.ids, [n])), ("orig_id", TensorData::new(self.originals, [n]))];
+        let mut columns = vec![
+            ("_ID", TensorData::new(self.ids, [n])),
+            ("orig_id", TensorData::new(self.originals, [n])),
+        ];
         columns.push((inner, TensorData::new(self.inner, [n])));
         if inner == "inner_node" {
             columns.push(("part_id", TensorData::new(self.parts, [n])));
         }
-        columns.into_iter().try_for_each(|(name, data)| Ok(frame.insert_column(name, column(name, data, device)?)?))
+        columns.into_iter().try_for_each(|(name, data)| {
+            Ok(frame.insert_column(name, column(name, data, device)?)?)
+        })
     }
 }
 
@@ -108,7 +113,10 @@ impl Partition {
                 trainers = Some(tail);
                 let mut values: Vec<i64> = own.iter().map(|&trainer| i64::from(trainer)).collect();
                 values.resize(n, -1);
-                frame.insert_column("trainer_id", column("trainer_id", TensorData::new(values, [n]), &device)?)?;
+                frame.insert_column(
+                    "trainer_id",
+                    column("trainer_id", TensorData::new(values, [n]), &device)?,
+                )?;
             }
             insert_features(frame, &self.node_feats, t, n, &device)?;
             self.extras[0][t].insert(frame)?;
@@ -124,11 +132,21 @@ impl Partition {
 }
 
 /// Features of the first rows of a frame of `rows` rows, then zeros.
-fn insert_features(frame: &mut Frame, feats: &Features, ty: usize, rows: usize, device: &Device) -> Result<(), DistError> {
+fn insert_features(
+    frame: &mut Frame,
+    feats: &Features,
+    ty: usize,
+    rows: usize,
+    device: &Device,
+) -> Result<(), DistError> {
     for ((_, name), data) in feats.iter().filter(|((t, _), _)| *t == ty) {
         if frame.column(name).is_ok() {
             let expected = "features of other names than `_ID`, `orig_id`, `inner_node`, `inner_edge`, `part_id` and `trainer_id`".into();
-            return Err(DistError::Config { arg: "features", expected, found: format!("column `{name}` of {}", frame.label()) });
+            return Err(DistError::Config {
+                arg: "features",
+                expected,
+                found: format!("column `{name}` of {}", frame.label()),
+            });
         }
         let mut shape = data.shape().as_slice().to_vec();
         shape[0] = rows;

@@ -42,7 +42,11 @@ impl StepTraffic {
     /// of a layer that multiplies before its sums; and whether `backward` sends gradients back, which it does where
     /// some rank's rows are tracked (not for features).
     #[must_use]
-    pub fn exchange(mut self, columns: impl IntoIterator<Item = (impl Into<String>, usize)>, gradients: bool) -> Self {
+    pub fn exchange(
+        mut self,
+        columns: impl IntoIterator<Item = (impl Into<String>, usize)>,
+        gradients: bool,
+    ) -> Self {
         let columns = columns.into_iter().map(|(ntype, n)| (ntype.into(), n)).collect();
         self.exchanges.push(Exchange { columns, gradients });
         self
@@ -169,19 +173,28 @@ impl PartitionedGraph {
                 }
             }
         }
-        let columns = step.exchanges.iter().map(|x| self.columns(x)).collect::<Result<Vec<_>, _>>()?;
+        let columns =
+            step.exchanges.iter().map(|x| self.columns(x)).collect::<Result<Vec<_>, _>>()?;
         let value = step.value_bytes.unwrap_or(4);
         let travels = borrowed.iter().any(|b| b.iter().any(|&n| n > 0));
         let others = parts as u64 - 1;
         let rank = |p: usize| {
-            let inner_nodes = (0..ntypes).map(|t| self.book.nodes.inner(p, t)).collect::<Result<Vec<_>, _>>()?;
-            let edges = (0..schema.etypes().len()).map(|t| self.book.edges.inner(p, t)).collect::<Result<Vec<_>, _>>()?;
-            let halo_nodes: Vec<u64> = borrowed.iter().map(|b| b[p * parts..(p + 1) * parts].iter().sum()).collect();
-            let sent_rows: Vec<u64> = borrowed.iter().map(|b| (0..parts).map(|to| b[to * parts + p]).sum()).collect();
-            let rows = |of: &[u64], columns: &[u64]| of.iter().zip(columns).map(|(n, c)| n * c * value).sum::<u64>() + HEAD * others;
+            let inner_nodes =
+                (0..ntypes).map(|t| self.book.nodes.inner(p, t)).collect::<Result<Vec<_>, _>>()?;
+            let edges = (0..schema.etypes().len())
+                .map(|t| self.book.edges.inner(p, t))
+                .collect::<Result<Vec<_>, _>>()?;
+            let halo_nodes: Vec<u64> =
+                borrowed.iter().map(|b| b[p * parts..(p + 1) * parts].iter().sum()).collect();
+            let sent_rows: Vec<u64> =
+                borrowed.iter().map(|b| (0..parts).map(|to| b[to * parts + p]).sum()).collect();
+            let rows = |of: &[u64], columns: &[u64]| {
+                of.iter().zip(columns).map(|(n, c)| n * c * value).sum::<u64>() + HEAD * others
+            };
             let mut bytes_sent = 0;
             for (x, columns) in step.exchanges.iter().zip(&columns).filter(|_| travels) {
-                bytes_sent += rows(&sent_rows, columns) + if x.gradients { rows(&halo_nodes, columns) } else { 0 };
+                bytes_sent += rows(&sent_rows, columns)
+                    + if x.gradients { rows(&halo_nodes, columns) } else { 0 };
             }
             bytes_sent += step.sums.iter().map(|&n| 8 * n as u64 * others).sum::<u64>();
             Ok(RankPlan { inner_nodes, halo_nodes, sent_rows, edges, bytes_sent })

@@ -32,7 +32,10 @@ type Place = (usize, u32);
 impl Whole {
     fn new(opened: &Opened) -> Self {
         let schema = opened.book.schema();
-        Self { nodes: vec![vec![]; schema.ntypes().len()], edges: schema.etypes().iter().map(|_| EdgeTable::default()).collect() }
+        Self {
+            nodes: vec![vec![]; schema.ntypes().len()],
+            edges: schema.etypes().iter().map(|_| EdgeTable::default()).collect(),
+        }
     }
 }
 
@@ -92,11 +95,16 @@ impl<'a> Verifier<'a> {
             if let Some(graph) = self.graph {
                 self.input(&part, graph)?;
             }
-            cut += part.src[..part.num_inner_edges].iter().filter(|&&u| u as usize >= part.num_inner_nodes).count() as u64;
+            cut += part.src[..part.num_inner_edges]
+                .iter()
+                .filter(|&&u| u as usize >= part.num_inner_nodes)
+                .count() as u64;
         }
         if cut != self.opened.meta.edge_cut {
-            self.found
-                .push(format!("metadata: `edge_cut` is {}, {cut} edges have endpoints in different parts", self.opened.meta.edge_cut));
+            self.found.push(format!(
+                "metadata: `edge_cut` is {}, {cut} edges have endpoints in different parts",
+                self.opened.meta.edge_cut
+            ));
         }
         Ok(self.found)
     }
@@ -123,7 +131,12 @@ impl<'a> Verifier<'a> {
             table.dst.push(place(&book.nodes, part.nid[part.dst[j] as usize])?.1);
             table.orig.push(part.orig_eid[j] as u32);
         }
-        let columns = |feats: &Features| feats.iter().map(|(k, d)| (k.clone(), (d.dtype(), d.shape().as_slice()[1..].to_vec()))).collect();
+        let columns = |feats: &Features| {
+            feats
+                .iter()
+                .map(|(k, d)| (k.clone(), (d.dtype(), d.shape().as_slice()[1..].to_vec())))
+                .collect()
+        };
         let columns = [columns(&part.node_feats), columns(&part.edge_feats)];
         match &self.columns {
             None => self.columns = Some(columns),
@@ -141,8 +154,11 @@ impl<'a> Verifier<'a> {
     /// Original ids of a type are each id once.
     fn originals(&mut self) {
         let schema = self.opened.book.schema().clone();
-        let names =
-            schema.ntypes().iter().map(|n| format!("node type `{n}`")).chain(schema.etypes().iter().map(|t| format!("edge type `{t}`")));
+        let names = schema
+            .ntypes()
+            .iter()
+            .map(|n| format!("node type `{n}`"))
+            .chain(schema.etypes().iter().map(|t| format!("edge type `{t}`")));
         let lists: Vec<Vec<usize>> = {
             let ids = self.whole.nodes.iter().chain(self.whole.edges.iter().map(|e| &e.orig));
             ids.map(|ids| {
@@ -155,7 +171,12 @@ impl<'a> Verifier<'a> {
         };
         for (name, times) in names.zip(lists) {
             let times = times.iter().enumerate().filter(|t| *t.1 != 1);
-            self.note(&name, times.map(|(id, n)| format!("original id {id} must be inner in exactly one part, is so in {n}")));
+            self.note(
+                &name,
+                times.map(|(id, n)| {
+                    format!("original id {id} must be inner in exactly one part, is so in {n}")
+                }),
+            );
         }
     }
 
@@ -167,7 +188,10 @@ impl<'a> Verifier<'a> {
             let (t, at) = place(&book.nodes, part.nid[i])?;
             let (expected, found) = (u64::from(whole.nodes[t][at as usize]), part.orig_nid[i]);
             if expected != found {
-                nodes.push(format!("halo node {} has original id {found}, its owner says {expected}", part.nid[i]));
+                nodes.push(format!(
+                    "halo node {} has original id {found}, its owner says {expected}",
+                    part.nid[i]
+                ));
             }
         }
         for j in part.num_inner_edges..part.eid.len() {
@@ -176,7 +200,10 @@ impl<'a> Verifier<'a> {
             let end = |v: u32| Ok::<_, DistError>(place(&book.nodes, part.nid[v as usize])?.1);
             let found = (end(part.src[j])?, end(part.dst[j])?, part.orig_eid[j]);
             if found != (e.src[at], e.dst[at], u64::from(e.orig[at])) {
-                edges.push(format!("edge {} has other endpoints or another original id than its owner says", part.eid[j]));
+                edges.push(format!(
+                    "edge {} has other endpoints or another original id than its owner says",
+                    part.eid[j]
+                ));
             }
         }
         let name = format!("part {}", part.part);
@@ -198,7 +225,8 @@ impl<'a> Verifier<'a> {
             }
             Ok(())
         };
-        let mut reached: Vec<Vec<bool>> = self.whole.nodes.iter().map(|n| vec![false; n.len()]).collect();
+        let mut reached: Vec<Vec<bool>> =
+            self.whole.nodes.iter().map(|n| vec![false; n.len()]).collect();
         let mut frontier: Vec<Place> = vec![];
         for (t, reached) in reached.iter_mut().enumerate() {
             for v in book.nodes.places(p, t)? {
@@ -241,8 +269,14 @@ impl<'a> Verifier<'a> {
         let missing = expected.iter().filter(|e| stored.binary_search(e).is_err());
         let extra = stored.iter().filter(|e| expected.binary_search(e).is_err());
         let name = format!("part {p}");
-        self.note(&name, missing.map(|e| format!("edge {e} is missing: a halo of {hops} hops has it")));
-        self.note(&name, extra.map(|e| format!("edge {e} is too much: a halo of {hops} hops does not have it")));
+        self.note(
+            &name,
+            missing.map(|e| format!("edge {e} is missing: a halo of {hops} hops has it")),
+        );
+        self.note(
+            &name,
+            extra.map(|e| format!("edge {e} is too much: a halo of {hops} hops does not have it")),
+        );
         let mut used = vec![false; part.nid.len()];
         part.src.iter().chain(&part.dst).for_each(|&v| used[v as usize] = true);
         let idle = (part.num_inner_nodes..part.nid.len()).filter(|&i| !used[i]);
@@ -253,15 +287,21 @@ impl<'a> Verifier<'a> {
     fn same_types(&mut self, graph: &Graph) {
         let book = &self.opened.book;
         if **graph.schema() != **book.schema() {
-            self.found.push("input: its node and edge types are not those of the partitioning".into());
+            self.found
+                .push("input: its node and edge types are not those of the partitioning".into());
             self.graph = None;
             return;
         }
-        let counts = |of: &Numbering, n: usize| (0..n).map(|t| of.count(t).unwrap_or(0) as usize).collect::<Vec<_>>();
+        let counts = |of: &Numbering, n: usize| {
+            (0..n).map(|t| of.count(t).unwrap_or(0) as usize).collect::<Vec<_>>()
+        };
         let nodes = counts(&book.nodes, graph.node_counts().len());
         let edges = counts(&book.edges, graph.relations().len());
-        if nodes != graph.node_counts() || !edges.iter().copied().eq(graph.relations().iter().map(Relation::num_edges)) {
-            self.found.push("input: it has other numbers of nodes or edges than the partitioning".into());
+        if nodes != graph.node_counts()
+            || !edges.iter().copied().eq(graph.relations().iter().map(Relation::num_edges))
+        {
+            self.found
+                .push("input: it has other numbers of nodes or edges than the partitioning".into());
             self.graph = None;
         }
     }
@@ -274,8 +314,14 @@ impl<'a> Verifier<'a> {
             let TypedId { ty, .. } = book.global_to_edge(HomoId(part.eid[j]))?;
             let (r, old) = (&graph.relations()[ty], part.orig_eid[j] as usize);
             let endpoints = |v: u32| part.orig_nid[v as usize];
-            if (endpoints(part.src[j]), endpoints(part.dst[j])) != (u64::from(r.src()[old]), u64::from(r.dst()[old])) {
-                wrong.push(format!("edge {} joins other nodes than edge {old} of `{}` of the input", part.eid[j], book.etypes()[ty]));
+            if (endpoints(part.src[j]), endpoints(part.dst[j]))
+                != (u64::from(r.src()[old]), u64::from(r.dst()[old]))
+            {
+                wrong.push(format!(
+                    "edge {} joins other nodes than edge {old} of `{}` of the input",
+                    part.eid[j],
+                    book.etypes()[ty]
+                ));
             }
         }
         let name = format!("part {}", part.part);
@@ -286,10 +332,15 @@ impl<'a> Verifier<'a> {
         let mut wrong = differing(graph.node_frames(), &part.node_feats, nodes)?;
         wrong.extend(differing(graph.edge_frames(), &part.edge_feats, edges)?);
         let rows = part.original_rows()?;
-        for ((frames, of), rows) in [graph.node_frames(), graph.edge_frames()].iter().zip(&part.extras).zip(&rows) {
+        for ((frames, of), rows) in
+            [graph.node_frames(), graph.edge_frames()].iter().zip(&part.extras).zip(&rows)
+        {
             for ((frame, stored), rows) in frames.iter().zip(of).zip(rows) {
                 if Extras::of(frame, rows)? != *stored {
-                    wrong.push(format!("lists, texts or ids are not those of the {} of the input", frame.label()));
+                    wrong.push(format!(
+                        "lists, texts or ids are not those of the {} of the input",
+                        frame.label()
+                    ));
                 }
             }
         }
@@ -314,11 +365,16 @@ fn differing<'a>(
             let same = |stored: &TensorData| {
                 let input = source.rows(ids(t)?);
                 Ok::<_, DistError>(
-                    stored.dtype() == input.dtype() && stored.shape() == input.shape() && stored.as_bytes() == input.as_bytes(),
+                    stored.dtype() == input.dtype()
+                        && stored.shape() == input.shape()
+                        && stored.as_bytes() == input.as_bytes(),
                 )
             };
             if !feats.get(&(t, column.clone())).map_or(Ok(false), same)? {
-                wrong.push(format!("column `{column}` is not that of the {} of the input", frame.label()));
+                wrong.push(format!(
+                    "column `{column}` is not that of the {} of the input",
+                    frame.label()
+                ));
             }
         }
     }

@@ -72,7 +72,10 @@ impl fmt::Display for PartitionReport {
 /// assert_eq!(report.to_string(), "`ring`, 2 parts, 4 nodes, 4 edges: every invariant holds");
 /// # Ok::<(), burn_gnn_dist::DistError>(())
 /// ```
-pub fn verify_partition(json: impl AsRef<Path>, graph: Option<&Graph>) -> Result<PartitionReport, DistError> {
+pub fn verify_partition(
+    json: impl AsRef<Path>,
+    graph: Option<&Graph>,
+) -> Result<PartitionReport, DistError> {
     let opened = Opened::new(json.as_ref())?;
     let violations = Verifier::new(&opened, graph).run()?;
     let meta = &opened.meta;

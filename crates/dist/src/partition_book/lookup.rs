@@ -15,7 +15,10 @@ pub trait Lookup<I> {
     type Answer<T>;
 
     #[doc(hidden)]
-    fn answer<T: Send>(self, f: impl Fn(I) -> Result<T, DistError> + Sync) -> Result<Self::Answer<T>, DistError>;
+    fn answer<T: Send>(
+        self,
+        f: impl Fn(I) -> Result<T, DistError> + Sync,
+    ) -> Result<Self::Answer<T>, DistError>;
 }
 
 macro_rules! single {
@@ -32,7 +35,10 @@ single!(u64, HomoId, TypedId);
 
 impl<I: Copy + Sync> Lookup<I> for &[I] {
     type Answer<T> = Vec<T>;
-    fn answer<T: Send>(self, f: impl Fn(I) -> Result<T, DistError> + Sync) -> Result<Vec<T>, DistError> {
+    fn answer<T: Send>(
+        self,
+        f: impl Fn(I) -> Result<T, DistError> + Sync,
+    ) -> Result<Vec<T>, DistError> {
         if self.len() >= PARALLEL_FROM {
             let all: Result<Vec<T>, DistError> = self.par_iter().map(|&i| f(i)).collect();
             if all.is_ok() {
@@ -45,13 +51,19 @@ impl<I: Copy + Sync> Lookup<I> for &[I] {
 }
 impl<I: Copy + Sync> Lookup<I> for &Vec<I> {
     type Answer<T> = Vec<T>;
-    fn answer<T: Send>(self, f: impl Fn(I) -> Result<T, DistError> + Sync) -> Result<Vec<T>, DistError> {
+    fn answer<T: Send>(
+        self,
+        f: impl Fn(I) -> Result<T, DistError> + Sync,
+    ) -> Result<Vec<T>, DistError> {
         self.as_slice().answer(f)
     }
 }
 impl<I: Copy + Sync, const N: usize> Lookup<I> for &[I; N] {
     type Answer<T> = Vec<T>;
-    fn answer<T: Send>(self, f: impl Fn(I) -> Result<T, DistError> + Sync) -> Result<Vec<T>, DistError> {
+    fn answer<T: Send>(
+        self,
+        f: impl Fn(I) -> Result<T, DistError> + Sync,
+    ) -> Result<Vec<T>, DistError> {
         self.as_slice().answer(f)
     }
 }

@@ -67,7 +67,12 @@ pub struct PartitionBook {
 }
 
 impl PartitionBook {
-    pub(crate) fn new(schema: Arc<Schema>, num_parts: usize, nodes: Numbering, edges: Numbering) -> Self {
+    pub(crate) fn new(
+        schema: Arc<Schema>,
+        num_parts: usize,
+        nodes: Numbering,
+        edges: Numbering,
+    ) -> Self {
         Self { schema, num_parts, nodes, edges }
     }
     /// Node types and edge types; type numbers are theirs.
@@ -92,7 +97,11 @@ impl PartitionBook {
     }
     /// What each part owns.
     pub fn metadata(&self) -> Vec<PartMetadata> {
-        let of = |part| PartMetadata { part, num_nodes: self.nodes.part_total(part), num_edges: self.edges.part_total(part) };
+        let of = |part| PartMetadata {
+            part,
+            num_nodes: self.nodes.part_total(part),
+            num_edges: self.edges.part_total(part),
+        };
         (0..self.num_parts).map(of).collect()
     }
     /// Nodes of a type in the whole graph.
@@ -113,7 +122,11 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type or id.
-    pub fn nid2partid<A: Lookup<u64>>(&self, ntype: impl NodeKey, ids: A) -> Result<A::Answer<usize>, DistError> {
+    pub fn nid2partid<A: Lookup<u64>>(
+        &self,
+        ntype: impl NodeKey,
+        ids: A,
+    ) -> Result<A::Answer<usize>, DistError> {
         let ty = self.ntype(ntype)?;
         ids.answer(|id| self.nodes.owner(TypedId { ty, id }))
     }
@@ -121,7 +134,11 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type or id.
-    pub fn eid2partid<A: Lookup<u64>>(&self, etype: impl EdgeKey, ids: A) -> Result<A::Answer<usize>, DistError> {
+    pub fn eid2partid<A: Lookup<u64>>(
+        &self,
+        etype: impl EdgeKey,
+        ids: A,
+    ) -> Result<A::Answer<usize>, DistError> {
         let ty = self.etype(etype)?;
         ids.answer(|id| self.edges.owner(TypedId { ty, id }))
     }
@@ -158,21 +175,31 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such id.
-    pub fn map_to_per_ntype<A: Lookup<HomoId>>(&self, ids: A) -> Result<A::Answer<TypedId>, DistError> {
+    pub fn map_to_per_ntype<A: Lookup<HomoId>>(
+        &self,
+        ids: A,
+    ) -> Result<A::Answer<TypedId>, DistError> {
         ids.answer(|id| self.nodes.locate(id).map(|l| l.1))
     }
     /// Types and type-wise ids of global edge ids.
     ///
     /// # Errors
     /// No such id.
-    pub fn map_to_per_etype<A: Lookup<HomoId>>(&self, ids: A) -> Result<A::Answer<TypedId>, DistError> {
+    pub fn map_to_per_etype<A: Lookup<HomoId>>(
+        &self,
+        ids: A,
+    ) -> Result<A::Answer<TypedId>, DistError> {
         ids.answer(|id| self.edges.locate(id).map(|l| l.1))
     }
     /// Global ids of nodes of a type, by type-wise id.
     ///
     /// # Errors
     /// No such type or id.
-    pub fn map_to_homo_nid<A: Lookup<u64>>(&self, ntype: impl NodeKey, ids: A) -> Result<A::Answer<HomoId>, DistError> {
+    pub fn map_to_homo_nid<A: Lookup<u64>>(
+        &self,
+        ntype: impl NodeKey,
+        ids: A,
+    ) -> Result<A::Answer<HomoId>, DistError> {
         let ty = self.ntype(ntype)?;
         ids.answer(|id| self.nodes.to_global(TypedId { ty, id }))
     }
@@ -180,7 +207,11 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type or id.
-    pub fn map_to_homo_eid<A: Lookup<u64>>(&self, etype: impl EdgeKey, ids: A) -> Result<A::Answer<HomoId>, DistError> {
+    pub fn map_to_homo_eid<A: Lookup<u64>>(
+        &self,
+        etype: impl EdgeKey,
+        ids: A,
+    ) -> Result<A::Answer<HomoId>, DistError> {
         let ty = self.etype(etype)?;
         ids.answer(|id| self.edges.to_global(TypedId { ty, id }))
     }
@@ -216,7 +247,12 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type, id or part, or another part owns one.
-    pub fn nid2localnid<A: Lookup<u64>>(&self, ntype: impl NodeKey, ids: A, part: usize) -> Result<A::Answer<u64>, DistError> {
+    pub fn nid2localnid<A: Lookup<u64>>(
+        &self,
+        ntype: impl NodeKey,
+        ids: A,
+        part: usize,
+    ) -> Result<A::Answer<u64>, DistError> {
         let ty = self.ntype(ntype)?;
         ids.answer(|id| self.nodes.to_local(TypedId { ty, id }, part))
     }
@@ -224,7 +260,12 @@ impl PartitionBook {
     ///
     /// # Errors
     /// As [`nid2localnid`](Self::nid2localnid).
-    pub fn eid2localeid<A: Lookup<u64>>(&self, etype: impl EdgeKey, ids: A, part: usize) -> Result<A::Answer<u64>, DistError> {
+    pub fn eid2localeid<A: Lookup<u64>>(
+        &self,
+        etype: impl EdgeKey,
+        ids: A,
+        part: usize,
+    ) -> Result<A::Answer<u64>, DistError> {
         let ty = self.etype(etype)?;
         ids.answer(|id| self.edges.to_local(TypedId { ty, id }, part))
     }
@@ -232,7 +273,12 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type, part or local id.
-    pub fn localnid2nid<A: Lookup<u64>>(&self, ntype: impl NodeKey, local: A, part: usize) -> Result<A::Answer<u64>, DistError> {
+    pub fn localnid2nid<A: Lookup<u64>>(
+        &self,
+        ntype: impl NodeKey,
+        local: A,
+        part: usize,
+    ) -> Result<A::Answer<u64>, DistError> {
         let ty = self.ntype(ntype)?;
         local.answer(|id| self.nodes.local_to_typewise(ty, id, part))
     }
@@ -240,7 +286,12 @@ impl PartitionBook {
     ///
     /// # Errors
     /// No such type, part or local id.
-    pub fn localeid2eid<A: Lookup<u64>>(&self, etype: impl EdgeKey, local: A, part: usize) -> Result<A::Answer<u64>, DistError> {
+    pub fn localeid2eid<A: Lookup<u64>>(
+        &self,
+        etype: impl EdgeKey,
+        local: A,
+        part: usize,
+    ) -> Result<A::Answer<u64>, DistError> {
         let ty = self.etype(etype)?;
         local.answer(|id| self.edges.local_to_typewise(ty, id, part))
     }

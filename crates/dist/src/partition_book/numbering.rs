@@ -35,7 +35,8 @@ impl ByPart {
             }
             (starts, ids)
         };
-        let chunks: Vec<(Vec<u32>, Vec<u32>)> = (0..len.div_ceil(size)).into_par_iter().map(|c| chunk(c * size)).collect();
+        let chunks: Vec<(Vec<u32>, Vec<u32>)> =
+            (0..len.div_ceil(size)).into_par_iter().map(|c| chunk(c * size)).collect();
         let (mut ids, mut counts) = (Vec::with_capacity(len), Vec::with_capacity(parts));
         for p in 0..parts {
             let before = ids.len();
@@ -90,7 +91,11 @@ pub(crate) struct Numbering {
 
 impl Numbering {
     /// `counts[t][p]` ids of type `t` in part `p`, reshuffled; `None` where they add up to more than `u64`.
-    pub(crate) fn ranges(what: &'static str, num_parts: usize, counts: &[Vec<u64>]) -> Option<Self> {
+    pub(crate) fn ranges(
+        what: &'static str,
+        num_parts: usize,
+        counts: &[Vec<u64>],
+    ) -> Option<Self> {
         let sums = |c: &Vec<u64>| {
             let mut starts = vec![0u64];
             for &n in c {
@@ -140,11 +145,18 @@ impl Numbering {
         DistError::OutOfRange { what: format!("{} {of}", self.what), id, bound }
     }
     fn starts(&self, ty: usize) -> Result<&[u64], DistError> {
-        self.starts.get(ty).map(Vec::as_slice).ok_or_else(|| self.out_of_range("type", ty as u64, self.num_types as u64))
+        self.starts
+            .get(ty)
+            .map(Vec::as_slice)
+            .ok_or_else(|| self.out_of_range("type", ty as u64, self.num_types as u64))
     }
     fn check_part(&self, part: usize) -> Result<(), DistError> {
         let parts = self.num_parts();
-        if part < parts { Ok(()) } else { Err(self.out_of_range("partition", part as u64, parts as u64)) }
+        if part < parts {
+            Ok(())
+        } else {
+            Err(self.out_of_range("partition", part as u64, parts as u64))
+        }
     }
     pub(crate) fn count(&self, ty: usize) -> Result<u64, DistError> {
         Ok(self.starts(ty)?[self.num_parts()])
@@ -190,7 +202,10 @@ impl Numbering {
         let places = self.places(part, ty)?;
         Ok(match &self.kept {
             None => places.collect(),
-            Some(k) => k.ids[ty][places.start as usize..places.end as usize].iter().map(|&i| u64::from(i)).collect(),
+            Some(k) => k.ids[ty][places.start as usize..places.end as usize]
+                .iter()
+                .map(|&i| u64::from(i))
+                .collect(),
         })
     }
     pub(crate) fn to_global(&self, id: TypedId) -> Result<HomoId, DistError> {
@@ -233,7 +248,12 @@ impl Numbering {
         }
         Ok(place - own.start)
     }
-    pub(crate) fn local_to_typewise(&self, ty: usize, local: u64, part: usize) -> Result<u64, DistError> {
+    pub(crate) fn local_to_typewise(
+        &self,
+        ty: usize,
+        local: u64,
+        part: usize,
+    ) -> Result<u64, DistError> {
         let own = self.places(part, ty)?;
         let count = own.end - own.start;
         if local >= count {

@@ -6,7 +6,12 @@ fn book(nodes: &[Vec<u64>], parts: usize) -> PartitionBook {
     let names = (0..nodes.len()).map(|i| format!("t{i}")).collect();
     let schema = Schema::new(names, vec![EdgeType::new("t0", "r", "t0")]).unwrap();
     let numbers = |what, counts: &[Vec<u64>]| Numbering::ranges(what, parts, counts).unwrap();
-    PartitionBook::new(Arc::new(schema), parts, numbers("node", nodes), numbers("edge", &[vec![1; parts]]))
+    PartitionBook::new(
+        Arc::new(schema),
+        parts,
+        numbers("node", nodes),
+        numbers("edge", &[vec![1; parts]]),
+    )
 }
 
 /// Ids kept: node `i` of each type goes to part `owner[i]`.
@@ -15,7 +20,12 @@ fn kept(owner: &[Vec<u32>], parts: usize) -> PartitionBook {
     let schema = Schema::new(names, vec![]).unwrap();
     let nodes = owner.iter().map(|o| ByPart::new(o.len(), parts, |i| o[i])).collect();
     let nodes = Numbering::kept("node", parts, nodes).unwrap();
-    PartitionBook::new(Arc::new(schema), parts, nodes, Numbering::kept("edge", parts, vec![]).unwrap())
+    PartitionBook::new(
+        Arc::new(schema),
+        parts,
+        nodes,
+        Numbering::kept("edge", parts, vec![]).unwrap(),
+    )
 }
 
 /// The layout that DGL documents for 3 parts and two types.
@@ -61,7 +71,10 @@ fn types_by_name() {
     assert_eq!(b.eids_of_part(2, "r").unwrap(), [2]);
     assert_eq!(b.map_to_homo_nid("t1", 0).unwrap(), HomoId(16));
     assert_eq!(b.map_to_homo_eid("r", 2).unwrap(), HomoId(2));
-    assert_eq!((b.nid2localnid("t1", 10, 1).unwrap(), b.localnid2nid("t1", 0, 1).unwrap()), (0, 10));
+    assert_eq!(
+        (b.nid2localnid("t1", 10, 1).unwrap(), b.localnid2nid("t1", 0, 1).unwrap()),
+        (0, 10)
+    );
     assert_eq!((b.eid2localeid("r", 1, 1).unwrap(), b.localeid2eid("r", 0, 1).unwrap()), (0, 1));
     let e = b.nid2partid("t2", 0).unwrap_err().to_string();
     assert!(e.contains("unknown node type `t2`"), "{e}");
@@ -73,18 +86,51 @@ fn types_by_name() {
 fn outside_is_an_error() {
     let b = book(&[vec![2, 3]], 2);
     let text = |e: DistError| e.to_string();
-    assert_eq!(text(b.nid2partid(0, 5).unwrap_err()), "node id 5 is out of range 0..5; number them from 0");
-    assert_eq!(text(b.nid2partid(0, &[1, 7, 6]).unwrap_err()), "node id 7 is out of range 0..5; number them from 0");
-    assert_eq!(text(b.nid2partid(1, 0).unwrap_err()), "unknown node type `1`; the graph has [\"t0\"]: name one of these");
-    assert_eq!(text(b.eid2partid(0, 2).unwrap_err()), "edge id 2 is out of range 0..2; number them from 0");
-    assert_eq!(text(b.global_to_node(HomoId(5)).unwrap_err()), "node global id 5 is out of range 0..5; number them from 0");
-    assert_eq!(text(b.partid2nids(2, 0).unwrap_err()), "node partition 2 is out of range 0..2; number them from 0");
-    assert_eq!(text(b.nids_of_part(2, 0).unwrap_err()), "node partition 2 is out of range 0..2; number them from 0");
-    assert_eq!(text(b.nid2localnid(0, 1, 1).unwrap_err()), "node 1 belongs to part 0, not to part 1; ask part 0 for it");
-    assert_eq!(text(b.localnid2nid(0, 3, 1).unwrap_err()), "node local id 3 is out of range 0..3; number them from 0");
+    assert_eq!(
+        text(b.nid2partid(0, 5).unwrap_err()),
+        "node id 5 is out of range 0..5; number them from 0"
+    );
+    assert_eq!(
+        text(b.nid2partid(0, &[1, 7, 6]).unwrap_err()),
+        "node id 7 is out of range 0..5; number them from 0"
+    );
+    assert_eq!(
+        text(b.nid2partid(1, 0).unwrap_err()),
+        "unknown node type `1`; the graph has [\"t0\"]: name one of these"
+    );
+    assert_eq!(
+        text(b.eid2partid(0, 2).unwrap_err()),
+        "edge id 2 is out of range 0..2; number them from 0"
+    );
+    assert_eq!(
+        text(b.global_to_node(HomoId(5)).unwrap_err()),
+        "node global id 5 is out of range 0..5; number them from 0"
+    );
+    assert_eq!(
+        text(b.partid2nids(2, 0).unwrap_err()),
+        "node partition 2 is out of range 0..2; number them from 0"
+    );
+    assert_eq!(
+        text(b.nids_of_part(2, 0).unwrap_err()),
+        "node partition 2 is out of range 0..2; number them from 0"
+    );
+    assert_eq!(
+        text(b.nid2localnid(0, 1, 1).unwrap_err()),
+        "node 1 belongs to part 0, not to part 1; ask part 0 for it"
+    );
+    assert_eq!(
+        text(b.localnid2nid(0, 3, 1).unwrap_err()),
+        "node local id 3 is out of range 0..3; number them from 0"
+    );
     let b = kept(&[vec![0, 1]], 2);
-    assert_eq!(text(b.nid2partid(0, 2).unwrap_err()), "node id 2 is out of range 0..2; number them from 0");
-    assert_eq!(text(b.map_to_per_ntype(&[HomoId(0), HomoId(2)]).unwrap_err()), "node global id 2 is out of range 0..2; number them from 0");
+    assert_eq!(
+        text(b.nid2partid(0, 2).unwrap_err()),
+        "node id 2 is out of range 0..2; number them from 0"
+    );
+    assert_eq!(
+        text(b.map_to_per_ntype(&[HomoId(0), HomoId(2)]).unwrap_err()),
+        "node global id 2 is out of range 0..2; number them from 0"
+    );
 }
 
 /// Long lists are shared out among threads; the answers and the first error are the same.
@@ -96,7 +142,10 @@ fn many_ids() {
     assert!(owners.iter().zip(&ids).all(|(&p, &i)| p == if i < 30_000 { 0 } else { 2 }));
     let mut wrong = ids.clone();
     (wrong[40_000], wrong[20_000]) = (99_999, 77_777);
-    assert_eq!(b.nid2partid(0, &wrong).unwrap_err().to_string(), "node id 77777 is out of range 0..50000; number them from 0");
+    assert_eq!(
+        b.nid2partid(0, &wrong).unwrap_err().to_string(),
+        "node id 77777 is out of range 0..50000; number them from 0"
+    );
 }
 
 #[test]
@@ -109,8 +158,15 @@ fn by_part_is_stable_for_any_number_of_threads() {
     let one = sorted(1);
     assert_eq!(one, sorted(3));
     assert_eq!(one.counts, [20_000, 20_000, 20_000, 20_000, 20_000, 0]);
-    assert!(one.ids.chunks(20_000).enumerate().all(|(p, c)| c.is_sorted() && c.iter().all(|&i| owner(i as usize) == p as u32)));
-    assert!(one.places().iter().enumerate().all(|(id, &place)| one.ids[place as usize] == id as u32));
+    assert!(
+        one.ids
+            .chunks(20_000)
+            .enumerate()
+            .all(|(p, c)| c.is_sorted() && c.iter().all(|&i| owner(i as usize) == p as u32))
+    );
+    assert!(
+        one.places().iter().enumerate().all(|(id, &place)| one.ids[place as usize] == id as u32)
+    );
 }
 
 /// Every call and its inverse, for every id.

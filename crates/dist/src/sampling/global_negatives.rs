@@ -51,7 +51,13 @@ const ANY_TIME: i64 = i64::MAX;
 
 impl GlobalNegatives {
     /// `k` pairs for each seed edge, by the edges of own sources. Collective.
-    pub(super) fn new(g: &DistGraph, etype: usize, k: usize, own: NegativeSampler, timed: bool) -> Result<Self, DistError> {
+    pub(super) fn new(
+        g: &DistGraph,
+        etype: usize,
+        k: usize,
+        own: NegativeSampler,
+        timed: bool,
+    ) -> Result<Self, DistError> {
         let mut new = Self { etype, k, own, free: None };
         if !timed {
             new.free = new.free_pairs(g, &[ANY_TIME])?.pop();
@@ -64,12 +70,23 @@ impl GlobalNegatives {
     }
 
     /// Pairs for own seed edges, given by their positions in the batch, with times where edges have some. Collective.
-    pub(super) fn draw(&self, g: &DistGraph, positions: &[u64], times: Option<&[i64]>, key: SampleKey) -> Result<Negatives, DistError> {
+    pub(super) fn draw(
+        &self,
+        g: &DistGraph,
+        positions: &[u64],
+        times: Option<&[i64]>,
+        key: SampleKey,
+    ) -> Result<Negatives, DistError> {
         let (n, m) = self.totals(g);
         let pairs = (positions.len() as u128).saturating_mul(self.k as u128);
         // Pairs that are not decided yet are larger than those that are.
-        let open = room::<Open<'_>>(pairs, || format!("draws of {pairs} negative pairs"), "ask for fewer at a time");
-        let reserved = open.and_then(|open| Ok((open, Negatives::with_room(pairs)?))).map_err(DistError::from);
+        let open = room::<Open<'_>>(
+            pairs,
+            || format!("draws of {pairs} negative pairs"),
+            "ask for fewer at a time",
+        );
+        let reserved =
+            open.and_then(|open| Ok((open, Negatives::with_room(pairs)?))).map_err(DistError::from);
         let stream = self.own.global_stream(key);
         let (mut open, mut out) = agree(&*g.comm, "global negatives: number", reserved)?;
         for (i, &position) in positions.iter().enumerate() {
@@ -95,7 +112,8 @@ impl GlobalNegatives {
                 let (u, v) = o.draws.pair(n, m);
                 asked.push(u, v, o.time);
             }
-            let has_edge = |u: u32, v: u32, time: i64| Some(u32::from(self.own.has_edge(u, v, Some(time))));
+            let has_edge =
+                |u: u32, v: u32, time: i64| Some(u32::from(self.own.has_edge(u, v, Some(time))));
             let has_edge = self.ask(g, "negatives: edges", &asked, has_edge)?;
             let mut answers = has_edge.iter().zip(asked.src.iter().zip(&asked.numbers));
             open.retain(|o| {
@@ -108,7 +126,12 @@ impl GlobalNegatives {
     }
 
     /// Each of these pairs out of all that have no edge, or out of all pairs where every one has an edge. Collective.
-    fn exactly(&self, g: &DistGraph, open: Vec<Open<'_>>, out: &mut Negatives) -> Result<(), DistError> {
+    fn exactly(
+        &self,
+        g: &DistGraph,
+        open: Vec<Open<'_>>,
+        out: &mut Negatives,
+    ) -> Result<(), DistError> {
         let (n, m) = self.totals(g);
         let (mut asked, mut places) = (Queries::default(), vec![]);
         let mut open = open;
@@ -120,7 +143,8 @@ impl GlobalNegatives {
             if !any(&*g.comm, time.is_some())? {
                 break;
             }
-            let of_time = if self.free.is_some() { None } else { self.free_pairs(g, time.as_slice())?.pop() };
+            let of_time =
+                if self.free.is_some() { None } else { self.free_pairs(g, time.as_slice())?.pop() };
             while let Some(mut o) = rest.next_if(|o| Some(o.time) == time) {
                 match self.free.as_ref().or(of_time.as_ref()).filter(|free| free.total() > 0) {
                     None => put(out, o.at, o.draws.pair(n, m), false),
@@ -148,7 +172,11 @@ impl GlobalNegatives {
         let (comm, s) = (&*g.comm, g.schema().endpoints(self.etype).0);
         let mut request = Pack::default();
         request.list(times);
-        let requests = exchange(comm, "pairs without an edge: times", Ok(vec![request.into_bytes(); comm.size()]))?;
+        let requests = exchange(
+            comm,
+            "pairs without an edge: times",
+            Ok(vec![request.into_bytes(); comm.size()]),
+        )?;
         let answer = |(p, request): (usize, &Vec<u8>)| {
             let times = Unpack::new(request, p, comm.rank()).list::<i64>()?;
             let mut out = Pack::default();
@@ -157,12 +185,20 @@ impl GlobalNegatives {
                 let own: Vec<u32> = g.inner.own_originals(s).iter().map(|&u| u as u32).collect();
                 out.list(&own);
                 for time in times {
-                    out.list(&own.iter().map(|&u| self.own.num_free(u, Some(time)) as u32).collect::<Vec<_>>());
+                    out.list(
+                        &own.iter()
+                            .map(|&u| self.own.num_free(u, Some(time)) as u32)
+                            .collect::<Vec<_>>(),
+                    );
                 }
             }
             Ok(out.into_bytes())
         };
-        let answers = exchange(comm, "pairs without an edge", requests.iter().enumerate().map(answer).collect())?;
+        let answers = exchange(
+            comm,
+            "pairs without an edge",
+            requests.iter().enumerate().map(answer).collect(),
+        )?;
         if times.is_empty() {
             return Ok(vec![]);
         }
@@ -207,8 +243,11 @@ impl GlobalNegatives {
         let reply = |(p, request): (usize, &Vec<u8>)| {
             let mut request = Unpack::new(request, p, comm.rank());
             let src = request.list::<u32>()?;
-            let (numbers, times) = (request.list_of::<u32>(src.len())?, request.list_of::<i64>(src.len())?);
-            let of = |((&u, &number), &time): ((&u32, &u32), &i64)| if u64::from(u) < num_src { answer(u, number, time) } else { None };
+            let (numbers, times) =
+                (request.list_of::<u32>(src.len())?, request.list_of::<i64>(src.len())?);
+            let of = |((&u, &number), &time): ((&u32, &u32), &i64)| {
+                if u64::from(u) < num_src { answer(u, number, time) } else { None }
+            };
             let answers: Option<Vec<u32>> = src.iter().zip(&numbers).zip(&times).map(of).collect();
             let mut out = Pack::default();
             out.list(&answers.ok_or_else(|| request.broken())?);
@@ -217,7 +256,9 @@ impl GlobalNegatives {
         let replies = exchange(comm, name, requests.iter().enumerate().map(reply).collect())?;
         let mut lists = Vec::with_capacity(comm.size());
         for (p, (reply, asked)) in replies.iter().zip(&asked).enumerate() {
-            lists.push(Unpack::new(reply, p, comm.rank()).list_of::<u32>(asked.src.len())?.into_iter());
+            lists.push(
+                Unpack::new(reply, p, comm.rank()).list_of::<u32>(asked.src.len())?.into_iter(),
+            );
         }
         Ok(owners.into_iter().filter_map(|p| lists[p].next()).collect())
     }

@@ -63,10 +63,18 @@ impl DistHeteroLinkSampler {
         let etype = links.etype();
         if !links.sampler().is_same(&self.sampler) {
             let expected = "the link sampler that it was given, with other settings".into();
-            return Err(DistError::Config { arg: "describe", expected, found: "another link sampler".into() });
+            return Err(DistError::Config {
+                arg: "describe",
+                expected,
+                found: "another link sampler".into(),
+            });
         }
         if self.types[etype].replace(links).is_some() {
-            return Err(GraphError::Duplicate { what: "edge type", name: self.sampler.graph().etypes()[etype].to_string() }.into());
+            return Err(GraphError::Duplicate {
+                what: "edge type",
+                name: self.sampler.graph().etypes()[etype].to_string(),
+            }
+            .into());
         }
         Ok(self)
     }
@@ -82,7 +90,11 @@ impl DistHeteroLinkSampler {
     /// The same sampler over another communicator of the same ranks.
     #[must_use]
     pub fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self {
-        let types = self.types.into_iter().map(|links| Some(links?.with_communicator(comm.clone()))).collect();
+        let types = self
+            .types
+            .into_iter()
+            .map(|links| Some(links?.with_communicator(comm.clone())))
+            .collect();
         Self { sampler: self.sampler.with_communicator(comm), types }
     }
 
@@ -96,8 +108,12 @@ impl DistHeteroLinkSampler {
         edges: impl IntoIterator<Item = (K, I)>,
         key: SampleKey,
     ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
-        let named = self.added(edges.into_iter().map(|(key, ids)| (key, ids.as_ref().is_empty(), ids)));
-        self.checked(named.and_then(|named| Ok((self.sampler.graph().select_edges(named)?, None))), key)
+        let named =
+            self.added(edges.into_iter().map(|(key, ids)| (key, ids.as_ref().is_empty(), ids)));
+        self.checked(
+            named.and_then(|named| Ok((self.sampler.graph().select_edges(named)?, None))),
+            key,
+        )
     }
 
     /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own. Collective.
@@ -109,25 +125,47 @@ impl DistHeteroLinkSampler {
         edges: impl IntoIterator<Item = (K, I, T)>,
         key: SampleKey,
     ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
-        let named = self.added(edges.into_iter().map(|(key, ids, times)| (key, ids.as_ref().is_empty(), (ids, times))));
+        let named = self.added(
+            edges.into_iter().map(|(key, ids, times)| (key, ids.as_ref().is_empty(), (ids, times))),
+        );
         let named = self.sampler.check_timed().and(named);
         let flat = |(t, (ids, times))| (t, ids, times);
-        self.checked(named.and_then(|named| self.sampler.graph().select_edges_before(named.into_iter().map(flat))), key)
+        self.checked(
+            named.and_then(|named| {
+                self.sampler.graph().select_edges_before(named.into_iter().map(flat))
+            }),
+            key,
+        )
     }
 
     /// Numbers of the types of edges, which were added to the sampler where there are edges.
-    fn added<K: EdgeKey, E>(&self, edges: impl Iterator<Item = (K, bool, E)>) -> Result<Vec<(usize, E)>, DistError> {
+    fn added<K: EdgeKey, E>(
+        &self,
+        edges: impl Iterator<Item = (K, bool, E)>,
+    ) -> Result<Vec<(usize, E)>, DistError> {
         let numbered = |(key, is_empty, edges)| {
             let t = self.sampler.graph().schema().etype(key)?;
-            if is_empty || self.types[t].is_some() { Ok((t, edges)) } else { Err(self.not_added(t)) }
+            if is_empty || self.types[t].is_some() {
+                Ok((t, edges))
+            } else {
+                Err(self.not_added(t))
+            }
         };
         edges.map(numbered).collect()
     }
     fn not_added(&self, etype: usize) -> DistError {
         let expected = "edges of types that were added to the sampler (`with_type`)".into();
-        DistError::Config { arg: "edges", expected, found: format!("edges of `{}`", self.sampler.graph().etypes()[etype]) }
+        DistError::Config {
+            arg: "edges",
+            expected,
+            found: format!("edges of `{}`", self.sampler.graph().etypes()[etype]),
+        }
     }
-    fn checked(&self, lists: Result<SeedLists, DistError>, key: SampleKey) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
+    fn checked(
+        &self,
+        lists: Result<SeedLists, DistError>,
+        key: SampleKey,
+    ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
         let seeds = lists.and_then(|(edges, times)| Ok(Seeds::new(SeedKind::Edges, edges, times)?));
         let seeds = seeds.and_then(|seeds| self.check_here(&seeds).map(|()| seeds));
         let seeds = agree(&*self.sampler.graph().comm, "seed edges: lists", seeds)?;
@@ -139,7 +177,8 @@ impl DistHeteroLinkSampler {
         if seeds.times().is_some() {
             self.sampler.check_timed()?;
         }
-        for (t, links) in self.types.iter().enumerate().filter(|(t, _)| !seeds.ids()[*t].is_empty()) {
+        for (t, links) in self.types.iter().enumerate().filter(|(t, _)| !seeds.ids()[*t].is_empty())
+        {
             let Some(links) = links else { return Err(self.not_added(t)) };
             if seeds.times().is_none() {
                 links.check_own_times()?;
@@ -157,7 +196,11 @@ impl Sampler for DistHeteroLinkSampler {
     type Error = DistError;
     in_order!();
 
-    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
+    fn sample_batch(
+        &self,
+        seeds: &Seeds<u64>,
+        key: SampleKey,
+    ) -> Result<HeteroLinkBatch<DistBatch, u64>, DistError> {
         let (edges, times) = (seeds.ids(), seeds.times());
         let mut seeds = vec![];
         for (t, edges) in edges.iter().enumerate() {

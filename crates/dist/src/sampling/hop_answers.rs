@@ -85,19 +85,26 @@ impl DistSampler {
         let counts: Vec<usize> = asked.iter().map(Vec::len).collect();
         let batch = if kind.disjoint {
             trees.root_ids = request.list::<u32>()?;
-            trees.times = if kind.timed { Some(request.list_of::<i64>(trees.root_ids.len())?) } else { None };
+            trees.times =
+                if kind.timed { Some(request.list_of::<i64>(trees.root_ids.len())?) } else { None };
             if trees.of_seeds.iter().flatten().any(|&tree| tree as usize >= trees.root_ids.len()) {
                 return Err(request.broken().into());
             }
             if hop == 0 {
                 // Roots are asked for themselves.
                 for ((rows, of), ids) in asked.iter().zip(&trees.of_seeds).zip(&inner.node_ids) {
-                    rows.iter().zip(of).for_each(|(&row, &tree)| trees.root_ids[tree as usize] = ids[row as usize] as u32);
+                    rows.iter().zip(of).for_each(|(&row, &tree)| {
+                        trees.root_ids[tree as usize] = ids[row as usize] as u32
+                    });
                 }
             }
             self.hops[hop].sample_in_trees(&asked, trees, excluded, key)?
         } else {
-            self.hops[hop].sample_excluding(types.iter().zip(asked), excluded.iter().enumerate(), key)?
+            self.hops[hop].sample_excluding(
+                types.iter().zip(asked),
+                excluded.iter().enumerate(),
+                key,
+            )?
         };
         let block = &batch.blocks[0];
         let facts = self.facts(hop, kind);
@@ -159,7 +166,9 @@ impl DistSampler {
     /// In-degree before a time of an own row, over an edge type on one node type.
     fn in_degree_before(&self, etype: usize, row: u32, time: i64) -> u32 {
         let inner = &self.graph.inner;
-        let Some(times) = self.whole.times_of(etype) else { return inner.in_degrees[etype][row as usize] };
+        let Some(times) = self.whole.times_of(etype) else {
+            return inner.in_degrees[etype][row as usize];
+        };
         let csc = inner.local.relations()[etype].csc();
         csc.row(row as usize).filter(|&p| times[csc.edge_id(p) as usize] < time).count() as u32
     }

@@ -111,11 +111,19 @@ impl DistSampler {
         let trees = if kind.disjoint {
             let count = seeds.iter().map(|ids| ids.len() as u64).sum::<u64>();
             // Rows are found by tree and id in one number.
-            let limit = (u64::MAX / totals.iter().copied().max().unwrap_or(1).max(1)).min(u64::from(u32::MAX));
-            let checked =
-                if count <= limit { Ok(()) } else { Err(DistError::TooLarge { what: "seeds with trees of their own", count, limit }) };
+            let limit = (u64::MAX / totals.iter().copied().max().unwrap_or(1).max(1))
+                .min(u64::from(u32::MAX));
+            let checked = if count <= limit {
+                Ok(())
+            } else {
+                Err(DistError::TooLarge { what: "seeds with trees of their own", count, limit })
+            };
             agree(&*self.graph.comm, "trees", checked)?;
-            Some(Trees { of_rows: vec![vec![]; types], roots: vec![], times: times.map(<[_]>::concat) })
+            Some(Trees {
+                of_rows: vec![vec![]; types],
+                roots: vec![],
+                times: times.map(<[_]>::concat),
+            })
         } else {
             None
         };
@@ -128,8 +136,14 @@ impl DistSampler {
             out_degrees: vec![vec![]; etypes],
             in_degrees: vec![vec![]; etypes],
         };
-        let rows = seeds.iter().enumerate().map(|(t, ids)| ids.iter().map(|&id| nodes.plant(t, id)).collect()).collect();
-        let mut hops = (0..self.hops()).map(|hop| self.hop(hop, &mut nodes, kind, excluded, key)).collect::<Result<Vec<_>, _>>()?;
+        let rows = seeds
+            .iter()
+            .enumerate()
+            .map(|(t, ids)| ids.iter().map(|&id| nodes.plant(t, id)).collect())
+            .collect();
+        let mut hops = (0..self.hops())
+            .map(|hop| self.hop(hop, &mut nodes, kind, excluded, key))
+            .collect::<Result<Vec<_>, _>>()?;
         hops.reverse();
         if kind.timed && !hops.is_empty() {
             self.degrees(&mut nodes)?;
@@ -137,14 +151,33 @@ impl DistSampler {
         let totals = (totals, (0..etypes).map(|e| inner.edges.total(e)).collect());
         let (mut blocks, mut edges) = (vec![], vec![]);
         if !hops.is_empty() {
-            let facts = BatchGraphInfo::new(schema, totals, nodes.originals, (nodes.in_degrees, nodes.out_degrees))?;
+            let facts = BatchGraphInfo::new(
+                schema,
+                totals,
+                nodes.originals,
+                (nodes.in_degrees, nodes.out_degrees),
+            )?;
             for hop in hops {
-                blocks.push(Block::from_parts(&facts, hop.num_src, hop.num_dst, hop.relations, hop.originals)?.with_key(key));
+                blocks.push(
+                    Block::from_parts(
+                        &facts,
+                        hop.num_src,
+                        hop.num_dst,
+                        hop.relations,
+                        hop.originals,
+                    )?
+                    .with_key(key),
+                );
                 edges.push(hop.ids);
             }
         }
         let roots = nodes.trees.map(|trees| trees.of_rows);
-        Ok(DistBatch { schema: self.graph.schema().clone(), mini: MiniBatch { blocks, seeds: rows, roots }, nodes: nodes.ids, edges })
+        Ok(DistBatch {
+            schema: self.graph.schema().clone(),
+            mini: MiniBatch { blocks, seeds: rows, roots },
+            nodes: nodes.ids,
+            edges,
+        })
     }
 
     fn by_owner(&self, nodes: &Nodes) -> ByOwner {
@@ -174,22 +207,33 @@ impl DistSampler {
             }
             p.into_bytes()
         };
-        let requests = exchange(comm, "degrees: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
-        let answer = |(p, bytes): (usize, &Vec<u8>)| self.serve_degrees(Unpack::new(bytes, p, comm.rank()));
+        let requests =
+            exchange(comm, "degrees: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
+        let answer =
+            |(p, bytes): (usize, &Vec<u8>)| self.serve_degrees(Unpack::new(bytes, p, comm.rank()));
         let answers = exchange(comm, "degrees", requests.iter().enumerate().map(answer).collect())?;
         for (p, (answer, here)) in answers.iter().zip(&here).enumerate() {
             let mut answer = Unpack::new(answer, p, comm.rank());
             for (t, rows) in here.iter().enumerate() {
                 for which in degrees_of(schema, t) {
                     let degrees = answer.list_of::<u32>(rows.len())?;
-                    rows.iter().zip(degrees).for_each(|(&row, degree)| put(nodes.list_of(which), row as usize, degree));
+                    rows.iter()
+                        .zip(degrees)
+                        .for_each(|(&row, degree)| put(nodes.list_of(which), row as usize, degree));
                 }
             }
         }
         Ok(())
     }
 
-    fn hop(&self, hop: usize, nodes: &mut Nodes, kind: Kind, excluded: &[Vec<u32>], key: SampleKey) -> Result<Hop, DistError> {
+    fn hop(
+        &self,
+        hop: usize,
+        nodes: &mut Nodes,
+        kind: Kind,
+        excluded: &[Vec<u32>],
+        key: SampleKey,
+    ) -> Result<Hop, DistError> {
         let (comm, schema) = (&*self.graph.comm, self.graph.schema());
         let num_dst: Vec<usize> = nodes.ids.iter().map(Vec::len).collect();
         let ByOwner { owner, here, there } = self.by_owner(nodes);
@@ -198,20 +242,28 @@ impl DistSampler {
             for (t, (rows, places)) in here.iter().zip(there).enumerate() {
                 p.list(places);
                 if let Some(trees) = &nodes.trees {
-                    p.list(&rows.iter().map(|&row| trees.of_rows[t][row as usize]).collect::<Vec<_>>());
+                    p.list(
+                        &rows.iter().map(|&row| trees.of_rows[t][row as usize]).collect::<Vec<_>>(),
+                    );
                 }
             }
             if let Some(trees) = &nodes.trees {
                 // Seeds come without facts; they narrow where their owners are asked.
-                let root = |&(t, row): &(usize, u32)| if hop == 0 { 0 } else { nodes.originals[t][row as usize] as u32 };
+                let root = |&(t, row): &(usize, u32)| {
+                    if hop == 0 { 0 } else { nodes.originals[t][row as usize] as u32 }
+                };
                 p.list(&trees.roots.iter().map(root).collect::<Vec<_>>());
                 trees.times.iter().for_each(|times| p.list(times));
             }
             p.into_bytes()
         };
-        let requests = exchange(comm, "neighbours: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
-        let unpack = |(p, bytes): (usize, &Vec<u8>)| self.serve(hop, Unpack::new(bytes, p, comm.rank()), kind, excluded, key);
-        let answers = exchange(comm, "neighbours", requests.iter().enumerate().map(unpack).collect())?;
+        let requests =
+            exchange(comm, "neighbours: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
+        let unpack = |(p, bytes): (usize, &Vec<u8>)| {
+            self.serve(hop, Unpack::new(bytes, p, comm.rank()), kind, excluded, key)
+        };
+        let answers =
+            exchange(comm, "neighbours", requests.iter().enumerate().map(unpack).collect())?;
 
         let (mut sources, mut found) = (vec![], vec![]);
         for (p, (answer, here)) in answers.iter().zip(here).enumerate() {
@@ -222,13 +274,18 @@ impl DistSampler {
             sources.push(given);
         }
         for t in 0..num_dst.len() {
-            nodes.reserve(t, degrees_of(schema, t), sources.iter().map(|given| given[t].ids.len()).sum());
+            nodes.reserve(
+                t,
+                degrees_of(schema, t),
+                sources.iter().map(|given| given[t].ids.len()).sum(),
+            );
         }
         let mut all: Vec<Edges> = Vec::with_capacity(schema.etypes().len());
         #[allow(clippy::needless_range_loop)] // Over several lists at once.
         for e in 0..schema.etypes().len() {
             let (s, d) = schema.endpoints(e);
-            let mut edges = Edges::with_room(owner[d].len(), found.iter().map(|f| f[e].src.len()).sum());
+            let mut edges =
+                Edges::with_room(owner[d].len(), found.iter().map(|f| f[e].src.len()).sum());
             for (row, &p) in owner[d].iter().enumerate() {
                 let tree = nodes.trees.as_ref().map_or(0, |trees| trees.of_rows[d][row]);
                 let (p, of) = (p as usize, &mut found[p as usize][e]);
@@ -237,7 +294,11 @@ impl DistSampler {
                 of.read = next.end;
                 let meet = |&src: &u32| nodes.meet(s, tree, schema, &mut sources[p][s], src);
                 edges.src.extend(of.src[next.clone()].iter().map(meet));
-                edges.ids.extend(of.ids[next.clone()].iter().map(|&id| self.graph.inner.edges.id_on(e, p, u64::from(id))));
+                edges.ids.extend(
+                    of.ids[next.clone()]
+                        .iter()
+                        .map(|&id| self.graph.inner.edges.id_on(e, p, u64::from(id))),
+                );
                 edges.originals.extend_from_slice(&of.originals[next]);
                 edges.indptr.push(edges.src.len() as u32);
             }
@@ -247,7 +308,13 @@ impl DistSampler {
         let mut out = Hop { num_src, num_dst, relations: vec![], ids: vec![], originals: vec![] };
         for (e, edges) in all.into_iter().enumerate() {
             let (s, d) = schema.endpoints(e);
-            out.relations.push(Relation::from_csc(out.num_src[s], out.num_dst[d], &edges.indptr, &edges.src, None)?);
+            out.relations.push(Relation::from_csc(
+                out.num_src[s],
+                out.num_dst[d],
+                &edges.indptr,
+                &edges.src,
+                None,
+            )?);
             out.ids.push(edges.ids);
             out.originals.push(edges.originals.into());
         }
@@ -255,7 +322,13 @@ impl DistSampler {
     }
 
     /// What an owner says of nodes, which were asked for by the rows `here`.
-    fn sources(&self, facts: &Facts, here: Vec<Vec<u32>>, nodes: &mut Nodes, answer: &mut Unpack<'_>) -> Result<Vec<Sources>, Failure> {
+    fn sources(
+        &self,
+        facts: &Facts,
+        here: Vec<Vec<u32>>,
+        nodes: &mut Nodes,
+        answer: &mut Unpack<'_>,
+    ) -> Result<Vec<Sources>, Failure> {
         let (schema, all) = (self.graph.schema(), facts.all);
         let mut out = Vec::with_capacity(here.len());
         for (t, mut rows) in here.into_iter().enumerate() {
@@ -266,9 +339,11 @@ impl DistSampler {
             let (dst, count) = (rows.len(), ids.len() + if all { rows.len() } else { 0 });
             let originals = answer.list_of::<u64>(count)?;
             let lists = degrees_of(schema, t).filter(|_| facts.degrees);
-            let degrees = lists.map(|_| answer.list_of::<u32>(count)).collect::<Result<Vec<_>, _>>()?;
+            let degrees =
+                lists.map(|_| answer.list_of::<u32>(count)).collect::<Result<Vec<_>, _>>()?;
             rows.resize(dst + ids.len(), NONE);
-            let of = Sources { ids, originals, degrees, rows, without_ids: if all { 0 } else { dst } };
+            let of =
+                Sources { ids, originals, degrees, rows, without_ids: if all { 0 } else { dst } };
             if all {
                 for (i, &row) in of.rows[..dst].iter().enumerate() {
                     nodes.learn(t, schema, row, &of, i);
@@ -280,18 +355,39 @@ impl DistSampler {
     }
 
     /// What an owner says of the edges into the nodes asked for, of which there are `asked` per node type.
-    fn found(&self, facts: &Facts, given: &[Sources], asked: &[usize], answer: &mut Unpack<'_>) -> Result<Vec<Found>, Failure> {
+    fn found(
+        &self,
+        facts: &Facts,
+        given: &[Sources],
+        asked: &[usize],
+        answer: &mut Unpack<'_>,
+    ) -> Result<Vec<Found>, Failure> {
         let schema = self.graph.schema();
         let relation = |e: usize| {
             let (s, d) = schema.endpoints(e);
             let counts = answer.list_of::<u32>(asked[d])?;
-            let in_degrees = if facts.in_degrees && joins_two(schema, e) { answer.list_of::<u32>(asked[d])? } else { vec![] };
+            let in_degrees = if facts.in_degrees && joins_two(schema, e) {
+                answer.list_of::<u32>(asked[d])?
+            } else {
+                vec![]
+            };
             let total = counts.iter().map(|&n| n as usize).sum();
-            let (src, ids, originals) = (answer.list_of::<u32>(total)?, answer.list_of::<u32>(total)?, answer.list_of::<u64>(total)?);
+            let (src, ids, originals) = (
+                answer.list_of::<u32>(total)?,
+                answer.list_of::<u32>(total)?,
+                answer.list_of::<u64>(total)?,
+            );
             if src.iter().any(|&u| u as usize >= given[s].rows.len()) {
                 return Err(answer.broken());
             }
-            Ok(Found { counts: counts.into_iter(), in_degrees: in_degrees.into_iter(), src, ids, originals, read: 0 })
+            Ok(Found {
+                counts: counts.into_iter(),
+                in_degrees: in_degrees.into_iter(),
+                src,
+                ids,
+                originals,
+                read: 0,
+            })
         };
         (0..schema.etypes().len()).map(relation).collect()
     }
@@ -301,7 +397,12 @@ impl Edges {
     fn with_room(dst: usize, edges: usize) -> Self {
         let mut indptr = Vec::with_capacity(dst + 1);
         indptr.push(0);
-        Self { indptr, src: Vec::with_capacity(edges), ids: Vec::with_capacity(edges), originals: Vec::with_capacity(edges) }
+        Self {
+            indptr,
+            src: Vec::with_capacity(edges),
+            ids: Vec::with_capacity(edges),
+            originals: Vec::with_capacity(edges),
+        }
     }
 }
 
@@ -338,7 +439,8 @@ impl Nodes {
     }
     /// Time of the tree of a row.
     fn time(&self, t: usize, row: u32) -> i64 {
-        let time = |trees: &Trees| Some(trees.times.as_ref()?[trees.of_rows[t][row as usize] as usize]);
+        let time =
+            |trees: &Trees| Some(trees.times.as_ref()?[trees.of_rows[t][row as usize] as usize]);
         self.trees.as_ref().and_then(time).unwrap_or(i64::MAX)
     }
     /// Row of source `src` of an owner.

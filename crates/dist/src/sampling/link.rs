@@ -5,7 +5,8 @@ use std::sync::Arc;
 use burn_gnn_graph::{EdgeKey, Graph, GraphError};
 use burn_gnn_sampling::internal::CorruptedPairs;
 use burn_gnn_sampling::{
-    LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler, SeedKind, SeedLinks, Seeds,
+    LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler,
+    SeedKind, SeedLinks, Seeds,
 };
 
 use super::global_negatives::GlobalNegatives;
@@ -95,7 +96,11 @@ impl DistLinkSampler {
     /// The sampler of negatives of own sources, or of own destinations if it is one of sources.
     fn own_negatives(&self, of_sources: bool) -> Result<NegativeSampler, DistError> {
         let (edges, times) = if of_sources { self.in_edges()? } else { self.out_edges()? };
-        let sampler = if of_sources { NegativeSampler::of_sources(&edges, 0)? } else { NegativeSampler::new(&edges, 0)? };
+        let sampler = if of_sources {
+            NegativeSampler::of_sources(&edges, 0)?
+        } else {
+            NegativeSampler::new(&edges, 0)?
+        };
         Ok(match times {
             Some(times) => sampler.with_times(&times)?,
             None => sampler,
@@ -131,20 +136,39 @@ impl DistLinkSampler {
         mut self,
         describe: impl Fn(NegativeSampler) -> Result<NegativeSampler, GraphError>,
     ) -> Result<Self, DistError> {
-        let setting = |arg, expected: &str, found: String| Err(DistError::Config { arg, expected: expected.into(), found });
+        let setting = |arg, expected: &str, found: String| {
+            Err(DistError::Config { arg, expected: expected.into(), found })
+        };
         if self.pairs.kept() == [0, 0] {
-            return setting("negatives", "pairs that keep an endpoint (`with_negatives` comes first)", format!("{:?}", self.pairs));
+            return setting(
+                "negatives",
+                "pairs that keep an endpoint (`with_negatives` comes first)",
+                format!("{:?}", self.pairs),
+            );
         }
-        for of_sources in [false, true].into_iter().filter(|&of_sources| self.pairs.kept()[usize::from(of_sources)] > 0) {
+        for of_sources in [false, true]
+            .into_iter()
+            .filter(|&of_sources| self.pairs.kept()[usize::from(of_sources)] > 0)
+        {
             let own = self.own_negatives(of_sources)?;
-            let is_of = |s: &NegativeSampler| (s.device_facts().name.to_owned(), s.device_facts().nodes, s.is_of_sources());
+            let is_of = |s: &NegativeSampler| {
+                (s.device_facts().name.to_owned(), s.device_facts().nodes, s.is_of_sources())
+            };
             let given = is_of(&own);
             let described = describe(own)?;
             if is_of(&described) != given {
-                return setting("describe", "the sampler that it was given, with other settings", "another sampler".into());
+                return setting(
+                    "describe",
+                    "the sampler that it was given, with other settings",
+                    "another sampler".into(),
+                );
             }
             if let Some(found) = described.parts_lack() {
-                return setting("describe", "draws for which the edges of own nodes are enough", found.into());
+                return setting(
+                    "describe",
+                    "draws for which the edges of own nodes are enough",
+                    found.into(),
+                );
             }
             let described = Some(Arc::new(described));
             if of_sources {
@@ -173,7 +197,14 @@ impl DistLinkSampler {
         if found != expected {
             let (arg, why) = ("reverse".into(), "one per seed edge of the graph");
             let relation = owners.names()[self.etype].clone();
-            return Err(GraphError::Length { relation, arg, why, expected: expected as usize, actual: found as usize }.into());
+            return Err(GraphError::Length {
+                relation,
+                arg,
+                why,
+                expected: expected as usize,
+                actual: found as usize,
+            }
+            .into());
         }
         (self.exclusion, self.reverse_type) = (exclusion, reverse_type);
         Ok(self)
@@ -199,7 +230,11 @@ impl DistLinkSampler {
     ///
     /// # Errors
     /// An id out of range; other edges have times, but not those of this type; on all ranks.
-    pub fn sample(&self, edges: &[u64], key: SampleKey) -> Result<LinkBatch<DistBatch, u64>, DistError> {
+    pub fn sample(
+        &self,
+        edges: &[u64],
+        key: SampleKey,
+    ) -> Result<LinkBatch<DistBatch, u64>, DistError> {
         agree(&*self.sampler.graph().comm, "seed edges: times", self.check_own_times())?;
         self.batch(edges, None, key)
     }
@@ -208,15 +243,29 @@ impl DistLinkSampler {
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times; on all ranks.
-    pub fn sample_before(&self, edges: &[u64], times: &[i64], key: SampleKey) -> Result<LinkBatch<DistBatch, u64>, DistError> {
-        let checked = self.sampler.check_timed().and_then(|()| self.sampler.check_seed_times(self.etype, edges, times));
+    pub fn sample_before(
+        &self,
+        edges: &[u64],
+        times: &[i64],
+        key: SampleKey,
+    ) -> Result<LinkBatch<DistBatch, u64>, DistError> {
+        let checked = self
+            .sampler
+            .check_timed()
+            .and_then(|()| self.sampler.check_seed_times(self.etype, edges, times));
         agree(&*self.sampler.graph().comm, "seed edges: times", checked)?;
         self.batch(edges, Some(times), key)
     }
 
     /// A batch of seed edges, which have these times.
-    pub(crate) fn batch(&self, edges: &[u64], times: Option<&[i64]>, key: SampleKey) -> Result<LinkBatch<DistBatch, u64>, DistError> {
-        let (batch, mut links) = sample_links(&self.sampler, &[LinkSeeds { links: self, edges, times }], key)?;
+    pub(crate) fn batch(
+        &self,
+        edges: &[u64],
+        times: Option<&[i64]>,
+        key: SampleKey,
+    ) -> Result<LinkBatch<DistBatch, u64>, DistError> {
+        let (batch, mut links) =
+            sample_links(&self.sampler, &[LinkSeeds { links: self, edges, times }], key)?;
         let SeedLinks { edges, positive, negative, is_strict } = links.swap_remove(0);
         Ok(LinkBatch { batch, edges, positive, negative, is_strict })
     }
@@ -234,7 +283,9 @@ impl DistLinkSampler {
     /// Adds the own edges, by local id, that a batch of these seed edges leaves out, per edge type.
     fn leave_out(&self, edges: &[u64], excluded: &mut [Vec<u32>]) {
         let inner = &self.sampler.graph().inner;
-        let mut add = |t: usize, id: u64| excluded[t].extend(inner.edge_ids[t].binary_search(&id).ok().map(|row| row as u32));
+        let mut add = |t: usize, id: u64| {
+            excluded[t].extend(inner.edge_ids[t].binary_search(&id).ok().map(|row| row as u32))
+        };
         if self.exclusion != LinkExclusion::Nothing {
             edges.iter().for_each(|&id| add(self.etype, id));
         }
@@ -252,22 +303,49 @@ impl DistLinkSampler {
         let (s, d) = g.schema().endpoints(self.etype);
         if let Some(global) = &self.global {
             let drawn = global.draw(g, &own.positions, own.times.as_deref(), key)?;
-            let typewise = |t: usize, nodes: &[u32]| g.find_nodes(&g.ntypes()[t], &nodes.iter().map(|&v| u64::from(v)).collect::<Vec<_>>());
-            return Ok(CorruptedPairs::global(count, global.k(), typewise(s, &drawn.src)?, typewise(d, &drawn.dst)?, drawn.is_strict));
+            let typewise = |t: usize, nodes: &[u32]| {
+                g.find_nodes(
+                    &g.ntypes()[t],
+                    &nodes.iter().map(|&v| u64::from(v)).collect::<Vec<_>>(),
+                )
+            };
+            return Ok(CorruptedPairs::global(
+                count,
+                global.k(),
+                typewise(s, &drawn.src)?,
+                typewise(d, &drawn.dst)?,
+                drawn.is_strict,
+            ));
         }
         let (src, dst, times) = (&own.src, &own.dst, own.times.as_deref());
-        Ok(CorruptedPairs::new(count, self.tails(src, dst, times, key)?, self.heads(src, dst, times, key)?))
+        Ok(CorruptedPairs::new(
+            count,
+            self.tails(src, dst, times, key)?,
+            self.heads(src, dst, times, key)?,
+        ))
     }
 
     /// How many negatives of each own pair, given by local node, have another source; those sources type-wise. Own
     /// nodes have all their in-edges.
-    fn heads(&self, src: &[u32], dst: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<Drawn, DistError> {
-        let (k, Some(sampler)) = (self.pairs.kept()[1], &self.heads) else { return Ok(Drawn::default()) };
+    fn heads(
+        &self,
+        src: &[u32],
+        dst: &[u32],
+        times: Option<&[i64]>,
+        key: SampleKey,
+    ) -> Result<Drawn, DistError> {
+        let (k, Some(sampler)) = (self.pairs.kept()[1], &self.heads) else {
+            return Ok(Drawn::default());
+        };
         let g = self.sampler.graph();
         let (s, d) = g.schema().endpoints(self.etype);
         // Ids were narrowed when the sampler was made.
-        let originals = |t: usize, nodes: &[u32]| nodes.iter().map(|&v| g.inner.node_ids[t][v as usize] as u32).collect::<Vec<_>>();
-        let drawn = sampler.of_pairs(true, &originals(s, src), &originals(d, dst), times, k, key).map_err(DistError::from);
+        let originals = |t: usize, nodes: &[u32]| {
+            nodes.iter().map(|&v| g.inner.node_ids[t][v as usize] as u32).collect::<Vec<_>>()
+        };
+        let drawn = sampler
+            .of_pairs(true, &originals(s, src), &originals(d, dst), times, k, key)
+            .map_err(DistError::from);
         let drawn = agree(&*g.comm, "negative sources", drawn)?;
         let wide: Vec<u64> = drawn.src.into_iter().map(u64::from).collect();
         Ok((k, g.find_nodes(&g.ntypes()[s], &wide)?, drawn.is_strict))
@@ -275,8 +353,16 @@ impl DistLinkSampler {
 
     /// How many negatives of each own pair, given by local node, have another destination; those destinations
     /// type-wise, drawn by the owners of the sources.
-    fn tails(&self, src: &[u32], dst: &[u32], times: Option<&[i64]>, key: SampleKey) -> Result<Drawn, DistError> {
-        let (k, Some(sampler)) = (self.pairs.kept()[0], &self.tails) else { return Ok(Drawn::default()) };
+    fn tails(
+        &self,
+        src: &[u32],
+        dst: &[u32],
+        times: Option<&[i64]>,
+        key: SampleKey,
+    ) -> Result<Drawn, DistError> {
+        let (k, Some(sampler)) = (self.pairs.kept()[0], &self.tails) else {
+            return Ok(Drawn::default());
+        };
         let g = self.sampler.graph();
         let (comm, inner, (s, d)) = (&*g.comm, &g.inner, g.schema().endpoints(self.etype));
         let owner = |u: u32| inner.nodes.locate(s, inner.typewise(s, u)).0;
@@ -307,7 +393,8 @@ impl DistLinkSampler {
             out.list(&drawn.is_strict.iter().map(|&b| u8::from(b)).collect::<Vec<_>>());
             Ok(out.into_bytes())
         };
-        let answers = exchange(comm, "negatives", requests.iter().enumerate().map(answer).collect())?;
+        let answers =
+            exchange(comm, "negatives", requests.iter().enumerate().map(answer).collect())?;
         let mut drawn = Vec::with_capacity(comm.size());
         for (p, (answer, asked)) in answers.iter().zip(&asked).enumerate() {
             let mut answer = Unpack::new(answer, p, comm.rank());
@@ -327,10 +414,18 @@ impl DistLinkSampler {
     /// All edges of the type into own nodes, and their times, between all nodes of the input graph by their ids there.
     fn in_edges(&self) -> Result<(Graph, Option<Vec<i64>>), DistError> {
         let inner = &self.sampler.graph().inner;
-        let (relation, (s, d)) = (&inner.local.relations()[self.etype], self.sampler.graph().schema().endpoints(self.etype));
-        let originals = |t: usize, nodes: &[u32]| nodes.iter().map(|&v| inner.node_ids[t][v as usize] as u32).collect();
+        let (relation, (s, d)) = (
+            &inner.local.relations()[self.etype],
+            self.sampler.graph().schema().endpoints(self.etype),
+        );
+        let originals = |t: usize, nodes: &[u32]| {
+            nodes.iter().map(|&v| inner.node_ids[t][v as usize] as u32).collect()
+        };
         let times = self.sampler.whole.times_of(self.etype).map(<[i64]>::to_vec);
-        Ok((self.between_originals(originals(s, relation.src()), originals(d, relation.dst()))?, times))
+        Ok((
+            self.between_originals(originals(s, relation.src()), originals(d, relation.dst()))?,
+            times,
+        ))
     }
 
     /// All edges of the type out of own nodes, and their times, between all nodes of the input graph by their ids
@@ -353,7 +448,10 @@ impl DistLinkSampler {
         let (mut src, mut dst, mut found) = (vec![], vec![], vec![0u32; own]);
         for (e, (&u, &v)) in p.src().iter().zip(p.dst()).enumerate() {
             let is_own = (u as usize) < p.num_inner_nodes();
-            if is_own && p.book().global_to_edge(burn_gnn_graph::HomoId(p.global_eids()[e]))?.ty == self.etype {
+            if is_own
+                && p.book().global_to_edge(burn_gnn_graph::HomoId(p.global_eids()[e]))?.ty
+                    == self.etype
+            {
                 let original = p.original_nids()[u as usize];
                 if let Ok(row) = inner.own_originals(s).binary_search(&original) {
                     found[row] += 1;
@@ -362,7 +460,9 @@ impl DistLinkSampler {
                 dst.push(p.original_nids()[v as usize] as u32);
             }
         }
-        if let Some(row) = found.iter().zip(&inner.out_degrees[self.etype]).position(|(a, b)| a != b) {
+        if let Some(row) =
+            found.iter().zip(&inner.out_degrees[self.etype]).position(|(a, b)| a != b)
+        {
             let (have, of) = (found[row], inner.out_degrees[self.etype][row]);
             let expected = "a partition whose parts hold all out-edges of their nodes (`num_hops` of at least 1)".into();
             let found = format!("{have} of {of} out-edges of node {}", inner.own_originals(s)[row]);
@@ -397,18 +497,33 @@ impl Sampler for DistLinkSampler {
     type Error = DistError;
     in_order!();
 
-    fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<LinkBatch<DistBatch, u64>, DistError> {
+    fn sample_batch(
+        &self,
+        seeds: &Seeds<u64>,
+        key: SampleKey,
+    ) -> Result<LinkBatch<DistBatch, u64>, DistError> {
         self.batch(&seeds.ids()[self.etype], seeds.times().map(|times| &times[self.etype][..]), key)
     }
     fn check(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {
         let etypes = self.sampler.graph().etypes();
         let check = || -> Result<(), DistError> {
             seeds.expect(SeedKind::Edges, etypes.len())?;
-            if let Some(t) = (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty()) {
-                let expected = format!("edges of `{}`, the type of the sampler", etypes[self.etype]);
-                return Err(DistError::Config { arg: "seeds", expected, found: format!("some of `{}`", etypes[t]) });
+            if let Some(t) =
+                (0..etypes.len()).find(|&t| t != self.etype && !seeds.ids()[t].is_empty())
+            {
+                let expected =
+                    format!("edges of `{}`, the type of the sampler", etypes[self.etype]);
+                return Err(DistError::Config {
+                    arg: "seeds",
+                    expected,
+                    found: format!("some of `{}`", etypes[t]),
+                });
             }
-            if seeds.times().is_some() { self.sampler.check_timed() } else { self.check_own_times() }
+            if seeds.times().is_some() {
+                self.sampler.check_timed()
+            } else {
+                self.check_own_times()
+            }
         };
         agree(&*self.sampler.graph().comm, "seed edges: times", check())
     }
@@ -456,7 +571,8 @@ impl LinkSeeds<'_> {
         let inner = &sampler.graph().inner;
         let (relation, of_edges) = (&inner.local.relations()[t], sampler.whole.times_of(t));
         let times = sampler.whole.is_timed().then(Vec::new);
-        let mut own = OwnSeeds { edges: vec![], positions: vec![], src: vec![], dst: vec![], times };
+        let mut own =
+            OwnSeeds { edges: vec![], positions: vec![], src: vec![], dst: vec![], times };
         for (position, &id) in self.edges.iter().enumerate() {
             let Ok(row) = inner.edge_ids[t].binary_search(&id) else { continue };
             if !inner.is_own(false, t, row as u32) {
@@ -482,7 +598,11 @@ pub(super) fn sample_links(
 ) -> Result<(DistBatch, Vec<SeedLinks<u64>>), DistError> {
     let g = sampler.graph();
     let inner = &g.inner;
-    agree(&*g.comm, "seed edges", parts.iter().try_for_each(|part| inner.edges.check(part.links.etype, part.edges)))?;
+    agree(
+        &*g.comm,
+        "seed edges",
+        parts.iter().try_for_each(|part| inner.edges.check(part.links.etype, part.edges)),
+    )?;
     let mut seeds = vec![vec![]; g.ntypes().len()];
     let mut times = sampler.whole.is_timed().then(|| vec![vec![]; seeds.len()]);
     let mut excluded = vec![vec![]; g.etypes().len()];
@@ -492,14 +612,18 @@ pub(super) fn sample_links(
         let pairs = part.links.negatives(&own, key)?;
         let (s, d) = g.schema().endpoints(part.links.etype);
         // Of one node type both endpoints stand in one list, sources first.
-        let starts = [(s, &own.src, &pairs.src, &pairs.src_of), (d, &own.dst, &pairs.dst, &pairs.dst_of)].map(|(t, given, drawn, of)| {
-            let start = seeds[t].len();
-            seeds[t].extend(given.iter().map(|&v| inner.typewise(t, v)).chain(drawn.iter().copied()));
-            if let (Some(times), Some(own)) = (&mut times, &own.times) {
-                times[t].extend(own.iter().copied().chain(of.iter().map(|&i| own[i])));
-            }
-            (t, start)
-        });
+        let starts =
+            [(s, &own.src, &pairs.src, &pairs.src_of), (d, &own.dst, &pairs.dst, &pairs.dst_of)]
+                .map(|(t, given, drawn, of)| {
+                    let start = seeds[t].len();
+                    seeds[t].extend(
+                        given.iter().map(|&v| inner.typewise(t, v)).chain(drawn.iter().copied()),
+                    );
+                    if let (Some(times), Some(own)) = (&mut times, &own.times) {
+                        times[t].extend(own.iter().copied().chain(of.iter().map(|&i| own[i])));
+                    }
+                    (t, start)
+                });
         part.links.leave_out(part.edges, &mut excluded);
         placed.push((own.edges, starts, pairs.pairs, pairs.is_strict));
     }

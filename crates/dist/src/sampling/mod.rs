@@ -73,7 +73,15 @@ impl DistSampler {
         let sampled = graph.inner.to_sample()?;
         let whole = NeighborSampler::new(&sampled.graph, fanouts)?.with_original_ids(&sampled)?;
         let out_edges = vec![None; graph.etypes().len()];
-        Self { graph: graph.clone(), by_degree: false, disjoint: false, out_edges, whole, hops: Arc::default() }.cut()
+        Self {
+            graph: graph.clone(),
+            by_degree: false,
+            disjoint: false,
+            out_edges,
+            whole,
+            hops: Arc::default(),
+        }
+        .cut()
     }
 
     /// Whether an edge may be drawn several times.
@@ -97,7 +105,8 @@ impl DistSampler {
         let inner = self.graph.inner.clone();
         self.change(|mut s| {
             for (t, r) in inner.local.relations().iter().enumerate() {
-                let weights: Vec<f32> = r.src().iter().map(|&u| inner.out_degrees[t][u as usize] as f32).collect();
+                let weights: Vec<f32> =
+                    r.src().iter().map(|&u| inner.out_degrees[t][u as usize] as f32).collect();
                 s = s.with_weights(t, &weights)?;
             }
             s.with_strategy(Strategy::Weighted)
@@ -118,7 +127,8 @@ impl DistSampler {
     /// # Errors
     /// Unknown type or column, another shape; as [`NeighborSampler::with_times`]; on all ranks.
     pub fn with_times(self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
-        let (t, values) = agree(&*self.graph.comm, "times of edges", self.values::<i64>(etype, column))?;
+        let (t, values) =
+            agree(&*self.graph.comm, "times of edges", self.values::<i64>(etype, column))?;
         let mut new = self.change(|s| s.with_times(t, &values))?;
         new.check_degrees()?;
         new.out_edges[t] = Some(Arc::new(OutEdges::new(&new.graph, t, &values)?));
@@ -185,7 +195,8 @@ impl DistSampler {
         edges: &[Vec<u64>],
         key: SampleKey,
     ) -> Result<DistBatch, DistError> {
-        let checked = self.graph.select_nodes(seeds).and_then(|seeds| Ok((seeds, self.own_edges(edges)?)));
+        let checked =
+            self.graph.select_nodes(seeds).and_then(|seeds| Ok((seeds, self.own_edges(edges)?)));
         let (seeds, excluded) = agree(&*self.graph.comm, "seeds", checked)?;
         self.grow(&seeds, None, &excluded, key)
     }
@@ -214,7 +225,12 @@ impl DistSampler {
         Err(DistError::Config { arg: "times", expected, found: "none".into() })
     }
     /// Refuses other than one time per seed edge of a type.
-    pub(crate) fn check_seed_times(&self, etype: usize, edges: &[u64], times: &[i64]) -> Result<(), DistError> {
+    pub(crate) fn check_seed_times(
+        &self,
+        etype: usize,
+        edges: &[u64],
+        times: &[i64],
+    ) -> Result<(), DistError> {
         let (expected, actual) = (edges.len(), times.len());
         if expected == actual {
             return Ok(());
@@ -231,7 +247,8 @@ impl DistSampler {
         if !(self.by_degree && self.whole.is_timed()) {
             return Ok(());
         }
-        let expected = "a strategy that does not count edges later than a seed, as edges have times".into();
+        let expected =
+            "a strategy that does not count edges later than a seed, as edges have times".into();
         Err(DistError::Config { arg: "strategy", expected, found: "InDegree".into() })
     }
 
@@ -239,7 +256,10 @@ impl DistSampler {
     fn own_edges(&self, edges: &[Vec<u64>]) -> Result<Vec<Vec<u32>>, DistError> {
         let owners = &self.graph.inner.edges;
         if edges.len() > owners.names().len() {
-            let (expected, found) = (format!("lists for at most {} edge types", owners.names().len()), edges.len().to_string());
+            let (expected, found) = (
+                format!("lists for at most {} edge types", owners.names().len()),
+                edges.len().to_string(),
+            );
             return Err(DistError::Config { arg: "edges", expected, found });
         }
         let mut out = vec![vec![]; owners.names().len()];
@@ -248,7 +268,11 @@ impl DistSampler {
             for &id in ids {
                 let (owner, row) = owners.locate(t, id);
                 if owner != self.graph.comm.rank() {
-                    return Err(self.graph.not_owned(format!("edge of `{}`", owners.names()[t]), id, owner));
+                    return Err(self.graph.not_owned(
+                        format!("edge of `{}`", owners.names()[t]),
+                        id,
+                        owner,
+                    ));
                 }
                 out[t].push(row);
             }
@@ -257,7 +281,11 @@ impl DistSampler {
     }
 
     /// Values of a column of edges of this part, one per edge.
-    fn values<T: burn::tensor::Element>(&self, etype: impl EdgeKey, column: &str) -> Result<(usize, Vec<T>), DistError> {
+    fn values<T: burn::tensor::Element>(
+        &self,
+        etype: impl EdgeKey,
+        column: &str,
+    ) -> Result<(usize, Vec<T>), DistError> {
         let t = self.graph.schema().etype(etype)?;
         let data = self.graph.stored(false, t, column)?;
         let edges = self.graph.inner.edges.count(t);
@@ -274,14 +302,19 @@ impl DistSampler {
         Ok((t, data.iter::<T>().collect()))
     }
 
-    fn change(mut self, f: impl FnOnce(NeighborSampler) -> Result<NeighborSampler, GraphError>) -> Result<Self, DistError> {
+    fn change(
+        mut self,
+        f: impl FnOnce(NeighborSampler) -> Result<NeighborSampler, GraphError>,
+    ) -> Result<Self, DistError> {
         // Hops share weights with the whole, which would be copied before a change.
         self.hops = Arc::default();
         self.whole = f(self.whole)?;
         self.cut()
     }
     fn cut(mut self) -> Result<Self, DistError> {
-        self.hops = Arc::new((0..self.whole.hops()).map(|hop| self.whole.only_hop(hop)).collect::<Result<_, _>>()?);
+        self.hops = Arc::new(
+            (0..self.whole.hops()).map(|hop| self.whole.only_hop(hop)).collect::<Result<_, _>>()?,
+        );
         Ok(self)
     }
 }
@@ -295,7 +328,8 @@ impl Sampler for DistSampler {
     in_order!();
 
     fn sample_batch(&self, seeds: &Seeds<u64>, key: SampleKey) -> Result<DistBatch, DistError> {
-        let (own, excluded) = (seeds.filter(|id| id != ELSEWHERE), vec![vec![]; self.graph.etypes().len()]);
+        let (own, excluded) =
+            (seeds.filter(|id| id != ELSEWHERE), vec![vec![]; self.graph.etypes().len()]);
         self.grow(own.ids(), own.times(), &excluded, key)
     }
     fn check(&self, seeds: &Seeds<u64>) -> Result<(), DistError> {

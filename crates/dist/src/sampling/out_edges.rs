@@ -38,17 +38,24 @@ impl OutEdges {
         for (p, message) in received.iter().enumerate() {
             let mut message = Unpack::new(message, p, comm.rank());
             let rows = message.list::<u32>()?;
-            let (dst, times) = (message.list_of::<u32>(rows.len())?, message.list_of::<i64>(rows.len())?);
+            let (dst, times) =
+                (message.list_of::<u32>(rows.len())?, message.list_of::<i64>(rows.len())?);
             if rows.iter().any(|&row| row as usize >= inner.nodes.count(s)) {
                 return Err(message.broken().into());
             }
-            edges.extend(rows.into_iter().zip(times).zip(dst).map(|((row, time), dst)| (row, time, dst)));
+            edges.extend(
+                rows.into_iter().zip(times).zip(dst).map(|((row, time), dst)| (row, time, dst)),
+            );
         }
         edges.sort_unstable();
         let mut offsets = vec![0; inner.nodes.count(s) + 1];
         edges.iter().for_each(|edge| offsets[edge.0 as usize + 1] += 1);
         (1..offsets.len()).for_each(|i| offsets[i] += offsets[i - 1]);
-        Ok(Self { offsets, times: edges.iter().map(|edge| edge.1).collect(), dst: edges.iter().map(|edge| edge.2).collect() })
+        Ok(Self {
+            offsets,
+            times: edges.iter().map(|edge| edge.1).collect(),
+            dst: edges.iter().map(|edge| edge.2).collect(),
+        })
     }
 
     /// Out-edges of own node `row` before a time.
@@ -58,7 +65,10 @@ impl OutEdges {
     }
     /// Own row, original id of the destination and time of every edge.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, u32, i64)> + '_ {
-        let row = move |row: usize| (self.offsets[row]..self.offsets[row + 1]).map(move |e| (row, self.dst[e], self.times[e]));
+        let row = move |row: usize| {
+            (self.offsets[row]..self.offsets[row + 1])
+                .map(move |e| (row, self.dst[e], self.times[e]))
+        };
         (0..self.offsets.len() - 1).flat_map(row)
     }
 }

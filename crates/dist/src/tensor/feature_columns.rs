@@ -34,29 +34,51 @@ impl DataSpace<'_> {
     /// # Errors
     /// Unknown type; a tensor of another graph or another type; a name that a stored column has; other names or tensors
     /// on other ranks; on all ranks.
-    pub fn insert<E: DistElement>(&self, column: &str, tensor: impl AsRef<DistTensor<E>>) -> Result<(), DistError> {
+    pub fn insert<E: DistElement>(
+        &self,
+        column: &str,
+        tensor: impl AsRef<DistTensor<E>>,
+    ) -> Result<(), DistError> {
         let (g, tensor, is_node) = (self.graph, tensor.as_ref(), self.is_node());
-        let bad = |arg, expected: String, found: String| Err(DistError::Config { arg, expected, found });
+        let bad =
+            |arg, expected: String, found: String| Err(DistError::Config { arg, expected, found });
         let check = || {
             let ty = self.ty()?;
             let owners = g.owners(is_node);
             let here = format!("{}~{}", owners.what(), owners.names()[ty]);
             if !Arc::ptr_eq(&g.inner, &tensor.graph().inner) {
-                return bad("tensor", "a tensor of this graph or a clone of it".into(), format!("tensor `{}` of another", tensor.name()));
+                return bad(
+                    "tensor",
+                    "a tensor of this graph or a clone of it".into(),
+                    format!("tensor `{}` of another", tensor.name()),
+                );
             }
             let theirs = g.policy_name(tensor.policy());
             if here != theirs {
-                return bad("tensor", format!("a tensor with the policy `{here}`"), format!("tensor `{}` of `{theirs}`", tensor.name()));
+                return bad(
+                    "tensor",
+                    format!("a tensor with the policy `{here}`"),
+                    format!("tensor `{}` of `{theirs}`", tensor.name()),
+                );
             }
             if g.stored_column(is_node, ty, column).is_some() {
-                return bad("column", format!("a name that no stored column of `{here}` has"), format!("`{column}`"));
+                return bad(
+                    "column",
+                    format!("a name that no stored column of `{here}` has"),
+                    format!("`{column}`"),
+                );
             }
             Ok(ty)
         };
         let ty = agree(&*g.comm, "insert column", check())?;
         let what = format!("{is_node}/{ty}/{column}/{}", tensor.name());
         let tag = digest(what.bytes().map(u64::from));
-        same(&*g.comm, "insert column", "type, name and tensor of a column", tag.to_le_bytes().to_vec())?;
+        same(
+            &*g.comm,
+            "insert column",
+            "type, name and tensor of a column",
+            tag.to_le_bytes().to_vec(),
+        )?;
         let mut inserted = g.inner.inserted.write().unwrap_or_else(PoisonError::into_inner);
         inserted.insert((is_node, ty, column.to_owned()), tensor.rows());
         Ok(())

@@ -56,7 +56,13 @@ struct Store<E> {
 impl<E: DistElement> fmt::Debug for DistTensor<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (s, policy) = (&self.store, self.graph.policy_name(self.store.policy));
-        write!(f, "DistTensor `{}` of {:?} ({policy}), rows of shape {:?}", s.name, E::DTYPE, s.shape)
+        write!(
+            f,
+            "DistTensor `{}` of {:?} ({policy}), rows of shape {:?}",
+            s.name,
+            E::DTYPE,
+            s.shape
+        )
     }
 }
 
@@ -82,20 +88,43 @@ impl<E: DistElement> DistTensor<E> {
         let what = format!("{name}/{}/{:?}/{shape:?}", graph.policy_name(policy), E::DTYPE);
         let found = graph.inner.registry.find(name);
         let tag = digest(what.bytes().map(u64::from).chain([u64::from(found.is_some())]));
-        same(&*graph.comm, "tensor", "name, element type, shape, policy and age of a tensor", tag.to_le_bytes().to_vec())?;
+        same(
+            &*graph.comm,
+            "tensor",
+            "name, element type, shape, policy and age of a tensor",
+            tag.to_le_bytes().to_vec(),
+        )?;
         if let Some(found) = found {
-            let same = found.downcast::<Store<E>>().ok().filter(|s| s.policy == policy && s.shape == row_shape);
+            let same = found
+                .downcast::<Store<E>>()
+                .ok()
+                .filter(|s| s.policy == policy && s.shape == row_shape);
             let same = same.ok_or_else(|| DistError::Config {
                 arg: "name",
-                expected: format!("a name that no tensor of another type, shape or policy has (now {what})"),
+                expected: format!(
+                    "a name that no tensor of another type, shape or policy has (now {what})"
+                ),
                 found: format!("`{name}`"),
             });
-            return Ok(Self { graph: graph.clone(), store: agree(&*graph.comm, "tensor: name", same)? });
+            return Ok(Self {
+                graph: graph.clone(),
+                store: agree(&*graph.comm, "tensor: name", same)?,
+            });
         }
         let width = row_shape.iter().product();
         let originals = graph.originals_of(policy);
-        let rows = originals.iter().flat_map(|&id| (0..width).map(move |c| (id, c))).map(|(id, c)| init(id, c)).collect();
-        let store = Arc::new(Store { name: name.to_owned(), policy, shape: row_shape, width, rows: RwLock::new(rows) });
+        let rows = originals
+            .iter()
+            .flat_map(|&id| (0..width).map(move |c| (id, c)))
+            .map(|(id, c)| init(id, c))
+            .collect();
+        let store = Arc::new(Store {
+            name: name.to_owned(),
+            policy,
+            shape: row_shape,
+            width,
+            rows: RwLock::new(rows),
+        });
         let kept: Arc<dyn Any + Send + Sync> = store.clone();
         graph.inner.registry.keep(name, &kept, false);
         Ok(Self { graph: graph.clone(), store })
@@ -104,7 +133,12 @@ impl<E: DistElement> DistTensor<E> {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn zeros(graph: &DistGraph, name: &str, shape: &[usize], policy: Option<PartitionPolicy>) -> Result<Self, DistError> {
+    pub fn zeros(
+        graph: &DistGraph,
+        name: &str,
+        shape: &[usize],
+        policy: Option<PartitionPolicy>,
+    ) -> Result<Self, DistError> {
         Self::new(graph, name, shape, policy, |_, _| E::zeroed())
     }
     /// Keeps the tensor with the graph: it outlives its handles, and [`new`](Self::new) of the same name finds it
@@ -171,8 +205,21 @@ impl<E: DistElement> DistTensor<E> {
         let checked = owners.check(ty, ids);
         let lend = |to: &mut dyn FnMut(&[u8])| self.store.lend(to);
         let row_bytes = self.store.width * size_of::<E>();
-        let table = checked.map(|()| Wanted { owners, ty, ids, row_bytes, own: OwnRows::Lent(Box::new(lend)), cache: None });
-        let found = fetch_one(&*self.graph.comm, "tensor: get", &self.store.name, table, &Counters::default())?;
+        let table = checked.map(|()| Wanted {
+            owners,
+            ty,
+            ids,
+            row_bytes,
+            own: OwnRows::Lent(Box::new(lend)),
+            cache: None,
+        });
+        let found = fetch_one(
+            &*self.graph.comm,
+            "tensor: get",
+            &self.store.name,
+            table,
+            &Counters::default(),
+        )?;
         Ok(bytemuck::pod_collect_to_vec(&found))
     }
     /// [`get`](Self::get) as a float tensor of rank `D`, one more than a row has. Collective.
@@ -181,7 +228,8 @@ impl<E: DistElement> DistTensor<E> {
     /// As [`get`](Self::get); another rank.
     pub fn get_tensor<const D: usize>(&self, ids: &[u64]) -> Result<Tensor<D>, DistError> {
         let rows = self.get(ids)?;
-        let shape: Vec<usize> = std::iter::once(ids.len()).chain(self.store.shape.iter().copied()).collect();
+        let shape: Vec<usize> =
+            std::iter::once(ids.len()).chain(self.store.shape.iter().copied()).collect();
         if shape.len() != D {
             let expected = format!("rank {} of tensor `{}`", shape.len(), self.store.name);
             return Err(DistError::Config { arg: "D", expected, found: D.to_string() });
@@ -205,7 +253,9 @@ impl<E: DistElement> DistTensor<E> {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn add(&self, ids: &[u64], values: &[E]) -> Result<(), DistError> {
-        self.update("tensor: add", ids, values, |row, values| row.iter_mut().zip(values).for_each(|(r, v)| *r = E::sum(*r, *v)))
+        self.update("tensor: add", ids, values, |row, values| {
+            row.iter_mut().zip(values).for_each(|(r, v)| *r = E::sum(*r, *v))
+        })
     }
 }
 

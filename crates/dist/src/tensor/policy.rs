@@ -63,7 +63,11 @@ impl DistGraph {
     }
     /// Ids in the input graph of the rows that this rank keeps.
     pub(crate) fn originals_of(&self, policy: PartitionPolicy) -> &[u64] {
-        let of_part = if policy.is_node { self.inner.own_originals(policy.ty) } else { &self.inner.edge_ids[policy.ty][..] };
+        let of_part = if policy.is_node {
+            self.inner.own_originals(policy.ty)
+        } else {
+            &self.inner.edge_ids[policy.ty][..]
+        };
         let begin = self.owners(policy.is_node).places(policy.ty).start;
         let rows = self.row_owners(policy.is_node).places(policy.ty);
         &of_part[(rows.start - begin) as usize..(rows.end - begin) as usize]
@@ -80,7 +84,9 @@ impl DistGraph {
             let expected = "a first dimension, which counts nodes or edges".into();
             return Err(DistError::Config { arg: "shape", expected, found: "[]".into() });
         };
-        let types = |is_node: bool| (0..self.owners(is_node).names().len()).map(move |ty| PartitionPolicy { is_node, ty });
+        let types = |is_node: bool| {
+            (0..self.owners(is_node).names().len()).map(move |ty| PartitionPolicy { is_node, ty })
+        };
         if let Some(policy) = policy {
             if policy.ty >= self.owners(policy.is_node).names().len() {
                 let policy = format!("type number {}", policy.ty);
@@ -88,12 +94,16 @@ impl DistGraph {
             }
             let expected = self.rows_of(policy);
             if expected != rows as u64 {
-                let expected = format!("{expected} rows of tensor `{name}`, as `{}` has", self.policy_name(policy));
+                let expected = format!(
+                    "{expected} rows of tensor `{name}`, as `{}` has",
+                    self.policy_name(policy)
+                );
                 return Err(DistError::Config { arg: "shape", expected, found: rows.to_string() });
             }
             return Ok((policy, row.to_vec()));
         }
-        let fits: Vec<PartitionPolicy> = types(true).chain(types(false)).filter(|&p| self.rows_of(p) == rows as u64).collect();
+        let fits: Vec<PartitionPolicy> =
+            types(true).chain(types(false)).filter(|&p| self.rows_of(p) == rows as u64).collect();
         match fits[..] {
             [policy] => Ok((policy, row.to_vec())),
             _ => {

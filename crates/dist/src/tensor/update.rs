@@ -11,27 +11,46 @@ pub(crate) type Pushed<E> = (Vec<u32>, Vec<E>);
 
 impl<E: DistElement> DistTensor<E> {
     /// Applies `f` to rows and the values for them, in the order of ranks and, inside a rank, of the list. Collective.
-    pub(crate) fn update(&self, name: &'static str, ids: &[u64], values: &[E], f: impl Fn(&mut [E], &[E])) -> Result<(), DistError> {
+    pub(crate) fn update(
+        &self,
+        name: &'static str,
+        ids: &[u64],
+        values: &[E],
+        f: impl Fn(&mut [E], &[E]),
+    ) -> Result<(), DistError> {
         let width = self.width();
         let pushed = self.push(name, ids, values)?;
         let mut rows = self.store.rows.write().unwrap_or_else(PoisonError::into_inner);
         for (places, values) in pushed {
             if width > 0 {
-                places.iter().zip(values.chunks_exact(width)).for_each(|(&r, v)| f(&mut rows[r as usize * width..][..width], v));
+                places
+                    .iter()
+                    .zip(values.chunks_exact(width))
+                    .for_each(|(&r, v)| f(&mut rows[r as usize * width..][..width], v));
             }
         }
         Ok(())
     }
 
     /// Sends values to the owners of their rows; what came for own rows, by rank. Collective.
-    pub(crate) fn push(&self, name: &'static str, ids: &[u64], values: &[E]) -> Result<Vec<Pushed<E>>, DistError> {
+    pub(crate) fn push(
+        &self,
+        name: &'static str,
+        ids: &[u64],
+        values: &[E],
+    ) -> Result<Vec<Pushed<E>>, DistError> {
         let (comm, (owners, ty), width) = (self.graph().comm(), self.owners(), self.width());
         let check = || {
             owners.check(ty, ids)?;
             if values.len() == ids.len() * width {
                 return Ok(());
             }
-            let expected = format!("{} values for {} rows of tensor `{}`", ids.len() * width, ids.len(), self.name());
+            let expected = format!(
+                "{} values for {} rows of tensor `{}`",
+                ids.len() * width,
+                ids.len(),
+                self.name()
+            );
             Err(DistError::Config { arg: "values", expected, found: values.len().to_string() })
         };
         let messages = check().map(|()| {
@@ -57,12 +76,19 @@ impl<E: DistElement> DistTensor<E> {
             let theirs = message.list::<u8>()?;
             if theirs != self.name().as_bytes() {
                 let theirs = String::from_utf8_lossy(&theirs).into_owned();
-                let message = format!("`{name}` of `{}` while rank {p} is at `{theirs}`; all ranks must make the same calls", self.name());
+                let message = format!(
+                    "`{name}` of `{}` while rank {p} is at `{theirs}`; all ranks must make the same calls",
+                    self.name()
+                );
                 return Err(Failure { rank: comm.rank(), message });
             }
             let rows = message.list::<u32>()?;
             let values = message.list_of::<E>(rows.len() * width)?;
-            if rows.iter().any(|&r| r as usize >= count) { Err(message.broken()) } else { Ok((rows, values)) }
+            if rows.iter().any(|&r| r as usize >= count) {
+                Err(message.broken())
+            } else {
+                Ok((rows, values))
+            }
         };
         let pushed = received.iter().enumerate().map(read).collect::<Result<_, _>>();
         // If one rank cannot read its message, no rank applies its updates.

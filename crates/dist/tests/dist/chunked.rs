@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use burn::tensor::DType;
-use burn_gnn_dist::{ChunkedGraph, DistError, PartitionMethod, load_partition, load_partition_book, partition_graph, verify_partition};
+use burn_gnn_dist::{
+    ChunkedGraph, DistError, PartitionMethod, load_partition, load_partition_book, partition_graph,
+    verify_partition,
+};
 use burn_gnn_graph::{EdgeType, Frame, Graph, HomoId};
 use serde_json::{Value, json};
 
@@ -13,7 +16,8 @@ use crate::refusals::edit;
 
 fn npy(path: &Path, descr: &str, shape: &[usize], body: &[u8]) {
     let axes: Vec<String> = shape.iter().map(|n| format!("{n},")).collect();
-    let mut text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", axes.join(" "));
+    let mut text =
+        format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", axes.join(" "));
     text.push_str(&" ".repeat((10 + text.len() + 1).next_multiple_of(64) - 11 - text.len()));
     text.push('\n');
     let mut out = b"\x93NUMPY\x01\x00".to_vec();
@@ -43,7 +47,8 @@ fn columns(dir: &Path, frame: &Frame, name: &str) -> Value {
         let (width, mut at, mut names) = (bytes.len() / rows.max(1), 0, vec![]);
         for (i, n) in pieces(rows).into_iter().enumerate() {
             let file = format!("{name}-{column}-{i}.npy");
-            let shape: Vec<usize> = std::iter::once(n).chain(data.shape().as_slice()[1..].iter().copied()).collect();
+            let shape: Vec<usize> =
+                std::iter::once(n).chain(data.shape().as_slice()[1..].iter().copied()).collect();
             npy(&dir.join(&file), descr, &shape, &bytes[at * width..(at + n) * width]);
             at += n;
             names.push(file);
@@ -69,7 +74,8 @@ pub(crate) fn write(dir: &Path, g: &Graph) {
             fs::write(dir.join(&names[i]), (at..at + n).map(line).collect::<String>()).unwrap();
             at += n;
         }
-        edges[etype.to_string()] = json!({ "format": { "name": "csv", "delimiter": " " }, "data": names });
+        edges[etype.to_string()] =
+            json!({ "format": { "name": "csv", "delimiter": " " }, "data": names });
         edge_data[etype.to_string()] = columns(dir, &g.edge_frames()[t], &file);
     }
     let meta = json!({
@@ -88,17 +94,24 @@ pub(crate) fn write(dir: &Path, g: &Graph) {
 #[test]
 fn parts_are_those_of_the_graph_in_memory() {
     let g = with_features();
-    let (input, one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (input, one, two) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write(input.path(), &g);
     let chunked = ChunkedGraph::open(input.path().join("metadata.json")).unwrap();
     assert_eq!(chunked.graph().relations(), g.relations());
     for (hops, reshuffle) in [(1, true), (2, false)] {
-        let config = config(3, PartitionMethod::Metis).with_num_hops(hops).with_reshuffle(reshuffle);
+        let config =
+            config(3, PartitionMethod::Metis).with_num_hops(hops).with_reshuffle(reshuffle);
         let parts = partition_graph(&g, &config).unwrap();
         parts.write(one.path()).unwrap();
         let from_files = chunked.partition(&config).unwrap();
         let json = from_files.write(two.path()).unwrap();
-        let strip = |dir: &Path| files(dir).into_iter().map(|(p, b)| (p.strip_prefix(dir).unwrap().to_owned(), b)).collect::<Vec<_>>();
+        let strip = |dir: &Path| {
+            files(dir)
+                .into_iter()
+                .map(|(p, b)| (p.strip_prefix(dir).unwrap().to_owned(), b))
+                .collect::<Vec<_>>()
+        };
         assert!(strip(one.path()) == strip(two.path()));
         assert!(verify_partition(&json, Some(&g)).unwrap().is_ok());
         assert_eq!(from_files.part(1).unwrap(), parts.part(1).unwrap());
@@ -112,7 +125,8 @@ fn both_numberings_name_the_same_nodes() {
     let (input, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     write(input.path(), &g);
     let chunked = ChunkedGraph::open(input.path().join("metadata.json")).unwrap();
-    let json = chunked.partition(&config(3, PartitionMethod::Random)).unwrap().write(out.path()).unwrap();
+    let json =
+        chunked.partition(&config(3, PartitionMethod::Random)).unwrap().write(out.path()).unwrap();
     let book = load_partition_book(&json).unwrap();
     let (ids, eids) = (chunked.node_ids(), chunked.edge_ids());
     // In the order of the metadata, which is not sorted; ids on a border belong to the later type.
@@ -160,20 +174,41 @@ fn refusals() {
         match ChunkedGraph::open(dir.path().join("metadata.json")) {
             Ok(_) => String::new(),
             Err(e) => {
-                assert!(matches!(e, DistError::Format { .. } | DistError::Io { .. } | DistError::Graph(_) | DistError::Data(_)), "{e:?}");
+                assert!(
+                    matches!(
+                        e,
+                        DistError::Format { .. }
+                            | DistError::Io { .. }
+                            | DistError::Graph(_)
+                            | DistError::Data(_)
+                    ),
+                    "{e:?}"
+                );
                 e.to_string()
             }
         }
     };
     let meta = |f: &dyn Fn(&mut Value)| with(&|d| edit(d.join("metadata.json"), f));
     let cases = [
-        (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2\n3 x\n").unwrap()), "a-self-a-2.txt:2:2: expected an int64, got \"x\""),
+        (
+            with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2\n3 x\n").unwrap()),
+            "a-self-a-2.txt:2:2: expected an int64, got \"x\"",
+        ),
         (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2 3\n").unwrap()), "a-self-a-2.txt:1:"),
-        (with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2\n").unwrap()), "a-self-a-2.txt: number of edges: expected"),
+        (
+            with(&|d| fs::write(d.join("a-self-a-2.txt"), "1 2\n").unwrap()),
+            "a-self-a-2.txt: number of edges: expected",
+        ),
         (with(&|d| fs::remove_file(d.join("a-h-0.npy")).unwrap()), "a-h-0.npy"),
-        (with(&|d| fs::write(d.join("a-h-0.npy"), b"nothing").unwrap()), "a-h-0.npy: expected an .npy header"),
+        (
+            with(&|d| fs::write(d.join("a-h-0.npy"), b"nothing").unwrap()),
+            "a-h-0.npy: expected an .npy header",
+        ),
         (with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[40, 4], &[0; 1280])), "expected rows of"),
-        (with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[41, 3], &[0; 41 * 24])), "expected 60 rows, the files have 61"),
+        (
+            with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[41, 3], &[0; 41 * 24])),
+            "expected 60 rows, the files have 61",
+        ),
         (
             with(&|d| npy(&d.join("a-h-2.npy"), "<f8", &[usize::MAX, 3], &[0; 24])),
             "a-h-2.npy: header: expected a plain array, found a shape whose product does not fit in 64 bits",
@@ -181,13 +216,31 @@ fn refusals() {
         (with(&|d| npy(&d.join("a-h-0.npy"), "<c8", &[20, 3], &[0; 480])), "expected a dtype of"),
         (meta(&|v| v["edge_type"][0] = "c:to".into()), "expected `src:relation:dst`"),
         (meta(&|v| v["edge_type"][0] = "c:to:z".into()), "unknown node type `z`"),
-        (meta(&|v| v["edges"]["a:self:a"]["data"][0] = "/etc/passwd".into()), "expected a relative path inside the folder"),
-        (meta(&|v| v["edges"]["a:self:a"]["format"]["name"] = "feather".into()), "format: expected csv, numpy or"),
-        (meta(&|v| v["node_data"]["a"]["h"]["format"]["name"] = "parquet".into()), "expected format `numpy`, got `parquet`"),
-        (meta(&|v| v["num_nodes_per_chunk"][0] = json!([u64::MAX, 1])), "expected a sum that fits in 64 bits"),
-        (meta(&|v| drop(v["num_nodes_per_chunk"].as_array_mut().unwrap().pop())), "num_nodes_per_chunk: number of types: expected 4"),
+        (
+            meta(&|v| v["edges"]["a:self:a"]["data"][0] = "/etc/passwd".into()),
+            "expected a relative path inside the folder",
+        ),
+        (
+            meta(&|v| v["edges"]["a:self:a"]["format"]["name"] = "feather".into()),
+            "format: expected csv, numpy or",
+        ),
+        (
+            meta(&|v| v["node_data"]["a"]["h"]["format"]["name"] = "parquet".into()),
+            "expected format `numpy`, got `parquet`",
+        ),
+        (
+            meta(&|v| v["num_nodes_per_chunk"][0] = json!([u64::MAX, 1])),
+            "expected a sum that fits in 64 bits",
+        ),
+        (
+            meta(&|v| drop(v["num_nodes_per_chunk"].as_array_mut().unwrap().pop())),
+            "num_nodes_per_chunk: number of types: expected 4",
+        ),
         (meta(&|v| v["num_nodes_per_chunk"][3] = json!([10])), "must lie in 0..10"),
-        (meta(&|v| drop(v["edges"].as_object_mut().unwrap().remove("a:self:a"))), "edges: expected an entry `a:self:a`, found none"),
+        (
+            meta(&|v| drop(v["edges"].as_object_mut().unwrap().remove("a:self:a"))),
+            "edges: expected an entry `a:self:a`, found none",
+        ),
         (meta(&|v| v["node_type"] = 1.into()), "metadata.json: expected a JSON description"),
     ];
     for (found, expected) in cases {

@@ -40,7 +40,11 @@ pub(crate) fn duplicates(comm: &dyn Communicator) -> Result<(), Failure> {
     let second = comm.duplicate("second")?;
     assert_eq!((second.rank(), second.size()), (r, n));
     std::thread::scope(|s| {
-        let beside = s.spawn(|| (0..100u8).try_for_each(|i| second.all_gather("second", vec![i]).map(|all| assert_eq!(all, vec![[i]; n]))));
+        let beside = s.spawn(|| {
+            (0..100u8).try_for_each(|i| {
+                second.all_gather("second", vec![i]).map(|all| assert_eq!(all, vec![[i]; n]))
+            })
+        });
         for i in 0..100u8 {
             assert_eq!(comm.all_gather("first", vec![i, i])?, vec![[i, i]; n]);
         }
@@ -68,6 +72,9 @@ pub(crate) fn ring(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
     let Some(g) = x.grad(&grads) else { panic!("x has a gradient") };
     let next = if n > 1 { ((r + 1) % n) as f32 + 1.0 } else { 0.0 };
     let own = r as f32 + 1.0;
-    assert_eq!(g.into_data().iter::<f32>().collect::<Vec<_>>(), [own, own, own, own + next, own + next, own + next]);
+    assert_eq!(
+        g.into_data().iter::<f32>().collect::<Vec<_>>(),
+        [own, own, own, own + next, own + next, own + next]
+    );
     Ok(())
 }

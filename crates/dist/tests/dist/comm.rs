@@ -4,8 +4,8 @@ use burn::module::{Module, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_dist::{
-    Communicator, Failure, HaloPlan, Metered, Ranks, ReduceOptions, TypeHalo, all_reduce_gradients, all_reduce_gradients_except,
-    all_reduce_gradients_with, halo_exchange, run_ranks,
+    Communicator, Failure, HaloPlan, Metered, Ranks, ReduceOptions, TypeHalo, all_reduce_gradients,
+    all_reduce_gradients_except, all_reduce_gradients_with, halo_exchange, run_ranks,
 };
 use rayon::prelude::*;
 
@@ -96,7 +96,10 @@ fn halo_exchange_alone(y: &Tensor<2>) -> Tensor<2> {
             Ok(vec![bytes])
         }
         fn all_to_all_v(&self, _: &str, send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
-            assert!(self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0, "backward broke");
+            assert!(
+                self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0,
+                "backward broke"
+            );
             Ok(send)
         }
     }
@@ -115,7 +118,12 @@ fn a_panic_in_a_rayon_task_ends_all() {
 
 #[test]
 fn an_early_return_ends_all() {
-    ends(4, 2, "returned while rank", |comm| if comm.rank() == 2 { Ok(()) } else { comm.barrier("x") });
+    ends(
+        4,
+        2,
+        "returned while rank",
+        |comm| if comm.rank() == 2 { Ok(()) } else { comm.barrier("x") },
+    );
     // Also where the others come later.
     ends(2, 1, "returned while rank 0 is in", |comm| {
         if comm.rank() == 1 {
@@ -139,7 +147,8 @@ fn another_collective_ends_all() {
     assert!(lengths.unwrap_err().message.contains("reduces"));
     let roots = run_ranks(2, |comm| comm.broadcast("a", comm.rank(), vec![]));
     assert!(roots.is_err());
-    let entries = run_ranks(2, |comm| comm.all_to_all_v("a", vec![vec![]; 1 + comm.rank()]).map(drop));
+    let entries =
+        run_ranks(2, |comm| comm.all_to_all_v("a", vec![vec![]; 1 + comm.rank()]).map(drop));
     assert!(entries.unwrap_err().message.contains("sends 1 messages"));
 }
 
@@ -172,7 +181,11 @@ fn duplicates_do_not_meet() {
                 Ok(())
             };
             std::thread::scope(|s| {
-                let others: Vec<_> = [&a, &b, &twice].into_iter().zip(1..).map(|(c, what)| s.spawn(move || calls(&**c, what))).collect();
+                let others: Vec<_> = [&a, &b, &twice]
+                    .into_iter()
+                    .zip(1..)
+                    .map(|(c, what)| s.spawn(move || calls(&**c, what)))
+                    .collect();
                 calls(&*comm, 0)?;
                 others.into_iter().try_for_each(|t| t.join().unwrap())
             })
@@ -223,7 +236,8 @@ fn traffic_of_others_is_counted() {
 
 #[test]
 fn every_rank_has_its_own_pool() {
-    let threads = Ranks::new(2).threads(3).run(|_| Ok::<_, Failure>(rayon::current_num_threads())).unwrap();
+    let threads =
+        Ranks::new(2).threads(3).run(|_| Ok::<_, Failure>(rayon::current_num_threads())).unwrap();
     assert_eq!(threads, [3, 3]);
 }
 
@@ -241,21 +255,29 @@ fn gradients_are_reduced() {
         run_ranks(3, |comm| -> Nothing {
             let device = Device::flex().autodiff();
             let two = Two {
-                shared: Param::from_tensor(Tensor::<2>::ones([2, 2], (&device, dtype)).require_grad()),
-                own: Param::from_tensor(Tensor::<1>::ones([comm.rank() + 1], (&device, dtype)).require_grad()),
+                shared: Param::from_tensor(
+                    Tensor::<2>::ones([2, 2], (&device, dtype)).require_grad(),
+                ),
+                own: Param::from_tensor(
+                    Tensor::<1>::ones([comm.rank() + 1], (&device, dtype)).require_grad(),
+                ),
                 frozen: Param::from_tensor(Tensor::<1>::ones([1], (&device, dtype))).no_grad(),
             };
             let factor = (comm.rank() + 1) as f32;
             // Rank 1 does not touch the shared parameter.
             let loss = two.own.val().sum() * factor;
             let loss = if comm.rank() == 1 { loss } else { loss + two.shared.val().sum() * factor };
-            let grads = GradientsParams::from_grads((loss + two.frozen.val().sum()).backward(), &two);
+            let grads =
+                GradientsParams::from_grads((loss + two.frozen.val().sum()).backward(), &two);
             let grads = all_reduce_gradients_except(&*comm, &two, grads, |path| path == "own")?;
             let host = |t: TensorData| t.convert::<f64>().iter::<f64>().collect::<Vec<_>>();
             let shared = grads.get::<2>(two.shared.id).unwrap();
             assert_eq!(shared.dtype(), dtype);
             assert_eq!(host(shared.into_data()), [4.0; 4]);
-            assert_eq!(host(grads.get::<1>(two.own.id).unwrap().into_data()), vec![f64::from(factor); comm.rank() + 1]);
+            assert_eq!(
+                host(grads.get::<1>(two.own.id).unwrap().into_data()),
+                vec![f64::from(factor); comm.rank() + 1]
+            );
             assert!(grads.get::<1>(two.frozen.id).is_none());
             // Without the exception, modules of different size are an error on every rank.
             let failed = all_reduce_gradients(&*comm, &two, grads).map(drop).unwrap_err();
@@ -276,13 +298,16 @@ fn gradients_are_weighted_by_seeds() {
         w: Param<Tensor<1>>,
     }
     let seeds = [3usize, 0, 5];
-    let values = |rank: usize| (0..seeds[rank]).map(|i| (rank * 10 + i) as f64 + 0.1).collect::<Vec<_>>();
+    let values =
+        |rank: usize| (0..seeds[rank]).map(|i| (rank * 10 + i) as f64 + 0.1).collect::<Vec<_>>();
     let mean = (0..3).flat_map(values).sum::<f64>() / 8.0;
     let mut bits = vec![];
     for bucket_bytes in [0, 8, 24, 1 << 20] {
         let ranks = run_ranks(3, |comm| {
             let (device, own) = (Device::flex().autodiff(), values(comm.rank()));
-            let one = One { w: Param::from_tensor(Tensor::<1>::ones([7], (&device, DType::F64)).require_grad()) };
+            let one = One {
+                w: Param::from_tensor(Tensor::<1>::ones([7], (&device, DType::F64)).require_grad()),
+            };
             let mut grads = GradientsParams::new();
             if !own.is_empty() {
                 let factor = own.iter().sum::<f64>() / own.len() as f64;
@@ -290,7 +315,9 @@ fn gradients_are_weighted_by_seeds() {
             }
             let options = ReduceOptions { weight: own.len() as f64 / 8.0, bucket_bytes };
             let grads = all_reduce_gradients_with(&*comm, &one, grads, options, |_| false)?;
-            Ok::<_, Failure>(grads.get::<1>(one.w.id).unwrap().into_data().iter::<f64>().collect::<Vec<_>>())
+            Ok::<_, Failure>(
+                grads.get::<1>(one.w.id).unwrap().into_data().iter::<f64>().collect::<Vec<_>>(),
+            )
         });
         for g in ranks.unwrap() {
             assert!(g.iter().all(|g| (g - mean).abs() < 1e-14 * mean), "{g:?} instead of {mean}");

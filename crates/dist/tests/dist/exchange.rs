@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
-    Communicator, DistError, Failure, HaloPlan, LocalPartition, PartitionConfig, PartitionMethod, TypeHalo, halo_exchange, partition_graph,
-    run_ranks,
+    Communicator, DistError, Failure, HaloPlan, LocalPartition, PartitionConfig, PartitionMethod,
+    TypeHalo, halo_exchange, partition_graph, run_ranks,
 };
 use burn_gnn_ops::GraphView;
 
@@ -81,7 +81,8 @@ fn check_values(types: usize, dtype: DType, device: &Device) {
         for (p, halo) in HALO.iter().enumerate() {
             let rows = (0..ROWS[p]).map(|row| (p, row)).chain(halo.iter().copied());
             for (position, (_, row)) in rows.enumerate().filter(|(_, (q, _))| *q == r) {
-                (0..width).for_each(|c| expected[row * width + c] += ((p + 1) * (position + 1)) as f64);
+                (0..width)
+                    .for_each(|c| expected[row * width + c] += ((p + 1) * (position + 1)) as f64);
             }
         }
         assert_eq!(x[0].grad(&grads).map(host).unwrap_or_default(), expected, "rank {r}");
@@ -133,17 +134,25 @@ fn tracked_on_some_ranks_only() {
             for types in [1, 3] {
                 run_ranks(3, |comm| -> Result<(), Failure> {
                     let r = comm.rank();
-                    let plan = if types == 1 { one_type(comm.clone())? } else { plan(comm.clone())? };
+                    let plan =
+                        if types == 1 { one_type(comm.clone())? } else { plan(comm.clone())? };
                     let tracked = (mask >> r) & 1 == 1;
                     let x = own(r, ROWS[r], 2, DType::F64, &device);
                     let x = if tracked { x.require_grad() } else { x };
                     let mut all = vec![x.clone()];
                     if types == 3 {
-                        all.extend([own(r, 2, 1, DType::F64, &device), own(r, 0, 1, DType::F64, &device)]);
+                        all.extend([
+                            own(r, 2, 1, DType::F64, &device),
+                            own(r, 0, 1, DType::F64, &device),
+                        ]);
                     }
                     let out = halo_exchange(&plan, "x", all).remove(0);
                     // A tracked factor, so that every rank has something to differentiate.
-                    let one = Tensor::<1>::from_data(TensorData::new(vec![1.0], [1]), (&device, DType::F64)).require_grad();
+                    let one = Tensor::<1>::from_data(
+                        TensorData::new(vec![1.0], [1]),
+                        (&device, DType::F64),
+                    )
+                    .require_grad();
                     let grads = (out.sum() * one).backward();
                     if tracked {
                         let mut expected = vec![1.0; ROWS[r] * 2];
@@ -172,7 +181,11 @@ fn types_on_plain_and_autodiff_devices() {
             let plan = plan(comm.clone())?;
             let constant = own(r, ROWS[r], 2, DType::F32, &device.clone().inner());
             let learned = own(r, 2, 3, DType::F32, &device).require_grad();
-            let out = halo_exchange(&plan, "x", vec![constant, learned.clone(), own(r, 0, 1, DType::F32, &device)]);
+            let out = halo_exchange(
+                &plan,
+                "x",
+                vec![constant, learned.clone(), own(r, 0, 1, DType::F32, &device)],
+            );
             let grads = (out[0].clone().sum() + out[1].clone().sum()).backward();
             let mut expected = vec![1.0; 6];
             if r == 0 {
@@ -201,7 +214,13 @@ fn ranks_that_disagree_end_with_both_facts() {
         run.unwrap_err().message
     };
     let (plain, tracking) = (Device::flex(), Device::flex().autodiff());
-    let m = message(&|r| if r == 0 { own(0, 2, 2, DType::F32, &tracking).require_grad() } else { own(1, 2, 2, DType::F32, &plain) });
+    let m = message(&|r| {
+        if r == 0 {
+            own(0, 2, 2, DType::F32, &tracking).require_grad()
+        } else {
+            own(1, 2, 2, DType::F32, &plain)
+        }
+    });
     assert!(m.contains("rank 0 tracks gradients, rank 1 runs on a device without autodiff"), "{m}");
     let m = message(&|r| own(r, 2, 2 + r, DType::F32, &plain));
     assert!(m.contains("expected 12 bytes of F32 rows of widths [3] from rank 0, got 8"), "{m}");
@@ -213,8 +232,11 @@ fn ranks_that_disagree_end_with_both_facts() {
 
 #[test]
 fn plans_that_do_not_match_are_refused() {
-    let text =
-        |h: [TypeHalo; 2]| run_ranks(2, |comm| HaloPlan::new(comm.clone(), vec![h[comm.rank()].clone()]).map(drop)).unwrap_err().message;
+    let text = |h: [TypeHalo; 2]| {
+        run_ranks(2, |comm| HaloPlan::new(comm.clone(), vec![h[comm.rank()].clone()]).map(drop))
+            .unwrap_err()
+            .message
+    };
     let h = TypeHalo { num_inner: 2, send: vec![vec![]; 2], recv: vec![0; 2] };
     let m = text([TypeHalo { send: vec![vec![], vec![1]], ..h.clone() }, h.clone()]);
     assert!(m.contains("1 rows go to rank 1, which expects 0"), "{m}");
@@ -227,11 +249,17 @@ fn plans_that_do_not_match_are_refused() {
 /// Three exchanges deep, backward on all ranks at once, many times: no hang, and the same bits every time.
 #[test]
 fn many_passes_repeat() {
-    let parts = partition_graph(&typed(1, true), &PartitionConfig::new("g", 4).with_method(PartitionMethod::Random)).unwrap();
+    let parts = partition_graph(
+        &typed(1, true),
+        &PartitionConfig::new("g", 4).with_method(PartitionMethod::Random),
+    )
+    .unwrap();
     for (_, device) in devices() {
         run_ranks(4, |comm| -> Result<(), DistError> {
             let part = LocalPartition::new(&parts.part(comm.rank())?, comm, &device)?;
-            let x: Vec<_> = (0..4).map(|t| rows("x", part.inner_nodes(t), 3, DType::F64, &device).require_grad()).collect();
+            let x: Vec<_> = (0..4)
+                .map(|t| rows("x", part.inner_nodes(t), 3, DType::F64, &device).require_grad())
+                .collect();
             let mut first = None;
             for _ in 0..200 {
                 let mut h = x.clone();
@@ -239,13 +267,23 @@ fn many_passes_repeat() {
                     // Every own row plus the mean of all source rows.
                     let mix = |(t, y): (usize, Tensor<2>)| {
                         let share = 1.0 / (1.0 + y.dims()[0] as f64);
-                        let own = Tensor::<1, Int>::arange(0..part.num_inner(t) as i64, &device.clone().inner());
+                        let own = Tensor::<1, Int>::arange(
+                            0..part.num_inner(t) as i64,
+                            &device.clone().inner(),
+                        );
                         y.clone().select(0, own) + y.sum_dim(0) * share
                     };
                     h = part.src_rows(name, h).into_iter().enumerate().map(mix).collect();
                 }
-                let grads = h.into_iter().fold(Tensor::<1>::zeros([1], (&device, DType::F64)), |sum, h| sum + h.sum()).backward();
-                let bits = x.iter().filter_map(|x| x.grad(&grads)).flat_map(|g| host(g).into_iter().map(f64::to_bits)).collect::<Vec<_>>();
+                let grads = h
+                    .into_iter()
+                    .fold(Tensor::<1>::zeros([1], (&device, DType::F64)), |sum, h| sum + h.sum())
+                    .backward();
+                let bits = x
+                    .iter()
+                    .filter_map(|x| x.grad(&grads))
+                    .flat_map(|g| host(g).into_iter().map(f64::to_bits))
+                    .collect::<Vec<_>>();
                 assert_eq!(*first.get_or_insert_with(|| bits.clone()), bits);
             }
             Ok(())

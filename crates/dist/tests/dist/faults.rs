@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_dist::{
-    Checkpoint, ChunkedGraph, DistEmbedding, DistError, PartitionConfig, PartitionMethod, PartitionedGraph, RunState, SparseOptimizer,
-    load_partition, partition_graph, verify_partition,
+    Checkpoint, ChunkedGraph, DistEmbedding, DistError, PartitionConfig, PartitionMethod,
+    PartitionedGraph, RunState, SparseOptimizer, load_partition, partition_graph, verify_partition,
 };
 use burn_gnn_graph::Graph;
 use burn_gnn_sampling::LoaderState;
@@ -22,7 +22,9 @@ use crate::partition::{config, with_features};
 /// A ring that says its version in its features.
 fn ring(version: u64) -> Graph {
     let n = 300u32;
-    let mut g = Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|i| (i + 1) % n).collect()).unwrap();
+    let mut g =
+        Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|i| (i + 1) % n).collect())
+            .unwrap();
     let rows = Tensor::<2>::full([n as usize, 16], version as f32, &Device::flex());
     g.nodes_mut("_N").unwrap().insert("h", rows).unwrap();
     g
@@ -30,7 +32,9 @@ fn ring(version: u64) -> Graph {
 
 /// Other owners, another number of parts and, every second time, files of owners.
 fn cut(version: u64) -> PartitionedGraph {
-    let settings = PartitionConfig::new("g", 2 + version as usize % 3).with_method(PartitionMethod::Random).with_seed(version);
+    let settings = PartitionConfig::new("g", 2 + version as usize % 3)
+        .with_method(PartitionMethod::Random)
+        .with_seed(version);
     partition_graph(&ring(version), &settings.with_reshuffle(version.is_multiple_of(2))).unwrap()
 }
 
@@ -57,7 +61,9 @@ fn expected(version: u64) -> Vec<String> {
         names.extend(["edge_map.npy", "node_map.npy"].map(str::to_owned));
     }
     for p in 0..2 + version % 3 {
-        names.extend(["edge_feats", "graph", "node_feats"].map(|f| format!("part{p}/{f}.safetensors")));
+        names.extend(
+            ["edge_feats", "graph", "node_feats"].map(|f| format!("part{p}/{f}.safetensors")),
+        );
     }
     names.sort();
     names
@@ -77,7 +83,9 @@ fn partitions_killed_at_any_moment() {
         assert_eq!(names(dir.path()), expected(version));
         assert_eq!(
             fs::read_dir(dir.path()).unwrap().count(),
-            expected(version).iter().filter(|n| !n.contains('/')).count() + 2 + version as usize % 3
+            expected(version).iter().filter(|n| !n.contains('/')).count()
+                + 2
+                + version as usize % 3
         );
     }
 }
@@ -88,13 +96,21 @@ fn a_partition_that_ended_between_two_steps() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     cut(1).write(one.path()).unwrap();
     cut(4).write(two.path()).unwrap();
-    let meta: serde_json::Value = serde_json::from_slice(&fs::read(two.path().join("g.json")).unwrap()).unwrap();
+    let meta: serde_json::Value =
+        serde_json::from_slice(&fs::read(two.path().join("g.json")).unwrap()).unwrap();
     // All new files beside the old ones: the old partitioning.
     let mut beside = vec![];
     for p in 0..3 {
         fs::create_dir_all(one.path().join(format!("part{p}"))).unwrap();
-        for (key, name) in [("part_graph", "graph"), ("node_feats", "node_feats"), ("edge_feats", "edge_feats")] {
-            let sum = meta[format!("part-{p}")]["checksums"][key].as_str().unwrap().strip_prefix("xxh3:").unwrap().to_owned();
+        for (key, name) in
+            [("part_graph", "graph"), ("node_feats", "node_feats"), ("edge_feats", "edge_feats")]
+        {
+            let sum = meta[format!("part-{p}")]["checksums"][key]
+                .as_str()
+                .unwrap()
+                .strip_prefix("xxh3:")
+                .unwrap()
+                .to_owned();
             let new = one.path().join(format!("part{p}/{name}-{sum}.safetensors"));
             fs::copy(two.path().join(format!("part{p}/{name}.safetensors")), &new).unwrap();
             beside.push((new, one.path().join(format!("part{p}/{name}.safetensors"))));
@@ -132,7 +148,8 @@ fn a_partition_that_ended_between_two_steps() {
     assert_eq!(partitioned(one.path()), Some(3));
     // A partitioning of another name would overwrite the parts of this one.
     let settings = PartitionConfig::new("other", 2).with_method(PartitionMethod::Random);
-    let e = partition_graph(&ring(2), &settings).unwrap().write(one.path()).unwrap_err().to_string();
+    let e =
+        partition_graph(&ring(2), &settings).unwrap().write(one.path()).unwrap_err().to_string();
     assert!(e.contains("`graph_name` \"g\"") && e.contains("`graph_name` \"other\""), "{e}");
     assert_eq!((partitioned(one.path()), names(one.path())), (Some(3), all));
 }
@@ -151,12 +168,20 @@ fn unreadable_partitionings_are_not_overwritten() {
         let e = other.write(dir.path()).unwrap_err();
         assert!(matches!(e, DistError::Config { arg: "dir", .. }), "{e}");
         let e = e.to_string();
-        assert!(e.contains("g.json") && e.contains(why) && e.contains("`graph_name` \"other\""), "{e}");
+        assert!(
+            e.contains("g.json") && e.contains(why) && e.contains("`graph_name` \"other\""),
+            "{e}"
+        );
         assert_eq!(files(dir.path()), before);
     };
-    let later = good.replace("\"format_version\": 3", "\"format_version\": 4").replace("\"num_nodes\"", "\"nodes\"");
+    let later = good
+        .replace("\"format_version\": 3", "\"format_version\": 4")
+        .replace("\"num_nodes\"", "\"nodes\"");
     refused(&later, "a partitioning of format version 4");
-    refused(&later.replace("\"format_version\": 4", "\"version\": 4"), "a partitioning without format version");
+    refused(
+        &later.replace("\"format_version\": 4", "\"version\": 4"),
+        "a partitioning without format version",
+    );
     refused(&good[..good.len() - 2], "a damaged partitioning");
     // Others' files are in nobody's way.
     for text in ["{\"num_parts\": 3}", "[]", "{"] {
@@ -185,14 +210,21 @@ fn metadata_and_manifests_have_checksums() {
         v["edge_cut"] = (v["edge_cut"].as_u64().unwrap() + 1).into();
     });
     let e = e.unwrap_err();
-    assert!(matches!(e, DistError::Format { .. }) && e.to_string().contains("missing field `checksum`"), "{e}");
+    assert!(
+        matches!(e, DistError::Format { .. }) && e.to_string().contains("missing field `checksum`"),
+        "{e}"
+    );
     assert!(matches!(read(&|v| v["edge_cut"] = 0.into()).unwrap_err(), DistError::Checksum { .. }));
     let e = read(&|v| {
         without(v);
         v["format_version"] = 2.into();
     });
     let e = e.unwrap_err();
-    assert!(matches!(e, DistError::Version { expected: 3, .. }) && e.to_string().contains("partition the graph again"), "{e}");
+    assert!(
+        matches!(e, DistError::Version { expected: 3, .. })
+            && e.to_string().contains("partition the graph again"),
+        "{e}"
+    );
 
     let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
     save(&parts, dir.path(), 3).unwrap();
@@ -202,12 +234,20 @@ fn metadata_and_manifests_have_checksums() {
         let mut v = good.clone();
         f(&mut v);
         fs::write(&manifest, v.to_string()).unwrap();
-        on_ranks(&parts, |d| Ok(Checkpoint::new(dir.path()).load(d, &[]).map(|s| s.map(|s| s.step)).map_err(|e| e.to_string())))
+        on_ranks(&parts, |d| {
+            Ok(Checkpoint::new(dir.path())
+                .load(d, &[])
+                .map(|s| s.map(|s| s.step))
+                .map_err(|e| e.to_string()))
+        })
     };
     assert!(load(&|_| ()).iter().all(|step| *step == Ok(Some(3))));
     let refused = |f: &dyn Fn(&mut serde_json::Value), text: &str| {
         for e in load(f) {
-            assert!(e.as_ref().is_err_and(|e| e.contains("checkpoint.json: ") && e.contains(text)), "{e:?}");
+            assert!(
+                e.as_ref().is_err_and(|e| e.contains("checkpoint.json: ") && e.contains(text)),
+                "{e:?}"
+            );
         }
     };
     let step = |v: &mut serde_json::Value| v["step"] = 4.into();
@@ -219,8 +259,14 @@ fn metadata_and_manifests_have_checksums() {
         "missing field `checksum`",
     );
     refused(&step, "damaged: checksum");
-    refused(&|v| drop(v["files"]["rank0.safetensors"].as_object_mut().unwrap().remove("checksum")), "missing field `checksum`");
-    refused(&|v| v["format_version"] = 1.into(), "made with format version 1, this run has 2; go on with the version of this library");
+    refused(
+        &|v| drop(v["files"]["rank0.safetensors"].as_object_mut().unwrap().remove("checksum")),
+        "missing field `checksum`",
+    );
+    refused(
+        &|v| v["format_version"] = 1.into(),
+        "made with format version 1, this run has 2; go on with the version of this library",
+    );
 }
 
 /// A byte of the metadata that makes it say something else: an error.
@@ -240,7 +286,10 @@ fn no_changed_metadata_is_accepted() {
             altered += usize::from(read().is_ok_and(|p| p != whole));
             // Settings that no part holds.
             if let Ok(report) = verify_partition(&json, None) {
-                altered += usize::from((report.graph_name, report.num_parts, report.num_nodes) != ("g".to_owned(), 4, 300));
+                altered += usize::from(
+                    (report.graph_name, report.num_parts, report.num_nodes)
+                        != ("g".to_owned(), 4, 300),
+                );
             }
         }
     }
@@ -256,7 +305,14 @@ fn parts() -> PartitionedGraph {
 /// Saves a checkpoint whose rows and shared bytes all say its step.
 fn save(parts: &PartitionedGraph, dir: &Path, step: u64) -> Result<(), String> {
     let all = on_ranks(parts, |d| {
-        let rows = DistEmbedding::<f32>::new(d, "rows", 64, d.policy("node~b")?, SparseOptimizer::adam(0.1), |_, _| step as f32)?;
+        let rows = DistEmbedding::<f32>::new(
+            d,
+            "rows",
+            64,
+            d.policy("node~b")?,
+            SparseOptimizer::adam(0.1),
+            |_, _| step as f32,
+        )?;
         let replicated = BTreeMap::from([("net".to_owned(), vec![step as u8; 30_000])]);
         let state = RunState { step, loader: LoaderState { epoch: step, batch: 0 }, replicated };
         Ok(Checkpoint::new(dir).save(d, &state, &[&rows]).map_err(|e| e.to_string()))
@@ -267,7 +323,14 @@ fn save(parts: &PartitionedGraph, dir: &Path, step: u64) -> Result<(), String> {
 
 fn step_of(parts: &PartitionedGraph, dir: &Path) -> Option<u64> {
     let steps = on_ranks(parts, |d| {
-        let rows = DistEmbedding::<f32>::new(d, "rows", 64, d.policy("node~b")?, SparseOptimizer::adam(0.1), |_, _| -1.0)?;
+        let rows = DistEmbedding::<f32>::new(
+            d,
+            "rows",
+            64,
+            d.policy("node~b")?,
+            SparseOptimizer::adam(0.1),
+            |_, _| -1.0,
+        )?;
         let state = Checkpoint::new(dir).load(d, &[&rows])?;
         if let Some(s) = &state {
             let all: Vec<u64> = (0..15).collect();
@@ -291,14 +354,16 @@ fn checkpoints_killed_at_any_moment() {
     let parts = parts();
     let dir = killed("checkpoint", "faults::checkpoints_to_be_killed", |d| step_of(&parts, d));
     // Opening it removed what unfinished saves left; temporary manifests go with the next save.
-    let folders = || fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();
+    let folders =
+        || fs::read_dir(&dir).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();
     assert!(folders() <= 1, "{:?}", names(dir.path()));
     save(&parts, dir.path(), 7).unwrap();
     let shard = |r: usize| format!("step-7/rank{r}.safetensors");
     let mut all = vec!["checkpoint.json".to_owned(), "step-7/shared.safetensors".to_owned()];
     all.extend((0..RANKS).map(shard));
     all.sort();
-    let found: Vec<String> = names(dir.path()).into_iter().map(|n| n.replace("step-7-1", "step-7")).collect();
+    let found: Vec<String> =
+        names(dir.path()).into_iter().map(|n| n.replace("step-7-1", "step-7")).collect();
     assert_eq!(found, all);
 }
 
@@ -309,22 +374,41 @@ fn failed_saves_leave_nothing() {
     let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
     let failed = |step| {
         let errors = on_ranks(&parts, |d| {
-            let rows = DistEmbedding::<f32>::new(d, "rows", 64, d.policy("node~b")?, SparseOptimizer::adam(0.1), |_, _| 0.0)?;
+            let rows = DistEmbedding::<f32>::new(
+                d,
+                "rows",
+                64,
+                d.policy("node~b")?,
+                SparseOptimizer::adam(0.1),
+                |_, _| 0.0,
+            )?;
             // Rank 1 names one shard twice.
-            let shards: &[&dyn burn_gnn_dist::Shard] = if d.comm().rank() == 1 { &[&rows, &rows] } else { &[&rows] };
+            let shards: &[&dyn burn_gnn_dist::Shard] =
+                if d.comm().rank() == 1 { &[&rows, &rows] } else { &[&rows] };
             let state = RunState { step, ..RunState::default() };
             Ok(Checkpoint::new(dir.path()).save(d, &state, shards).map_err(|e| e.to_string()))
         });
-        assert!(errors.iter().all(|e| e.as_ref().is_err_and(|e| e.contains("`rows` twice"))), "{errors:?}");
+        assert!(
+            errors.iter().all(|e| e.as_ref().is_err_and(|e| e.contains("`rows` twice"))),
+            "{errors:?}"
+        );
     };
     failed(3);
-    assert!(names(dir.path()).is_empty() && fs::read_dir(&dir).unwrap().next().is_none(), "{:?}", names(dir.path()));
+    assert!(
+        names(dir.path()).is_empty() && fs::read_dir(&dir).unwrap().next().is_none(),
+        "{:?}",
+        names(dir.path())
+    );
     save(&parts, dir.path(), 3).unwrap();
     let before = names(dir.path());
     (3..6).for_each(failed);
     assert_eq!((names(dir.path()), step_of(&parts, dir.path())), (before.clone(), Some(3)));
     // Left by killed runs: folders of checkpoints, also empty ones. What holds other files is somebody else's.
-    for (folder, file) in [("step-4", Some("rank0.safetensors")), ("step-5", Some(".shared.safetensors.tmpAbC123")), ("step-6", None)] {
+    for (folder, file) in [
+        ("step-4", Some("rank0.safetensors")),
+        ("step-5", Some(".shared.safetensors.tmpAbC123")),
+        ("step-6", None),
+    ] {
         fs::create_dir(dir.path().join(folder)).unwrap();
         if let Some(f) = file {
             fs::write(dir.path().join(folder).join(f), "x").unwrap();
@@ -341,7 +425,10 @@ fn failed_saves_leave_nothing() {
     for folder in ["step-8-1", "step-8-2", "step-8-1"] {
         save(&parts, dir.path(), 8).unwrap();
         assert_eq!(step_of(&parts, dir.path()), Some(8));
-        let folders: Vec<String> = fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let folders: Vec<String> = fs::read_dir(&dir)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         assert!(folders.len() == 3 && folders.iter().any(|f| f == folder), "{folders:?}");
     }
     assert_eq!(fs::read(dir.path().join("step-8/notes")).unwrap(), b"mine");
@@ -352,7 +439,8 @@ fn failed_saves_leave_nothing() {
 fn ranks_must_see_one_checkpoint() {
     let (parts, dirs) = (parts(), [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()]);
     for (epoch, dir) in (1..).zip(&dirs) {
-        let state = RunState { step: 3, loader: LoaderState { epoch, batch: 0 }, ..RunState::default() };
+        let state =
+            RunState { step: 3, loader: LoaderState { epoch, batch: 0 }, ..RunState::default() };
         on_ranks(&parts, |d| Checkpoint::new(dir.path()).save(d, &state, &[]));
     }
     let load = |dir: fn(usize) -> usize| {
@@ -363,7 +451,12 @@ fn ranks_must_see_one_checkpoint() {
     };
     assert!(load(|_| 0).iter().all(|epoch| *epoch == Ok(Some(1))));
     let errors = load(|rank| rank.min(1));
-    assert!(errors.iter().all(|r| r.as_ref().is_err_and(|e| e.contains("another checkpoint on rank 1"))), "{errors:?}");
+    assert!(
+        errors
+            .iter()
+            .all(|r| r.as_ref().is_err_and(|e| e.contains("another checkpoint on rank 1"))),
+        "{errors:?}"
+    );
 }
 
 /// Every byte of the manifest: what it says is what was written, or it is refused.
@@ -379,7 +472,9 @@ fn no_changed_manifest_is_accepted() {
         bad[at] = b'0' + (good[at].wrapping_add(1)) % 10;
         fs::write(&path, &bad).unwrap();
         let right = |s: &RunState| (s.step, s.loader) == (3, LoaderState { epoch: 3, batch: 0 });
-        let states = on_ranks(&parts, |d| Ok(Checkpoint::new(dir.path()).load(d, &[]).ok().flatten().map(|s| right(&s))));
+        let states = on_ranks(&parts, |d| {
+            Ok(Checkpoint::new(dir.path()).load(d, &[]).ok().flatten().map(|s| right(&s)))
+        });
         altered += states.iter().flatten().filter(|right| !**right).count();
     }
     assert_eq!(altered, 0);
@@ -390,20 +485,31 @@ fn no_changed_manifest_is_accepted() {
 #[test]
 fn settings_must_be_those_of_the_checkpoint() {
     let (parts, dir) = (parts(), tempfile::tempdir().unwrap());
-    let open =
-        |settings: &[(&str, u32)]| settings.iter().fold(Checkpoint::new(dir.path()), |c, (name, value)| c.with_setting(*name, value));
+    let open = |settings: &[(&str, u32)]| {
+        settings
+            .iter()
+            .fold(Checkpoint::new(dir.path()), |c, (name, value)| c.with_setting(*name, value))
+    };
     let state = RunState { step: 1, ..RunState::default() };
     on_ranks(&parts, |d| open(&[("batch", 64), ("seed", 1)]).save(d, &state, &[]));
     let load = |settings: &[(&str, u32)]| {
-        let all = on_ranks(&parts, |d| Ok(open(settings).load(d, &[]).map(|s| s.map(|s| s.step)).map_err(|e| e.to_string())));
+        let all = on_ranks(&parts, |d| {
+            Ok(open(settings).load(d, &[]).map(|s| s.map(|s| s.step)).map_err(|e| e.to_string()))
+        });
         assert!(all.iter().all(|r| r.is_ok() == all[0].is_ok()));
         all.into_iter().next().unwrap()
     };
     assert_eq!(load(&[("seed", 1), ("batch", 64)]), Ok(Some(1)));
     for (settings, text) in [
-        (&[("batch", 32), ("seed", 1)][..], "made with setting `batch` = 64, this run has `batch` = 32; start with the same settings"),
+        (
+            &[("batch", 32), ("seed", 1)][..],
+            "made with setting `batch` = 64, this run has `batch` = 32; start with the same settings",
+        ),
         (&[("batch", 64)], "made with setting `seed` = 1, this run has no `seed`"),
-        (&[("batch", 64), ("seed", 1), ("hidden", 8)], "made with setting no `hidden`, this run has `hidden` = 8"),
+        (
+            &[("batch", 64), ("seed", 1), ("hidden", 8)],
+            "made with setting no `hidden`, this run has `hidden` = 8",
+        ),
     ] {
         let e = load(settings).unwrap_err();
         assert!(e.contains(text), "{e}");
@@ -431,15 +537,29 @@ fn writers_on_a_full_disk() {
     let g = with_features();
     chunked::write(input.path(), &g);
     let chunks = ChunkedGraph::open(input.path().join("metadata.json")).unwrap();
-    let cuts = [7, 8].map(|seed| chunks.partition(&config(2, PartitionMethod::Random).with_seed(seed)).unwrap());
+    let cuts = [7, 8]
+        .map(|seed| chunks.partition(&config(2, PartitionMethod::Random).with_seed(seed)).unwrap());
     let write = |i: usize, dir: &Path| cuts[i].write(dir).map(drop).map_err(text);
     let seed = |dir: &Path| {
         let json: PathBuf = dir.join("g.json");
         let report = verify_partition(&json, Some(&g)).unwrap();
         assert!(report.is_ok(), "{report}");
-        serde_json::from_slice::<serde_json::Value>(&fs::read(&json).unwrap()).unwrap()["seed"].as_u64()
+        serde_json::from_slice::<serde_json::Value>(&fs::read(&json).unwrap()).unwrap()["seed"]
+            .as_u64()
     };
-    full_disk("chunked partition", &disk, |d| write(0, d).unwrap(), |d| write(1, d), |d| name(seed(d), 7));
+    full_disk(
+        "chunked partition",
+        &disk,
+        |d| write(0, d).unwrap(),
+        |d| write(1, d),
+        |d| name(seed(d), 7),
+    );
     let parts = parts();
-    full_disk("checkpoint", &disk, |d| save(&parts, d, 1).unwrap(), |d| save(&parts, d, 2), |d| name(step_of(&parts, d), 1));
+    full_disk(
+        "checkpoint",
+        &disk,
+        |d| save(&parts, d, 1).unwrap(),
+        |d| save(&parts, d, 2),
+        |d| name(step_of(&parts, d), 1),
+    );
 }

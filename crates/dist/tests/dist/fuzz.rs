@@ -23,8 +23,9 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use burn_gnn_dist::{
-    Checkpoint, ChunkedGraph, DistEmbedding, DistError, DistGraph, DistTensor, PartitionMethod, RunState, SparseOptimizer, load_partition,
-    load_partition_book, partition_graph, run_ranks, verify_partition,
+    Checkpoint, ChunkedGraph, DistEmbedding, DistError, DistGraph, DistTensor, PartitionMethod,
+    RunState, SparseOptimizer, load_partition, load_partition_book, partition_graph, run_ranks,
+    verify_partition,
 };
 use burn_gnn_sampling::LoaderState;
 use serde_json::Value;
@@ -50,10 +51,13 @@ const ALONE: &str = "BURN_GNN_FUZZ_ALONE";
 /// Reads in a separate process, whose memory nobody else uses and which can be ended.
 #[test]
 fn damaged_files() {
-    let mut child = process("fuzz::damaged_files_alone").env(ALONE, "").stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        process("fuzz::damaged_files_alone").env(ALONE, "").stderr(Stdio::piped()).spawn().unwrap();
     let (send, lines) = channel();
     let stderr = BufReader::new(child.stderr.take().unwrap());
-    let reader = std::thread::spawn(move || stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line))));
+    let reader = std::thread::spawn(move || {
+        stderr.lines().map_while(Result::ok).for_each(|line| drop(send.send(line)))
+    });
     let mut last = VecDeque::new();
     loop {
         match lines.recv_timeout(PATIENCE) {
@@ -83,7 +87,11 @@ fn damaged_files_alone() {
     let tmp = tempfile::tempdir().unwrap();
     for (name, reshuffle) in [("partition", true), ("kept ids", false)] {
         let dir = tmp.path().join(name);
-        let parts = partition_graph(&with_extras(), &config(2, PartitionMethod::Random).with_reshuffle(reshuffle)).unwrap();
+        let parts = partition_graph(
+            &with_extras(),
+            &config(2, PartitionMethod::Random).with_reshuffle(reshuffle),
+        )
+        .unwrap();
         let json = parts.write(&dir).unwrap();
         let read = || {
             for p in 0..2 {
@@ -105,11 +113,21 @@ fn damaged_files_alone() {
     let dir = tmp.path().join("checkpoint");
     let checkpoint = |comm| {
         let d = DistGraph::from_partition(parts.part(0)?, comm)?;
-        let rows = DistEmbedding::<f32>::new(&d, "rows", 4, d.policy("node~a")?, SparseOptimizer::adam(0.1), |_, _| 1.0)?;
+        let rows = DistEmbedding::<f32>::new(
+            &d,
+            "rows",
+            4,
+            d.policy("node~a")?,
+            SparseOptimizer::adam(0.1),
+            |_, _| 1.0,
+        )?;
         let numbers = DistTensor::<i64>::zeros(&d, "numbers", &[60, 2], Some(d.policy("node~a")?))?;
         let kept = Checkpoint::new(&dir).with_setting("batch", 64);
-        let state =
-            RunState { step: 3, loader: LoaderState { epoch: 1, batch: 2 }, replicated: BTreeMap::from([("net".into(), vec![7; 500])]) };
+        let state = RunState {
+            step: 3,
+            loader: LoaderState { epoch: 1, batch: 2 },
+            replicated: BTreeMap::from([("net".into(), vec![7; 500])]),
+        };
         kept.save(&d, &state, &[&rows, &numbers])?;
         let load = || kept.load(&d, &[&rows, &numbers]).map(drop);
         fuzz("checkpoint", &dir, &|| sign_checkpoint(&dir.join("checkpoint.json"), &load), &load);
@@ -127,7 +145,8 @@ fn fuzz(name: &str, dir: &Path, sign: &dyn Fn(), read: &dyn Fn() -> Result<(), D
     if std::env::var("BURN_GNN_FUZZ_READER").is_ok_and(|only| !name.starts_with(&only)) {
         return;
     }
-    let whole: Vec<(PathBuf, Vec<u8>)> = files(dir).into_iter().map(|f| (f.clone(), fs::read(f).unwrap())).collect();
+    let whole: Vec<(PathBuf, Vec<u8>)> =
+        files(dir).into_iter().map(|f| (f.clone(), fs::read(f).unwrap())).collect();
     let total: usize = whole.iter().map(|f| f.1.len()).sum();
     read().unwrap();
     sign();
@@ -150,15 +169,22 @@ fn fuzz(name: &str, dir: &Path, sign: &dyn Fn(), read: &dyn Fn() -> Result<(), D
             sign();
         }
         counting_allocator::reset();
-        let found = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
+        let found = catch_unwind(AssertUnwindSafe(read))
+            .unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
         let (used, looked_at) = (counting_allocator::above_reset(), total + made.len());
         let (fixed, per_byte) = MEMORY;
-        assert!(used <= fixed + per_byte * looked_at, "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files");
+        assert!(
+            used <= fixed + per_byte * looked_at,
+            "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files"
+        );
         match found {
             Ok(()) => accepted += 1,
             Err(e) => {
                 let text = e.to_string();
-                assert!(text.contains(dir.to_str().unwrap()), "{name}, case {case}: names no file: {text}");
+                assert!(
+                    text.contains(dir.to_str().unwrap()),
+                    "{name}, case {case}: names no file: {text}"
+                );
                 assert!(text.len() < 8_000, "{name}, case {case}: {} bytes of text", text.len());
             }
         }
@@ -169,7 +195,10 @@ fn fuzz(name: &str, dir: &Path, sign: &dyn Fn(), read: &dyn Fn() -> Result<(), D
         }
         (case, bytes, most) = (case + 1, bytes + made.len().max(1) as u64, most.max(used));
     }
-    assert!(accepted > 0 && accepted < case || case < 100, "{name}: damage is too weak or too strong to show anything");
+    assert!(
+        accepted > 0 && accepted < case || case < 100,
+        "{name}: damage is too weak or too strong to show anything"
+    );
     let seconds = begin.elapsed().as_secs_f64();
     eprintln!(
         "{name:<12} {bytes:>10} bytes damaged in {case:>6} cases, {accepted:>6} read, at most {most} bytes of memory, {seconds:.1} s"
@@ -192,14 +221,18 @@ fn sign_partition(json: &Path) {
     };
     let set = |of: &mut Value, keys: &[&str]| {
         for key in keys {
-            if let (Some(sum), Some(old)) = (sum(of.get(key)), of.get_mut("checksums").and_then(|c| c.get_mut(key))) {
+            if let (Some(sum), Some(old)) =
+                (sum(of.get(key)), of.get_mut("checksums").and_then(|c| c.get_mut(key)))
+            {
                 *old = sum;
             }
         }
     };
     set(&mut v, &["node_map", "edge_map"]);
     for part in ["part-0", "part-1"] {
-        v.get_mut(part).into_iter().for_each(|part| set(part, &["part_graph", "node_feats", "edge_feats", "extras"]));
+        v.get_mut(part)
+            .into_iter()
+            .for_each(|part| set(part, &["part_graph", "node_feats", "edge_feats", "extras"]));
     }
     fs::write(json, v.to_string()).unwrap();
     if let Err(DistError::Checksum { path, found, .. }) = load_partition_book(json)
@@ -215,13 +248,25 @@ fn sign_checkpoint(manifest: &Path, load: &dyn Fn() -> Result<(), DistError>) {
     for _ in 0..5 {
         let Some(mut v) = parsed(manifest) else { return };
         let Err(DistError::Format { path, message }) = load() else { return };
-        let after = |text: &str| message.split_once(text).map(|t| t.1.split([';', ',', ' ']).next().unwrap_or_default().to_owned());
-        let Some(sum) = after("checksum ").filter(|_| message.starts_with("damaged: ")) else { return };
+        let after = |text: &str| {
+            message
+                .split_once(text)
+                .map(|t| t.1.split([';', ',', ' ']).next().unwrap_or_default().to_owned())
+        };
+        let Some(sum) = after("checksum ").filter(|_| message.starts_with("damaged: ")) else {
+            return;
+        };
         if path == manifest {
             v["checksum"] = sum.into();
         } else {
-            let entry = v.get_mut("files").and_then(|f| f.get_mut(path.file_name().unwrap().to_str().unwrap()));
-            let (Some(entry), Some(bytes)) = (entry, after("damaged: ").and_then(|n| n.parse::<u64>().ok())) else { return };
+            let entry = v
+                .get_mut("files")
+                .and_then(|f| f.get_mut(path.file_name().unwrap().to_str().unwrap()));
+            let (Some(entry), Some(bytes)) =
+                (entry, after("damaged: ").and_then(|n| n.parse::<u64>().ok()))
+            else {
+                return;
+            };
             *entry = serde_json::json!({ "bytes": bytes, "checksum": sum });
         }
         fs::write(manifest, v.to_string()).unwrap();

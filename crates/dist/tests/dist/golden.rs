@@ -5,7 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_dist::{Partition, PartitionConfig, PartitionMethod, load_partition, load_partition_book, partition_graph, verify_partition};
+use burn_gnn_dist::{
+    Partition, PartitionConfig, PartitionMethod, load_partition, load_partition_book,
+    partition_graph, verify_partition,
+};
 use burn_gnn_graph::{Graph, HomoId, TypedId};
 use burn_gnn_testutil::golden;
 
@@ -26,10 +29,16 @@ fn npy(path: &Path) -> Vec<i64> {
     let text = String::from_utf8_lossy(&bytes[10..10 + header]).into_owned();
     let body = &bytes[10 + header..];
     if text.contains("<f4") {
-        return body.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()) as i64).collect();
+        return body
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes(b.try_into().unwrap()) as i64)
+            .collect();
     }
     if text.contains("<i4") {
-        return body.chunks_exact(4).map(|b| i64::from(i32::from_le_bytes(b.try_into().unwrap()))).collect();
+        return body
+            .chunks_exact(4)
+            .map(|b| i64::from(i32::from_le_bytes(b.try_into().unwrap())))
+            .collect();
     }
     if text.contains("|u1") {
         return body.iter().map(|&b| i64::from(b)).collect();
@@ -39,13 +48,19 @@ fn npy(path: &Path) -> Vec<i64> {
 }
 
 fn same_as_dgl(dir: &Path, name: &str) {
-    let meta: serde_json::Value = serde_json::from_slice(&fs::read(dir.join(format!("{name}.json"))).unwrap()).unwrap();
+    let meta: serde_json::Value =
+        serde_json::from_slice(&fs::read(dir.join(format!("{name}.json"))).unwrap()).unwrap();
     let keys = |k: &str| meta[k].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let (ntypes, etypes) = (keys("ntypes"), keys("etypes"));
     let number = |k: &str| meta[k].as_u64().unwrap() as usize;
     let parts = number("num_parts");
     let ranges = |map: &str, t: &str| {
-        meta[map][t].as_array().unwrap().iter().map(|r| (r[0].as_i64().unwrap(), r[1].as_i64().unwrap())).collect::<Vec<_>>()
+        meta[map][t]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|r| (r[0].as_i64().unwrap(), r[1].as_i64().unwrap()))
+            .collect::<Vec<_>>()
     };
     // DGL's global id to (type, original id): inside a part, DGL does not keep the original order.
     let originals = |map: &str, types: &[String], file: &str| {
@@ -99,28 +114,49 @@ fn same_as_dgl(dir: &Path, name: &str) {
     for method in methods() {
         for (n, reshuffle) in [(parts, true), (5, false)] {
             let other = tempfile::tempdir().unwrap();
-            let config =
-                PartitionConfig::new(name, n).with_method(method.clone()).with_reshuffle(reshuffle).with_num_hops(number("halo_hops"));
+            let config = PartitionConfig::new(name, n)
+                .with_method(method.clone())
+                .with_reshuffle(reshuffle)
+                .with_num_hops(number("halo_hops"));
             let cut = partition_graph(&g, &config).unwrap();
             check(&g, &cut);
             holds(&cut.write(other.path()).unwrap());
         }
     }
     let written: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
-    for key in ["graph_name", "num_nodes", "num_edges", "num_parts", "halo_hops", "node_map", "edge_map", "ntypes", "etypes"] {
+    for key in [
+        "graph_name",
+        "num_nodes",
+        "num_edges",
+        "num_parts",
+        "halo_hops",
+        "node_map",
+        "edge_map",
+        "ntypes",
+        "etypes",
+    ] {
         assert_eq!(written[key], meta[key], "{name}: {key}");
     }
     for p in 0..parts {
         let (ours, dir) = (ours.part(p).unwrap(), dir.join(format!("part{p}")));
-        let theirs = |ids: &str, flags: &str, map: &BTreeMap<i64, (usize, u64)>| -> BTreeMap<(usize, u64), bool> {
-            npy(&dir.join(ids)).iter().zip(npy(&dir.join(flags))).map(|(j, f)| (map[j], f == 1)).collect()
+        let theirs = |ids: &str,
+                      flags: &str,
+                      map: &BTreeMap<i64, (usize, u64)>|
+         -> BTreeMap<(usize, u64), bool> {
+            npy(&dir.join(ids))
+                .iter()
+                .zip(npy(&dir.join(flags)))
+                .map(|(j, f)| (map[j], f == 1))
+                .collect()
         };
         let (n, e) = sets(&ours);
         assert_eq!(n, theirs("nid.npy", "inner_node.npy", &nodes), "{name}, nodes of part {p}");
         assert_eq!(e, theirs("eid.npy", "inner_edge.npy", &edges), "{name}, edges of part {p}");
         // Our book takes DGL's global ids apart as DGL does, and puts them together again.
         let book = load_partition_book(&json).unwrap();
-        let global = |file: &str| npy(&dir.join(file)).into_iter().map(|j| HomoId(j as u64)).collect::<Vec<_>>();
+        let global = |file: &str| {
+            npy(&dir.join(file)).into_iter().map(|j| HomoId(j as u64)).collect::<Vec<_>>()
+        };
         let apart = |ty: &str, id: &str| {
             npy(&dir.join(ty))
                 .into_iter()
@@ -129,10 +165,14 @@ fn same_as_dgl(dir: &Path, name: &str) {
                 .collect::<Vec<_>>()
         };
         let (nid, eid) = (global("nid.npy"), global("eid.npy"));
-        let (typed, typed_edges) = (apart("node_type.npy", "node_id_in_type.npy"), apart("edge_type.npy", "edge_id_in_type.npy"));
+        let (typed, typed_edges) = (
+            apart("node_type.npy", "node_id_in_type.npy"),
+            apart("edge_type.npy", "edge_id_in_type.npy"),
+        );
         assert_eq!(book.map_to_per_ntype(&nid).unwrap(), typed);
         assert_eq!(book.map_to_per_etype(&eid).unwrap(), typed_edges);
-        for (&global, (&id, owner)) in nid.iter().zip(typed.iter().zip(npy(&dir.join("owner.npy")))) {
+        for (&global, (&id, owner)) in nid.iter().zip(typed.iter().zip(npy(&dir.join("owner.npy"))))
+        {
             assert_eq!(book.map_to_homo_nid(id.ty, id.id).unwrap(), global);
             assert_eq!(book.nid2partid(id.ty, id.id).unwrap(), owner as usize);
         }
@@ -144,7 +184,8 @@ fn same_as_dgl(dir: &Path, name: &str) {
         for (t, ty) in ntypes.iter().enumerate() {
             let mut theirs = npy(&dir.join(format!("node_feat.{ty}.feat.npy")));
             theirs.sort_unstable();
-            let rows: Vec<i64> = loaded.node_feature(t, "feat").unwrap().iter::<f32>().map(|x| x as i64).collect();
+            let rows: Vec<i64> =
+                loaded.node_feature(t, "feat").unwrap().iter::<f32>().map(|x| x as i64).collect();
             assert_eq!(rows, theirs, "{name}, features of `{ty}` in part {p}");
         }
         println!("{name} part {p}: {} nodes, {} edges as in DGL", n.len(), e.len());
@@ -154,8 +195,12 @@ fn same_as_dgl(dir: &Path, name: &str) {
 /// (type, original id) → inner, of nodes and of edges.
 #[allow(clippy::type_complexity)]
 fn sets(p: &Partition) -> (BTreeMap<(usize, u64), bool>, BTreeMap<(usize, u64), bool>) {
-    let node = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().global_to_node(HomoId(j)).unwrap().ty, old), i < p.num_inner_nodes());
-    let edge = |(i, (&j, &old)): (usize, (&u64, &u64))| ((p.book().global_to_edge(HomoId(j)).unwrap().ty, old), i < p.num_inner_edges());
+    let node = |(i, (&j, &old)): (usize, (&u64, &u64))| {
+        ((p.book().global_to_node(HomoId(j)).unwrap().ty, old), i < p.num_inner_nodes())
+    };
+    let edge = |(i, (&j, &old)): (usize, (&u64, &u64))| {
+        ((p.book().global_to_edge(HomoId(j)).unwrap().ty, old), i < p.num_inner_edges())
+    };
     let nodes = p.global_nids().iter().zip(p.original_nids()).enumerate().map(node).collect();
     (nodes, p.global_eids().iter().zip(p.original_eids()).enumerate().map(edge).collect())
 }

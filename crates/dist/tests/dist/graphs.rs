@@ -14,7 +14,14 @@ pub(crate) fn typed(seed: u64, with_empty_type: bool) -> Graph {
     // The last tenth of each type stays without edges.
     let pick = |row: u64, column: u64, n: usize| (s.uniform(row, column) * (n as f64 * 0.9)) as u32;
     let edges = |relation: u64, from: usize, to: usize, m: u64| -> (Vec<u32>, Vec<u32>) {
-        (0..m).map(|e| (pick(1000 * relation + e, 0, counts[from]), pick(1000 * relation + e, 1, counts[to]))).unzip()
+        (0..m)
+            .map(|e| {
+                (
+                    pick(1000 * relation + e, 0, counts[from]),
+                    pick(1000 * relation + e, 1, counts[to]),
+                )
+            })
+            .unzip()
     };
     let (mut src, mut dst) = edges(1, 0, 0, 150);
     // Self loops and parallel edges.
@@ -28,7 +35,8 @@ pub(crate) fn typed(seed: u64, with_empty_type: bool) -> Graph {
     if with_empty_type {
         b = b.nodes("empty", 0).edges(("empty", "to", "a"), vec![], vec![]);
     }
-    let ((s2, d2), (s3, d3), (s4, d4)) = (edges(2, 0, 1, 120), edges(3, 1, 0, 90), edges(4, 2, 1, 70));
+    let ((s2, d2), (s3, d3), (s4, d4)) =
+        (edges(2, 0, 1, 120), edges(3, 1, 0, 90), edges(4, 2, 1, 70));
     b.edges(("a", "self", "a"), src, dst)
         .edges(("a", "to", "b"), s2, d2)
         .edges(("b", "to", "a"), s3, d3)
@@ -40,9 +48,16 @@ pub(crate) fn typed(seed: u64, with_empty_type: bool) -> Graph {
 }
 
 /// Rows keyed by original id: `[ids.len(), width]` of standard normals.
-pub(crate) fn rows(name: &str, ids: &[u64], width: usize, dtype: DType, device: &Device) -> Tensor<2> {
+pub(crate) fn rows(
+    name: &str,
+    ids: &[u64],
+    width: usize,
+    dtype: DType,
+    device: &Device,
+) -> Tensor<2> {
     let s = Stream::new(5, name, 0);
-    let values: Vec<f64> = ids.iter().flat_map(|&i| (0..width as u64).map(move |c| s.normal(i, c))).collect();
+    let values: Vec<f64> =
+        ids.iter().flat_map(|&i| (0..width as u64).map(move |c| s.normal(i, c))).collect();
     Tensor::from_data(TensorData::new(values, [ids.len(), width]), (device, dtype))
 }
 
@@ -59,11 +74,17 @@ pub(crate) fn sizes() -> impl proptest::strategy::Strategy<Value = Sizes> {
     use proptest::prelude::*;
     let node = || prop_oneof![Just(0usize), Just(1), 2usize..40];
     let edge = || prop_oneof![Just(0usize), 1usize..20, 20usize..150];
-    (1usize..40, node(), node(), [edge(), edge(), edge(), edge(), edge()]).prop_map(|(a, b, c, edges)| Sizes { nodes: [a, b, c], edges })
+    (1usize..40, node(), node(), [edge(), edge(), edge(), edge(), edge()])
+        .prop_map(|(a, b, c, edges)| Sizes { nodes: [a, b, c], edges })
 }
 
-const RELATIONS: [(&str, &str, &str, usize, usize); 5] =
-    [("a", "to", "b", 0, 1), ("b", "to", "a", 1, 0), ("a", "self", "a", 0, 0), ("c", "to", "a", 2, 0), ("b", "none", "c", 1, 2)];
+const RELATIONS: [(&str, &str, &str, usize, usize); 5] = [
+    ("a", "to", "b", 0, 1),
+    ("b", "to", "a", 1, 0),
+    ("a", "self", "a", 0, 0),
+    ("c", "to", "a", 2, 0),
+    ("b", "none", "c", 1, 2),
+];
 
 /// A typed graph of skewed degrees, with self loops and parallel edges, and features that are functions of original
 /// ids: `feat` (float rows), `label` and `trainer` of nodes, `w`, `t` and `m` (weight, time, mask) of edges.
@@ -77,14 +98,23 @@ pub(crate) fn random(seed: u64, sizes: Sizes) -> Graph {
     for (e, &(src, name, dst, from, to)) in RELATIONS.iter().enumerate() {
         let (n, m) = (sizes.nodes[from], sizes.nodes[to]);
         let count = if n * m == 0 { 0 } else { sizes.edges[e] as u64 };
-        let end = |i: u64, side: u64, n: usize| (s.uniform(1000 * e as u64 + i, side).powi(2) * n as f64) as u32;
-        b = b.edges((src, name, dst), (0..count).map(|i| end(i, 0, n)).collect(), (0..count).map(|i| end(i, 1, m)).collect());
+        let end = |i: u64, side: u64, n: usize| {
+            (s.uniform(1000 * e as u64 + i, side).powi(2) * n as f64) as u32
+        };
+        b = b.edges(
+            (src, name, dst),
+            (0..count).map(|i| end(i, 0, n)).collect(),
+            (0..count).map(|i| end(i, 1, m)).collect(),
+        );
     }
     let mut g = b.build().unwrap();
     for (name, &n) in ["a", "b", "c"].iter().zip(&sizes.nodes) {
         let ids: Vec<u64> = (0..n as u64).collect();
         let ints = |f: &dyn Fn(u64) -> i64| {
-            Tensor::<1, Int>::from_data(TensorData::new(ids.iter().map(|&i| f(i)).collect::<Vec<_>>(), [n]), (&device, DType::I64))
+            Tensor::<1, Int>::from_data(
+                TensorData::new(ids.iter().map(|&i| f(i)).collect::<Vec<_>>(), [n]),
+                (&device, DType::I64),
+            )
         };
         let label = ints(&|i| (i * 7 % 5) as i64);
         let trainer = ints(&|i| (i % 2) as i64);
@@ -96,13 +126,26 @@ pub(crate) fn random(seed: u64, sizes: Sizes) -> Graph {
     for e in 0..g.relations().len() {
         let n = g.relations()[e].num_edges();
         let s = Stream::new(seed, "edge values", e as u64);
-        let w: Vec<f32> = (0..n as u64).map(|i| ((s.uniform(i, 0) * 6.0) as u32 % 5) as f32).collect();
+        let w: Vec<f32> =
+            (0..n as u64).map(|i| ((s.uniform(i, 0) * 6.0) as u32 % 5) as f32).collect();
         let t: Vec<i64> = (0..n as u64).map(|i| (s.uniform(i, 1) * 50.0) as i64).collect();
         let m: Vec<i64> = (0..n as u64).map(|i| i64::from(s.uniform(i, 2) < 0.7)).collect();
         let frame = g.edges_mut(e).unwrap();
-        frame.insert("w", Tensor::<1>::from_data(TensorData::new(w, [n]), (&device, DType::F32))).unwrap();
-        frame.insert("t", Tensor::<1, Int>::from_data(TensorData::new(t, [n]), (&device, DType::I64))).unwrap();
-        frame.insert("m", Tensor::<1, Int>::from_data(TensorData::new(m, [n]), (&device, DType::I64))).unwrap();
+        frame
+            .insert("w", Tensor::<1>::from_data(TensorData::new(w, [n]), (&device, DType::F32)))
+            .unwrap();
+        frame
+            .insert(
+                "t",
+                Tensor::<1, Int>::from_data(TensorData::new(t, [n]), (&device, DType::I64)),
+            )
+            .unwrap();
+        frame
+            .insert(
+                "m",
+                Tensor::<1, Int>::from_data(TensorData::new(m, [n]), (&device, DType::I64)),
+            )
+            .unwrap();
     }
     g
 }
@@ -125,9 +168,13 @@ pub(crate) fn owners(g: &Graph, parts: impl IntoIterator<Item = Vec<u32>>) -> Pa
 /// As [`scattered`], for several trainers per part.
 pub(crate) fn anywhere(g: &Graph, parts: usize, trainers: usize, seed: u64) -> PartitionConfig {
     let s = Stream::new(seed, "owners", 0);
-    let piece = |(t, &n): (usize, &usize)| (0..n as u64).map(|i| (s.uniform(i, t as u64) * (parts * trainers) as f64) as u32).collect();
+    let piece = |(t, &n): (usize, &usize)| {
+        (0..n as u64).map(|i| (s.uniform(i, t as u64) * (parts * trainers) as f64) as u32).collect()
+    };
     let pieces = g.node_counts().iter().enumerate().map(piece);
-    PartitionConfig::new("g", parts).with_method(owners(g, pieces)).with_num_trainers_per_machine(trainers)
+    PartitionConfig::new("g", parts)
+        .with_method(owners(g, pieces))
+        .with_num_trainers_per_machine(trainers)
 }
 
 /// CPU devices in this build, with autodiff.

@@ -1,13 +1,13 @@
 //! Batches of edges over parts are those of one machine.
 
 use burn_gnn_dist::{
-    DistBatch, DistError, DistGraph, DistHeteroLinkSampler, DistLinkSampler, DistSampler, PartitionConfig, PartitionMethod,
-    PartitionedGraph, SplitBy, SplitOf, partition_graph,
+    DistBatch, DistError, DistGraph, DistHeteroLinkSampler, DistLinkSampler, DistSampler,
+    PartitionConfig, PartitionMethod, PartitionedGraph, SplitBy, SplitOf, partition_graph,
 };
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{
-    BlockSampler, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkExclusion, LinkSampler, MiniBatch, NegativeBy, NegativePairs,
-    NegativeSampler, NeighborSampler, SampleKey, SeedLinks,
+    BlockSampler, HeteroLinkBatch, HeteroLinkSampler, LinkBatch, LinkExclusion, LinkSampler,
+    MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey, SeedLinks,
 };
 use proptest::prelude::*;
 
@@ -78,7 +78,9 @@ impl Seeds {
 }
 
 fn near(g: &Graph, times: Times) -> NeighborSampler {
-    let of = |e: usize| g.edge_frames()[e].column("t").unwrap().to_data().iter::<i64>().collect::<Vec<_>>();
+    let of = |e: usize| {
+        g.edge_frames()[e].column("t").unwrap().to_data().iter::<i64>().collect::<Vec<_>>()
+    };
     let sampler = NeighborSampler::new(g, [2, -1]).unwrap();
     (0..5).filter(|_| times != Times::None).fold(sampler, |s, e| s.with_times(e, &of(e)).unwrap())
 }
@@ -94,10 +96,14 @@ fn whole(g: &Graph, seeds: &[Seeds], times: Times, key: SampleKey) -> (MiniBatch
         let LinkBatch { batch, edges, positive, negative, is_strict } = batch.unwrap();
         return (batch, vec![SeedLinks { edges, positive, negative, is_strict }]);
     }
-    let add = |links: HeteroLinkSampler, of: &Seeds| links.with_type(of.etype, |links| of.alone(links)).unwrap();
+    let add = |links: HeteroLinkSampler, of: &Seeds| {
+        links.with_type(of.etype, |links| of.alone(links)).unwrap()
+    };
     let links = seeds.iter().fold(HeteroLinkSampler::new(near(g, times)), add);
     let batch = match times {
-        Times::Given => links.sample_before(seeds.iter().map(|of| (of.etype, &of.edges, of.times())), key),
+        Times::Given => {
+            links.sample_before(seeds.iter().map(|of| (of.etype, &of.edges, of.times())), key)
+        }
         _ => links.sample(seeds.iter().map(|of| (of.etype, &of.edges)), key),
     };
     let HeteroLinkBatch { batch, links } = batch.unwrap();
@@ -105,7 +111,12 @@ fn whole(g: &Graph, seeds: &[Seeds], times: Times, key: SampleKey) -> (MiniBatch
 }
 
 /// As [`whole`], this rank's share.
-fn share(d: &DistGraph, seeds: &[Seeds], times: Times, key: SampleKey) -> Result<(DistBatch, Vec<SeedLinks<u64>>), DistError> {
+fn share(
+    d: &DistGraph,
+    seeds: &[Seeds],
+    times: Times,
+    key: SampleKey,
+) -> Result<(DistBatch, Vec<SeedLinks<u64>>), DistError> {
     let mut sampler = DistSampler::new(d, [2, -1])?;
     for e in (0..5).filter(|_| times != Times::None) {
         sampler = sampler.with_times(e, "t")?;
@@ -123,7 +134,9 @@ fn share(d: &DistGraph, seeds: &[Seeds], times: Times, key: SampleKey) -> Result
         links = links.with_type(of.etype, |links| of.on_parts(links))?;
     }
     let HeteroLinkBatch { batch, links } = match times {
-        Times::Given => links.sample_before(seeds.iter().map(|of| (of.etype, of.wide(), of.times())), key),
+        Times::Given => {
+            links.sample_before(seeds.iter().map(|of| (of.etype, of.wide(), of.times())), key)
+        }
         _ => links.sample(seeds.iter().map(|of| (of.etype, of.wide())), key),
     }?;
     Ok((batch, seeds.iter().map(|of| links[of.etype].clone()).collect()))
@@ -140,23 +153,40 @@ fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Time
     let shares: Vec<Vec<Pairs>> = on_ranks(parts, |d| {
         let (batch, links) = share(d, seeds, times, key)?;
         // The same blocks as one machine makes around these endpoints without the edges of the whole batch.
-        let (mut nodes, mut of_nodes) = (vec![vec![]; 3], (times != Times::None).then(|| vec![vec![]; 3]));
+        let (mut nodes, mut of_nodes) =
+            (vec![vec![]; 3], (times != Times::None).then(|| vec![vec![]; 3]));
         let (mut out, mut found) = (vec![vec![]; 5], vec![]);
         for (of, links) in seeds.iter().zip(links) {
             let ((s, t), k) = (g.schema().endpoints(of.etype), pairs_of_each(of.pairs));
             let endpoints = |t: usize, rows: &[u32]| {
                 let nodes = batch.output_nodes(t);
-                rows.iter().map(|&r| parts.original_nids(t)[nodes[r as usize] as usize]).collect::<Vec<_>>()
+                rows.iter()
+                    .map(|&r| parts.original_nids(t)[nodes[r as usize] as usize])
+                    .collect::<Vec<_>>()
             };
             let (pos, neg) = (&links.positive, &links.negative);
-            let pairs = [endpoints(s, &pos.src), endpoints(t, &pos.dst), endpoints(s, &neg.src), endpoints(t, &neg.dst)];
+            let pairs = [
+                endpoints(s, &pos.src),
+                endpoints(t, &pos.dst),
+                endpoints(s, &neg.src),
+                endpoints(t, &neg.dst),
+            ];
             let column = g.edge_frames()[of.etype].column("t").unwrap().to_data();
             let own: Vec<i64> = column.iter::<i64>().collect();
-            let time = |i: usize| if times == Times::Given { of.given(links.edges[i]) } else { own[links.edges[i] as usize] };
+            let time = |i: usize| {
+                if times == Times::Given {
+                    of.given(links.edges[i])
+                } else {
+                    own[links.edges[i] as usize]
+                }
+            };
             for (side, t) in [s, t].into_iter().enumerate() {
                 // Nodes that negatives keep are seeds once.
-                let new: Vec<usize> = (0..neg.src.len()).filter(|j| drawn(of.pairs, j % k)[side]).collect();
-                nodes[t].extend(pairs[side].iter().copied().chain(new.iter().map(|&j| pairs[2 + side][j])));
+                let new: Vec<usize> =
+                    (0..neg.src.len()).filter(|j| drawn(of.pairs, j % k)[side]).collect();
+                nodes[t].extend(
+                    pairs[side].iter().copied().chain(new.iter().map(|&j| pairs[2 + side][j])),
+                );
                 let times = (0..links.edges.len()).chain(new.iter().map(|&j| j / k)).map(time);
                 of_nodes.iter_mut().for_each(|of_nodes| of_nodes[t].extend(times.clone()));
             }
@@ -168,7 +198,8 @@ fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Time
             }
             found.push((links.edges, pairs, links.is_strict));
         }
-        let expected = near(g, times).blocks_excluding(&nodes, of_nodes.as_deref(), &out, key).unwrap();
+        let expected =
+            near(g, times).blocks_excluding(&nodes, of_nodes.as_deref(), &out, key).unwrap();
         assert_eq!(content(&batch.mini), content(&expected));
         assert_eq!(batch.mini.roots, expected.roots);
         Ok(found)
@@ -181,10 +212,16 @@ fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Time
         for (ids, [u, v, nu, nv], strict) in shares.iter().map(|share| &share[i]) {
             for (i, id) in ids.iter().enumerate() {
                 let at = of.edges.iter().position(|e| u64::from(*e) == *id).unwrap();
-                assert_eq!((u[i], v[i]), (node(s, &whole.positive.src, at), node(d, &whole.positive.dst, at)));
+                assert_eq!(
+                    (u[i], v[i]),
+                    (node(s, &whole.positive.src, at), node(d, &whole.positive.dst, at))
+                );
                 for j in 0..k {
                     let (here, there) = (i * k + j, at * k + j);
-                    assert_eq!((nu[here], nv[here]), (node(s, &whole.negative.src, there), node(d, &whole.negative.dst, there)));
+                    assert_eq!(
+                        (nu[here], nv[here]),
+                        (node(s, &whole.negative.src, there), node(d, &whole.negative.dst, there))
+                    );
                     assert_eq!(strict[here], whole.is_strict[there]);
                 }
             }
@@ -196,7 +233,10 @@ fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Time
 
 /// Every third edge, backwards.
 fn some_edges(g: &Graph, etype: usize, seed: u64) -> Vec<u32> {
-    (0..g.relations()[etype].num_edges() as u32).filter(|e| (u64::from(*e) + seed).is_multiple_of(3)).rev().collect()
+    (0..g.relations()[etype].num_edges() as u32)
+        .filter(|e| (u64::from(*e) + seed).is_multiple_of(3))
+        .rev()
+        .collect()
 }
 
 fn times() -> impl proptest::strategy::Strategy<Value = Times> {
@@ -258,7 +298,12 @@ pub(crate) fn some_shares_are_the_batch(n: usize) {
     let g = random(3, SOME);
     let types = [("a", "self", "a"), ("b", "to", "a")].map(|name| g.schema().etype(name).unwrap());
     for (i, seed) in (0..KINDS.len()).zip(4..) {
-        let of = |etype: usize, pairs| Seeds { etype, edges: some_edges(&g, etype, seed), pairs, exclusion: LinkExclusion::Seeds };
+        let of = |etype: usize, pairs| Seeds {
+            etype,
+            edges: some_edges(&g, etype, seed),
+            pairs,
+            exclusion: LinkExclusion::Seeds,
+        };
         for parts in [scattered(&g, n, seed), kept(&g, n, seed)] {
             for times in [Times::None, Times::OfEdges, Times::Given] {
                 let seeds = [of(types[0], KINDS[i]), of(types[1], KINDS[(i + 2) % KINDS.len()])];
@@ -289,11 +334,25 @@ pub(crate) fn described_negatives_are_those_of_one_machine(n: usize) {
     let wide: Vec<u64> = edges.iter().map(|&e| u64::from(e)).collect();
     for how in 0..5 {
         for times in [Times::None, Times::OfEdges] {
-            let alone = LinkSampler::new(near(&g, times), etype).unwrap().with_negatives(NegativePairs::PerEndpoint(3));
-            let alone = alone.with_negative_sampler(describe(how, NegativeSampler::new(&g, etype).unwrap()).unwrap()).unwrap();
-            let alone = alone.with_negative_sampler(describe(how, NegativeSampler::of_sources(&g, etype).unwrap()).unwrap()).unwrap();
+            let alone = LinkSampler::new(near(&g, times), etype)
+                .unwrap()
+                .with_negatives(NegativePairs::PerEndpoint(3));
+            let alone = alone
+                .with_negative_sampler(
+                    describe(how, NegativeSampler::new(&g, etype).unwrap()).unwrap(),
+                )
+                .unwrap();
+            let alone = alone
+                .with_negative_sampler(
+                    describe(how, NegativeSampler::of_sources(&g, etype).unwrap()).unwrap(),
+                )
+                .unwrap();
             let want = alone.sample(&edges, key).unwrap();
-            let nodes = |rows: &[u32]| rows.iter().map(|&r| want.batch.blocks[1].original_ids(0)[r as usize]).collect::<Vec<u64>>();
+            let nodes = |rows: &[u32]| {
+                rows.iter()
+                    .map(|&r| want.batch.blocks[1].original_ids(0)[r as usize])
+                    .collect::<Vec<u64>>()
+            };
             let (src, dst) = (nodes(&want.negative.src), nodes(&want.negative.dst));
             for parts in [scattered(&g, n, 3), kept(&g, n, 3)] {
                 on_ranks(&parts, |d| {
@@ -301,14 +360,24 @@ pub(crate) fn described_negatives_are_those_of_one_machine(n: usize) {
                     for e in (0..5).filter(|_| times != Times::None) {
                         sampler = sampler.with_times(e, "t")?;
                     }
-                    let links = DistLinkSampler::new(sampler, etype)?.with_negatives(NegativePairs::PerEndpoint(3))?;
-                    let share = links.with_negative_sampler(|s| describe(how, s))?.sample(&wide, key)?;
+                    let links = DistLinkSampler::new(sampler, etype)?
+                        .with_negatives(NegativePairs::PerEndpoint(3))?;
+                    let share =
+                        links.with_negative_sampler(|s| describe(how, s))?.sample(&wide, key)?;
                     let node = |row: u32| share.batch.mini.blocks[1].original_ids(0)[row as usize];
                     for (i, id) in share.edges.iter().enumerate() {
                         let at = wide.iter().position(|e| e == id).unwrap();
                         for (here, there) in (6 * i..6 * i + 6).zip(6 * at..) {
-                            let pair = (node(share.negative.src[here]), node(share.negative.dst[here]), share.is_strict[here]);
-                            assert_eq!(pair, (src[there], dst[there], want.is_strict[there]), "{how}, {times:?}, edge {id}");
+                            let pair = (
+                                node(share.negative.src[here]),
+                                node(share.negative.dst[here]),
+                                share.is_strict[here],
+                            );
+                            assert_eq!(
+                                pair,
+                                (src[there], dst[there], want.is_strict[there]),
+                                "{how}, {times:?}, edge {id}"
+                            );
                         }
                     }
                     Ok(())
@@ -317,15 +386,18 @@ pub(crate) fn described_negatives_are_those_of_one_machine(n: usize) {
         }
     }
     on_ranks(&scattered(&g, n, 3), |d| {
-        let new = |pairs| DistLinkSampler::new(DistSampler::new(d, [1])?, "self")?.with_negatives(pairs);
+        let new =
+            |pairs| DistLinkSampler::new(DistSampler::new(d, [1])?, "self")?.with_negatives(pairs);
         let text = |e: Result<DistLinkSampler, DistError>| e.map(drop).unwrap_err().to_string();
         let one = || new(NegativePairs::PerSource(1));
         assert!(
-            text(new(NegativePairs::Global(1))?.with_negative_sampler(Ok)).contains("`negatives`: expected pairs that keep an endpoint")
+            text(new(NegativePairs::Global(1))?.with_negative_sampler(Ok))
+                .contains("`negatives`: expected pairs that keep an endpoint")
         );
         let by_degree = one()?.with_negative_sampler(|s| s.with_distribution(NegativeBy::InDegree));
         assert!(text(by_degree).contains("negatives by in-degree"));
-        let shared = one()?.with_negative_sampler(|s| s.with_batch_shared(true).with_condition(&values, 0.5));
+        let shared = one()?
+            .with_negative_sampler(|s| s.with_batch_shared(true).with_condition(&values, 0.5));
         assert!(text(shared).contains("conditional negatives that all positive pairs share"));
         let other = one()?.with_negative_sampler(|_| NegativeSampler::new(&g, ("a", "to", "b")));
         assert!(text(other).contains("`describe`: expected the sampler that it was given"));
@@ -342,9 +414,14 @@ pub(crate) fn refusals(n: usize) {
         let many = new()?.with_negatives(NegativePairs::Global(usize::MAX))?;
         assert!(many.sample(&[0, 1, 2], SampleKey::new(0)).is_err());
         // A pair that is drawn takes more than the 17 bytes of one that was.
-        let e = new()?.with_negatives(NegativePairs::Global(1 << 50))?.sample(&[0, 1, 2], SampleKey::new(0)).unwrap_err();
+        let e = new()?
+            .with_negatives(NegativePairs::Global(1 << 50))?
+            .sample(&[0, 1, 2], SampleKey::new(0))
+            .unwrap_err();
         match e {
-            DistError::Graph(GraphError::OutOfMemory { bytes, .. }) => assert!(bytes >= 40 << 50, "{bytes}"),
+            DistError::Graph(GraphError::OutOfMemory { bytes, .. }) => {
+                assert!(bytes >= 40 << 50, "{bytes}")
+            }
             e => assert!(e.to_string().contains("draws of "), "{e}"),
         }
         assert_eq!(many.sample(&[], SampleKey::new(0))?.negative.src, [0; 0]);
@@ -355,12 +432,21 @@ pub(crate) fn refusals(n: usize) {
         assert_eq!(new()?.sample(&[], SampleKey::new(0))?.edges, [0; 0]);
         // Of several types.
         let hetero = || DistHeteroLinkSampler::new(DistSampler::new(d, [1])?).with_type("self", Ok);
-        assert!(matches!(hetero()?.with_type("self", Ok), Err(DistError::Graph(GraphError::Duplicate { .. }))));
-        assert!(matches!(hetero()?.with_type("none", |_| new()), Err(DistError::Config { arg: "describe", .. })));
+        assert!(matches!(
+            hetero()?.with_type("self", Ok),
+            Err(DistError::Graph(GraphError::Duplicate { .. }))
+        ));
+        assert!(matches!(
+            hetero()?.with_type("none", |_| new()),
+            Err(DistError::Config { arg: "describe", .. })
+        ));
         let key = SampleKey::new(0);
         let e = hetero()?.sample([("none", [bad])], key).unwrap_err().to_string();
         assert!(e.contains("expected edges of types that were added to the sampler (`with_type`), got edges of `b:none:c`"), "{e}");
-        assert!(hetero()?.sample([("self", [bad])], key).is_err() && hetero()?.sample([("self", [0]), ("self", [1])], key).is_err());
+        assert!(
+            hetero()?.sample([("self", [bad])], key).is_err()
+                && hetero()?.sample([("self", [0]), ("self", [1])], key).is_err()
+        );
         assert_eq!(hetero()?.sample([("self", vec![]), ("none", vec![])], key)?.links.len(), 5);
         Ok(())
     });
@@ -378,7 +464,9 @@ pub(crate) fn refusals(n: usize) {
     let method = PartitionMethod::custom([("_N", (0..n as u32).collect::<Vec<_>>())]);
     let config = PartitionConfig::new("g", n).with_method(method).with_num_hops(0);
     on_ranks(&partition_graph(&lone, &config).unwrap(), |d| {
-        for pairs in [NegativePairs::PerSource(1), NegativePairs::PerEndpoint(1), NegativePairs::Global(1)] {
+        for pairs in
+            [NegativePairs::PerSource(1), NegativePairs::PerEndpoint(1), NegativePairs::Global(1)]
+        {
             let made = DistLinkSampler::new(DistSampler::new(d, [1])?, "_E")?.with_negatives(pairs);
             assert_eq!(made.is_err(), n > 1, "{pairs:?} on rank {}", d.comm().rank());
         }
@@ -390,19 +478,29 @@ pub(crate) fn splits_cover_each_seed_once_with_as_many_steps_everywhere(n: usize
     let g = random(1, SOME);
     for parts in [scattered(&g, n, 1), kept(&g, n, 1)] {
         // Trainer numbers are 0 and 1.
-        let by =
-            if n == 1 { vec![SplitBy::Owner, SplitBy::Even] } else { vec![SplitBy::Owner, SplitBy::Even, SplitBy::Trainer("trainer")] };
+        let by = if n == 1 {
+            vec![SplitBy::Owner, SplitBy::Even]
+        } else {
+            vec![SplitBy::Owner, SplitBy::Even, SplitBy::Trainer("trainer")]
+        };
         for by in by {
             for of in [SplitOf::All, SplitOf::Mask("label"), SplitOf::Own(&[])] {
                 let splits = on_ranks(&parts, |d| {
-                    let own: Vec<u64> = d.own_nodes("a")?.into_iter().filter(|i| i % 2 == 0).rev().collect();
+                    let own: Vec<u64> =
+                        d.own_nodes("a")?.into_iter().filter(|i| i % 2 == 0).rev().collect();
                     let of = if matches!(of, SplitOf::Own(_)) { SplitOf::Own(&own) } else { of };
                     let split = d.node_split("a", of, by)?;
                     if by == SplitBy::Owner {
                         assert!(split.ids.iter().all(|id| d.own_nodes("a").unwrap().contains(id)));
                     }
                     if let SplitBy::Trainer(_) = by {
-                        assert!(split.ids.iter().all(|&id| parts.original_nids(0)[id as usize] as usize % 2 == d.comm().rank()));
+                        assert!(
+                            split
+                                .ids
+                                .iter()
+                                .all(|&id| parts.original_nids(0)[id as usize] as usize % 2
+                                    == d.comm().rank())
+                        );
                     }
                     assert_eq!(split.counts[d.comm().rank()], split.ids.len() as u64);
                     Ok(split)
@@ -416,14 +514,23 @@ pub(crate) fn splits_cover_each_seed_once_with_as_many_steps_everywhere(n: usize
                 let mut all: Vec<u64> = splits.iter().flat_map(|s| s.ids.clone()).collect();
                 if by == SplitBy::Even {
                     // Kept ids are ascending inside of each rank's.
-                    assert!(all.is_sorted() || !parts.book().is_reshuffled() && splits.iter().all(|s| s.ids.is_sorted()));
-                    let (least, most) = (splits[0].counts.iter().min().unwrap(), splits[0].counts.iter().max().unwrap());
+                    assert!(
+                        all.is_sorted()
+                            || !parts.book().is_reshuffled()
+                                && splits.iter().all(|s| s.ids.is_sorted())
+                    );
+                    let (least, most) = (
+                        splits[0].counts.iter().min().unwrap(),
+                        splits[0].counts.iter().max().unwrap(),
+                    );
                     assert!(most - least <= 1, "{:?}", splits[0].counts);
                 }
                 all.sort_unstable();
                 assert_eq!(all, expected);
                 let steps = splits[0].steps(4);
-                assert!(splits.iter().all(|s| s.counts == splits[0].counts && s.steps(4) == steps && s.ids.len() as u64 <= 4 * steps));
+                assert!(splits.iter().all(|s| s.counts == splits[0].counts
+                    && s.steps(4) == steps
+                    && s.ids.len() as u64 <= 4 * steps));
                 assert_eq!(splits[0].total(), expected.len() as u64);
             }
         }

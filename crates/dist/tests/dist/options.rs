@@ -3,8 +3,8 @@
 use std::fs;
 
 use burn_gnn_dist::{
-    DistError, MetisEffort, Objective, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, load_partition_book,
-    partition_graph, verify_partition,
+    DistError, MetisEffort, Objective, PartitionConfig, PartitionMethod, PartitionedGraph,
+    load_partition, load_partition_book, partition_graph, verify_partition,
 };
 use burn_gnn_graph::{Graph, HomoId, TypedId};
 use burn_gnn_ops::Stream;
@@ -33,7 +33,8 @@ fn communities(seed: u64, count: usize) -> Graph {
     let end = |e: u64, c: u64| (s.uniform(e, c) * 50.0) as u32 * count as u32;
     let edge = |e: u64| {
         let own = (s.uniform(e, 2) * count as f64) as u32;
-        let other = if s.uniform(e, 3) < 0.9 { own } else { (s.uniform(e, 4) * count as f64) as u32 };
+        let other =
+            if s.uniform(e, 3) < 0.9 { own } else { (s.uniform(e, 4) * count as f64) as u32 };
         (end(e, 0) + own, end(e, 1) + other)
     };
     let (src, dst) = (0..u64::from(n) * 10).map(edge).unzip();
@@ -73,16 +74,24 @@ fn what_is_empty() {
             for (parts, reshuffle) in [(1, true), (2, true), (3, false), (11, true), (11, false)] {
                 let config = config(parts, method.clone()).with_reshuffle(reshuffle);
                 if parts > g.total_nodes() {
-                    assert!(matches!(partition_graph(g, &config), Err(DistError::TooManyParts { parts: 11, .. })));
+                    assert!(matches!(
+                        partition_graph(g, &config),
+                        Err(DistError::TooManyParts { parts: 11, .. })
+                    ));
                 }
                 let cut = partition_graph(g, &config.with_empty_parts(true)).unwrap();
                 check(g, &cut);
                 written(g, &cut);
                 if parts == 11 && method == PartitionMethod::Metis {
                     // A node each, as long as there are nodes.
-                    let sizes: Vec<u64> = cut.book().metadata().iter().map(|m| m.num_nodes).collect();
+                    let sizes: Vec<u64> =
+                        cut.book().metadata().iter().map(|m| m.num_nodes).collect();
                     let n = g.total_nodes();
-                    assert_eq!((sizes[..n].iter().all(|&s| s == 1), sizes[n..].iter().sum::<u64>()), (true, 0), "{sizes:?}");
+                    assert_eq!(
+                        (sizes[..n].iter().all(|&s| s == 1), sizes[n..].iter().sum::<u64>()),
+                        (true, 0),
+                        "{sizes:?}"
+                    );
                 }
             }
         }
@@ -97,15 +106,21 @@ fn what_is_empty() {
 #[test]
 fn kept_ids() {
     let g = with_features();
-    let parts = partition_graph(&g, &config(3, PartitionMethod::Metis).with_reshuffle(false)).unwrap();
+    let parts =
+        partition_graph(&g, &config(3, PartitionMethod::Metis).with_reshuffle(false)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let json = parts.write(dir.path()).unwrap();
     let meta: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
-    assert_eq!((meta["node_map"].as_str(), meta["edge_map"].as_str()), (Some("node_map.npy"), Some("edge_map.npy")));
+    assert_eq!(
+        (meta["node_map"].as_str(), meta["edge_map"].as_str()),
+        (Some("node_map.npy"), Some("edge_map.npy"))
+    );
     // Owners by global id, type by type, as 32-bit numbers after a header of NumPy.
-    let owners: Vec<u32> = (0..g.node_counts().len()).flat_map(|t| parts.assignment(t).to_vec()).collect();
+    let owners: Vec<u32> =
+        (0..g.node_counts().len()).flat_map(|t| parts.assignment(t).to_vec()).collect();
     let file = fs::read(dir.path().join("node_map.npy")).unwrap();
-    let body: Vec<u32> = file[128..].chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
+    let body: Vec<u32> =
+        file[128..].chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().unwrap())).collect();
     assert_eq!(body, owners);
 
     let book = load_partition_book(&json).unwrap();
@@ -147,7 +162,12 @@ fn trainers_share_a_part() {
         written(&g, &parts);
         for t in 0..g.node_counts().len() {
             let trainers = parts.trainer_ids(t);
-            assert!(trainers.iter().zip(parts.assignment(t)).all(|(&trainer, &p)| trainer / 3 == p && trainer < 6));
+            assert!(
+                trainers
+                    .iter()
+                    .zip(parts.assignment(t))
+                    .all(|(&trainer, &p)| trainer / 3 == p && trainer < 6)
+            );
         }
         for p in 0..2 {
             let part = parts.part(p).unwrap();
@@ -168,7 +188,9 @@ fn trainers_share_a_part() {
     }
     // As pieces of as many parts, put together.
     let pieces = partition_graph(&g, &config(6, PartitionMethod::Metis)).unwrap();
-    let parts = partition_graph(&g, &config(2, PartitionMethod::Metis).with_num_trainers_per_machine(3)).unwrap();
+    let parts =
+        partition_graph(&g, &config(2, PartitionMethod::Metis).with_num_trainers_per_machine(3))
+            .unwrap();
     assert_eq!(pieces.assignment(0), parts.trainer_ids(0));
     assert_eq!(pieces.trainer_ids(0), pieces.assignment(0));
     assert_eq!(pieces.part(0).unwrap().trainer_ids(), None);
@@ -178,7 +200,12 @@ fn trainers_share_a_part() {
 fn balance(parts: &PartitionedGraph, t: usize, chosen: impl Fn(usize) -> bool) -> f64 {
     let n = parts.book().num_parts();
     let mut count = vec![0; n];
-    parts.assignment(t).iter().enumerate().filter(|(i, _)| chosen(*i)).for_each(|(_, &p)| count[p as usize] += 1);
+    parts
+        .assignment(t)
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| chosen(*i))
+        .for_each(|(_, &p)| count[p as usize] += 1);
     *count.iter().max().unwrap() as f64 * n as f64 / count.iter().sum::<usize>() as f64
 }
 
@@ -225,7 +252,10 @@ fn edges_are_spread() {
     for method in [PartitionMethod::Metis, LDG, FENNEL] {
         for parts in [2, 5] {
             let config = config(parts, method.clone());
-            let (plain, even) = (partition_graph(&g, &config).unwrap(), partition_graph(&g, &config.with_balance_edges(true)).unwrap());
+            let (plain, even) = (
+                partition_graph(&g, &config).unwrap(),
+                partition_graph(&g, &config.with_balance_edges(true)).unwrap(),
+            );
             let (plain, even) = (plain.table().unwrap(), even.table().unwrap());
             println!(
                 "{method:?}, {parts}: {:.3} to {:.3}, cut {:.3} to {:.3}",
@@ -250,10 +280,14 @@ fn streaming_finds_communities() {
         parts.table().unwrap().cut_share()
     };
     let (random, metis) = (cut(PartitionMethod::Random), cut(PartitionMethod::Metis));
-    for (once, often) in [(PartitionMethod::Ldg { passes: 1 }, LDG), (PartitionMethod::Fennel { passes: 1 }, FENNEL)] {
+    for (once, often) in
+        [(PartitionMethod::Ldg { passes: 1 }, LDG), (PartitionMethod::Fennel { passes: 1 }, FENNEL)]
+    {
         let name = format!("{often:?}");
         let (once, often) = (cut(once), cut(often));
-        println!("{name}: one pass {once:.3}, ten {often:.3}; random {random:.3}, metis {metis:.3}");
+        println!(
+            "{name}: one pass {once:.3}, ten {often:.3}; random {random:.3}, metis {metis:.3}"
+        );
         assert!(often < once && once < random, "{name}: {often} {once} {random}");
         assert!(often < 0.6 * random, "{name}: {often} {random}");
     }
@@ -264,7 +298,9 @@ fn every_method_repeats_for_any_number_of_threads() {
     let g = communities(2, 10);
     let more = |method: &PartitionMethod, seed: u64, threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let config = config(5, method.clone()).with_seed(seed).with_balance_edges(*method != PartitionMethod::Random);
+        let config = config(5, method.clone())
+            .with_seed(seed)
+            .with_balance_edges(*method != PartitionMethod::Random);
         pool.install(|| partition_graph(&g, &config).unwrap().assignment(0).to_vec())
     };
     for method in methods() {
@@ -287,7 +323,9 @@ fn objective_and_effort() {
     let (plain, volume) = (cut(&|c| c), cut(&|c| c.with_objective(Objective::Volume)));
     let fast = cut(&|c| c.with_effort(MetisEffort::Fast));
     let random = partition_graph(&g, &config(6, PartitionMethod::Random)).unwrap().edge_cut();
-    println!("cut and halo: plain {plain:?}, volume {volume:?}, fast {fast:?}, random cut {random}");
+    println!(
+        "cut and halo: plain {plain:?}, volume {volume:?}, fast {fast:?}, random cut {random}"
+    );
     assert_ne!(plain, volume);
     assert_ne!(plain, fast);
     // All stay far from chance; on a graph of this size effort decides little.
@@ -300,14 +338,20 @@ fn types_in_tables() {
     let g = typed(1, true);
     let table = partition_graph(&g, &config(3, PartitionMethod::Metis)).unwrap().table().unwrap();
     for (t, stats) in table.node_types.iter().enumerate() {
-        assert_eq!((stats.name.as_str(), stats.parts.iter().sum::<u64>() as usize), (&*g.schema().ntypes()[t], g.node_counts()[t]));
+        assert_eq!(
+            (stats.name.as_str(), stats.parts.iter().sum::<u64>() as usize),
+            (&*g.schema().ntypes()[t], g.node_counts()[t])
+        );
     }
     for (t, stats) in table.edge_types.iter().enumerate() {
         assert_eq!(stats.name, g.schema().etypes()[t].to_string());
         assert_eq!(stats.parts.iter().sum::<u64>() as usize, g.relations()[t].num_edges());
     }
     let text = table.to_string();
-    assert!(text.contains("\nempty") && text.contains("\na:self:a") && text.contains("\nbalance"), "{text}");
+    assert!(
+        text.contains("\nempty") && text.contains("\na:self:a") && text.contains("\nbalance"),
+        "{text}"
+    );
 }
 
 /// What a method would ignore names the option, the method and what to do.
@@ -320,10 +364,30 @@ fn options_that_a_method_cannot_follow_are_refused() {
     type Change<'a> = Box<dyn Fn(PartitionConfig) -> PartitionConfig + 'a>;
     let cases: [(&str, &[&PartitionMethod], &str, Change<'_>); 5] = [
         ("balance_ntypes", &[&custom], "`random`", Box::new(|c| c.with_balance_ntypes(true))),
-        ("balance_classes", &[&custom], "`random`", Box::new(|c| c.with_balance_classes("a", classes.clone()))),
-        ("balance_edges", &[&custom, &random], "`fennel`", Box::new(|c| c.with_balance_edges(true))),
-        ("objective", &[&custom, &random, &ldg, &fennel], "`metis`", Box::new(|c| c.with_objective(Objective::Volume))),
-        ("effort", &[&custom, &random, &ldg, &fennel], "`metis`", Box::new(|c| c.with_effort(MetisEffort::Fast))),
+        (
+            "balance_classes",
+            &[&custom],
+            "`random`",
+            Box::new(|c| c.with_balance_classes("a", classes.clone())),
+        ),
+        (
+            "balance_edges",
+            &[&custom, &random],
+            "`fennel`",
+            Box::new(|c| c.with_balance_edges(true)),
+        ),
+        (
+            "objective",
+            &[&custom, &random, &ldg, &fennel],
+            "`metis`",
+            Box::new(|c| c.with_objective(Objective::Volume)),
+        ),
+        (
+            "effort",
+            &[&custom, &random, &ldg, &fennel],
+            "`metis`",
+            Box::new(|c| c.with_effort(MetisEffort::Fast)),
+        ),
     ];
     for (option, refused, remedy, change) in &cases {
         for method in [&PartitionMethod::Metis, &ldg, &fennel, &random, &custom] {
@@ -336,7 +400,11 @@ fn options_that_a_method_cannot_follow_are_refused() {
             let e = cut.unwrap_err();
             assert!(matches!(&e, DistError::Config { arg, .. } if arg == option), "{e}");
             let method = name.split([' ', '(']).next().unwrap();
-            assert!(e.to_string().contains(&format!("the method `{method}`")) && e.to_string().contains(remedy), "{e}");
+            assert!(
+                e.to_string().contains(&format!("the method `{method}`"))
+                    && e.to_string().contains(remedy),
+                "{e}"
+            );
         }
     }
     // Not to balance is what they do.
@@ -350,17 +418,26 @@ fn random_deals_classes_out() {
     let mask: Vec<bool> = (0..60).map(|i| i % 5 == 0).collect();
     let shares = |parts: &PartitionedGraph, chosen: &dyn Fn(usize) -> bool| {
         let mut count = vec![0; parts.book().num_parts()];
-        parts.assignment(0).iter().enumerate().filter(|(i, _)| chosen(*i)).for_each(|(_, &p)| count[p as usize] += 1);
+        parts
+            .assignment(0)
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| chosen(*i))
+            .for_each(|(_, &p)| count[p as usize] += 1);
         count
     };
     let random = config(4, PartitionMethod::Random);
     let parts = partition_graph(&g, &random.clone().with_balance_mask("a", &mask)).unwrap();
-    assert_eq!((shares(&parts, &|i| mask[i]), shares(&parts, &|i| !mask[i])), (vec![3; 4], vec![12; 4]));
+    assert_eq!(
+        (shares(&parts, &|i| mask[i]), shares(&parts, &|i| !mask[i])),
+        (vec![3; 4], vec![12; 4])
+    );
     check(&g, &parts);
     let parts = partition_graph(&g, &random.clone().with_balance_ntypes(true)).unwrap();
     assert_eq!(shares(&parts, &|_| true), [15; 4]);
     // In an order drawn from the seed.
-    let other = partition_graph(&g, &random.clone().with_balance_ntypes(true).with_seed(99)).unwrap();
+    let other =
+        partition_graph(&g, &random.clone().with_balance_ntypes(true).with_seed(99)).unwrap();
     assert_ne!(parts.assignment(0), other.assignment(0));
     let plain = partition_graph(&g, &random).unwrap();
     assert_ne!(shares(&plain, &|_| true), [15; 4]);
@@ -368,7 +445,11 @@ fn random_deals_classes_out() {
     let unlinked = Graph::builder().nodes("x", 12).build().unwrap();
     for method in [PartitionMethod::Metis, LDG] {
         let first: Vec<bool> = (0..12).map(|i| i < 4).collect();
-        let parts = partition_graph(&unlinked, &config(2, method).with_balance_mask("x", &first)).unwrap();
-        assert_eq!((shares(&parts, &|i| first[i]), shares(&parts, &|i| !first[i])), (vec![2; 2], vec![4; 2]));
+        let parts =
+            partition_graph(&unlinked, &config(2, method).with_balance_mask("x", &first)).unwrap();
+        assert_eq!(
+            (shares(&parts, &|i| first[i]), shares(&parts, &|i| !first[i])),
+            (vec![2; 2], vec![4; 2])
+        );
     }
 }

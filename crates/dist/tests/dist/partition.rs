@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
-    DistError, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition, partition_graph, run_ranks,
-    verify_partition,
+    DistError, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph, load_partition,
+    partition_graph, run_ranks, verify_partition,
 };
 use burn_gnn_graph::{Frame, GlobalIds, Graph, HomoId, Ids, NodeIds, Ragged, Texts};
 use burn_gnn_ops::GraphView;
@@ -23,10 +23,16 @@ pub(crate) fn with_features() -> Graph {
     let (mut g, device) = (typed(1, true), Device::flex());
     let ids: Vec<u64> = (0..60).collect();
     g.nodes_mut("a").unwrap().insert("h", rows("h", &ids, 3, DType::F64, &device)).unwrap();
-    let label = Tensor::<1, Int>::from_data(TensorData::new((0..60i64).collect(), [60]), (&device, DType::I64));
+    let label = Tensor::<1, Int>::from_data(
+        TensorData::new((0..60i64).collect(), [60]),
+        (&device, DType::I64),
+    );
     g.nodes_mut("a").unwrap().insert("label", label).unwrap();
     let mask: Vec<bool> = (0..60).map(|i| i % 3 == 0).collect();
-    g.nodes_mut("a").unwrap().insert("mask", Tensor::<1, Bool>::from_data(TensorData::new(mask, [60]), &device)).unwrap();
+    g.nodes_mut("a")
+        .unwrap()
+        .insert("mask", Tensor::<1, Bool>::from_data(TensorData::new(mask, [60]), &device))
+        .unwrap();
     g.nodes_mut("empty").unwrap().insert("h", Tensor::<3>::zeros([0, 2, 2], &device)).unwrap();
     let m = g.num_edges("self").unwrap();
     let ids: Vec<u64> = (0..m as u64).collect();
@@ -39,7 +45,11 @@ pub(crate) fn with_extras() -> Graph {
     let mut g = with_features();
     let a = g.nodes_mut("a").unwrap();
     a.insert_text("name", (0..60).map(|i| "ä".repeat(i % 4)).collect()).unwrap();
-    a.insert_list("l/i", Ragged::new((0..=60).map(|i| i * (i - i % 2) / 2).collect(), (0..1800).collect()).unwrap()).unwrap();
+    a.insert_list(
+        "l/i",
+        Ragged::new((0..=60).map(|i| i * (i - i % 2) / 2).collect(), (0..1800).collect()).unwrap(),
+    )
+    .unwrap();
     a.set_ids(NodeIds::new(Ids::Text((0..60).map(|i| format!("a{i}")).collect()))).unwrap();
     a.set_global_ids(GlobalIds::new((0..60).map(|i| u64::MAX - i * i).collect()).unwrap()).unwrap();
     let empty = g.nodes_mut("empty").unwrap();
@@ -56,12 +66,26 @@ pub(crate) fn with_extras() -> Graph {
 /// Lists, texts and ids of local rows are those of the rows of the input that they are.
 fn check_extras(local: &Frame, whole: &Frame, old: &[i64]) {
     let rows: Vec<u32> = old.iter().map(|&i| i as u32).collect();
-    let names = |f: &Frame| f.lists().map(|l| l.0.to_owned()).chain(f.texts().map(|t| t.0.to_owned())).collect::<Vec<_>>();
+    let names = |f: &Frame| {
+        f.lists()
+            .map(|l| l.0.to_owned())
+            .chain(f.texts().map(|t| t.0.to_owned()))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(names(local), names(whole));
-    whole.lists().for_each(|(name, list)| assert_eq!(*local.list(name).unwrap(), list.select(&rows)));
-    whole.texts().for_each(|(name, t)| assert_eq!(*local.text(name).unwrap(), t.select(rows.iter().map(|&r| r as usize))));
-    assert_eq!(local.ids().map(|ids| ids.ids().clone()), whole.ids().map(|ids| ids.ids().select(&rows)));
-    let global = whole.global_ids().map(|ids| rows.iter().map(|&r| ids.as_slice()[r as usize]).collect::<Vec<_>>());
+    whole
+        .lists()
+        .for_each(|(name, list)| assert_eq!(*local.list(name).unwrap(), list.select(&rows)));
+    whole.texts().for_each(|(name, t)| {
+        assert_eq!(*local.text(name).unwrap(), t.select(rows.iter().map(|&r| r as usize)))
+    });
+    assert_eq!(
+        local.ids().map(|ids| ids.ids().clone()),
+        whole.ids().map(|ids| ids.ids().select(&rows))
+    );
+    let global = whole
+        .global_ids()
+        .map(|ids| rows.iter().map(|&r| ids.as_slice()[r as usize]).collect::<Vec<_>>());
     assert_eq!(local.global_ids().map(|ids| ids.as_slice().to_vec()), global);
 }
 
@@ -74,7 +98,8 @@ pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
     for p in 0..book.num_parts() {
         let part = parts.part(p).unwrap();
         let node = |i: u32| book.global_to_node(HomoId(part.global_nids()[i as usize])).unwrap();
-        for (i, (&global, &old)) in part.global_nids().iter().zip(part.original_nids()).enumerate() {
+        for (i, (&global, &old)) in part.global_nids().iter().zip(part.original_nids()).enumerate()
+        {
             let id = book.global_to_node(HomoId(global)).unwrap();
             let owner = book.nid2partid(id.ty, id.id).unwrap();
             assert_eq!(owner == p, i < part.num_inner_nodes());
@@ -84,12 +109,19 @@ pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
                 assert!(seen_nodes[id.ty].insert(old), "a node owned twice");
             }
         }
-        for (j, (&global, &old)) in part.global_eids().iter().zip(part.original_eids()).enumerate() {
+        for (j, (&global, &old)) in part.global_eids().iter().zip(part.original_eids()).enumerate()
+        {
             let id = book.global_to_edge(HomoId(global)).unwrap();
             let r = &graph.relations()[id.ty];
             // The local edge leads back to its input edge.
-            assert_eq!(part.original_nids()[part.src()[j] as usize], u64::from(r.src()[old as usize]));
-            assert_eq!(part.original_nids()[part.dst()[j] as usize], u64::from(r.dst()[old as usize]));
+            assert_eq!(
+                part.original_nids()[part.src()[j] as usize],
+                u64::from(r.src()[old as usize])
+            );
+            assert_eq!(
+                part.original_nids()[part.dst()[j] as usize],
+                u64::from(r.dst()[old as usize])
+            );
             assert_eq!((node(part.src()[j]).ty, node(part.dst()[j]).ty), schema.endpoints(id.ty));
             let owner = book.eid2partid(id.ty, id.id).unwrap();
             assert_eq!(owner == p, j < part.num_inner_edges());
@@ -109,7 +141,12 @@ pub(crate) fn check(graph: &Graph, parts: &PartitionedGraph) {
 
 /// Every method that assigns by itself.
 pub(crate) fn methods() -> [PartitionMethod; 4] {
-    [PartitionMethod::Metis, PartitionMethod::Random, PartitionMethod::Ldg { passes: 3 }, PartitionMethod::Fennel { passes: 3 }]
+    [
+        PartitionMethod::Metis,
+        PartitionMethod::Random,
+        PartitionMethod::Ldg { passes: 3 },
+        PartitionMethod::Fennel { passes: 3 },
+    ]
 }
 
 #[test]
@@ -117,8 +154,11 @@ fn every_node_and_edge_has_one_owner() {
     let g = typed(1, true);
     for n in [1, 2, 3, 7] {
         for method in methods() {
-            for (hops, reshuffle) in [(0, true), (0, false), (1, true), (1, false), (2, true), (3, false)] {
-                let config = config(n, method.clone()).with_num_hops(hops).with_reshuffle(reshuffle);
+            for (hops, reshuffle) in
+                [(0, true), (0, false), (1, true), (1, false), (2, true), (3, false)]
+            {
+                let config =
+                    config(n, method.clone()).with_num_hops(hops).with_reshuffle(reshuffle);
                 check(&g, &partition_graph(&g, &config).unwrap());
             }
         }
@@ -177,9 +217,13 @@ fn written_and_read_back() {
             let read = load_partition(&json, p).unwrap();
             assert_eq!(read, parts.part(p).unwrap());
             assert_eq!(read.node_columns(0).collect::<Vec<_>>(), ["h", "label", "mask"]);
-            let own: Vec<i64> = read.original_nids()[..read.num_inner_nodes()].iter().map(|&i| i as i64).collect();
+            let own: Vec<i64> =
+                read.original_nids()[..read.num_inner_nodes()].iter().map(|&i| i as i64).collect();
             let count = parts.book().partid2nids(p, 0).unwrap().count();
-            assert_eq!(read.node_feature(0, "label").unwrap().iter::<i64>().collect::<Vec<_>>(), own[..count]);
+            assert_eq!(
+                read.node_feature(0, "label").unwrap().iter::<i64>().collect::<Vec<_>>(),
+                own[..count]
+            );
             let mask: Vec<bool> = read.node_feature(0, "mask").unwrap().iter::<bool>().collect();
             assert_eq!(mask, own[..count].iter().map(|i| i % 3 == 0).collect::<Vec<_>>());
         }
@@ -192,14 +236,25 @@ fn equal_seeds_give_equal_bytes_for_any_number_of_threads() {
     let written = |threads: usize, seed: u64| {
         let dir = tempfile::tempdir().unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| partition_graph(&g, &config(3, PartitionMethod::Metis).with_seed(seed)).unwrap().write(dir.path()).unwrap());
-        let strip = |(p, b): (PathBuf, Vec<u8>)| (p.strip_prefix(dir.path()).unwrap().to_owned(), b);
+        pool.install(|| {
+            partition_graph(&g, &config(3, PartitionMethod::Metis).with_seed(seed))
+                .unwrap()
+                .write(dir.path())
+                .unwrap()
+        });
+        let strip =
+            |(p, b): (PathBuf, Vec<u8>)| (p.strip_prefix(dir.path()).unwrap().to_owned(), b);
         files(dir.path()).into_iter().map(strip).collect::<BTreeMap<_, _>>()
     };
     let first = written(1, 7);
     assert_eq!(first.len(), 10);
     assert!(first == written(4, 7));
-    let random = |seed| partition_graph(&g, &config(3, PartitionMethod::Random).with_seed(seed)).unwrap().assignment(0).to_vec();
+    let random = |seed| {
+        partition_graph(&g, &config(3, PartitionMethod::Random).with_seed(seed))
+            .unwrap()
+            .assignment(0)
+            .to_vec()
+    };
     assert_eq!(random(7), random(7));
     assert_ne!(random(7), random(8));
 }
@@ -207,7 +262,9 @@ fn equal_seeds_give_equal_bytes_for_any_number_of_threads() {
 #[test]
 fn metis_balances_and_cuts_little() {
     // Two cliques joined by an edge: the cut is that edge.
-    let clique = |at: u32| (0..8).flat_map(move |i| (0..8).filter(move |&j| j != i).map(move |j| (at + i, at + j)));
+    let clique = |at: u32| {
+        (0..8).flat_map(move |i| (0..8).filter(move |&j| j != i).map(move |j| (at + i, at + j)))
+    };
     let (s, d) = clique(0).chain(clique(8)).chain([(3, 12)]).unzip();
     let g = Graph::homogeneous(16, s, d).unwrap();
     let parts = partition_graph(&g, &config(2, PartitionMethod::Metis)).unwrap();
@@ -227,7 +284,8 @@ fn metis_balances_and_cuts_little() {
         assert!(first.abs_diff(n - first) <= n / 6 + 1, "type {t}: {first} of {n}");
     }
     // In-edges as well, on request.
-    let parts = partition_graph(&g, &config(2, PartitionMethod::Metis).with_balance_edges(true)).unwrap();
+    let parts =
+        partition_graph(&g, &config(2, PartitionMethod::Metis).with_balance_edges(true)).unwrap();
     let edges: Vec<u64> = parts.table().unwrap().parts.iter().map(|p| p.edges).collect();
     assert!(edges[0].abs_diff(edges[1]) * 6 <= edges[0] + edges[1], "{edges:?}");
 }
@@ -246,7 +304,10 @@ fn graphs_that_metis_refuses() {
     check(&pair, &partition_graph(&pair, &config(2, PartitionMethod::Metis)).unwrap());
     let unlinked = Graph::builder().nodes("x", 3).build().unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let json = partition_graph(&unlinked, &config(2, PartitionMethod::Random)).unwrap().write(dir.path()).unwrap();
+    let json = partition_graph(&unlinked, &config(2, PartitionMethod::Random))
+        .unwrap()
+        .write(dir.path())
+        .unwrap();
     assert_eq!(load_partition(json, 1).unwrap().num_inner_edges(), 0);
 }
 
@@ -264,7 +325,9 @@ fn a_local_partition_sees_global_facts() {
         (3, metis, 2, false),
     ];
     for (n, method, hops, reshuffle) in cases {
-        let parts = partition_graph(&g, &config(n, method).with_num_hops(hops).with_reshuffle(reshuffle)).unwrap();
+        let parts =
+            partition_graph(&g, &config(n, method).with_num_hops(hops).with_reshuffle(reshuffle))
+                .unwrap();
         run_ranks(n, |comm| -> Result<(), DistError> {
             let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
             for e in 0..schema.etypes().len() {
@@ -272,36 +335,72 @@ fn a_local_partition_sees_global_facts() {
                 let (local, whole) = (part.relation(e), &g.relations()[e]);
                 assert_eq!((local.num_src(), local.num_dst()), (part.num_src(s), part.num_dst(d)));
                 assert_eq!(part.total_edges(e), whole.num_edges() as u64);
-                let sources: Vec<u64> = part.inner_nodes(s).iter().chain(part.halo_nodes(s)).copied().collect();
-                let (ins, outs): (Vec<u32>, Vec<u32>) = (whole.in_degrees().collect(), whole.out_degrees().collect());
-                assert!(part.in_degrees(e).iter().zip(part.inner_nodes(d)).all(|(&x, &v)| x == ins[v as usize]));
-                assert!(part.out_degrees(e).iter().zip(&sources).all(|(&x, &u)| x == outs[u as usize]));
+                let sources: Vec<u64> =
+                    part.inner_nodes(s).iter().chain(part.halo_nodes(s)).copied().collect();
+                let (ins, outs): (Vec<u32>, Vec<u32>) =
+                    (whole.in_degrees().collect(), whole.out_degrees().collect());
+                assert!(
+                    part.in_degrees(e)
+                        .iter()
+                        .zip(part.inner_nodes(d))
+                        .all(|(&x, &v)| x == ins[v as usize])
+                );
+                assert!(
+                    part.out_degrees(e).iter().zip(&sources).all(|(&x, &u)| x == outs[u as usize])
+                );
                 let ids = part.edge_original_ids(e);
                 assert!(ids.is_sorted());
                 for (j, &id) in ids.iter().enumerate() {
-                    assert_eq!(sources[local.src()[j] as usize], u64::from(whole.src()[id as usize]));
-                    assert_eq!(part.inner_nodes(d)[local.dst()[j] as usize], u64::from(whole.dst()[id as usize]));
+                    assert_eq!(
+                        sources[local.src()[j] as usize],
+                        u64::from(whole.src()[id as usize])
+                    );
+                    assert_eq!(
+                        part.inner_nodes(d)[local.dst()[j] as usize],
+                        u64::from(whole.dst()[id as usize])
+                    );
                 }
             }
             for t in 0..schema.ntypes().len() {
                 // Halo rows are in use, foreign, and hold their owner's values.
-                let used: BTreeSet<u32> = schema.etypes_from(t).flat_map(|e| part.relation(e).src().to_vec()).collect();
+                let used: BTreeSet<u32> =
+                    schema.etypes_from(t).flat_map(|e| part.relation(e).src().to_vec()).collect();
                 assert!((part.num_inner(t)..part.num_src(t)).all(|r| used.contains(&(r as u32))));
-                assert!(part.halo_nodes(t).iter().all(|&i| parts.assignment(t)[i as usize] as usize != comm.rank()));
+                assert!(
+                    part.halo_nodes(t)
+                        .iter()
+                        .all(|&i| parts.assignment(t)[i as usize] as usize != comm.rank())
+                );
                 assert_eq!(part.inner_rows(t, part.halo_nodes(t)), [0u32; 0]);
-                let order: Vec<(u32, u64)> = part.halo_nodes(t).iter().map(|&i| (parts.assignment(t)[i as usize], i)).collect();
+                let order: Vec<(u32, u64)> = part
+                    .halo_nodes(t)
+                    .iter()
+                    .map(|&i| (parts.assignment(t)[i as usize], i))
+                    .collect();
                 assert!(order.is_sorted());
             }
-            let x = (0..schema.ntypes().len()).map(|t| rows("v", part.inner_nodes(t), 2, DType::F32, &device)).collect();
+            let x = (0..schema.ntypes().len())
+                .map(|t| rows("v", part.inner_nodes(t), 2, DType::F32, &device))
+                .collect();
             for (t, out) in part.src_rows("x", x).into_iter().enumerate() {
-                let all: Vec<u64> = part.inner_nodes(t).iter().chain(part.halo_nodes(t)).copied().collect();
+                let all: Vec<u64> =
+                    part.inner_nodes(t).iter().chain(part.halo_nodes(t)).copied().collect();
                 assert_eq!(out.into_data(), rows("v", &all, 2, DType::F32, &device).into_data());
             }
-            let labels = part.nodes(0).get_int::<1>("label")?.into_data().iter::<i64>().map(|i| i as u64).collect::<Vec<_>>();
+            let labels = part
+                .nodes(0)
+                .get_int::<1>("label")?
+                .into_data()
+                .iter::<i64>()
+                .map(|i| i as u64)
+                .collect::<Vec<_>>();
             assert_eq!(labels, part.inner_nodes(0));
             let e = schema.etype("self")?;
             let weights = part.edges(e).get::<2>("w")?;
-            assert_eq!(weights.into_data(), rows("w", part.edge_original_ids(e), 1, DType::F32, &device).into_data());
+            assert_eq!(
+                weights.into_data(),
+                rows("w", part.edge_original_ids(e), 1, DType::F32, &device).into_data()
+            );
             Ok(())
         })
         .unwrap();
@@ -314,7 +413,11 @@ fn a_part_is_a_graph() {
     let g = with_extras();
     let device = Device::flex();
     for (hops, reshuffle) in [(0, true), (1, true), (2, true), (1, false)] {
-        let parts = partition_graph(&g, &config(3, PartitionMethod::Random).with_num_hops(hops).with_reshuffle(reshuffle)).unwrap();
+        let parts = partition_graph(
+            &g,
+            &config(3, PartitionMethod::Random).with_num_hops(hops).with_reshuffle(reshuffle),
+        )
+        .unwrap();
         let (book, schema) = (parts.book(), g.schema());
         let dir = tempfile::tempdir().unwrap();
         let json = parts.write(dir.path()).unwrap();
@@ -325,9 +428,16 @@ fn a_part_is_a_graph() {
             assert_eq!(part, parts.part(p).unwrap());
             let local = part.to_graph(&device).unwrap();
             assert_eq!(local.schema(), schema);
-            assert_eq!((local.total_nodes(), local.total_edges()), (part.global_nids().len(), part.src().len()));
-            let ints = |f: &Frame, name: &str| f.get_int::<1>(name).unwrap().into_data().iter::<i64>().collect::<Vec<_>>();
-            let flags = |f: &Frame, name: &str| f.get_as::<1, Bool>(name).unwrap().into_data().iter::<bool>().collect::<Vec<_>>();
+            assert_eq!(
+                (local.total_nodes(), local.total_edges()),
+                (part.global_nids().len(), part.src().len())
+            );
+            let ints = |f: &Frame, name: &str| {
+                f.get_int::<1>(name).unwrap().into_data().iter::<i64>().collect::<Vec<_>>()
+            };
+            let flags = |f: &Frame, name: &str| {
+                f.get_as::<1, Bool>(name).unwrap().into_data().iter::<bool>().collect::<Vec<_>>()
+            };
             let mut originals = vec![];
             for (t, name) in schema.ntypes().iter().enumerate() {
                 let frame = local.nodes(name).unwrap();
@@ -335,7 +445,10 @@ fn a_part_is_a_graph() {
                 check_extras(frame, &g.node_frames()[t], &old);
                 let inner = flags(frame, "inner_node");
                 let count = inner.iter().filter(|i| **i).count();
-                assert_eq!(ids[..count].iter().map(|&i| i as u64).collect::<Vec<_>>(), book.nids_of_part(p, name).unwrap());
+                assert_eq!(
+                    ids[..count].iter().map(|&i| i as u64).collect::<Vec<_>>(),
+                    book.nids_of_part(p, name).unwrap()
+                );
                 for (i, &id) in ids.iter().enumerate() {
                     let owner = book.nid2partid(name, id as u64).unwrap();
                     assert_eq!((inner[i], ints(frame, "part_id")[i]), (owner == p, owner as i64));
@@ -343,22 +456,43 @@ fn a_part_is_a_graph() {
                 }
                 if name == "a" {
                     let label = ints(frame, "label");
-                    assert!(label.iter().zip(&old).zip(&inner).all(|((&l, &o), &inner)| l == if inner { o } else { 0 }));
-                    let h: Vec<f64> = frame.get::<2>("h").unwrap().into_data().iter::<f64>().collect();
+                    assert!(
+                        label
+                            .iter()
+                            .zip(&old)
+                            .zip(&inner)
+                            .all(|((&l, &o), &inner)| l == if inner { o } else { 0 })
+                    );
+                    let h: Vec<f64> =
+                        frame.get::<2>("h").unwrap().into_data().iter::<f64>().collect();
                     let own: Vec<u64> = old[..count].iter().map(|&i| i as u64).collect();
-                    assert_eq!(h[..3 * count], rows("h", &own, 3, DType::F64, &device).into_data().iter::<f64>().collect::<Vec<_>>());
+                    assert_eq!(
+                        h[..3 * count],
+                        rows("h", &own, 3, DType::F64, &device)
+                            .into_data()
+                            .iter::<f64>()
+                            .collect::<Vec<_>>()
+                    );
                     assert!(h[3 * count..].iter().all(|x| *x == 0.0));
                     assert!(!flags(frame, "mask")[count..].contains(&true));
                 }
                 originals.push(old);
             }
             for (e, r) in local.relations().iter().enumerate() {
-                let ((s, d), whole, frame) = (schema.endpoints(e), &g.relations()[e], local.edges(e).unwrap());
-                let (ids, old, inner) = (ints(frame, "_ID"), ints(frame, "orig_id"), flags(frame, "inner_edge"));
+                let ((s, d), whole, frame) =
+                    (schema.endpoints(e), &g.relations()[e], local.edges(e).unwrap());
+                let (ids, old, inner) =
+                    (ints(frame, "_ID"), ints(frame, "orig_id"), flags(frame, "inner_edge"));
                 check_extras(frame, &g.edge_frames()[e], &old);
                 for i in 0..r.num_edges() {
-                    assert_eq!(originals[s][r.src()[i] as usize], i64::from(whole.src()[old[i] as usize]));
-                    assert_eq!(originals[d][r.dst()[i] as usize], i64::from(whole.dst()[old[i] as usize]));
+                    assert_eq!(
+                        originals[s][r.src()[i] as usize],
+                        i64::from(whole.src()[old[i] as usize])
+                    );
+                    assert_eq!(
+                        originals[d][r.dst()[i] as usize],
+                        i64::from(whole.dst()[old[i] as usize])
+                    );
                     assert_eq!(i64::from(parts.original_eids(e)[ids[i] as usize]), old[i]);
                     assert_eq!(inner[i], book.eid2partid(e, ids[i] as u64).unwrap() == p);
                 }
@@ -367,9 +501,14 @@ fn a_part_is_a_graph() {
     }
     let mut taken = Graph::homogeneous(2, vec![0], vec![1]).unwrap();
     taken.nodes_mut("_N").unwrap().insert("_ID", Tensor::<1>::zeros([2], &device)).unwrap();
-    let part = partition_graph(&taken, &config(1, PartitionMethod::Random)).unwrap().part(0).unwrap();
+    let part =
+        partition_graph(&taken, &config(1, PartitionMethod::Random)).unwrap().part(0).unwrap();
     let e = part.to_graph(&device).unwrap_err();
-    assert!(matches!(e, DistError::Config { arg: "features", .. }) && e.to_string().contains("column `_ID`"), "{e}");
+    assert!(
+        matches!(e, DistError::Config { arg: "features", .. })
+            && e.to_string().contains("column `_ID`"),
+        "{e}"
+    );
 }
 
 /// Files of lists, texts and ids that say what cannot be are refused by name; a partitioning without any removes them.
@@ -399,7 +538,11 @@ fn lists_texts_and_ids_that_lie() {
     };
     for (name, value, text) in [
         ("list/node/a/l/i/indptr", 1, "`list/node/a/l/i/indptr`: "),
-        ("text/node/a/name/ends", 1 << 40, "position 0: expected the end of a text that begins at byte 0, got 1099511627776"),
+        (
+            "text/node/a/name/ends",
+            1 << 40,
+            "position 0: expected the end of a text that begins at byte 0, got 1099511627776",
+        ),
         ("ids/node/a/ends", 99_999, "`ids/node/a/ends`: position 0"),
     ] {
         let e = set(name, value);
@@ -414,7 +557,11 @@ fn lists_texts_and_ids_that_lie() {
         ("ids/edge/a:self:a", "ids/edge/a:x:a", "expected a name of"),
         ("text/node/a/name/bytes", "text/node/a/other/bytes", "no tensor `text/node/a/name/bytes`"),
         ("global_ids/node/a", "global_ids/node/b", "expected a list of"),
-        ("list/node/a/l/i/indptr", "list/node/a/l/i/odd", "expected 12 tensors of lists, texts and ids, found 14"),
+        (
+            "list/node/a/l/i/indptr",
+            "list/node/a/l/i/odd",
+            "expected 12 tensors of lists, texts and ids, found 14",
+        ),
     ] {
         let e = refused(&|h, _| {
             let entry = h.as_object_mut().unwrap().remove(from).unwrap();
@@ -424,9 +571,24 @@ fn lists_texts_and_ids_that_lie() {
     }
     assert_eq!(load_partition(&json, 1).unwrap(), parts.part(1).unwrap());
     let mut other = with_extras();
-    other.edges_mut("self").unwrap().insert_text("why", (0..g.num_edges("self").unwrap()).map(|i| format!("Edge {i}")).collect()).unwrap();
+    other
+        .edges_mut("self")
+        .unwrap()
+        .insert_text(
+            "why",
+            (0..g.num_edges("self").unwrap()).map(|i| format!("Edge {i}")).collect(),
+        )
+        .unwrap();
     let report = verify_partition(&json, Some(&other)).unwrap();
-    assert!(report.to_string().contains("part 0: lists, texts or ids are not those of the edges of `a:self:a` of the input"), "{report}");
-    partition_graph(&with_features(), &config(2, PartitionMethod::Random)).unwrap().write(dir.path()).unwrap();
+    assert!(
+        report.to_string().contains(
+            "part 0: lists, texts or ids are not those of the edges of `a:self:a` of the input"
+        ),
+        "{report}"
+    );
+    partition_graph(&with_features(), &config(2, PartitionMethod::Random))
+        .unwrap()
+        .write(dir.path())
+        .unwrap();
     assert!(files(dir.path()).keys().all(|f| !f.ends_with("extras.safetensors")));
 }

@@ -23,12 +23,19 @@ fn world(size: Option<usize>) -> Option<Arc<dyn Communicator>> {
 
 /// What `f` returns on each rank, by rank; with processes on all of them.
 #[track_caller]
-pub(crate) fn run<R: Wire + Send, E: Display>(size: usize, f: impl Fn(Arc<dyn Communicator>) -> Result<R, E> + Sync) -> Vec<R> {
+pub(crate) fn run<R: Wire + Send, E: Display>(
+    size: usize,
+    f: impl Fn(Arc<dyn Communicator>) -> Result<R, E> + Sync,
+) -> Vec<R> {
     let Some(comm) = world(Some(size)) else { return run_ranks(size, f).unwrap() };
     let value = f(comm.clone()).unwrap_or_else(|e| panic!("rank {}: {e}", comm.rank()));
     let mut bytes = vec![];
     value.put(&mut bytes);
-    comm.all_gather("values of a test", bytes).unwrap().iter().map(|b| R::take(&mut &b[..])).collect()
+    comm.all_gather("values of a test", bytes)
+        .unwrap()
+        .iter()
+        .map(|b| R::take(&mut &b[..]))
+        .collect()
 }
 
 /// A folder that all ranks see, removed at the end.
@@ -57,7 +64,8 @@ pub(crate) fn shared_dir() -> Shared {
         return Shared { path: own.path().to_owned(), _own: Some(own) };
     };
     let own = (comm.rank() == 0).then(|| tempfile::tempdir().unwrap());
-    let name = own.as_ref().map_or_else(Vec::new, |d| d.path().to_str().unwrap().as_bytes().to_vec());
+    let name =
+        own.as_ref().map_or_else(Vec::new, |d| d.path().to_str().unwrap().as_bytes().to_vec());
     let name = comm.broadcast("folder of a test", 0, name).unwrap();
     Shared { path: String::from_utf8(name).unwrap().into(), _own: own }
 }

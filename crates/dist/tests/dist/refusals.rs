@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use burn_gnn_dist::{
-    DistError, Failure, LocalPartition, PartitionConfig, PartitionMethod, load_partition, load_partition_book, partition_graph, run_ranks,
+    DistError, Failure, LocalPartition, PartitionConfig, PartitionMethod, load_partition,
+    load_partition_book, partition_graph, run_ranks,
 };
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_ops::Stream;
@@ -21,26 +22,49 @@ fn text<T>(r: Result<T, DistError>) -> String {
 fn settings() {
     let g = typed(1, true);
     let with = |c: PartitionConfig| partition_graph(&g, &c).map(drop);
-    assert!(matches!(with(config(0, PartitionMethod::Metis)), Err(DistError::Config { arg: "num_parts", .. })));
+    assert!(matches!(
+        with(config(0, PartitionMethod::Metis)),
+        Err(DistError::Config { arg: "num_parts", .. })
+    ));
     let ldg = PartitionMethod::Ldg { passes: 0 };
     assert!(matches!(with(config(2, ldg)), Err(DistError::Config { arg: "passes", .. })));
     for trainers in [0, usize::MAX] {
         let config = config(2, PartitionMethod::Random).with_num_trainers_per_machine(trainers);
-        assert!(matches!(with(config), Err(DistError::Config { arg: "num_trainers_per_machine", .. })));
+        assert!(matches!(
+            with(config),
+            Err(DistError::Config { arg: "num_trainers_per_machine", .. })
+        ));
     }
-    let classes = |ntype: &str, n: usize| text(with(config(2, PartitionMethod::Metis).with_balance_classes(ntype, vec![0; n])));
-    assert_eq!(classes("a", 3), "`balance_classes`: expected one class for each of 60 nodes of `a`, got 3");
+    let classes = |ntype: &str, n: usize| {
+        text(with(config(2, PartitionMethod::Metis).with_balance_classes(ntype, vec![0; n])))
+    };
+    assert_eq!(
+        classes("a", 3),
+        "`balance_classes`: expected one class for each of 60 nodes of `a`, got 3"
+    );
     assert!(classes("nobody", 3).contains("unknown node type `nobody`"));
     for name in ["", "../x", "a/b", ".x"] {
-        assert!(matches!(with(PartitionConfig::new(name, 2)), Err(DistError::Config { arg: "graph_name", .. })), "{name}");
+        assert!(
+            matches!(
+                with(PartitionConfig::new(name, 2)),
+                Err(DistError::Config { arg: "graph_name", .. })
+            ),
+            "{name}"
+        );
     }
     // Names that would break the keys of files are refused where a graph is made.
     let keys = Graph::builder().nodes("a", 1).edges(("a", "x:y", "a"), vec![0], vec![0]).build();
     assert!(matches!(keys, Err(GraphError::BadName { what: "relation", .. })));
     let nothing = Graph::builder().build().unwrap();
-    assert!(matches!(partition_graph(&nothing, &PartitionConfig::new("g", 1)), Err(DistError::Config { arg: "graph", .. })));
+    assert!(matches!(
+        partition_graph(&nothing, &PartitionConfig::new("g", 1)),
+        Err(DistError::Config { arg: "graph", .. })
+    ));
     let many = text(with(config(125, PartitionMethod::Random)));
-    assert_eq!(many, "`num_parts`: 125 parts were asked for, the graph has 124 nodes; ask for at most one part per node");
+    assert_eq!(
+        many,
+        "`num_parts`: 125 parts were asked for, the graph has 124 nodes; ask for at most one part per node"
+    );
 }
 
 #[test]
@@ -49,18 +73,30 @@ fn parts_beyond_counting() {
     let g = typed(1, true);
     let parts = config(i32::MAX as usize, PartitionMethod::Random).with_empty_parts(true);
     let e = partition_graph(&g, &parts).unwrap_err();
-    assert!(matches!(e, DistError::Graph(GraphError::OutOfMemory { bytes, .. }) if bytes > 1 << 37), "{e}");
+    assert!(
+        matches!(e, DistError::Graph(GraphError::OutOfMemory { bytes, .. }) if bytes > 1 << 37),
+        "{e}"
+    );
     assert!(e.to_string().contains("`num_parts`: the tables of 2147483647 parts"), "{e}");
     let n = 40_000u32;
-    let ring = Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect()).unwrap();
-    let cut = partition_graph(&ring, &config(n as usize, PartitionMethod::custom([("_N", (0..n).collect::<Vec<_>>())]))).unwrap();
+    let ring =
+        Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect())
+            .unwrap();
+    let cut = partition_graph(
+        &ring,
+        &config(n as usize, PartitionMethod::custom([("_N", (0..n).collect::<Vec<_>>())])),
+    )
+    .unwrap();
     assert_eq!(cut.edge_cut(), u64::from(n));
     for p in [0, 7, n - 1] {
         let part = cut.part(p as usize).unwrap();
         let around = [p, (p + n - 1) % n, (p + 1) % n].map(u64::from);
         let mut expected = around[1..].to_vec();
         expected.sort_unstable();
-        assert_eq!((part.original_nids()[0], &part.original_nids()[1..]), (around[0], &expected[..]));
+        assert_eq!(
+            (part.original_nids()[0], &part.original_nids()[1..]),
+            (around[0], &expected[..])
+        );
     }
 }
 
@@ -71,17 +107,32 @@ fn assignments() {
         let method = PartitionMethod::custom(a.iter().map(|&(ntype, parts)| (ntype, parts)));
         text(partition_graph(&g, &config(2, method)))
     };
-    assert_eq!(with(&[]), "assignment of node type `_N`: expected 3 entries (one per node), got no entry for this type");
-    assert_eq!(with(&[("_N", &[0, 1])]), "assignment of node type `_N`: expected 3 entries (one per node), got 2");
-    assert_eq!(with(&[("_N", &[0, 1, 2])]), "assignment of node type `_N`, node 2: expected a part in 0..2, got 2");
-    assert_eq!(with(&[("_N", &[0, 1, 1]), ("user", &[0])]), "unknown node type `user`; the graph has [\"_N\"]: name one of these");
+    assert_eq!(
+        with(&[]),
+        "assignment of node type `_N`: expected 3 entries (one per node), got no entry for this type"
+    );
+    assert_eq!(
+        with(&[("_N", &[0, 1])]),
+        "assignment of node type `_N`: expected 3 entries (one per node), got 2"
+    );
+    assert_eq!(
+        with(&[("_N", &[0, 1, 2])]),
+        "assignment of node type `_N`, node 2: expected a part in 0..2, got 2"
+    );
+    assert_eq!(
+        with(&[("_N", &[0, 1, 1]), ("user", &[0])]),
+        "unknown node type `user`; the graph has [\"_N\"]: name one of these"
+    );
 }
 
 #[test]
 fn ids_and_owners() {
     let parts = partition_graph(&typed(1, true), &config(2, PartitionMethod::Metis)).unwrap();
     assert!(matches!(parts.part(2), Err(DistError::OutOfRange { id: 2, bound: 2, .. })));
-    assert!(matches!(parts.book().nid2localnid(0, 0, 1), Err(DistError::NotOwned { owner: 0, part: 1, .. })));
+    assert!(matches!(
+        parts.book().nid2localnid(0, 0, 1),
+        Err(DistError::NotOwned { owner: 0, part: 1, .. })
+    ));
 }
 
 #[test]
@@ -89,7 +140,10 @@ fn variants_that_small_graphs_cannot_reach() {
     let e = DistError::TooLarge { what: "nodes", count: 3_000_000_000, limit: 2_147_483_646 };
     assert!(e.to_string().starts_with("3000000000 nodes exceed the 2147483646"), "{e}");
     let e = DistError::Metis { nodes: 4, edges: 2, parts: 2, message: "out of memory".into() };
-    assert_eq!(e.to_string(), "METIS failed on 4 nodes, 2 edges, 2 parts: out of memory; use another `PartitionMethod`");
+    assert_eq!(
+        e.to_string(),
+        "METIS failed on 4 nodes, 2 edges, 2 parts: out of memory; use another `PartitionMethod`"
+    );
     let e = DistError::from(GraphError::UnknownNodeType { name: "x".into(), known: vec![] });
     assert!(e.to_string().contains("unknown node type `x`"));
 }
@@ -97,7 +151,8 @@ fn variants_that_small_graphs_cannot_reach() {
 #[test]
 fn parts_on_wrong_ranks() {
     let g = typed(1, true);
-    let (one, two) = (config(2, PartitionMethod::Random), config(2, PartitionMethod::Random).with_seed(99));
+    let (one, two) =
+        (config(2, PartitionMethod::Random), config(2, PartitionMethod::Random).with_seed(99));
     let (one, two) = (partition_graph(&g, &one).unwrap(), partition_graph(&g, &two).unwrap());
     let device = Device::flex();
     let run = run_ranks(2, |comm| LocalPartition::new(&one.part(0)?, comm, &device).map(drop));
@@ -129,9 +184,17 @@ fn damaged(f: impl FnOnce(&Path)) -> DistError {
 /// Puts the checksums of the files of part 1 as they are now into the metadata: for lies that a checksum does not tell.
 pub(crate) fn sign(dir: &Path) {
     edit(dir.join("g.json"), |v| {
-        for (key, file) in [("part_graph", "graph"), ("node_feats", "node_feats"), ("edge_feats", "edge_feats"), ("extras", "extras")] {
-            let Ok(bytes) = fs::read(dir.join(format!("part1/{file}.safetensors"))) else { continue };
-            v["part-1"]["checksums"][key] = format!("xxh3:{:016x}", twox_hash::XxHash3_64::oneshot(&bytes)).into();
+        for (key, file) in [
+            ("part_graph", "graph"),
+            ("node_feats", "node_feats"),
+            ("edge_feats", "edge_feats"),
+            ("extras", "extras"),
+        ] {
+            let Ok(bytes) = fs::read(dir.join(format!("part1/{file}.safetensors"))) else {
+                continue;
+            };
+            v["part-1"]["checksums"][key] =
+                format!("xxh3:{:016x}", twox_hash::XxHash3_64::oneshot(&bytes)).into();
         }
     });
 }
@@ -152,8 +215,14 @@ pub(crate) fn edit(path: PathBuf, f: impl FnOnce(&mut serde_json::Value)) {
 #[test]
 fn metadata_that_lies() {
     let with = |f: &dyn Fn(&mut serde_json::Value)| damaged(|d| edit(d.join("g.json"), f));
-    assert!(matches!(with(&|v| v["format_version"] = 1.into()), DistError::Version { expected: 3, .. }));
-    assert!(matches!(with(&|v| drop(v.as_object_mut().unwrap().remove("format_version"))), DistError::Version { .. }));
+    assert!(matches!(
+        with(&|v| v["format_version"] = 1.into()),
+        DistError::Version { expected: 3, .. }
+    ));
+    assert!(matches!(
+        with(&|v| drop(v.as_object_mut().unwrap().remove("format_version"))),
+        DistError::Version { .. }
+    ));
     assert!(matches!(with(&|v| v["fingerprint"] = "0".into()), DistError::Mixed { .. }));
     assert!(matches!(with(&|v| v["num_parts"] = 1.into()), DistError::Format { .. }));
     type Spoil<'a> = &'a dyn Fn(&mut serde_json::Value);
@@ -164,20 +233,31 @@ fn metadata_that_lies() {
         ("expected a range from", &|v| v["edge_map"]["a:self:a"][0][1] = u64::MAX.into()),
         ("covers", &|v| v["num_nodes"] = 7.into()),
         ("expected number", &|v| v["ntypes"]["a"] = 3.into()),
-        ("expected 5 types", &|v| drop(v["ntypes"].as_object_mut().unwrap().insert("z".into(), 4.into()))),
-        ("unknown node type", &|v| drop(v["etypes"].as_object_mut().unwrap().insert("a:x:y".into(), 6.into()))),
-        ("expected `src:relation:dst`", &|v| drop(v["etypes"].as_object_mut().unwrap().insert("ax".into(), 6.into()))),
+        ("expected 5 types", &|v| {
+            drop(v["ntypes"].as_object_mut().unwrap().insert("z".into(), 4.into()))
+        }),
+        ("unknown node type", &|v| {
+            drop(v["etypes"].as_object_mut().unwrap().insert("a:x:y".into(), 6.into()))
+        }),
+        ("expected `src:relation:dst`", &|v| {
+            drop(v["etypes"].as_object_mut().unwrap().insert("ax".into(), 6.into()))
+        }),
         ("must be relative", &|v| v["part-1"]["part_graph"] = "../part1/graph.safetensors".into()),
         ("must be relative", &|v| v["part-1"]["node_feats"] = "/etc/passwd".into()),
         ("no entry `part-1`", &|v| drop(v.as_object_mut().unwrap().remove("part-1"))),
         ("not a partition's metadata", &|v| v["node_map"] = 5.into()),
-        ("no checksum of `edge_feats`", &|v| drop(v["part-1"]["checksums"].as_object_mut().unwrap().remove("edge_feats"))),
+        ("no checksum of `edge_feats`", &|v| {
+            drop(v["part-1"]["checksums"].as_object_mut().unwrap().remove("edge_feats"))
+        }),
         ("no checksum of `node_map`", &|v| v["node_map"] = "part1/graph.safetensors".into()),
         ("at least one node type, part and trainer", &|v| v["num_trainers_per_machine"] = 0.into()),
     ];
     for (expected, f) in cases {
         let e = with(f);
-        assert!(matches!(e, DistError::Format { .. }) && e.to_string().contains(expected), "{expected}: {e}");
+        assert!(
+            matches!(e, DistError::Format { .. }) && e.to_string().contains(expected),
+            "{expected}: {e}"
+        );
     }
     let e = damaged(|d| {
         let json = fs::read(d.join("g.json")).unwrap();
@@ -204,7 +284,10 @@ fn parts_out_of_range_and_half_written() {
     fs::remove_file(dir.path().join("part1")).unwrap();
     let json = parts.write(dir.path()).unwrap();
     let old = fs::read(&json).unwrap();
-    partition_graph(&typed(1, true), &config(2, PartitionMethod::Random).with_seed(77)).unwrap().write(dir.path()).unwrap();
+    partition_graph(&typed(1, true), &config(2, PartitionMethod::Random).with_seed(77))
+        .unwrap()
+        .write(dir.path())
+        .unwrap();
     fs::write(&json, old).unwrap();
     assert!(matches!(load_partition(&json, 0), Err(DistError::Mixed { .. })));
 }
@@ -274,7 +357,11 @@ fn tensors_that_lie() {
             body[at..at + 8].copy_from_slice(&value.to_le_bytes());
         })
     };
-    assert!(set("src", 1 << 40).contains("`src`, position 0: must lie in 0.."), "{}", set("src", 1 << 40));
+    assert!(
+        set("src", 1 << 40).contains("`src`, position 0: must lie in 0.."),
+        "{}",
+        set("src", 1 << 40)
+    );
     assert!(set("dst", -1).contains("`dst`, position 0: must not be negative"));
     assert!(set("NID", 1 << 50).contains("`NID`, position 0: must lie in 0..124"));
     assert!(set("NID", 0).contains("`NID`: the first"));
@@ -282,8 +369,12 @@ fn tensors_that_lie() {
     assert!(set("orig_nid", 9999).contains("`orig_nid`, position 0: must lie in 0..60"));
     assert!(set("orig_nid", 59).contains("must increase"));
     assert!(set("orig_eid", i64::MAX).contains("`orig_eid`, position 0"));
-    assert!(set("part_id", 0).contains("`part_id`, position 0: expected 1 by the global id, got 0"));
-    let flag = |name: &'static str, value: u8| graph(&move |h, body| body[h[name]["data_offsets"][0].as_u64().unwrap() as usize] = value);
+    assert!(
+        set("part_id", 0).contains("`part_id`, position 0: expected 1 by the global id, got 0")
+    );
+    let flag = |name: &'static str, value: u8| {
+        graph(&move |h, body| body[h[name]["data_offsets"][0].as_u64().unwrap() as usize] = value)
+    };
     assert!(flag("inner_node", 2).contains("expected ones, then zeros"));
     assert!(flag("inner_edge", 0).contains("expected ones, then zeros"));
     assert!(flag("NTYPE", 1).contains("`NTYPE`, position 0: expected 0"));
@@ -335,7 +426,12 @@ fn noise() {
     let dir = tempfile::tempdir().unwrap();
     let parts = partition_graph(&with_features(), &config(2, PartitionMethod::Random)).unwrap();
     let json = parts.write(dir.path()).unwrap();
-    let files = ["g.json", "part1/graph.safetensors", "part1/node_feats.safetensors", "part1/edge_feats.safetensors"];
+    let files = [
+        "g.json",
+        "part1/graph.safetensors",
+        "part1/node_feats.safetensors",
+        "part1/edge_feats.safetensors",
+    ];
     let mut refused = 0;
     for (f, file) in files.iter().enumerate() {
         let path = dir.path().join(file);
@@ -376,26 +472,40 @@ fn types_out_of_range() {
     };
     let check = |f: &dyn Fn(), arg: &str, count: usize| {
         let text = panic_of(f);
-        assert!(text.starts_with(&range(arg, count)) && text.ends_with(&format!("got {count}")), "{text}");
+        assert!(
+            text.starts_with(&range(arg, count)) && text.ends_with(&format!("got {count}")),
+            "{text}"
+        );
     };
     // Where a type may be named, as an unknown name; else with the range of numbers.
     let unknown = |f: &dyn Fn(), kind: &str, count: usize| {
         let text = panic_of(f);
-        assert!(text.starts_with(&format!("unknown {kind} type `{count}`; the graph has [")), "{text}");
+        assert!(
+            text.starts_with(&format!("unknown {kind} type `{count}`; the graph has [")),
+            "{text}"
+        );
     };
     unknown(&|| _ = parts.assignment(nodes), "node", nodes);
     unknown(&|| _ = parts.original_eids(edges), "edge", edges);
     run_ranks(1, |comm| {
         let part = LocalPartition::new(&parts.part(0)?, comm, &Device::flex())?;
-        let named: [&dyn Fn(); 3] = [&|| _ = part.inner_nodes(nodes), &|| _ = part.num_inner(nodes), &|| _ = part.nodes(nodes)];
+        let named: [&dyn Fn(); 3] =
+            [&|| _ = part.inner_nodes(nodes), &|| _ = part.num_inner(nodes), &|| {
+                _ = part.nodes(nodes)
+            }];
         named.iter().for_each(|f| unknown(f, "node", nodes));
-        let named: [&dyn Fn(); 2] = [&|| _ = part.edge_original_ids(edges), &|| _ = part.edges(edges)];
+        let named: [&dyn Fn(); 2] =
+            [&|| _ = part.edge_original_ids(edges), &|| _ = part.edges(edges)];
         named.iter().for_each(|f| unknown(f, "edge", edges));
         let node: [&dyn Fn(); 2] =
-            [&|| _ = burn_gnn_ops::GraphView::num_src(&part, nodes), &|| _ = burn_gnn_ops::GraphView::original_ids(&part, nodes)];
+            [&|| _ = burn_gnn_ops::GraphView::num_src(&part, nodes), &|| {
+                _ = burn_gnn_ops::GraphView::original_ids(&part, nodes)
+            }];
         node.iter().for_each(|f| check(f, "ntype", nodes));
         let edge: [&dyn Fn(); 2] =
-            [&|| _ = burn_gnn_ops::GraphView::relation(&part, edges), &|| _ = burn_gnn_ops::GraphView::out_degrees(&part, edges)];
+            [&|| _ = burn_gnn_ops::GraphView::relation(&part, edges), &|| {
+                _ = burn_gnn_ops::GraphView::out_degrees(&part, edges)
+            }];
         edge.iter().for_each(|f| check(f, "etype", edges));
         Ok::<_, DistError>(())
     })

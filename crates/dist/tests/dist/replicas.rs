@@ -29,11 +29,18 @@ fn drawn(rank: usize, device: &Device, dtypes: [DType; 3]) -> Model {
     let normal = |dtype| Tensor::<2>::random([7, 3], Distribution::Default, (device, dtype));
     let layer = |dtype, bias| Layer {
         weight: Param::from_tensor(normal(dtype)),
-        bias: if bias { Some(Param::from_tensor(Tensor::zeros([0], device)).no_grad()) } else { None },
+        bias: if bias {
+            Some(Param::from_tensor(Tensor::zeros([0], device)).no_grad())
+        } else {
+            None
+        },
     };
     Model {
         inner: dtypes.into_iter().enumerate().map(|(i, dtype)| layer(dtype, i == 1)).collect(),
-        steps: constant(Tensor::from_data(TensorData::from([rank as i64, 5]), (device, DType::I64))),
+        steps: constant(Tensor::from_data(
+            TensorData::from([rank as i64, 5]),
+            (device, DType::I64),
+        )),
         mask: constant(Tensor::from_data([[rank.is_multiple_of(2), rank == 1]], device)),
         key: rank as u64,
     }
@@ -44,14 +51,17 @@ fn bits(model: &Model) -> Vec<Vec<u8>> {
         let bias = l.bias.iter().map(|b| b.val().into_data());
         std::iter::once(l.weight.val().into_data()).chain(bias)
     });
-    let all = layers.chain([model.steps.val().into_data(), model.mask.val().into_data().convert::<bool>()]);
+    let all = layers
+        .chain([model.steps.val().into_data(), model.mask.val().into_data().convert::<bool>()]);
     all.map(|d| d.as_bytes().to_vec()).collect()
 }
 
 /// Without a scope and a broadcast, ranks get an error; after it they hold rank 0's bits.
 pub(crate) fn models_are_made_equal(n: usize) {
     // NdArray has no f16.
-    for (device, third) in [(Device::flex(), DType::F16), (Device::ndarray().autodiff(), DType::F32)] {
+    for (device, third) in
+        [(Device::flex(), DType::F16), (Device::ndarray().autodiff(), DType::F32)]
+    {
         let ranks = run(n, |comm| {
             let rank = comm.rank();
             let model = drawn(rank, &device, [DType::F32, DType::F64, third]);
@@ -60,14 +70,22 @@ pub(crate) fn models_are_made_equal(n: usize) {
             let id = model.inner[0].weight.id;
             let model = broadcast_module(&*comm, model)?;
             check_replicas(&*comm, &model)?;
-            assert_eq!((model.inner[0].weight.is_require_grad(), model.inner[0].weight.id, model.key), (tracked, id, rank as u64));
+            assert_eq!(
+                (model.inner[0].weight.is_require_grad(), model.inner[0].weight.id, model.key),
+                (tracked, id, rank as u64)
+            );
             assert!(model.inner[1].bias.as_ref().is_some_and(|b| !b.is_require_grad()));
             assert_eq!(before == bits(&model), rank == 0);
             Ok::<_, DistError>((error, before, bits(&model)))
         });
         for (error, _, after) in &ranks {
             assert_eq!(*error, ranks[0].0);
-            assert!(error.starts_with("parameter `inner.0.weight` on rank 1: expected values with hash "), "{error}");
+            assert!(
+                error.starts_with(
+                    "parameter `inner.0.weight` on rank 1: expected values with hash "
+                ),
+                "{error}"
+            );
             assert!(error.contains("call `broadcast_module` before the first step"), "{error}");
             assert_eq!(*after, ranks[0].1);
         }
@@ -84,8 +102,14 @@ pub(crate) fn models_must_have_one_structure(n: usize) {
             if last {
                 change(&mut model);
             }
-            let both = [check_replicas(&*comm, &model).unwrap_err(), broadcast_module(&*comm, model).unwrap_err()];
-            assert!(both.iter().all(|e| matches!(e, DistError::Replicas { rank, .. } if *rank > 0)), "{both:?}");
+            let both = [
+                check_replicas(&*comm, &model).unwrap_err(),
+                broadcast_module(&*comm, model).unwrap_err(),
+            ];
+            assert!(
+                both.iter().all(|e| matches!(e, DistError::Replicas { rank, .. } if *rank > 0)),
+                "{both:?}"
+            );
             both[1].to_string()
         };
         let texts = [
@@ -99,10 +123,20 @@ pub(crate) fn models_must_have_one_structure(n: usize) {
     });
     for texts in &ranks_agree(texts) {
         let rank = n - 1;
-        assert!(texts[0].starts_with(&format!("the number of parameters on rank {rank}: expected 6 as on rank 0, found 5;")), "{texts:?}");
-        assert!(texts[1].contains("parameter `mask`") && texts[1].contains("[1, 2] as on rank 0, found bool"), "{texts:?}");
         assert!(
-            texts[2].contains("parameter `steps`") && texts[2].contains("expected int I64 [2] as on rank 0, found int I32"),
+            texts[0].starts_with(&format!(
+                "the number of parameters on rank {rank}: expected 6 as on rank 0, found 5;"
+            )),
+            "{texts:?}"
+        );
+        assert!(
+            texts[1].contains("parameter `mask`")
+                && texts[1].contains("[1, 2] as on rank 0, found bool"),
+            "{texts:?}"
+        );
+        assert!(
+            texts[2].contains("parameter `steps`")
+                && texts[2].contains("expected int I64 [2] as on rank 0, found int I32"),
             "{texts:?}"
         );
     }
@@ -115,6 +149,7 @@ fn ranks_agree(texts: Vec<Vec<String>>) -> Vec<Vec<String>> {
 
 /// One seed that nobody chose, another one at the next call.
 pub(crate) fn ranks_share_a_seed(n: usize) {
-    let seeds = run(n, |comm| Ok::<_, DistError>([broadcast_seed(&*comm)?, broadcast_seed(&*comm)?]));
+    let seeds =
+        run(n, |comm| Ok::<_, DistError>([broadcast_seed(&*comm)?, broadcast_seed(&*comm)?]));
     assert!(seeds.iter().all(|s| *s == seeds[0]) && seeds[0][0] != seeds[0][1], "{seeds:?}");
 }

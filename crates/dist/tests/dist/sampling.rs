@@ -1,7 +1,8 @@
 //! Batches sampled over parts are those of one machine.
 
 use burn_gnn_dist::{
-    DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionConfig, PartitionMethod, PartitionedGraph, partition_graph,
+    DistBatch, DistError, DistGraph, DistSampler, Failure, PartitionConfig, PartitionMethod,
+    PartitionedGraph, partition_graph,
 };
 use burn_gnn_graph::Graph;
 use burn_gnn_ops::GraphView;
@@ -23,7 +24,9 @@ pub(crate) fn content(batch: &MiniBatch) -> Vec<Vec<u64>> {
         all.extend((0..types).map(|t| vec![b.dst_nodes(t).len() as u64, b.total_nodes(t)]));
         all.extend((0..etypes).map(|e| b.original_edge_ids(e).to_vec()));
         all.extend(b.relations().iter().flat_map(|r| [wide(r.src()), wide(r.dst())]));
-        all.extend((0..etypes).flat_map(|e| [wide(&b.in_degrees(e)), wide(&b.out_degrees(e)), vec![GraphView::total_edges(b, e)]]));
+        all.extend((0..etypes).flat_map(|e| {
+            [wide(&b.in_degrees(e)), wide(&b.out_degrees(e)), vec![GraphView::total_edges(b, e)]]
+        }));
         all.extend((0..etypes).filter_map(|e| b.src_in_degrees(e)).map(|degrees| wide(&degrees)));
     }
     all
@@ -49,10 +52,13 @@ fn plans() -> impl proptest::strategy::Strategy<Value = Plan> {
         1 => Just(Strategy::Labor { layer_dependent: false }),
     ];
     let fanouts = proptest::collection::vec(prop_oneof![Just(-1i64), Just(0), 1i64..6], 0..4);
-    (fanouts, any::<bool>(), any::<bool>(), strategy, any::<bool>()).prop_map(|(fanouts, per_relation, replace, strategy, masked)| {
-        let draws = matches!(strategy, Strategy::Uniform | Strategy::Weighted | Strategy::InDegree);
-        Plan { fanouts, per_relation, replace: replace && draws, strategy, masked }
-    })
+    (fanouts, any::<bool>(), any::<bool>(), strategy, any::<bool>()).prop_map(
+        |(fanouts, per_relation, replace, strategy, masked)| {
+            let draws =
+                matches!(strategy, Strategy::Uniform | Strategy::Weighted | Strategy::InDegree);
+            Plan { fanouts, per_relation, replace: replace && draws, strategy, masked }
+        },
+    )
 }
 
 impl Plan {
@@ -61,8 +67,15 @@ impl Plan {
             return self.fanouts.clone().into();
         }
         // One more for each next relation, and none for every fourth.
-        let of = |e: usize| self.fanouts.iter().map(|&f| if e % 4 == 3 { 0 } else { (f + e as i64).max(-1) }).collect::<Vec<_>>();
-        Fanouts::per_relation(g.schema().etypes().iter().enumerate().map(|(e, t)| (t.clone(), of(e))))
+        let of = |e: usize| {
+            self.fanouts
+                .iter()
+                .map(|&f| if e % 4 == 3 { 0 } else { (f + e as i64).max(-1) })
+                .collect::<Vec<_>>()
+        };
+        Fanouts::per_relation(
+            g.schema().etypes().iter().enumerate().map(|(e, t)| (t.clone(), of(e))),
+        )
     }
     fn alone(&self, g: &Graph) -> NeighborSampler {
         let mut s = NeighborSampler::new(g, self.fanouts(g)).unwrap();
@@ -77,7 +90,9 @@ impl Plan {
                 s = s.with_times(e, &column("t").iter::<i64>().collect::<Vec<_>>()).unwrap();
             }
             if self.masked {
-                s = s.with_mask(e, &column("m").iter::<i64>().map(|m| m != 0).collect::<Vec<_>>()).unwrap();
+                s = s
+                    .with_mask(e, &column("m").iter::<i64>().map(|m| m != 0).collect::<Vec<_>>())
+                    .unwrap();
             }
         }
         s.with_strategy(self.strategy).unwrap().with_replacement(self.replace).unwrap()
@@ -110,11 +125,17 @@ fn ids_agree(parts: &PartitionedGraph, d: &DistGraph, batch: &DistBatch) {
     for (i, b) in batch.mini.blocks.iter().enumerate() {
         for t in 0..d.ntypes().len() {
             let ids = &batch.input_nodes(t)[..b.src_nodes(t).len()];
-            assert!(ids.iter().zip(b.original_ids(t).iter()).all(|(&id, &o)| u64::from(parts.original_nids(t)[id as usize]) == o));
+            assert!(
+                ids.iter()
+                    .zip(b.original_ids(t).iter())
+                    .all(|(&id, &o)| u64::from(parts.original_nids(t)[id as usize]) == o)
+            );
         }
         for e in 0..d.etypes().len() {
             let pairs = batch.edge_ids(i, e).iter().zip(b.original_edge_ids(e).iter());
-            assert!(pairs.clone().all(|(&id, &o)| u64::from(parts.original_eids(e)[id as usize]) == o));
+            assert!(
+                pairs.clone().all(|(&id, &o)| u64::from(parts.original_eids(e)[id as usize]) == o)
+            );
             assert_eq!(pairs.len(), b.relations()[e].num_edges());
         }
     }
@@ -130,7 +151,11 @@ fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
         let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
         let pick = |t: usize, count: u64| -> Vec<u32> {
             let n = g.node_counts()[t];
-            if n == 0 { vec![] } else { (0..count).map(|i| (s.uniform(i, t as u64) * n as f64) as u32).collect() }
+            if n == 0 {
+                vec![]
+            } else {
+                (0..count).map(|i| (s.uniform(i, t as u64) * n as f64) as u32).collect()
+            }
         };
         // Some twice; none on one rank.
         let count = if d.comm().rank() == 3 { 0 } else { 6 };
@@ -143,7 +168,8 @@ fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
         ids_agree(parts, d, &batch);
         #[allow(clippy::needless_range_loop)] // Over several lists at once.
         for t in 0..3 {
-            let rows: Vec<u64> = batch.mini.seeds[t].iter().map(|&r| batch.output_nodes(t)[r as usize]).collect();
+            let rows: Vec<u64> =
+                batch.mini.seeds[t].iter().map(|&r| batch.output_nodes(t)[r as usize]).collect();
             assert_eq!(rows, new[t]);
         }
         Ok(())
@@ -162,16 +188,25 @@ fn same_trees(g: &Graph, parts: &PartitionedGraph, plan: &Plan, timed: bool, see
             let count = if g.node_counts()[t] == 0 { 0 } else { count };
             let one = |i: u64, column: u64, n: f64| s.uniform(i, column + t as u64) * n;
             // A node may be a seed at two times.
-            (0..count).map(|i| (one(i / 2, 0, g.node_counts()[t] as f64) as u32, one(i, 3, 60.0) as i64)).unzip()
+            (0..count)
+                .map(|i| (one(i / 2, 0, g.node_counts()[t] as f64) as u32, one(i, 3, 60.0) as i64))
+                .unzip()
         };
         let (old, times): (Vec<Vec<u32>>, Vec<Vec<i64>>) = (0..3).map(pick).unzip();
         let names = g.schema().ntypes();
         let new: Vec<Vec<u64>> = (0..3).map(|t| renumbered(parts, t, &old[t])).collect();
         let (batch, expected) = if timed {
-            let batch = sampler.sample_before((0..3).map(|t| (&names[t], &new[t], &times[t])), key)?;
-            (batch, alone.sample_before((0..3).map(|t| (&names[t], &old[t], &times[t])), key).unwrap())
+            let batch =
+                sampler.sample_before((0..3).map(|t| (&names[t], &new[t], &times[t])), key)?;
+            (
+                batch,
+                alone.sample_before((0..3).map(|t| (&names[t], &old[t], &times[t])), key).unwrap(),
+            )
         } else {
-            (sampler.sample(names.iter().zip(&new), key)?, alone.sample(names.iter().zip(&old), key).unwrap())
+            (
+                sampler.sample(names.iter().zip(&new), key)?,
+                alone.sample(names.iter().zip(&old), key).unwrap(),
+            )
         };
         assert_eq!(content(&batch.mini), content(&expected));
         assert_eq!(batch.mini.roots, expected.roots);
@@ -220,9 +255,18 @@ proptest! {
 const SOME: Sizes = Sizes { nodes: [30, 12, 5], edges: [60, 40, 90, 10, 8] };
 
 fn some_plans() -> [Plan; 3] {
-    let plan =
-        |fanouts: &[i64], replace, strategy| Plan { fanouts: fanouts.to_vec(), per_relation: replace, replace, strategy, masked: !replace };
-    [plan(&[3, 2], false, Strategy::Uniform), plan(&[4, -1], true, Strategy::Weighted), plan(&[2, 2, 2], false, Strategy::InDegree)]
+    let plan = |fanouts: &[i64], replace, strategy| Plan {
+        fanouts: fanouts.to_vec(),
+        per_relation: replace,
+        replace,
+        strategy,
+        masked: !replace,
+    };
+    [
+        plan(&[3, 2], false, Strategy::Uniform),
+        plan(&[4, -1], true, Strategy::Weighted),
+        plan(&[2, 2, 2], false, Strategy::InDegree),
+    ]
 }
 
 /// [`batches_are_those_of_one_machine`] for some plans.
@@ -238,7 +282,9 @@ pub(crate) fn some_batches_are_those_of_one_machine(n: usize) {
 pub(crate) fn some_trees(n: usize) {
     let g = random(4, SOME);
     for (plan, seed) in some_plans().iter().zip(8..) {
-        for timed in [false, true].into_iter().filter(|timed| !timed || plan.strategy != Strategy::InDegree) {
+        for timed in
+            [false, true].into_iter().filter(|timed| !timed || plan.strategy != Strategy::InDegree)
+        {
             same_trees(&g, &scattered(&g, n, seed), plan, timed, seed);
             same_trees(&g, &kept(&g, n, seed), plan, timed, seed);
         }
@@ -250,16 +296,24 @@ pub(crate) fn any_partitioning_will_do(n: usize) {
     let g = random(4, SOME);
     let key = SampleKey::new(8);
     let seeds: Vec<u32> = (0..30).collect();
-    let expected = content(&NeighborSampler::new(&g, [4, 3, 2]).unwrap().sample([("a", &seeds)], key).unwrap());
+    let expected = content(
+        &NeighborSampler::new(&g, [4, 3, 2]).unwrap().sample([("a", &seeds)], key).unwrap(),
+    );
     for method in [PartitionMethod::Metis, PartitionMethod::Random] {
         for (hops, reshuffle) in [(1, true), (2, true), (1, false), (2, false)] {
             let dir = ranks::shared_dir();
-            let config = PartitionConfig::new("g", n).with_method(method.clone()).with_num_hops(hops).with_reshuffle(reshuffle);
+            let config = PartitionConfig::new("g", n)
+                .with_method(method.clone())
+                .with_num_hops(hops)
+                .with_reshuffle(reshuffle);
             let json = ranks::written(&partition_graph(&g, &config).unwrap(), &dir);
             let batches = ranks::run(n, |comm| {
                 let d = DistGraph::open("g", &json, comm)?;
-                let seeds = d.find_nodes("a", &seeds.iter().map(|&v| u64::from(v)).collect::<Vec<_>>())?;
-                Ok::<_, DistError>(content(&DistSampler::new(&d, [4, 3, 2])?.sample([("a", &seeds)], key)?.mini))
+                let seeds =
+                    d.find_nodes("a", &seeds.iter().map(|&v| u64::from(v)).collect::<Vec<_>>())?;
+                Ok::<_, DistError>(content(
+                    &DistSampler::new(&d, [4, 3, 2])?.sample([("a", &seeds)], key)?.mini,
+                ))
             });
             assert!(batches.iter().all(|b| *b == expected), "{method:?}, {hops} hops");
         }
@@ -278,7 +332,16 @@ pub(crate) fn another_key_is_another_batch(n: usize) {
         assert_eq!(one, sample(SampleKey::new(1))?);
         assert_ne!(one, sample(SampleKey::new(2))?);
         assert_ne!(one, sample(SampleKey::new(1).at(0, 1))?);
-        assert_eq!(one, content(&sampler.clone().with_parallel(false)?.sample([("a", &all)], SampleKey::new(1))?.mini));
+        assert_eq!(
+            one,
+            content(
+                &sampler
+                    .clone()
+                    .with_parallel(false)?
+                    .sample([("a", &all)], SampleKey::new(1))?
+                    .mini
+            )
+        );
         Ok(())
     });
 }
@@ -295,11 +358,16 @@ pub(crate) fn what_is_refused_is_refused_on_all_ranks(n: usize) {
         let not_own = if bad { vec![vec![]; 9] } else { vec![] };
         assert!(sampler.sample_excluding([("a", [0])], &not_own, SampleKey::new(0)).is_err());
         let other = (d.own_edges("self")?.last().map_or(0, |id| id + 1)) % 90;
-        let edges: Vec<Vec<u64>> = (0..5).map(|e| if bad && d.etypes()[e].relation == "self" { vec![other] } else { vec![] }).collect();
+        let edges: Vec<Vec<u64>> = (0..5)
+            .map(|e| if bad && d.etypes()[e].relation == "self" { vec![other] } else { vec![] })
+            .collect();
         let e = sampler.sample_excluding([("a", [0])], &edges, SampleKey::new(0)).unwrap_err();
         assert_eq!(matches!(e, DistError::NotOwned { .. }), bad, "{e:?}");
         assert!(sampler.sample([("a", [0])], SampleKey::new(0)).is_ok());
-        assert!(DistSampler::new(d, [-2]).is_err() && sampler.clone().with_weights("self", "nope").is_err());
+        assert!(
+            DistSampler::new(d, [-2]).is_err()
+                && sampler.clone().with_weights("self", "nope").is_err()
+        );
         Ok(())
     });
 }

@@ -3,7 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use burn_gnn_dist::{DistBatch, DistError, DistFeatures, DistGraph, DistLinkSampler, DistSampler, LocalPartition, RankSampler, Ranks};
+use burn_gnn_dist::{
+    DistBatch, DistError, DistFeatures, DistGraph, DistLinkSampler, DistSampler, LocalPartition,
+    RankSampler, Ranks,
+};
 use burn_gnn_graph::Graph;
 use burn_gnn_ops::{GraphView, Stream};
 use burn_gnn_sampling::{LinkBatch, LoadedBatch, Loader, NegativePairs, SampledBatch, Seeds};
@@ -27,22 +30,31 @@ fn epoch<S: RankSampler>(
 where
     S::Batch: SampledBatch<Id = u64>,
 {
-    let loader = Loader::new(sampler, seeds, size)?.with_features(features).with_seed(3).with_prefetch(prefetch);
+    let loader = Loader::new(sampler, seeds, size)?
+        .with_features(features)
+        .with_seed(3)
+        .with_prefetch(prefetch);
     loader.epoch(0).map(|b| Ok(see(&b?))).collect()
 }
 
 fn of_links(b: &LoadedBatch<LinkBatch<DistBatch, u64>, u64>) -> Vec<u64> {
-    let negative = b.batch.negative.src.iter().chain(&b.batch.negative.dst).map(|&row| u64::from(row));
+    let negative =
+        b.batch.negative.src.iter().chain(&b.batch.negative.dst).map(|&row| u64::from(row));
     let strict = b.batch.is_strict.iter().map(|&strict| u64::from(strict));
     [content(&b.batch.batch.mini).concat(), negative.chain(strict).collect()].concat()
 }
 
 /// Of nodes and of edges, with and without times, with negatives of each kind.
 fn batches(d: &DistGraph, prefetch: usize) -> Result<Vec<Vec<u64>>, DistError> {
-    let (seeds, edges): (Vec<u64>, Vec<u64>) = ((0..60).map(|i| i * 6).collect(), (0..40).collect());
+    let (seeds, edges): (Vec<u64>, Vec<u64>) =
+        ((0..60).map(|i| i * 6).collect(), (0..40).collect());
     let times: Vec<i64> = (0..60).map(|i| i * 7 % 50).collect();
     let none = DistFeatures::new(d);
-    let nodes = (DistSampler::new(d, [4, 3])?, d.node_seeds([("a", &seeds)])?, none.clone().with_nodes("a", "feat")?);
+    let nodes = (
+        DistSampler::new(d, [4, 3])?,
+        d.node_seeds([("a", &seeds)])?,
+        none.clone().with_nodes("a", "feat")?,
+    );
     let mut found = epoch(nodes, (20, prefetch), |b| content(&b.batch.mini).concat())?;
     let mut timed = DistSampler::new(d, [3, 2])?;
     for e in 0..d.etypes().len() {
@@ -57,7 +69,8 @@ fn batches(d: &DistGraph, prefetch: usize) -> Result<Vec<Vec<u64>>, DistError> {
         (&timed, NegativePairs::PerEndpoint(1)),
         (&timed, NegativePairs::Global(2)),
     ] {
-        let links = DistLinkSampler::new(sampler.clone(), ("a", "to", "b"))?.with_negatives(pairs)?;
+        let links =
+            DistLinkSampler::new(sampler.clone(), ("a", "to", "b"))?.with_negatives(pairs)?;
         let seeds = d.edge_seeds([(links.etype(), &edges)])?;
         found.extend(epoch((links, seeds, none.clone()), (15, prefetch), of_links)?);
     }
@@ -71,7 +84,9 @@ fn run(g: &Graph, ranks: usize, threads: usize, prefetch: usize) -> Vec<Found> {
         let (_, device) = &devices()[0];
         let local = LocalPartition::new(&part, comm.duplicate("layers")?, device)?;
         let d = DistGraph::from_partition(part, comm)?;
-        let degrees = (0..local.schema().etypes().len()).flat_map(|e| local.relation(e).csr().indices().to_vec()).collect();
+        let degrees = (0..local.schema().etypes().len())
+            .flat_map(|e| local.relation(e).csr().indices().to_vec())
+            .collect();
         Ok::<_, DistError>((batches(&d, prefetch)?, degrees))
     };
     Ranks::new(ranks).threads(threads).timeout(Duration::from_secs(110)).run(one).unwrap()
@@ -80,7 +95,8 @@ fn run(g: &Graph, ranks: usize, threads: usize, prefetch: usize) -> Vec<Found> {
 #[test]
 fn ranks_and_loaders_at_once() {
     let dog = Watchdog::new();
-    let seconds = std::env::var("BURN_GNN_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3);
+    let seconds =
+        std::env::var("BURN_GNN_STRESS_SECONDS").ok().and_then(|s| s.parse().ok()).unwrap_or(3);
     let end = Instant::now() + Duration::from_secs(seconds);
     let g = random(5, SIZES);
     // By number of ranks.
@@ -92,8 +108,13 @@ fn ranks_and_loaders_at_once() {
         let (ranks, threads, prefetch) = (1 + draw(0, 4), 1 + draw(1, 4), draw(2, 4));
         let task = dog.task("ranks", format!("round {round}: {ranks} ranks, one thread each"));
         let want = expected[ranks].get_or_insert_with(|| run(&g, ranks, 1, 0));
-        task.step(format!("round {round}: {ranks} ranks of {threads} threads, {prefetch} batches ahead"));
-        assert!(run(&g, ranks, threads, prefetch) == *want, "round {round}: {ranks} ranks, {threads} threads, {prefetch} ahead");
+        task.step(format!(
+            "round {round}: {ranks} ranks of {threads} threads, {prefetch} batches ahead"
+        ));
+        assert!(
+            run(&g, ranks, threads, prefetch) == *want,
+            "round {round}: {ranks} ranks, {threads} threads, {prefetch} ahead"
+        );
         round += 1;
     }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use burn::tensor::Tensor;
 use burn_gnn_dist::{
-    DistEmbedding, DistError, DistFeatures, DistGraph, DistSampler, DistTensor, Failure, PartitionedGraph, Ranks, SparseOptimizer,
+    DistEmbedding, DistError, DistFeatures, DistGraph, DistSampler, DistTensor, Failure,
+    PartitionedGraph, Ranks, SparseOptimizer,
 };
 use burn_gnn_ops::Stream;
 use burn_gnn_sampling::Loader;
@@ -44,7 +45,8 @@ fn same_lists(parts: &PartitionedGraph, width: usize, seed: u64) {
     let init = |id: u64, c: usize| (id * 10 + c as u64) as f32;
     // In ids of the partitioning.
     let entries = (0..21).flat_map(|i| (0..width).map(move |c| (i, c)));
-    let mut list: Vec<f32> = entries.map(|(i, c)| init(u64::from(parts.original_nids(0)[i]), c)).collect();
+    let mut list: Vec<f32> =
+        entries.map(|(i, c)| init(u64::from(parts.original_nids(0)[i]), c)).collect();
     let mut after = vec![];
     for round in 0..4 {
         for rank in 0..parts.book().num_parts() {
@@ -88,20 +90,39 @@ pub(crate) fn policies_are_those_of_the_open_graph(n: usize) {
         assert_eq!(d.policy_name(zeros("edges", 90, None)?.policy()), "edge~a:self:a");
         // Nodes of `b` and edges of one relation are as many.
         let e = zeros("two", 12, None).unwrap_err();
-        assert!(matches!(&e, DistError::Policy { rows: 12, candidates, .. } if *candidates == ["node~b", "edge~c:to:a"]), "{e}");
-        assert_eq!(e.to_string(), "tensor `two`: several types of the graph have 12 rows: [\"node~b\", \"edge~c:to:a\"]; name the policy");
+        assert!(
+            matches!(&e, DistError::Policy { rows: 12, candidates, .. } if *candidates == ["node~b", "edge~c:to:a"]),
+            "{e}"
+        );
+        assert_eq!(
+            e.to_string(),
+            "tensor `two`: several types of the graph have 12 rows: [\"node~b\", \"edge~c:to:a\"]; name the policy"
+        );
         assert_eq!(d.policy_name(zeros("two", 12, Some("edge~c:to:a"))?.policy()), "edge~c:to:a");
         let e = zeros("none", 1000, None).unwrap_err();
-        assert_eq!(e.to_string(), "tensor `none`: no type of the graph has 1000 rows; name the policy");
+        assert_eq!(
+            e.to_string(),
+            "tensor `none`: no type of the graph has 1000 rows; name the policy"
+        );
         let e = zeros("new", 3, Some("node~new")).unwrap_err();
         assert!(matches!(&e, DistError::UnknownPolicy { known, .. } if known.len() == 8), "{e}");
         assert!(e.to_string().contains("fixed when it is opened"), "{e}");
-        assert!(matches!(zeros("rows", 20, Some("node~a")), Err(DistError::Config { arg: "shape", .. })));
-        assert!(matches!(DistTensor::<f32>::zeros(d, "flat", &[], None), Err(DistError::Config { arg: "shape", .. })));
+        assert!(matches!(
+            zeros("rows", 20, Some("node~a")),
+            Err(DistError::Config { arg: "shape", .. })
+        ));
+        assert!(matches!(
+            DistTensor::<f32>::zeros(d, "flat", &[], None),
+            Err(DistError::Config { arg: "shape", .. })
+        ));
         // One rank's mistake is everybody's error.
         let bad = d.comm().rank() == 1;
         let e = zeros("odd", if bad { 12 } else { 21 }, None).unwrap_err();
-        assert!(if bad { matches!(e, DistError::Policy { .. }) } else { matches!(e, DistError::Rank(Failure { rank: 1, .. })) });
+        assert!(if bad {
+            matches!(e, DistError::Policy { .. })
+        } else {
+            matches!(e, DistError::Rank(Failure { rank: 1, .. }))
+        });
         let e = zeros(if bad { "x" } else { "y" }, 21, None).unwrap_err().to_string();
         assert!(e.contains("must be the same on all ranks"), "{e}");
         let t = zeros("t", 21, None)?;
@@ -122,7 +143,10 @@ pub(crate) fn names_are_handles_and_persistent_tensors_stay(n: usize) {
         let again = make(2.0)?; // alive: another handle
         again.add(&[5], &[1.0])?;
         assert_eq!(one.get(&[5])?, [1.0 + d.comm().size() as f64]);
-        assert!(matches!(DistTensor::<f32>::zeros(d, "t", &[21], None), Err(DistError::Config { arg: "name", .. })));
+        assert!(matches!(
+            DistTensor::<f32>::zeros(d, "t", &[21], None),
+            Err(DistError::Config { arg: "name", .. })
+        ));
         drop((one, again));
         assert_eq!(make(3.0)?.get(&[5])?, [3.0], "gone with its last handle");
         drop(make(4.0)?.persistent());
@@ -163,7 +187,8 @@ impl Reference {
                         self.m[i] = beta_1 * self.m[i] + (1.0 - beta_1) * g;
                         self.v[i] = beta_2 * self.v[i] + (1.0 - beta_2) * g * g;
                         let t = self.t[row as usize];
-                        lr * (self.m[i] / (1.0 - beta_1.powi(t))) / ((self.v[i] / (1.0 - beta_2.powi(t))).sqrt() + epsilon)
+                        lr * (self.m[i] / (1.0 - beta_1.powi(t)))
+                            / ((self.v[i] / (1.0 - beta_2.powi(t))).sqrt() + epsilon)
                     }
                 };
             }
@@ -174,16 +199,22 @@ impl Reference {
 /// Gradients of equal rows, given twice and by several ranks, are summed; rows without one do not move.
 pub(crate) fn sparse_steps_are_the_formulas(n: usize) {
     let g = random(1, SOME);
-    for optimizer in [SparseOptimizer::sgd(0.3), SparseOptimizer::adagrad(0.3), SparseOptimizer::adam(0.3)] {
+    for optimizer in
+        [SparseOptimizer::sgd(0.3), SparseOptimizer::adagrad(0.3), SparseOptimizer::adam(0.3)]
+    {
         let parts = scattered(&g, n, 3);
         // Few ids, so that ranks meet; none on the last of several ranks.
         let grads = |rank: usize, round: u64| -> Vec<(u64, [f64; 2])> {
             let s = Stream::new(7, "grads", 10 * rank as u64 + round);
             let count = if rank == 3 { 0 } else { 8 };
-            (0..count).map(|i| ((s.uniform(i, 0) * 15.0) as u64, [s.normal(i, 1), s.normal(i, 2)])).collect()
+            (0..count)
+                .map(|i| ((s.uniform(i, 0) * 15.0) as u64, [s.normal(i, 1), s.normal(i, 2)]))
+                .collect()
         };
         let start = |id: u64, c: usize| id as f64 - c as f64;
-        let rows = (0..21).flat_map(|i| [0, 1].map(|c| start(u64::from(parts.original_nids(0)[i]), c))).collect();
+        let rows = (0..21)
+            .flat_map(|i| [0, 1].map(|c| start(u64::from(parts.original_nids(0)[i]), c)))
+            .collect();
         let mut reference = Reference { rows, m: vec![0.0; 42], v: vec![0.0; 42], t: vec![0; 21] };
         let before = reference.rows.clone();
         for round in 0..5 {
@@ -191,9 +222,11 @@ pub(crate) fn sparse_steps_are_the_formulas(n: usize) {
             reference.step(optimizer, &all);
         }
         let tables = on_ranks(&parts, |d| {
-            let mut emb = DistEmbedding::<f64>::new(d, "emb", 2, d.policy("node~a")?, optimizer, start)?;
+            let mut emb =
+                DistEmbedding::<f64>::new(d, "emb", 2, d.policy("node~a")?, optimizer, start)?;
             for round in 0..5 {
-                let (ids, values): (Vec<u64>, Vec<[f64; 2]>) = grads(d.comm().rank(), round).into_iter().unzip();
+                let (ids, values): (Vec<u64>, Vec<[f64; 2]>) =
+                    grads(d.comm().rank(), round).into_iter().unzip();
                 emb.step_with(&ids, values.as_flattened())?;
             }
             emb.tensor().get(&(0..21).collect::<Vec<_>>())
@@ -212,8 +245,14 @@ pub(crate) fn rows_are_a_leaf_and_their_gradients_go_home(n: usize) {
     let parts = scattered(&g, n, 3);
     for (name, device) in devices() {
         on_ranks(&parts, |d| {
-            let mut emb =
-                DistEmbedding::<f32>::new(d, "emb", 2, d.policy("node~b")?, SparseOptimizer::sgd(1.0), |id, c| (id * 2 + c as u64) as f32)?;
+            let mut emb = DistEmbedding::<f32>::new(
+                d,
+                "emb",
+                2,
+                d.policy("node~b")?,
+                SparseOptimizer::sgd(1.0),
+                |id, c| (id * 2 + c as u64) as f32,
+            )?;
             let original = |id: u64| f64::from(parts.original_nids(1)[id as usize]);
             let rows = emb.rows(&[0, 11, 0], &device)?;
             assert_eq!((rows.ids(), rows.tensor().dims()), (&[0, 11, 0][..], [3, 2]));
@@ -221,18 +260,32 @@ pub(crate) fn rows_are_a_leaf_and_their_gradients_go_home(n: usize) {
             let grads = (rows.tensor() * Tensor::from_inner(weight)).sum().backward();
             emb.step(&[rows], &grads)?;
             let got = emb.tensor().get_tensor::<2>(&[0, 11, 5])?.into_data();
-            let expected =
-                [(0, 303.0), (11, 30.0), (5, 0.0)].iter().flat_map(|&(id, g)| [0.0, 1.0].map(|c| (original(id) * 2.0 + c - g) as f32));
-            assert_eq!(got.iter::<f32>().collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "{name}");
-            assert!(!emb.rows(&[0], &device.clone().inner())?.tensor().is_autodiff(), "to look at, not to learn");
+            let expected = [(0, 303.0), (11, 30.0), (5, 0.0)]
+                .iter()
+                .flat_map(|&(id, g)| [0.0, 1.0].map(|c| (original(id) * 2.0 + c - g) as f32));
+            assert_eq!(
+                got.iter::<f32>().collect::<Vec<_>>(),
+                expected.collect::<Vec<_>>(),
+                "{name}"
+            );
+            assert!(
+                !emb.rows(&[0], &device.clone().inner())?.tensor().is_autodiff(),
+                "to look at, not to learn"
+            );
             // A rank without rows takes part.
-            let some = if d.comm().rank() == 0 { vec![emb.rows(&[1], &device)?] } else { emb.rows(&[], &device).map(|_| vec![])? };
+            let some = if d.comm().rank() == 0 {
+                vec![emb.rows(&[1], &device)?]
+            } else {
+                emb.rows(&[], &device).map(|_| vec![])?
+            };
             let grads = Tensor::<1>::from_data([0.0], &device).require_grad().sum().backward();
             emb.step(&some, &grads)?;
             emb.set_lr(0.1)?;
             assert!(emb.set_lr(-1.0).is_err());
             let bad = SparseOptimizer::Adam { lr: 0.1, beta_1: 1.0, beta_2: 0.9, epsilon: 1e-8 };
-            let e = DistEmbedding::<f32>::new(d, "bad", 2, d.policy("node~b")?, bad, |_, _| 0.0).unwrap_err().to_string();
+            let e = DistEmbedding::<f32>::new(d, "bad", 2, d.policy("node~b")?, bad, |_, _| 0.0)
+                .unwrap_err()
+                .to_string();
             assert!(e.contains("`beta_1`: expected a number in 0.0..1.0, got 1"), "{e}");
             Ok(())
         });
@@ -280,11 +333,26 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
         on_ranks(&parts, |d| {
             let original = |id: u64| u64::from(parts.original_nids(0)[id as usize]);
             let all: Vec<u64> = (0..21).rev().collect();
-            let t = DistTensor::<f32>::new(d, "t", &[21, 2], None, |id, c| (10 * id + c as u64) as f32)?;
+            let t = DistTensor::<f32>::new(d, "t", &[21, 2], None, |id, c| {
+                (10 * id + c as u64) as f32
+            })?;
             d.nodes("a").insert("feat1", &t)?;
             assert!(d.nodes("a").columns()?.contains(&"feat1".to_owned()));
-            let read = || Ok::<_, DistError>(d.nodes("a").data("feat1").gather::<2>(&all)?.into_data().iter::<f32>().collect::<Vec<_>>());
-            let expected = |plus: f32| all.iter().flat_map(|&id| [0, 1].map(|c| (10 * original(id) + c) as f32 + plus)).collect::<Vec<_>>();
+            let read = || {
+                Ok::<_, DistError>(
+                    d.nodes("a")
+                        .data("feat1")
+                        .gather::<2>(&all)?
+                        .into_data()
+                        .iter::<f32>()
+                        .collect::<Vec<_>>(),
+                )
+            };
+            let expected = |plus: f32| {
+                all.iter()
+                    .flat_map(|&id| [0, 1].map(|c| (10 * original(id) + c) as f32 + plus))
+                    .collect::<Vec<_>>()
+            };
             assert_eq!(read()?, expected(0.0));
             // What is written is what the column shows, also when all handles are gone.
             let ones = if d.comm().rank() == 0 { vec![1.0; 42] } else { vec![] };
@@ -293,23 +361,46 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
             assert_eq!(read()?, expected(1.0));
 
             // Learned rows feed a loader, made anew for each batch; caches leave them out.
-            let mut emb = DistEmbedding::<f32>::new(d, "emb", 3, d.policy("node~c")?, SparseOptimizer::sgd(1.0), |id, _| id as f32)?;
+            let mut emb = DistEmbedding::<f32>::new(
+                d,
+                "emb",
+                3,
+                d.policy("node~c")?,
+                SparseOptimizer::sgd(1.0),
+                |id, _| id as f32,
+            )?;
             d.nodes("c").insert("learned", &emb)?;
             let seeds: Vec<u64> = (0..21).collect();
-            let features = DistFeatures::new(d).with_nodes("a", "feat1")?.with_nodes("c", "learned")?;
+            let features =
+                DistFeatures::new(d).with_nodes("a", "feat1")?.with_nodes("c", "learned")?;
             let features = features.with_nodes("b", "feat")?.with_cache(5)?;
             assert_eq!(features.caches().len(), 1, "one for the stored column");
-            let loader = Loader::new(DistSampler::new(d, [-1])?, d.node_seeds([("a", &seeds)])?, 21)?;
+            let loader =
+                Loader::new(DistSampler::new(d, [-1])?, d.node_seeds([("a", &seeds)])?, 21)?;
             let loader = loader.with_features(features).with_prefetch(0);
             for step in 0..2u64 {
                 for b in loader.epoch(step) {
                     let b = b?;
-                    let of = |t: usize| b.x(t).unwrap().into_data().iter::<f32>().collect::<Vec<_>>();
-                    let a: Vec<f32> =
-                        b.batch.input_nodes(0).iter().flat_map(|&id| [1, 2].map(|c| (10 * original(id) + c) as f32)).collect();
-                    let c = |id: u64| f32::from(parts.original_nids(2)[id as usize] as u16) - step as f32;
+                    let of =
+                        |t: usize| b.x(t).unwrap().into_data().iter::<f32>().collect::<Vec<_>>();
+                    let a: Vec<f32> = b
+                        .batch
+                        .input_nodes(0)
+                        .iter()
+                        .flat_map(|&id| [1, 2].map(|c| (10 * original(id) + c) as f32))
+                        .collect();
+                    let c = |id: u64| {
+                        f32::from(parts.original_nids(2)[id as usize] as u16) - step as f32
+                    };
                     assert_eq!(of(0), a);
-                    assert_eq!(of(2), b.batch.input_nodes(2).iter().flat_map(|&id| [c(id); 3]).collect::<Vec<_>>());
+                    assert_eq!(
+                        of(2),
+                        b.batch
+                            .input_nodes(2)
+                            .iter()
+                            .flat_map(|&id| [c(id); 3])
+                            .collect::<Vec<_>>()
+                    );
                 }
                 // One less everywhere.
                 let ids: Vec<u64> = if d.comm().rank() == 0 { (0..5).collect() } else { vec![] };
@@ -318,8 +409,19 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
 
             let w = DistTensor::<i64>::new(d, "w", &[90], None, |id, _| id as i64)?;
             d.edges("self").insert("number", &w)?;
-            let ids = d.edges("self").data("number").gather_int::<1>(&[89, 0])?.into_data().iter::<i64>().collect::<Vec<_>>();
-            assert_eq!(ids, [89, 0].map(|id| i64::from(parts.original_eids(d.schema().etype("self").unwrap())[id])));
+            let ids = d
+                .edges("self")
+                .data("number")
+                .gather_int::<1>(&[89, 0])?
+                .into_data()
+                .iter::<i64>()
+                .collect::<Vec<_>>();
+            assert_eq!(
+                ids,
+                [89, 0].map(|id| i64::from(
+                    parts.original_eids(d.schema().etype("self").unwrap())[id]
+                ))
+            );
 
             // Refused on all ranks; the next call works.
             let text = |r: Result<(), DistError>| r.unwrap_err().to_string();
@@ -328,11 +430,13 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
                     .contains("`tensor`: expected a tensor with the policy `node~b`, got tensor `w` of `edge~a:self:a`")
             );
             let nodes = DistTensor::<f32>::zeros(d, "t", &[21, 2], None)?;
+            assert!(text(d.nodes("a").insert("feat", &nodes)).contains(
+                "`column`: expected a name that no stored column of `node~a` has, got `feat`"
+            ));
             assert!(
-                text(d.nodes("a").insert("feat", &nodes))
-                    .contains("`column`: expected a name that no stored column of `node~a` has, got `feat`")
+                text(d.feature_cache("a", "feat1", 3).map(drop))
+                    .contains("leave it out of the cache")
             );
-            assert!(text(d.feature_cache("a", "feat1", 3).map(drop)).contains("leave it out of the cache"));
             let other = if d.comm().rank() == 0 { "x" } else { "y" };
             assert_eq!(d.nodes("a").insert(other, &nodes).is_err(), n > 1);
             assert!(d.nodes("a").remove("feat1")? && !d.nodes("a").remove("feat1")?);

@@ -2,11 +2,13 @@
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_dist::{
-    DistBatch, DistError, DistHeteroLinkSampler, DistLinkSampler, DistSampler, PartitionedGraph, RankSampler, SplitBy, SplitOf,
+    DistBatch, DistError, DistHeteroLinkSampler, DistLinkSampler, DistSampler, PartitionedGraph,
+    RankSampler, SplitBy, SplitOf,
 };
 use burn_gnn_graph::{Graph, GraphError, Relabel};
 use burn_gnn_sampling::{
-    LinkBatch, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler, SampleKey, Seeds, Strategy, Traversal,
+    LinkBatch, LinkSampler, Loader, LoaderState, MiniBatch, NegativePairs, NeighborSampler,
+    SampleKey, Seeds, Strategy, Traversal,
 };
 use proptest::prelude::*;
 
@@ -24,7 +26,9 @@ fn times(g: &Graph, e: usize) -> Vec<i64> {
 
 /// Without the edges later than `time`, with the ids that edges had.
 fn deleted(g: &Graph, time: i64) -> (Graph, Vec<Vec<u32>>) {
-    let kept: Vec<Vec<u32>> = (0..5).map(|e| (0..).zip(times(g, e)).filter(|e| e.1 <= time).map(|e| e.0).collect()).collect();
+    let kept: Vec<Vec<u32>> = (0..5)
+        .map(|e| (0..).zip(times(g, e)).filter(|e| e.1 <= time).map(|e| e.0).collect())
+        .collect();
     (g.edge_subgraph(kept.iter().enumerate(), Relabel::No).unwrap().graph, kept)
 }
 
@@ -49,7 +53,8 @@ fn permuted(g: &Graph, time: i64) -> (Graph, Vec<Vec<u32>>) {
     let mut new = b.build().unwrap();
     for (e, t) in new_times.into_iter().enumerate() {
         let n = t.len();
-        let column = Tensor::<1, Int>::from_data(TensorData::new(t, [n]), (&Device::flex(), DType::I64));
+        let column =
+            Tensor::<1, Int>::from_data(TensorData::new(t, [n]), (&Device::flex(), DType::I64));
         new.edges_mut(e).unwrap().insert("t", column).unwrap();
     }
     (new, g.relations().iter().map(|r| (0..r.num_edges() as u32).collect()).collect())
@@ -61,11 +66,22 @@ fn before(batch: &MiniBatch, ids: &[Vec<u32>]) -> Vec<Vec<u64>> {
     for b in &batch.blocks {
         let wide = |ids: &[u32]| ids.iter().map(|&v| u64::from(v)).collect::<Vec<_>>();
         for t in 0..3 {
-            all.extend([b.original_ids(t).to_vec(), vec![b.dst_nodes(t).len() as u64], wide(&batch.roots.as_ref().unwrap()[t])]);
+            all.extend([
+                b.original_ids(t).to_vec(),
+                vec![b.dst_nodes(t).len() as u64],
+                wide(&batch.roots.as_ref().unwrap()[t]),
+            ]);
         }
         for (e, r) in b.relations().iter().enumerate() {
-            let named = b.original_edge_ids(e).iter().map(|&i| u64::from(ids[e][i as usize])).collect();
-            all.extend([wide(r.src()), wide(r.dst()), named, wide(&b.in_degrees(e)), wide(&b.out_degrees(e))]);
+            let named =
+                b.original_edge_ids(e).iter().map(|&i| u64::from(ids[e][i as usize])).collect();
+            all.extend([
+                wide(r.src()),
+                wide(r.dst()),
+                named,
+                wide(&b.in_degrees(e)),
+                wide(&b.out_degrees(e)),
+            ]);
             all.extend(b.src_in_degrees(e).map(|degrees| wide(&degrees)));
         }
     }
@@ -84,7 +100,14 @@ type NodeSeeds = [(&'static str, Vec<u64>, Vec<i64>); 2];
 fn seeds(seed: u64) -> NodeSeeds {
     let s = burn_gnn_ops::Stream::new(seed, "seeds", 0);
     let of = |t: u64, n: u64, count: u64| {
-        (0..count).map(|i| ((s.uniform(i, t) * n as f64) as u64, (s.uniform(i, 2 + t) * (END + 5) as f64) as i64)).unzip()
+        (0..count)
+            .map(|i| {
+                (
+                    (s.uniform(i, t) * n as f64) as u64,
+                    (s.uniform(i, 2 + t) * (END + 5) as f64) as i64,
+                )
+            })
+            .unzip()
     };
     let ((a, of_a), (b, of_b)) = (of(0, 14, 4), of(1, 9, 3));
     [("b", b, of_b), ("a", a, of_a)]
@@ -100,8 +123,12 @@ fn nodes<R: Wire + Send>(
 ) -> Vec<R> {
     on_ranks(parts, |d| {
         let sampler = timed(DistSampler::new(d, [3, 2])?)?;
-        let seeds = d.node_seeds_before(seeds.iter().map(|(name, ids, times)| (*name, ids, times)))?;
-        let loader = Loader::new(sampler, seeds, size)?.with_traversal(Traversal::ByOrder).with_seed(3).with_prefetch(0);
+        let seeds =
+            d.node_seeds_before(seeds.iter().map(|(name, ids, times)| (*name, ids, times)))?;
+        let loader = Loader::new(sampler, seeds, size)?
+            .with_traversal(Traversal::ByOrder)
+            .with_seed(3)
+            .with_prefetch(0);
         let batch = loader.resume(LoaderState { epoch: 0, batch: i }).next().unwrap()?;
         Ok(see(&batch.batch))
     })
@@ -119,14 +146,22 @@ struct LinkPlan {
 }
 
 /// What `see` reads from one batch of edges on each rank.
-fn links<R: Wire + Send>(parts: &PartitionedGraph, plan: &LinkPlan, see: impl Fn(&LinkBatch<DistBatch, u64>) -> R + Sync) -> Vec<R> {
+fn links<R: Wire + Send>(
+    parts: &PartitionedGraph,
+    plan: &LinkPlan,
+    see: impl Fn(&LinkBatch<DistBatch, u64>) -> R + Sync,
+) -> Vec<R> {
     on_ranks(parts, |d| {
-        let links = DistLinkSampler::new(timed(DistSampler::new(d, [3, 2])?)?, plan.etype)?.with_negatives(plan.pairs)?;
+        let links = DistLinkSampler::new(timed(DistSampler::new(d, [3, 2])?)?, plan.etype)?
+            .with_negatives(plan.pairs)?;
         let seeds = match &plan.times {
             None => d.edge_seeds([(plan.etype, &plan.edges)])?,
             Some(times) => d.edge_seeds_before([(plan.etype, &plan.edges, times)])?,
         };
-        let loader = Loader::new(links, seeds, plan.size)?.with_traversal(Traversal::ByOrder).with_seed(3).with_prefetch(0);
+        let loader = Loader::new(links, seeds, plan.size)?
+            .with_traversal(Traversal::ByOrder)
+            .with_seed(3)
+            .with_prefetch(0);
         let batch = loader.resume(LoaderState { epoch: 0, batch: plan.batch }).next().unwrap()?;
         Ok(see(&batch.batch))
     })
@@ -205,42 +240,86 @@ pub(crate) fn loaders_with_times_are_those_of_one_machine(n: usize) {
     let g = random(11, SOME);
     let parts = scattered(&g, n, 11);
     let seeds = seeds(11);
-    let narrow = seeds.clone().map(|(name, ids, times)| (name, ids.iter().map(|&v| v as u32).collect::<Vec<_>>(), times));
-    let whole = Loader::new(alone(&g), Seeds::nodes_before(&g, narrow.clone()).unwrap(), 4).unwrap();
+    let narrow = seeds
+        .clone()
+        .map(|(name, ids, times)| (name, ids.iter().map(|&v| v as u32).collect::<Vec<_>>(), times));
+    let whole =
+        Loader::new(alone(&g), Seeds::nodes_before(&g, narrow.clone()).unwrap(), 4).unwrap();
     let whole = whole.with_traversal(Traversal::ByOrder).with_seed(3);
     // In the order of types.
-    let of_type = |(name, ids, times): &(&'static str, Vec<u32>, Vec<i64>)| -> Vec<(&'static str, u32, i64)> {
-        ids.iter().zip(times).map(|(&v, &time)| (*name, v, time)).collect()
-    };
+    let of_type =
+        |(name, ids, times): &(&'static str, Vec<u32>, Vec<i64>)| -> Vec<(&'static str, u32, i64)> {
+            ids.iter().zip(times).map(|(&v, &time)| (*name, v, time)).collect()
+        };
     let global: Vec<(&str, u32, i64)> = narrow.iter().rev().flat_map(of_type).collect();
     for (i, want) in whole.epoch(0).enumerate() {
         let want = want.unwrap().batch;
-        let shares = nodes(&parts, &seeds, 4, i, |b| (content(&b.mini), b.mini.roots.clone(), b.total_edges()));
+        let shares = nodes(&parts, &seeds, 4, i, |b| {
+            (content(&b.mini), b.mini.roots.clone(), b.total_edges())
+        });
         let edges: usize = shares.iter().map(|s| s.2).sum();
         assert!(edges == want.total_edges() && edges > 0, "trees are whole");
         for (rank, (share, roots, _)) in shares.into_iter().enumerate() {
             let of = |name: &'static str, t: usize| {
                 let batch = global[4 * i..].iter().take(4);
-                let own = batch.filter(|(of, v, _)| *of == name && parts.assignment(t)[*v as usize] as usize == rank);
+                let own = batch.filter(|(of, v, _)| {
+                    *of == name && parts.assignment(t)[*v as usize] as usize == rank
+                });
                 let (ids, times): (Vec<u32>, Vec<i64>) = own.map(|&(_, v, time)| (v, time)).unzip();
                 (name, ids, times)
             };
-            let want = alone(&g).sample_before([of("a", 0), of("b", 1)], SampleKey::new(3).at(0, i as u64)).unwrap();
-            assert_eq!((share, roots), (content(&want), want.roots), "batch {i}, rank {rank} of {n}");
+            let want = alone(&g)
+                .sample_before([of("a", 0), of("b", 1)], SampleKey::new(3).at(0, i as u64))
+                .unwrap();
+            assert_eq!(
+                (share, roots),
+                (content(&want), want.roots),
+                "batch {i}, rank {rank} of {n}"
+            );
         }
     }
     let etype = g.schema().etype("self").unwrap();
     let edges: Vec<u32> = (0..60).step_by(7).collect();
-    for pairs in [NegativePairs::PerSource(2), NegativePairs::PerDestination(1), NegativePairs::PerEndpoint(2), NegativePairs::Global(2)] {
+    for pairs in [
+        NegativePairs::PerSource(2),
+        NegativePairs::PerDestination(1),
+        NegativePairs::PerEndpoint(2),
+        NegativePairs::Global(2),
+    ] {
         let sampler = LinkSampler::new(alone(&g), etype).unwrap().with_negatives(pairs);
         let want = Loader::new(sampler, Seeds::edges(&g, [(etype, &edges)]).unwrap(), 20).unwrap();
-        let want = want.with_traversal(Traversal::ByOrder).with_seed(3).epoch(0).next().unwrap().unwrap().batch;
-        let plan = LinkPlan { etype, edges: edges.iter().map(|&e| u64::from(e)).collect(), times: None, pairs, size: 20, batch: 0 };
-        let shares = links(&parts, &plan, |b| (content(&b.batch.mini), pairs_of(b), b.batch.total_edges()));
-        assert_eq!(shares.iter().map(|s| s.2).sum::<usize>(), want.batch.total_edges(), "{pairs:?} on {n} ranks");
+        let want = want
+            .with_traversal(Traversal::ByOrder)
+            .with_seed(3)
+            .epoch(0)
+            .next()
+            .unwrap()
+            .unwrap()
+            .batch;
+        let plan = LinkPlan {
+            etype,
+            edges: edges.iter().map(|&e| u64::from(e)).collect(),
+            times: None,
+            pairs,
+            size: 20,
+            batch: 0,
+        };
+        let shares =
+            links(&parts, &plan, |b| (content(&b.batch.mini), pairs_of(b), b.batch.total_edges()));
+        assert_eq!(
+            shares.iter().map(|s| s.2).sum::<usize>(),
+            want.batch.total_edges(),
+            "{pairs:?} on {n} ranks"
+        );
         if let [(share, pairs, _)] = &shares[..] {
             assert_eq!(*share, content(&want.batch));
-            assert_eq!(*pairs, ([want.positive.src, want.positive.dst, want.negative.src, want.negative.dst], want.is_strict));
+            assert_eq!(
+                *pairs,
+                (
+                    [want.positive.src, want.positive.dst, want.negative.src, want.negative.dst],
+                    want.is_strict
+                )
+            );
         }
     }
 }
@@ -254,31 +333,55 @@ pub(crate) fn refused(n: usize) {
             Loader::new(sampler, seeds, 1).map(drop)
         }
         let first = || d.node_seeds([("a", [0])]);
-        assert!(matches!(load(one()?, first()?), Err(DistError::Graph(GraphError::Setting { arg: "times", .. }))));
+        assert!(matches!(
+            load(one()?, first()?),
+            Err(DistError::Graph(GraphError::Setting { arg: "times", .. }))
+        ));
         let split = d.node_split("a", SplitOf::All, SplitBy::Even)?;
         assert!(load(one()?, d.split_seeds("a", &split)?).is_err());
         let before = d.node_seeds_before([("a", [0], [1])])?;
         assert!(matches!(load(new()?, before), Err(DistError::Config { arg: "times", .. })));
-        assert!(matches!(d.node_seeds_before([("a", vec![0, 1], vec![1])]), Err(DistError::Graph(GraphError::Length { .. }))));
+        assert!(matches!(
+            d.node_seeds_before([("a", vec![0, 1], vec![1])]),
+            Err(DistError::Graph(GraphError::Length { .. }))
+        ));
         let edge = |etype: (&str, &str, &str)| d.edge_seeds([(etype, [0])]);
         let edge_before = |etype: (&str, &str, &str)| d.edge_seeds_before([(etype, [0], [7])]);
         let (own, to) = (("a", "self", "a"), ("a", "to", "b"));
         assert!(load(DistLinkSampler::new(one()?, "self")?, edge(own)?).is_ok());
         let other = || DistLinkSampler::new(one()?, ("a", "to", "b"));
-        let missing = |e: DistError| matches!(e, DistError::Graph(GraphError::MissingRelation { arg: "times", .. }));
-        assert!(load(other()?, edge(to)?).is_err_and(missing) && other()?.sample(&[0], SampleKey::new(0)).is_err_and(missing));
+        let missing = |e: DistError| {
+            matches!(e, DistError::Graph(GraphError::MissingRelation { arg: "times", .. }))
+        };
+        assert!(
+            load(other()?, edge(to)?).is_err_and(missing)
+                && other()?.sample(&[0], SampleKey::new(0)).is_err_and(missing)
+        );
         assert!(load(other()?, edge_before(to)?).is_ok());
-        let length = |e: DistError| matches!(e, DistError::Graph(GraphError::Length { why: "one per seed", .. }));
+        let length = |e: DistError| {
+            matches!(e, DistError::Graph(GraphError::Length { why: "one per seed", .. }))
+        };
         assert!(d.edge_seeds_before([(to, vec![0], vec![])]).is_err_and(length));
         assert!(other()?.sample_before(&[0], &[], SampleKey::new(0)).is_err_and(length));
         let untimed = |e: DistError| matches!(e, DistError::Config { arg: "times", .. });
         assert!(load(DistLinkSampler::new(new()?, "self")?, edge_before(own)?).is_err_and(untimed));
-        let hetero = || DistHeteroLinkSampler::new(one()?).with_type("self", Ok)?.with_type(("a", "to", "b"), Ok);
+        let hetero = || {
+            DistHeteroLinkSampler::new(one()?)
+                .with_type("self", Ok)?
+                .with_type(("a", "to", "b"), Ok)
+        };
         assert!(load(hetero()?, edge(own)?).is_ok());
         assert!(load(hetero()?, edge(to)?).is_err_and(missing));
         assert!(load(hetero()?, edge_before(to)?).is_ok());
-        assert!(hetero()?.sample_before([("self", vec![0], vec![])], SampleKey::new(0)).is_err_and(length));
-        assert!(matches!(one()?.with_strategy(Strategy::InDegree), Err(DistError::Config { arg: "strategy", .. })));
+        assert!(
+            hetero()?
+                .sample_before([("self", vec![0], vec![])], SampleKey::new(0))
+                .is_err_and(length)
+        );
+        assert!(matches!(
+            one()?.with_strategy(Strategy::InDegree),
+            Err(DistError::Config { arg: "strategy", .. })
+        ));
         assert!(matches!(
             new()?.with_strategy(Strategy::InDegree)?.with_times("self", "t"),
             Err(DistError::Config { arg: "strategy", .. })

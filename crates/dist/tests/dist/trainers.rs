@@ -1,6 +1,8 @@
 //! Several trainers share a part: what each owns, reads and writes. What they learn is in `minibatch`.
 
-use burn_gnn_dist::{DistError, DistGraph, DistTensor, LocalPartition, SplitBy, SplitOf, partition_graph, run_ranks};
+use burn_gnn_dist::{
+    DistError, DistGraph, DistTensor, LocalPartition, SplitBy, SplitOf, partition_graph, run_ranks,
+};
 use burn_gnn_graph::{Graph, HomoId};
 
 use crate::dist_graph::agrees;
@@ -19,7 +21,9 @@ pub(crate) fn every_trainer_reads_the_graph(n: usize) {
     let g = random(7, Sizes { nodes: [40, 12, 5], edges: [60, 40, 30, 10, 8] });
     for (parts, trainers) in shares(n) {
         for reshuffle in [true, false] {
-            let cut = partition_graph(&g, &anywhere(&g, parts, trainers, 5).with_reshuffle(reshuffle)).unwrap();
+            let cut =
+                partition_graph(&g, &anywhere(&g, parts, trainers, 5).with_reshuffle(reshuffle))
+                    .unwrap();
             agrees(&g, &cut, n, 5);
         }
     }
@@ -37,10 +41,21 @@ pub(crate) fn trainer_ids_are_data_and_split_seeds(n: usize) {
             let rank = d.comm().rank();
             assert_eq!(d.local_partition().part(), rank / trainers);
             let all: Vec<u64> = (0..40).collect();
-            let ids = d.nodes("a").data("trainer_id").gather_int::<1>(&all)?.into_data().iter::<i64>().collect::<Vec<_>>();
-            assert!(all.iter().zip(&ids).all(|(&id, &t)| t == i64::from(cut.trainer_ids(0)[cut.original_nids(0)[id as usize] as usize])));
+            let ids = d
+                .nodes("a")
+                .data("trainer_id")
+                .gather_int::<1>(&all)?
+                .into_data()
+                .iter::<i64>()
+                .collect::<Vec<_>>();
+            assert!(all.iter().zip(&ids).all(|(&id, &t)| t
+                == i64::from(cut.trainer_ids(0)[cut.original_nids(0)[id as usize] as usize])));
             let own = d.own_nodes("a")?;
-            assert!(own.iter().copied().eq(all.iter().copied().filter(|&id| ids[id as usize] == rank as i64)));
+            assert!(
+                own.iter()
+                    .copied()
+                    .eq(all.iter().copied().filter(|&id| ids[id as usize] == rank as i64))
+            );
             let by_id = d.node_split("a", SplitOf::All, SplitBy::Trainer("trainer_id"))?;
             assert_eq!((&by_id.ids, by_id.counts[rank]), (&own, own.len() as u64));
             assert_eq!(d.node_split("a", SplitOf::All, SplitBy::Owner)?, by_id);
@@ -50,9 +65,13 @@ pub(crate) fn trainer_ids_are_data_and_split_seeds(n: usize) {
             let edges = d.own_edges("self")?;
             let (_, dst) = d.find_edges("self", &edges)?;
             assert!(dst.iter().all(|id| own.contains(id)));
-            assert_eq!(d.edge_split("self", SplitOf::All, SplitBy::Trainer("trainer_id"))?.ids, edges);
+            assert_eq!(
+                d.edge_split("self", SplitOf::All, SplitBy::Trainer("trainer_id"))?.ids,
+                edges
+            );
             // Another trainer's seed is none of one's own, also on the same part.
-            let not_own: Vec<u64> = all.iter().copied().filter(|id| !own.contains(id)).take(1).collect();
+            let not_own: Vec<u64> =
+                all.iter().copied().filter(|id| !own.contains(id)).take(1).collect();
             assert!(d.node_split("a", SplitOf::Own(&not_own), SplitBy::Owner).is_err());
             Ok::<_, DistError>((own, edges))
         });
@@ -71,24 +90,38 @@ pub(crate) fn trainers_write_one_tensor(n: usize) {
     let g = random(5, SOME);
     for (parts, trainers) in shares(n) {
         for reshuffle in [true, false] {
-            let cut = partition_graph(&g, &anywhere(&g, parts, trainers, 5).with_reshuffle(reshuffle)).unwrap();
+            let cut =
+                partition_graph(&g, &anywhere(&g, parts, trainers, 5).with_reshuffle(reshuffle))
+                    .unwrap();
             let own = ranks::run(n, |comm| {
                 let d = DistGraph::from_partition(cut.part(comm.rank() / trainers)?, comm)?;
                 let all: Vec<u64> = (0..40).collect();
                 let t = DistTensor::<i64>::new(&d, "t", &[40], None, |id, _| 100 * id as i64)?;
                 t.add(&all, &vec![d.comm().rank() as i64 + 1; 40])?;
                 let sum = (n * (n + 1) / 2) as i64;
-                let expected: Vec<i64> = all.iter().map(|&id| 100 * i64::from(cut.original_nids(0)[id as usize]) + sum).collect();
+                let expected: Vec<i64> = all
+                    .iter()
+                    .map(|&id| 100 * i64::from(cut.original_nids(0)[id as usize]) + sum)
+                    .collect();
                 assert_eq!(t.get(&all)?, expected);
                 d.nodes("a").insert("t", &t)?;
-                let column = d.nodes("a").data("t").gather_int::<1>(&all)?.into_data().iter::<i64>().collect::<Vec<_>>();
+                let column = d
+                    .nodes("a")
+                    .data("t")
+                    .gather_int::<1>(&all)?
+                    .into_data()
+                    .iter::<i64>()
+                    .collect::<Vec<_>>();
                 assert_eq!(column, expected);
                 Ok::<_, DistError>(t.own_rows().len() as u64)
             });
             assert_eq!(own.iter().sum::<u64>(), 40);
             // The rows of a part are shared out evenly.
             for of_part in own.chunks(trainers) {
-                assert!(of_part.iter().max().unwrap() - of_part.iter().min().unwrap() <= 1, "{own:?}");
+                assert!(
+                    of_part.iter().max().unwrap() - of_part.iter().min().unwrap() <= 1,
+                    "{own:?}"
+                );
             }
         }
     }
@@ -100,18 +133,35 @@ pub(crate) fn trainers_write_one_tensor(n: usize) {
 fn ranks_that_are_no_trainers() {
     let g = random(5, SOME);
     let cut = partition_graph(&g, &anywhere(&g, 2, 3, 5)).unwrap();
-    let own = run_ranks(2, |comm| DistGraph::from_partition(cut.part(comm.rank())?, comm)?.own_nodes("a")).unwrap();
+    let own = run_ranks(2, |comm| {
+        DistGraph::from_partition(cut.part(comm.rank())?, comm)?.own_nodes("a")
+    })
+    .unwrap();
     assert_eq!(own.iter().map(Vec::len).sum::<usize>(), 40);
-    let e = run_ranks(4, |comm| DistGraph::from_partition(cut.part(comm.rank() / 2)?, comm).map(drop)).unwrap_err().to_string();
-    assert!(e.contains("of 4 cannot take part") && e.contains("part `i / 3` of `num_parts · 3` ranks"), "{e}");
-    let e = run_ranks(6, |comm| DistGraph::from_partition(cut.part(comm.rank() % 2)?, comm).map(drop)).unwrap_err().to_string();
+    let e =
+        run_ranks(4, |comm| DistGraph::from_partition(cut.part(comm.rank() / 2)?, comm).map(drop))
+            .unwrap_err()
+            .to_string();
+    assert!(
+        e.contains("of 4 cannot take part") && e.contains("part `i / 3` of `num_parts · 3` ranks"),
+        "{e}"
+    );
+    let e =
+        run_ranks(6, |comm| DistGraph::from_partition(cut.part(comm.rank() % 2)?, comm).map(drop))
+            .unwrap_err()
+            .to_string();
     assert!(e.contains("of 6 cannot take part"), "{e}");
     let device = burn::tensor::Device::flex();
-    let e = run_ranks(6, |comm| LocalPartition::new(&cut.part(comm.rank() / 3)?, comm, &device).map(drop)).unwrap_err().to_string();
+    let e = run_ranks(6, |comm| {
+        LocalPartition::new(&cut.part(comm.rank() / 3)?, comm, &device).map(drop)
+    })
+    .unwrap_err()
+    .to_string();
     assert!(e.contains("of 6 cannot take part"), "{e}");
     // Trainers that are threads share one part in memory.
     let shared: Vec<_> = (0..2).map(|p| std::sync::Arc::new(cut.part(p).unwrap())).collect();
-    run_ranks(6, |comm| DistGraph::from_partition(shared[comm.rank() / 3].clone(), comm).map(drop)).unwrap();
+    run_ranks(6, |comm| DistGraph::from_partition(shared[comm.rank() / 3].clone(), comm).map(drop))
+        .unwrap();
 }
 
 /// Trainers on the graph that a part is.
@@ -121,8 +171,21 @@ fn a_local_graph_names_trainers() {
     let cut = partition_graph(&g, &anywhere(&g, 2, 3, 5)).unwrap();
     let part = cut.part(1).unwrap();
     let local = part.to_graph(&burn::tensor::Device::flex()).unwrap();
-    let ids = local.nodes("a").unwrap().get_int::<1>("trainer_id").unwrap().into_data().iter::<i64>().collect::<Vec<_>>();
-    let nodes = part.global_nids().iter().enumerate().filter(|(_, id)| part.book().global_to_node(HomoId(**id)).unwrap().ty == 0);
-    let expected: Vec<i64> = nodes.map(|(i, _)| part.trainer_ids().unwrap().get(i).map_or(-1, |&t| i64::from(t))).collect();
+    let ids = local
+        .nodes("a")
+        .unwrap()
+        .get_int::<1>("trainer_id")
+        .unwrap()
+        .into_data()
+        .iter::<i64>()
+        .collect::<Vec<_>>();
+    let nodes = part
+        .global_nids()
+        .iter()
+        .enumerate()
+        .filter(|(_, id)| part.book().global_to_node(HomoId(**id)).unwrap().ty == 0);
+    let expected: Vec<i64> = nodes
+        .map(|(i, _)| part.trainer_ids().unwrap().get(i).map_or(-1, |&t| i64::from(t)))
+        .collect();
     assert_eq!(ids, expected);
 }

@@ -8,8 +8,8 @@ use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::activation::{log_softmax, relu};
 use burn::tensor::{DType, Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_gnn_dist::{
-    Communicator, DistError, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph, all_reduce_gradients_except,
-    all_reduce_scalar, halo_exchange, partition_graph,
+    Communicator, DistError, LocalPartition, PartitionConfig, PartitionMethod, PartitionedGraph,
+    all_reduce_gradients_except, all_reduce_scalar, halo_exchange, partition_graph,
 };
 use burn_gnn_graph::{Graph, Relation, Schema};
 use burn_gnn_ops::{GraphView, Stream};
@@ -43,20 +43,37 @@ impl Net {
         let schema = view.schema();
         let weight = |name: &str, n: usize, from: usize, to: usize| {
             let s = Stream::new(3, &format!("{name}{n}"), 0);
-            let v: Vec<f64> = (0..from * to).map(|i| 0.5 * s.normal((i / to) as u64, (i % to) as u64)).collect();
-            Param::from_tensor(Tensor::<2>::from_data(TensorData::new(v, [from, to]), (device, dtype)).require_grad())
+            let v: Vec<f64> =
+                (0..from * to).map(|i| 0.5 * s.normal((i / to) as u64, (i % to) as u64)).collect();
+            Param::from_tensor(
+                Tensor::<2>::from_data(TensorData::new(v, [from, to]), (device, dtype))
+                    .require_grad(),
+            )
         };
         let relations = 0..schema.etypes().len();
         let c = schema.ntype("c").unwrap();
         Self {
-            first: relations.clone().map(|e| weight("first", e, width(schema, schema.endpoints(e).0), HIDDEN)).collect(),
+            first: relations
+                .clone()
+                .map(|e| weight("first", e, width(schema, schema.endpoints(e).0), HIDDEN))
+                .collect(),
             second: relations.map(|e| weight("second", e, HIDDEN, CLASSES)).collect(),
-            own: (0..schema.ntypes().len()).map(|t| weight("own", t, width(schema, t), HIDDEN)).collect(),
-            embedding: Param::from_tensor(rows("embedding", &ids(view, c), 2, dtype, device).require_grad()),
+            own: (0..schema.ntypes().len())
+                .map(|t| weight("own", t, width(schema, t), HIDDEN))
+                .collect(),
+            embedding: Param::from_tensor(
+                rows("embedding", &ids(view, c), 2, dtype, device).require_grad(),
+            ),
         }
     }
 
-    fn forward(&self, view: &dyn GraphView, weights: &[Tensor<2>], dtype: DType, device: &Device) -> Vec<Tensor<2>> {
+    fn forward(
+        &self,
+        view: &dyn GraphView,
+        weights: &[Tensor<2>],
+        dtype: DType,
+        device: &Device,
+    ) -> Vec<Tensor<2>> {
         let schema = view.schema();
         let input = (0..schema.ntypes().len()).map(|t| match schema.ntypes()[t].as_str() {
             "c" => self.embedding.val(),
@@ -73,7 +90,8 @@ impl Net {
 }
 
 fn ids(view: &dyn GraphView, ntype: usize) -> Vec<u64> {
-    view.original_ids(ntype).map_or_else(|| (0..view.num_dst(ntype) as u64).collect(), |ids| ids.to_vec())
+    view.original_ids(ntype)
+        .map_or_else(|| (0..view.num_dst(ntype) as u64).collect(), |ids| ids.to_vec())
 }
 
 fn index(ids: &[u32], device: &Device) -> Tensor<1, Int> {
@@ -98,7 +116,9 @@ fn layer(
     let schema = view.schema();
     let src = view.src_rows(call, x);
     let (device, dtype) = (weights[0].val().device(), weights[0].val().dtype());
-    let mut out: Vec<_> = (0..schema.ntypes().len()).map(|t| Tensor::<2>::zeros([view.num_dst(t), width], (&device, dtype))).collect();
+    let mut out: Vec<_> = (0..schema.ntypes().len())
+        .map(|t| Tensor::<2>::zeros([view.num_dst(t), width], (&device, dtype)))
+        .collect();
     for e in 0..schema.etypes().len() {
         // Global facts only: every rank skips the same relations.
         if view.total_edges(e) == 0 {
@@ -131,7 +151,12 @@ fn label(id: u64) -> usize {
     (Stream::new(9, "label", 0).uniform(id, 0) * CLASSES as f64) as usize
 }
 
-fn edge_weights(original: impl Fn(usize) -> Vec<u64>, view: &dyn GraphView, dtype: DType, device: &Device) -> Vec<Tensor<2>> {
+fn edge_weights(
+    original: impl Fn(usize) -> Vec<u64>,
+    view: &dyn GraphView,
+    dtype: DType,
+    device: &Device,
+) -> Vec<Tensor<2>> {
     let of = |e: usize| {
         let s = Stream::new(4, "edge", e as u64);
         let v: Vec<f64> = original(e).iter().map(|&i| 0.5 + s.uniform(i, 0)).collect();
@@ -156,8 +181,14 @@ fn train(
     for _ in 0..epochs {
         let out = net.forward(view, &task.edge_weights, dtype, device).swap_remove(a);
         let mut hot = vec![0.0; task.train.len() * CLASSES];
-        task.labels.iter().enumerate().for_each(|(i, l)| hot[i * CLASSES + l] = -1.0 / task.count as f64);
-        let hot = Tensor::<2>::from_data(TensorData::new(hot, [task.train.len(), CLASSES]), (&device.clone().inner(), dtype));
+        task.labels
+            .iter()
+            .enumerate()
+            .for_each(|(i, l)| hot[i * CLASSES + l] = -1.0 / task.count as f64);
+        let hot = Tensor::<2>::from_data(
+            TensorData::new(hot, [task.train.len(), CLASSES]),
+            (&device.clone().inner(), dtype),
+        );
         let loss = (log_softmax(out, 1).select(0, index(&task.train, device)) * hot).sum();
         let value = loss.clone().into_data().convert::<f64>().iter::<f64>().next().unwrap();
         let mut grads = GradientsParams::from_grads(loss.backward(), &net);
@@ -187,7 +218,12 @@ fn single(graph: &Graph, train_on: &[u64], dtype: DType, device: &Device) -> Vec
         train: train_on.iter().map(|&i| i as u32).collect(),
         labels: train_on.iter().map(|&i| label(i)).collect(),
         count: train_on.len(),
-        edge_weights: edge_weights(|e| (0..graph.relations()[e].num_edges() as u64).collect(), graph, dtype, device),
+        edge_weights: edge_weights(
+            |e| (0..graph.relations()[e].num_edges() as u64).collect(),
+            graph,
+            dtype,
+            device,
+        ),
     };
     train(graph, &task, None, 20, dtype, device).unwrap().0
 }
@@ -215,7 +251,8 @@ impl GraphView for WithoutHaloGradients {
         self.0.total_edges(etype)
     }
     fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
-        let halo = halo_exchange(self.0.plan(), call, x.iter().map(|x| x.clone().detach()).collect());
+        let halo =
+            halo_exchange(self.0.plan(), call, x.iter().map(|x| x.clone().detach()).collect());
         let join = |(x, h): (Tensor<2>, Tensor<2>)| {
             let ([n, _], [all, d]) = (x.dims(), h.dims());
             if n == all { x } else { Tensor::cat(vec![x, h.slice([n..all, 0..d])], 0) }
@@ -236,7 +273,13 @@ impl GraphView for WithoutHaloGradients {
     }
 }
 
-fn on_parts(parts: &PartitionedGraph, train_on: &[u64], deaf: bool, dtype: DType, device: &Device) -> Vec<f64> {
+fn on_parts(
+    parts: &PartitionedGraph,
+    train_on: &[u64],
+    deaf: bool,
+    dtype: DType,
+    device: &Device,
+) -> Vec<f64> {
     let runs = ranks::run(parts.book().num_parts(), |comm| -> Result<_, DistError> {
         let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), device)?;
         let a = parts.book().schema().ntype("a")?;
@@ -245,7 +288,12 @@ fn on_parts(parts: &PartitionedGraph, train_on: &[u64], deaf: bool, dtype: DType
             labels: train_rows.iter().map(|&r| label(part.inner_nodes(a)[r as usize])).collect(),
             train: train_rows,
             count: train_on.len(),
-            edge_weights: edge_weights(|e| part.edge_original_ids(e).to_vec(), &part, dtype, device),
+            edge_weights: edge_weights(
+                |e| part.edge_original_ids(e).to_vec(),
+                &part,
+                dtype,
+                device,
+            ),
         };
         if deaf {
             train(&WithoutHaloGradients(part), &task, Some(&*comm), 20, dtype, device)
@@ -305,7 +353,9 @@ pub(crate) fn without_halo_gradients_losses_differ(n: usize) {
 pub(crate) fn ranks_with_nothing_to_do(n: usize) {
     let (graph, device) = (typed(2, true), Device::flex().autodiff());
     let counts = graph.node_counts().to_vec();
-    let by = |f: &dyn Fn(usize, usize) -> u32| owners(&graph, counts.iter().enumerate().map(|(t, &n)| (0..n).map(|i| f(t, i)).collect()));
+    let by = |f: &dyn Fn(usize, usize) -> u32| {
+        owners(&graph, counts.iter().enumerate().map(|(t, &n)| (0..n).map(|i| f(t, i)).collect()))
+    };
     // Part 1 is empty, part 2 holds the nodes without edges (no halo), part 3 nodes of odd ids.
     let last = |t: usize, i: usize| i >= counts[t] * 9 / 10;
     let cases = [

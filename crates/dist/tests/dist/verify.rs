@@ -12,7 +12,9 @@ use crate::refusals::{edit, rewrite, sign};
 /// A directory with two parts; `f` spoils it; the report on it.
 fn report(graph: Option<&Graph>, hops: usize, f: impl FnOnce(&Path)) -> String {
     let dir = tempfile::tempdir().unwrap();
-    let parts = partition_graph(&with_features(), &config(2, PartitionMethod::Random).with_num_hops(hops)).unwrap();
+    let parts =
+        partition_graph(&with_features(), &config(2, PartitionMethod::Random).with_num_hops(hops))
+            .unwrap();
     let json = parts.write(dir.path()).unwrap();
     f(dir.path());
     let report = verify_partition(&json, graph).unwrap();
@@ -43,7 +45,10 @@ fn all_is_well() {
 #[test]
 fn files() {
     let r = report(None, 1, |d| fs::remove_file(d.join("part0/graph.safetensors")).unwrap());
-    assert!(r.contains("1 invariant is violated\n  part 0: ") && r.contains("graph.safetensors"), "{r}");
+    assert!(
+        r.contains("1 invariant is violated\n  part 0: ") && r.contains("graph.safetensors"),
+        "{r}"
+    );
     let r = report(None, 1, |d| {
         for p in 0..2 {
             let path = d.join(format!("part{p}/node_feats.safetensors"));
@@ -52,7 +57,13 @@ fn files() {
             fs::write(path, bytes).unwrap();
         }
     });
-    assert!(r.contains("2 invariants are violated") && r.contains("part 0: ") && r.contains("part 1: ") && r.contains("checksum"), "{r}");
+    assert!(
+        r.contains("2 invariants are violated")
+            && r.contains("part 0: ")
+            && r.contains("part 1: ")
+            && r.contains("checksum"),
+        "{r}"
+    );
     assert!(matches!(verify_partition("/no/such/file.json", None), Err(DistError::Io { .. })));
 }
 
@@ -66,7 +77,10 @@ fn owners_and_copies() {
     let original = part.original_nids();
     let at = (1..nodes).find(|&i| original[i] > original[i - 1] + 1).unwrap();
     let r = report(None, 1, |d| set(d, "orig_nid", at, |old| old - 1));
-    let line = format!("node type `a`: original id {} must be inner in exactly one part, is so in 2 (and 1 more)", original[at] - 1);
+    let line = format!(
+        "node type `a`: original id {} must be inner in exactly one part, is so in 2 (and 1 more)",
+        original[at] - 1
+    );
     assert!(r.contains(&line), "{r}");
     // A halo node, an edge of another part.
     let r = report(None, 1, |d| set(d, "orig_nid", nodes, |old| i64::from(old == 0)));
@@ -77,7 +91,10 @@ fn owners_and_copies() {
     let src = part.src()[0];
     let other = i64::from(src == 0);
     assert!(part.num_inner_nodes() > 2);
-    assert!(report(None, 0, |d| set(d, "src", 0, |_| other)).contains("`edge_cut` is") || src as usize <= nodes);
+    assert!(
+        report(None, 0, |d| set(d, "src", 0, |_| other)).contains("`edge_cut` is")
+            || src as usize <= nodes
+    );
     let r = report(Some(&g), 0, |d| set(d, "src", 0, |_| other));
     assert!(r.contains("part 1: edge ") && r.contains("joins other nodes than edge "), "{r}");
 }
@@ -99,10 +116,14 @@ fn every_entry_has_a_file_of_its_own() {
     let parts = partition_graph(&with_features(), &config(2, PartitionMethod::Random)).unwrap();
     let json = parts.write(dir.path()).unwrap();
     let good = fs::read(&json).unwrap();
-    for (entry, other) in [("part_graph", "part0/graph.safetensors"), ("edge_feats", "part1/./node_feats.safetensors")] {
+    for (entry, other) in [
+        ("part_graph", "part0/graph.safetensors"),
+        ("edge_feats", "part1/./node_feats.safetensors"),
+    ] {
         edit(json.clone(), |v| v["part-1"][entry] = other.into());
         let e = verify_partition(&json, None).unwrap_err();
-        let first = if entry == "part_graph" { "`part-0/part_graph`" } else { "`part-1/edge_feats`" };
+        let first =
+            if entry == "part_graph" { "`part-0/part_graph`" } else { "`part-1/edge_feats`" };
         assert!(matches!(&e, DistError::Format { path, .. } if *path == json), "{e}");
         let text = e.to_string();
         assert!(text.contains("expected a file of its own") && text.contains(first), "{text}");
@@ -121,13 +142,22 @@ pub(crate) fn ends<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) ->
 #[test]
 fn a_halo_of_any_depth() {
     // The depth is a number in a file that nothing else backs.
-    let all = ends(|| report(None, 30, |d| edit(d.join("g.json"), |v| v["halo_hops"] = u64::MAX.into())));
+    let all =
+        ends(|| report(None, 30, |d| edit(d.join("g.json"), |v| v["halo_hops"] = u64::MAX.into())));
     assert!(all.ends_with("every invariant holds"), "{all}");
-    let r = ends(|| report(None, 1, |d| edit(d.join("g.json"), |v| v["halo_hops"] = u64::MAX.into())));
+    let r =
+        ends(|| report(None, 1, |d| edit(d.join("g.json"), |v| v["halo_hops"] = u64::MAX.into())));
     assert!(r.contains("is missing: a halo of 18446744073709551615 hops has it (and"), "{r}");
     let part = |hops: usize| {
-        let cut = partition_graph(&with_features(), &config(2, PartitionMethod::Random).with_num_hops(hops)).unwrap();
-        (0..2).map(|p| cut.part(p).unwrap()).map(|p| (p.original_nids().to_vec(), p.original_eids().to_vec())).collect::<Vec<_>>()
+        let cut = partition_graph(
+            &with_features(),
+            &config(2, PartitionMethod::Random).with_num_hops(hops),
+        )
+        .unwrap();
+        (0..2)
+            .map(|p| cut.part(p).unwrap())
+            .map(|p| (p.original_nids().to_vec(), p.original_eids().to_vec()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(ends(move || part(usize::MAX)), part(30));
 }
@@ -143,7 +173,10 @@ fn only_regular_files_are_read() {
     for special in [pipe, "/dev/zero".into(), tmp.path().to_owned()] {
         let path = special.clone();
         let e = ends(move || verify_partition(&path, None).unwrap_err());
-        assert!(matches!(&e, DistError::Format { message, .. } if message.contains("expected a regular file")), "{e}");
+        assert!(
+            matches!(&e, DistError::Format { message, .. } if message.contains("expected a regular file")),
+            "{e}"
+        );
         for file in ["part1/graph.safetensors", "part0/node_feats.safetensors"] {
             let special = special.clone();
             let r = ends(move || {
@@ -179,7 +212,10 @@ fn the_input() {
         rewrite(&file(d), |_, body| *body.last_mut().unwrap() ^= 1);
         sign(d);
     });
-    assert!(r.contains("part 1: column `mask` is not that of the nodes of `a` of the input"), "{r}");
+    assert!(
+        r.contains("part 1: column `mask` is not that of the nodes of `a` of the input"),
+        "{r}"
+    );
     // The last byte is of another column, which no other part has.
     let r = report(None, 1, |d| {
         rewrite(&file(d), |h, _| {
@@ -190,7 +226,10 @@ fn the_input() {
     });
     assert!(r.contains("part 1: its feature columns differ"), "{r}");
     g.nodes_mut("a").unwrap().remove("mask");
-    assert!(report(Some(&g), 1, |_| ()).ends_with("every invariant holds"), "columns may be more than the input has");
+    assert!(
+        report(Some(&g), 1, |_| ()).ends_with("every invariant holds"),
+        "columns may be more than the input has"
+    );
     let other = Graph::homogeneous(3, vec![0], vec![1]).unwrap();
     assert!(report(Some(&other), 1, |_| ()).contains("input: its node and edge types"));
 }

@@ -51,7 +51,9 @@ use burn_gnn_dist::{Communicator, Failure, MpiRanks};
 fn main() -> ExitCode {
     // The test runner's own options.
     let case = std::env::args().skip(1).find(|a| !a.starts_with('-'));
-    let ranks = MpiRanks::new().threads(1).timeout(Duration::from_secs(if case.as_deref() == Some("missing") { 3 } else { 60 }));
+    let ranks = MpiRanks::new()
+        .threads(1)
+        .timeout(Duration::from_secs(if case.as_deref() == Some("missing") { 3 } else { 60 }));
     let done = ranks.run(|comm| match &case {
         None => all(&comm),
         Some(case) if case == "traffic" => traffic(&*comm),
@@ -94,13 +96,20 @@ fn all(comm: &Arc<dyn Communicator>) -> Result<(), Failure> {
         test(comm.size());
         comm.barrier(name)?;
         if comm.rank() == 0 {
-            println!("mpi: {name} on {} ranks, {:.1} s", comm.size(), start.elapsed().as_secs_f64());
+            println!(
+                "mpi: {name} on {} ranks, {:.1} s",
+                comm.size(),
+                start.elapsed().as_secs_f64()
+            );
         }
         run += 1;
     }
     ranks::set_world(None);
     if comm.rank() == 0 {
-        println!("mpi: {} ranks, {run} tests and all checks of the communicator passed", comm.size());
+        println!(
+            "mpi: {} ranks, {run} tests and all checks of the communicator passed",
+            comm.size()
+        );
     }
     Ok(())
 }
@@ -125,7 +134,12 @@ fn broken(case: &str, comm: &dyn Communicator) -> Result<(), Failure> {
         ("killed", true) => std::process::abort(),
         ("missing", true) => std::thread::sleep(Duration::from_secs(30)),
         ("error" | "panic" | "panic-in-task" | "other-call" | "killed" | "missing", _) => {}
-        _ => return Err(Failure { rank: comm.rank(), message: format!("no case is called `{case}`") }),
+        _ => {
+            return Err(Failure {
+                rank: comm.rank(),
+                message: format!("no case is called `{case}`"),
+            });
+        }
     }
     comm.barrier("ours")
 }

@@ -16,7 +16,8 @@ const GRAVITY: f64 = 0.3;
 /// repel by `k² / d`, moves are cut to a temperature that falls to 0. In the unit square.
 pub(super) fn force(nodes: usize, edges: &[(usize, usize)], seed: u64) -> Vec<[f64; 2]> {
     let stream = Stream::new(seed, "drawing", 0);
-    let mut at: Vec<[f64; 2]> = (0..nodes as u64).map(|i| [stream.uniform(i, 0), stream.uniform(i, 1)]).collect();
+    let mut at: Vec<[f64; 2]> =
+        (0..nodes as u64).map(|i| [stream.uniform(i, 0), stream.uniform(i, 1)]).collect();
     let mut neighbours = vec![vec![]; nodes];
     for &(u, v) in edges.iter().filter(|(u, v)| u != v) {
         neighbours[u].push(v);
@@ -110,15 +111,19 @@ pub(super) fn layers(highlighted: &[bool], edges: &[(usize, usize)]) -> Vec<[f64
             spread(&order[i], &mut x);
         }
     }
-    (0..nodes).map(|v| [x[v], if rows > 1 { row[v] as f64 / (rows - 1) as f64 } else { 0.5 }]).collect()
+    (0..nodes)
+        .map(|v| [x[v], if rows > 1 { row[v] as f64 / (rows - 1) as f64 } else { 0.5 }])
+        .collect()
 }
 
 /// Moved and scaled, each axis by itself, to fill the unit square.
 fn into_square(mut at: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     for axis in 0..2 {
-        let (low, high) = at.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p[axis]), h.max(p[axis])));
+        let (low, high) =
+            at.iter().fold((f64::MAX, f64::MIN), |(l, h), p| (l.min(p[axis]), h.max(p[axis])));
         let length = high - low;
-        at.iter_mut().for_each(|p| p[axis] = if length > 1e-9 { (p[axis] - low) / length } else { 0.5 });
+        at.iter_mut()
+            .for_each(|p| p[axis] = if length > 1e-9 { (p[axis] - low) / length } else { 0.5 });
     }
     at
 }

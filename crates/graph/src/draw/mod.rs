@@ -74,7 +74,15 @@ impl<'a> Drawing<'a> {
             return Err(setting("graph", &expected, &nodes.to_string()));
         }
         let (groups, highlighted, weights) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Ok(Self { graph, layout: DrawingLayout::default(), seed: 0, title: String::new(), groups, highlighted, weights })
+        Ok(Self {
+            graph,
+            layout: DrawingLayout::default(),
+            seed: 0,
+            title: String::new(),
+            groups,
+            highlighted,
+            weights,
+        })
     }
     /// How nodes are placed.
     #[must_use]
@@ -108,9 +116,18 @@ impl<'a> Drawing<'a> {
     ///
     /// # Errors
     /// Unknown type; an id that is not a node.
-    pub fn with_highlighted(mut self, ntype: impl NodeKey, nodes: &[u32]) -> Result<Self, GraphError> {
+    pub fn with_highlighted(
+        mut self,
+        ntype: impl NodeKey,
+        nodes: &[u32],
+    ) -> Result<Self, GraphError> {
         let t = self.graph.schema().ntype(ntype)?;
-        check_ids("nodes", &format!("node type `{}`", self.graph.schema().ntypes()[t]), nodes, self.graph.node_counts()[t])?;
+        check_ids(
+            "nodes",
+            &format!("node type `{}`", self.graph.schema().ntypes()[t]),
+            nodes,
+            self.graph.node_counts()[t],
+        )?;
         self.highlighted.insert(t, nodes.to_vec());
         Ok(self)
     }
@@ -119,7 +136,11 @@ impl<'a> Drawing<'a> {
     ///
     /// # Errors
     /// Unknown or ambiguous type; not one weight per edge; a weight that is not finite.
-    pub fn with_edge_weights(mut self, etype: impl EdgeKey, weights: &[f32]) -> Result<Self, GraphError> {
+    pub fn with_edge_weights(
+        mut self,
+        etype: impl EdgeKey,
+        weights: &[f32],
+    ) -> Result<Self, GraphError> {
         let t = self.graph.schema().etype(etype)?;
         check_len("weights", "one per edge", self.graph.relations()[t].num_edges(), weights.len())?;
         if let Some(w) = weights.iter().find(|w| !w.is_finite()) {
@@ -154,7 +175,9 @@ impl<'a> Drawing<'a> {
         let of_type = |(t, r): (usize, &crate::Relation)| {
             let (s, d) = self.graph.schema().endpoints(t);
             let endpoints = r.src().iter().zip(r.dst());
-            endpoints.map(|(&u, &v)| (offsets[s] + u as usize, offsets[d] + v as usize)).collect::<Vec<_>>()
+            endpoints
+                .map(|(&u, &v)| (offsets[s] + u as usize, offsets[d] + v as usize))
+                .collect::<Vec<_>>()
         };
         self.graph.relations().iter().enumerate().flat_map(of_type).collect()
     }
@@ -162,7 +185,9 @@ impl<'a> Drawing<'a> {
     fn is_highlighted(&self) -> Vec<bool> {
         let offsets = self.offsets();
         let mut is = vec![false; *offsets.last().unwrap_or(&0)];
-        self.highlighted.iter().for_each(|(&t, nodes)| nodes.iter().for_each(|&v| is[offsets[t] + v as usize] = true));
+        self.highlighted
+            .iter()
+            .for_each(|(&t, nodes)| nodes.iter().for_each(|&v| is[offsets[t] + v as usize] = true));
         is
     }
     /// Where each node stands, by global number: in the unit square, y upwards.

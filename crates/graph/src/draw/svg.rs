@@ -18,7 +18,10 @@ const LABELLED: usize = 80;
 const SHOWN: usize = 20;
 
 /// Colours of node types or groups, then of edge types.
-const COLORS: [&str; 10] = ["#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#8c8c8c"];
+const COLORS: [&str; 10] = [
+    "#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1", "#ff9da7",
+    "#9c755f", "#8c8c8c",
+];
 const EDGE_COLORS: [&str; 6] = ["#7f7f7f", "#1b6ca8", "#b5651d", "#6a4c93", "#2a7f62", "#a23b3b"];
 
 pub(super) fn draw(drawing: &Drawing<'_>) -> String {
@@ -36,8 +39,11 @@ pub(super) fn draw(drawing: &Drawing<'_>) -> String {
         title = escaped(title),
     );
     let inner = [SIZE[0] - 2.0 * MARGIN, SIZE[1] - 2.0 * MARGIN];
-    let places: Vec<[f64; 2]> =
-        drawing.places().iter().map(|p| [MARGIN + p[0] * inner[0], HEAD + MARGIN + (1.0 - p[1]) * inner[1]]).collect();
+    let places: Vec<[f64; 2]> = drawing
+        .places()
+        .iter()
+        .map(|p| [MARGIN + p[0] * inner[0], HEAD + MARGIN + (1.0 - p[1]) * inner[1]])
+        .collect();
     let radius = (160.0 / (places.len().max(1) as f64).sqrt()).clamp(3.0, 12.0);
     out.push_str("<g class=\"view\">\n");
     edges(drawing, &places, radius, &mut out);
@@ -73,10 +79,16 @@ fn edges(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut Stri
             let bend = *nth as f64 - (between[&pair] - 1) as f64 / 2.0;
             *nth += 1;
             let weight = drawing.weights.get(&t).map(|w| w[e]);
-            let strength = weight.map_or(0.3, |w| f64::from(w - range.0) / f64::from((range.1 - range.0).max(f32::MIN_POSITIVE)));
+            let strength = weight.map_or(0.3, |w| {
+                f64::from(w - range.0) / f64::from((range.1 - range.0).max(f32::MIN_POSITIVE))
+            });
             let (width, opacity) = (0.6 + 4.4 * strength, 0.35 + 0.6 * strength);
             let said = weight.map_or(String::new(), |w| format!(", weight {w}"));
-            let path = if u == v { self_loop(places[u], radius, bend) } else { curve(places[u], places[v], u < v, bend, radius, width) };
+            let path = if u == v {
+                self_loop(places[u], radius, bend)
+            } else {
+                curve(places[u], places[v], u < v, bend, radius, width)
+            };
             add!(
                 out,
                 "<path class=\"edge\" d=\"{}\" stroke=\"{color}\" stroke-width=\"{width:.2}\" stroke-opacity=\"{opacity:.2}\"><title>{name}, edge {e}{said}</title></path>",
@@ -88,12 +100,20 @@ fn edges(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut Stri
 }
 
 /// A line from the border of one node to that of another, bent, with an arrow head.
-fn curve(from: [f64; 2], to: [f64; 2], forward: bool, bend: f64, radius: f64, width: f64) -> String {
+fn curve(
+    from: [f64; 2],
+    to: [f64; 2],
+    forward: bool,
+    bend: f64,
+    radius: f64,
+    width: f64,
+) -> String {
     let d = [to[0] - from[0], to[1] - from[1]];
     let length = d[0].hypot(d[1]).max(1e-6);
     let (unit, side) = ([d[0] / length, d[1] / length], if forward { 1.0 } else { -1.0 });
     let shift = bend * side * 14.0;
-    let middle = [(from[0] + to[0]) / 2.0 - unit[1] * shift, (from[1] + to[1]) / 2.0 + unit[0] * shift];
+    let middle =
+        [(from[0] + to[0]) / 2.0 - unit[1] * shift, (from[1] + to[1]) / 2.0 + unit[0] * shift];
     let (start, end) = (toward(from, middle, radius), toward(to, middle, radius + 1.0));
     let head = 4.0 + width;
     let back = toward(end, middle, head);
@@ -123,28 +143,51 @@ fn toward(a: [f64; 2], b: [f64; 2], distance: f64) -> [f64; 2] {
 
 fn self_loop(at: [f64; 2], radius: f64, bend: f64) -> String {
     let r = radius * (1.0 + 0.4 * bend.abs());
-    format!("M{:.1} {:.1}a{r:.1} {r:.1} 0 1 1 {:.1} 0", at[0] - radius * 0.6, at[1] - radius * 0.8, radius * 1.2)
+    format!(
+        "M{:.1} {:.1}a{r:.1} {r:.1} 0 1 1 {:.1} 0",
+        at[0] - radius * 0.6,
+        at[1] - radius * 0.8,
+        radius * 1.2
+    )
 }
 
 fn nodes(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut String) {
     let (offsets, highlighted) = (drawing.offsets(), drawing.is_highlighted());
     let many = drawing.graph.schema().ntypes().len() > 1;
-    for (t, (ntype, frame)) in drawing.graph.schema().ntypes().iter().zip(drawing.graph.node_frames()).enumerate() {
+    for (t, (ntype, frame)) in
+        drawing.graph.schema().ntypes().iter().zip(drawing.graph.node_frames()).enumerate()
+    {
         for v in 0..frame.len() {
             let (joint, groups) = (offsets[t] + v, drawing.groups.get(&t));
             let [x, y] = places[joint];
-            let id = frame.ids().and_then(|ids| ids.id(v as u32)).map_or_else(|| v.to_string(), |id| id.to_string());
+            let id = frame
+                .ids()
+                .and_then(|ids| ids.id(v as u32))
+                .map_or_else(|| v.to_string(), |id| id.to_string());
             let group = groups.map_or(String::new(), |g| format!(", group {}", g[v]));
-            let said = escaped(&if many { format!("{ntype} {id}{group}") } else { format!("{id}{group}") });
-            let (r, border) =
-                if highlighted[joint] { (radius * 1.4, "stroke=\"#000000\" stroke-width=\"3\"") } else { (radius, "stroke=\"#ffffff\"") };
+            let said = escaped(&if many {
+                format!("{ntype} {id}{group}")
+            } else {
+                format!("{id}{group}")
+            });
+            let (r, border) = if highlighted[joint] {
+                (radius * 1.4, "stroke=\"#000000\" stroke-width=\"3\"")
+            } else {
+                (radius, "stroke=\"#ffffff\"")
+            };
             let color = color(t, groups.map(|g| g[v]));
             add!(
                 out,
                 "<circle class=\"node\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{color}\" {border}><title>{said}</title></circle>"
             );
             if places.len() <= LABELLED {
-                add!(out, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", x + r + 2.0, y + 4.0, escaped(&id));
+                add!(
+                    out,
+                    "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                    x + r + 2.0,
+                    y + 4.0,
+                    escaped(&id)
+                );
             }
         }
     }
@@ -171,7 +214,11 @@ fn legend(drawing: &Drawing<'_>, out: &mut String) {
             Some(groups) => {
                 let distinct: BTreeSet<u32> = groups.iter().copied().collect();
                 let size = |g: u32| groups.iter().filter(|&&of| of == g).count();
-                heads.extend(distinct.into_iter().map(|g| (color(t, Some(g)), format!("{ntype}, group {g} ({})", size(g)))));
+                heads.extend(
+                    distinct
+                        .into_iter()
+                        .map(|g| (color(t, Some(g)), format!("{ntype}, group {g} ({})", size(g)))),
+                );
             }
         }
     }

@@ -42,7 +42,11 @@ fn attribute(tag: &str, name: &str) -> f64 {
 }
 
 fn circles(svg: &str) -> Vec<[f64; 2]> {
-    tags(svg).into_iter().filter(|t| t.starts_with("circle class=\"node\"")).map(|t| [attribute(t, "cx"), attribute(t, "cy")]).collect()
+    tags(svg)
+        .into_iter()
+        .filter(|t| t.starts_with("circle class=\"node\""))
+        .map(|t| [attribute(t, "cx"), attribute(t, "cy")])
+        .collect()
 }
 
 #[test]
@@ -51,10 +55,22 @@ fn every_node_and_edge_is_there_once() {
     for layout in [DrawingLayout::Force, DrawingLayout::Layers] {
         let svg = Drawing::new(&g).unwrap().with_layout(layout).to_svg();
         let nodes = circles(&svg);
-        assert_eq!((nodes.len(), tags(&svg).iter().filter(|t| t.starts_with("path class=\"edge\"")).count()), (12, 21));
+        assert_eq!(
+            (
+                nodes.len(),
+                tags(&svg).iter().filter(|t| t.starts_with("path class=\"edge\"")).count()
+            ),
+            (12, 21)
+        );
         for (i, a) in nodes.iter().enumerate() {
-            assert!((0.0..=960.0).contains(&a[0]) && (0.0..=680.0).contains(&a[1]), "{layout:?}: {a:?}");
-            assert!(nodes[..i].iter().all(|b| (a[0] - b[0]).hypot(a[1] - b[1]) > 5.0), "{layout:?}: node {i} hides another");
+            assert!(
+                (0.0..=960.0).contains(&a[0]) && (0.0..=680.0).contains(&a[1]),
+                "{layout:?}: {a:?}"
+            );
+            assert!(
+                nodes[..i].iter().all(|b| (a[0] - b[0]).hypot(a[1] - b[1]) > 5.0),
+                "{layout:?}: node {i} hides another"
+            );
         }
     }
 }
@@ -64,9 +80,14 @@ fn neighbours_stand_together() {
     let g = cliques();
     let nodes = circles(&Drawing::new(&g).unwrap().to_svg());
     let mean = |pairs: &[(usize, usize)]| {
-        pairs.iter().map(|&(u, v)| (nodes[u][0] - nodes[v][0]).hypot(nodes[u][1] - nodes[v][1])).sum::<f64>() / pairs.len() as f64
+        pairs
+            .iter()
+            .map(|&(u, v)| (nodes[u][0] - nodes[v][0]).hypot(nodes[u][1] - nodes[v][1]))
+            .sum::<f64>()
+            / pairs.len() as f64
     };
-    let inside: Vec<_> = (0..10).flat_map(|u| (0..u).filter(move |v| u / 5 == v / 5).map(move |v| (u, v))).collect();
+    let inside: Vec<_> =
+        (0..10).flat_map(|u| (0..u).filter(move |v| u / 5 == v / 5).map(move |v| (u, v))).collect();
     let across: Vec<_> = (1..5).flat_map(|u| (6..10).map(move |v| (u, v))).collect();
     assert!(mean(&inside) * 1.5 < mean(&across), "{} and {}", mean(&inside), mean(&across));
 }
@@ -86,7 +107,12 @@ fn the_same_picture_for_the_same_seed() {
 #[test]
 fn rows_are_hops() {
     let g = Graph::homogeneous(5, vec![3, 1, 2], vec![1, 0, 0]).unwrap();
-    let svg = Drawing::new(&g).unwrap().with_highlighted("_N", &[0]).unwrap().with_layout(DrawingLayout::Layers).to_svg();
+    let svg = Drawing::new(&g)
+        .unwrap()
+        .with_highlighted("_N", &[0])
+        .unwrap()
+        .with_layout(DrawingLayout::Layers)
+        .to_svg();
     let y: Vec<f64> = circles(&svg).iter().map(|c| c[1]).collect();
     assert!(y[0] > y[1] && y[1] == y[2] && y[1] > y[3] && y[4] == y[0], "{y:?}");
     let without = Drawing::new(&g).unwrap().with_layout(DrawingLayout::Layers).to_svg();
@@ -102,12 +128,19 @@ fn groups_weights_and_names() {
         .edges(("b", "of", "b"), vec![1], vec![1])
         .build()
         .unwrap();
-    g.nodes_mut("b").unwrap().set_ids(NodeIds::new(Ids::Text(["x < y & \"z\"", "two"].into_iter().collect()))).unwrap();
-    let drawing = Drawing::new(&g).unwrap().with_title("<parts>").with_groups("a", &[0, 7]).unwrap();
+    g.nodes_mut("b")
+        .unwrap()
+        .set_ids(NodeIds::new(Ids::Text(["x < y & \"z\"", "two"].into_iter().collect())))
+        .unwrap();
+    let drawing =
+        Drawing::new(&g).unwrap().with_title("<parts>").with_groups("a", &[0, 7]).unwrap();
     let drawing = drawing.with_edge_weights("to", &[0.5, 2.0, 1.0]).unwrap();
     let svg = drawing.to_svg();
-    let edges: Vec<f64> =
-        tags(&svg).iter().filter(|t| t.starts_with("path class=\"edge\"")).map(|t| attribute(t, "stroke-width")).collect();
+    let edges: Vec<f64> = tags(&svg)
+        .iter()
+        .filter(|t| t.starts_with("path class=\"edge\""))
+        .map(|t| attribute(t, "stroke-width"))
+        .collect();
     assert!(edges[0] < edges[2] && edges[2] < edges[1], "{edges:?}");
     for text in [
         "&lt;parts&gt;",
@@ -121,10 +154,17 @@ fn groups_weights_and_names() {
         assert!(svg.contains(text), "{text}: {svg}");
     }
     // Parallel edges are two lines.
-    let lines: Vec<&str> = svg.lines().filter(|l| l.contains("a:to:b, edge")).map(|l| l.split('"').nth(3).unwrap()).collect();
+    let lines: Vec<&str> = svg
+        .lines()
+        .filter(|l| l.contains("a:to:b, edge"))
+        .map(|l| l.split('"').nth(3).unwrap())
+        .collect();
     assert!(lines.len() == 3 && lines[0] != lines[2], "{lines:?}");
     let page = drawing.to_html();
-    assert!(page.contains(&svg) && page.matches("http").count() == 1 && !page.contains("src="), "nothing is loaded");
+    assert!(
+        page.contains(&svg) && page.matches("http").count() == 1 && !page.contains("src="),
+        "nothing is loaded"
+    );
 }
 
 #[test]
@@ -134,7 +174,12 @@ fn refusals() {
     assert!(d().with_groups("_N", &[1]).unwrap_err().to_string().contains("expected length 12"));
     assert!(d().with_highlighted("_N", &[12]).is_err() && d().with_highlighted("x", &[]).is_err());
     assert!(d().with_edge_weights("_E", &[1.0; 20]).is_err());
-    assert!(d().with_edge_weights("_E", &[f32::NAN; 21]).unwrap_err().to_string().contains("finite weights"));
+    assert!(
+        d().with_edge_weights("_E", &[f32::NAN; 21])
+            .unwrap_err()
+            .to_string()
+            .contains("finite weights")
+    );
     let large = Graph::homogeneous(5001, vec![], vec![]).unwrap();
     assert!(Drawing::new(&large).unwrap_err().to_string().contains("at most 5000 nodes"));
     let none = Graph::builder().build().unwrap();

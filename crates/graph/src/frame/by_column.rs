@@ -38,10 +38,15 @@ impl<T> ByColumn<T> {
             None => Ok(()),
             Some(name) => {
                 let labels: Vec<&str> = frames.iter().map(Frame::label).collect();
-                let mut known: Vec<String> = frames.iter().flat_map(|f| f.columns().map(|(n, _)| n.to_owned())).collect();
+                let mut known: Vec<String> =
+                    frames.iter().flat_map(|f| f.columns().map(|(n, _)| n.to_owned())).collect();
                 known.sort();
                 known.dedup();
-                Err(GraphError::UnknownColumn { frame: labels.join(", "), name: name.clone(), known })
+                Err(GraphError::UnknownColumn {
+                    frame: labels.join(", "),
+                    name: name.clone(),
+                    known,
+                })
             }
         }
     }

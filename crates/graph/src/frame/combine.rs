@@ -42,16 +42,28 @@ impl Groups<'_> {
 
 impl Column {
     /// One row for each group; 0 for a group without rows.
-    pub(crate) fn combine(&self, frame: &str, name: &str, groups: Groups<'_>, how: Combine) -> Result<Self, GraphError> {
-        let refuse =
-            |expected: String| GraphError::ColumnType { frame: frame.to_owned(), name: name.to_owned(), expected, actual: self.describe() };
+    pub(crate) fn combine(
+        &self,
+        frame: &str,
+        name: &str,
+        groups: Groups<'_>,
+        how: Combine,
+    ) -> Result<Self, GraphError> {
+        let refuse = |expected: String| GraphError::ColumnType {
+            frame: frame.to_owned(),
+            name: name.to_owned(),
+            expected,
+            actual: self.describe(),
+        };
         let able = match self.kind {
             ColumnKind::Float => true,
             ColumnKind::Int => how != Combine::Mean,
             ColumnKind::Bool => how == Combine::First,
         };
         if !able {
-            return Err(refuse(format!("column that has a {how:?}; give `{name}` a rule of its own")));
+            return Err(refuse(format!(
+                "column that has a {how:?}; give `{name}` a rule of its own"
+            )));
         }
         if how == Combine::First {
             let start = |rows: std::ops::Range<usize>| match groups.order {
@@ -87,17 +99,23 @@ impl<const D: usize> Combined for Tensor<D> {
     fn combined(self, zeros: Self, groups: Groups<'_>, how: Combine, device: &Device) -> Self {
         let dtype = self.dtype();
         match how {
-            Combine::Sum | Combine::Mean if matches!(dtype, DType::F16 | DType::BF16) => {
-                self.cast(DType::F32).combined(zeros.cast(DType::F32), groups, how, device).cast(dtype)
-            }
+            Combine::Sum | Combine::Mean if matches!(dtype, DType::F16 | DType::BF16) => self
+                .cast(DType::F32)
+                .combined(zeros.cast(DType::F32), groups, how, device)
+                .cast(dtype),
             Combine::Mean => {
                 let counts: Vec<f64> = groups.rows().map(|r| r.len().max(1) as f64).collect();
                 let mut dims = [1; D];
                 dims[0] = counts.len();
-                sums(self, zeros, groups, device) / Tensor::from_data(TensorData::new(counts, dims), (device, dtype))
+                sums(self, zeros, groups, device)
+                    / Tensor::from_data(TensorData::new(counts, dims), (device, dtype))
             }
-            Combine::Max => extremes(self, zeros, groups, device, |a, b| a.lower(b.clone()).bool_or(b.is_nan())),
-            Combine::Min => extremes(self, zeros, groups, device, |a, b| a.greater(b.clone()).bool_or(b.is_nan())),
+            Combine::Max => {
+                extremes(self, zeros, groups, device, |a, b| a.lower(b.clone()).bool_or(b.is_nan()))
+            }
+            Combine::Min => extremes(self, zeros, groups, device, |a, b| {
+                a.greater(b.clone()).bool_or(b.is_nan())
+            }),
             Combine::Sum | Combine::First => sums(self, zeros, groups, device),
         }
     }
@@ -118,8 +136,16 @@ impl<const D: usize> Combined for Tensor<D, Bool> {
     }
 }
 
-fn sums<const D: usize, K: Basic>(rows: Tensor<D, K>, zeros: Tensor<D, K>, groups: Groups<'_>, device: &Device) -> Tensor<D, K> {
-    let group = row_index(groups.rows().enumerate().flat_map(|(g, r)| std::iter::repeat_n(g, r.len())), device);
+fn sums<const D: usize, K: Basic>(
+    rows: Tensor<D, K>,
+    zeros: Tensor<D, K>,
+    groups: Groups<'_>,
+    device: &Device,
+) -> Tensor<D, K> {
+    let group = row_index(
+        groups.rows().enumerate().flat_map(|(g, r)| std::iter::repeat_n(g, r.len())),
+        device,
+    );
     zeros.select_assign(0, group, rows, IndexingUpdateOp::Add)
 }
 
@@ -135,7 +161,9 @@ fn extremes<const D: usize, K: Basic>(
     let largest = groups.rows().map(|r| r.len()).max().unwrap_or(0);
     let mut step = 1;
     while step < largest {
-        let ahead = groups.rows().flat_map(|r| r.clone().map(move |p| if p + step < r.end { p + step } else { p }));
+        let ahead = groups
+            .rows()
+            .flat_map(|r| r.clone().map(move |p| if p + step < r.end { p + step } else { p }));
         let other = best.clone().select(0, row_index(ahead, device));
         let mask = better(best.clone(), other.clone());
         best = best.mask_where(mask, other);

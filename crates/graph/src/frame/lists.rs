@@ -101,7 +101,13 @@ impl Frame {
             return Ok(());
         }
         let arg = format!("{}: {what}", self.label);
-        Err(GraphError::Length { relation: String::new(), arg, why: "one row per node or edge", expected: self.len, actual })
+        Err(GraphError::Length {
+            relation: String::new(),
+            arg,
+            why: "one row per node or edge",
+            expected: self.len,
+            actual,
+        })
     }
 
     /// The lists and texts of `from` at `rows`.
@@ -111,7 +117,11 @@ impl Frame {
         from.texts.iter().try_for_each(|(name, texts)| self.insert_text(name, select(texts)))
     }
     /// The lists, texts and ids of `from` at `rows`; `None` for all rows as they are.
-    pub(crate) fn take_lists_and_ids(&mut self, from: &Self, rows: Option<&[u32]>) -> Result<(), GraphError> {
+    pub(crate) fn take_lists_and_ids(
+        &mut self,
+        from: &Self,
+        rows: Option<&[u32]>,
+    ) -> Result<(), GraphError> {
         let Some(rows) = rows else {
             self.lists.clone_from(&from.lists);
             self.texts.clone_from(&from.texts);
@@ -165,9 +175,15 @@ mod tests {
         assert_eq!((tags(&both, 3), tags(&both, 5)), (vec![7, 8], vec![9]));
         assert_eq!(both.nodes("_N").unwrap().ids(), g.nodes("_N").unwrap().ids());
         let inverse = g.with_inverse_relations("-inv").unwrap();
-        assert_eq!((words(&inverse, 0), inverse.nodes("_N").unwrap().ids().unwrap().number(60)), (vec![7, 8], Some(1)));
+        assert_eq!(
+            (words(&inverse, 0), inverse.nodes("_N").unwrap().ids().unwrap().number(60)),
+            (vec![7, 8], Some(1))
+        );
         let more = g.add_nodes("_N", 1, &[]).unwrap();
-        assert_eq!((words(&more, 0), words(&more, 3), more.nodes("_N").unwrap().ids()), (vec![7, 8], vec![], None));
+        assert_eq!(
+            (words(&more, 0), words(&more, 3), more.nodes("_N").unwrap().ids()),
+            (vec![7, 8], vec![], None)
+        );
         let batch = crate::batch([&g, &g]).unwrap();
         assert_eq!((words(batch.graph(), 3), tags(batch.graph(), 5)), (vec![7, 8], vec![9]));
         let simple = g.to_simple(crate::Combine::First).unwrap();
@@ -181,27 +197,55 @@ mod tests {
         let texts = || ["a", "", "köln"].into_iter().collect::<Texts>();
         g.nodes_mut(..).unwrap().insert_text("name", texts()).unwrap();
         g.edges_mut(..).unwrap().insert_text("tag", texts()).unwrap();
-        g.edges_mut(..).unwrap().set_global_ids(GlobalIds::new(vec![u64::MAX, 0, 7]).unwrap()).unwrap();
-        let names = |g: &Graph| g.nodes(..).unwrap().text("name").unwrap().iter().map(str::to_owned).collect::<Vec<_>>();
-        let tags = |g: &Graph| g.edges(..).unwrap().text("tag").unwrap().iter().map(str::to_owned).collect::<Vec<_>>();
+        g.edges_mut(..)
+            .unwrap()
+            .set_global_ids(GlobalIds::new(vec![u64::MAX, 0, 7]).unwrap())
+            .unwrap();
+        let names = |g: &Graph| {
+            g.nodes(..).unwrap().text("name").unwrap().iter().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let tags = |g: &Graph| {
+            g.edges(..).unwrap().text("tag").unwrap().iter().map(str::to_owned).collect::<Vec<_>>()
+        };
         let ids = |g: &Graph| g.edges(..).unwrap().global_ids().map(|ids| ids.as_slice().to_vec());
         let sub = g.node_subgraph([("_N", [2, 1])], crate::Relabel::Yes).unwrap().graph;
         assert_eq!(
             (names(&sub), tags(&sub), ids(&sub)),
-            (vec!["köln".into(), String::new()], vec![String::new(), "köln".into()], Some(vec![0, 7]))
+            (
+                vec!["köln".into(), String::new()],
+                vec![String::new(), "köln".into()],
+                Some(vec![0, 7])
+            )
         );
         let both = g.add_reverse_edges("_E").unwrap();
-        assert_eq!((tags(&both), ids(&both)), (["a", "", "köln", "a", "", "köln"].map(String::from).to_vec(), None));
+        assert_eq!(
+            (tags(&both), ids(&both)),
+            (["a", "", "köln", "a", "", "köln"].map(String::from).to_vec(), None)
+        );
         let more = g.add_nodes("_N", 1, &[]).unwrap();
         assert_eq!((names(&more)[3].as_str(), ids(&more)), ("", Some(vec![u64::MAX, 0, 7])));
         let batch = crate::batch([&g, &g]).unwrap();
-        assert_eq!((names(batch.graph()).len(), tags(batch.graph())[5].as_str(), ids(batch.graph())), (6, "köln", None));
+        assert_eq!(
+            (names(batch.graph()).len(), tags(batch.graph())[5].as_str(), ids(batch.graph())),
+            (6, "köln", None)
+        );
         assert_eq!(tags(&g.to_simple(crate::Combine::First).unwrap().graph), ["a", ""]);
         let merged = crate::merge([&g, &more]).unwrap();
-        assert_eq!((names(&merged), tags(&merged).len()), (["a", "", "köln", ""].map(String::from).to_vec(), 6));
+        assert_eq!(
+            (names(&merged), tags(&merged).len()),
+            (["a", "", "köln", ""].map(String::from).to_vec(), 6)
+        );
         let f = g.nodes_mut(..).unwrap();
-        assert!(f.insert_text("name", Texts::new()).unwrap_err().to_string().contains("text name`: expected length 3"));
-        assert_eq!(f.text("x").unwrap_err().to_string(), "nodes of `_N`: no column `x`; there are [\"name\"]: name one of these");
+        assert!(
+            f.insert_text("name", Texts::new())
+                .unwrap_err()
+                .to_string()
+                .contains("text name`: expected length 3")
+        );
+        assert_eq!(
+            f.text("x").unwrap_err().to_string(),
+            "nodes of `_N`: no column `x`; there are [\"name\"]: name one of these"
+        );
         assert!(f.remove_text("name").is_some_and(|t| t == texts()) && f.texts().count() == 0);
     }
 
@@ -210,9 +254,20 @@ mod tests {
         let mut g = graph();
         let f = g.nodes_mut("_N").unwrap();
         let e = f.insert_list("words", Ragged::default()).unwrap_err().to_string();
-        assert_eq!(e, "`nodes of `_N`: list words`: expected length 3 (one row per node or edge), got 0; give 3 entries");
-        assert!(f.set_ids(NodeIds::new(Ids::Int(vec![1]))).unwrap_err().to_string().contains("ids`: expected length 3"));
-        assert_eq!(f.list("x").unwrap_err().to_string(), "nodes of `_N`: no column `x`; there are [\"words\"]: name one of these");
+        assert_eq!(
+            e,
+            "`nodes of `_N`: list words`: expected length 3 (one row per node or edge), got 0; give 3 entries"
+        );
+        assert!(
+            f.set_ids(NodeIds::new(Ids::Int(vec![1])))
+                .unwrap_err()
+                .to_string()
+                .contains("ids`: expected length 3")
+        );
+        assert_eq!(
+            f.list("x").unwrap_err().to_string(),
+            "nodes of `_N`: no column `x`; there are [\"words\"]: name one of these"
+        );
         assert!(f.remove_list("words").is_some() && f.lists().count() == 0);
     }
 }

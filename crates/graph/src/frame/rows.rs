@@ -13,7 +13,10 @@ impl Frame {
     #[doc(hidden)]
     pub fn take_rows(&mut self, from: &Self, ids: &OriginalIds) -> Result<(), GraphError> {
         for (name, c) in &from.columns {
-            self.insert_column(name, ids.as_slice().map_or_else(|| c.clone(), |ids| c.select(ids)))?;
+            self.insert_column(
+                name,
+                ids.as_slice().map_or_else(|| c.clone(), |ids| c.select(ids)),
+            )?;
         }
         self.take_lists_and_ids(from, ids.as_slice())
     }
@@ -38,7 +41,13 @@ impl Frame {
             if c.len() != count {
                 let (arg, actual) = (format!("{}: new rows of column {name}", self.label), c.len());
                 let why = "one row per new node or edge";
-                return Err(GraphError::Length { relation: String::new(), arg, why, expected: count, actual });
+                return Err(GraphError::Length {
+                    relation: String::new(),
+                    arg,
+                    why,
+                    expected: count,
+                    actual,
+                });
             }
             if given.insert(*name, c).is_some() {
                 return Err(GraphError::Duplicate { what: "column", name: (*name).to_owned() });
@@ -60,7 +69,11 @@ impl Frame {
 }
 
 /// Columns of one name below each other; `None` for no columns.
-pub(crate) fn join_all(frame: &str, name: &str, parts: &[Column]) -> Result<Option<Column>, GraphError> {
+pub(crate) fn join_all(
+    frame: &str,
+    name: &str,
+    parts: &[Column],
+) -> Result<Option<Column>, GraphError> {
     if parts.is_empty() { Ok(None) } else { join(frame, name, parts).map(Some) }
 }
 
@@ -82,10 +95,18 @@ pub(crate) fn join(frame: &str, name: &str, parts: &[Column]) -> Result<Column, 
             return Err(mismatch("kind", format!("{:?}", first.kind()), format!("{:?}", c.kind())));
         }
         if c.dtype() != first.dtype() {
-            return Err(mismatch("dtype", format!("{:?}", first.dtype()), format!("{:?}", c.dtype())));
+            return Err(mismatch(
+                "dtype",
+                format!("{:?}", first.dtype()),
+                format!("{:?}", c.dtype()),
+            ));
         }
         if c.device() != first.device() {
-            return Err(mismatch("device", format!("{:?}", first.device()), format!("{:?}", c.device())));
+            return Err(mismatch(
+                "device",
+                format!("{:?}", first.device()),
+                format!("{:?}", c.device()),
+            ));
         }
     }
     // Backends need not join tensors without elements.
@@ -99,19 +120,36 @@ pub(crate) fn join(frame: &str, name: &str, parts: &[Column]) -> Result<Column, 
 
 impl Column {
     /// `count` rows of this column's row shape, dtype and device, every entry `value`.
-    pub(crate) fn filled(&self, frame: &str, name: &str, count: usize, value: f64) -> Result<Self, GraphError> {
-        let refuse =
-            |expected: String| GraphError::ColumnType { frame: frame.to_owned(), name: name.to_owned(), expected, actual: self.describe() };
+    pub(crate) fn filled(
+        &self,
+        frame: &str,
+        name: &str,
+        count: usize,
+        value: f64,
+    ) -> Result<Self, GraphError> {
+        let refuse = |expected: String| GraphError::ColumnType {
+            frame: frame.to_owned(),
+            name: name.to_owned(),
+            expected,
+            actual: self.describe(),
+        };
         if self.shape.num_dims() > Self::MAX_RANK {
-            return Err(refuse(format!("tensor of rank {} at most (new rows are filled)", Self::MAX_RANK)));
+            return Err(refuse(format!(
+                "tensor of rank {} at most (new rows are filled)",
+                Self::MAX_RANK
+            )));
         }
         let mut dims = self.shape.as_slice().to_vec();
         dims[0] = count;
         let n = dims.iter().product();
         let data = match self.kind {
             ColumnKind::Float => TensorData::new(vec![value; n], dims),
-            ColumnKind::Int if fits(self.dtype, value) => TensorData::new(vec![value as i64; n], dims),
-            ColumnKind::Bool if value == 0.0 || value == 1.0 => TensorData::new(vec![value == 1.0; n], dims),
+            ColumnKind::Int if fits(self.dtype, value) => {
+                TensorData::new(vec![value as i64; n], dims)
+            }
+            ColumnKind::Bool if value == 0.0 || value == 1.0 => {
+                TensorData::new(vec![value == 1.0; n], dims)
+            }
             _ => return Err(refuse(format!("column that holds the fill value {value}"))),
         };
         Ok(by_rank!(self, t => Self::new(like(&t, data, &self.device, self.dtype))))
@@ -133,6 +171,11 @@ fn fits(dtype: DType, value: f64) -> bool {
     value.fract() == 0.0 && (low..=high).contains(&value)
 }
 
-fn like<const D: usize, K: Basic>(_: &Tensor<D, K>, data: TensorData, device: &Device, dtype: DType) -> Tensor<D, K> {
+fn like<const D: usize, K: Basic>(
+    _: &Tensor<D, K>,
+    data: TensorData,
+    device: &Device,
+    dtype: DType,
+) -> Tensor<D, K> {
     Tensor::from_data(data, (device, dtype))
 }

@@ -59,23 +59,42 @@ fn frames_must_fit_unless_they_are_empty() {
     let nothing = Graph::homogeneous(0, vec![], vec![]).unwrap();
     let all = batch([&nothing, &a, &nothing]).unwrap();
     assert_eq!(float(all.graph().nodes("_N").unwrap(), "h"), [1.0, 2.0]);
-    assert_eq!((all.num_nodes("_N").unwrap(), all.num_edges("_E").unwrap()), (&[0, 2, 0][..], &[0, 1, 0][..]));
+    assert_eq!(
+        (all.num_nodes("_N").unwrap(), all.num_edges("_E").unwrap()),
+        (&[0, 2, 0][..], &[0, 1, 0][..])
+    );
     let plain = Graph::homogeneous(1, vec![], vec![]).unwrap();
     assert!(matches!(batch([&a, &plain]), Err(GraphError::UnknownColumn { .. })));
     let mut wide = plain.clone();
     wide.nodes_mut("_N").unwrap().insert("h", Tensor::<2>::zeros([1, 3], device)).unwrap();
-    assert!(matches!(batch([&a, &wide]), Err(GraphError::ColumnMismatch { what: "row shape", .. })));
+    assert!(matches!(
+        batch([&a, &wide]),
+        Err(GraphError::ColumnMismatch { what: "row shape", .. })
+    ));
 }
 
 #[test]
 fn what_is_no_batch() {
     let g = |n| Graph::homogeneous(n, vec![0, 2], vec![1, 2]).unwrap();
     let text = |r: Result<Batch, GraphError>| r.unwrap_err().to_string();
-    assert_eq!(text(batch([])), "`graphs` is empty; a batch needs one graph at least, which gives it its types");
+    assert_eq!(
+        text(batch([])),
+        "`graphs` is empty; a batch needs one graph at least, which gives it its types"
+    );
     let other = Graph::builder().nodes("a", 1).build().unwrap();
     let t = text(batch([&g(3), &other]));
-    assert_eq!(t, "graph 1 of the batch has the types [\"a\"], graph 0 has [\"_N\", \"_N:_E:_N\"]; empty types and relations are allowed");
-    assert!(batch([&g(3)]).unwrap().get(1).unwrap_err().to_string().contains("graph of the batch: id 1 is out of range 0..1"));
+    assert_eq!(
+        t,
+        "graph 1 of the batch has the types [\"a\"], graph 0 has [\"_N\", \"_N:_E:_N\"]; empty types and relations are allowed"
+    );
+    assert!(
+        batch([&g(3)])
+            .unwrap()
+            .get(1)
+            .unwrap_err()
+            .to_string()
+            .contains("graph of the batch: id 1 is out of range 0..1")
+    );
     assert!(Batch::new(g(3), vec![vec![2, 1]], vec![vec![1, 1]]).is_ok());
     let t = text(Batch::new(g(3), vec![vec![1, 2]], vec![vec![1, 1]]));
     assert_eq!(
@@ -83,9 +102,18 @@ fn what_is_no_batch() {
         "relation `_N:_E:_N`: edge 0 belongs to graph 0 of the batch, but its endpoints 0 -> 1 are not nodes of that graph; \
          sort nodes and edges by graph, or correct `num_nodes` and `num_edges`"
     );
-    assert!(matches!(Batch::new(g(3), vec![vec![2, 1]], vec![vec![2]]), Err(GraphError::Length { .. })));
-    assert!(matches!(Batch::new(g(3), vec![vec![2, 2]], vec![vec![1, 1]]), Err(GraphError::Length { expected: 3, actual: 4, .. })));
+    assert!(matches!(
+        Batch::new(g(3), vec![vec![2, 1]], vec![vec![2]]),
+        Err(GraphError::Length { .. })
+    ));
+    assert!(matches!(
+        Batch::new(g(3), vec![vec![2, 2]], vec![vec![1, 1]]),
+        Err(GraphError::Length { expected: 3, actual: 4, .. })
+    ));
     assert!(matches!(Batch::new(g(3), vec![], vec![vec![1, 1]]), Err(GraphError::Length { .. })));
     let huge = Graph::builder().nodes("a", 3_000_000_000).build().unwrap();
-    assert!(matches!(batch([&huge, &huge]), Err(GraphError::TooLarge { what: "nodes", count: 6_000_000_000, .. })));
+    assert!(matches!(
+        batch([&huge, &huge]),
+        Err(GraphError::TooLarge { what: "nodes", count: 6_000_000_000, .. })
+    ));
 }

@@ -2,7 +2,9 @@ use burn::tensor::{Bool, DType, Int, Tensor, TensorData};
 use burn_gnn_graph::{ByColumn, Column, Combine, Frame, Graph, LoopFill, LoopsAt};
 use proptest::prelude::*;
 
-use crate::random::{ENDS, ETYPES, NTYPES, SQUARE, case, check_rows, devices, float, int, once, pick, write};
+use crate::random::{
+    ENDS, ETYPES, NTYPES, SQUARE, case, check_rows, devices, float, int, once, pick, write,
+};
 
 /// The columns of `random::write` for ids `from..to`.
 fn rows(t: usize, from: usize, to: usize, device: &burn::tensor::Device) -> Frame {
@@ -141,7 +143,10 @@ fn values_that_nobody_gave_are_zero() {
         let f = g.nodes("_N").unwrap();
         assert_eq!(float(f, "x"), [3.0, 1.5, 5.0, 2.5, 0.0, 0.0]);
         assert_eq!(int(f, "n"), [3, 5, 0]);
-        assert_eq!(f.column("m").unwrap().to_data().iter::<bool>().collect::<Vec<_>>()[4..], [false, false]);
+        assert_eq!(
+            f.column("m").unwrap().to_data().iter::<bool>().collect::<Vec<_>>()[4..],
+            [false, false]
+        );
         assert_eq!(float(f, "y"), [0.0, 0.0, 7.0]);
         assert_eq!(g.relation("_E").unwrap().num_dst(), 3);
     }
@@ -154,24 +159,56 @@ fn loops_are_filled_from_in_edges() {
         // Node 2 has no in-edges, node 1 three.
         let mut g = Graph::homogeneous(3, vec![0, 2, 0, 2], vec![1, 1, 0, 1]).unwrap();
         let f = g.edges_mut("_E").unwrap();
-        f.insert("w", Tensor::<2>::from_data([[1.0f32, -1.0], [2.0, 5.0], [3.0, 0.0], [6.0, -4.0]], &device)).unwrap();
-        f.insert("d", Tensor::<1>::from_data(TensorData::from([1.0f64, 2.0, 3.0, 6.0]), (&device, DType::F64))).unwrap();
-        f.insert("k", Tensor::<1, Int>::from_data([4i64, -5, 6, 7], (&device, DType::I64))).unwrap();
+        f.insert(
+            "w",
+            Tensor::<2>::from_data([[1.0f32, -1.0], [2.0, 5.0], [3.0, 0.0], [6.0, -4.0]], &device),
+        )
+        .unwrap();
+        f.insert(
+            "d",
+            Tensor::<1>::from_data(
+                TensorData::from([1.0f64, 2.0, 3.0, 6.0]),
+                (&device, DType::F64),
+            ),
+        )
+        .unwrap();
+        f.insert("k", Tensor::<1, Int>::from_data([4i64, -5, 6, 7], (&device, DType::I64)))
+            .unwrap();
         f.insert("b", Tensor::<1, Bool>::from_data([true, false, true, false], &device)).unwrap();
         let with = |how| {
-            let rule = ByColumn::all(LoopFill::InEdges(how)).with("b", LoopFill::InEdges(Combine::First));
-            let rule = if how == Combine::Mean { rule.with("k", LoopFill::Value(9.0)) } else { rule };
+            let rule =
+                ByColumn::all(LoopFill::InEdges(how)).with("b", LoopFill::InEdges(Combine::First));
+            let rule =
+                if how == Combine::Mean { rule.with("k", LoopFill::Value(9.0)) } else { rule };
             let g = g.add_self_loops_with("_E", LoopsAt::EveryNode, rule).unwrap();
             let f = g.edges("_E").unwrap();
             let d: Vec<f64> = f.column("d").unwrap().to_data().try_to_vec().unwrap();
-            assert_eq!(f.column("b").unwrap().to_data().iter::<bool>().collect::<Vec<_>>()[4..], [true, true, false]);
+            assert_eq!(
+                f.column("b").unwrap().to_data().iter::<bool>().collect::<Vec<_>>()[4..],
+                [true, true, false]
+            );
             (float(f, "w")[8..].to_vec(), d[4..].to_vec(), int(f, "k")[4..].to_vec())
         };
-        assert_eq!(with(Combine::Sum), (vec![3.0, 0.0, 9.0, 0.0, 0.0, 0.0], vec![3.0, 9.0, 0.0], vec![6, 6, 0]));
-        assert_eq!(with(Combine::Mean), (vec![3.0, 0.0, 3.0, 0.0, 0.0, 0.0], vec![3.0, 3.0, 0.0], vec![9, 9, 9]));
-        assert_eq!(with(Combine::Max), (vec![3.0, 0.0, 6.0, 5.0, 0.0, 0.0], vec![3.0, 6.0, 0.0], vec![6, 7, 0]));
-        assert_eq!(with(Combine::Min), (vec![3.0, 0.0, 1.0, -4.0, 0.0, 0.0], vec![3.0, 1.0, 0.0], vec![6, -5, 0]));
-        assert_eq!(with(Combine::First), (vec![3.0, 0.0, 1.0, -1.0, 0.0, 0.0], vec![3.0, 1.0, 0.0], vec![6, 4, 0]));
+        assert_eq!(
+            with(Combine::Sum),
+            (vec![3.0, 0.0, 9.0, 0.0, 0.0, 0.0], vec![3.0, 9.0, 0.0], vec![6, 6, 0])
+        );
+        assert_eq!(
+            with(Combine::Mean),
+            (vec![3.0, 0.0, 3.0, 0.0, 0.0, 0.0], vec![3.0, 3.0, 0.0], vec![9, 9, 9])
+        );
+        assert_eq!(
+            with(Combine::Max),
+            (vec![3.0, 0.0, 6.0, 5.0, 0.0, 0.0], vec![3.0, 6.0, 0.0], vec![6, 7, 0])
+        );
+        assert_eq!(
+            with(Combine::Min),
+            (vec![3.0, 0.0, 1.0, -4.0, 0.0, 0.0], vec![3.0, 1.0, 0.0], vec![6, -5, 0])
+        );
+        assert_eq!(
+            with(Combine::First),
+            (vec![3.0, 0.0, 1.0, -1.0, 0.0, 0.0], vec![3.0, 1.0, 0.0], vec![6, 4, 0])
+        );
     }
 }
 
@@ -181,6 +218,9 @@ fn loops_added_twice_are_there_twice() {
     let g = Graph::homogeneous(5, vec![0, 1, 2, 3], vec![1, 2, 3, 4]).unwrap();
     let g = g.add_self_loops("_E").unwrap().add_self_loops("_E").unwrap();
     assert_eq!(g.num_edges("_E").unwrap(), 14);
-    assert_eq!(g.remove_self_loops("_E").unwrap().original_edges("_E").unwrap().to_vec(), [0, 1, 2, 3]);
+    assert_eq!(
+        g.remove_self_loops("_E").unwrap().original_edges("_E").unwrap().to_vec(),
+        [0, 1, 2, 3]
+    );
     assert_eq!(once(g.relation("_E").unwrap().src()).len(), 5);
 }

@@ -116,10 +116,18 @@ fn gradients_go_through_combined_features() {
     let mut g = Graph::homogeneous(2, vec![0, 0, 1], vec![1, 1, 0]).unwrap();
     let w = Tensor::<1>::from_data([1.0f32, 3.0, 2.0], &device).require_grad();
     g.edges_mut("_E").unwrap().insert("w", w.clone()).unwrap();
-    for (how, want) in [(Combine::Sum, [1.0f32, 1.0, 1.0]), (Combine::Mean, [0.5, 0.5, 1.0]), (Combine::Max, [0.0, 1.0, 1.0])] {
+    for (how, want) in [
+        (Combine::Sum, [1.0f32, 1.0, 1.0]),
+        (Combine::Mean, [0.5, 0.5, 1.0]),
+        (Combine::Max, [0.0, 1.0, 1.0]),
+    ] {
         let merged = g.to_simple(how).unwrap().graph.edges("_E").unwrap().get::<1>("w").unwrap();
         let grads = merged.sum().backward();
-        assert_eq!(w.grad(&grads).unwrap().into_data().try_to_vec::<f32>().unwrap(), want, "{how:?}");
+        assert_eq!(
+            w.grad(&grads).unwrap().into_data().try_to_vec::<f32>().unwrap(),
+            want,
+            "{how:?}"
+        );
     }
 }
 
@@ -131,5 +139,8 @@ fn halves_are_added_in_single_precision() {
     g.edges_mut("_E").unwrap().insert("w", w).unwrap();
     let simple = g.to_simple(Combine::Sum).unwrap().graph;
     let w = simple.edges("_E").unwrap().column("w").unwrap();
-    assert_eq!((w.dtype(), w.to_data().iter::<f32>().collect::<Vec<_>>()), (DType::F16, vec![2052.0]));
+    assert_eq!(
+        (w.dtype(), w.to_data().iter::<f32>().collect::<Vec<_>>()),
+        (DType::F16, vec![2052.0])
+    );
 }

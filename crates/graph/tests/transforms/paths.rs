@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use crate::random::{ENDS, NTYPES, SQUARE, case, check_rows, devices};
 
 /// Metapaths that hold together, by edge type number.
-const METAPATHS: [&[usize]; 7] = [&[0], &[1, 3], &[3, 1], &[0, 2, 0], &[3, 0, 1, 4], &[4, 5, 5], &[1, 4]];
+const METAPATHS: [&[usize]; 7] =
+    [&[0], &[1, 3], &[3, 1], &[0, 2, 0], &[3, 0, 1, 4], &[4, 5, 5], &[1, 4]];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
@@ -52,7 +53,11 @@ proptest! {
 #[test]
 fn metapaths_do_not_depend_on_threads() {
     let n = 500u32;
-    let edges = |k: u32| (0..4 * n).map(move |i| (i.wrapping_mul(2_654_435_761).wrapping_add(k) >> 7) % n).collect::<Vec<u32>>();
+    let edges = |k: u32| {
+        (0..4 * n)
+            .map(move |i| (i.wrapping_mul(2_654_435_761).wrapping_add(k) >> 7) % n)
+            .collect::<Vec<u32>>()
+    };
     let g = Graph::homogeneous(n as usize, edges(1), edges(9)).unwrap();
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -16,7 +16,9 @@ fn dense(rows: usize, columns: usize, edges: &[(u32, u32)], weights: &[f64]) -> 
 }
 
 fn product(a: &Dense, b: &Dense, columns: usize) -> Dense {
-    a.iter().map(|row| (0..columns).map(|j| row.iter().zip(b).map(|(x, b)| x * b[j]).sum()).collect()).collect()
+    a.iter()
+        .map(|row| (0..columns).map(|j| row.iter().zip(b).map(|(x, b)| x * b[j]).sum()).collect())
+        .collect()
 }
 
 proptest! {
@@ -108,16 +110,25 @@ proptest! {
 #[test]
 fn merging_other_types_and_what_is_refused() {
     let device = &devices()[0];
-    let mut a = Graph::builder().nodes("a", 2).edges(("a", "r", "a"), vec![0], vec![1]).build().unwrap();
-    let b = Graph::builder().nodes("a", 3).edges(("a", "s", "b"), vec![2], vec![4]).build().unwrap();
+    let mut a =
+        Graph::builder().nodes("a", 2).edges(("a", "r", "a"), vec![0], vec![1]).build().unwrap();
+    let b =
+        Graph::builder().nodes("a", 3).edges(("a", "s", "b"), vec![2], vec![4]).build().unwrap();
     let g = merge([&a, &b]).unwrap();
-    assert_eq!((g.node_counts(), g.num_edges("r").unwrap(), g.num_edges("s").unwrap()), (&[3, 5][..], 1, 1));
+    assert_eq!(
+        (g.node_counts(), g.num_edges("r").unwrap(), g.num_edges("s").unwrap()),
+        (&[3, 5][..], 1, 1)
+    );
     a.nodes_mut("a").unwrap().insert("h", Tensor::<1>::from_data([1.0f32, 2.0], device)).unwrap();
     let e = merge([&a, &b]).unwrap_err();
-    assert_eq!(e.to_string(), "`nodes of `a`: column h`: expected length 3 (one row per node or edge), got 2; give 3 entries");
+    assert_eq!(
+        e.to_string(),
+        "`nodes of `a`: column h`: expected length 3 (one row per node or edge), got 2; give 3 entries"
+    );
     assert!(matches!(merge([]), Err(GraphError::Empty { arg: "graphs", .. })));
     a.edges_mut("r").unwrap().insert("w", Tensor::<1>::from_data([1.0f32], device)).unwrap();
-    let bare = Graph::builder().nodes("a", 2).edges(("a", "r", "a"), vec![1], vec![1]).build().unwrap();
+    let bare =
+        Graph::builder().nodes("a", 2).edges(("a", "r", "a"), vec![1], vec![1]).build().unwrap();
     assert!(matches!(merge([&a, &bare]), Err(GraphError::UnknownColumn { .. })));
 }
 
@@ -125,22 +136,37 @@ fn merging_other_types_and_what_is_refused() {
 fn products_that_do_not_fit() {
     let device = &devices()[0];
     let b = Graph::builder().nodes("a", 2).nodes("b", 3);
-    let mut g = b.edges(("a", "r", "b"), vec![0], vec![1]).edges(("b", "s", "a"), vec![1], vec![0]).build().unwrap();
+    let mut g = b
+        .edges(("a", "r", "b"), vec![0], vec![1])
+        .edges(("b", "s", "a"), vec![1], vec![0])
+        .build()
+        .unwrap();
     let text = |r: Result<Graph, GraphError>| r.unwrap_err().to_string();
-    assert!(text(g.adj_product_graph("r", &g, "r", "w")).contains("`a:r:b` must start in node type `b`"));
+    assert!(
+        text(g.adj_product_graph("r", &g, "r", "w"))
+            .contains("`a:r:b` must start in node type `b`")
+    );
     assert!(text(g.adj_product_graph("r", &g, "s", "w")).contains("no column `w`"));
     let w = |dtype| Tensor::<1>::from_data([1.0], (device, dtype));
     g.edges_mut("r").unwrap().insert("w", w(DType::F32)).unwrap();
     g.edges_mut("s").unwrap().insert("w", w(DType::F64)).unwrap();
-    assert!(matches!(g.adj_product_graph("r", &g, "s", "w"), Err(GraphError::ColumnMismatch { what: "dtype", .. })));
-    let more = Graph::builder().nodes("b", 4).edges(("b", "s", "a"), vec![1], vec![0]).build().unwrap();
+    assert!(matches!(
+        g.adj_product_graph("r", &g, "s", "w"),
+        Err(GraphError::ColumnMismatch { what: "dtype", .. })
+    ));
+    let more =
+        Graph::builder().nodes("b", 4).edges(("b", "s", "a"), vec![1], vec![0]).build().unwrap();
     assert!(
-        text(g.adj_product_graph("r", &more, "s", "w")).contains("expected length 3 (as the destinations of the first relation), got 4")
+        text(g.adj_product_graph("r", &more, "s", "w"))
+            .contains("expected length 3 (as the destinations of the first relation), got 4")
     );
     assert!(matches!(g.khop_graph("r", 2), Err(GraphError::Bipartite { .. })));
     // 3 nodes with 2 edges between any two of them: 6^30 walks from each.
     let full: (Vec<u32>, Vec<u32>) = (0..18).map(|i| (i / 6, i % 3)).unzip();
     let dense = Graph::homogeneous(3, full.0, full.1).unwrap();
     assert!(matches!(dense.khop_graph("_E", 30), Err(GraphError::TooLarge { what: "edges", .. })));
-    assert!(matches!(dense.khop_graph("_E", 3000), Err(GraphError::TooLarge { count: u64::MAX, .. })));
+    assert!(matches!(
+        dense.khop_graph("_E", 3000),
+        Err(GraphError::TooLarge { count: u64::MAX, .. })
+    ));
 }

@@ -6,8 +6,14 @@ use proptest::prelude::*;
 
 pub(crate) const NTYPES: [&str; 3] = ["a", "b", "c"];
 /// In schema order; a relation name twice, two relations between the same types, loops and bipartite ones.
-pub(crate) const ETYPES: [(&str, &str, &str); 6] =
-    [("a", "r", "a"), ("a", "s", "b"), ("a", "v", "a"), ("b", "s", "a"), ("b", "t", "c"), ("c", "u", "c")];
+pub(crate) const ETYPES: [(&str, &str, &str); 6] = [
+    ("a", "r", "a"),
+    ("a", "s", "b"),
+    ("a", "v", "a"),
+    ("b", "s", "a"),
+    ("b", "t", "c"),
+    ("c", "u", "c"),
+];
 /// Source and destination node types.
 pub(crate) const ENDS: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 0), (1, 0), (1, 2), (2, 2)];
 /// Edge types with the same source and destination node type.
@@ -22,7 +28,10 @@ pub(crate) struct Case {
 
 /// Few nodes, so that self loops, parallel edges, isolated nodes and empty types are common.
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    let edges = proptest::collection::vec(proptest::collection::vec((any::<u16>(), any::<u16>()), 0..14), 6);
+    let edges = proptest::collection::vec(
+        proptest::collection::vec((any::<u16>(), any::<u16>()), 0..14),
+        6,
+    );
     ([0usize..7, 0usize..4, 0usize..3], edges).prop_map(|(nodes, raw)| {
         let edges = raw.iter().zip(ENDS).map(|(raw, (s, d))| {
             let pairs = raw.iter().filter(|_| nodes[s] > 0 && nodes[d] > 0);
@@ -95,12 +104,20 @@ impl Case {
     /// Ids, ends and features of a subgraph against what is expected of it.
     pub(crate) fn check(&self, sub: &Subgraph, nodes: &[Vec<u32>], edges: &[Vec<u32>]) {
         for (t, ids) in nodes.iter().enumerate() {
-            assert_eq!((&sub.node_ids[t].to_vec(), sub.node_ids[t].len()), (ids, sub.graph.node_counts()[t]), "{t}");
+            assert_eq!(
+                (&sub.node_ids[t].to_vec(), sub.node_ids[t].len()),
+                (ids, sub.graph.node_counts()[t]),
+                "{t}"
+            );
             check_rows(&sub.graph.node_frames()[t], t, ids);
         }
         for (t, ids) in edges.iter().enumerate() {
             let (r, (s, d)) = (&sub.graph.relations()[t], ENDS[t]);
-            assert_eq!((&sub.edge_ids[t].to_vec(), sub.edge_ids[t].len()), (ids, r.num_edges()), "{t}");
+            assert_eq!(
+                (&sub.edge_ids[t].to_vec(), sub.edge_ids[t].len()),
+                (ids, r.num_edges()),
+                "{t}"
+            );
             assert_eq!((r.num_src(), r.num_dst()), (nodes[s].len(), nodes[d].len()));
             for (i, &e) in ids.iter().enumerate() {
                 let endpoints = (nodes[s][r.src()[i] as usize], nodes[d][r.dst()[i] as usize]);
@@ -119,7 +136,12 @@ impl Case {
     /// Edges of every type that pass, as `(edge type, source, destination)`.
     pub(crate) fn edges_where(&self, pass: impl Fn(usize, u32, u32) -> bool) -> Vec<Vec<u32>> {
         let of = |(t, edges): (usize, &Vec<(u32, u32)>)| {
-            edges.iter().enumerate().filter(|(_, e)| pass(t, e.0, e.1)).map(|(i, _)| i as u32).collect()
+            edges
+                .iter()
+                .enumerate()
+                .filter(|(_, e)| pass(t, e.0, e.1))
+                .map(|(i, _)| i as u32)
+                .collect()
         };
         self.edges.iter().enumerate().map(of).collect()
     }
@@ -149,8 +171,13 @@ fn bools(t: usize, ids: &[u32]) -> Vec<bool> {
 pub(crate) fn write(f: &mut Frame, t: usize, ids: &[u32], device: &Device) {
     let n = ids.len();
     f.insert("x", Tensor::<2>::from_data(TensorData::new(floats(t, ids), [n, 2]), device)).unwrap();
-    f.insert("n", Tensor::<1, Int>::from_data(TensorData::new(ints(t, ids), [n]), (device, DType::I64))).unwrap();
-    f.insert("m", Tensor::<3, Bool>::from_data(TensorData::new(bools(t, ids), [n, 1, 2]), device)).unwrap();
+    f.insert(
+        "n",
+        Tensor::<1, Int>::from_data(TensorData::new(ints(t, ids), [n]), (device, DType::I64)),
+    )
+    .unwrap();
+    f.insert("m", Tensor::<3, Bool>::from_data(TensorData::new(bools(t, ids), [n, 1, 2]), device))
+        .unwrap();
 }
 
 /// The rows of type `t` that `ids` had.

@@ -25,7 +25,11 @@ pub(super) struct Blocks<'a> {
 impl<'a> Blocks<'a> {
     pub(super) fn new(graph: &'a Graph) -> Self {
         let row_of = graph.node_counts().iter().map(|&n| vec![NONE; n]).collect();
-        Self { graph, row_of, out_degrees: graph.relations().iter().map(|_| Derived::new()).collect() }
+        Self {
+            graph,
+            row_of,
+            out_degrees: graph.relations().iter().map(|_| Derived::new()).collect(),
+        }
     }
 
     pub(super) fn graph(&self) -> &'a Graph {
@@ -34,9 +38,19 @@ impl<'a> Blocks<'a> {
 
     /// Consecutive nodes of type `t` inside the budget, at least one each; one empty chunk for a type without nodes,
     /// which defines its feature size.
-    pub(super) fn chunks(&self, t: usize, edges: bool, budget: &InferenceConfig) -> Vec<Range<usize>> {
+    pub(super) fn chunks(
+        &self,
+        t: usize,
+        edges: bool,
+        budget: &InferenceConfig,
+    ) -> Vec<Range<usize>> {
         let into: Vec<&[u32]> = match edges {
-            true => self.graph.schema().etypes_into(t).map(|r| self.graph.relations()[r].csc().indptr()).collect(),
+            true => self
+                .graph
+                .schema()
+                .etypes_into(t)
+                .map(|r| self.graph.relations()[r].csc().indptr())
+                .collect(),
             false => vec![],
         };
         let edges_of = |v: usize| into.iter().map(|p| (p[v + 1] - p[v]) as usize).sum::<usize>();
@@ -62,10 +76,12 @@ impl<'a> Blocks<'a> {
             self.row_of[t][v] = nodes[t].len() as u32;
             nodes[t].push(v as u32);
         }
-        let mut endpoints: Vec<(Vec<u32>, Vec<u32>)> = vec![(vec![], vec![]); schema.etypes().len()];
+        let mut endpoints: Vec<(Vec<u32>, Vec<u32>)> =
+            vec![(vec![], vec![]); schema.etypes().len()];
         for r in schema.etypes_into(t).filter(|_| edges) {
             let (csc, (s, _)) = (graph.relations()[r].csc(), schema.endpoints(r));
-            let (row_of, nodes, (src, dst)) = (&mut self.row_of[s], &mut nodes[s], &mut endpoints[r]);
+            let (row_of, nodes, (src, dst)) =
+                (&mut self.row_of[s], &mut nodes[s], &mut endpoints[r]);
             for (row, v) in rows.clone().enumerate() {
                 for &u in &csc.indices()[csc.row(v)] {
                     let at = &mut row_of[u as usize];
@@ -85,7 +101,8 @@ impl<'a> Blocks<'a> {
         let relation = |(r, (src, dst)): (usize, (Vec<u32>, Vec<u32>))| {
             let (s, d) = schema.endpoints(r);
             // Edges of a node keep their order, so sums add as in the whole graph.
-            Relation::from_coo(nodes[s].len(), num_dst(d), src, dst).unwrap_or_else(|e| unreachable!("a part of a checked relation: {e}"))
+            Relation::from_coo(nodes[s].len(), num_dst(d), src, dst)
+                .unwrap_or_else(|e| unreachable!("a part of a checked relation: {e}"))
         };
         let relations = endpoints.into_iter().enumerate().map(relation).collect();
         Block { graph, out_degrees: &self.out_degrees, ntype: t, rows, nodes, relations }
@@ -110,7 +127,11 @@ impl Block<'_> {
         let gather = |(x, nodes): (&Tensor<2>, &Vec<u32>)| {
             let start = nodes.first().map_or(0, |&v| v as usize);
             if nodes.iter().enumerate().all(|(i, &v)| v as usize == start + i) {
-                return if nodes.len() == x.dims()[0] { x.clone() } else { x.clone().slice_dim(0, start..start + nodes.len()) };
+                return if nodes.len() == x.dims()[0] {
+                    x.clone()
+                } else {
+                    x.clone().slice_dim(0, start..start + nodes.len())
+                };
             }
             x.clone().select(0, row_index(nodes.iter().map(|&v| v as usize), &x.device()))
         };
@@ -156,7 +177,9 @@ impl GraphView for Block<'_> {
     fn input_in_degrees(&self, etype: usize) -> Option<Cow<'_, [u32]>> {
         let (s, d) = self.graph.schema().endpoints(etype);
         let indptr = of_etype(self.graph.relations(), etype).csc().indptr();
-        (s == d).then(|| self.nodes[s].iter().map(|&v| indptr[v as usize + 1] - indptr[v as usize]).collect())
+        (s == d).then(|| {
+            self.nodes[s].iter().map(|&v| indptr[v as usize + 1] - indptr[v as usize]).collect()
+        })
     }
     #[track_caller]
     fn out_degrees(&self, etype: usize) -> Cow<'_, [u32]> {
@@ -166,7 +189,12 @@ impl GraphView for Block<'_> {
             whole.src().iter().for_each(|&u| degrees[u as usize] += 1);
             degrees
         });
-        Cow::Owned(self.nodes[self.graph.schema().endpoints(etype).0].iter().map(|&u| degrees[u as usize]).collect())
+        Cow::Owned(
+            self.nodes[self.graph.schema().endpoints(etype).0]
+                .iter()
+                .map(|&u| degrees[u as usize])
+                .collect(),
+        )
     }
     #[track_caller]
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {
@@ -178,7 +206,8 @@ impl GraphView for Block<'_> {
             return Some(Arc::from([]));
         }
         let csc = of_etype(self.graph.relations(), etype).csc();
-        let positions = csc.indptr()[self.rows.start] as usize..csc.indptr()[self.rows.end] as usize;
+        let positions =
+            csc.indptr()[self.rows.start] as usize..csc.indptr()[self.rows.end] as usize;
         Some(positions.map(|p| u64::from(csc.edge_id(p))).collect())
     }
     /// Inference drops nothing, of models on autodiff devices too.
@@ -205,7 +234,8 @@ mod tests {
     #[test]
     #[allow(clippy::single_range_in_vec_init)] // one chunk
     fn chunks_cover_a_type_inside_the_budget() {
-        let (g, budget) = (graph(), |n, e| InferenceConfig::new().with_max_nodes(n).with_max_edges(e));
+        let (g, budget) =
+            (graph(), |n, e| InferenceConfig::new().with_max_nodes(n).with_max_edges(e));
         let blocks = Blocks::new(&g);
         // In-edges of the five nodes: 2, 0, 5, 2, 0.
         assert_eq!(blocks.chunks(0, true, &budget(5, 100)), [0..5]);
@@ -228,7 +258,10 @@ mod tests {
             // Edges 0, 1, 3, 5 into node 2, then edge 4 into node 3.
             assert_eq!((r.src(), r.dst()), (&[2, 3, 4, 1, 1][..], &[0, 0, 0, 0, 1][..]));
             assert_eq!(b.original_edge_ids(0).unwrap()[..], [0, 1, 3, 5, 4]);
-            assert_eq!((&*b.in_degrees(0), &*b.out_degrees(0)), (&[4, 1][..], &[0, 2, 1, 1, 2][..]));
+            assert_eq!(
+                (&*b.in_degrees(0), &*b.out_degrees(0)),
+                (&[4, 1][..], &[0, 2, 1, 1, 2][..])
+            );
             assert_eq!(&*b.out_degrees(1), [1, 2]);
             assert_eq!((b.total_nodes(0), b.total_edges(0)), (5, 6));
         }

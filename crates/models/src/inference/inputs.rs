@@ -8,10 +8,16 @@ use super::length;
 use crate::{ModelError, NodeTensors};
 
 /// Features of a node type with this many columns, one row per node.
-pub(crate) fn feature(g: &Graph, features: &NodeTensors, ntype: &str, columns: usize) -> Result<Tensor<2>, ModelError> {
+pub(crate) fn feature(
+    g: &Graph,
+    features: &NodeTensors,
+    ntype: &str,
+    columns: usize,
+) -> Result<Tensor<2>, ModelError> {
     let t = g.schema().ntype(ntype)?;
     let Some(x) = features.clone().into_list(g.schema())?.swap_remove(t) else {
-        let message = format!("expected features of size {columns}, got none; add them to the features");
+        let message =
+            format!("expected features of size {columns}, got none; add them to the features");
         return Err(ModelError::Input { ntype: ntype.to_owned(), message });
     };
     let [rows, found] = x.dims();
@@ -21,7 +27,11 @@ pub(crate) fn feature(g: &Graph, features: &NodeTensors, ntype: &str, columns: u
 }
 
 /// The input of a model for graphs of one type.
-pub(crate) fn one_input(g: &Graph, features: &NodeTensors, columns: usize) -> Result<NodeTensors, ModelError> {
+pub(crate) fn one_input(
+    g: &Graph,
+    features: &NodeTensors,
+    columns: usize,
+) -> Result<NodeTensors, ModelError> {
     length("node types of the graph", "the model reads one", 1, g.schema().ntypes().len())?;
     length("edge types of the graph", "the model reads one", 1, g.schema().etypes().len())?;
     let ntype = &g.schema().ntypes()[0];
@@ -40,6 +50,16 @@ pub(crate) fn only_type<G: GraphView + ?Sized>(g: &G, y: Tensor<2>) -> NodeTenso
 
 /// A model for several types was made for as many as the graph has.
 pub(crate) fn check_types(g: &Graph, ntypes: usize, etypes: usize) -> Result<(), ModelError> {
-    length("node types of the graph", "as the model was made for", ntypes, g.schema().ntypes().len())?;
-    length("edge types of the graph", "as the model was made for", etypes, g.schema().etypes().len())
+    length(
+        "node types of the graph",
+        "as the model was made for",
+        ntypes,
+        g.schema().ntypes().len(),
+    )?;
+    length(
+        "edge types of the graph",
+        "as the model was made for",
+        etypes,
+        g.schema().etypes().len(),
+    )
 }

@@ -80,7 +80,10 @@ pub struct InferenceConfig {
 
 impl InferenceConfig {
     fn check(&self) -> Result<(), ModelError> {
-        ModelError::check_sizes(&[("max_nodes", self.max_nodes), ("max_edges", self.max_edges)], 0.0)
+        ModelError::check_sizes(
+            &[("max_nodes", self.max_nodes), ("max_edges", self.max_edges)],
+            0.0,
+        )
     }
 }
 
@@ -126,18 +129,28 @@ pub fn infer<M: Layerwise>(
         let message = "the model has no input features for it; build the model for a graph with this node type";
         let none = || ModelError::Input { ntype: ntype.clone(), message: message.into() };
         let input = input.ok_or_else(none)?.without_autodiff();
-        length(&format!("rows of the input features of {ntype}"), "one per node", n, input.dims()[0])?;
+        length(
+            &format!("rows of the input features of {ntype}"),
+            "one per node",
+            n,
+            input.dims()[0],
+        )?;
         x.push(input);
     }
     let mut blocks = Blocks::new(g);
     // Every node once per layer, the last layer for one type alone.
-    let total = (model.num_layers() - 1) as u64 * g.total_nodes() as u64 + g.node_counts()[target] as u64;
+    let total =
+        (model.num_layers() - 1) as u64 * g.total_nodes() as u64 + g.node_counts()[target] as u64;
     let bar = if config.progress { ProgressBar::new(total) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{bar:32} {human_pos}/{human_len} nodes, {per_sec}, {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template(
+        "{bar:32} {human_pos}/{human_len} nodes, {per_sec}, {eta} left",
+    ) {
         bar.set_style(style);
     }
     for layer in 0..model.num_layers() - 1 {
-        x = (0..types).map(|t| rows_of(model, layer, t, &mut blocks, &x, config, &bar)).collect::<Result<_, _>>()?;
+        x = (0..types)
+            .map(|t| rows_of(model, layer, t, &mut blocks, &x, config, &bar))
+            .collect::<Result<_, _>>()?;
     }
     let y = rows_of(model, model.num_layers() - 1, target, &mut blocks, &x, config, &bar);
     bar.finish_and_clear();
@@ -161,25 +174,43 @@ fn rows_of<M: Layerwise>(
     for range in blocks.chunks(t, reads, config) {
         let block = blocks.block(t, range.clone(), reads);
         let schema = blocks_schema.as_ref();
-        let y = model.layer(layer, &block, NodeTensors::from_list(schema, block.input(x).into_iter().map(Some)));
+        let y = model.layer(
+            layer,
+            &block,
+            NodeTensors::from_list(schema, block.input(x).into_iter().map(Some)),
+        );
         let ntype = &schema.ntypes()[t];
-        let message = || format!("layer {layer} gives no result for it; let the layer compute this node type");
+        let message = || {
+            format!("layer {layer} gives no result for it; let the layer compute this node type")
+        };
         let none = || ModelError::Input { ntype: ntype.clone(), message: message() };
         let y = y.into_list(schema)?.swap_remove(t).ok_or_else(none)?.without_autodiff();
         let [rows, columns] = y.dims();
         bar.inc(range.len() as u64);
-        length(&format!("rows of layer {layer} for node type {ntype}"), "one per destination of the block", range.len(), rows)?;
+        length(
+            &format!("rows of layer {layer} for node type {ntype}"),
+            "one per destination of the block",
+            range.len(),
+            rows,
+        )?;
         if rows == n {
             return Ok(y);
         }
         // A repeated row becomes a matrix when it is written to; `Tensor::empty` takes twice the memory for a moment
         // (Flex).
         let into = all.take().unwrap_or_else(|| y.clone().slice_dim(0, 0..1).expand([n, columns]));
-        length(&format!("feature size of layer {layer} for node type {ntype}"), "as for the nodes before", into.dims()[1], columns)?;
+        length(
+            &format!("feature size of layer {layer} for node type {ntype}"),
+            "as for the nodes before",
+            into.dims()[1],
+            columns,
+        )?;
         // In place: nobody else holds this matrix.
         all = Some(into.slice_assign([range, 0..columns], y));
     }
-    Ok(all.unwrap_or_else(|| unreachable!("a type without nodes is one chunk, and the chunks of another cover it")))
+    Ok(all.unwrap_or_else(|| {
+        unreachable!("a type without nodes is one chunk, and the chunks of another cover it")
+    }))
 }
 
 fn length(arg: &str, why: &str, expected: usize, actual: usize) -> Result<(), ModelError> {

@@ -121,7 +121,10 @@ impl ModelSizes {
     /// With `w` the feature size of an [exchange](Self::exchanges): forward has the rows before it, those after it
     /// and the messages, `inner·w + 2·halo·w` more, and backward their gradients.
     pub fn step_bytes_of_part(&self, inner: usize, halo: usize, edges: usize) -> usize {
-        let rows = vec![LayerRows { sources: inner + halo, destinations: inner, edges }; self.num_layers()];
+        let rows = vec![
+            LayerRows { sources: inner + halo, destinations: inner, edges };
+            self.num_layers()
+        ];
         let layer = |(i, (w, tracked)): (usize, (usize, bool))| {
             let (mut layer, messages) = (self.layer(i, rows[i]), 2 * halo * w * F32);
             if w < self.widths[i] {
@@ -130,7 +133,8 @@ impl ModelSizes {
                 let of_input = borrowed.min(layer.input);
                 layer.input -= of_input;
                 layer.forward = layer.forward.saturating_sub(of_input) + inner * w * F32;
-                layer.backward_of_input = layer.backward_of_input.saturating_sub(if i == 0 { 0 } else { borrowed });
+                layer.backward_of_input =
+                    layer.backward_of_input.saturating_sub(if i == 0 { 0 } else { borrowed });
             } else if layer.input == 0 {
                 // The features of the first layer and those that were received are one tensor.
                 layer.forward += (inner + halo) * w * F32;
@@ -208,7 +212,8 @@ impl ModelSizes {
         // The input: features are the caller's unless dropout copies them, and the result of a layer that keeps it is
         // counted there.
         let is_kept_there = !is_first && !sage && self.widths[i - 1] > i_size && !self.dropout;
-        let input = if (is_first && (sage || !self.dropout)) || is_kept_there { 0 } else { s * i_size };
+        let input =
+            if (is_first && (sage || !self.dropout)) || is_kept_there { 0 } else { s * i_size };
         let bits = if is_last { 0 } else { rows.destinations * o_size.div_ceil(8) };
         let (result, product, sums) = (d * o_size, s * o_size, d * i_size);
         let d_input = if is_first { 0 } else { s * i_size };
@@ -224,7 +229,12 @@ impl ModelSizes {
             } else {
                 result
             };
-            layer.forward = input + if sage { product + result + bits } else { (product + result).max(result + copy) };
+            layer.forward = input
+                + if sage {
+                    product + result + bits
+                } else {
+                    (product + result).max(result + copy)
+                };
             // A gradient that a ReLU has cut is another tensor than that of the result.
             let cut = if sage || is_last { 0 } else { result };
             layer.backward = result + cut + d_self + product;
@@ -234,7 +244,8 @@ impl ModelSizes {
             layer.kept_result = bits;
             let product = sums + result + bits;
             // An input that nobody keeps is freed before the product.
-            layer.forward = if layer.keeps_input { input + product } else { product.max(input + sums) };
+            layer.forward =
+                if layer.keeps_input { input + product } else { product.max(input + sums) };
             let d_sums = if is_first { 0 } else { sums };
             layer.backward = result + d_self;
             layer.backward_of_input = d_self + d_sums + result.max(d_input);
@@ -330,7 +341,9 @@ fn layout_bytes(nodes: usize, edges: usize, is_sorted: bool) -> usize {
 /// Endpoints of all edges, and the layouts by destination and, for gradients, by source.
 fn structure_bytes(r: &Relation, gradients: bool) -> usize {
     let by = |nodes, ids: &[u32]| layout_bytes(nodes, ids.len(), ids.is_sorted());
-    8 * r.num_edges() + by(r.num_dst(), r.dst()) + if gradients { by(r.num_src(), r.src()) } else { 0 }
+    8 * r.num_edges()
+        + by(r.num_dst(), r.dst())
+        + if gradients { by(r.num_src(), r.src()) } else { 0 }
 }
 
 /// Predicts the memory of training on a whole graph of one node type and one edge type, a step per epoch, with f32
@@ -430,10 +443,16 @@ pub fn plan_mini_batch(
 
 fn rows_of(block: &Block, ntype: usize) -> LayerRows {
     let edges = block.total_edges();
-    LayerRows { sources: block.src_nodes(ntype).len(), destinations: block.dst_nodes(ntype).len(), edges }
+    LayerRows {
+        sources: block.src_nodes(ntype).len(),
+        destinations: block.dst_nodes(ntype).len(),
+        edges,
+    }
 }
 
 /// Bytes of a block: its edges, which stand by destination, both layouts, and the place of each edge in the graph.
 fn block_bytes(rows: &LayerRows) -> usize {
-    12 * rows.edges + layout_bytes(rows.destinations, rows.edges, true) + layout_bytes(rows.sources, rows.edges, false)
+    12 * rows.edges
+        + layout_bytes(rows.destinations, rows.edges, true)
+        + layout_bytes(rows.sources, rows.edges, false)
 }

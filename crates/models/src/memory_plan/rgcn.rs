@@ -90,21 +90,34 @@ pub fn plan_rgcn_mini_batch(
     let sizes = Checked::new(config, g, inputs, target)?;
     let mut plan = MemoryPlan::default();
     for of_batch in batches.of(seeds) {
-        let batch = sampler.sample([(sizes.target, of_batch.1)], SampleKey::new(0).at(0, of_batch.0))?;
+        let batch =
+            sampler.sample([(sizes.target, of_batch.1)], SampleKey::new(0).at(0, of_batch.0))?;
         let layer = |b: &Block| {
-            let count = |of: fn(&Block, usize) -> usize| (0..g.schema().ntypes().len()).map(|t| of(b, t)).collect::<Vec<_>>();
+            let count = |of: fn(&Block, usize) -> usize| {
+                (0..g.schema().ntypes().len()).map(|t| of(b, t)).collect::<Vec<_>>()
+            };
             let sources = count(|b, t| b.src_nodes(t).len());
-            LayerTypes::of(g.schema(), &sources, &count(|b, t| b.dst_nodes(t).len()), |r| &b.relations()[r])
+            LayerTypes::of(g.schema(), &sources, &count(|b, t| b.dst_nodes(t).len()), |r| {
+                &b.relations()[r]
+            })
         };
         let layers: Vec<LayerTypes> = batch.blocks.iter().map(layer).collect();
         if layers.len() != config.num_layers {
-            let (range, value) = (format!("{} for the hops of the sampler", layers.len()), config.num_layers.to_string());
+            let (range, value) = (
+                format!("{} for the hops of the sampler", layers.len()),
+                config.num_layers.to_string(),
+            );
             return Err(ModelError::OutOfRange { arg: "num_layers".into(), range, value });
         }
         let of_layers: Vec<&LayerTypes> = layers.iter().collect();
         let of_batch = sizes.plan(config, g, &of_layers);
         let blocks: usize = batch.blocks.iter().map(|b| 12 * b.total_edges()).sum();
-        let rows: usize = sizes.inputs.iter().zip(&layers[0].sources).map(|(d, n)| n * (4 + d.unwrap_or(0) * F32)).sum();
+        let rows: usize = sizes
+            .inputs
+            .iter()
+            .zip(&layers[0].sources)
+            .map(|(d, n)| n * (4 + d.unwrap_or(0) * F32))
+            .sum();
         let made: usize = layers.iter().map(LayerTypes::bytes).sum();
         plan.step = plan.step.max(of_batch.step + made);
         plan.batches = plan.batches.max((blocks + rows) * (batches.ahead + 1));
@@ -122,12 +135,22 @@ struct Checked {
 }
 
 impl Checked {
-    fn new(config: &RgcnConfig, g: &Graph, inputs: impl Into<TypeMap<TypeInput>>, target: impl NodeKey) -> Result<Self, ModelError> {
+    fn new(
+        config: &RgcnConfig,
+        g: &Graph,
+        inputs: impl Into<TypeMap<TypeInput>>,
+        target: impl NodeKey,
+    ) -> Result<Self, ModelError> {
         if config.one_hot {
-            let (arg, range, value) = ("one_hot".into(), "false for a prediction".into(), "true".into());
+            let (arg, range, value) =
+                ("one_hot".into(), "false for a prediction".into(), "true".into());
             return Err(ModelError::OutOfRange { arg, range, value });
         }
-        let sizes = [("num_layers", config.num_layers), ("hidden", config.hidden), ("num_classes", config.num_classes)];
+        let sizes = [
+            ("num_layers", config.num_layers),
+            ("hidden", config.hidden),
+            ("num_classes", config.num_classes),
+        ];
         ModelError::check_sizes(&sizes, config.dropout)?;
         let width = |input| match input {
             Some(TypeInput::Features(d)) => Some(d),
@@ -141,7 +164,12 @@ impl Checked {
     fn plan(&self, config: &RgcnConfig, g: &Graph, layers: &[&LayerTypes]) -> MemoryPlan {
         let (inputs, nodes) = (&self.inputs, g.node_counts());
         let parameters = parameters(config, g.schema().etypes().len(), inputs, nodes);
-        let embeddings = inputs.iter().zip(nodes).filter(|i| i.0.is_none()).map(|i| i.1 * config.hidden).sum::<usize>();
+        let embeddings = inputs
+            .iter()
+            .zip(nodes)
+            .filter(|i| i.0.is_none())
+            .map(|i| i.1 * config.hidden)
+            .sum::<usize>();
         let step = Step { config, layers, inputs, target: self.target };
         MemoryPlan {
             features: inputs.iter().zip(nodes).map(|(d, n)| n * d.unwrap_or(0) * F32).sum(),
@@ -152,7 +180,12 @@ impl Checked {
     }
 }
 
-fn parameters(config: &RgcnConfig, relations: usize, inputs: &[Option<usize>], nodes: &[usize]) -> usize {
+fn parameters(
+    config: &RgcnConfig,
+    relations: usize,
+    inputs: &[Option<usize>],
+    nodes: &[usize],
+) -> usize {
     let h = config.hidden;
     let first: usize = inputs.iter().zip(nodes).map(|(d, n)| d.unwrap_or(*n) * h).sum();
     let layer = |i: usize| {
@@ -161,7 +194,9 @@ fn parameters(config: &RgcnConfig, relations: usize, inputs: &[Option<usize>], n
         let weights = match config.weights {
             RelWeights::Basis(b) => b * h * o + relations * b,
             // The last layer has full weights where blocks do not divide the classes.
-            RelWeights::BlockDiagonal(b) if !last || o % b.max(1) == 0 => relations * h * o / b.max(1),
+            RelWeights::BlockDiagonal(b) if !last || o % b.max(1) == 0 => {
+                relations * h * o / b.max(1)
+            }
             RelWeights::Full | RelWeights::BlockDiagonal(_) => relations * h * o,
         };
         weights + if config.self_loop { h * o } else { 0 } + o
@@ -177,8 +212,15 @@ struct LayerTypes {
 }
 
 impl LayerTypes {
-    fn of<'a>(schema: &Schema, sources: &[usize], destinations: &[usize], relation: impl Fn(usize) -> &'a Relation) -> Self {
-        let into = (0..sources.len()).map(|t| Incoming::new(schema, (sources, destinations[t]), t, &relation)).collect();
+    fn of<'a>(
+        schema: &Schema,
+        sources: &[usize],
+        destinations: &[usize],
+        relation: impl Fn(usize) -> &'a Relation,
+    ) -> Self {
+        let into = (0..sources.len())
+            .map(|t| Incoming::new(schema, (sources, destinations[t]), t, &relation))
+            .collect();
         Self { sources: sources.to_vec(), destinations: destinations.to_vec(), into }
     }
     /// Bytes of structure beyond that of the graph or block.
@@ -205,7 +247,12 @@ struct Incoming {
 }
 
 impl Incoming {
-    fn new<'a>(schema: &Schema, (sources, num_dst): (&[usize], usize), dst: usize, relation: &impl Fn(usize) -> &'a Relation) -> Self {
+    fn new<'a>(
+        schema: &Schema,
+        (sources, num_dst): (&[usize], usize),
+        dst: usize,
+        relation: &impl Fn(usize) -> &'a Relation,
+    ) -> Self {
         let (mut tables, mut edges, mut pairs) = (vec![], 0, 0);
         for r in schema.etypes_into(dst) {
             let of = relation(r);
@@ -253,7 +300,9 @@ impl Step<'_> {
         // them.
         let is_copy = |t: usize| inputs[t].is_some() || drops || is_block;
         let is_kept = |t: usize| !is_block || layers[0].into.iter().any(|i| i.tables == [t]);
-        let rows = |which: &dyn Fn(usize) -> bool| types.clone().filter(|&t| which(t)).map(|t| first[t] * h).sum::<usize>();
+        let rows = |which: &dyn Fn(usize) -> bool| {
+            types.clone().filter(|&t| which(t)).map(|t| first[t] * h).sum::<usize>()
+        };
         kept += rows(&|t| is_copy(t) && is_kept(t));
         let passing = rows(&|t| is_copy(t) && !is_kept(t));
         if drops {
@@ -279,20 +328,25 @@ impl Step<'_> {
         wanted[target] = true;
         for i in (0..=last).rev() {
             let layer = layers[i];
-            let mut waiting: usize = types.clone().filter(|&t| wanted[t]).map(|t| layer.destinations[t] * out(i)).sum();
+            let mut waiting: usize =
+                types.clone().filter(|&t| wanted[t]).map(|t| layer.destinations[t] * out(i)).sum();
             let mut reached = vec![false; inputs.len()];
             for t in types.clone().filter(|&t| wanted[t]) {
                 layer.into[t].tables.iter().for_each(|&s| reached[s] = true);
                 reached[t] |= config.self_loop;
                 // Rows of embeddings have their gradients among those of parameters.
                 let counted = |s: usize| reached[s] && (i > 0 || is_copy(s));
-                let inputs_so_far: usize = types.clone().filter(|&s| counted(s)).map(|s| layer.sources[s] * h).sum();
+                let inputs_so_far: usize =
+                    types.clone().filter(|&s| counted(s)).map(|s| layer.sources[s] * h).sum();
                 let missing = match i {
                     0 if is_block => embeddings,
                     0 => 0,
                     _ => gradients,
                 };
-                most = most.max((kept + waiting + inputs_so_far + 2 * layer.concatenated(t) * h + own(i, t)).saturating_sub(missing));
+                most = most.max(
+                    (kept + waiting + inputs_so_far + 2 * layer.concatenated(t) * h + own(i, t))
+                        .saturating_sub(missing),
+                );
                 waiting -= layer.destinations[t] * out(i);
             }
             kept -= copied(i) + if i == 0 { 0 } else { results(i - 1) };

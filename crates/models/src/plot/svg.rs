@@ -9,7 +9,8 @@ use plotters::prelude::*;
 use super::{Panel, Series};
 use crate::ModelError;
 
-const COLORS: [RGBColor; 4] = [RGBColor(31, 119, 180), RGBColor(214, 39, 40), RGBColor(44, 160, 44), RGBColor(148, 103, 189)];
+const COLORS: [RGBColor; 4] =
+    [RGBColor(31, 119, 180), RGBColor(214, 39, 40), RGBColor(44, 160, 44), RGBColor(148, 103, 189)];
 
 /// Draws all series to the file `path`, under a temporary name first.
 ///
@@ -19,12 +20,16 @@ const COLORS: [RGBColor; 4] = [RGBColor(31, 119, 180), RGBColor(214, 39, 40), RG
 pub fn write_svg(path: impl AsRef<Path>, title: &str, series: &[Series]) -> Result<(), ModelError> {
     let plot = |message: String| ModelError::Plot { message };
     if series.iter().all(|s| s.values.is_empty()) {
-        return Err(plot("there is nothing to draw: no series has values; record at least one epoch".into()));
+        return Err(plot(
+            "there is nothing to draw: no series has values; record at least one epoch".into(),
+        ));
     }
     for s in series {
         if let Some(i) = s.values.iter().position(|v| !v.is_finite()) {
             let (name, value, epoch) = (&s.name, s.values[i], i + 1);
-            return Err(plot(format!("`{name}` must be finite to be drawn, got {value} in epoch {epoch}; leave such values out")));
+            return Err(plot(format!(
+                "`{name}` must be finite to be drawn, got {value} in epoch {epoch}; leave such values out"
+            )));
         }
     }
     let mut svg = String::new();
@@ -38,8 +43,12 @@ const LABELS: usize = 11;
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 fn draw(svg: &mut String, title: &str, series: &[Series]) -> Drawn {
-    let panels: Vec<Panel> = [Panel::Loss, Panel::Accuracy].into_iter().filter(|p| series.iter().any(|s| s.panel == *p)).collect();
-    let root = SVGBackend::with_string(svg, (760, 40 + 280 * panels.len() as u32)).into_drawing_area();
+    let panels: Vec<Panel> = [Panel::Loss, Panel::Accuracy]
+        .into_iter()
+        .filter(|p| series.iter().any(|s| s.panel == *p))
+        .collect();
+    let root =
+        SVGBackend::with_string(svg, (760, 40 + 280 * panels.len() as u32)).into_drawing_area();
     root.fill(&WHITE)?;
     let inner = root.titled(title, ("sans-serif", 20))?;
     for (area, &panel) in inner.split_evenly((panels.len(), 1)).iter().zip(&panels) {
@@ -49,16 +58,27 @@ fn draw(svg: &mut String, title: &str, series: &[Series]) -> Drawn {
     Ok(root.present()?)
 }
 
-fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: Panel, series: &[&Series]) -> Drawn {
+fn draw_panel(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    panel: Panel,
+    series: &[&Series],
+) -> Drawn {
     let epochs = series.iter().map(|s| s.values.len()).max().unwrap_or(0).max(2);
     let values = || series.iter().flat_map(|s| s.values.iter().copied());
     let (name, low, high) = match panel {
-        Panel::Loss => ("loss", values().fold(0.0, f64::min), values().fold(f64::MIN_POSITIVE, f64::max) * 1.05),
+        Panel::Loss => (
+            "loss",
+            values().fold(0.0, f64::min),
+            values().fold(f64::MIN_POSITIVE, f64::max) * 1.05,
+        ),
         Panel::Accuracy => ("accuracy", 0.0, 1.0),
     };
     // Whole epochs: between them there is nothing to label.
-    let mut chart =
-        ChartBuilder::on(area).margin(12).x_label_area_size(40).y_label_area_size(64).build_cartesian_2d(1..epochs, low..high)?;
+    let mut chart = ChartBuilder::on(area)
+        .margin(12)
+        .x_label_area_size(40)
+        .y_label_area_size(64)
+        .build_cartesian_2d(1..epochs, low..high)?;
     chart
         .configure_mesh()
         .x_desc("epoch")
@@ -74,7 +94,8 @@ fn draw_panel(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: Panel, series: &
         let points = s.values.iter().enumerate().map(|(i, &v)| (i + 1, v));
         let style = color.stroke_width(2);
         let line = chart.draw_series(LineSeries::new(points, style))?;
-        line.label(&s.name).legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 16, y)], style));
+        line.label(&s.name)
+            .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 16, y)], style));
     }
     // Losses fall and accuracies rise: these corners are free.
     let corner = match panel {

@@ -5,7 +5,8 @@ use std::path::Path;
 use super::{Panel, Series, write_svg};
 
 fn series() -> Vec<Series> {
-    let (losses, accuracies) = (vec![2.0, 1.0, 0.5, 0.25, 0.125, 0.0, 0.0625], vec![0.0, 0.25, 0.5, 0.75, 1.0, 1.0, 0.5]);
+    let (losses, accuracies) =
+        (vec![2.0, 1.0, 0.5, 0.25, 0.125, 0.0, 0.0625], vec![0.0, 0.25, 0.5, 0.75, 1.0, 1.0, 0.5]);
     vec![
         Series { name: "training loss".into(), panel: Panel::Loss, values: losses },
         Series { name: "validation accuracy".into(), panel: Panel::Accuracy, values: accuracies },
@@ -35,7 +36,8 @@ fn tags(svg: &str) -> Vec<&str> {
 fn lines(svg: &str, epochs: usize) -> Vec<Vec<(f64, f64)>> {
     let points = |tag: &str| -> Option<Vec<(f64, f64)>> {
         let list = tag.strip_prefix("polyline")?.split("points=\"").nth(1)?.split('"').next()?;
-        let pair = |p: &str| p.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
+        let pair =
+            |p: &str| p.split_once(',').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap()));
         Some(list.split_whitespace().map(|p| pair(p).unwrap()).collect())
     };
     tags(svg).into_iter().filter_map(points).filter(|p| p.len() == epochs).collect()
@@ -66,21 +68,42 @@ fn every_value_is_a_point_at_its_height() {
         }
     }
     // Every epoch has one label, which is a whole number; the axes are named, and losses have different labels.
-    let texts: Vec<&str> = svg.split("<text").skip(1).map(|t| t.split_once('>').unwrap().1.split('<').next().unwrap().trim()).collect();
+    let texts: Vec<&str> = svg
+        .split("<text")
+        .skip(1)
+        .map(|t| t.split_once('>').unwrap().1.split('<').next().unwrap().trim())
+        .collect();
     for epoch in 1..=7 {
-        assert_eq!(texts.iter().filter(|t| **t == epoch.to_string()).count(), 2, "epoch {epoch}, in two panels: {texts:?}");
+        assert_eq!(
+            texts.iter().filter(|t| **t == epoch.to_string()).count(),
+            2,
+            "epoch {epoch}, in two panels: {texts:?}"
+        );
     }
-    assert!(texts.contains(&"2.00") && texts.contains(&"0.20") && texts.contains(&"loss") && texts.contains(&"epoch"), "{texts:?}");
+    assert!(
+        texts.contains(&"2.00")
+            && texts.contains(&"0.20")
+            && texts.contains(&"loss")
+            && texts.contains(&"epoch"),
+        "{texts:?}"
+    );
     // Nothing else is left in the folder.
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 
 #[test]
 fn what_cannot_be_drawn_or_written_is_an_error() {
-    let text = |path: &str, s: &[Series]| write_svg(Path::new(path), "t", s).unwrap_err().to_string();
+    let text =
+        |path: &str, s: &[Series]| write_svg(Path::new(path), "t", s).unwrap_err().to_string();
     assert!(text("/no/such/folder/run.svg", &series()).contains("/no/such/folder/run.svg"));
-    assert_eq!(text("run.svg", &[]), "plot: there is nothing to draw: no series has values; record at least one epoch");
+    assert_eq!(
+        text("run.svg", &[]),
+        "plot: there is nothing to draw: no series has values; record at least one epoch"
+    );
     let mut broken = series();
     broken[0].values[2] = f64::NAN;
-    assert_eq!(text("run.svg", &broken), "plot: `training loss` must be finite to be drawn, got NaN in epoch 3; leave such values out");
+    assert_eq!(
+        text("run.svg", &broken),
+        "plot: `training loss` must be finite to be drawn, got NaN in epoch 3; leave such values out"
+    );
 }

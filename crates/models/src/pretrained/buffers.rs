@@ -40,7 +40,10 @@ impl Buffer {
     /// With any of some prefixes before every name; the first is written.
     #[must_use]
     pub fn under_any(mut self, prefixes: &[impl AsRef<str>]) -> Self {
-        self.names = prefixes.iter().flat_map(|p| self.names.iter().map(move |name| format!("{}{name}", p.as_ref()))).collect();
+        self.names = prefixes
+            .iter()
+            .flat_map(|p| self.names.iter().map(move |name| format!("{}{name}", p.as_ref())))
+            .collect();
         self
     }
 }

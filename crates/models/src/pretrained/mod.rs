@@ -99,7 +99,9 @@ impl StateDict {
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self, ModelError> {
         let wrong = |message: String| ModelError::StateDict { message: cut_quoted(message) };
         let foreign = |e: safetensors::SafeTensorError| {
-            wrong(format!("expected a safetensors file, found: {e}; write it with `safetensors.torch.save_file`"))
+            wrong(format!(
+                "expected a safetensors file, found: {e}; write it with `safetensors.torch.save_file`"
+            ))
         };
         let file = SafeTensors::deserialize(bytes).map_err(foreign)?;
         let mut tensors = BTreeMap::new();
@@ -112,10 +114,13 @@ impl StateDict {
                 Dtype::BOOL | Dtype::I64 | Dtype::I32 | Dtype::I16 | Dtype::I8 => continue,
                 Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8 => continue,
                 other => {
-                    return Err(wrong(format!("tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}; cast it")));
+                    return Err(wrong(format!(
+                        "tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}; cast it"
+                    )));
                 }
             };
-            let data = TensorData::from_bytes_vec(view.data().to_vec(), view.shape().to_vec(), dtype);
+            let data =
+                TensorData::from_bytes_vec(view.data().to_vec(), view.shape().to_vec(), dtype);
             tensors.insert(name.to_owned(), Arc::new(data));
         }
         Ok(Self { tensors })
@@ -150,7 +155,8 @@ impl StateDict {
 
     #[cfg(feature = "torch")]
     fn from_torch(path: &Path) -> Result<Self, ModelError> {
-        let all = burn_gnn_data::read_torch(path).map_err(|e| ModelError::StateDict { message: e.to_string() })?;
+        let all = burn_gnn_data::read_torch(path)
+            .map_err(|e| ModelError::StateDict { message: e.to_string() })?;
         Ok(Self { tensors: all.into_iter().filter(|(_, data)| data.dtype().is_float()).collect() })
     }
 
@@ -164,7 +170,9 @@ impl StateDict {
     /// The tensors whose names begin with `prefix`, without it: those of one layer of a model.
     #[must_use]
     pub fn at(&self, prefix: &str) -> Self {
-        let rest = |(name, data): (&String, &Arc<TensorData>)| Some((name.strip_prefix(prefix)?.to_owned(), data.clone()));
+        let rest = |(name, data): (&String, &Arc<TensorData>)| {
+            Some((name.strip_prefix(prefix)?.to_owned(), data.clone()))
+        };
         Self { tensors: self.tensors.iter().filter_map(rest).collect() }
     }
 
@@ -196,7 +204,9 @@ impl StateDict {
             let Some(new) = rename(old) else { continue };
             if tensors.insert(new.clone(), data.clone()).is_some() {
                 let (new, old) = (cut(&new), cut(old));
-                let message = format!("expected a name for each tensor, found `{new}` for `{old}` and another; give them different names");
+                let message = format!(
+                    "expected a name for each tensor, found `{new}` for `{old}` and another; give them different names"
+                );
                 return Err(ModelError::StateDict { message });
             }
         }
@@ -237,11 +247,13 @@ impl StateDict {
                 DType::F32 => Dtype::F32,
                 DType::F64 => Dtype::F64,
                 other => {
-                    return Err(wrong(format!("tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}; cast it")));
+                    return Err(wrong(format!(
+                        "tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}; cast it"
+                    )));
                 }
             };
-            let view =
-                TensorView::new(dtype, data.shape().to_vec(), data.as_bytes()).map_err(|e| wrong(format!("tensor `{name}`: {e}")))?;
+            let view = TensorView::new(dtype, data.shape().to_vec(), data.as_bytes())
+                .map_err(|e| wrong(format!("tensor `{name}`: {e}")))?;
             views.push((name.as_str(), view));
         }
         safetensors::serialize(views, None).map_err(|e| wrong(e.to_string()))
@@ -274,7 +286,12 @@ impl StateDict {
                     let values: Vec<f64> = data.iter::<f64>().take(2).collect();
                     let &[actual] = values.as_slice() else {
                         let (expected, actual) = (vec![1], data.shape().to_vec());
-                        return Err(ModelError::WeightShape { parameter: option.into(), tensor, expected, actual });
+                        return Err(ModelError::WeightShape {
+                            parameter: option.into(),
+                            tensor,
+                            expected,
+                            actual,
+                        });
                     };
                     // What was a sum or a logarithm in f32 there.
                     let near = (actual - expected).abs() <= 1e-4 * expected.abs().max(1e-4);
@@ -302,7 +319,11 @@ impl StateDict {
 
 /// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; none for
 /// another parameter.
-pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str) -> Option<ParamMapping> {
+pub(crate) fn in_layers<M: Pretrained>(
+    layers: &[M],
+    from: Framework,
+    path: &str,
+) -> Option<ParamMapping> {
     let (i, rest) = path.strip_prefix("layers.")?.split_once('.')?;
     let i: usize = i.parse().ok()?;
     Some(layers.get(i)?.param_mapping(from, rest).under(&layer_prefix(from, i)))
@@ -310,7 +331,9 @@ pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str
 
 /// Buffers of a model's layers.
 pub(crate) fn buffers_of_layers<M: Pretrained>(layers: &[M], from: Framework) -> Vec<Buffer> {
-    let of = |(i, layer): (usize, &M)| layer.buffers(from).into_iter().map(move |b| b.under(&layer_prefix(from, i)));
+    let of = |(i, layer): (usize, &M)| {
+        layer.buffers(from).into_iter().map(move |b| b.under(&layer_prefix(from, i)))
+    };
     layers.iter().enumerate().flat_map(of).collect()
 }
 

@@ -77,11 +77,26 @@ impl ParamMapping {
     /// Row by row (a stack of matrices: matrix by matrix) under `names`, each as the columns `columns` of a tensor with
     /// `of` columns. Matrices may lie [transposed](Self::transpose) there. Without names, for a parameter of no rows,
     /// nothing is read or written.
-    pub fn stacked(names: impl IntoIterator<Item = String>, columns: Range<usize>, of: usize) -> Self {
+    pub fn stacked(
+        names: impl IntoIterator<Item = String>,
+        columns: Range<usize>,
+        of: usize,
+    ) -> Self {
         let mut names = names.into_iter();
-        let place = names.next().map(|name| Place { name, rows: names.collect(), beside: None, copies: vec![] });
+        let place = names.next().map(|name| Place {
+            name,
+            rows: names.collect(),
+            beside: None,
+            copies: vec![],
+        });
         let places = place.into_iter().collect();
-        Self { places, transposed: None, negated: false, shape: None, part: Part::Stacked { columns, of } }
+        Self {
+            places,
+            transposed: None,
+            negated: false,
+            shape: None,
+            part: Part::Stacked { columns, of },
+        }
     }
     /// With matrices transposed.
     #[must_use]

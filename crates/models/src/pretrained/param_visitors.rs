@@ -69,7 +69,9 @@ impl<'a> Loader<'a> {
         match &mapping.part {
             Part::Stacked { columns, of } => {
                 let names = std::iter::once(&place.name).chain(&place.rows);
-                let row = |name: &String| Ok(self.row(name, &mapping, &wanted, *of)?.slice_dim(D - 1, columns.clone()));
+                let row = |name: &String| {
+                    Ok(self.row(name, &mapping, &wanted, *of)?.slice_dim(D - 1, columns.clone()))
+                };
                 let rows = names.map(row).collect::<Result<Vec<_>, ModelError>>()?;
                 return Ok(Tensor::cat(rows, 0));
             }
@@ -84,7 +86,9 @@ impl<'a> Loader<'a> {
             Part::Rows { range, .. } => first.slice_dim(0, range.clone()),
             Part::Repeated(times) => first.repeat_dim(D - 1, *times),
             Part::Beside => match &place.beside {
-                Some(second) => Tensor::cat(vec![first, self.tensor(second, &mapping, &wanted)?], D - 1),
+                Some(second) => {
+                    Tensor::cat(vec![first, self.tensor(second, &mapping, &wanted)?], D - 1)
+                }
                 None => first,
             },
             Part::Whole | Part::Term | Part::Stacked { .. } => first,
@@ -106,7 +110,12 @@ impl<'a> Loader<'a> {
     }
 
     /// The tensor `name` of this shape, with its axes in our order.
-    fn tensor<const D: usize>(&mut self, name: &str, mapping: &ParamMapping, wanted: &Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
+    fn tensor<const D: usize>(
+        &mut self,
+        name: &str,
+        mapping: &ParamMapping,
+        wanted: &Wanted<'_, D>,
+    ) -> Result<Tensor<D>, ModelError> {
         let mut stored = wanted.shape;
         if mapping.is_transposed() {
             stored.reverse();
@@ -133,10 +142,18 @@ impl<'a> Loader<'a> {
     /// Copies of a tensor that PyTorch saves under several names must be copies.
     fn compare(&mut self, place: &Place) -> Result<(), ModelError> {
         for copy in &place.copies {
-            let (Some(first), Some(other)) = (self.state.tensors.get(&place.name), self.state.tensors.get(copy)) else { continue };
+            let (Some(first), Some(other)) =
+                (self.state.tensors.get(&place.name), self.state.tensors.get(copy))
+            else {
+                continue;
+            };
             if first != other {
                 let parameter = self.position.path();
-                return Err(ModelError::WeightShared { parameter, tensor: place.name.clone(), other: copy.clone() });
+                return Err(ModelError::WeightShared {
+                    parameter,
+                    tensor: place.name.clone(),
+                    other: copy.clone(),
+                });
             }
             self.used.insert(copy.clone());
         }
@@ -145,7 +162,11 @@ impl<'a> Loader<'a> {
 }
 
 /// Shape of one row of a parameter in a tensor with `of` columns: with an axis of 1 before, and as it is saved.
-fn row_shapes<const D: usize>(ours: [usize; D], mapping: &ParamMapping, of: usize) -> ([usize; D], Vec<usize>) {
+fn row_shapes<const D: usize>(
+    ours: [usize; D],
+    mapping: &ParamMapping,
+    of: usize,
+) -> ([usize; D], Vec<usize>) {
     let mut stored = ours;
     stored[0] = 1;
     stored[D - 1] = of;
@@ -157,9 +178,15 @@ fn row_shapes<const D: usize>(ours: [usize; D], mapping: &ParamMapping, of: usiz
 }
 
 /// A tensor of `stored` shape from data, then with its axes in our order.
-fn plain<const D: usize>(data: &TensorData, stored: [usize; D], transposed: bool, (device, dtype): (&Device, DType)) -> Tensor<D> {
+fn plain<const D: usize>(
+    data: &TensorData,
+    stored: [usize; D],
+    transposed: bool,
+    (device, dtype): (&Device, DType),
+) -> Tensor<D> {
     let (bytes, _, from) = data.clone().into_parts();
-    let plain = Tensor::<D>::from_data(TensorData::from_bytes(bytes, stored, from), (device, dtype));
+    let plain =
+        Tensor::<D>::from_data(TensorData::from_bytes(bytes, stored, from), (device, dtype));
     if transposed { plain.transpose() } else { plain }
 }
 
@@ -172,7 +199,11 @@ impl ModuleMapper for Loader<'_> {
     }
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let value = param.val();
-        match self.read(Wanted { shape: value.dims(), device: &value.device().without_autodiff(), dtype: value.dtype() }) {
+        match self.read(Wanted {
+            shape: value.dims(),
+            device: &value.device().without_autodiff(),
+            dtype: value.dtype(),
+        }) {
             Ok(plain) => param.map(|t| {
                 let (tracked, autodiff) = (t.is_require_grad(), t.is_autodiff());
                 // A leaf is made anew on the plain device.
@@ -196,17 +227,31 @@ pub(super) struct Saver<'a> {
 
 impl<'a> Saver<'a> {
     pub(super) fn new(names: &'a dyn Fn(&str) -> ParamMapping) -> Self {
-        Self { names, position: Position::default(), state: StateDict::default(), terms: BTreeSet::new() }
+        Self {
+            names,
+            position: Position::default(),
+            state: StateDict::default(),
+            terms: BTreeSet::new(),
+        }
     }
 
     /// What was saved under `name` so far, of shape `ours` in our order of axes, or zeros.
-    fn so_far<const D: usize>(&self, name: &str, transposed: bool, ours: [usize; D], like: &Tensor<D>) -> Tensor<D> {
+    fn so_far<const D: usize>(
+        &self,
+        name: &str,
+        transposed: bool,
+        ours: [usize; D],
+        like: &Tensor<D>,
+    ) -> Tensor<D> {
         let on = (&like.device(), like.dtype());
         let mut stored = ours;
         if transposed {
             stored.reverse();
         }
-        self.state.tensors.get(name).map_or_else(|| Tensor::zeros(ours, on), |data| plain(data, stored, transposed, on))
+        self.state
+            .tensors
+            .get(name)
+            .map_or_else(|| Tensor::zeros(ours, on), |data| plain(data, stored, transposed, on))
     }
 
     fn put<const D: usize>(&mut self, name: &str, mapping: &ParamMapping, value: Tensor<D>) {
@@ -229,7 +274,9 @@ impl ModuleVisitor for Saver<'_> {
     }
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let mapping = self.position.param_mapping(self.names, D);
-        let Some(place @ Place { name, beside, copies, .. }) = mapping.places.first() else { return };
+        let Some(place @ Place { name, beside, copies, .. }) = mapping.places.first() else {
+            return;
+        };
         let value = param.val().without_autodiff();
         let value = if mapping.negated { value.neg() } else { value };
         // One of `parts` equal parts of the columns.
@@ -240,9 +287,13 @@ impl ModuleVisitor for Saver<'_> {
         match &mapping.part {
             Part::Whole | Part::Term => {
                 let term = mapping.part == Part::Term;
-                let add = self.terms.contains(name) || term && self.state.tensors.contains_key(name);
-                let sum =
-                    if add { self.so_far(name, mapping.is_transposed(), value.dims(), &value) + value.clone() } else { value.clone() };
+                let add =
+                    self.terms.contains(name) || term && self.state.tensors.contains_key(name);
+                let sum = if add {
+                    self.so_far(name, mapping.is_transposed(), value.dims(), &value) + value.clone()
+                } else {
+                    value.clone()
+                };
                 if term {
                     self.terms.insert(name.clone());
                 }
@@ -251,7 +302,9 @@ impl ModuleVisitor for Saver<'_> {
             Part::Rows { range, of } => {
                 let mut all = value.dims();
                 all[0] = *of;
-                let rows = self.so_far(name, mapping.is_transposed(), all, &value).slice_assign([range.clone()], value.clone());
+                let rows = self
+                    .so_far(name, mapping.is_transposed(), all, &value)
+                    .slice_assign([range.clone()], value.clone());
                 self.put(name, &mapping, rows);
             }
             Part::Beside => {
@@ -269,7 +322,9 @@ impl ModuleVisitor for Saver<'_> {
                         Some(data) => plain(data, stored, false, on),
                         None => Tensor::zeros(stored, on),
                     };
-                    let swap = |t: Tensor<D>| if mapping.is_transposed() { t.swap_dims(D - 2, D - 1) } else { t };
+                    let swap = |t: Tensor<D>| {
+                        if mapping.is_transposed() { t.swap_dims(D - 2, D - 1) } else { t }
+                    };
                     // Of one axis, each entry is a row.
                     let row = value.clone().slice_dim(0, i..i + 1);
                     let so_far = swap(so_far);
@@ -277,11 +332,15 @@ impl ModuleVisitor for Saver<'_> {
                     region[D - 1] = columns.clone();
                     let row = swap(so_far.slice_assign(region, row));
                     let (bytes, _, dtype) = row.into_data().into_parts();
-                    self.state.tensors.insert(name.clone(), Arc::new(TensorData::from_bytes(bytes, saved, dtype)));
+                    self.state.tensors.insert(
+                        name.clone(),
+                        Arc::new(TensorData::from_bytes(bytes, saved, dtype)),
+                    );
                 }
             }
             Part::Repeated(times) => {
-                let sum = (1..*times).fold(columns(0, *times), |sum, part| sum + columns(part, *times));
+                let sum =
+                    (1..*times).fold(columns(0, *times), |sum, part| sum + columns(part, *times));
                 self.put(name, &mapping, sum / *times as f64);
             }
         }

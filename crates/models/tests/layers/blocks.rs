@@ -24,7 +24,10 @@ fn pick(x: &Tensor<2>, ids: &[u32]) -> Tensor<2> {
     if ids.is_empty() {
         return x.clone().slice_dim(0, 0..0);
     }
-    Tensor::cat(ids.iter().map(|&i| x.clone().slice_dim(0, i as usize..i as usize + 1)).collect(), 0)
+    Tensor::cat(
+        ids.iter().map(|&i| x.clone().slice_dim(0, i as usize..i as usize + 1)).collect(),
+        0,
+    )
 }
 
 /// Blocks with all neighbours around two of three nodes of every type, or of one type alone.
@@ -36,7 +39,9 @@ fn batch(g: &Graph, hops: usize, alone: Option<usize>) -> MiniBatch {
     let seeds: Vec<_> = g.node_counts().iter().enumerate().map(of).collect();
     let sampler = NeighborSampler::new(g, Fanouts::all(hops)).unwrap();
     // Blocks have the seed and step of their sample, which all neighbours do not depend on.
-    sampler.sample(g.schema().ntypes().iter().zip(&seeds), SampleKey::new(STEP.0).at(0, STEP.1)).unwrap()
+    sampler
+        .sample(g.schema().ntypes().iter().zip(&seeds), SampleKey::new(STEP.0).at(0, STEP.1))
+        .unwrap()
 }
 
 fn inputs(batch: &MiniBatch, x: &NodeTensors) -> NodeTensors {
@@ -44,15 +49,29 @@ fn inputs(batch: &MiniBatch, x: &NodeTensors) -> NodeTensors {
     x.clone().map(|ntype, x| pick(&x, batch.input_nodes(schema.ntype(ntype).unwrap())))
 }
 
-fn same<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &NodeTensors), passes: &[bool]) {
+fn same<M: NodeClassifier>(
+    name: &str,
+    layers: usize,
+    model: &M,
+    (g, x): (&Graph, &NodeTensors),
+    passes: &[bool],
+) {
     let types = g.node_counts().len();
     for (target, alone) in (0..types).flat_map(|t| [(t, Some(t)), (t, None)]) {
         let (batch, ntype) = (batch(g, layers, alone), &g.schema().ntypes()[target]);
         for &trains in passes {
             let model = if trains { model.clone() } else { model.valid() };
             let got = model.logits_blocks(&batch.blocks, &inputs(&batch, x), ntype);
-            let want = pick(&model.logits(&g.at_step(STEP.0, STEP.1), x, ntype), batch.output_nodes(target));
-            close(&format!("{name}, type {target} of {alone:?}, trains: {trains}"), &values(&got), &values(&want), 1e-10);
+            let want = pick(
+                &model.logits(&g.at_step(STEP.0, STEP.1), x, ntype),
+                batch.output_nodes(target),
+            );
+            close(
+                &format!("{name}, type {target} of {alone:?}, trains: {trains}"),
+                &values(&got),
+                &values(&want),
+                1e-10,
+            );
         }
     }
 }
@@ -67,7 +86,8 @@ fn models_of_one_type(g: &Graph, device: &Device) {
     let tracked = &device.clone().autodiff();
     each_model!(check, tracked);
     // Its means in training are those of the rows that are computed.
-    let gin = GinConfig::new(4, 2).with_hidden(5).with_num_layers(2).with_batch_norm(true).init(tracked);
+    let gin =
+        GinConfig::new(4, 2).with_hidden(5).with_num_layers(2).with_batch_norm(true).init(tracked);
     same("gin with batch normalisation", 2, &f64s(gin), (g, &x), &[false]);
 }
 
@@ -80,7 +100,11 @@ fn models_of_several_types(g: &Graph, device: &Device) {
     }
     let tracked = &device.clone().autodiff();
     each_typed_model!(check, g, tracked);
-    let one_hot = RgcnConfig::new(2).with_hidden(3).with_num_layers(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
+    let one_hot = RgcnConfig::new(2)
+        .with_hidden(3)
+        .with_num_layers(3)
+        .with_weights(RelWeights::Basis(2))
+        .with_one_hot(true);
     let one_hot = one_hot.init(g, TypeMap::default(), tracked).unwrap();
     same("rgcn of one-hot inputs", 3, &f64s(one_hot), (g, &NodeTensors::default()), &[false, true]);
 }
@@ -103,10 +127,19 @@ fn three_types() -> Graph {
     let builder = builder.edges(("a", "r", "b"), vec![0, 1, 2, 3, 3], vec![0, 1, 2, 2, 2]);
     let builder = builder.edges(("b", "s", "a"), vec![0, 1, 2, 0], vec![0, 1, 2, 3]);
     let builder = builder.edges(("c", "t", "a"), vec![0, 1, 2, 2], vec![0, 0, 1, 3]);
-    builder.edges(("a", "u", "c"), vec![0, 1, 3], vec![0, 1, 2]).edges(("c", "v", "c"), vec![1, 2], vec![0, 0]).build().unwrap()
+    builder
+        .edges(("a", "u", "c"), vec![0, 1, 3], vec![0, 1, 2])
+        .edges(("c", "v", "c"), vec![1, 2], vec![0, 0])
+        .build()
+        .unwrap()
 }
 
-fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&Graph, &NodeTensors)) {
+fn gradients<M: NodeClassifier>(
+    name: &str,
+    layers: usize,
+    model: &M,
+    (g, x): (&Graph, &NodeTensors),
+) {
     let batch = batch(g, layers, None);
     for (target, ntype) in g.schema().ntypes().iter().enumerate() {
         let of = |logits: Tensor<2>| {
@@ -118,7 +151,10 @@ fn gradients<M: NodeClassifier>(name: &str, layers: usize, model: &M, (g, x): (&
             all.1
         };
         let got = of(model.logits_blocks(&batch.blocks, &inputs(&batch, x), ntype));
-        let want = of(pick(&model.logits(&g.at_step(STEP.0, STEP.1), x, ntype), batch.output_nodes(target)));
+        let want = of(pick(
+            &model.logits(&g.at_step(STEP.0, STEP.1), x, ntype),
+            batch.output_nodes(target),
+        ));
         assert!(want.iter().any(|d| *d != 0.0), "{name}: no gradient at all");
         close(&format!("{name}, gradients for type {target}"), &got, &want, 1e-9);
     }
@@ -149,7 +185,8 @@ fn gradients_on_blocks_are_those_of_the_graph() {
 
 /// Edges by turns of two types between nodes of one type.
 fn two_relations() -> Graph {
-    let builder = Graph::builder().nodes("n", 6).edges(("n", "r", "n"), vec![0, 1, 3, 4], vec![1, 2, 4, 0]);
+    let builder =
+        Graph::builder().nodes("n", 6).edges(("n", "r", "n"), vec![0, 1, 3, 4], vec![1, 2, 4, 0]);
     builder.edges(("n", "s", "n"), vec![1, 2, 3, 2], vec![1, 4, 4, 0]).build().unwrap()
 }
 
@@ -164,17 +201,28 @@ fn layers_of_several_hops_take_a_block_for_each() {
         let rows = |y: &Tensor<2>| values(&pick(y, all.output_nodes(0)));
         let input = pick(&x, all.input_nodes(0));
         let column = |w: Tensor<2>| w.squeeze_dim::<1>(1);
-        let of_blocks: Vec<_> = all.blocks.iter().map(|b| column(pick(&w, b.edge_ids(0)))).collect();
+        let of_blocks: Vec<_> =
+            all.blocks.iter().map(|b| column(pick(&w, b.edge_ids(0)))).collect();
         for weighted in [false, true] {
-            let whole = || g.edge_type("_E").unwrap().with_weight(weighted.then(|| column(w.clone())));
+            let whole =
+                || g.edge_type("_E").unwrap().with_weight(weighted.then(|| column(w.clone())));
             let hops = || all.blocks.iter().zip(&of_blocks);
-            let parts: Vec<_> = hops().map(|(b, w)| b.edge_type("_E").unwrap().with_weight(weighted.then(|| w.clone()))).collect();
+            let parts: Vec<_> = hops()
+                .map(|(b, w)| b.edge_type("_E").unwrap().with_weight(weighted.then(|| w.clone())))
+                .collect();
             for width in [3, 6] {
-                let sg = f64s(seeded(1, || SgConvConfig::new(4, width).with_hops(HOPS).init(device)));
+                let sg =
+                    f64s(seeded(1, || SgConvConfig::new(4, width).with_hops(HOPS).init(device)));
                 let want = rows(&sg.forward(whole(), x.clone()));
                 close("sg_conv", &values(&sg.forward_hops(&parts, input.clone())), &want, 1e-12);
             }
-            let appnp = seeded(1, || AppnpConvConfig::new().with_hops(HOPS).with_alpha(0.3).with_dropout(0.4).init(device));
+            let appnp = seeded(1, || {
+                AppnpConvConfig::new()
+                    .with_hops(HOPS)
+                    .with_alpha(0.3)
+                    .with_dropout(0.4)
+                    .init(device)
+            });
             let want = rows(&appnp.forward(whole(), x.clone()));
             close("appnp_conv", &values(&appnp.forward_hops(&parts, input.clone())), &want, 1e-12);
             // With dropout, on an autodiff device.
@@ -182,12 +230,19 @@ fn layers_of_several_hops_take_a_block_for_each() {
             let tracked = |w: &Tensor<1>| weighted.then(|| Tensor::from_inner(w.clone()));
             let edges = keyed.edge_type("_E").unwrap().with_weight(tracked(&column(w.clone())));
             let want = rows(&appnp.forward(edges, Tensor::from_inner(x.clone())));
-            let parts: Vec<_> = hops().map(|(b, w)| b.edge_type("_E").unwrap().with_weight(tracked(w))).collect();
-            close("appnp_conv", &values(&appnp.forward_hops(&parts, Tensor::from_inner(input.clone()))), &want, 1e-12);
+            let parts: Vec<_> =
+                hops().map(|(b, w)| b.edge_type("_E").unwrap().with_weight(tracked(w))).collect();
+            close(
+                "appnp_conv",
+                &values(&appnp.forward_hops(&parts, Tensor::from_inner(input.clone()))),
+                &want,
+                1e-12,
+            );
         }
         for (g, per_step) in [(g, false), (two_relations(), false), (two_relations(), true)] {
             let all = batch_of(&g);
-            let gated = GatedGraphConvConfig::from_graph(&g, 5, HOPS).with_weight_per_step(per_step);
+            let gated =
+                GatedGraphConvConfig::from_graph(&g, 5, HOPS).with_weight_per_step(per_step);
             let gated = crate::formulas::drawn(gated.init(device));
             let want = pick(&gated.forward(&g, x.clone())["_N"], all.output_nodes(0));
             let got = gated.forward_blocks(&all.blocks, pick(&x, all.input_nodes(0)));

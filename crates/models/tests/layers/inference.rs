@@ -21,7 +21,12 @@ fn same<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph, x: &Nod
             let config = InferenceConfig::new().with_max_nodes(nodes).with_max_edges(edges);
             let got = infer(model, g, x, target, &config).unwrap();
             assert_eq!(got.dims(), want.dims(), "{name}");
-            close(&format!("{name}, type {target}, {nodes} nodes, {edges} edges"), &values(&got), &values(&want), 1e-11);
+            close(
+                &format!("{name}, type {target}, {nodes} nodes, {edges} edges"),
+                &values(&got),
+                &values(&want),
+                1e-11,
+            );
         }
     }
 }
@@ -42,7 +47,9 @@ fn models_of_one_type(g: &Graph, device: &Device) {
 
 /// Features of the models of [`each_typed_model`].
 pub(crate) fn typed_features(g: &Graph, device: &Device) -> NodeTensors {
-    let of = |((d, ntype), &n): ((usize, &String), &usize)| (d > 0).then(|| (ntype.clone(), matrix(device, "x", n, d)));
+    let of = |((d, ntype), &n): ((usize, &String), &usize)| {
+        (d > 0).then(|| (ntype.clone(), matrix(device, "x", n, d)))
+    };
     [4, 0, 3].into_iter().zip(g.schema().ntypes()).zip(g.node_counts()).filter_map(of).collect()
 }
 
@@ -114,13 +121,23 @@ impl Layerwise for Odd {
 #[test]
 fn refusals_name_what_does_not_fit() {
     let (g, device) = (crate::views::graph(), Device::flex());
-    let (gcn, config) = (GcnConfig::new(4, 2).init(&device), InferenceConfig::new().with_max_nodes(2));
+    let (gcn, config) =
+        (GcnConfig::new(4, 2).init(&device), InferenceConfig::new().with_max_nodes(2));
     let x = |rows, columns| Tensor::<2>::ones([rows, columns], &device);
     let text = |r: Result<Tensor<2>, ModelError>| r.unwrap_err().to_string();
-    assert_eq!(text(infer(&gcn, &g, x(6, 4), "_N", &config.clone().with_max_nodes(0))), "`max_nodes` must lie in 1.., got 0");
-    assert_eq!(text(infer(&gcn, &g, x(6, 4), "_N", &config.clone().with_max_edges(0))), "`max_edges` must lie in 1.., got 0");
+    assert_eq!(
+        text(infer(&gcn, &g, x(6, 4), "_N", &config.clone().with_max_nodes(0))),
+        "`max_nodes` must lie in 1.., got 0"
+    );
+    assert_eq!(
+        text(infer(&gcn, &g, x(6, 4), "_N", &config.clone().with_max_edges(0))),
+        "`max_edges` must lie in 1.., got 0"
+    );
     assert!(text(infer(&gcn, &g, x(6, 4), "paper", &config)).contains("unknown node type"));
-    assert_eq!(text(infer(&gcn, &g, x(5, 4), "_N", &config)), "`rows of the features of _N`: expected 6 (one per node), got 5; give 6");
+    assert_eq!(
+        text(infer(&gcn, &g, x(5, 4), "_N", &config)),
+        "`rows of the features of _N`: expected 6 (one per node), got 5; give 6"
+    );
     assert_eq!(
         text(infer(&gcn, &g, x(6, 3), "_N", &config)),
         "`feature size of _N`: expected 4 (as the model was made for), got 3; give 4"
@@ -136,20 +153,30 @@ fn refusals_name_what_does_not_fit() {
     );
     let rgcn = RgcnConfig::new(2).init(&two, TypeMap::default(), &device).unwrap();
     assert!(
-        text(infer(&rgcn, &g, x(6, 4), "_N", &config)).starts_with("`node types of the graph`: expected 2 (as the model was made for)")
+        text(infer(&rgcn, &g, x(6, 4), "_N", &config))
+            .starts_with("`node types of the graph`: expected 2 (as the model was made for)")
     );
-    let more = Graph::builder().nodes("a", 2).edges(("a", "r", "b"), vec![1], vec![0]).build().unwrap();
+    let more =
+        Graph::builder().nodes("a", 2).edges(("a", "r", "b"), vec![1], vec![0]).build().unwrap();
     assert_eq!(
         text(infer(&rgcn, &more, NodeTensors::default(), "a", &config)),
         "`rows of the input features of a`: expected 2 (one per node), got 1; give 2"
     );
 
     let odd = |layer| text(infer(&Odd(layer), &g, x(6, 4), "_N", &config));
-    assert_eq!(odd(|_, _| NodeTensors::default()), "node type `_N`: layer 0 gives no result for it; let the layer compute this node type");
-    assert_eq!(odd(|_, x| x.into()), "`rows of layer 0 for node type _N`: expected 2 (one per destination of the block), got 4; give 2");
+    assert_eq!(
+        odd(|_, _| NodeTensors::default()),
+        "node type `_N`: layer 0 gives no result for it; let the layer compute this node type"
+    );
+    assert_eq!(
+        odd(|_, x| x.into()),
+        "`rows of layer 0 for node type _N`: expected 2 (one per destination of the block), got 4; give 2"
+    );
     let columns = |n: usize, x: Tensor<2>| {
         let rows = x.dims()[0];
         x.slice_dim(0, 0..n).slice_dim(1, 0..rows.min(4) - 1).into()
     };
-    assert!(odd(columns).starts_with("`feature size of layer 0 for node type _N`: expected 3 (as for the nodes before), got"));
+    assert!(odd(columns).starts_with(
+        "`feature size of layer 0 for node type _N`: expected 3 (as for the nodes before), got"
+    ));
 }

@@ -34,7 +34,9 @@ fn devices() -> [Device; 2] {
 /// Numbers in `-1..1`, functions of purpose, row and column.
 fn matrix(device: &Device, purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
     let s = Stream::new(3, purpose, 0);
-    let v: Vec<f64> = (0..rows * cols).map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0).collect();
+    let v: Vec<f64> = (0..rows * cols)
+        .map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0)
+        .collect();
     Tensor::from_data(TensorData::new(v, [rows, cols]), (device, DType::F64))
 }
 
@@ -64,7 +66,12 @@ fn pass<M: Module>(
     (x, e): (Tensor<2>, Tensor<2>),
 ) -> Tensor<2> {
     if trains {
-        let y = run(layer, &GraphView::at_step(&g, STEP.0, STEP.1), Tensor::from_inner(x), Tensor::from_inner(e));
+        let y = run(
+            layer,
+            &GraphView::at_step(&g, STEP.0, STEP.1),
+            Tensor::from_inner(x),
+            Tensor::from_inner(e),
+        );
         return y.inner();
     }
     run(&layer.clone().valid(), g, x, e)

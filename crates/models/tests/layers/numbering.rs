@@ -16,7 +16,10 @@ fn pick(x: &Tensor<2>, ids: &[u64]) -> Tensor<2> {
     if ids.is_empty() {
         return x.clone().slice_dim(0, 0..0);
     }
-    Tensor::cat(ids.iter().map(|&i| x.clone().slice_dim(0, i as usize..i as usize + 1)).collect(), 0)
+    Tensor::cat(
+        ids.iter().map(|&i| x.clone().slice_dim(0, i as usize..i as usize + 1)).collect(),
+        0,
+    )
 }
 
 /// The result on `view` is that on the whole graph, by original ids, with dropout and without.
@@ -28,12 +31,18 @@ fn same_on<M: Module>(
     device: &Device,
 ) {
     let layer = to_dtype(layer, FloatDType::F64);
-    let (x, e) = (matrix(device, "x", g.total_nodes(), 4), matrix(device, "e", g.total_edges(), 3) + 1.5);
+    let (x, e) =
+        (matrix(device, "x", g.total_nodes(), 4), matrix(device, "e", g.total_edges(), 3) + 1.5);
     for trains in [false, true] {
         let want = pass(&layer, trains, &run, g, (x.clone(), e.clone()));
         let got = pass(&layer, trains, &run, view, (pick(&x, &view.nodes), pick(&e, &view.edges)));
         let rows = got.dims()[0];
-        close(&format!("{name}, trains: {trains}"), &values(&got), &values(&pick(&want, &view.nodes[..rows])), 1e-12);
+        close(
+            &format!("{name}, trains: {trains}"),
+            &values(&got),
+            &values(&pick(&want, &view.nodes[..rows])),
+            1e-12,
+        );
     }
 }
 
@@ -49,7 +58,13 @@ fn renumber(g: &Graph, nodes: &[u64], edges: &[u64]) {
     for device in &devices() {
         macro_rules! renumbered {
             ($name:expr, $make:expr, $run:expr $(,)?) => {
-                same_on($name, seeded(1, $make), $run, (g, if $name.ends_with("Lstm") { &kept } else { &renumbered_view }), device)
+                same_on(
+                    $name,
+                    seeded(1, $make),
+                    $run,
+                    (g, if $name.ends_with("Lstm") { &kept } else { &renumbered_view }),
+                    device,
+                )
             };
         }
         let tracked = &device.clone().autodiff();
@@ -142,14 +157,22 @@ impl ModuleVisitor for Collect<'_> {
 /// for those few entries of which the first one passes a kink of ReLU, max or min.
 #[track_caller]
 fn is_difference(what: &str, got: f64, at: impl Fn(f64) -> f64) {
-    let difference = |step: f64| (8.0 * (at(step) - at(-step)) - (at(2.0 * step) - at(-2.0 * step))) / (12.0 * step);
+    let difference = |step: f64| {
+        (8.0 * (at(step) - at(-step)) - (at(2.0 * step) - at(-2.0 * step))) / (12.0 * step)
+    };
     let want = difference(1e-4);
-    let want = if (got - want).abs() <= 1e-9 * (1.0 + want.abs()) { want } else { difference(1e-5) };
+    let want =
+        if (got - want).abs() <= 1e-9 * (1.0 + want.abs()) { want } else { difference(1e-5) };
     close(what, &[got], &[want], 1e-9);
 }
 
 /// Gradients of all inputs and of every third entry of the parameters.
-fn gradients<M: Module>(name: &str, layer: M, inputs: &[Tensor<2>], run: impl Fn(&M, Vec<Tensor<2>>) -> Vec<Tensor<2>>) {
+fn gradients<M: Module>(
+    name: &str,
+    layer: M,
+    inputs: &[Tensor<2>],
+    run: impl Fn(&M, Vec<Tensor<2>>) -> Vec<Tensor<2>>,
+) {
     let layer = to_dtype(layer, FloatDType::F64);
     let score = |layer: &M, x: &[Tensor<2>]| {
         let weighed = |(i, y): (usize, Tensor<2>)| {
@@ -168,7 +191,8 @@ fn gradients<M: Module>(name: &str, layer: M, inputs: &[Tensor<2>], run: impl Fn
         is_difference(&format!("{name}, parameter entry {k}"), params.1[k], nudged);
     }
     for (i, x) in tracked.iter().enumerate() {
-        let got = x.grad(&grads).map_or_else(|| vec![0.0; x.shape().num_elements()], |g| values(&g));
+        let got =
+            x.grad(&grads).map_or_else(|| vec![0.0; x.shape().num_elements()], |g| values(&g));
         for (k, got) in got.into_iter().enumerate() {
             let nudged = |by: f64| {
                 let (mut v, mut all) = (values(x), inputs.to_vec());
@@ -231,25 +255,41 @@ fn gradients_over_several_types_are_differences() {
         seeded(1, || {
             // Without in-edges all relations give 0, a tie under max and min; rows of the nodes themselves break it.
             for by in [Reduce::Max, Reduce::Min] {
-                let conv = HeteroGraphConvConfig::new().with_aggregate(by).init(g.schema(), |_| SageConvConfig::new(4, 3).init(d));
-                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));
+                let conv = HeteroGraphConvConfig::new()
+                    .with_aggregate(by)
+                    .init(g.schema(), |_| SageConvConfig::new(4, 3).init(d));
+                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| {
+                    made(l.forward(keyed, named(x)))
+                });
             }
             for by in [Reduce::Sum, Reduce::Mean] {
                 let config = HeteroGraphConvConfig::new().with_aggregate(by);
-                let conv = config.init(g.schema(), |_| GatConvConfig::new(4, 3, 2).with_dropout(0.3).init(d));
-                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| made(l.forward(keyed, named(x))));
+                let conv = config
+                    .init(g.schema(), |_| GatConvConfig::new(4, 3, 2).with_dropout(0.3).init(d));
+                gradients(&format!("hetero_graph_conv {by:?}"), conv, &x, |l, x| {
+                    made(l.forward(keyed, named(x)))
+                });
             }
-            let han = HanConvConfig::from_graph(g, [("a", 4), ("b", 4)], 3, 2).with_dropout(0.3).init(d);
+            let han =
+                HanConvConfig::from_graph(g, [("a", 4), ("b", 4)], 3, 2).with_dropout(0.3).init(d);
             gradients("han_conv", han, &x, |l, x| made(l.forward(keyed, named(x))));
             let hgt = HgtConvConfig::from_graph(g, 4, 3, 2).with_dropout(0.3).init(d);
             gradients("hgt_conv", hgt, &x, |l, x| made(l.forward(keyed, named(x))));
             for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
                 let conv = RelGraphConvConfig::from_graph(g, 4, 2).with_weights(weights).init(d);
-                gradients(&format!("rel_graph_conv {weights:?}"), conv, &x, |l, x| made(l.forward(g, named(x))));
+                gradients(&format!("rel_graph_conv {weights:?}"), conv, &x, |l, x| {
+                    made(l.forward(g, named(x)))
+                });
             }
-            let one_hot = RgcnConfig::new(2).with_hidden(3).with_one_hot(true).with_weights(RelWeights::Basis(2)).with_dropout(0.3);
+            let one_hot = RgcnConfig::new(2)
+                .with_hidden(3)
+                .with_one_hot(true)
+                .with_weights(RelWeights::Basis(2))
+                .with_dropout(0.3);
             let model = one_hot.init(g, TypeMap::default(), d).unwrap();
-            gradients("rgcn of one-hot inputs", model, &[], |m, _| made(m.forward(keyed, NodeTensors::default())));
+            gradients("rgcn of one-hot inputs", model, &[], |m, _| {
+                made(m.forward(keyed, NodeTensors::default()))
+            });
         });
     }
 }
@@ -278,10 +318,17 @@ fn gradients_of_batch_norm_and_dropout_are_differences() {
                 gradients_on_a_graph($name, seeded(1, || $layer), $run, d)
             };
         }
-        let pna = PnaConvConfig::new(4, 4, 0.9).with_towers(2).with_divide_input(true).with_batch_norm(true);
+        let pna = PnaConvConfig::new(4, 4, 0.9)
+            .with_towers(2)
+            .with_divide_input(true)
+            .with_batch_norm(true);
         check!("pna_conv with batch norm", pna.init(d), |l, g, x, _| l.forward(g, x));
         for heads in [true, false] {
-            let gin = GinConfig::new(4, 3).with_hidden(5).with_num_layers(2).with_batch_norm(true).with_heads(heads);
+            let gin = GinConfig::new(4, 3)
+                .with_hidden(5)
+                .with_num_layers(2)
+                .with_batch_norm(true)
+                .with_heads(heads);
             let name = format!("gin with batch norm, heads: {heads}");
             check!(&name, gin.init(d).map(&mut AwayFromZero), |m, g, x, _| m.forward(g, x));
         }
@@ -289,7 +336,8 @@ fn gradients_of_batch_norm_and_dropout_are_differences() {
         check!("appnp_conv without weights", appnp.init(d), |l, g, x, _| l.forward(g, x));
         let key = DropoutKey::new(d);
         let sg = SgConvConfig::new(4, 3).with_hops(2);
-        check!("dropout of features", sg.init(d), |l, g, x, _| l.forward(g, key.dropout(g, .., 0.4, x)));
+        check!("dropout of features", sg.init(d), |l, g, x, _| l
+            .forward(g, key.dropout(g, .., 0.4, x)));
     }
 }
 
@@ -302,19 +350,28 @@ fn gradients_without_a_graph_are_differences() {
         seeded(1, || {
             let readout = AttentionReadoutConfig::new(4).with_d_output(Some(3)).init(d);
             let graphs = Segments::from_lengths(&[2, 0, 3]);
-            gradients("attention_readout", readout, &x[..1], |l, mut x| vec![l.forward(x.remove(0), &graphs)]);
+            gradients("attention_readout", readout, &x[..1], |l, mut x| {
+                vec![l.forward(x.remove(0), &graphs)]
+            });
             for mode in [Jumping::Cat, Jumping::Max, Jumping::Lstm] {
                 let join = JumpingKnowledgeConfig::new(mode).with_d(4).init(d);
-                gradients(&format!("jumping_knowledge {mode:?}"), join, &x, |l, x| vec![l.forward(x)]);
+                gradients(&format!("jumping_knowledge {mode:?}"), join, &x, |l, x| {
+                    vec![l.forward(x)]
+                });
             }
             let types = burn_gnn_ops::TypeIndex::new(&[1u8, 0, 2, 1, 2], 3);
             for weights in [RelWeights::Full, RelWeights::Basis(2), RelWeights::BlockDiagonal(2)] {
                 let linear = TypedLinearConfig::new(4, 6, 3).with_weights(weights).init(d);
-                gradients(&format!("typed_linear {weights:?}"), linear, &x[..1], |l, mut x| vec![l.forward(x.remove(0), &types)]);
+                gradients(&format!("typed_linear {weights:?}"), linear, &x[..1], |l, mut x| {
+                    vec![l.forward(x.remove(0), &types)]
+                });
             }
-            for score in [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2] {
+            for score in
+                [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2]
+            {
                 let scorer = LinkScorerConfig::new(score, 2, 4).init(d);
-                let relations = Tensor::<1, Int>::from_data([0, 1, 1, 0, 1], &d.clone().without_autodiff());
+                let relations =
+                    Tensor::<1, Int>::from_data([0, 1, 1, 0, 1], &d.clone().without_autodiff());
                 gradients(&format!("link_scorer {score:?}"), scorer, &x, |l, x| {
                     vec![
                         l.forward(x[0].clone(), relations.clone(), x[1].clone()).unsqueeze_dim(1),

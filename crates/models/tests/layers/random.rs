@@ -4,14 +4,21 @@ use burn_gnn_graph::Graph;
 use proptest::prelude::*;
 
 /// Edges between nodes of two types; a third of them end in node 0, so degrees are skewed and edges parallel.
-fn edges(sources: usize, destinations: usize, most: usize) -> impl Strategy<Value = (Vec<u32>, Vec<u32>)> {
+fn edges(
+    sources: usize,
+    destinations: usize,
+    most: usize,
+) -> impl Strategy<Value = (Vec<u32>, Vec<u32>)> {
     let dst = prop_oneof![1 => Just(0), 2 => 0..destinations as u32];
-    proptest::collection::vec((0..sources as u32, dst), 0..most).prop_map(|edges| edges.into_iter().unzip())
+    proptest::collection::vec((0..sources as u32, dst), 0..most)
+        .prop_map(|edges| edges.into_iter().unzip())
 }
 
 /// One type, one node at least.
 pub(crate) fn homogeneous() -> impl Strategy<Value = Graph> {
-    (1usize..9).prop_flat_map(|n| edges(n, n, 20).prop_map(move |(src, dst)| Graph::homogeneous(n, src, dst).unwrap()))
+    (1usize..9).prop_flat_map(|n| {
+        edges(n, n, 20).prop_map(move |(src, dst)| Graph::homogeneous(n, src, dst).unwrap())
+    })
 }
 
 /// Three types; a relation between two, one inside a type, one back that is often empty, and one that always is.

@@ -16,13 +16,31 @@ use crate::views::{View, graph};
 fn refusals_of_layers() {
     let d = &Device::flex();
     let text = |e: ModelError| e.to_string();
-    assert_eq!(text(GatConvConfig::new(3, 2, 0).try_init(d).unwrap_err()), "`num_heads` must lie in 1.., got 0");
-    assert!(text(GatConvConfig::new(3, 2, 1).with_dropout(1.0).try_init(d).unwrap_err()).contains("0.0..1.0, got 1"));
-    assert!(text(GatConvConfig::new(3, 2, 1).with_negative_slope(f64::NAN).try_init(d).unwrap_err()).contains("`negative_slope`"));
-    let shared = Gatv2ConvConfig::new(3, 2, 1).with_share_weights(true).with_d_dst(Some(4)).try_init(d);
-    assert_eq!(text(shared.unwrap_err()), "`d_dst`: expected 3 (the weight of sources serves destinations too), got 4; give 3");
-    assert!(text(GinConvConfig::new(vec![3]).try_init(d).unwrap_err()).contains("`number of widths`"));
-    assert!(text(GineConvConfig::new(3, vec![4, 2]).try_init(d).unwrap_err()).starts_with("`widths[0]`: expected 3"));
+    assert_eq!(
+        text(GatConvConfig::new(3, 2, 0).try_init(d).unwrap_err()),
+        "`num_heads` must lie in 1.., got 0"
+    );
+    assert!(
+        text(GatConvConfig::new(3, 2, 1).with_dropout(1.0).try_init(d).unwrap_err())
+            .contains("0.0..1.0, got 1")
+    );
+    assert!(
+        text(GatConvConfig::new(3, 2, 1).with_negative_slope(f64::NAN).try_init(d).unwrap_err())
+            .contains("`negative_slope`")
+    );
+    let shared =
+        Gatv2ConvConfig::new(3, 2, 1).with_share_weights(true).with_d_dst(Some(4)).try_init(d);
+    assert_eq!(
+        text(shared.unwrap_err()),
+        "`d_dst`: expected 3 (the weight of sources serves destinations too), got 4; give 3"
+    );
+    assert!(
+        text(GinConvConfig::new(vec![3]).try_init(d).unwrap_err()).contains("`number of widths`")
+    );
+    assert!(
+        text(GineConvConfig::new(3, vec![4, 2]).try_init(d).unwrap_err())
+            .starts_with("`widths[0]`: expected 3")
+    );
     assert!(text(EdgeConvConfig::new(3, vec![]).try_init(d).unwrap_err()).contains("got 0"));
     assert!(text(PnaConvConfig::new(3, 2, 0.0).try_init(d).unwrap_err()).contains("`delta`"));
     let towers = PnaConvConfig::new(3, 4, 0.9).with_towers(2);
@@ -34,30 +52,90 @@ fn refusals_of_layers() {
         text(towers.clone().with_towers(3).try_init(d).unwrap_err()),
         "`towers` = 3 must divide d_output = 4; choose d_output as a multiple of 3"
     );
-    assert_eq!(text(towers.clone().with_towers(0).try_init(d).unwrap_err()), "`towers` must lie in 1.., got 0");
-    assert_eq!(text(towers.with_pre_layers(0).try_init(d).unwrap_err()), "`pre_layers` must lie in 1.., got 0");
-    assert!(text(PnaConvConfig::new(3, 2, 1.0).with_std_eps(0.0).try_init(d).unwrap_err()).contains("`std_eps`"));
-    assert!(text(PnaConvConfig::new(3, 2, 1.0).with_mixing(true).with_batch_norm(true).try_init(d).unwrap_err()).contains("`mixing`"));
-    assert!(text(AppnpConvConfig::new().with_alpha(1.5).try_init(d).unwrap_err()).contains("0.0..=1.0, got 1.5"));
-    assert!(text(TransformerConvConfig::new(3, 2, 1).with_root_weight(false).with_beta(true).try_init(d).unwrap_err()).contains("`beta`"));
-    assert!(text(HgtConvConfig::new(3, 2, 1, 1, 2).with_relations(Some(vec![0])).try_init(d).unwrap_err()).contains("one per edge type"));
-    assert!(text(HanConvConfig::from_graph(&two_types(), [("a", 3)], 2, 1).try_init(d).unwrap_err()).contains("`b`"));
-    assert!(text(LinkScorerConfig::new(LinkScore::ComplEx, 2, 3).try_init(d).unwrap_err()).contains("must divide d = 3"));
-    assert!(text(JumpingKnowledgeConfig::new(Jumping::Lstm).with_num_layers(1).try_init(d).unwrap_err()).contains("num_layers · d / 2"));
+    assert_eq!(
+        text(towers.clone().with_towers(0).try_init(d).unwrap_err()),
+        "`towers` must lie in 1.., got 0"
+    );
+    assert_eq!(
+        text(towers.with_pre_layers(0).try_init(d).unwrap_err()),
+        "`pre_layers` must lie in 1.., got 0"
+    );
+    assert!(
+        text(PnaConvConfig::new(3, 2, 1.0).with_std_eps(0.0).try_init(d).unwrap_err())
+            .contains("`std_eps`")
+    );
+    assert!(
+        text(
+            PnaConvConfig::new(3, 2, 1.0)
+                .with_mixing(true)
+                .with_batch_norm(true)
+                .try_init(d)
+                .unwrap_err()
+        )
+        .contains("`mixing`")
+    );
+    assert!(
+        text(AppnpConvConfig::new().with_alpha(1.5).try_init(d).unwrap_err())
+            .contains("0.0..=1.0, got 1.5")
+    );
+    assert!(
+        text(
+            TransformerConvConfig::new(3, 2, 1)
+                .with_root_weight(false)
+                .with_beta(true)
+                .try_init(d)
+                .unwrap_err()
+        )
+        .contains("`beta`")
+    );
+    assert!(
+        text(
+            HgtConvConfig::new(3, 2, 1, 1, 2)
+                .with_relations(Some(vec![0]))
+                .try_init(d)
+                .unwrap_err()
+        )
+        .contains("one per edge type")
+    );
+    assert!(
+        text(HanConvConfig::from_graph(&two_types(), [("a", 3)], 2, 1).try_init(d).unwrap_err())
+            .contains("`b`")
+    );
+    assert!(
+        text(LinkScorerConfig::new(LinkScore::ComplEx, 2, 3).try_init(d).unwrap_err())
+            .contains("must divide d = 3")
+    );
+    assert!(
+        text(
+            JumpingKnowledgeConfig::new(Jumping::Lstm).with_num_layers(1).try_init(d).unwrap_err()
+        )
+        .contains("num_layers · d / 2")
+    );
     assert!(text(GatedGraphConvConfig::new(0, 1).try_init(d).unwrap_err()).contains("`hidden`"));
-    assert!(text(HgtConfig::new(2).with_hidden(6).init(&two_types(), TypeMap::default(), d).unwrap_err()).contains("must divide hidden"));
+    assert!(
+        text(
+            HgtConfig::new(2).with_hidden(6).init(&two_types(), TypeMap::default(), d).unwrap_err()
+        )
+        .contains("must divide hidden")
+    );
 }
 
 pub(crate) fn panic_of<T>(f: impl FnOnce() -> T) -> String {
     let Err(panic) = catch_unwind(AssertUnwindSafe(f)) else { panic!("expected a panic") };
-    panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned())).unwrap_or_default()
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()))
+        .unwrap_or_default()
 }
 
 #[test]
 fn edge_features_that_are_missing_or_not_expected() {
     let (d, g) = (&Device::flex(), crate::views::graph());
     let x = || matrix(d, "x", 6, 4).cast(FloatDType::F32);
-    let edges = |rows| g.edge_type("_E").unwrap().with_features(matrix(d, "e", rows, 3).cast(FloatDType::F32));
+    let edges = |rows| {
+        g.edge_type("_E").unwrap().with_features(matrix(d, "e", rows, 3).cast(FloatDType::F32))
+    };
     let gat = |d_edge| GatConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
     let gatv2 = |d_edge| Gatv2ConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
     let none = panic_of(|| gat(Some(3)).forward(&g, x()));
@@ -66,11 +144,20 @@ fn edge_features_that_are_missing_or_not_expected() {
         "gat_conv: expected edge features of size 3 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 3]`"
     );
     let some = panic_of(|| gat(None).forward(edges(8), x()));
-    assert_eq!(some, "gat_conv: expected no edge features, got some of size 3; describe the layer with `d_edge` 3");
+    assert_eq!(
+        some,
+        "gat_conv: expected no edge features, got some of size 3; describe the layer with `d_edge` 3"
+    );
     let one = panic_of(|| gat(Some(3)).forward(edges(1), x()));
-    assert_eq!(one, "gat_conv: edge features: expected 8 rows (one per edge of the relation), got 1");
+    assert_eq!(
+        one,
+        "gat_conv: edge features: expected 8 rows (one per edge of the relation), got 1"
+    );
     let one = panic_of(|| gatv2(Some(3)).forward(edges(1), x()));
-    assert_eq!(one, "gatv2_conv: edge features: expected 8 rows (one per edge of the relation), got 1");
+    assert_eq!(
+        one,
+        "gatv2_conv: edge features: expected 8 rows (one per edge of the relation), got 1"
+    );
     let none = panic_of(|| gatv2(Some(3)).forward(&g, x()));
     assert_eq!(
         none,
@@ -78,16 +165,27 @@ fn edge_features_that_are_missing_or_not_expected() {
     );
     // What a layer does not read is refused, not ignored.
     let weighted = || g.edge_type("_E").unwrap().with_weight(Tensor::<1>::ones([8], d));
-    let text = |what: &str, layer: &str| format!("{layer}: expected no edge {what}, got some; this layer does not read them");
+    let text = |what: &str, layer: &str| {
+        format!("{layer}: expected no edge {what}, got some; this layer does not read them")
+    };
     assert_eq!(panic_of(|| gatv2(None).forward(weighted(), x())), text("weights", "gatv2_conv"));
-    assert_eq!(panic_of(|| GcnConvConfig::new(4, 2).init(d).forward(edges(8), x())), text("features", "gcn_conv"));
-    assert_eq!(panic_of(|| AppnpConvConfig::new().init(d).forward(edges(8), x())), text("features", "appnp_conv"));
+    assert_eq!(
+        panic_of(|| GcnConvConfig::new(4, 2).init(d).forward(edges(8), x())),
+        text("features", "gcn_conv")
+    );
+    assert_eq!(
+        panic_of(|| AppnpConvConfig::new().init(d).forward(edges(8), x())),
+        text("features", "appnp_conv")
+    );
     let hetero = HeteroGraphConvConfig::new().init(g.schema(), |_| gatv2(None));
     let typed = g.edge_types().with_weight("_E", Tensor::<1>::ones([8], d)).unwrap();
     assert_eq!(panic_of(|| hetero.forward(&typed, x())), text("weights", "gatv2_conv"));
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 1).init(d);
     let bare = panic_of(|| hgt.forward(&typed, x()));
-    assert_eq!(bare, "hgt_conv: expected no edge weights, got some of `_N:_E:_N`; this layer does not read them");
+    assert_eq!(
+        bare,
+        "hgt_conv: expected no edge weights, got some of `_N:_E:_N`; this layer does not read them"
+    );
 }
 
 /// The layer is named and the type, not the operator inside that would not fit.
@@ -102,8 +200,13 @@ fn features_of_another_size() {
             if name != "gcn_conv without weight" {
                 let found = panic_of(|| refused($make(), $run, &g, (x.clone(), e.clone())));
                 let layer = name.split(' ').next().unwrap();
-                let expected = [&format!("{layer}: ")[..], "type `_N", "features of size 4, got [6, 5]"];
-                assert!(found.starts_with(expected[0]) && expected.iter().all(|part| found.contains(part)), "{name}: {found}");
+                let expected =
+                    [&format!("{layer}: ")[..], "type `_N", "features of size 4, got [6, 5]"];
+                assert!(
+                    found.starts_with(expected[0])
+                        && expected.iter().all(|part| found.contains(part)),
+                    "{name}: {found}"
+                );
             }
         }};
     }
@@ -114,7 +217,10 @@ fn features_of_another_size() {
     };
     for aggregator in [SageAggregator::Mean, SageAggregator::Gcn] {
         let found = pair(1, SageConvConfig::new(4, 8).with_aggregator(aggregator).init(&device));
-        assert_eq!(found, "sage_conv: edge type `_N:_E:_N`: expected destination features of size 4, got [6, 1]");
+        assert_eq!(
+            found,
+            "sage_conv: edge type `_N:_E:_N`: expected destination features of size 4, got [6, 1]"
+        );
     }
 }
 
@@ -137,22 +243,43 @@ fn norms_and_weights_that_a_graph_or_layer_does_not_have() {
     let few = panic_of(|| conv.forward(g.edge_type("r").unwrap(), b.clone()));
     assert!(few.starts_with("gcn_conv: `DegreeNorm::BothIn`: expected 4 rows (input rows of edge type `a:r:a`), got 3"), "{few}");
     let own = panic_of(|| conv.with_weight(Tensor::ones([4, 2], d)));
-    assert_eq!(own, "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false");
+    assert_eq!(
+        own,
+        "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false"
+    );
 }
 
 #[test]
 fn link_scorers_check_relations_and_shapes() {
     let d = &Device::flex();
-    let ids = |ids: &[i64]| Tensor::<1, Int>::from_data(TensorData::new(ids.to_vec(), [ids.len()]), d);
+    let ids =
+        |ids: &[i64]| Tensor::<1, Int>::from_data(TensorData::new(ids.to_vec(), [ids.len()]), d);
     let (h, narrow, short) = (matrix(d, "h", 3, 4), matrix(d, "t", 3, 2), matrix(d, "t", 2, 4));
-    for score in [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2] {
+    for score in [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2]
+    {
         let scorer = crate::formulas::drawn(LinkScorerConfig::new(score, 2, 4).init(d));
-        let forward = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| panic_of(|| scorer.forward(h.clone(), ids(r), t.clone()));
-        let all = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| panic_of(|| scorer.against_all(h.clone(), ids(r), t.clone()));
-        assert_eq!(forward(&h, &[0, 5, 9], &h), "link_scorer: `relations[1]` must lie in 0..2, got 5");
-        assert_eq!(all(&h, &[0, 1, -1], &short), "link_scorer: `relations[2]` must lie in 0..2, got -1");
-        assert_eq!(forward(&h, &[0, 1], &h), "link_scorer: `relations`: expected 3 (one per head), got 2; give 3");
-        assert_eq!(forward(&h, &[0, 1, 1], &short), "link_scorer: `rows of tails`: expected 3 (one per head), got 2; give 3");
+        let forward = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| {
+            panic_of(|| scorer.forward(h.clone(), ids(r), t.clone()))
+        };
+        let all = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| {
+            panic_of(|| scorer.against_all(h.clone(), ids(r), t.clone()))
+        };
+        assert_eq!(
+            forward(&h, &[0, 5, 9], &h),
+            "link_scorer: `relations[1]` must lie in 0..2, got 5"
+        );
+        assert_eq!(
+            all(&h, &[0, 1, -1], &short),
+            "link_scorer: `relations[2]` must lie in 0..2, got -1"
+        );
+        assert_eq!(
+            forward(&h, &[0, 1], &h),
+            "link_scorer: `relations`: expected 3 (one per head), got 2; give 3"
+        );
+        assert_eq!(
+            forward(&h, &[0, 1, 1], &short),
+            "link_scorer: `rows of tails`: expected 3 (one per head), got 2; give 3"
+        );
         assert_eq!(
             all(&h, &[0, 1, 1], &narrow),
             "link_scorer: `feature size of tails`: expected 4 (those of the relations), got 2; give 4"
@@ -172,7 +299,10 @@ fn weights_that_one_rank_refuses() {
     let (nodes, edges) = ((0..6).collect::<Vec<u64>>(), (0..8).collect::<Vec<u64>>());
     let refused = |norm, weight: &[f32]| {
         let view = View::renumbered(&graph(), &nodes, &edges);
-        let e = EdgeWeightNorm::new().with_norm(norm).forward(&view, Tensor::from_data(weight, d)).unwrap_err();
+        let e = EdgeWeightNorm::new()
+            .with_norm(norm)
+            .forward(&view, Tensor::from_data(weight, d))
+            .unwrap_err();
         (e.to_string(), view.exchanges.into_inner())
     };
     let negative = [1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -194,7 +324,11 @@ fn rows_queries_and_layers_out_of_range() {
     assert_eq!(far, "node_embedding: `ids[2]` must lie in 0..3 (rows of node type `b`), got 3");
     let none = panic_of(|| TrueTails::default().query(0).0);
     assert_eq!(none, "true_tails: `q` must lie in 0..0 (queries with a true tail), got 0");
-    let blocks = g.in_subgraph([("a", vec![1u32])], burn_gnn_graph::Relabel::No).unwrap().to_block(&g, [("a", vec![1u32])]).unwrap();
+    let blocks = g
+        .in_subgraph([("a", vec![1u32])], burn_gnn_graph::Relabel::No)
+        .unwrap()
+        .to_block(&g, [("a", vec![1u32])])
+        .unwrap();
     let blocks = [blocks];
     let far = panic_of(|| blocks[..].view(1).num_dst(0));
     assert_eq!(far, "`layer` must lie in 0..1 (one block per layer), got 1; sample more hops");
@@ -208,8 +342,14 @@ fn rows_queries_and_layers_out_of_range() {
 fn edge_types_that_are_not_there() {
     let (d, g) = (&Device::flex(), two_types());
     let x = || matrix(d, "x", 4, 4).cast(FloatDType::F32);
-    let unknown = |key: Result<_, burn_gnn_graph::GraphError>| key.map(|_: Edges<'_>| ()).unwrap_err().to_string();
-    for text in [unknown(g.edge_type("nope")), unknown(g.edge_type(3)), unknown(g.edge_type(("a", "t", "b")))] {
+    let unknown = |key: Result<_, burn_gnn_graph::GraphError>| {
+        key.map(|_: Edges<'_>| ()).unwrap_err().to_string()
+    };
+    for text in [
+        unknown(g.edge_type("nope")),
+        unknown(g.edge_type(3)),
+        unknown(g.edge_type(("a", "t", "b"))),
+    ] {
         assert!(text.contains("unknown edge type") && text.contains("b:t:a"), "{text}");
     }
     // Of several edge types one must be named.
@@ -218,11 +358,17 @@ fn edge_types_that_are_not_there() {
     assert!(several.contains("a:r:a") && several.contains("take one by name"), "{several}");
     assert!(panic_of(|| PnaConvConfig::from_edges(&g, 4, 2)).contains("take one by name"));
     let pair = panic_of(|| conv.forward(g.edge_type("t").unwrap(), x()));
-    assert_eq!(pair, "gcn_conv: edge type `b:t:a` joins two node types; give the features of both, `(src, dst)`");
+    assert_eq!(
+        pair,
+        "gcn_conv: edge type `b:t:a` joins two node types; give the features of both, `(src, dst)`"
+    );
     // Node types are names too.
     let conv = RelGraphConvConfig::from_graph(&g, 4, 2).init(d);
     let missing = panic_of(|| conv.forward(&g, [("a", x())]));
-    assert_eq!(missing, "rel_graph_conv: no features of node type `b`; give those of every node type");
+    assert_eq!(
+        missing,
+        "rel_graph_conv: no features of node type `b`; give those of every node type"
+    );
     assert!(panic_of(|| conv.forward(&g, [("c", x())])).contains("unknown node type"));
     let rows = panic_of(|| DropoutKey::new(d).dropout(&g.at_step(0, 0), 2, 0.5, x()));
     assert!(rows.starts_with("dropout: ") && rows.contains("unknown node type"), "{rows}");

@@ -19,19 +19,34 @@ fn two_in_a_row<M: Module>(
     device: &Device,
 ) {
     let g = graph();
-    let result = |layer: &M, trains| values(&pass(layer, trains, &run, &g, (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3))));
+    let result = |layer: &M, trains| {
+        values(&pass(
+            layer,
+            trains,
+            &run,
+            &g,
+            (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3)),
+        ))
+    };
     let wide = |(a, b): (M, M)| (to_dtype(a, FloatDType::F64), to_dtype(b, FloatDType::F64));
     let two = || (make(), make());
     let has_weights = make().num_params() > 0;
     let (a, b) = wide(two());
-    assert_eq!(result(&a, false) != result(&b, false), has_weights, "{name}: weights outside of a scope");
+    assert_eq!(
+        result(&a, false) != result(&b, false),
+        has_weights,
+        "{name}: weights outside of a scope"
+    );
     let (a, b) = wide(seeded(1, two));
     assert_eq!(result(&a, false) != result(&b, false), has_weights, "{name}: weights in a scope");
     // With the weights of the first, the second keeps masks of its own; clones keep those of the first.
     let b = b.load_record(a.clone().into_record());
     assert_eq!(result(&a, false), result(&b, false), "{name}");
     let kept = {
-        let (x, e) = (Tensor::from_inner(matrix(device, "x", 6, 4)), Tensor::from_inner(matrix(device, "e", 8, 3)));
+        let (x, e) = (
+            Tensor::from_inner(matrix(device, "x", 6, 4)),
+            Tensor::from_inner(matrix(device, "e", 8, 3)),
+        );
         values(&run(&a, &g.without_dropout(), x, e).inner())
     };
     let drops = result(&a, true) != kept;
@@ -40,7 +55,11 @@ fn two_in_a_row<M: Module>(
     let (again, _) = wide(seeded(1, two));
     assert_eq!(result(&a, true), result(&again, true), "{name}: the same seed");
     let (other, _) = wide(seeded(2, two));
-    assert_eq!(result(&a, true) != result(&other, true), has_weights || drops, "{name}: another seed");
+    assert_eq!(
+        result(&a, true) != result(&other, true),
+        has_weights || drops,
+        "{name}: another seed"
+    );
 }
 
 #[test]
@@ -85,8 +104,18 @@ fn models(g: &Graph, device: &Device) -> Vec<Vec<f64>> {
     all(SageConfig::new(4, 3).with_hidden(4).with_num_layers(3).init(d), g, &x, &mut out);
     all(GatConfig::new(4, 3).with_num_layers(3).init(d), g, &x, &mut out);
     all(GinConfig::new(4, 3).with_hidden(4).init(d), g, &x, &mut out);
-    all(RgcnConfig::new(3).with_dropout(0.5).init(g, [("_N", TypeInput::Features(4))], d).unwrap(), g, &x, &mut out);
-    all(RgcnConfig::new(3).with_dropout(0.5).init(g, TypeMap::default(), d).unwrap(), g, &NodeTensors::default(), &mut out);
+    all(
+        RgcnConfig::new(3).with_dropout(0.5).init(g, [("_N", TypeInput::Features(4))], d).unwrap(),
+        g,
+        &x,
+        &mut out,
+    );
+    all(
+        RgcnConfig::new(3).with_dropout(0.5).init(g, TypeMap::default(), d).unwrap(),
+        g,
+        &NodeTensors::default(),
+        &mut out,
+    );
     all(HgtConfig::new(3).init(g, [("_N", TypeInput::Features(4))], d).unwrap(), g, &x, &mut out);
     out
 }

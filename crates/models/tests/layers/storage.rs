@@ -18,14 +18,16 @@ fn round_trip<M: Module + ModuleSnapshot>(
     device: &Device,
 ) {
     let g = graph();
-    let result = |layer: &M| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3)));
+    let result =
+        |layer: &M| values(&run(layer, &g, matrix(device, "x", 6, 4), matrix(device, "e", 8, 3)));
     let layer = |seed| to_dtype(seeded(seed, &make), FloatDType::F64);
     let (saved, other) = (layer(1), layer(2));
     let want = result(&saved);
     if saved.num_params() > 0 {
         assert_ne!(result(&other), want, "{name}: seeds make no difference");
     }
-    let record = ModuleRecord::from_bytes(saved.clone().into_record().into_bytes().unwrap()).unwrap();
+    let record =
+        ModuleRecord::from_bytes(saved.clone().into_record().into_bytes().unwrap()).unwrap();
     assert_eq!(result(&other.clone().load_record(record)), want, "{name}: record");
     let mut store = SafetensorsStore::from_bytes(None);
     saved.save_into(&mut store).unwrap();
@@ -86,13 +88,37 @@ fn names_are_those_of_dgl_and_pyg() {
         "lstm.weight_ih_l0",
     );
     check!(GatConvConfig::new(3, 2, 2), Pyg, "att_dst", "att_src", "bias", "lin.weight");
-    check!(GatConvConfig::new(3, 2, 2).with_d_dst(Some(4)), Dgl, "attn_l", "attn_r", "bias", "fc_dst.weight", "fc_src.weight");
+    check!(
+        GatConvConfig::new(3, 2, 2).with_d_dst(Some(4)),
+        Dgl,
+        "attn_l",
+        "attn_r",
+        "bias",
+        "fc_dst.weight",
+        "fc_src.weight"
+    );
     let edges = GatConvConfig::new(3, 2, 2).with_d_edge(Some(5));
     check!(edges, Pyg, "att_dst", "att_edge", "att_src", "bias", "lin.weight", "lin_edge.weight");
     let edges = Gatv2ConvConfig::new(3, 2, 2).with_bias(false).with_d_edge(Some(5));
     check!(edges, Pyg, "att", "lin_edge.weight", "lin_l.weight", "lin_r.weight");
-    check!(Gatv2ConvConfig::new(3, 2, 2), Pyg, "att", "lin_l.bias", "lin_l.weight", "lin_r.bias", "lin_r.weight");
-    check!(GinConvConfig::new(vec![3, 4, 2]), Pyg, "eps", "nn.0.bias", "nn.0.weight", "nn.2.bias", "nn.2.weight");
+    check!(
+        Gatv2ConvConfig::new(3, 2, 2),
+        Pyg,
+        "att",
+        "lin_l.bias",
+        "lin_l.weight",
+        "lin_r.bias",
+        "lin_r.weight"
+    );
+    check!(
+        GinConvConfig::new(vec![3, 4, 2]),
+        Pyg,
+        "eps",
+        "nn.0.bias",
+        "nn.0.weight",
+        "nn.2.bias",
+        "nn.2.weight"
+    );
     check!(
         RelGraphConvConfig::new(4, 2, 3).with_weights(RelWeights::Basis(2)).with_layer_norm(true),
         Dgl,
@@ -130,12 +156,36 @@ fn names_are_those_of_dgl_and_pyg() {
     );
     check!(LinkScorerConfig::new(LinkScore::DistMult, 3, 2), Pyg, "rel_emb.weight");
     check!(LinkScorerConfig::new(LinkScore::TransEL2, 3, 2), Pyg, "rel_emb.weight");
-    check!(LinkScorerConfig::new(LinkScore::ComplEx, 3, 4), Pyg, "rel_emb.weight", "rel_emb_im.weight");
-    check!(EdgeConvConfig::new(3, vec![4]), Dgl, "phi.bias", "phi.weight", "theta.bias", "theta.weight");
-    check!(EdgeConvConfig::new(3, vec![4]), Pyg, "nn.bias", "nn.weight");
-    check!(EdgeConvConfig::new(3, vec![4, 2]), Pyg, "nn.0.bias", "nn.0.weight", "nn.2.bias", "nn.2.weight");
     check!(
-        PnaConvConfig::new(4, 2, 0.9).with_towers(2).with_divide_input(true).with_pre_layers(2).with_post_layers(2).with_mixing(true),
+        LinkScorerConfig::new(LinkScore::ComplEx, 3, 4),
+        Pyg,
+        "rel_emb.weight",
+        "rel_emb_im.weight"
+    );
+    check!(
+        EdgeConvConfig::new(3, vec![4]),
+        Dgl,
+        "phi.bias",
+        "phi.weight",
+        "theta.bias",
+        "theta.weight"
+    );
+    check!(EdgeConvConfig::new(3, vec![4]), Pyg, "nn.bias", "nn.weight");
+    check!(
+        EdgeConvConfig::new(3, vec![4, 2]),
+        Pyg,
+        "nn.0.bias",
+        "nn.0.weight",
+        "nn.2.bias",
+        "nn.2.weight"
+    );
+    check!(
+        PnaConvConfig::new(4, 2, 0.9)
+            .with_towers(2)
+            .with_divide_input(true)
+            .with_pre_layers(2)
+            .with_post_layers(2)
+            .with_mixing(true),
         Pyg,
         "aggr_module.avg_deg_lin",
         "aggr_module.avg_deg_log",
@@ -189,8 +239,11 @@ fn names_of_types_are_those_of_pyg() {
     assert_eq!(names(make(1), make(2), Framework::Pyg), want);
     // Axes as PyG has them.
     let state = StateDict::of(&make(1), Framework::Pyg);
-    let shapes: Vec<_> = state.tensors().map(|(name, data)| (name, data.shape().to_vec())).collect();
-    for (name, shape) in [("q", vec![1, 4]), ("proj.b.weight", vec![4, 5]), ("lin_src.a__r__a", vec![1, 2, 2])] {
+    let shapes: Vec<_> =
+        state.tensors().map(|(name, data)| (name, data.shape().to_vec())).collect();
+    for (name, shape) in
+        [("q", vec![1, 4]), ("proj.b.weight", vec![4, 5]), ("lin_src.a__r__a", vec![1, 2, 2])]
+    {
         assert!(shapes.contains(&(name, shape.clone())), "{name} is not {shape:?} in {shapes:?}");
     }
 }
@@ -199,13 +252,24 @@ fn names_of_types_are_those_of_pyg() {
 #[test]
 fn names_of_types_with_dots() {
     let d = &Device::flex();
-    let builder = Graph::builder().nodes("a.b", 3).nodes("c", 2).edges(("a.b", "r.s", "c"), vec![0, 2], vec![1, 0]);
+    let builder = Graph::builder().nodes("a.b", 3).nodes("c", 2).edges(
+        ("a.b", "r.s", "c"),
+        vec![0, 2],
+        vec![1, 0],
+    );
     let g = builder.edges(("c", "t", "a.b"), vec![0], vec![1]).build().unwrap();
-    let of_pyg = |state: StateDict| state.tensors().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+    let of_pyg =
+        |state: StateDict| state.tensors().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
     let names = [
-        of_pyg(StateDict::of(&HanConvConfig::from_graph(&g, sizes(&g), 2, 2).init(d), Framework::Pyg)),
+        of_pyg(StateDict::of(
+            &HanConvConfig::from_graph(&g, sizes(&g), 2, 2).init(d),
+            Framework::Pyg,
+        )),
         of_pyg(StateDict::of(&HgtConvConfig::from_graph(&g, 4, 2, 2).init(d), Framework::Pyg)),
-        of_pyg(StateDict::of(&HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(4, 2).init(d)), Framework::Pyg)),
+        of_pyg(StateDict::of(
+            &HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(4, 2).init(d)),
+            Framework::Pyg,
+        )),
     ];
     let want = [
         ["proj.a#b.weight", "lin_src.a#b__r#s__c"],
@@ -218,8 +282,12 @@ fn names_of_types_with_dots() {
         }
         assert!(names.iter().all(|n| !n.contains("a.b") && !n.contains("r.s")), "{names:?}");
     }
-    let model = RgcnConfig::new(2).with_hidden(4).init(&g, [("a.b", TypeInput::Features(4))], d).unwrap();
-    for (from, name) in [(Framework::Pyg, "project.lins.a#b.weight"), (Framework::Dgl, "project.linears.a.b.weight")] {
+    let model =
+        RgcnConfig::new(2).with_hidden(4).init(&g, [("a.b", TypeInput::Features(4))], d).unwrap();
+    for (from, name) in [
+        (Framework::Pyg, "project.lins.a#b.weight"),
+        (Framework::Dgl, "project.linears.a.b.weight"),
+    ] {
         let state = StateDict::of(&model, from);
         assert!(state.tensors().any(|(n, _)| n == name), "{state:?}");
         state.load(model.clone(), from).unwrap();
@@ -231,9 +299,20 @@ fn names_of_types_with_dots() {
 fn types_and_paths_that_a_layer_does_not_have() {
     let d = &Device::flex();
     let g = Graph::builder().nodes("a", 2).build().unwrap();
-    let make = |seed| seeded(seed, || HgtConvConfig::from_graph(&g, 4, 2, 2).with_bias(true).with_residual_weight(false).init(d));
+    let make = |seed| {
+        seeded(seed, || {
+            HgtConvConfig::from_graph(&g, 4, 2, 2)
+                .with_bias(true)
+                .with_residual_weight(false)
+                .init(d)
+        })
+    };
     let names = names(make(1), make(2), Framework::Pyg);
-    assert!(names.contains(&"kqv_lin.lins.a.weight".to_owned()) && !names.iter().any(|n| n.contains("p_rel")), "{names:?}");
+    assert!(
+        names.contains(&"kqv_lin.lins.a.weight".to_owned())
+            && !names.iter().any(|n| n.contains("p_rel")),
+        "{names:?}"
+    );
     let none = HgtConvConfig::new(4, 2, 2, 0, 0).init(d);
     StateDict::of(&none, Framework::Pyg).load(none, Framework::Pyg).unwrap();
 
@@ -261,24 +340,50 @@ fn parameters_that_share_tensors_or_span_them() {
         assert_eq!(shape, [3, 8]);
         let (phi, theta) = (values(&saved.phi.weight.val()), values(&saved.theta.weight.val()));
         for (o, i) in (0..3).flat_map(|o| (0..4).map(move |i| (o, i))) {
-            assert_eq!((weight[o * 8 + i], weight[o * 8 + 4 + i]), (phi[i * 3 + o], theta[i * 3 + o]));
+            assert_eq!(
+                (weight[o * 8 + i], weight[o * 8 + 4 + i]),
+                (phi[i * 3 + o], theta[i * 3 + o])
+            );
         }
         let biases = [&saved.phi, &saved.theta].map(|l| values(&l.bias.as_ref().unwrap().val()));
-        assert_eq!(tensor("nn.0.bias").1, biases[0].iter().zip(&biases[1]).map(|(a, b)| a + b).collect::<Vec<_>>());
-        let loaded = state.load(to_dtype(EdgeConvConfig::new(4, vec![3, 2]).init(d), FloatDType::F64), Framework::Pyg).unwrap();
-        crate::close("edge_conv", &values(&loaded.forward(&g, x.clone())), &values(&saved.forward(&g, x)), 1e-12);
+        assert_eq!(
+            tensor("nn.0.bias").1,
+            biases[0].iter().zip(&biases[1]).map(|(a, b)| a + b).collect::<Vec<_>>()
+        );
+        let loaded = state
+            .load(
+                to_dtype(EdgeConvConfig::new(4, vec![3, 2]).init(d), FloatDType::F64),
+                Framework::Pyg,
+            )
+            .unwrap();
+        crate::close(
+            "edge_conv",
+            &values(&loaded.forward(&g, x.clone())),
+            &values(&saved.forward(&g, x)),
+            1e-12,
+        );
 
-        let scorer = crate::formulas::drawn(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d));
+        let scorer =
+            crate::formulas::drawn(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d));
         let state = StateDict::of(&scorer, Framework::Pyg);
         let rows = values(&scorer.relations.val());
         for ((name, data), at) in state.tensors().zip([0, 2]) {
             assert_eq!(data.shape().to_vec(), [2, 2], "{name}");
-            assert_eq!(data.iter::<f64>().collect::<Vec<_>>(), [rows[at], rows[at + 1], rows[at + 4], rows[at + 5]], "{name}");
+            assert_eq!(
+                data.iter::<f64>().collect::<Vec<_>>(),
+                [rows[at], rows[at + 1], rows[at + 4], rows[at + 5]],
+                "{name}"
+            );
         }
         // The second half alone is refused by name.
-        let half = state.without("rel_emb.").load(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d), Framework::Pyg);
+        let half = state
+            .without("rel_emb.")
+            .load(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d), Framework::Pyg);
         let refused = half.unwrap_err().to_string();
-        assert!(refused.contains("parameter `relations` is looked for under `rel_emb.weight`"), "{refused}");
+        assert!(
+            refused.contains("parameter `relations` is looked for under `rel_emb.weight`"),
+            "{refused}"
+        );
     }
 }
 
@@ -293,7 +398,11 @@ fn a_part_of_a_state_dict_is_loaded_without_the_rest() {
     });
     let file: Vec<_> = both.iter().map(|(name, data)| (format!("{name}.weight"), data)).collect();
     let views = file.iter().map(|(name, data)| {
-        let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, data.shape().to_vec(), data.as_bytes());
+        let view = safetensors::tensor::TensorView::new(
+            safetensors::Dtype::F32,
+            data.shape().to_vec(),
+            data.as_bytes(),
+        );
         (name.as_str(), view.unwrap())
     });
     let state = StateDict::from_safetensors(&safetensors::serialize(views, None).unwrap()).unwrap();
@@ -308,10 +417,22 @@ fn a_part_of_a_state_dict_is_loaded_without_the_rest() {
 fn state_dicts_that_do_not_fit_are_refused() {
     let d = &Device::flex();
     let state = StateDict::of(&GcnConvConfig::new(3, 2).init(d), Framework::Dgl);
-    let refuse = |config: GcnConvConfig, from| state.load(config.init(d), from).unwrap_err().to_string();
+    let refuse =
+        |config: GcnConvConfig, from| state.load(config.init(d), from).unwrap_err().to_string();
     let shape = "state dict: parameter `weight`: expected tensor `weight` of shape [3, 4], found [3, 2]; give the layer the sizes";
     assert!(refuse(GcnConvConfig::new(3, 4), Framework::Dgl).starts_with(shape));
-    assert!(refuse(GcnConvConfig::new(3, 2), Framework::Pyg).contains("parameter `weight` is looked for under `lin.weight`"));
-    assert!(refuse(GcnConvConfig::new(3, 2).with_bias(false), Framework::Dgl).contains("no parameter of the layer takes [\"bias\"]"));
-    assert!(StateDict::from_safetensors(b"no such file").unwrap_err().to_string().contains("expected a safetensors file"));
+    assert!(
+        refuse(GcnConvConfig::new(3, 2), Framework::Pyg)
+            .contains("parameter `weight` is looked for under `lin.weight`")
+    );
+    assert!(
+        refuse(GcnConvConfig::new(3, 2).with_bias(false), Framework::Dgl)
+            .contains("no parameter of the layer takes [\"bias\"]")
+    );
+    assert!(
+        StateDict::from_safetensors(b"no such file")
+            .unwrap_err()
+            .to_string()
+            .contains("expected a safetensors file")
+    );
 }

@@ -17,10 +17,16 @@ const EDGES: u64 = 40_000;
 /// Three relations, two of which end in one type.
 fn fresh() -> Graph {
     let s = Stream::new(1, "fresh", 0);
-    let ids = |column, n: usize| (0..EDGES).map(|e| (s.uniform(e, column) * n as f64) as u32).collect::<Vec<_>>();
+    let ids = |column, n: usize| {
+        (0..EDGES).map(|e| (s.uniform(e, column) * n as f64) as u32).collect::<Vec<_>>()
+    };
     let [a, b] = NODES;
-    let g = Graph::builder().nodes("a", a).nodes("b", b).edges(("a", "r", "b"), ids(0, a), ids(1, b));
-    g.edges(("a", "s", "a"), ids(2, a), ids(3, a)).edges(("b", "t", "a"), ids(4, b), ids(5, a)).build().unwrap()
+    let g =
+        Graph::builder().nodes("a", a).nodes("b", b).edges(("a", "r", "b"), ids(0, a), ids(1, b));
+    g.edges(("a", "s", "a"), ids(2, a), ids(3, a))
+        .edges(("b", "t", "a"), ids(4, b), ids(5, a))
+        .build()
+        .unwrap()
 }
 
 fn numbers(y: &NodeTensors) -> Vec<f64> {
@@ -37,9 +43,14 @@ fn layers_with_several_relations() {
             .map(|(t, n)| (t, matrix(d, "x", n, 4).cast(burn::tensor::FloatDType::F32)))
             .collect::<NodeTensors>()
     };
-    let (relational, hgt) = seeded(0, || (RelGraphConvConfig::new(4, 6, 3).init(d), HgtConvConfig::new(4, 3, 2, 2, 3).init(d)));
-    let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(16 << 20).build().unwrap();
-    let both = |r: &RelGraphConv, h: &HgtConv, g: &Graph| [numbers(&r.forward(g, x())), numbers(&h.forward(g, x()))];
+    let (relational, hgt) = seeded(0, || {
+        (RelGraphConvConfig::new(4, 6, 3).init(d), HgtConvConfig::new(4, 3, 2, 2, 3).init(d))
+    });
+    let pool =
+        |n| rayon::ThreadPoolBuilder::new().num_threads(n).stack_size(16 << 20).build().unwrap();
+    let both = |r: &RelGraphConv, h: &HgtConv, g: &Graph| {
+        [numbers(&r.forward(g, x())), numbers(&h.forward(g, x()))]
+    };
     let want = pool(1).install(|| both(&relational, &hgt, &fresh()));
     for workers in [1, 2, 4, 8] {
         let (g, start, pool) = (fresh(), Barrier::new(8), pool(workers));
@@ -51,7 +62,11 @@ fn layers_with_several_relations() {
                 s.spawn(move || {
                     let _task = dog.task(format!("thread {thread}"), format!("pool of {workers}"));
                     start.wait();
-                    let got = if thread % 2 == 0 { pool.install(|| both(&relational, &hgt, g)) } else { both(&relational, &hgt, g) };
+                    let got = if thread % 2 == 0 {
+                        pool.install(|| both(&relational, &hgt, g))
+                    } else {
+                        both(&relational, &hgt, g)
+                    };
                     assert!(got == *want, "thread {thread}, pool of {workers}");
                 });
             }

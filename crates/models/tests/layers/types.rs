@@ -17,8 +17,12 @@ fn renamed(g: &Graph, names: &[Vec<u32>]) -> Graph {
     }
     for (r, etype) in g.relations().iter().zip(g.schema().etypes()) {
         let (s, d) = (g.schema().ntype(&etype.src).unwrap(), g.schema().ntype(&etype.dst).unwrap());
-        let mut endpoints: Vec<(u32, u32)> =
-            r.src().iter().zip(r.dst()).map(|(&u, &v)| (names[s][u as usize], names[d][v as usize])).collect();
+        let mut endpoints: Vec<(u32, u32)> = r
+            .src()
+            .iter()
+            .zip(r.dst())
+            .map(|(&u, &v)| (names[s][u as usize], names[d][v as usize]))
+            .collect();
         endpoints.sort_unstable();
         let (src, dst) = endpoints.into_iter().unzip();
         b = b.edges(etype.clone(), src, dst);
@@ -28,7 +32,11 @@ fn renamed(g: &Graph, names: &[Vec<u32>]) -> Graph {
 
 fn numbered() -> impl Strategy<Value = (Graph, Vec<Vec<u32>>)> {
     hetero().prop_flat_map(|g| {
-        let names: Vec<_> = g.node_counts().iter().map(|&n| Just((0..n as u32).collect::<Vec<_>>()).prop_shuffle()).collect();
+        let names: Vec<_> = g
+            .node_counts()
+            .iter()
+            .map(|&n| Just((0..n as u32).collect::<Vec<_>>()).prop_shuffle())
+            .collect();
         (Just(g), names)
     })
 }
@@ -38,7 +46,8 @@ fn moved(x: &Tensor<2>, names: &[u32]) -> Tensor<2> {
     let ([rows, columns], values_of) = (x.dims(), values(x));
     let mut out = vec![0.0; rows * columns];
     for (i, &name) in names.iter().enumerate() {
-        out[name as usize * columns..][..columns].copy_from_slice(&values_of[i * columns..][..columns]);
+        out[name as usize * columns..][..columns]
+            .copy_from_slice(&values_of[i * columns..][..columns]);
     }
     Tensor::from_data(TensorData::new(out, [rows, columns]), (&x.device(), x.dtype()))
 }
@@ -51,7 +60,12 @@ fn same<M: Module>(
     device: &Device,
 ) {
     let layer = to_dtype(layer, FloatDType::F64);
-    let x: Vec<Tensor<2>> = g.node_counts().iter().enumerate().map(|(t, &n)| matrix(device, &format!("x{t}"), n, 4)).collect();
+    let x: Vec<Tensor<2>> = g
+        .node_counts()
+        .iter()
+        .enumerate()
+        .map(|(t, &n)| matrix(device, &format!("x{t}"), n, 4))
+        .collect();
     let list = |y: NodeTensors| y.into_list(g.schema()).unwrap();
     let want = list(run(&layer, g, typed(g, x.clone())));
     let moved_x = x.iter().zip(names).map(|(x, names)| moved(x, names)).collect();
@@ -59,7 +73,12 @@ fn same<M: Module>(
     for (t, (got, want)) in got.iter().zip(&want).enumerate() {
         assert_eq!(got.is_some(), want.is_some(), "{name}, type {t}");
         if let (Some(got), Some(want)) = (got, want) {
-            close(&format!("{name}, type {t}"), &values(got), &values(&moved(want, &names[t])), 1e-11);
+            close(
+                &format!("{name}, type {t}"),
+                &values(got),
+                &values(&moved(want, &names[t])),
+                1e-11,
+            );
         }
     }
 }

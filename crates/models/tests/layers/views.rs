@@ -35,7 +35,10 @@ impl View {
     /// The block that computes `seeds` from all their in-edges.
     pub(crate) fn block(g: &Graph, seeds: &[u64]) -> Self {
         let r = &g.relations()[0];
-        let edges: Vec<u64> = (0..r.num_edges()).filter(|&e| seeds.contains(&u64::from(r.dst()[e]))).map(|e| e as u64).collect();
+        let edges: Vec<u64> = (0..r.num_edges())
+            .filter(|&e| seeds.contains(&u64::from(r.dst()[e])))
+            .map(|e| e as u64)
+            .collect();
         let mut nodes = seeds.to_vec();
         for &e in &edges {
             let u = u64::from(r.src()[e as usize]);
@@ -50,7 +53,8 @@ impl View {
         let r = &g.relations()[0];
         let row = |v: u32| nodes.iter().position(|&n| n == u64::from(v)).unwrap() as u32;
         let end = |ids: &[u32]| edges.iter().map(|&e| row(ids[e as usize])).collect();
-        let (into, out): (Vec<u32>, Vec<u32>) = (r.in_degrees().collect(), r.out_degrees().collect());
+        let (into, out): (Vec<u32>, Vec<u32>) =
+            (r.in_degrees().collect(), r.out_degrees().collect());
         let of = |d: &[u32], n: usize| nodes[..n].iter().map(|&v| d[v as usize]).collect();
         Self {
             schema: g.schema().clone(),

@@ -12,14 +12,18 @@ use crate::operator::cpu::{Float, Host, by_dtype, floats_or_none};
 
 pub(super) fn forward<B: Host>(plan: &AggregatePlan, inputs: Tensors<B>) -> Tensors<B> {
     let mut inputs = inputs.read();
-    let (x, weight, bias) = (inputs.float(), inputs.float_if(plan.weighted()), inputs.float_if(plan.biased()));
+    let (x, weight, bias) =
+        (inputs.float(), inputs.float_if(plan.weighted()), inputs.float_if(plan.biased()));
     by_dtype!(x.dtype(), T => {
         let (weight, bias) = (floats_or_none::<B, T>(weight.as_ref()), floats_or_none::<B, T>(bias.as_ref()));
         Tensors::one(B::from_floats(kernel::forward(plan, &B::floats::<T>(&x), &weight, &bias), plan.out_shape()))
     })
 }
 
-pub(super) fn gradient<B: Host>(AggregateGrad { plan, x, bias }: &AggregateGrad, given: GradInputs<B>) -> Tensors<B> {
+pub(super) fn gradient<B: Host>(
+    AggregateGrad { plan, x, bias }: &AggregateGrad,
+    given: GradInputs<B>,
+) -> Tensors<B> {
     by_dtype!(given.grad.dtype(), T => {
         let (grad, out, other) = slices::<B, T>(&given);
         let [d_x, d_bias] = kernel::gradient(plan, kernel::GradInputs { grad: &grad, out: &out, other: &other }, [*x, *bias]);
@@ -28,7 +32,10 @@ pub(super) fn gradient<B: Host>(AggregateGrad { plan, x, bias }: &AggregateGrad,
     })
 }
 
-pub(super) fn gradient_of_weight<B: Host>(plan: &AggregatePlan, given: GradInputs<B>) -> Tensors<B> {
+pub(super) fn gradient_of_weight<B: Host>(
+    plan: &AggregatePlan,
+    given: GradInputs<B>,
+) -> Tensors<B> {
     by_dtype!(given.grad.dtype(), T => {
         let (grad, out, other) = slices::<B, T>(&given);
         let d = kernel::gradient_of_weight(plan, kernel::GradInputs { grad: &grad, out: &out, other: &other });
@@ -39,5 +46,9 @@ pub(super) fn gradient_of_weight<B: Host>(plan: &AggregatePlan, given: GradInput
 type Slices<'a, T> = (Cow<'a, [T]>, Cow<'a, [T]>, Cow<'a, [T]>);
 
 fn slices<B: Host, T: Float>(given: &GradInputs<B>) -> Slices<'_, T> {
-    (B::floats::<T>(&given.grad), floats_or_none::<B, T>(given.out.as_ref()), floats_or_none::<B, T>(given.other.as_ref()))
+    (
+        B::floats::<T>(&given.grad),
+        floats_or_none::<B, T>(given.out.as_ref()),
+        floats_or_none::<B, T>(given.other.as_ref()),
+    )
 }

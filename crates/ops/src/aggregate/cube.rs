@@ -10,7 +10,8 @@ use crate::operator::{OnCube, Tensors};
 impl OnCube for AggregatePlan {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
         let mut inputs = inputs.read();
-        let (x, weight, bias) = (inputs.float(), inputs.float_if(self.weighted()), inputs.float_if(self.biased()));
+        let (x, weight, bias) =
+            (inputs.float(), inputs.float_if(self.weighted()), inputs.float_if(self.biased()));
         Tensors::one(cube::aggregate(self, x, weight, bias))
     }
 }

@@ -93,7 +93,11 @@ pub fn try_weighted_aggregate(
     let weight = weight.map(|weight| enter(NAME, "weight", weight)).transpose()?;
     let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
     let plan = check(relation, &x, weight.as_ref(), bias.as_ref(), options)?;
-    let inputs = [Some(x.into_dispatch()), weight.map(Tensor::into_dispatch), bias.map(Tensor::into_dispatch)];
+    let inputs = [
+        Some(x.into_dispatch()),
+        weight.map(Tensor::into_dispatch),
+        bias.map(Tensor::into_dispatch),
+    ];
     Ok(tensor(plan, inputs.into_iter().flatten().collect::<Vec<_>>()))
 }
 
@@ -108,7 +112,13 @@ fn check(
     check_rows(NAME, "x", "one per source node of the relation", relation.num_src(), n)?;
     check_dtype(NAME, "x", x.dtype())?;
     if let Some(w) = weight {
-        check_rows(NAME, "weight", "one per edge of the relation", relation.num_edges(), w.dims()[0])?;
+        check_rows(
+            NAME,
+            "weight",
+            "one per edge of the relation",
+            relation.num_edges(),
+            w.dims()[0],
+        )?;
         check_same(NAME, ("weight", w), ("x", x))?;
     }
     if let Some(b) = bias {

@@ -4,7 +4,9 @@ use burn::backend::tensor::FloatTensor;
 
 use super::{AggregatePlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted,
+};
 
 /// `act(r_v · Σ w_e · l_u · x[u] + bias)` of `x`, `weight` and `bias`, as far as there are these.
 impl Operator for AggregatePlan {
@@ -15,7 +17,8 @@ impl Operator for AggregatePlan {
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let mut inputs = inputs.read();
-        let (x, weight, bias) = (inputs.float(), inputs.float_if(self.weighted()), inputs.float_if(self.biased()));
+        let (x, weight, bias) =
+            (inputs.float(), inputs.float_if(self.weighted()), inputs.float_if(self.biased()));
         Tensors::one(reference::forward::<B>(x, weight, bias, self))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
@@ -31,13 +34,21 @@ impl Operator for AggregatePlan {
         }
         SavedForBackward { inputs, result: self.keeps_result() }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        mut saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         let out = saved.results.floats.pop();
         let x = saved.inputs[0].take();
         let weight = if self.weighted() { saved.inputs[1].take() } else { None };
-        let floats = |last: Option<FloatTensor<B>>| [Some(grad.clone()), out.clone(), last].into_iter().flatten().collect::<Vec<_>>();
-        let d_weight =
-            (self.weighted() && wants[1]).then(|| B::run(floats(x).into(), AggregateGradWeight { plan: self.clone() }).read().float());
+        let floats = |last: Option<FloatTensor<B>>| {
+            [Some(grad.clone()), out.clone(), last].into_iter().flatten().collect::<Vec<_>>()
+        };
+        let d_weight = (self.weighted() && wants[1]).then(|| {
+            B::run(floats(x).into(), AggregateGradWeight { plan: self.clone() }).read().float()
+        });
         // What is wanted beside it.
         let (x, bias) = (wants[0], self.biased() && wants.last() == Some(&true));
         let mut others = if x || bias {
@@ -48,7 +59,10 @@ impl Operator for AggregatePlan {
         };
         let d_bias = others.pop().flatten();
         let d_x = others.pop().flatten();
-        [Some(d_x), self.weighted().then_some(d_weight), self.biased().then_some(d_bias)].into_iter().flatten().collect()
+        [Some(d_x), self.weighted().then_some(d_weight), self.biased().then_some(d_bias)]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 }
 
@@ -74,7 +88,11 @@ pub(super) struct GradInputs<B: GnnBackend> {
 impl<B: GnnBackend> GradInputs<B> {
     fn new(plan: &AggregatePlan, inputs: Tensors<B>, other: bool) -> Self {
         let mut inputs = inputs.read();
-        Self { grad: inputs.float(), out: inputs.float_if(plan.keeps_result()), other: inputs.float_if(other) }
+        Self {
+            grad: inputs.float(),
+            out: inputs.float_if(plan.keeps_result()),
+            other: inputs.float_if(other),
+        }
     }
 }
 

@@ -45,7 +45,8 @@ pub fn weighted_aggregate_reference(
 
 fn scaled<B: Backend>(x: FloatTensor<B>, scale: Option<&DegreeScale>) -> FloatTensor<B> {
     let Some(scale) = scale else { return x };
-    let factors = TensorData::new(scale.double().to_vec(), [scale.degrees().len(), 1]).convert_dtype(x.dtype());
+    let factors = TensorData::new(scale.double().to_vec(), [scale.degrees().len(), 1])
+        .convert_dtype(x.dtype());
     let factors = B::float_from_data(factors, &x.device());
     B::float_mul(x, factors)
 }
@@ -58,7 +59,8 @@ pub(crate) fn forward<B: GnnBackend>(
 ) -> FloatTensor<B> {
     let dtype = x.dtype();
     let x = scaled::<B>(widen::<B>(x), plan.source());
-    let y = gspmm_on::<B>(plan.product(), std::iter::once(x).chain(weight.map(widen::<B>)).collect());
+    let y =
+        gspmm_on::<B>(plan.product(), std::iter::once(x).chain(weight.map(widen::<B>)).collect());
     let mut y = scaled::<B>(y, plan.destination());
     if let Some(bias) = bias {
         y = B::float_add(y, B::float_reshape(widen::<B>(bias), Shape::from(vec![1, plan.width()])));
@@ -67,7 +69,11 @@ pub(crate) fn forward<B: GnnBackend>(
 }
 
 /// `act'(out) · grad`, in the type of sums.
-fn before_activation<B: Backend>(grad: FloatTensor<B>, out: Option<FloatTensor<B>>, plan: &AggregatePlan) -> FloatTensor<B> {
+fn before_activation<B: Backend>(
+    grad: FloatTensor<B>,
+    out: Option<FloatTensor<B>>,
+    plan: &AggregatePlan,
+) -> FloatTensor<B> {
     let grad = widen::<B>(grad);
     match out {
         Some(out) => act::chain::<B>(widen::<B>(out), grad, plan.activation()),
@@ -76,23 +82,42 @@ fn before_activation<B: Backend>(grad: FloatTensor<B>, out: Option<FloatTensor<B
 }
 
 /// The gradient of one operand of the sum inside.
-fn of_product<B: GnnBackend>(h: FloatTensor<B>, other: Option<FloatTensor<B>>, wants: [bool; 2], plan: &AggregatePlan) -> FloatTensor<B> {
+fn of_product<B: GnnBackend>(
+    h: FloatTensor<B>,
+    other: Option<FloatTensor<B>>,
+    wants: [bool; 2],
+    plan: &AggregatePlan,
+) -> FloatTensor<B> {
     let op = GspmmGrad { plan: plan.product(), wants };
-    B::run(std::iter::once(h).chain(other.map(widen::<B>)).collect::<Vec<_>>().into(), op).read().float()
+    B::run(std::iter::once(h).chain(other.map(widen::<B>)).collect::<Vec<_>>().into(), op)
+        .read()
+        .float()
 }
 
-pub(super) fn gradient<B: GnnBackend>(AggregateGrad { plan, x, bias }: &AggregateGrad, given: GradInputs<B>) -> Tensors<B> {
+pub(super) fn gradient<B: GnnBackend>(
+    AggregateGrad { plan, x, bias }: &AggregateGrad,
+    given: GradInputs<B>,
+) -> Tensors<B> {
     let dtype = given.grad.dtype();
     let h = before_activation::<B>(given.grad, given.out, plan);
-    let d_bias = bias.then(|| narrow::<B>(B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()])), dtype));
+    let d_bias = bias.then(|| {
+        narrow::<B>(
+            B::float_reshape(B::float_sum_dim(h.clone(), 0), Shape::from(vec![plan.width()])),
+            dtype,
+        )
+    });
     let d_x = x.then(|| {
-        let d_x = of_product::<B>(scaled::<B>(h, plan.destination()), given.other, [true, false], plan);
+        let d_x =
+            of_product::<B>(scaled::<B>(h, plan.destination()), given.other, [true, false], plan);
         narrow::<B>(scaled::<B>(d_x, plan.source()), dtype)
     });
     d_x.into_iter().chain(d_bias).collect::<Vec<_>>().into()
 }
 
-pub(super) fn gradient_of_weight<B: GnnBackend>(given: GradInputs<B>, plan: &AggregatePlan) -> FloatTensor<B> {
+pub(super) fn gradient_of_weight<B: GnnBackend>(
+    given: GradInputs<B>,
+    plan: &AggregatePlan,
+) -> FloatTensor<B> {
     let dtype = given.grad.dtype();
     let h = scaled::<B>(before_activation::<B>(given.grad, given.out, plan), plan.destination());
     let x = given.other.map(|x| scaled::<B>(widen::<B>(x), plan.source()));

@@ -10,7 +10,8 @@ use crate::operator::cpu::{Host, by_dtype};
 
 pub(super) fn forward<B: Host>(plan: &AttentionPlan, inputs: Tensors<B>) -> Tensors<B> {
     let mut inputs = inputs.read();
-    let (z, first, second) = (inputs.float(), inputs.float(), inputs.float_if(plan.slope().is_some()));
+    let (z, first, second) =
+        (inputs.float(), inputs.float(), inputs.float_if(plan.slope().is_some()));
     by_dtype!(z.dtype(), T => {
         let second = second.as_ref().map(B::floats::<T>);
         let (out, stats) = kernel::forward::<T>(plan, &B::floats::<T>(&z), &B::floats::<T>(&first), second.as_deref());

@@ -18,7 +18,8 @@ fn scores(first: CubeTensor, second: Option<CubeTensor>) -> AttentionScores {
 impl OnCube for AttentionPlan {
     fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
         let mut inputs = inputs.read();
-        let (z, first, second) = (inputs.float(), inputs.float(), inputs.float_if(self.slope().is_some()));
+        let (z, first, second) =
+            (inputs.float(), inputs.float(), inputs.float_if(self.slope().is_some()));
         let (out, stats) = cube::attention(self, z, scores(first, second));
         vec![out, stats].into()
     }

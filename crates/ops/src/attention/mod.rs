@@ -83,7 +83,13 @@ const EDGES: &str = "attention";
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn gat_attention(relation: &Relation, z: Tensor<3>, a_src: Tensor<2>, a_dst: Tensor<2>, options: &GatOptions) -> Tensor<3> {
+pub fn gat_attention(
+    relation: &Relation,
+    z: Tensor<3>,
+    a_src: Tensor<2>,
+    a_dst: Tensor<2>,
+    options: &GatOptions,
+) -> Tensor<3> {
     accept(try_gat_attention(relation, z, a_src, a_dst, options))
 }
 
@@ -100,7 +106,8 @@ pub fn try_gat_attention(
     a_dst: Tensor<2>,
     options: &GatOptions,
 ) -> Result<Tensor<3>, OpsError> {
-    let (z, a_src, a_dst) = (enter(GAT, "z", z)?, enter(GAT, "a_src", a_src)?, enter(GAT, "a_dst", a_dst)?);
+    let (z, a_src, a_dst) =
+        (enter(GAT, "z", z)?, enter(GAT, "a_src", a_src)?, enter(GAT, "a_dst", a_dst)?);
     let plan = plan_gat(relation, &z, &a_src, &a_dst, options)?;
     Ok(tensor(plan, [z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch()]))
 }
@@ -111,7 +118,13 @@ pub fn try_gat_attention(
 /// # Panics
 /// As [`gat_attention`].
 #[track_caller]
-pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<2>, a_dst: Tensor<2>, options: &GatOptions) -> Tensor<3> {
+pub fn gat_attention_reference(
+    relation: &Relation,
+    z: Tensor<3>,
+    a_src: Tensor<2>,
+    a_dst: Tensor<2>,
+    options: &GatOptions,
+) -> Tensor<3> {
     let plan = accept(plan_gat(relation, &z, &a_src, &a_dst, options));
     plain(plan, [z.into_dispatch(), a_src.into_dispatch(), a_dst.into_dispatch()])
 }
@@ -150,7 +163,12 @@ pub fn gat_attention_reference(relation: &Relation, z: Tensor<3>, a_src: Tensor<
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Tensor<3> {
+pub fn attention(
+    relation: &Relation,
+    logits: Tensor<2>,
+    z: Tensor<3>,
+    dropout: Option<&EdgeDropout>,
+) -> Tensor<3> {
     accept(try_attention(relation, logits, z, dropout))
 }
 
@@ -158,7 +176,12 @@ pub fn attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: 
 ///
 /// # Errors
 /// As [`try_gat_attention`].
-pub fn try_attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Result<Tensor<3>, OpsError> {
+pub fn try_attention(
+    relation: &Relation,
+    logits: Tensor<2>,
+    z: Tensor<3>,
+    dropout: Option<&EdgeDropout>,
+) -> Result<Tensor<3>, OpsError> {
     let (logits, z) = (enter(EDGES, "logits", logits)?, enter(EDGES, "z", z)?);
     let plan = plan_edges(relation, &logits, &z, dropout)?;
     Ok(tensor(plan, [z.into_dispatch(), logits.into_dispatch()]))
@@ -169,7 +192,12 @@ pub fn try_attention(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropo
 /// # Panics
 /// As [`attention`].
 #[track_caller]
-pub fn attention_reference(relation: &Relation, logits: Tensor<2>, z: Tensor<3>, dropout: Option<&EdgeDropout>) -> Tensor<3> {
+pub fn attention_reference(
+    relation: &Relation,
+    logits: Tensor<2>,
+    z: Tensor<3>,
+    dropout: Option<&EdgeDropout>,
+) -> Tensor<3> {
     let plan = accept(plan_edges(relation, &logits, &z, dropout));
     plain(plan, [z.into_dispatch(), logits.into_dispatch()])
 }
@@ -205,7 +233,12 @@ pub fn attention_reference(relation: &Relation, logits: Tensor<2>, z: Tensor<3>,
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn gat_attention_weights(relation: &Relation, a_src: Tensor<2>, a_dst: Tensor<2>, options: &GatOptions) -> Tensor<2> {
+pub fn gat_attention_weights(
+    relation: &Relation,
+    a_src: Tensor<2>,
+    a_dst: Tensor<2>,
+    options: &GatOptions,
+) -> Tensor<2> {
     accept(try_gat_attention_weights(relation, a_src, a_dst, options))
 }
 
@@ -230,7 +263,8 @@ pub fn try_gat_attention_weights(
     }
     let device = a_src.device().without_autodiff();
     let (src, dst) = (index_tensor(relation.src(), &device), index_tensor(relation.dst(), &device));
-    let scores = activation::leaky_relu(a_src.select(0, src) + a_dst.select(0, dst.clone()), options.slope);
+    let scores =
+        activation::leaky_relu(a_src.select(0, src) + a_dst.select(0, dst.clone()), options.slope);
     let max = copy_e_max(relation, scores.clone().detach());
     let masked = max.clone().equal_elem(f64::NEG_INFINITY);
     let e = (scores - max.mask_fill(masked, 0.0).select(0, dst.clone())).exp();
@@ -258,9 +292,21 @@ fn plan_gat(
     Ok(AttentionPlan::gat(GAT, relation, heads, dim, options)?)
 }
 
-fn plan_edges(relation: &Relation, logits: &Tensor<2>, z: &Tensor<3>, dropout: Option<&EdgeDropout>) -> Result<AttentionPlan, OpsError> {
+fn plan_edges(
+    relation: &Relation,
+    logits: &Tensor<2>,
+    z: &Tensor<3>,
+    dropout: Option<&EdgeDropout>,
+) -> Result<AttentionPlan, OpsError> {
     let [heads, dim] = check_z(EDGES, relation, z)?;
-    check_pairs(EDGES, "logits", logits, "one per edge of the relation", relation.num_edges(), heads)?;
+    check_pairs(
+        EDGES,
+        "logits",
+        logits,
+        "one per edge of the relation",
+        relation.num_edges(),
+        heads,
+    )?;
     check_same(EDGES, ("logits", logits), ("z", z))?;
     Ok(AttentionPlan::edges(EDGES, relation, heads, dim, dropout)?)
 }
@@ -272,17 +318,51 @@ fn check_z(op: &'static str, relation: &Relation, z: &Tensor<3>) -> Result<[usiz
     Ok([heads, dim])
 }
 
-fn check_pairs(op: &'static str, arg: &'static str, x: &Tensor<2>, why: &'static str, rows: usize, heads: usize) -> Result<(), OpsError> {
+fn check_pairs(
+    op: &'static str,
+    arg: &'static str,
+    x: &Tensor<2>,
+    why: &'static str,
+    rows: usize,
+    heads: usize,
+) -> Result<(), OpsError> {
     let [actual, columns] = x.dims();
     check_rows(op, arg, why, rows, actual)?;
     check_dtype(op, arg, x.dtype())?;
     if columns != heads {
-        return Err(PlanError::Columns { op, arg, why: "one per head", expected: heads, actual: columns }.into());
+        return Err(PlanError::Columns {
+            op,
+            arg,
+            why: "one per head",
+            expected: heads,
+            actual: columns,
+        }
+        .into());
     }
     Ok(())
 }
 
-fn check_ends(op: &'static str, relation: &Relation, heads: usize, a_src: &Tensor<2>, a_dst: &Tensor<2>) -> Result<(), OpsError> {
-    check_pairs(op, "a_src", a_src, "one per source node of the relation", relation.num_src(), heads)?;
-    check_pairs(op, "a_dst", a_dst, "one per destination node of the relation", relation.num_dst(), heads)
+fn check_ends(
+    op: &'static str,
+    relation: &Relation,
+    heads: usize,
+    a_src: &Tensor<2>,
+    a_dst: &Tensor<2>,
+) -> Result<(), OpsError> {
+    check_pairs(
+        op,
+        "a_src",
+        a_src,
+        "one per source node of the relation",
+        relation.num_src(),
+        heads,
+    )?;
+    check_pairs(
+        op,
+        "a_dst",
+        a_dst,
+        "one per destination node of the relation",
+        relation.num_dst(),
+        heads,
+    )
 }

@@ -4,7 +4,9 @@ use burn::backend::tensor::FloatTensor;
 
 use super::{AttentionPlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted,
+};
 
 /// The result and its statistics ([`AttentionPlan::stats_shape`]), from `z` and `a_src`, `a_dst` or given scores.
 impl Operator for AttentionPlan {
@@ -12,7 +14,10 @@ impl Operator for AttentionPlan {
 
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
         let dtype = inputs[0].dtype;
-        Specs::floats([Spec::new(self.out_shape(), dtype), Spec::new(self.stats_shape(), reference::wide(dtype))])
+        Specs::floats([
+            Spec::new(self.out_shape(), dtype),
+            Spec::new(self.stats_shape(), reference::wide(dtype)),
+        ])
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let mut inputs = inputs.read();
@@ -32,11 +37,21 @@ impl Operator for AttentionPlan {
     fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         SavedForBackward { inputs: vec![true; tracked.len()], result: true }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        mut saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         let mut floats = vec![grad];
         floats.append(&mut saved.results.floats);
         floats.append(&mut saved.kept_inputs());
-        let op = AttentionGrad { plan: self.clone(), z: wants[0], first: wants[1], second: wants.get(2) == Some(&true) };
+        let op = AttentionGrad {
+            plan: self.clone(),
+            z: wants[0],
+            first: wants[1],
+            second: wants.get(2) == Some(&true),
+        };
         wanted::<B>(wants, B::run(floats.into(), op))
     }
 }
@@ -71,17 +86,32 @@ impl AttentionGrad {
         let mut inputs = inputs.read();
         let mut next = || inputs.float();
         let (grad, out, stats, z, first) = (next(), next(), next(), next(), next());
-        GradInputs { grad, out, stats, z, first, second: inputs.float_if(self.plan.slope().is_some()) }
+        GradInputs {
+            grad,
+            out,
+            stats,
+            z,
+            first,
+            second: inputs.float_if(self.plan.slope().is_some()),
+        }
     }
     /// Shapes of all gradients.
     pub(super) fn shapes(&self) -> [Vec<usize>; 3] {
         let (relation, heads) = (self.plan.relation(), self.plan.heads());
-        let first = if self.plan.slope().is_some() { relation.num_src() } else { relation.num_edges() };
-        [vec![relation.num_src(), heads, self.plan.dim()], vec![first, heads], vec![relation.num_dst(), heads]]
+        let first =
+            if self.plan.slope().is_some() { relation.num_src() } else { relation.num_edges() };
+        [
+            vec![relation.num_src(), heads, self.plan.dim()],
+            vec![first, heads],
+            vec![relation.num_dst(), heads],
+        ]
     }
     /// Those of three that are wanted.
     pub(super) fn wanted<T>(&self, all: [T; 3]) -> Vec<T> {
-        all.into_iter().zip([self.z, self.first, self.second]).filter_map(|(of, wanted)| wanted.then_some(of)).collect()
+        all.into_iter()
+            .zip([self.z, self.first, self.second])
+            .filter_map(|(of, wanted)| wanted.then_some(of))
+            .collect()
     }
 }
 

@@ -13,7 +13,12 @@ use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::operator::{GnnBackend, Tensors};
 use crate::primitives::{index, narrow, replace, widen};
 
-fn constant<B: Backend>(values: Vec<f64>, shape: impl Into<Shape>, dtype: DType, device: &Device<B>) -> FloatTensor<B> {
+fn constant<B: Backend>(
+    values: Vec<f64>,
+    shape: impl Into<Shape>,
+    dtype: DType,
+    device: &Device<B>,
+) -> FloatTensor<B> {
     B::float_from_data(TensorData::new(values, shape.into()).convert_dtype(dtype), device)
 }
 
@@ -29,7 +34,10 @@ struct Endpoints<B: Backend> {
 
 impl<B: Backend> Endpoints<B> {
     fn new(plan: &AttentionPlan, device: &Device<B>) -> Self {
-        Self { src: index::<B>(plan.relation().src(), device), dst: index::<B>(plan.relation().dst(), device) }
+        Self {
+            src: index::<B>(plan.relation().src(), device),
+            dst: index::<B>(plan.relation().dst(), device),
+        }
     }
     fn at_src(&self, x: FloatTensor<B>) -> FloatTensor<B> {
         B::float_select(x, 0, self.src.clone())
@@ -49,22 +57,31 @@ fn sum_rows<B: Backend>(rows: usize, index: IntTensor<B>, x: FloatTensor<B>) -> 
 /// `leaky_relu(x)` with derivative `slope` at 0, and that derivative.
 fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTensor<B>) {
     let device = x.device();
-    let above = B::float_greater_elem(x.clone(), 0.0.into(), get_device_settings::<B>(&device).bool_dtype);
+    let above =
+        B::float_greater_elem(x.clone(), 0.0.into(), get_device_settings::<B>(&device).bool_dtype);
     let ones = B::float_ones(x.shape(), &device, FloatDType::from(x.dtype()));
     let low = B::float_mul_scalar(x.clone(), slope.into());
-    let derivative = B::float_mask_where(B::float_mul_scalar(ones.clone(), slope.into()), above.clone(), ones);
+    let derivative =
+        B::float_mask_where(B::float_mul_scalar(ones.clone(), slope.into()), above.clone(), ones);
     (B::float_mask_where(low, above, x), derivative)
 }
 
 /// 0 or `1 / (1 - p)` for every edge and head; nothing without dropout.
-fn mask<B: Backend>(plan: &AttentionPlan, dtype: DType, device: &Device<B>) -> Option<FloatTensor<B>> {
+fn mask<B: Backend>(
+    plan: &AttentionPlan,
+    dtype: DType,
+    device: &Device<B>,
+) -> Option<FloatTensor<B>> {
     let dropout = plan.dropout()?;
     let (edges, heads) = (plan.relation().num_edges(), plan.heads());
     let entry = |e: usize, h: usize| {
         let kept = dropout.stream().uniform(dropout.id(e), h as u64) >= dropout.prob();
         if kept { dropout.scale() } else { 0.0 }
     };
-    let values = (0..edges).flat_map(|e| (0..heads).map(move |h| (e, h))).map(|(e, h)| entry(e, h)).collect();
+    let values = (0..edges)
+        .flat_map(|e| (0..heads).map(move |h| (e, h)))
+        .map(|(e, h)| entry(e, h))
+        .collect();
     Some(constant::<B>(values, [edges, heads], dtype, device))
 }
 
@@ -82,11 +99,16 @@ pub(crate) fn gat<B: Backend>(
         return zeros::<B>(&z, plan);
     }
     let endpoints = Endpoints::<B>::new(plan, &z.device());
-    let sum = B::float_add(endpoints.at_src(widen::<B>(a_src)), endpoints.at_dst(widen::<B>(a_dst)));
+    let sum =
+        B::float_add(endpoints.at_src(widen::<B>(a_src)), endpoints.at_dst(widen::<B>(a_dst)));
     forward::<B>(z, leaky::<B>(sum, plan.slope().unwrap_or_default()).0, &endpoints, plan)
 }
 
-pub(crate) fn edges<B: Backend>(z: FloatTensor<B>, logits: FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
+pub(crate) fn edges<B: Backend>(
+    z: FloatTensor<B>,
+    logits: FloatTensor<B>,
+    plan: &AttentionPlan,
+) -> (FloatTensor<B>, FloatTensor<B>) {
     if plan.is_empty() {
         return zeros::<B>(&z, plan);
     }
@@ -99,7 +121,10 @@ pub(super) fn wide(dtype: DType) -> DType {
 }
 
 fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
-    (nothing::<B>(plan.out_shape(), z, z.dtype()), nothing::<B>(plan.stats_shape(), z, wide(z.dtype())))
+    (
+        nothing::<B>(plan.out_shape(), z, z.dtype()),
+        nothing::<B>(plan.stats_shape(), z, wide(z.dtype())),
+    )
 }
 
 fn forward<B: Backend>(
@@ -111,10 +136,13 @@ fn forward<B: Backend>(
     let (dtype, device, wide) = (z.dtype(), z.device(), scores.dtype());
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (edges, rows) = (relation.num_edges(), relation.num_dst());
-    let over_edges = |reduce| match GspmmPlan::new(relation, BinaryOp::CopyRhs, reduce, &[heads], &[heads]) {
-        Ok(plan) => plan,
-        Err(_) => unreachable!("rows of `heads` entries were checked when the attention was planned"),
-    };
+    let over_edges =
+        |reduce| match GspmmPlan::new(relation, BinaryOp::CopyRhs, reduce, &[heads], &[heads]) {
+            Ok(plan) => plan,
+            Err(_) => {
+                unreachable!("rows of `heads` entries were checked when the attention was planned")
+            }
+        };
     // Any shift gives the same weights, so none passes a gradient on.
     let max = copy::<B>(B::float_detach(scores.clone()), &over_edges(Reduce::Max)).0;
     let max = replace::<B>(max, f64::NEG_INFINITY, 0.0);
@@ -129,18 +157,25 @@ fn forward<B: Backend>(
     if let Some(mask) = mask::<B>(plan, wide, &device) {
         w = B::float_mul(w, mask);
     }
-    let stats = B::float_cat(vec![reshape::<B, 3>(max, [rows, 1, heads]), reshape::<B, 3>(inverse, [rows, 1, heads])], 1);
+    let stats = B::float_cat(
+        vec![reshape::<B, 3>(max, [rows, 1, heads]), reshape::<B, 3>(inverse, [rows, 1, heads])],
+        1,
+    );
     if dim == 0 {
         return (nothing::<B>(plan.out_shape(), &z, dtype), stats);
     }
-    let messages = B::float_mul(endpoints.at_src(widen::<B>(z)), reshape::<B, 3>(w, [edges, heads, 1]));
+    let messages =
+        B::float_mul(endpoints.at_src(widen::<B>(z)), reshape::<B, 3>(w, [edges, heads, 1]));
     (narrow::<B>(sum_rows::<B>(rows, endpoints.dst.clone(), messages), dtype), stats)
 }
 
 /// One of the two statistics, `[num_dst, heads]`.
 fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -> FloatTensor<B> {
     let (dst, heads) = (plan.relation().num_dst(), plan.heads());
-    let part = B::float_slice(stats, &[Slice::from(0..dst), Slice::from(at..at + 1), Slice::from(0..heads)]);
+    let part = B::float_slice(
+        stats,
+        &[Slice::from(0..dst), Slice::from(at..at + 1), Slice::from(0..heads)],
+    );
     reshape::<B, 2>(part, [dst, heads])
 }
 
@@ -150,11 +185,19 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
     if plan.is_empty() || dim == 0 {
-        return op.wanted(op.shapes()).into_iter().map(|shape| nothing::<B>(shape.into(), &grad, dtype)).collect::<Vec<_>>().into();
+        return op
+            .wanted(op.shapes())
+            .into_iter()
+            .map(|shape| nothing::<B>(shape.into(), &grad, dtype))
+            .collect::<Vec<_>>()
+            .into();
     }
     let endpoints = Endpoints::<B>::new(plan, &device);
     let (is_gat, pre) = match second {
-        Some(second) => (true, B::float_add(endpoints.at_src(widen::<B>(first)), endpoints.at_dst(widen::<B>(second)))),
+        Some(second) => (
+            true,
+            B::float_add(endpoints.at_src(widen::<B>(first)), endpoints.at_dst(widen::<B>(second))),
+        ),
         None => (false, widen::<B>(first)),
     };
     let (scores, slopes) = match plan.slope() {
@@ -179,8 +222,14 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
     if !op.first && !op.second {
         return dz.into_iter().collect::<Vec<_>>().into();
     }
-    let dots = reshape::<B, 2>(B::float_sum_dim(B::float_mul(g, endpoints.at_src(widen::<B>(z))), 2), [edges, heads]);
-    let total = reshape::<B, 2>(B::float_sum_dim(B::float_mul(wide_grad, widen::<B>(out)), 2), [dst, heads]);
+    let dots = reshape::<B, 2>(
+        B::float_sum_dim(B::float_mul(g, endpoints.at_src(widen::<B>(z))), 2),
+        [edges, heads],
+    );
+    let total = reshape::<B, 2>(
+        B::float_sum_dim(B::float_mul(wide_grad, widen::<B>(out)), 2),
+        [dst, heads],
+    );
     let mut ds = B::float_sub(B::float_mul(w, dots), B::float_mul(alpha, endpoints.at_dst(total)));
     if let Some(slopes) = slopes {
         ds = B::float_mul(ds, slopes);
@@ -188,7 +237,11 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
     let at = |wanted: bool, rows: usize, index: &IntTensor<B>| {
         wanted.then(|| narrow::<B>(sum_rows::<B>(rows, index.clone(), ds.clone()), dtype))
     };
-    let d_first = if is_gat { at(op.first, src, &endpoints.src) } else { op.first.then(|| narrow::<B>(ds.clone(), dtype)) };
+    let d_first = if is_gat {
+        at(op.first, src, &endpoints.src)
+    } else {
+        op.first.then(|| narrow::<B>(ds.clone(), dtype))
+    };
     let d_second = at(op.second, dst, &endpoints.dst);
     [dz, d_first, d_second].into_iter().flatten().collect::<Vec<_>>().into()
 }

@@ -71,7 +71,11 @@ const ACROSS: &str = "edge_softmax_across";
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Tensor<D> {
+pub fn edge_softmax<const D: usize>(
+    relation: &Relation,
+    logits: Tensor<D>,
+    norm_by: NormBy,
+) -> Tensor<D> {
     accept(try_edge_softmax(relation, logits, norm_by))
 }
 
@@ -80,7 +84,11 @@ pub fn edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm
 /// # Errors
 /// A number of rows that is not the number of edges, rows of more than `u32::MAX` entries, or an element
 /// type without a kernel.
-pub fn try_edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Result<Tensor<D>, OpsError> {
+pub fn try_edge_softmax<const D: usize>(
+    relation: &Relation,
+    logits: Tensor<D>,
+    norm_by: NormBy,
+) -> Result<Tensor<D>, OpsError> {
     let logits = enter(NAME, "logits", logits)?;
     let plan = plan(NAME, relation, &logits, norm_by, "one per edge of the relation")?;
     Ok(tensor(plan, [logits.into_dispatch()]))
@@ -115,7 +123,12 @@ pub fn try_edge_softmax<const D: usize>(relation: &Relation, logits: Tensor<D>, 
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn edge_softmax_on<const D: usize>(relation: &Relation, eids: &[u32], logits: Tensor<D>, norm_by: NormBy) -> Tensor<D> {
+pub fn edge_softmax_on<const D: usize>(
+    relation: &Relation,
+    eids: &[u32],
+    logits: Tensor<D>,
+    norm_by: NormBy,
+) -> Tensor<D> {
     accept(try_edge_softmax_on(relation, eids, logits, norm_by))
 }
 
@@ -153,7 +166,12 @@ pub fn try_edge_softmax_on<const D: usize>(
         }
     }
     let end = |endpoints: &[u32]| eids.iter().map(|&id| endpoints[id as usize]).collect();
-    let part = Relation::from_coo(relation.num_src(), relation.num_dst(), end(relation.src()), end(relation.dst()));
+    let part = Relation::from_coo(
+        relation.num_src(),
+        relation.num_dst(),
+        end(relation.src()),
+        end(relation.dst()),
+    );
     let Ok(part) = part else { unreachable!("a part of the edges of a relation is one") };
     let plan = plan(ON, &part, &logits, norm_by, "one per entry of `eids`")?;
     Ok(tensor(plan, [logits.into_dispatch()]))
@@ -191,7 +209,10 @@ pub fn try_edge_softmax_on<const D: usize>(
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Tensor<D>>) -> Vec<Tensor<D>> {
+pub fn edge_softmax_across<const D: usize>(
+    stack: &RelationStack,
+    logits: Vec<Tensor<D>>,
+) -> Vec<Tensor<D>> {
     accept(try_edge_softmax_across(stack, logits))
 }
 
@@ -200,15 +221,31 @@ pub fn edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Te
 /// # Errors
 /// A number of tensors that is not that of the relations, rows that are not a relation's edges, feature
 /// shapes, element types or devices that differ, an element type without a kernel.
-pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Vec<Tensor<D>>) -> Result<Vec<Tensor<D>>, OpsError> {
-    let logits = logits.into_iter().map(|x| enter(ACROSS, "logits", x)).collect::<Result<Vec<_>, _>>()?;
+pub fn try_edge_softmax_across<const D: usize>(
+    stack: &RelationStack,
+    logits: Vec<Tensor<D>>,
+) -> Result<Vec<Tensor<D>>, OpsError> {
+    let logits =
+        logits.into_iter().map(|x| enter(ACROSS, "logits", x)).collect::<Result<Vec<_>, _>>()?;
     let mut rows = (0..stack.len()).map(|r| stack.edge_range(r).len());
-    check_list(ACROSS, "logits", &logits, "one tensor per relation of the stack", ("number of rows (edges of its relation)", &mut rows))?;
+    check_list(
+        ACROSS,
+        "logits",
+        &logits,
+        "one tensor per relation of the stack",
+        ("number of rows (edges of its relation)", &mut rows),
+    )?;
     if logits.is_empty() {
         return Ok(logits);
     }
     let joint = Tensor::cat(logits, 0);
-    let plan = plan(ACROSS, stack.concatenated(), &joint, NormBy::Dst, "one per edge of the joint relation")?;
+    let plan = plan(
+        ACROSS,
+        stack.concatenated(),
+        &joint,
+        NormBy::Dst,
+        "one per edge of the joint relation",
+    )?;
     let y: Tensor<D> = tensor(plan, [joint.into_dispatch()]);
     Ok((0..stack.len()).map(|r| y.clone().slice_dim(0, stack.edge_range(r))).collect())
 }
@@ -219,7 +256,11 @@ pub fn try_edge_softmax_across<const D: usize>(stack: &RelationStack, logits: Ve
 /// # Panics
 /// As [`edge_softmax`].
 #[track_caller]
-pub fn edge_softmax_reference<const D: usize>(relation: &Relation, logits: Tensor<D>, norm_by: NormBy) -> Tensor<D> {
+pub fn edge_softmax_reference<const D: usize>(
+    relation: &Relation,
+    logits: Tensor<D>,
+    norm_by: NormBy,
+) -> Tensor<D> {
     let plan = accept(plan(NAME, relation, &logits, norm_by, "one per edge of the relation"));
     plain(plan, [logits.into_dispatch()])
 }

@@ -4,7 +4,9 @@ use burn::backend::tensor::FloatTensor;
 
 use super::{SoftmaxPlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
+};
 
 const NAME: &str = "segment_softmax, edge_softmax";
 
@@ -28,7 +30,12 @@ impl Operator for SoftmaxPlan {
     fn keeps(&self, _tracked: &[bool]) -> SavedForBackward {
         SavedForBackward { inputs: vec![false], result: true }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        saved: Saved<B>,
+        _wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         let [y] = saved.results.take();
         vec![Some(B::run(vec![grad, y].into(), SoftmaxGrad(self.clone())).read().float())]
     }

@@ -36,7 +36,11 @@ pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &SoftmaxPlan) -> Floa
     narrow::<B>(B::float_div(e, sums), dtype)
 }
 
-pub(crate) fn gradient<B: Backend>(y: FloatTensor<B>, grad: FloatTensor<B>, plan: &SoftmaxPlan) -> FloatTensor<B> {
+pub(crate) fn gradient<B: Backend>(
+    y: FloatTensor<B>,
+    grad: FloatTensor<B>,
+    plan: &SoftmaxPlan,
+) -> FloatTensor<B> {
     if is_empty(plan) {
         return grad;
     }

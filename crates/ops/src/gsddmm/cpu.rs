@@ -23,7 +23,10 @@ pub(super) fn forward<B: Host>(plan: &GsddmmPlan, inputs: Tensors<B>) -> Tensors
     })
 }
 
-pub(super) fn gradient_of<B: Host>(GsddmmGrad { plan, side }: &GsddmmGrad, given: GradInputs<B>) -> Tensors<B> {
+pub(super) fn gradient_of<B: Host>(
+    GsddmmGrad { plan, side }: &GsddmmGrad,
+    given: GradInputs<B>,
+) -> Tensors<B> {
     by_dtype!(given.grad.dtype(), T => {
         let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
         let d = kernel::gradient::<T>(plan, *side, kernel::GradInputs { grad: &B::floats::<T>(&given.grad), lhs: &lhs, rhs: &rhs });

@@ -40,10 +40,19 @@ type Kind = (&'static [usize], &'static [usize]);
 
 fn calls() -> impl Iterator<Item = (SddmmOp, [Target; 2], Kind)> {
     let pairs = || Target::ALL.into_iter().flat_map(|l| Target::ALL.map(|r| [l, r]));
-    SddmmOp::ALL.into_iter().flat_map(move |op| pairs().flat_map(move |t| KINDS.map(|k| (op, t, k))))
+    SddmmOp::ALL
+        .into_iter()
+        .flat_map(move |op| pairs().flat_map(move |t| KINDS.map(|k| (op, t, k))))
 }
 
-fn one<B: GnnBackend>(backend: &str, device: &Device<B>, relation: &Relation, op: SddmmOp, targets: [Target; 2], (lhs, rhs): Kind) {
+fn one<B: GnnBackend>(
+    backend: &str,
+    device: &Device<B>,
+    relation: &Relation,
+    op: SddmmOp,
+    targets: [Target; 2],
+    (lhs, rhs): Kind,
+) {
     let (targets, features) = match op {
         SddmmOp::CopyLhs => ([targets[0]; 2], [lhs, lhs]),
         SddmmOp::CopyRhs => ([targets[1]; 2], [rhs, rhs]),
@@ -66,13 +75,19 @@ fn one<B: GnnBackend>(backend: &str, device: &Device<B>, relation: &Relation, op
         let reads = op.gradient_reads(side);
         let grad = || numbers::<B>(3, &plan.out_shape(), device);
         let what = format!("{what}, gradient of {side:?}");
-        let inputs = std::iter::once(grad()).chain(reads.0.then(l)).chain(reads.1.then(r)).collect();
-        let want: FloatTensor<B> = compare_operator::<B, _>(&what, &GsddmmGrad { plan: plan.clone(), side }, inputs).read().float();
+        let inputs =
+            std::iter::once(grad()).chain(reads.0.then(l)).chain(reads.1.then(r)).collect();
+        let want: FloatTensor<B> =
+            compare_operator::<B, _>(&what, &GsddmmGrad { plan: plan.clone(), side }, inputs)
+                .read()
+                .float();
         let gathered = match plan.as_gspmm(side) {
             None => continue,
             Some(Gather::Plain(p)) => gspmm_on::<B>(p, vec![grad()]),
             Some(Gather::Negated(p)) => B::float_neg(gspmm_on::<B>(p, vec![grad()])),
-            Some(Gather::Weighted(p)) => gspmm_on::<B>(p, vec![if side.opposite() == Side::Lhs { l() } else { r() }, grad()]),
+            Some(Gather::Weighted(p)) => {
+                gspmm_on::<B>(p, vec![if side.opposite() == Side::Lhs { l() } else { r() }, grad()])
+            }
         };
         assert_near::<B>(&format!("{what} as GSpMM"), gathered, want);
     }
@@ -91,15 +106,18 @@ fn on_ndarray() {
 fn compare_softmax<B: GnnBackend>(backend: &str) {
     let device = Device::<B>::default();
     for relation in graphs() {
-        for (norm_by, features) in [NormBy::Dst, NormBy::Src]
-            .into_iter()
-            .flat_map(|n| [&[][..], &[1], &[3], &[4], &[8], &[13], &[2, 17], &[0], &[3, 0]].map(|f| (n, f)))
-        {
+        for (norm_by, features) in [NormBy::Dst, NormBy::Src].into_iter().flat_map(|n| {
+            [&[][..], &[1], &[3], &[4], &[8], &[13], &[2, 17], &[0], &[3, 0]].map(|f| (n, f))
+        }) {
             let plan = SoftmaxPlan::edges("edge_softmax", &relation, norm_by, features).unwrap();
             let what = format!("{backend}, {relation:?}, {norm_by:?}, {features:?}");
             let x = |seed| numbers::<B>(seed, &plan.shape(), &device);
             let [y] = compare_operator::<B, _>(&what, &plan, vec![x(1)]).take();
-            compare_operator::<B, _>(&format!("{what}, gradient"), &SoftmaxGrad(plan.clone()), vec![x(2), y]);
+            compare_operator::<B, _>(
+                &format!("{what}, gradient"),
+                &SoftmaxGrad(plan.clone()),
+                vec![x(2), y],
+            );
         }
     }
 }
@@ -120,9 +138,13 @@ fn quotients_stay_in_range() {
         for targets in [[Target::Src, Target::Dst], [Target::Dst, Target::Edge]] {
             let plan = GsddmmPlan::new(&relation, SddmmOp::Div, targets, [&[], &[]]).unwrap();
             let one = |x: f32| {
-                <B as burn::backend::ops::FloatTensorOps<B>>::float_from_data(burn::tensor::TensorData::new(vec![x], [1]), &device)
+                <B as burn::backend::ops::FloatTensorOps<B>>::float_from_data(
+                    burn::tensor::TensorData::new(vec![x], [1]),
+                    &device,
+                )
             };
-            let (op, inputs) = (GsddmmGrad { plan, side: Side::Rhs }, || vec![one(1.0), one(x), one(w)].into());
+            let (op, inputs) =
+                (GsddmmGrad { plan, side: Side::Rhs }, || vec![one(1.0), one(x), one(w)].into());
             for d in [B::run(inputs(), op.clone()), op.reference::<B>(inputs())] {
                 let [d] = d.take();
                 let got = f64::from(d.as_slice::<f32>().unwrap()[0]);

@@ -140,7 +140,11 @@ pub fn gsddmm_copy<const D: usize>(relation: &Relation, target: Target, x: Tenso
 /// # Errors
 /// A number of rows that is not that of the target, rows of more than `u32::MAX` entries, or an element
 /// type without a kernel.
-pub fn try_gsddmm_copy<const D: usize>(relation: &Relation, target: Target, x: Tensor<D>) -> Result<Tensor<D>, OpsError> {
+pub fn try_gsddmm_copy<const D: usize>(
+    relation: &Relation,
+    target: Target,
+    x: Tensor<D>,
+) -> Result<Tensor<D>, OpsError> {
     try_copy(relation, SddmmOp::CopyLhs, target, x)
 }
 
@@ -171,20 +175,31 @@ pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
             plain(plan, [rhs.into_dispatch()])
         }
         _ => {
-            let plan = accept(plan_binary::<L, R, O>(relation, op, [lhs_target, rhs_target], &lhs, &rhs));
+            let plan =
+                accept(plan_binary::<L, R, O>(relation, op, [lhs_target, rhs_target], &lhs, &rhs));
             plain(plan, [lhs.into_dispatch(), rhs.into_dispatch()])
         }
     }
 }
 
-fn try_copy<const D: usize, const O: usize>(relation: &Relation, op: SddmmOp, target: Target, x: Tensor<D>) -> Result<Tensor<O>, OpsError> {
+fn try_copy<const D: usize, const O: usize>(
+    relation: &Relation,
+    op: SddmmOp,
+    target: Target,
+    x: Tensor<D>,
+) -> Result<Tensor<O>, OpsError> {
     let x = enter(NAME, if op == SddmmOp::CopyLhs { "lhs" } else { "rhs" }, x)?;
     let plan = plan_copy::<D, O>(relation, op, target, &x)?;
     Ok(tensor(plan, [x.into_dispatch()]))
 }
 
 /// Feature shape of an operand that fits its target.
-fn check_operand<const D: usize>(relation: &Relation, arg: &'static str, target: Target, x: &Tensor<D>) -> Result<Vec<usize>, OpsError> {
+fn check_operand<const D: usize>(
+    relation: &Relation,
+    arg: &'static str,
+    target: Target,
+    x: &Tensor<D>,
+) -> Result<Vec<usize>, OpsError> {
     let why = match target {
         Target::Src => "one per source node of the relation",
         Target::Dst => "one per destination node of the relation",
@@ -211,13 +226,27 @@ fn plan_binary<const L: usize, const R: usize, const O: usize>(
     lhs: &Tensor<L>,
     rhs: &Tensor<R>,
 ) -> Result<GsddmmPlan, OpsError> {
-    let (l, r) = (check_operand(relation, "lhs", targets[0], lhs)?, check_operand(relation, "rhs", targets[1], rhs)?);
+    let (l, r) = (
+        check_operand(relation, "lhs", targets[0], lhs)?,
+        check_operand(relation, "rhs", targets[1], rhs)?,
+    );
     check_same(NAME, ("lhs", lhs), ("rhs", rhs))?;
     plan(relation, op, targets, [&l, &r], O)
 }
 
-fn plan(relation: &Relation, op: SddmmOp, targets: [Target; 2], features: [&[usize]; 2], rank: usize) -> Result<GsddmmPlan, OpsError> {
-    let plan = GsddmmPlan::new(relation, op, targets, features).map_err(|misfit| misfit.of(NAME, features[0], features[1]))?;
+fn plan(
+    relation: &Relation,
+    op: SddmmOp,
+    targets: [Target; 2],
+    features: [&[usize]; 2],
+    rank: usize,
+) -> Result<GsddmmPlan, OpsError> {
+    let plan = GsddmmPlan::new(relation, op, targets, features)
+        .map_err(|misfit| misfit.of(NAME, features[0], features[1]))?;
     let expected = plan.out().len() + 1;
-    if rank == expected { Ok(plan) } else { Err(OpsError::Rank { op: NAME, expected, actual: rank }) }
+    if rank == expected {
+        Ok(plan)
+    } else {
+        Err(OpsError::Rank { op: NAME, expected, actual: rank })
+    }
 }

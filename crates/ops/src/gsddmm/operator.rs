@@ -6,7 +6,9 @@ use burn::backend::tensor::FloatTensor;
 use super::{Gather, GsddmmPlan, SddmmOp, cpu, reference};
 use crate::gspmm::{Side, gspmm_on};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
+};
 
 /// The sides that inputs are, in their order.
 fn sides(plan: &GsddmmPlan) -> &'static [Side] {
@@ -39,13 +41,30 @@ impl Operator for GsddmmPlan {
         Gradient::Backward
     }
     fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
-        let reads = sides(self).iter().zip(tracked).filter(|(_, tracked)| **tracked).map(|(&side, _)| self.op().gradient_reads(side));
+        let reads = sides(self)
+            .iter()
+            .zip(tracked)
+            .filter(|(_, tracked)| **tracked)
+            .map(|(&side, _)| self.op().gradient_reads(side));
         let (lhs, rhs) = reads.fold((false, false), |a, b| (a.0 || b.0, a.1 || b.1));
-        SavedForBackward { inputs: sides(self).iter().map(|&side| if side == Side::Lhs { lhs } else { rhs }).collect(), result: false }
+        SavedForBackward {
+            inputs: sides(self)
+                .iter()
+                .map(|&side| if side == Side::Lhs { lhs } else { rhs })
+                .collect(),
+            result: false,
+        }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         let [lhs, rhs] = [0, 1].map(|i| saved.inputs.get(i).and_then(Option::as_ref));
-        let of = |(&side, &wanted): (&Side, &bool)| wanted.then(|| gradient::<B>(grad.clone(), lhs, rhs, self, side));
+        let of = |(&side, &wanted): (&Side, &bool)| {
+            wanted.then(|| gradient::<B>(grad.clone(), lhs, rhs, self, side))
+        };
         sides(self).iter().zip(wants).map(of).collect()
     }
 }
@@ -66,9 +85,14 @@ fn gradient<B: GnnBackend>(
         (Some(Gather::Negated(plan)), _) => {
             let sum = gspmm_on::<B>(plan, vec![grad]);
             // Not a change of sign: the gradient of a node without edges is 0, not -0.
-            return B::float_sub(B::float_zeros(sum.shape(), &sum.device(), sum.dtype().into()), sum);
+            return B::float_sub(
+                B::float_zeros(sum.shape(), &sum.device(), sum.dtype().into()),
+                sum,
+            );
         }
-        (Some(Gather::Weighted(plan)), Some(other)) => return gspmm_on::<B>(plan, vec![other.clone(), grad]),
+        (Some(Gather::Weighted(plan)), Some(other)) => {
+            return gspmm_on::<B>(plan, vec![other.clone(), grad]);
+        }
         _ => {}
     }
     let floats: Vec<_> = std::iter::once(grad).chain(lhs.cloned()).chain(rhs.cloned()).collect();
@@ -93,7 +117,11 @@ impl GsddmmGrad {
     /// The inputs by name.
     pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let (mut inputs, reads) = (inputs.read(), self.plan.op().gradient_reads(self.side));
-        GradInputs { grad: inputs.float(), lhs: inputs.float_if(reads.0), rhs: inputs.float_if(reads.1) }
+        GradInputs {
+            grad: inputs.float(),
+            lhs: inputs.float_if(reads.0),
+            rhs: inputs.float_if(reads.1),
+        }
     }
 }
 

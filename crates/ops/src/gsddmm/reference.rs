@@ -40,7 +40,11 @@ pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GsddmmPlan) -> FloatTen
 }
 
 /// Operators on two operands.
-pub(crate) fn binary<B: Backend>(lhs: FloatTensor<B>, rhs: FloatTensor<B>, plan: &GsddmmPlan) -> FloatTensor<B> {
+pub(crate) fn binary<B: Backend>(
+    lhs: FloatTensor<B>,
+    rhs: FloatTensor<B>,
+    plan: &GsddmmPlan,
+) -> FloatTensor<B> {
     let dtype = lhs.dtype();
     if is_empty(plan) {
         return B::float_zeros(plan.out_shape(), &lhs.device(), FloatDType::from(dtype));
@@ -77,9 +81,8 @@ pub(crate) fn gradient<B: Backend>(
     let wide = g.dtype();
     let other = |x: FloatTensor<B>| per_edge::<B>(widen::<B>(x), plan, side.opposite());
     let mut d = match (plan.op(), side, lhs, rhs) {
-        (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs, _, Some(x)) | (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs, Some(x), _) => {
-            B::float_mul(g, other(x))
-        }
+        (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs, _, Some(x))
+        | (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs, Some(x), _) => B::float_mul(g, other(x)),
         (SddmmOp::Div, Side::Lhs, _, Some(x)) => B::float_div(g, other(x)),
         (SddmmOp::Div, Side::Rhs, Some(x), Some(w)) => {
             let w = per_edge::<B>(widen::<B>(w), plan, Side::Rhs);
@@ -87,9 +90,13 @@ pub(crate) fn gradient<B: Backend>(
             let quotient = B::float_div(other(x), w.clone());
             B::float_neg(B::float_div(B::float_mul(g, quotient), w))
         }
-        (SddmmOp::Mul | SddmmOp::Dot | SddmmOp::Div, ..) => unreachable!("backward keeps what `gradient_reads` names"),
+        (SddmmOp::Mul | SddmmOp::Dot | SddmmOp::Div, ..) => {
+            unreachable!("backward keeps what `gradient_reads` names")
+        }
         // Not a change of sign: of a gradient of 0 it is 0, not -0, as in the kernels.
-        (SddmmOp::Sub, Side::Rhs, ..) => B::float_sub(B::float_zeros(g.shape(), &device, FloatDType::from(wide)), g),
+        (SddmmOp::Sub, Side::Rhs, ..) => {
+            B::float_sub(B::float_zeros(g.shape(), &device, FloatDType::from(wide)), g)
+        }
         _ => g,
     };
     // The gradient of a dot may be as narrow as the other operand: every column of the own row gets it.
@@ -108,8 +115,18 @@ pub(crate) fn gradient<B: Backend>(
         Target::Edge => None,
     };
     if let Some(endpoints) = endpoints {
-        let zeros = B::float_zeros(with_rows(plan.operand_rows(side), &plan.map(side).padded), &device, FloatDType::from(wide));
-        d = B::float_select_assign(zeros, 0, index::<B>(endpoints, &device), d, IndexingUpdateOp::Add);
+        let zeros = B::float_zeros(
+            with_rows(plan.operand_rows(side), &plan.map(side).padded),
+            &device,
+            FloatDType::from(wide),
+        );
+        d = B::float_select_assign(
+            zeros,
+            0,
+            index::<B>(endpoints, &device),
+            d,
+            IndexingUpdateOp::Add,
+        );
     }
     narrow::<B>(B::float_reshape(d, shape), dtype)
 }

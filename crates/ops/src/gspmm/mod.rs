@@ -119,7 +119,12 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
 /// # Panics
 /// With the text of the error that [`try_gspmm_copy`] returns.
 #[track_caller]
-pub fn gspmm_copy<const D: usize>(relation: &Relation, from: Side, reduce: Reduce, x: Tensor<D>) -> Tensor<D> {
+pub fn gspmm_copy<const D: usize>(
+    relation: &Relation,
+    from: Side,
+    reduce: Reduce,
+    x: Tensor<D>,
+) -> Tensor<D> {
     accept(try_gspmm_copy(relation, from, reduce, x))
 }
 
@@ -128,7 +133,12 @@ pub fn gspmm_copy<const D: usize>(relation: &Relation, from: Side, reduce: Reduc
 /// # Errors
 /// A number of rows that is not that of the relation, rows of more than `u32::MAX` entries, or an element
 /// type without a kernel.
-pub fn try_gspmm_copy<const D: usize>(relation: &Relation, from: Side, reduce: Reduce, x: Tensor<D>) -> Result<Tensor<D>, OpsError> {
+pub fn try_gspmm_copy<const D: usize>(
+    relation: &Relation,
+    from: Side,
+    reduce: Reduce,
+    x: Tensor<D>,
+) -> Result<Tensor<D>, OpsError> {
     let op = match from {
         Side::Lhs => BinaryOp::CopyLhs,
         Side::Rhs => BinaryOp::CopyRhs,
@@ -179,7 +189,11 @@ fn try_copy<const D: usize, const O: usize>(
     Ok(tensor(Gspmm::new(plan), [x.into_dispatch()]))
 }
 
-fn check_operand<const D: usize>(relation: &Relation, side: Side, x: &Tensor<D>) -> Result<Vec<usize>, OpsError> {
+fn check_operand<const D: usize>(
+    relation: &Relation,
+    side: Side,
+    x: &Tensor<D>,
+) -> Result<Vec<usize>, OpsError> {
     let (arg, why, expected) = match side {
         Side::Lhs => ("lhs", "one per source node of the relation", relation.num_src()),
         Side::Rhs => ("rhs", "one per edge of the relation", relation.num_edges()),
@@ -205,13 +219,26 @@ fn plan_binary<const L: usize, const R: usize, const O: usize>(
     lhs: &Tensor<L>,
     rhs: &Tensor<R>,
 ) -> Result<GspmmPlan, OpsError> {
-    let (l, r) = (check_operand(relation, Side::Lhs, lhs)?, check_operand(relation, Side::Rhs, rhs)?);
+    let (l, r) =
+        (check_operand(relation, Side::Lhs, lhs)?, check_operand(relation, Side::Rhs, rhs)?);
     check_same(NAME, ("lhs", lhs), ("rhs", rhs))?;
     plan(relation, op, reduce, l, r, O)
 }
 
-fn plan(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: Vec<usize>, rhs: Vec<usize>, rank: usize) -> Result<GspmmPlan, OpsError> {
-    let plan = GspmmPlan::new(relation, op, reduce, &lhs, &rhs).map_err(|misfit| misfit.of(NAME, &lhs, &rhs))?;
+fn plan(
+    relation: &Relation,
+    op: BinaryOp,
+    reduce: Reduce,
+    lhs: Vec<usize>,
+    rhs: Vec<usize>,
+    rank: usize,
+) -> Result<GspmmPlan, OpsError> {
+    let plan = GspmmPlan::new(relation, op, reduce, &lhs, &rhs)
+        .map_err(|misfit| misfit.of(NAME, &lhs, &rhs))?;
     let expected = plan.out().len() + 1;
-    if rank == expected { Ok(plan) } else { Err(OpsError::Rank { op: NAME, expected, actual: rank }) }
+    if rank == expected {
+        Ok(plan)
+    } else {
+        Err(OpsError::Rank { op: NAME, expected, actual: rank })
+    }
 }

@@ -5,7 +5,9 @@ use burn::tensor::DType;
 
 use super::{BinaryOp, GspmmPlan, Side, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted,
+};
 
 /// GSpMM of `x` for a copy, of `lhs` and `rhs` otherwise.
 #[derive(Clone, Debug)]
@@ -33,7 +35,10 @@ impl Gspmm {
 }
 
 /// GSpMM on a backend, for gradients of other operators.
-pub(crate) fn gspmm_on<B: GnnBackend>(plan: GspmmPlan, inputs: Vec<FloatTensor<B>>) -> FloatTensor<B> {
+pub(crate) fn gspmm_on<B: GnnBackend>(
+    plan: GspmmPlan,
+    inputs: Vec<FloatTensor<B>>,
+) -> FloatTensor<B> {
     B::run(inputs.into(), Gspmm::new(plan)).read().float()
 }
 
@@ -42,7 +47,10 @@ impl Operator for Gspmm {
 
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
         let arg = self.argmax.then(|| Spec::new(self.plan.out_shape(), DType::I32));
-        Some(Specs { floats: vec![Spec::new(self.plan.out_shape(), inputs[0].dtype)], ints: arg.into_iter().collect() })
+        Some(Specs {
+            floats: vec![Spec::new(self.plan.out_shape(), inputs[0].dtype)],
+            ints: arg.into_iter().collect(),
+        })
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let mut inputs = inputs.read();
@@ -64,11 +72,17 @@ impl Operator for Gspmm {
     }
     fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         let of = |side: Side| self.sides().iter().zip(tracked).any(|(&s, &t)| t && s == side);
-        let reads = GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] }.reads();
+        let reads =
+            GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] }.reads();
         let keep = |side: &Side| if *side == Side::Lhs { reads.0 } else { reads.1 };
         SavedForBackward { inputs: self.sides().iter().map(keep).collect(), result: false }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        mut saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         let of = |side: Side| self.sides().iter().zip(wants).any(|(&s, &w)| w && s == side);
         let op = GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] };
         let mut floats = vec![grad];
@@ -89,16 +103,26 @@ pub(crate) struct GspmmGrad {
 impl GspmmGrad {
     /// Which operands are read, `(lhs, rhs)`.
     pub(crate) fn reads(&self) -> (bool, bool) {
-        self.wanted().map(|side| self.plan.op().gradient_reads(side)).fold((false, false), |a, b| (a.0 || b.0, a.1 || b.1))
+        self.wanted()
+            .map(|side| self.plan.op().gradient_reads(side))
+            .fold((false, false), |a, b| (a.0 || b.0, a.1 || b.1))
     }
     /// Sides of the gradients, in their order.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Side> {
-        [Side::Lhs, Side::Rhs].into_iter().zip(self.wants).filter_map(|(side, wanted)| wanted.then_some(side))
+        [Side::Lhs, Side::Rhs]
+            .into_iter()
+            .zip(self.wants)
+            .filter_map(|(side, wanted)| wanted.then_some(side))
     }
     /// The inputs by name.
     pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let (mut inputs, reads) = (inputs.read(), self.reads());
-        GradInputs { grad: inputs.float(), lhs: inputs.float_if(reads.0), rhs: inputs.float_if(reads.1), arg: inputs.int() }
+        GradInputs {
+            grad: inputs.float(),
+            lhs: inputs.float_if(reads.0),
+            rhs: inputs.float_if(reads.1),
+            arg: inputs.int(),
+        }
     }
 }
 
@@ -114,11 +138,23 @@ impl Operator for GspmmGrad {
     const NAME: &'static str = "gspmm";
 
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
-        Specs::floats(self.wanted().map(|side| Spec::new(self.plan.operand_shape(side), inputs[0].dtype)).collect::<Vec<_>>())
+        Specs::floats(
+            self.wanted()
+                .map(|side| Spec::new(self.plan.operand_shape(side), inputs[0].dtype))
+                .collect::<Vec<_>>(),
+        )
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let GradInputs { grad, lhs, rhs, arg } = self.given(inputs);
-        let of = |side| reference::gradient::<B>(grad.clone(), arg.clone(), [lhs.as_ref(), rhs.as_ref()], &self.plan, side);
+        let of = |side| {
+            reference::gradient::<B>(
+                grad.clone(),
+                arg.clone(),
+                [lhs.as_ref(), rhs.as_ref()],
+                &self.plan,
+                side,
+            )
+        };
         self.wanted().map(of).collect::<Vec<_>>().into()
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {

@@ -12,7 +12,11 @@ use crate::primitives::{index, narrow, widen};
 
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
 
-fn ints<B: Backend>(values: impl IntoIterator<Item = u32>, shape: Vec<usize>, device: &Device<B>) -> IntTensor<B> {
+fn ints<B: Backend>(
+    values: impl IntoIterator<Item = u32>,
+    shape: Vec<usize>,
+    device: &Device<B>,
+) -> IntTensor<B> {
     let values: Vec<i32> = values.into_iter().map(|v| v as i32).collect();
     B::int_from_data(TensorData::new(values, shape), device)
 }
@@ -71,7 +75,11 @@ pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
 }
 
 /// Operators on two operands; argmax for max and min.
-pub(crate) fn binary<B: Backend>(lhs: FloatTensor<B>, rhs: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
+pub(crate) fn binary<B: Backend>(
+    lhs: FloatTensor<B>,
+    rhs: FloatTensor<B>,
+    plan: &GspmmPlan,
+) -> Out<B> {
     let (dtype, device) = (lhs.dtype(), lhs.device());
     if is_empty(plan) {
         return nothing::<B>(plan, &device, dtype);
@@ -102,12 +110,25 @@ fn reduce<B: Backend>(messages: FloatTensor<B>, plan: &GspmmPlan, dtype: DType) 
         return (narrow::<B>(out, dtype), Some(arg));
     }
     let zeros = B::float_zeros(plan.out_shape(), &device, FloatDType::from(wide));
-    let sum = B::float_select_assign(zeros, 0, index::<B>(plan.relation().dst(), &device), messages, IndexingUpdateOp::Add);
-    let out = if plan.reduce() == Reduce::Mean { B::float_div(sum, degrees::<B>(plan, wide, &device)) } else { sum };
+    let sum = B::float_select_assign(
+        zeros,
+        0,
+        index::<B>(plan.relation().dst(), &device),
+        messages,
+        IndexingUpdateOp::Add,
+    );
+    let out = if plan.reduce() == Reduce::Mean {
+        B::float_div(sum, degrees::<B>(plan, wide, &device))
+    } else {
+        sum
+    };
     (narrow::<B>(out, dtype), None)
 }
 
-fn select<B: Backend>(messages: FloatTensor<B>, plan: &GspmmPlan) -> (FloatTensor<B>, IntTensor<B>) {
+fn select<B: Backend>(
+    messages: FloatTensor<B>,
+    plan: &GspmmPlan,
+) -> (FloatTensor<B>, IntTensor<B>) {
     let (csc, device) = (plan.relation().csc(), messages.device());
     let (n, bool_dtype) = (csc.num_rows(), bools::<B>(&device));
     // A row that has fewer edges repeats its first, which is never strictly better. Rows without edges
@@ -121,7 +142,9 @@ fn select<B: Backend>(messages: FloatTensor<B>, plan: &GspmmPlan) -> (FloatTenso
             })
             .collect()
     };
-    let wide_ids = |ids: &[u32]| B::int_expand(ints::<B>(ids.iter().copied(), column(n, plan), &device), plan.out_shape());
+    let wide_ids = |ids: &[u32]| {
+        B::int_expand(ints::<B>(ids.iter().copied(), column(n, plan), &device), plan.out_shape())
+    };
     let first = nth(0);
     let mut best = B::float_select(messages.clone(), 0, index::<B>(&first, &device));
     let mut arg = wide_ids(&first);
@@ -132,14 +155,20 @@ fn select<B: Backend>(messages: FloatTensor<B>, plan: &GspmmPlan) -> (FloatTenso
             Reduce::Max => B::float_greater(next.clone(), best.clone(), bool_dtype),
             _ => B::float_lower(next.clone(), best.clone(), bool_dtype),
         };
-        let nan = B::bool_and(B::float_is_nan(next.clone(), bool_dtype), B::bool_not(B::float_is_nan(best.clone(), bool_dtype)));
+        let nan = B::bool_and(
+            B::float_is_nan(next.clone(), bool_dtype),
+            B::bool_not(B::float_is_nan(best.clone(), bool_dtype)),
+        );
         let take = B::bool_or(beyond, nan);
         best = B::float_mask_where(best, take.clone(), next);
         arg = B::int_mask_where(arg, take, wide_ids(&ids));
     }
     let degree = ints::<B>((0..n).map(|v| csc.row(v).len() as u32), column(n, plan), &device);
     let lonely = B::int_equal_elem(B::int_expand(degree, plan.out_shape()), 0.into(), bool_dtype);
-    (B::float_mask_fill(best, lonely.clone(), 0.0.into()), B::int_mask_fill(arg, lonely, (-1).into()))
+    (
+        B::float_mask_fill(best, lonely.clone(), 0.0.into()),
+        B::int_mask_fill(arg, lonely, (-1).into()),
+    )
 }
 
 /// Gradient for one operand, from the same per-edge messages.
@@ -173,7 +202,9 @@ pub(crate) fn gradient<B: Backend>(
             let quotient = B::float_div(row(l, Side::Lhs), r.clone());
             B::float_neg(B::float_div(B::float_mul(g, quotient), r))
         }
-        (BinaryOp::Mul | BinaryOp::Div, ..) => unreachable!("backward keeps what `gradient_reads` names"),
+        (BinaryOp::Mul | BinaryOp::Div, ..) => {
+            unreachable!("backward keeps what `gradient_reads` names")
+        }
         (BinaryOp::Sub, Side::Rhs, ..) => B::float_neg(g),
         _ => g,
     };
@@ -189,8 +220,18 @@ pub(crate) fn gradient<B: Backend>(
         }
     }
     if side == Side::Lhs {
-        let zeros = B::float_zeros(with_rows(rel.num_src(), &plan.map(side).padded), &device, FloatDType::from(wide));
-        d = B::float_select_assign(zeros, 0, index::<B>(rel.src(), &device), d, IndexingUpdateOp::Add);
+        let zeros = B::float_zeros(
+            with_rows(rel.num_src(), &plan.map(side).padded),
+            &device,
+            FloatDType::from(wide),
+        );
+        d = B::float_select_assign(
+            zeros,
+            0,
+            index::<B>(rel.src(), &device),
+            d,
+            IndexingUpdateOp::Add,
+        );
     }
     narrow::<B>(B::float_reshape(d, shape), dtype)
 }

@@ -25,7 +25,12 @@ fn plan(op: BinaryOp, reduce: Reduce) -> GspmmPlan {
     GspmmPlan::new(&relation, op, reduce, &[2], &[2]).unwrap()
 }
 
-fn run(op: BinaryOp, reduce: Reduce, lhs: FloatTensor<Ad>, rhs: FloatTensor<Ad>) -> FloatTensor<Ad> {
+fn run(
+    op: BinaryOp,
+    reduce: Reduce,
+    lhs: FloatTensor<Ad>,
+    rhs: FloatTensor<Ad>,
+) -> FloatTensor<Ad> {
     Ad::run(vec![lhs, rhs].into(), Gspmm::new(plan(op, reduce))).read().float()
 }
 
@@ -55,5 +60,8 @@ fn element_types_without_a_kernel() {
         assert_eq!(check_dtype(NAME, "lhs", dtype), Ok(()));
     }
     let text = check_dtype(NAME, "lhs", DType::Flex32).unwrap_err().to_string();
-    assert_eq!(text, "gspmm: `lhs` has element type Flex32, expected F32, F64, F16 or BF16; cast it");
+    assert_eq!(
+        text,
+        "gspmm: `lhs` has element type Flex32, expected F32, F64, F16 or BF16; cast it"
+    );
 }

@@ -38,7 +38,8 @@ pub(super) fn update_across_etypes<G: GraphMessageOps>(
             Reduce::Max => (Reduce::Max, CrossReduce::Max),
             Reduce::Min => (Reduce::Min, CrossReduce::Min),
         };
-        let (mut parts, mut relations) = (Vec::with_capacity(etypes.len()), Vec::with_capacity(etypes.len()));
+        let (mut parts, mut relations) =
+            (Vec::with_capacity(etypes.len()), Vec::with_capacity(etypes.len()));
         for &etype in &etypes {
             let data = g.message_data(etype);
             let made = receive_builtin(op, &data.all_edges(), message, reduction, reduce)?;
@@ -69,6 +70,9 @@ fn divided(sums: &Column, relations: &[Relation]) -> Column {
         degrees.iter_mut().zip(relation.in_degrees()).for_each(|(sum, d)| *sum += f64::from(d));
     }
     let counts: Vec<f64> = degrees.into_iter().map(|d| d.max(1.0)).collect();
-    let counts = Tensor::<2>::from_data(TensorData::new(counts, [sums.len(), 1]), (sums.device(), sums.dtype()));
+    let counts = Tensor::<2>::from_data(
+        TensorData::new(counts, [sums.len(), 1]),
+        (sums.device(), sums.dtype()),
+    );
     shaped(flat(sums) / counts, features(sums))
 }

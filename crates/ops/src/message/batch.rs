@@ -18,7 +18,11 @@ use crate::message::dynamic_rank::spread;
 pub(super) const MESSAGES: &str = "messages";
 
 /// A column as a tensor of the rank and kind asked for.
-fn typed<const D: usize, K: Basic>(frame: &str, name: &str, column: Column) -> Result<Tensor<D, K>, OpsError> {
+fn typed<const D: usize, K: Basic>(
+    frame: &str,
+    name: &str,
+    column: Column,
+) -> Result<Tensor<D, K>, OpsError> {
     let mut one = Frame::new(frame, column.len());
     one.insert_column(name, column)?;
     Ok(one.get_as::<D, K>(name)?)
@@ -49,7 +53,10 @@ impl EdgeBatch {
     }
     /// Id of every edge.
     pub fn ids(&self) -> Vec<u32> {
-        self.selection.eids.as_ref().map_or_else(|| (0..self.len() as u32).collect(), |pick| pick.src().to_vec())
+        self.selection
+            .eids
+            .as_ref()
+            .map_or_else(|| (0..self.len() as u32).collect(), |pick| pick.src().to_vec())
     }
     /// The edges of the batch, numbered by its rows: for operators such as [`edge_softmax`](crate::edge_softmax).
     /// Its destinations are those that the call is about, not all nodes of the type.
@@ -82,14 +89,22 @@ impl EdgeBatch {
     ///
     /// # Errors
     /// As [`src`](Self::src).
-    pub fn endpoints<const D: usize, K: Basic>(&self, target: Target, field: &str) -> Result<Tensor<D, K>, OpsError> {
+    pub fn endpoints<const D: usize, K: Basic>(
+        &self,
+        target: Target,
+        field: &str,
+    ) -> Result<Tensor<D, K>, OpsError> {
         let frame = match target {
             Target::Src => &self.selection.src,
             Target::Dst => &self.selection.dst,
             Target::Edge => &self.selection.edges,
         };
         frame.get_as::<D, K>(field)?;
-        typed(frame.label(), field, spread(&self.selection.relation, target, &self.selection.column(target, field)?))
+        typed(
+            frame.label(),
+            field,
+            spread(&self.selection.relation, target, &self.selection.column(target, field)?),
+        )
     }
 }
 
@@ -115,7 +130,8 @@ pub struct NodeBatch {
 impl NodeBatch {
     /// Some nodes of a frame, or all, without messages.
     pub(super) fn of(frame: &Frame, pick: Option<&Relation>) -> Self {
-        let ids = pick.map_or_else(|| (0..frame.len() as u32).collect(), |pick| pick.src().to_vec());
+        let ids =
+            pick.map_or_else(|| (0..frame.len() as u32).collect(), |pick| pick.src().to_vec());
         Self { rows: Rows::Of(frame.clone(), pick.cloned(), None), ids }
     }
     /// Number of nodes.
@@ -143,8 +159,12 @@ impl NodeBatch {
     /// As [`data`](Self::data).
     pub fn data_as<const D: usize, K: Basic>(&self, field: &str) -> Result<Tensor<D, K>, OpsError> {
         match &self.rows {
-            Rows::Of(frame, pick, _) => typed(frame.label(), field, picked(frame.column(field)?, pick.as_ref())),
-            Rows::Bucket(sorted, i) => typed(sorted.frame.label(), field, sorted.node_column(field, *i)?),
+            Rows::Of(frame, pick, _) => {
+                typed(frame.label(), field, picked(frame.column(field)?, pick.as_ref()))
+            }
+            Rows::Bucket(sorted, i) => {
+                typed(sorted.frame.label(), field, sorted.node_column(field, *i)?)
+            }
         }
     }
     /// Field `message` of the messages of the nodes, as message functions named it; `D` is the rank of the messages,
@@ -158,13 +178,22 @@ impl NodeBatch {
             typed(MESSAGES, message, column)
         };
         match &self.rows {
-            Rows::Of(_, _, None) => {
-                Err(GraphError::UnknownColumn { frame: MESSAGES.into(), name: message.to_owned(), known: vec![] }.into())
+            Rows::Of(_, _, None) => Err(GraphError::UnknownColumn {
+                frame: MESSAGES.into(),
+                name: message.to_owned(),
+                known: vec![],
             }
-            Rows::Of(_, _, Some((relation, fields))) => {
-                Ok(Mailbox::new(relation.clone(), tensor(fields.column(MESSAGES, message)?.clone())?))
-            }
-            Rows::Bucket(sorted, i) => Ok(Mailbox::of_bucket(sorted, tensor(sorted.message_column(message, *i)?)?, message, *i)),
+            .into()),
+            Rows::Of(_, _, Some((relation, fields))) => Ok(Mailbox::new(
+                relation.clone(),
+                tensor(fields.column(MESSAGES, message)?.clone())?,
+            )),
+            Rows::Bucket(sorted, i) => Ok(Mailbox::of_bucket(
+                sorted,
+                tensor(sorted.message_column(message, *i)?)?,
+                message,
+                *i,
+            )),
         }
     }
 }

@@ -54,11 +54,17 @@ impl BlockData {
     pub fn new(block: &Block) -> Self {
         let schema = block.schema().clone();
         let frames = |side: &str, rows: &dyn Fn(usize) -> usize| {
-            let of = |(t, name): (usize, &String)| Frame::new(format!("{side} of node type `{name}`"), rows(t));
+            let of = |(t, name): (usize, &String)| {
+                Frame::new(format!("{side} of node type `{name}`"), rows(t))
+            };
             schema.ntypes().iter().enumerate().map(of).collect::<Vec<_>>()
         };
-        let (src, dst) = (frames("sources", &|t| block.src_nodes(t).len()), frames("destinations", &|t| block.dst_nodes(t).len()));
-        let edges = |(name, r): (_, &Relation)| Frame::new(format!("edge type `{name}`"), r.num_edges());
+        let (src, dst) = (
+            frames("sources", &|t| block.src_nodes(t).len()),
+            frames("destinations", &|t| block.dst_nodes(t).len()),
+        );
+        let edges =
+            |(name, r): (_, &Relation)| Frame::new(format!("edge type `{name}`"), r.num_edges());
         let edges = schema.etypes().iter().zip(block.relations()).map(edges).collect();
         Self { relations: block.relations().into(), src, dst, edges, schema }
     }
@@ -83,7 +89,12 @@ impl BlockData {
     ///
     /// # Errors
     /// Unknown type, not one row per source, an empty or bad name.
-    pub fn insert<const D: usize>(&mut self, ntype: impl NodeKey, name: &str, x: Tensor<D>) -> Result<(), OpsError> {
+    pub fn insert<const D: usize>(
+        &mut self,
+        ntype: impl NodeKey,
+        name: &str,
+        x: Tensor<D>,
+    ) -> Result<(), OpsError> {
         let t = self.schema.ntype(ntype)?;
         // The frame reports a wrong number of rows.
         let rows = self.dst[t].len().min(x.dims()[0]);
@@ -146,7 +157,13 @@ impl GraphMessageOps for BlockData {
     fn message_data(&self, etype: usize) -> RelationData {
         let (src, dst) = self.schema.endpoints(etype);
         // Rows of sources and destinations differ also where they are of one type.
-        RelationData::of(self.relations[etype].clone(), self.src[src].clone(), self.dst[dst].clone(), self.edges[etype].clone(), false)
+        RelationData::of(
+            self.relations[etype].clone(),
+            self.src[src].clone(),
+            self.dst[dst].clone(),
+            self.edges[etype].clone(),
+            false,
+        )
     }
     fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError> {
         Ok(&mut self.dst[ntype])

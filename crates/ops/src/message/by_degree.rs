@@ -33,8 +33,12 @@ pub(super) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {
         ColumnKind::Float => {
             by_rank!(t: Float => split_rows(t, bounds).into_iter().map(Column::new).collect(); 1 2 3 4 5)
         }
-        ColumnKind::Int => by_rank!(t: Int => runs().map(|b| Column::new(t.clone().narrow(0, b[0], b[1] - b[0]))).collect(); 1 2 3 4 5),
-        ColumnKind::Bool => by_rank!(t: Bool => runs().map(|b| Column::new(t.clone().narrow(0, b[0], b[1] - b[0]))).collect(); 1 2 3 4 5),
+        ColumnKind::Int => {
+            by_rank!(t: Int => runs().map(|b| Column::new(t.clone().narrow(0, b[0], b[1] - b[0]))).collect(); 1 2 3 4 5)
+        }
+        ColumnKind::Bool => {
+            by_rank!(t: Bool => runs().map(|b| Column::new(t.clone().narrow(0, b[0], b[1] - b[0]))).collect(); 1 2 3 4 5)
+        }
     };
     // Ranks beyond those that columns are made for.
     let select = |b: &[usize]| x.select(&(b[0] as u32..b[1] as u32).collect::<Vec<_>>());
@@ -42,14 +46,25 @@ pub(super) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {
 }
 
 /// Calls `f` for the nodes of each degree; rows of the results come in that order.
-pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, sorted: DegreeBuckets) -> Result<Fields, OpsError> {
+pub(super) fn by_degree(
+    op: &'static str,
+    f: NodeFn<'_>,
+    sorted: DegreeBuckets,
+) -> Result<Fields, OpsError> {
     let sorted = Rc::new(sorted);
     let (order, ids) = (&sorted.order, sorted.nodes.src());
     let mut made: BTreeMap<String, Vec<Column>> = BTreeMap::new();
     for (i, (range, &(degree, _))) in order.node_bounds.windows(2).zip(&order.buckets).enumerate() {
         let n = range[1] - range[0];
-        let batch = NodeBatch { rows: Rows::Bucket(sorted.clone(), i), ids: ids[range[0]..range[1]].to_vec() };
-        let fields = f(&batch)?.checked(&format!("{op}: reduce function"), "one row per node of the batch", n)?;
+        let batch = NodeBatch {
+            rows: Rows::Bucket(sorted.clone(), i),
+            ids: ids[range[0]..range[1]].to_vec(),
+        };
+        let fields = f(&batch)?.checked(
+            &format!("{op}: reduce function"),
+            "one row per node of the batch",
+            n,
+        )?;
         if i > 0 && made.keys().map(String::as_str).ne(fields.names()) {
             let expected = made.keys().cloned().collect();
             return Err(OpsError::BucketFields { op, degree, expected, actual: names(&fields) });
@@ -63,7 +78,12 @@ pub(super) fn by_degree(op: &'static str, f: NodeFn<'_>, sorted: DegreeBuckets) 
         let kind = |c: &Column| format!("{name}: {:?} {:?}", c.dtype(), features(c));
         if let Some(i) = columns.iter().position(|c| kind(c) != kind(&columns[0])) {
             let (expected, actual) = (vec![kind(&columns[0])], vec![kind(&columns[i])]);
-            return Err(OpsError::BucketFields { op, degree: order.buckets[i].0, expected, actual });
+            return Err(OpsError::BucketFields {
+                op,
+                degree: order.buckets[i].0,
+                expected,
+                actual,
+            });
         }
         out = out.with_column(name, Column::cat(&columns));
     }

@@ -22,7 +22,11 @@ pub struct RelationCall<'a> {
 }
 
 /// A message and a reduce function for one edge type.
-pub fn on<'a>(etype: impl EdgeKey + 'a, message: impl MessageFunction + 'a, reduce: impl ReduceFunction + 'a) -> RelationCall<'a> {
+pub fn on<'a>(
+    etype: impl EdgeKey + 'a,
+    message: impl MessageFunction + 'a,
+    reduce: impl ReduceFunction + 'a,
+) -> RelationCall<'a> {
     RelationCall { etype: Box::new(etype), message: Box::new(message), reduce: Box::new(reduce) }
 }
 
@@ -80,7 +84,9 @@ impl<'a> Cross<'a> {
     /// use burn_gnn_ops::Cross;
     /// let concatenated = Cross::with(|rows: Vec<Tensor<2>>| Tensor::cat(rows, 1));
     /// ```
-    pub fn with<const D: usize, const O: usize>(f: impl Fn(Vec<Tensor<D>>) -> Tensor<O> + 'a) -> Self {
+    pub fn with<const D: usize, const O: usize>(
+        f: impl Fn(Vec<Tensor<D>>) -> Tensor<O> + 'a,
+    ) -> Self {
         let over = move |columns: Vec<Column>| {
             let rows = columns.iter().map(|column| {
                 let asked = || GraphError::ColumnType {
@@ -118,17 +124,29 @@ pub(super) fn with_messages(relation: &Relation) -> Option<Vec<bool>> {
 
 /// Whether a relation without messages is left out of a selection.
 fn same(reduce: Reduce, over: &Over<'_>) -> bool {
-    matches!((reduce, over), (Reduce::Max, Over::Reduce(CrossReduce::Max)) | (Reduce::Min, Over::Reduce(CrossReduce::Min)))
+    matches!(
+        (reduce, over),
+        (Reduce::Max, Over::Reduce(CrossReduce::Max))
+            | (Reduce::Min, Over::Reduce(CrossReduce::Min))
+    )
 }
 
-pub(super) fn multi<G: GraphMessageOps>(g: &G, calls: Vec<RelationCall<'_>>, cross: &Cross<'_>) -> Result<G, OpsError> {
+pub(super) fn multi<G: GraphMessageOps>(
+    g: &G,
+    calls: Vec<RelationCall<'_>>,
+    cross: &Cross<'_>,
+) -> Result<G, OpsError> {
     const OP: &str = "multi_update_all";
     let schema = g.message_schema();
     let mut sorted = BTreeMap::new();
     for call in calls {
         let etype = schema.etype(&*call.etype)?;
         if sorted.insert(etype, call).is_some() {
-            return Err(GraphError::Duplicate { what: "edge type", name: schema.etypes()[etype].to_string() }.into());
+            return Err(GraphError::Duplicate {
+                what: "edge type",
+                name: schema.etypes()[etype].to_string(),
+            }
+            .into());
         }
     }
     // By destination type and field, in the order of edge types.
@@ -142,9 +160,18 @@ pub(super) fn multi<G: GraphMessageOps>(g: &G, calls: Vec<RelationCall<'_>>, cro
         let names: Vec<String> = fields.names().into_iter().map(str::to_owned).collect();
         let (of, expected) = first.entry(ntype).or_insert_with(|| (*etype, names.clone()));
         if *expected != names {
-            return Err(unlike(OP, schema, *of, *etype, "fields", format!("{expected:?}"), format!("{names:?}")));
+            return Err(unlike(
+                OP,
+                schema,
+                *of,
+                *etype,
+                "fields",
+                format!("{expected:?}"),
+                format!("{names:?}"),
+            ));
         }
-        let left_out = reducing.apply.is_empty() && reducing.builtin().is_some_and(|r| same(r.reduce, &cross.over));
+        let left_out = reducing.apply.is_empty()
+            && reducing.builtin().is_some_and(|r| same(r.reduce, &cross.over));
         let has = left_out.then(|| with_messages(data.relation())).flatten();
         for (name, rows) in fields.iter() {
             let part = Part { etype: *etype, rows: rows.clone(), has: has.clone() };
@@ -162,7 +189,11 @@ pub(super) fn multi<G: GraphMessageOps>(g: &G, calls: Vec<RelationCall<'_>>, cro
                 Over::Stack => stacked(&parts),
                 Over::With(f) => f(parts.into_iter().map(|part| part.rows).collect())?,
             };
-            let made = Fields::default().with_column(&name, column).checked(&format!("{OP}: cross reducer"), "one row per node", n)?;
+            let made = Fields::default().with_column(&name, column).checked(
+                &format!("{OP}: cross reducer"),
+                "one row per node",
+                n,
+            )?;
             write(frame, &made, None)?;
         }
         if let Some(apply) = &cross.apply {
@@ -173,7 +204,15 @@ pub(super) fn multi<G: GraphMessageOps>(g: &G, calls: Vec<RelationCall<'_>>, cro
     Ok(out)
 }
 
-fn unlike(op: &'static str, schema: &Schema, first: usize, etype: usize, what: &'static str, expected: String, actual: String) -> OpsError {
+fn unlike(
+    op: &'static str,
+    schema: &Schema,
+    first: usize,
+    etype: usize,
+    what: &'static str,
+    expected: String,
+    actual: String,
+) -> OpsError {
     let name = |etype: usize| schema.etypes()[etype].to_string();
     OpsError::Relations {
         op,
@@ -187,19 +226,38 @@ fn unlike(op: &'static str, schema: &Schema, first: usize, etype: usize, what: &
 }
 
 /// Refuses rows of different shapes, element types or kinds.
-pub(super) fn check_alike(op: &'static str, schema: &Schema, name: &str, parts: &[Part]) -> Result<(), OpsError> {
+pub(super) fn check_alike(
+    op: &'static str,
+    schema: &Schema,
+    name: &str,
+    parts: &[Part],
+) -> Result<(), OpsError> {
     let first = &parts[0];
     for part in parts {
         check_float(&format!("edge type `{}`", schema.etypes()[part.etype]), name, &part.rows)?;
-        let differ = |what, expected, actual| Err(unlike(op, schema, first.etype, part.etype, what, expected, actual));
+        let differ = |what, expected, actual| {
+            Err(unlike(op, schema, first.etype, part.etype, what, expected, actual))
+        };
         if features(&part.rows) != features(&first.rows) {
-            return differ("row shape", format!("{:?}", features(&first.rows)), format!("{:?}", features(&part.rows)));
+            return differ(
+                "row shape",
+                format!("{:?}", features(&first.rows)),
+                format!("{:?}", features(&part.rows)),
+            );
         }
         if part.rows.dtype() != first.rows.dtype() {
-            return differ("element type", format!("{:?}", first.rows.dtype()), format!("{:?}", part.rows.dtype()));
+            return differ(
+                "element type",
+                format!("{:?}", first.rows.dtype()),
+                format!("{:?}", part.rows.dtype()),
+            );
         }
         if part.rows.device() != first.rows.device() {
-            return differ("device", format!("{:?}", first.rows.device()), format!("{:?}", part.rows.device()));
+            return differ(
+                "device",
+                format!("{:?}", first.rows.device()),
+                format!("{:?}", part.rows.device()),
+            );
         }
     }
     Ok(())
@@ -220,7 +278,13 @@ pub(super) fn combined(reduce: CrossReduce, parts: &[Part]) -> Column {
         out = match reduce {
             CrossReduce::Sum | CrossReduce::Mean => out + rows,
             CrossReduce::Max | CrossReduce::Min => {
-                let take = taken(&out, &rows, reduce == CrossReduce::Max, has.as_deref(), part.has.as_deref());
+                let take = taken(
+                    &out,
+                    &rows,
+                    reduce == CrossReduce::Max,
+                    has.as_deref(),
+                    part.has.as_deref(),
+                );
                 has = either(has, part.has.as_deref());
                 out.mask_where(take, rows)
             }
@@ -233,13 +297,21 @@ pub(super) fn combined(reduce: CrossReduce, parts: &[Part]) -> Column {
 }
 
 /// Where `y` takes the place of `x`: it takes part, and `x` does not or is beaten.
-fn taken(x: &Tensor<2>, y: &Tensor<2>, largest: bool, has_x: Option<&[bool]>, has_y: Option<&[bool]>) -> Tensor<2, Bool> {
+fn taken(
+    x: &Tensor<2>,
+    y: &Tensor<2>,
+    largest: bool,
+    has_x: Option<&[bool]>,
+    has_y: Option<&[bool]>,
+) -> Tensor<2, Bool> {
     let shape = x.dims();
     let mut take = beats(x, y, largest);
     if shape.contains(&0) {
         return take;
     }
-    let mask = |has: Vec<bool>| Tensor::<2, Bool>::from_data(TensorData::new(has, [shape[0], 1]), &x.device()).expand(shape);
+    let mask = |has: Vec<bool>| {
+        Tensor::<2, Bool>::from_data(TensorData::new(has, [shape[0], 1]), &x.device()).expand(shape)
+    };
     if let Some(has) = has_x {
         take = take.bool_or(mask(has.iter().map(|has| !has).collect()));
     }

@@ -46,7 +46,13 @@ impl RelationData {
         Self { relation, src, dst, edges, one_type: false }
     }
     /// With the frames of a graph.
-    pub(super) fn of(relation: Relation, src: Frame, dst: Frame, edges: Frame, one_type: bool) -> Self {
+    pub(super) fn of(
+        relation: Relation,
+        src: Frame,
+        dst: Frame,
+        edges: Frame,
+        one_type: bool,
+    ) -> Self {
         Self { relation, src, dst, edges, one_type }
     }
     /// The edges.
@@ -119,7 +125,9 @@ impl RelationData {
         reducing: &Reducing<'_>,
     ) -> Result<Fields, OpsError> {
         let names = self.receive(op, &self.all_edges(), message, reducing)?;
-        names.into_iter().try_fold(Fields::default(), |f, name| Ok(f.with_column(&name, self.dst.column(&name)?.clone())))
+        names.into_iter().try_fold(Fields::default(), |f, name| {
+            Ok(f.with_column(&name, self.dst.column(&name)?.clone()))
+        })
     }
 
     pub(super) fn pull(
@@ -130,7 +138,11 @@ impl RelationData {
         reducing: &Reducing<'_>,
     ) -> Result<(), OpsError> {
         let selection = self.all_edges().ending_in(op, nodes)?;
-        if nodes.is_empty() { Ok(()) } else { self.receive(op, &selection, message, reducing).map(drop) }
+        if nodes.is_empty() {
+            Ok(())
+        } else {
+            self.receive(op, &selection, message, reducing).map(drop)
+        }
     }
 
     pub(super) fn send_and_recv(
@@ -141,7 +153,11 @@ impl RelationData {
         reducing: &Reducing<'_>,
     ) -> Result<(), OpsError> {
         let selection = self.all_edges().of_edges(op, edges)?;
-        if edges.is_empty() { Ok(()) } else { self.receive(op, &selection, message, reducing).map(drop) }
+        if edges.is_empty() {
+            Ok(())
+        } else {
+            self.receive(op, &selection, message, reducing).map(drop)
+        }
     }
 
     pub(super) fn push(
@@ -153,18 +169,25 @@ impl RelationData {
     ) -> Result<(), OpsError> {
         different(op, "nodes", nodes, self.relation.num_src())?;
         let csr = self.relation.csr();
-        let edges: Vec<u32> = nodes.iter().flat_map(|&u| csr.row(u as usize)).map(|p| csr.edge_id(p)).collect();
+        let edges: Vec<u32> =
+            nodes.iter().flat_map(|&u| csr.row(u as usize)).map(|p| csr.edge_id(p)).collect();
         self.send_and_recv(op, &edges, message, reducing)
     }
 
-    pub(super) fn apply_edges(&mut self, op: &'static str, edges: Selection<'_>, message: &dyn MessageFunction) -> Result<(), OpsError> {
+    pub(super) fn apply_edges(
+        &mut self,
+        op: &'static str,
+        edges: Selection<'_>,
+        message: &dyn MessageFunction,
+    ) -> Result<(), OpsError> {
         let selection = match edges {
             Selection::All => self.all_edges(),
             Selection::Some(edges) => self.all_edges().only_edges(op, edges)?,
         };
         let fields = match message.messages() {
             Messages::Builtin(message) => {
-                let rows = selection.expression(message)?.rows(message.name, &selection.relation)?;
+                let rows =
+                    selection.expression(message)?.rows(message.name, &selection.relation)?;
                 Fields::default().with_column(&message.out, rows)
             }
             Messages::User(f) => call(op, f, &selection)?,
@@ -174,7 +197,12 @@ impl RelationData {
 }
 
 /// `f` on some rows of a frame.
-pub(super) fn apply_nodes(op: &'static str, frame: &mut Frame, nodes: Selection<'_>, f: NodeFn<'_>) -> Result<(), OpsError> {
+pub(super) fn apply_nodes(
+    op: &'static str,
+    frame: &mut Frame,
+    nodes: Selection<'_>,
+    f: NodeFn<'_>,
+) -> Result<(), OpsError> {
     let pick = match nodes {
         Selection::All => None,
         Selection::Some(nodes) => {
@@ -187,14 +215,27 @@ pub(super) fn apply_nodes(op: &'static str, frame: &mut Frame, nodes: Selection<
 }
 
 /// What an apply function makes of some rows of a frame.
-pub(super) fn applied(op: &'static str, frame: &Frame, pick: Option<&Relation>, f: NodeFn<'_>) -> Result<Fields, OpsError> {
+pub(super) fn applied(
+    op: &'static str,
+    frame: &Frame,
+    pick: Option<&Relation>,
+    f: NodeFn<'_>,
+) -> Result<Fields, OpsError> {
     let batch = NodeBatch::of(frame, pick);
-    f(&batch)?.checked(&format!("{op}: apply function"), "one row per node of the batch", batch.len())
+    f(&batch)?.checked(
+        &format!("{op}: apply function"),
+        "one row per node of the batch",
+        batch.len(),
+    )
 }
 
 /// Puts fields into a frame. With `pick` they are rows of some nodes or edges: others keep theirs, or get 0 where the
 /// frame had no such column.
-pub(super) fn write(frame: &mut Frame, fields: &Fields, pick: Option<&Relation>) -> Result<(), OpsError> {
+pub(super) fn write(
+    frame: &mut Frame,
+    fields: &Fields,
+    pick: Option<&Relation>,
+) -> Result<(), OpsError> {
     for (name, new) in fields.iter() {
         let column = match (pick, frame.column(name)) {
             (None, _) => new.clone(),
@@ -205,13 +246,25 @@ pub(super) fn write(frame: &mut Frame, fields: &Fields, pick: Option<&Relation>)
                     Err(GraphError::ColumnMismatch { frame, name, what, expected, actual }.into())
                 };
                 if old.dtype() != new.dtype() {
-                    return mismatch("dtype", format!("{:?}", old.dtype()), format!("{:?}", new.dtype()));
+                    return mismatch(
+                        "dtype",
+                        format!("{:?}", old.dtype()),
+                        format!("{:?}", new.dtype()),
+                    );
                 }
                 if features(old) != features(new) {
-                    return mismatch("row shape", format!("{:?}", features(old)), format!("{:?}", features(new)));
+                    return mismatch(
+                        "row shape",
+                        format!("{:?}", features(old)),
+                        format!("{:?}", features(new)),
+                    );
                 }
                 if old.device() != new.device() {
-                    return mismatch("device", format!("{:?}", old.device()), format!("{:?}", new.device()));
+                    return mismatch(
+                        "device",
+                        format!("{:?}", old.device()),
+                        format!("{:?}", new.device()),
+                    );
                 }
                 merged(old, pick.src(), new)?
             }

@@ -52,7 +52,12 @@ fn part<K: Eq + Hash>(
 
 impl DegreeBuckets {
     /// `messages` are those of the edges of `selection`, which is that of `order`.
-    pub(super) fn new(order: Arc<ByDegree>, selection: EdgeSelection, nodes: Relation, messages: Fields) -> Self {
+    pub(super) fn new(
+        order: Arc<ByDegree>,
+        selection: EdgeSelection,
+        nodes: Relation,
+        messages: Fields,
+    ) -> Self {
         let (of_nodes, of_messages, reduced) = Default::default();
         Self { order, frame: selection.dst, nodes, messages, of_nodes, of_messages, reduced }
     }
@@ -64,7 +69,9 @@ impl DegreeBuckets {
 
     /// A field of the nodes of a bucket.
     pub(super) fn node_column(&self, name: &str, bucket: usize) -> Result<Column, OpsError> {
-        let make = || Ok(cut(&picked(self.frame.column(name)?, Some(&self.nodes)), &self.order.node_bounds));
+        let make = || {
+            Ok(cut(&picked(self.frame.column(name)?, Some(&self.nodes)), &self.order.node_bounds))
+        };
         part(&self.of_nodes, name.to_owned(), bucket, make)
     }
 
@@ -75,11 +82,20 @@ impl DegreeBuckets {
     }
 
     /// The reduction of a field of the messages of a bucket.
-    pub(super) fn reduced(&self, op: &'static str, name: &str, reduce: Reduce, bucket: usize) -> Result<Column, OpsError> {
+    pub(super) fn reduced(
+        &self,
+        op: &'static str,
+        name: &str,
+        reduce: Reduce,
+        bucket: usize,
+    ) -> Result<Column, OpsError> {
         let make = || {
             let messages = self.messages.column(MESSAGES, name)?;
             check_float(MESSAGES, name, messages)?;
-            Ok(cut(&reduce_copy(op, &self.order.reached.relation, Side::Rhs, reduce, messages)?, &self.order.node_bounds))
+            Ok(cut(
+                &reduce_copy(op, &self.order.reached.relation, Side::Rhs, reduce, messages)?,
+                &self.order.node_bounds,
+            ))
         };
         part(&self.reduced, (name.to_owned(), reduce), bucket, make)
     }

@@ -42,7 +42,11 @@ impl CountBytes for Destinations {
 impl CountBytes for ByDegree {
     fn bytes(&self) -> Bytes {
         let buckets: Bytes = self.buckets.iter().map(|(_, relation)| relation.bytes()).sum();
-        buckets + self.reached.bytes() + self.edges.bytes() + self.node_bounds.bytes() + self.edge_bounds.bytes()
+        buckets
+            + self.reached.bytes()
+            + self.edges.bytes()
+            + self.node_bounds.bytes()
+            + self.edge_bounds.bytes()
     }
 }
 
@@ -68,9 +72,13 @@ impl Destinations {
     }
 
     fn new(whole: &Relation, csc: &Compressed, nodes: Vec<u32>) -> Result<Self, OpsError> {
-        let src: Vec<u32> = nodes.iter().flat_map(|&v| &csc.indices()[csc.row(v as usize)]).copied().collect();
+        let src: Vec<u32> =
+            nodes.iter().flat_map(|&v| &csc.indices()[csc.row(v as usize)]).copied().collect();
         let mut dst = Vec::with_capacity(src.len());
-        nodes.iter().zip(0u32..).for_each(|(&v, i)| dst.resize(dst.len() + csc.row(v as usize).len(), i));
+        nodes
+            .iter()
+            .zip(0u32..)
+            .for_each(|(&v, i)| dst.resize(dst.len() + csc.row(v as usize).len(), i));
         Ok(Self {
             relation: Relation::from_coo(whole.num_src(), nodes.len(), src, dst)?,
             delivery: placing(whole.num_dst(), nodes.clone())?,
@@ -86,17 +94,21 @@ impl ByDegree {
             let degree = |v: &u32| csc.row(*v as usize).len();
             let mut nodes = with_edges(whole, csc);
             nodes.sort_by_key(degree);
-            let mut runs: Vec<(usize, usize)> =
-                nodes.chunk_by(|a, b| degree(a) == degree(b)).map(|run| (run.len(), degree(&run[0]))).collect();
+            let mut runs: Vec<(usize, usize)> = nodes
+                .chunk_by(|a, b| degree(a) == degree(b))
+                .map(|run| (run.len(), degree(&run[0])))
+                .collect();
             if runs.is_empty() {
                 // Tells the shapes of results.
                 runs.push((0, 1));
             }
             let bucket = |&(n, degree): &(usize, usize)| {
-                let dst: Vec<u32> = (0..n as u32).flat_map(|v| std::iter::repeat_n(v, degree)).collect();
+                let dst: Vec<u32> =
+                    (0..n as u32).flat_map(|v| std::iter::repeat_n(v, degree)).collect();
                 Ok((degree, Relation::from_coo(1, n, vec![0; dst.len()], dst)?))
             };
-            let edges = nodes.iter().flat_map(|&v| csc.row(v as usize)).map(|p| csc.edge_id(p)).collect();
+            let edges =
+                nodes.iter().flat_map(|&v| csc.row(v as usize)).map(|p| csc.edge_id(p)).collect();
             Ok(Self {
                 buckets: runs.iter().map(bucket).collect::<Result<_, OpsError>>()?,
                 node_bounds: bounds(runs.iter().map(|&(n, _)| n)),

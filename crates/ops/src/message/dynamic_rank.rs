@@ -38,7 +38,8 @@ pub(super) fn check_float(frame: &str, name: &str, x: &Column) -> Result<(), Ops
     }
     let actual = format!("{:?} tensor of rank {rank} and dtype {:?}", x.kind(), x.dtype());
     let expected = format!("Float tensor of rank 1 to {}", Column::MAX_RANK);
-    Err(GraphError::ColumnType { frame: frame.to_owned(), name: name.to_owned(), expected, actual }.into())
+    Err(GraphError::ColumnType { frame: frame.to_owned(), name: name.to_owned(), expected, actual }
+        .into())
 }
 
 /// A column as a tensor; rank and kind have been checked.
@@ -93,10 +94,17 @@ fn misfit(op: &'static str, lhs: &Column, rhs: &Column) -> impl Fn(BroadcastErro
 }
 
 /// GSpMM of a copied operand.
-pub(super) fn reduce_copy(op: &'static str, relation: &Relation, side: Side, reduce: Reduce, x: &Column) -> Result<Column, OpsError> {
+pub(super) fn reduce_copy(
+    op: &'static str,
+    relation: &Relation,
+    side: Side,
+    reduce: Reduce,
+    x: &Column,
+) -> Result<Column, OpsError> {
     let x = entered(op, "messages", x)?;
     let how = if side == Side::Lhs { BinaryOp::CopyLhs } else { BinaryOp::CopyRhs };
-    let plan = GspmmPlan::new(relation, how, reduce, features(&x), features(&x)).map_err(misfit(op, &x, &x))?;
+    let plan = GspmmPlan::new(relation, how, reduce, features(&x), features(&x))
+        .map_err(misfit(op, &x, &x))?;
     let (rank, x) = (x.shape().num_dims(), raw(&x));
     Ok(column(call(Gspmm::new(plan), [x]).read().float(), rank))
 }
@@ -111,7 +119,8 @@ pub(super) fn reduce_binary(
     rhs: &Column,
 ) -> Result<Column, OpsError> {
     let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
-    let plan = GspmmPlan::new(relation, how, reduce, features(&lhs), features(&rhs)).map_err(misfit(op, &lhs, &rhs))?;
+    let plan = GspmmPlan::new(relation, how, reduce, features(&lhs), features(&rhs))
+        .map_err(misfit(op, &lhs, &rhs))?;
     let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
     Ok(column(call(Gspmm::new(plan), [lhs, rhs]).read().float(), rank))
 }
@@ -126,13 +135,19 @@ pub(super) fn edge_binary(
     rhs: &Column,
 ) -> Result<Column, OpsError> {
     let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
-    let plan = GsddmmPlan::new(relation, how, targets, [features(&lhs), features(&rhs)]).map_err(misfit(op, &lhs, &rhs))?;
+    let plan = GsddmmPlan::new(relation, how, targets, [features(&lhs), features(&rhs)])
+        .map_err(misfit(op, &lhs, &rhs))?;
     let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
     Ok(column(call(plan, [lhs, rhs]).read().float(), rank))
 }
 
 /// GSDDMM of a copied operand in the precision in effect.
-pub(super) fn edge_copy(op: &'static str, relation: &Relation, target: Target, x: &Column) -> Result<Column, OpsError> {
+pub(super) fn edge_copy(
+    op: &'static str,
+    relation: &Relation,
+    target: Target,
+    x: &Column,
+) -> Result<Column, OpsError> {
     Ok(spread(relation, target, &entered(op, "lhs", x)?))
 }
 
@@ -145,7 +160,9 @@ pub(super) fn spread(relation: &Relation, target: Target, x: &Column) -> Column 
     };
     let plan = GsddmmPlan::new(relation, SddmmOp::CopyLhs, [target; 2], [features(x); 2]);
     match plan {
-        Ok(plan) if check_float("", "", x).is_ok() => column(call(plan, [raw(x)]).read().float(), x.shape().num_dims()),
+        Ok(plan) if check_float("", "", x).is_ok() => {
+            column(call(plan, [raw(x)]).read().float(), x.shape().num_dims())
+        }
         _ => x.select(ids),
     }
 }
@@ -177,7 +194,8 @@ pub(super) fn placed(relation: &Relation, x: &Column) -> Result<Column, OpsError
     if check_float("", "", x).is_err() {
         return merged(&zeros(relation.num_dst(), x), relation.dst(), x);
     }
-    let plan = GspmmPlan::new(relation, BinaryOp::CopyRhs, Reduce::Sum, features(x), features(x)).map_err(misfit("scatter", x, x))?;
+    let plan = GspmmPlan::new(relation, BinaryOp::CopyRhs, Reduce::Sum, features(x), features(x))
+        .map_err(misfit("scatter", x, x))?;
     Ok(column(call(Gspmm::new(plan), [raw(x)]).read().float(), x.shape().num_dims()))
 }
 

@@ -40,7 +40,11 @@ impl EdgeSelection {
             Target::Edge => &self.edges,
         };
         check_float(frame.label(), field, frame.column(field)?)?;
-        Ok(Operand { target: *target, rows: self.column(*target, field)?, name: format!("`{field}` of {}", frame.label()) })
+        Ok(Operand {
+            target: *target,
+            rows: self.column(*target, field)?,
+            name: format!("`{field}` of {}", frame.label()),
+        })
     }
 
     pub(super) fn expression(&self, message: &Message) -> Result<Expression, OpsError> {
@@ -64,7 +68,15 @@ impl EdgeSelection {
     pub(super) fn by_degree(&self, order: &ByDegree) -> Result<(Self, Relation), OpsError> {
         let nodes = compose(self.nodes.as_ref(), &order.reached.nodes)?;
         let eids = Some(compose(self.eids.as_ref(), &order.edges)?);
-        Ok((Self { relation: order.reached.relation.clone(), nodes: Some(nodes.clone()), eids, ..self.clone() }, nodes))
+        Ok((
+            Self {
+                relation: order.reached.relation.clone(),
+                nodes: Some(nodes.clone()),
+                eids,
+                ..self.clone()
+            },
+            nodes,
+        ))
     }
 
     /// The in-edges of some destinations, in their order.
@@ -73,7 +85,11 @@ impl EdgeSelection {
         let csc = self.relation.csc();
         let positions = || nodes.iter().flat_map(|&v| csc.row(v as usize));
         let src = positions().map(|p| csc.indices()[p]).collect();
-        let dst = nodes.iter().enumerate().flat_map(|(i, &v)| std::iter::repeat_n(i as u32, csc.row(v as usize).len())).collect();
+        let dst = nodes
+            .iter()
+            .enumerate()
+            .flat_map(|(i, &v)| std::iter::repeat_n(i as u32, csc.row(v as usize).len()))
+            .collect();
         let eids = positions().map(|p| csc.edge_id(p)).collect();
         self.part(nodes.to_vec(), src, dst, eids)
     }
@@ -101,11 +117,22 @@ impl EdgeSelection {
         different(op, "edges", edges, self.relation.num_edges())?;
         let endpoints = |ids: &[u32]| edges.iter().map(|&e| ids[e as usize]).collect();
         let (src, dst) = (endpoints(self.relation.src()), endpoints(self.relation.dst()));
-        let relation = Relation::from_coo(self.relation.num_src(), self.relation.num_dst(), src, dst)?;
-        Ok(Self { relation, eids: Some(picking(self.edges.len(), edges.to_vec())?), ..self.clone() })
+        let relation =
+            Relation::from_coo(self.relation.num_src(), self.relation.num_dst(), src, dst)?;
+        Ok(Self {
+            relation,
+            eids: Some(picking(self.edges.len(), edges.to_vec())?),
+            ..self.clone()
+        })
     }
 
-    fn part(&self, nodes: Vec<u32>, src: Vec<u32>, dst: Vec<u32>, eids: Vec<u32>) -> Result<Self, OpsError> {
+    fn part(
+        &self,
+        nodes: Vec<u32>,
+        src: Vec<u32>,
+        dst: Vec<u32>,
+        eids: Vec<u32>,
+    ) -> Result<Self, OpsError> {
         let relation = Relation::from_coo(self.relation.num_src(), nodes.len(), src, dst)?;
         let (nodes, eids) = (picking(self.dst.len(), nodes)?, picking(self.edges.len(), eids)?);
         Ok(Self { relation, nodes: Some(nodes), eids: Some(eids), ..self.clone() })
@@ -116,19 +143,33 @@ impl EdgeSelection {
 pub(super) fn compose(first: Option<&Relation>, second: &Relation) -> Result<Relation, OpsError> {
     match first {
         None => Ok(second.clone()),
-        Some(first) => picking(first.num_src(), second.src().iter().map(|&i| first.src()[i as usize]).collect()),
+        Some(first) => picking(
+            first.num_src(),
+            second.src().iter().map(|&i| first.src()[i as usize]).collect(),
+        ),
     }
 }
 
 /// Refuses ids out of range and ids given twice.
-pub(super) fn different(op: &'static str, arg: &'static str, ids: &[u32], bound: usize) -> Result<(), OpsError> {
+pub(super) fn different(
+    op: &'static str,
+    arg: &'static str,
+    ids: &[u32],
+    bound: usize,
+) -> Result<(), OpsError> {
     let mut seen = vec![false; bound];
     for (position, &id) in ids.iter().enumerate() {
         match seen.get_mut(id as usize) {
             None => {
-                return Err(
-                    PlanError::OutOfRange { op, arg, position, bound, why: "as many as the graph has", value: u64::from(id) }.into()
-                );
+                return Err(PlanError::OutOfRange {
+                    op,
+                    arg,
+                    position,
+                    bound,
+                    why: "as many as the graph has",
+                    value: u64::from(id),
+                }
+                .into());
             }
             Some(seen) if *seen => {
                 let first = ids.iter().position(|&other| other == id).unwrap_or(position);

@@ -38,7 +38,8 @@ pub struct EdgeTensor {
 
 impl EdgeTensor {
     pub(super) fn of(relation: &Relation, target: Target, x: Tensor<2>, name: &str) -> Self {
-        let value = Expression::Copy(Operand { target, rows: Column::new(x), name: name.to_owned() });
+        let value =
+            Expression::Copy(Operand { target, rows: Column::new(x), name: name.to_owned() });
         Self { relation: relation.clone(), sorted: false, value }
     }
 
@@ -56,9 +57,19 @@ impl EdgeTensor {
     pub fn with(&self, rows: Tensor<2>) -> Self {
         let (expected, actual) = (self.relation.num_edges(), rows.dims()[0]);
         if expected != actual {
-            return accept(Err(PlanError::Rows { op: NAME, arg: "rows", why: "one per edge", expected, actual }));
+            return accept(Err(PlanError::Rows {
+                op: NAME,
+                arg: "rows",
+                why: "one per edge",
+                expected,
+                actual,
+            }));
         }
-        let value = Expression::Copy(Operand { target: Target::Edge, rows: Column::new(rows), name: "rows made before".into() });
+        let value = Expression::Copy(Operand {
+            target: Target::Edge,
+            rows: Column::new(rows),
+            name: "rows made before".into(),
+        });
         Self { relation: self.relation.clone(), sorted: true, value }
     }
 
@@ -104,7 +115,9 @@ impl EdgeTensor {
     #[track_caller]
     pub fn cat(tensors: impl IntoIterator<Item = Self>) -> Self {
         let tensors: Vec<Self> = tensors.into_iter().collect();
-        let Some(first) = tensors.first() else { panic!("`tensors` must hold at least one tensor of edges, got none") };
+        let Some(first) = tensors.first() else {
+            panic!("`tensors` must hold at least one tensor of edges, got none")
+        };
         let rows: Vec<Tensor<2>> = tensors.iter().map(Self::tensor).collect();
         for (i, x) in rows.iter().enumerate() {
             accept(first.check_alike(i, x, &rows[0]));
@@ -116,16 +129,32 @@ impl EdgeTensor {
     fn check_alike(&self, i: usize, x: &Tensor<2>, like: &Tensor<2>) -> Result<(), OpsError> {
         let (expected, actual) = (like.dims()[0], x.dims()[0]);
         if expected != actual {
-            return Err(
-                PlanError::Rows { op: NAME, arg: "tensors", why: "one per edge of the first tensor's relation", expected, actual }.into()
-            );
+            return Err(PlanError::Rows {
+                op: NAME,
+                arg: "tensors",
+                why: "one per edge of the first tensor's relation",
+                expected,
+                actual,
+            }
+            .into());
         }
         let unlike = |what, actual: String, expected: String| {
             let (field, like) = (format!("tensors[{i}]").into(), "tensors[0]".into());
-            Err(OpsError::UnlikeFields { op: NAME, field, like, what, actual: actual.into(), expected: expected.into() })
+            Err(OpsError::UnlikeFields {
+                op: NAME,
+                field,
+                like,
+                what,
+                actual: actual.into(),
+                expected: expected.into(),
+            })
         };
         if x.dtype() != like.dtype() {
-            return unlike("element type", format!("{:?}", x.dtype()), format!("{:?}", like.dtype()));
+            return unlike(
+                "element type",
+                format!("{:?}", x.dtype()),
+                format!("{:?}", like.dtype()),
+            );
         }
         if x.device() != like.device() {
             return unlike("device", format!("{:?}", x.device()), format!("{:?}", like.device()));
@@ -151,8 +180,12 @@ impl EdgeTensor {
     fn try_reduce(&self, reduce: Reduce) -> Result<Column, OpsError> {
         let sorted = self.sorted.then(|| self.relation.sorted_by_dst());
         match (&self.value, &sorted) {
-            (Expression::Copy(x), Some(relation)) if x.target == Target::Edge => reduce_copy(NAME, relation, Side::Rhs, reduce, &x.rows),
-            (value, relation) => value.reduce(NAME, relation.as_ref().unwrap_or(&self.relation), reduce),
+            (Expression::Copy(x), Some(relation)) if x.target == Target::Edge => {
+                reduce_copy(NAME, relation, Side::Rhs, reduce, &x.rows)
+            }
+            (value, relation) => {
+                value.reduce(NAME, relation.as_ref().unwrap_or(&self.relation), reduce)
+            }
         }
     }
 
@@ -190,12 +223,24 @@ impl EdgeTensor {
         let sorted = if lhs.value.has_edge_rows() { lhs.sorted } else { rhs.sorted };
         let (name, wide) = (|x: &Operand| x.name.clone(), [&l, &r].map(|x| x.rows.shape()[1]));
         if wide[0] != wide[1] && wide[0] != 1 && wide[1] != 1 {
-            return accept(Err(PlanError::Broadcast { op: NAME, lhs: vec![wide[0]], rhs: vec![wide[1]] }));
+            return accept(Err(PlanError::Broadcast {
+                op: NAME,
+                lhs: vec![wide[0]],
+                rhs: vec![wide[1]],
+            }));
         }
         if l.rows.dtype() != r.rows.dtype() {
-            let (actual, expected) = (format!("{:?}", r.rows.dtype()).into(), format!("{:?}", l.rows.dtype()).into());
+            let (actual, expected) =
+                (format!("{:?}", r.rows.dtype()).into(), format!("{:?}", l.rows.dtype()).into());
             let (field, like) = (name(&r).into(), name(&l).into());
-            return accept(Err(OpsError::UnlikeFields { op: NAME, field, like, what: "element type", actual, expected }));
+            return accept(Err(OpsError::UnlikeFields {
+                op: NAME,
+                field,
+                like,
+                what: "element type",
+                actual,
+                expected,
+            }));
         }
         Self { relation: lhs.relation, sorted, value: Expression::Binary(op, l, r) }
     }
@@ -228,7 +273,8 @@ mod tests {
     fn parts() -> [EdgeTensor; 3] {
         let relation = Relation::from_coo(2, 2, vec![0, 1, 1], vec![1, 0, 1]).unwrap();
         let x = |rows: usize| Tensor::<2>::ones([rows, 2], &Device::flex());
-        [(Target::Src, 2), (Target::Dst, 2), (Target::Edge, 3)].map(|(target, rows)| EdgeTensor::of(&relation, target, x(rows), "x"))
+        [(Target::Src, 2), (Target::Dst, 2), (Target::Edge, 3)]
+            .map(|(target, rows)| EdgeTensor::of(&relation, target, x(rows), "x"))
     }
 
     /// Operators and targets of what is not made yet.
@@ -244,7 +290,11 @@ mod tests {
         use Target::{Dst, Edge, Src};
         let [x_j, x_i, w] = parts();
         assert_eq!(shape(&x_j), (false, vec![Src]));
-        assert_eq!(shape(&(x_j.clone() * w.clone())), (false, vec![Src, Edge]), "edge rows stay where they are");
+        assert_eq!(
+            shape(&(x_j.clone() * w.clone())),
+            (false, vec![Src, Edge]),
+            "edge rows stay where they are"
+        );
         assert_eq!(shape(&(w.clone() / x_i.clone())), (false, vec![Edge, Dst]));
         // Attention: weights that were made, by destination, times rows that were not.
         let weights = (x_i.clone() + x_j.clone()).softmax();

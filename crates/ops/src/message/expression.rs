@@ -53,7 +53,9 @@ impl Expression {
     pub(super) fn sorted(self, relation: &Relation) -> Self {
         match self {
             Self::Copy(x) => Self::Copy(x.sorted(relation)),
-            Self::Binary(op, lhs, rhs) => Self::Binary(op, lhs.sorted(relation), rhs.sorted(relation)),
+            Self::Binary(op, lhs, rhs) => {
+                Self::Binary(op, lhs.sorted(relation), rhs.sorted(relation))
+            }
         }
     }
 
@@ -62,7 +64,14 @@ impl Expression {
         let Self::Binary(_, lhs, rhs) = self else { return Ok(()) };
         let unlike = |what, actual: String, expected: String| {
             let (field, like) = (rhs.name.as_str().into(), lhs.name.as_str().into());
-            Err(OpsError::UnlikeFields { op, field, like, what, actual: actual.into(), expected: expected.into() })
+            Err(OpsError::UnlikeFields {
+                op,
+                field,
+                like,
+                what,
+                actual: actual.into(),
+                expected: expected.into(),
+            })
         };
         let (l, r) = (&lhs.rows, &rhs.rows);
         if l.dtype() != r.dtype() {
@@ -79,19 +88,30 @@ impl Expression {
         self.check(op)?;
         match self {
             Self::Copy(x) => edge_copy(op, relation, x.target, &x.rows),
-            Self::Binary(how, l, r) => edge_binary(op, relation, *how, [l.target, r.target], &l.rows, &r.rows),
+            Self::Binary(how, l, r) => {
+                edge_binary(op, relation, *how, [l.target, r.target], &l.rows, &r.rows)
+            }
         }
     }
 
     /// One row per destination. A pair that GSpMM has runs as one, without a row per edge. Otherwise messages are made,
     /// by destination where no operand would have to be moved for it, so that they are reduced as they lie.
-    pub(super) fn reduce(&self, op: &'static str, relation: &Relation, reduce: Reduce) -> Result<Column, OpsError> {
+    pub(super) fn reduce(
+        &self,
+        op: &'static str,
+        relation: &Relation,
+        reduce: Reduce,
+    ) -> Result<Column, OpsError> {
         use SddmmOp::{Add, Div, Mul, Sub};
         use Target::{Edge, Src};
         self.check(op)?;
         match self {
-            Self::Copy(x) if x.target == Src => return reduce_copy(op, relation, Side::Lhs, reduce, &x.rows),
-            Self::Copy(x) if x.target == Edge => return reduce_copy(op, relation, Side::Rhs, reduce, &x.rows),
+            Self::Copy(x) if x.target == Src => {
+                return reduce_copy(op, relation, Side::Lhs, reduce, &x.rows);
+            }
+            Self::Copy(x) if x.target == Edge => {
+                return reduce_copy(op, relation, Side::Rhs, reduce, &x.rows);
+            }
             Self::Binary(how, l, r) => {
                 let fused = match (how, l.target, r.target) {
                     (Add, Src, Edge) => Some((BinaryOp::Add, l, r)),

@@ -27,7 +27,11 @@ impl Fields {
     }
     /// With one more field, or another tensor for one that is there.
     #[must_use]
-    pub fn with<const D: usize, K: Basic>(self, name: impl Into<String>, tensor: Tensor<D, K>) -> Self {
+    pub fn with<const D: usize, K: Basic>(
+        self,
+        name: impl Into<String>,
+        tensor: Tensor<D, K>,
+    ) -> Self {
         self.with_column(name, Column::new(tensor))
     }
     /// [`with`](Self::with) for a tensor whose rank and kind are known at run time only.
@@ -46,17 +50,26 @@ impl Fields {
     }
     /// A field.
     pub(super) fn column(&self, frame: &str, name: &str) -> Result<&Column, OpsError> {
-        let unknown =
-            || GraphError::UnknownColumn { frame: frame.to_owned(), name: name.to_owned(), known: self.0.keys().cloned().collect() };
+        let unknown = || GraphError::UnknownColumn {
+            frame: frame.to_owned(),
+            name: name.to_owned(),
+            known: self.0.keys().cloned().collect(),
+        };
         Ok(self.0.get(name).ok_or_else(unknown)?)
     }
     /// Itself if every column has `rows` rows; `what` is how errors call the fields.
-    pub(super) fn checked(self, what: &str, why: &'static str, rows: usize) -> Result<Self, OpsError> {
+    pub(super) fn checked(
+        self,
+        what: &str,
+        why: &'static str,
+        rows: usize,
+    ) -> Result<Self, OpsError> {
         match self.0.iter().find(|(_, column)| column.len() != rows) {
             None => Ok(self),
             Some((name, column)) => {
                 let (relation, arg) = (String::new(), format!("{what}: field {name}"));
-                Err(GraphError::Length { relation, arg, why, expected: rows, actual: column.len() }.into())
+                Err(GraphError::Length { relation, arg, why, expected: rows, actual: column.len() }
+                    .into())
             }
         }
     }

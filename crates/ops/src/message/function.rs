@@ -217,7 +217,9 @@ impl<F: Fn(&NodeBatch) -> Result<Fields, OpsError>> ReduceFunction for ByDegree<
     }
 }
 
-impl<R: ReduceFunction, A: Fn(&NodeBatch) -> Result<Fields, OpsError>> ReduceFunction for Then<R, A> {
+impl<R: ReduceFunction, A: Fn(&NodeBatch) -> Result<Fields, OpsError>> ReduceFunction
+    for Then<R, A>
+{
     fn reducing(&self) -> Reducing<'_> {
         let mut reducing = self.reduce.reducing();
         reducing.apply.push(&self.apply);

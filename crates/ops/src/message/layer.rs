@@ -88,7 +88,12 @@ pub trait MessagePassing {
     ///
     /// `x_j` are the features of the edge's source, `x_i` those of its destination.
     #[allow(unused_variables)]
-    fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, edge_attr: Option<EdgeTensor>) -> EdgeTensor {
+    fn message(
+        &self,
+        x_j: EdgeTensor,
+        x_i: EdgeTensor,
+        edge_attr: Option<EdgeTensor>,
+    ) -> EdgeTensor {
         match edge_attr {
             None => x_j,
             Some(w) => x_j * w,
@@ -147,23 +152,50 @@ pub trait MessagePassing {
         let ((src, dst), relation) = (g.schema().endpoints(etype), g.relation(etype));
         let (x_j, x_i) = match x.into() {
             ConvInput::Same(x) if src == dst => (x.clone(), x),
-            ConvInput::Same(_) => return Err(OpsError::TwoTables { op: NAME, etype: g.schema().etypes()[etype].to_string() }),
+            ConvInput::Same(_) => {
+                return Err(OpsError::TwoTables {
+                    op: NAME,
+                    etype: g.schema().etypes()[etype].to_string(),
+                });
+            }
             ConvInput::Pair(x_j, x_i) => (x_j, x_i),
         };
         if let Some(w) = &edge_attr {
-            check_rows(NAME, "edge_attr", "one per edge of the relation", relation.num_edges(), w.dims()[0])?;
+            check_rows(
+                NAME,
+                "edge_attr",
+                "one per edge of the relation",
+                relation.num_edges(),
+                w.dims()[0],
+            )?;
         }
         let x_i = g.dst_rows(dst, x_i);
-        check_rows(NAME, "x", "one per destination of the relation", relation.num_dst(), x_i.dims()[0])?;
+        check_rows(
+            NAME,
+            "x",
+            "one per destination of the relation",
+            relation.num_dst(),
+            x_i.dims()[0],
+        )?;
         // One exchange for all types: the others travel with no columns.
         let tables = (0..g.schema().ntypes().len())
-            .map(|t| if t == src { x_j.clone() } else { Tensor::zeros([g.num_dst(t), 0], (&x_j.device(), x_j.dtype())) })
+            .map(|t| {
+                if t == src {
+                    x_j.clone()
+                } else {
+                    Tensor::zeros([g.num_dst(t), 0], (&x_j.device(), x_j.dtype()))
+                }
+            })
             .collect();
         let x_j = g.src_rows(NAME, tables).swap_remove(src);
         check_rows(NAME, "x", "one per source of the relation", relation.num_src(), x_j.dims()[0])?;
         let edge = |target, x: Tensor<2>, name| EdgeTensor::of(relation, target, x, name);
         let edge_attr = edge_attr.map(|w| edge(Target::Edge, w, "`edge_attr`"));
-        let messages = self.message(edge(Target::Src, x_j, "`x_j`"), edge(Target::Dst, x_i.clone(), "`x_i`"), edge_attr);
+        let messages = self.message(
+            edge(Target::Src, x_j, "`x_j`"),
+            edge(Target::Dst, x_i.clone(), "`x_i`"),
+            edge_attr,
+        );
         Ok(self.update(self.aggregate(messages), x_i))
     }
 }

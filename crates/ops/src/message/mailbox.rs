@@ -51,8 +51,17 @@ impl<const D: usize> Mailbox<D> {
         Self { relation, messages, bucket: None }
     }
     /// Field `name` of the messages of a bucket.
-    pub(super) fn of_bucket(sorted: &Rc<DegreeBuckets>, messages: Tensor<D>, name: &str, bucket: usize) -> Self {
-        Self { relation: sorted.relation(bucket), messages, bucket: Some((sorted.clone(), name.to_owned(), bucket)) }
+    pub(super) fn of_bucket(
+        sorted: &Rc<DegreeBuckets>,
+        messages: Tensor<D>,
+        name: &str,
+        bucket: usize,
+    ) -> Self {
+        Self {
+            relation: sorted.relation(bucket),
+            messages,
+            bucket: Some((sorted.clone(), name.to_owned(), bucket)),
+        }
     }
     /// All messages, `[messages, ..]`.
     pub fn messages(&self) -> Tensor<D> {
@@ -74,8 +83,12 @@ impl<const D: usize> Mailbox<D> {
     #[track_caller]
     pub fn map<const O: usize>(&self, f: impl FnOnce(Tensor<D>) -> Tensor<O>) -> Mailbox<O> {
         let messages = f(self.messages());
-        let (expected, actual) = (self.relation.num_edges(), messages.dims().first().copied().unwrap_or(0));
-        assert!(expected == actual, "{NAME}: `map` must return {expected} rows (one per message), got {actual}");
+        let (expected, actual) =
+            (self.relation.num_edges(), messages.dims().first().copied().unwrap_or(0));
+        assert!(
+            expected == actual,
+            "{NAME}: `map` must return {expected} rows (one per message), got {actual}"
+        );
         Mailbox::new(self.relation.clone(), messages)
     }
     /// Reduction of the messages of each node, `[nodes, ..]`.
@@ -85,7 +98,9 @@ impl<const D: usize> Mailbox<D> {
     pub fn reduce(&self, reduce: Reduce) -> Result<Tensor<D>, OpsError> {
         Ok(back(&match &self.bucket {
             Some((sorted, name, i)) => sorted.reduced(NAME, name, reduce, *i)?,
-            None => reduce_copy(NAME, &self.relation, Side::Rhs, reduce, &Column::new(self.messages()))?,
+            None => {
+                reduce_copy(NAME, &self.relation, Side::Rhs, reduce, &Column::new(self.messages()))?
+            }
         }))
     }
     /// Sum of the messages of each node.
@@ -130,7 +145,14 @@ impl<const D: usize> Mailbox<D> {
     pub fn spread<const N: usize>(&self, x: Tensor<N>) -> Result<Tensor<N>, OpsError> {
         let (expected, actual) = (self.relation.num_dst(), x.dims().first().copied().unwrap_or(0));
         if expected != actual {
-            return Err(PlanError::Rows { op: NAME, arg: "x", why: "one per node of the batch", expected, actual }.into());
+            return Err(PlanError::Rows {
+                op: NAME,
+                arg: "x",
+                why: "one per node of the batch",
+                expected,
+                actual,
+            }
+            .into());
         }
         Ok(back(&spread(&self.relation, Target::Dst, &Column::new(x))))
     }

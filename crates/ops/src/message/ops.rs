@@ -86,9 +86,15 @@ pub trait MessageOps {
     ///
     /// # Errors
     /// See [`MessageOps`]; on several edge types a reduce function that is a closure.
-    fn update_all<M: MessageFunction, R: ReduceFunction>(&self, message: M, reduce: R) -> Result<Self::Output, OpsError> {
+    fn update_all<M: MessageFunction, R: ReduceFunction>(
+        &self,
+        message: M,
+        reduce: R,
+    ) -> Result<Self::Output, OpsError> {
         let reducing = reduce.reducing();
-        self.along("update_all", &mut |data| data.update_all("update_all", &message, &reducing).map(drop))
+        self.along("update_all", &mut |data| {
+            data.update_all("update_all", &message, &reducing).map(drop)
+        })
     }
 
     /// Writes what the message function makes to the edges: all (`..`), or those of some ids.
@@ -111,7 +117,11 @@ pub trait MessageOps {
     ///
     /// # Errors
     /// See [`MessageOps`].
-    fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Selection<'a>>, message: M) -> Result<Self::Output, OpsError> {
+    fn apply_edges<'a, M: MessageFunction>(
+        &self,
+        edges: impl Into<Selection<'a>>,
+        message: M,
+    ) -> Result<Self::Output, OpsError> {
         let edges = edges.into();
         self.along("apply_edges", &mut |data| data.apply_edges("apply_edges", edges, &message))
     }
@@ -121,7 +131,12 @@ pub trait MessageOps {
     ///
     /// # Errors
     /// See [`MessageOps`]; a column that is there with another row shape or element type.
-    fn pull<M: MessageFunction, R: ReduceFunction>(&self, nodes: &[u32], message: M, reduce: R) -> Result<Self::Output, OpsError> {
+    fn pull<M: MessageFunction, R: ReduceFunction>(
+        &self,
+        nodes: &[u32],
+        message: M,
+        reduce: R,
+    ) -> Result<Self::Output, OpsError> {
         let reducing = reduce.reducing();
         self.along("pull", &mut |data| data.pull("pull", nodes, &message, &reducing))
     }
@@ -130,7 +145,12 @@ pub trait MessageOps {
     ///
     /// # Errors
     /// As [`pull`](Self::pull).
-    fn push<M: MessageFunction, R: ReduceFunction>(&self, nodes: &[u32], message: M, reduce: R) -> Result<Self::Output, OpsError> {
+    fn push<M: MessageFunction, R: ReduceFunction>(
+        &self,
+        nodes: &[u32],
+        message: M,
+        reduce: R,
+    ) -> Result<Self::Output, OpsError> {
         let reducing = reduce.reducing();
         self.along("push", &mut |data| data.push("push", nodes, &message, &reducing))
     }
@@ -140,9 +160,16 @@ pub trait MessageOps {
     ///
     /// # Errors
     /// As [`pull`](Self::pull).
-    fn send_and_recv<M: MessageFunction, R: ReduceFunction>(&self, edges: &[u32], message: M, reduce: R) -> Result<Self::Output, OpsError> {
+    fn send_and_recv<M: MessageFunction, R: ReduceFunction>(
+        &self,
+        edges: &[u32],
+        message: M,
+        reduce: R,
+    ) -> Result<Self::Output, OpsError> {
         let reducing = reduce.reducing();
-        self.along("send_and_recv", &mut |data| data.send_and_recv("send_and_recv", edges, &message, &reducing))
+        self.along("send_and_recv", &mut |data| {
+            data.send_and_recv("send_and_recv", edges, &message, &reducing)
+        })
     }
 
     /// [`pull`](Self::pull) for one set of nodes after the other, each reading what the ones before wrote: up a tree,
@@ -161,7 +188,9 @@ pub trait MessageOps {
         let reducing = reduce.reducing();
         let mut fronts = fronts.into_iter();
         self.along("prop_nodes", &mut |data| {
-            fronts.by_ref().try_for_each(|nodes| data.pull("prop_nodes", nodes.as_ref(), &message, &reducing))
+            fronts
+                .by_ref()
+                .try_for_each(|nodes| data.pull("prop_nodes", nodes.as_ref(), &message, &reducing))
         })
     }
 
@@ -182,7 +211,9 @@ pub trait MessageOps {
         let reducing = reduce.reducing();
         let mut fronts = fronts.into_iter();
         self.along("prop_edges", &mut |data| {
-            fronts.by_ref().try_for_each(|edges| data.send_and_recv("prop_edges", edges.as_ref(), &message, &reducing))
+            fronts.by_ref().try_for_each(|edges| {
+                data.send_and_recv("prop_edges", edges.as_ref(), &message, &reducing)
+            })
         })
     }
 }
@@ -197,7 +228,11 @@ impl MessageOps for RelationData {
     }
 }
 
-fn along_one<G: GraphMessageOps>(g: &G, etype: usize, change: &mut Change<'_>) -> Result<G, OpsError> {
+fn along_one<G: GraphMessageOps>(
+    g: &G,
+    etype: usize,
+    change: &mut Change<'_>,
+) -> Result<G, OpsError> {
     let mut data = g.message_data(etype);
     change(&mut data)?;
     let mut g = g.clone();
@@ -214,23 +249,39 @@ impl<G: GraphMessageOps> MessageOps for G {
         let etypes = self.message_schema().etypes();
         match etypes.len() {
             1 => along_one(self, 0, change),
-            _ => Err(OpsError::EdgeTypes { op, known: etypes.iter().map(ToString::to_string).collect() }),
+            _ => Err(OpsError::EdgeTypes {
+                op,
+                known: etypes.iter().map(ToString::to_string).collect(),
+            }),
         }
     }
 
-    fn update_all<M: MessageFunction, R: ReduceFunction>(&self, message: M, reduce: R) -> Result<Self, OpsError> {
+    fn update_all<M: MessageFunction, R: ReduceFunction>(
+        &self,
+        message: M,
+        reduce: R,
+    ) -> Result<Self, OpsError> {
         let reducing = reduce.reducing();
         match self.message_schema().etypes().len() {
-            0 | 1 => self.along("update_all", &mut |data| data.update_all("update_all", &message, &reducing).map(drop)),
+            0 | 1 => self.along("update_all", &mut |data| {
+                data.update_all("update_all", &message, &reducing).map(drop)
+            }),
             _ => update_across_etypes("update_all", self, &message, &reducing),
         }
     }
 
-    fn apply_edges<'a, M: MessageFunction>(&self, edges: impl Into<Selection<'a>>, message: M) -> Result<Self, OpsError> {
+    fn apply_edges<'a, M: MessageFunction>(
+        &self,
+        edges: impl Into<Selection<'a>>,
+        message: M,
+    ) -> Result<Self, OpsError> {
         const OP: &str = "apply_edges";
         match edges.into() {
-            Selection::All => (0..self.message_schema().etypes().len())
-                .try_fold(self.clone(), |g, etype| along_one(&g, etype, &mut |data| data.apply_edges(OP, Selection::All, &message))),
+            Selection::All => {
+                (0..self.message_schema().etypes().len()).try_fold(self.clone(), |g, etype| {
+                    along_one(&g, etype, &mut |data| data.apply_edges(OP, Selection::All, &message))
+                })
+            }
             some => self.along(OP, &mut |data| data.apply_edges(OP, some, &message)),
         }
     }
@@ -351,7 +402,13 @@ impl GraphMessageOps for Graph {
     fn message_data(&self, etype: usize) -> RelationData {
         let (src, dst) = self.schema().endpoints(etype);
         let frame = |ntype: usize| self.node_frames()[ntype].clone();
-        RelationData::of(self.relations()[etype].clone(), frame(src), frame(dst), self.edge_frames()[etype].clone(), src == dst)
+        RelationData::of(
+            self.relations()[etype].clone(),
+            frame(src),
+            frame(dst),
+            self.edge_frames()[etype].clone(),
+            src == dst,
+        )
     }
     fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError> {
         let schema = self.schema().clone();

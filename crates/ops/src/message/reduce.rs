@@ -48,7 +48,11 @@ pub(super) fn call(
     selection: &EdgeSelection,
 ) -> Result<Fields, OpsError> {
     let batch = EdgeBatch::new(selection.clone());
-    f(&batch)?.checked(&format!("{op}: message function"), "one row per edge of the batch", batch.len())
+    f(&batch)?.checked(
+        &format!("{op}: message function"),
+        "one row per edge of the batch",
+        batch.len(),
+    )
 }
 
 fn differ(op: &'static str, reads: &str, made: Vec<String>) -> OpsError {
@@ -67,12 +71,18 @@ pub(super) fn receive_builtin(
         Messages::Builtin(Message { out, .. }) if *out != reduction.message => {
             return Err(differ(op, &reduction.message, vec![out.clone()]));
         }
-        Messages::Builtin(message) => selection.expression(message)?.reduce(message.name, &selection.relation, reduce)?,
+        Messages::Builtin(message) => {
+            selection.expression(message)?.reduce(message.name, &selection.relation, reduce)?
+        }
         Messages::User(f) => {
             let selection = selection.sorted();
             let made = call(op, f, &selection)?;
             let Ok(messages) = made.column(MESSAGES, &reduction.message) else {
-                return Err(differ(op, &reduction.message, made.names().into_iter().map(str::to_owned).collect()));
+                return Err(differ(
+                    op,
+                    &reduction.message,
+                    made.names().into_iter().map(str::to_owned).collect(),
+                ));
             };
             check_float(MESSAGES, &reduction.message, messages)?;
             reduce_copy(op, &selection.relation, Side::Rhs, reduce, messages)?
@@ -96,7 +106,9 @@ pub(super) fn receive(
         Messages::User(f) => call(op, f, selection),
     };
     match reducing.how {
-        Reducer::Builtin(reduction) => receive_builtin(op, selection, message, reduction, reduction.reduce),
+        Reducer::Builtin(reduction) => {
+            receive_builtin(op, selection, message, reduction, reduction.reduce)
+        }
         Reducer::Ragged(f) => {
             let selection = selection.sorted();
             let mail = ReceivedMessages::new(&selection, messages(&selection)?)?;
@@ -110,14 +122,19 @@ pub(super) fn receive(
             let order = ByDegree::of(&selection.relation)?;
             let (selection, nodes) = selection.by_degree(&order)?;
             let messages = messages(&selection)?;
-            delivered(&order.reached, &by_degree(op, f, DegreeBuckets::new(order.clone(), selection, nodes, messages))?)
+            delivered(
+                &order.reached,
+                &by_degree(op, f, DegreeBuckets::new(order.clone(), selection, nodes, messages))?,
+            )
         }
     }
 }
 
 /// Rows of the nodes with messages among 0 for the others.
 fn delivered(reached: &Destinations, made: &Fields) -> Result<Fields, OpsError> {
-    made.iter().try_fold(Fields::default(), |out, (name, column)| Ok(out.with_column(name, placed(&reached.delivery, column)?)))
+    made.iter().try_fold(Fields::default(), |out, (name, column)| {
+        Ok(out.with_column(name, placed(&reached.delivery, column)?))
+    })
 }
 
 /// The destinations that have messages, with them.
@@ -136,24 +153,45 @@ impl ReceivedMessages {
     fn new(selection: &EdgeSelection, messages: Fields) -> Result<Self, OpsError> {
         let (relation, frame) = (selection.relation.clone(), selection.dst.clone());
         if relation.in_degrees().all(|d| d > 0) {
-            return Ok(Self { relation, messages, frame, nodes: selection.nodes.clone(), reached: None });
+            return Ok(Self {
+                relation,
+                messages,
+                frame,
+                nodes: selection.nodes.clone(),
+                reached: None,
+            });
         }
         let reached = Destinations::ascending(&relation)?;
         let nodes = Some(compose(selection.nodes.as_ref(), &reached.nodes)?);
-        Ok(Self { relation: reached.relation.clone(), messages, frame, nodes, reached: Some(reached) })
+        Ok(Self {
+            relation: reached.relation.clone(),
+            messages,
+            frame,
+            nodes,
+            reached: Some(reached),
+        })
     }
 
     /// Node ids by destination.
     fn ids(&self) -> Vec<u32> {
-        self.nodes.as_ref().map_or_else(|| (0..self.frame.len() as u32).collect(), |pick| pick.src().to_vec())
+        self.nodes
+            .as_ref()
+            .map_or_else(|| (0..self.frame.len() as u32).collect(), |pick| pick.src().to_vec())
     }
 
     fn batch(&self) -> NodeBatch {
         let messages = Some((self.relation.clone(), self.messages.clone()));
-        NodeBatch { rows: Rows::Of(self.frame.clone(), self.nodes.clone(), messages), ids: self.ids() }
+        NodeBatch {
+            rows: Rows::Of(self.frame.clone(), self.nodes.clone(), messages),
+            ids: self.ids(),
+        }
     }
 
     fn checked(&self, op: &'static str, made: Fields) -> Result<Fields, OpsError> {
-        made.checked(&format!("{op}: reduce function"), "one row per node of the batch", self.relation.num_dst())
+        made.checked(
+            &format!("{op}: reduce function"),
+            "one row per node of the batch",
+            self.relation.num_dst(),
+        )
     }
 }

@@ -48,7 +48,11 @@ pub fn stack_rows<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>
 /// # Errors
 /// Not one tensor per table, no tables, a tensor whose rows are not those of its table, feature shapes, element types
 /// or devices that differ, an element type without a kernel.
-pub fn try_stack_rows<const D: usize>(op: &'static str, stack: &RelationStack, sources: Vec<Tensor<D>>) -> Result<Tensor<D>, OpsError> {
+pub fn try_stack_rows<const D: usize>(
+    op: &'static str,
+    stack: &RelationStack,
+    sources: Vec<Tensor<D>>,
+) -> Result<Tensor<D>, OpsError> {
     check_sources(op, stack, &sources)?;
     Ok(join(sources))
 }
@@ -59,14 +63,30 @@ fn join<const D: usize>(mut x: Vec<Tensor<D>>) -> Tensor<D> {
     if x.len() == 1 { x.swap_remove(0) } else { Tensor::cat(x, 0) }
 }
 
-fn check_sources<const D: usize>(op: &'static str, stack: &RelationStack, sources: &[Tensor<D>]) -> Result<(), OpsError> {
+fn check_sources<const D: usize>(
+    op: &'static str,
+    stack: &RelationStack,
+    sources: &[Tensor<D>],
+) -> Result<(), OpsError> {
     let tables = stack.table_offsets();
     if tables.len() == 1 {
         // Element type and device would be unknown of the result.
-        return Err(PlanError::Parameter { op, arg: "stack tables", range: "at least 1", value: 0.0 }.into());
+        return Err(PlanError::Parameter {
+            op,
+            arg: "stack tables",
+            range: "at least 1",
+            value: 0.0,
+        }
+        .into());
     }
     let mut rows = tables.windows(2).map(|w| (w[1] - w[0]) as usize);
-    check_list(op, "sources", sources, "one tensor per table of the stack", ("number of rows (rows of its table)", &mut rows))
+    check_list(
+        op,
+        "sources",
+        sources,
+        "one tensor per table of the stack",
+        ("number of rows (rows of its table)", &mut rows),
+    )
 }
 
 /// The operands of messages that the operator looks at, checked and in the precision in effect; the others are empty.
@@ -92,7 +112,13 @@ impl<const L: usize, const R: usize> Operands<L, R> {
         }
         if op.uses_rhs() {
             if stack.is_empty() {
-                return Err(PlanError::Parameter { op: name, arg: "stack relations", range: "at least 1", value: 0.0 }.into());
+                return Err(PlanError::Parameter {
+                    op: name,
+                    arg: "stack relations",
+                    range: "at least 1",
+                    value: 0.0,
+                }
+                .into());
             }
             let mut rows = (0..stack.len()).map(|r| stack.edge_range(r).len());
             check_list(
@@ -162,6 +188,10 @@ fn unused<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
     no_tensor(like)
 }
 
-fn enter_all<const D: usize>(op: &'static str, arg: &'static str, x: Vec<Tensor<D>>) -> Result<Vec<Tensor<D>>, OpsError> {
+fn enter_all<const D: usize>(
+    op: &'static str,
+    arg: &'static str,
+    x: Vec<Tensor<D>>,
+) -> Result<Vec<Tensor<D>>, OpsError> {
     x.into_iter().map(|x| enter(op, arg, x)).collect()
 }

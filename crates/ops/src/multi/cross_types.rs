@@ -57,12 +57,19 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
 }
 
 /// Every relation divides by its own number of edges: one pass over all edges with a factor each.
-fn sum_of_means<const L: usize, const O: usize>(stack: &RelationStack, x: Tensor<L>) -> Result<Tensor<O>, OpsError> {
+fn sum_of_means<const L: usize, const O: usize>(
+    stack: &RelationStack,
+    x: Tensor<L>,
+) -> Result<Tensor<O>, OpsError> {
     let degrees = stack.degrees_by_edge().par_iter().with_min_len(1 << 12);
     let n = degrees.len();
     let factors = match x.dtype() {
-        DType::F64 => TensorData::new(degrees.map(|&n| 1.0 / f64::from(n)).collect::<Vec<_>>(), [n]),
-        _ => TensorData::new(degrees.map(|&n| (1.0 / f64::from(n)) as f32).collect::<Vec<_>>(), [n]),
+        DType::F64 => {
+            TensorData::new(degrees.map(|&n| 1.0 / f64::from(n)).collect::<Vec<_>>(), [n])
+        }
+        _ => {
+            TensorData::new(degrees.map(|&n| (1.0 / f64::from(n)) as f32).collect::<Vec<_>>(), [n])
+        }
     };
     let factors = Tensor::<1>::from_data(factors, (&x.device().without_autodiff(), x.dtype()));
     try_gspmm(stack.concatenated(), BinaryOp::Mul, Reduce::Sum, x, factors)
@@ -70,7 +77,11 @@ fn sum_of_means<const L: usize, const O: usize>(stack: &RelationStack, x: Tensor
 
 /// Where `y` is strictly better than `x`: larger or smaller. The first of equal ones and the first NaN stay, as in
 /// every selection of this crate.
-pub(crate) fn beats<const D: usize>(x: &Tensor<D>, y: &Tensor<D>, largest: bool) -> Tensor<D, Bool> {
+pub(crate) fn beats<const D: usize>(
+    x: &Tensor<D>,
+    y: &Tensor<D>,
+    largest: bool,
+) -> Tensor<D, Bool> {
     let (x, y) = (x.clone(), y.clone());
     let beyond = if largest { x.clone().lower(y.clone()) } else { x.clone().greater(y.clone()) };
     beyond.bool_or(y.is_nan().bool_and(x.is_nan().bool_not()))

@@ -46,7 +46,11 @@ pub type CrossReduce = Reduce;
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>, reduce: Reduce) -> Tensor<D> {
+pub fn multi_gspmm<const D: usize>(
+    stack: &RelationStack,
+    sources: Vec<Tensor<D>>,
+    reduce: Reduce,
+) -> Tensor<D> {
     accept(try_multi_gspmm(stack, sources, reduce))
 }
 
@@ -54,8 +58,13 @@ pub fn multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>
 ///
 /// # Errors
 /// Those of [`try_stack_rows`] and of [`try_gspmm_copy`].
-pub fn try_multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>, reduce: Reduce) -> Result<Tensor<D>, OpsError> {
-    let operands = Operands::<D, 1>::new("multi_gspmm", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
+pub fn try_multi_gspmm<const D: usize>(
+    stack: &RelationStack,
+    sources: Vec<Tensor<D>>,
+    reduce: Reduce,
+) -> Result<Tensor<D>, OpsError> {
+    let operands =
+        Operands::<D, 1>::new("multi_gspmm", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
     try_gspmm_copy(stack.concatenated(), Side::Lhs, reduce, operands.concatenated().0)
 }
 
@@ -96,7 +105,12 @@ pub fn try_multi_gspmm<const D: usize>(stack: &RelationStack, sources: Vec<Tenso
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn multi_gspmm_cross<const D: usize>(stack: &RelationStack, sources: Vec<Tensor<D>>, reduce: Reduce, cross: CrossReduce) -> Tensor<D> {
+pub fn multi_gspmm_cross<const D: usize>(
+    stack: &RelationStack,
+    sources: Vec<Tensor<D>>,
+    reduce: Reduce,
+    cross: CrossReduce,
+) -> Tensor<D> {
     accept(try_multi_gspmm_cross(stack, sources, reduce, cross))
 }
 
@@ -110,7 +124,8 @@ pub fn try_multi_gspmm_cross<const D: usize>(
     reduce: Reduce,
     cross: CrossReduce,
 ) -> Result<Tensor<D>, OpsError> {
-    let operands = Operands::<D, 1>::new("multi_gspmm_cross", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
+    let operands =
+        Operands::<D, 1>::new("multi_gspmm_cross", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
     cross_types::cross(stack, BinaryOp::CopyLhs, operands, reduce, cross)
 }
 

@@ -17,14 +17,24 @@ use super::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Tensors};
 /// operator.
 trait AnyCall<B: GnnBackend>: Debug + Send + Sync {
     fn run(&self, inputs: Tensors<B>) -> Tensors<B>;
-    fn backward(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>>;
+    fn backward(
+        &self,
+        grad: FloatTensor<B>,
+        saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>>;
 }
 
 impl<B: GnnBackend, O: Operator> AnyCall<B> for O {
     fn run(&self, inputs: Tensors<B>) -> Tensors<B> {
         B::run(inputs, self.clone())
     }
-    fn backward(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward(
+        &self,
+        grad: FloatTensor<B>,
+        saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         Operator::backward::<B>(self, grad, saved, wants)
     }
 }
@@ -45,10 +55,18 @@ struct State<O, F, I> {
 impl<B: GnnBackend, const N: usize> Backward<B, N> for Step {
     type State = State<Arc<dyn AnyCall<B>>, FloatTensor<B>, IntTensor<B>>;
 
-    fn backward(self, ops: Ops<Self::State, N>, grads: &mut Gradients, checkpointer: &mut Checkpointer) {
+    fn backward(
+        self,
+        ops: Ops<Self::State, N>,
+        grads: &mut Gradients,
+        checkpointer: &mut Checkpointer,
+    ) {
         let State { op, inputs, floats, ints } = ops.state;
         let grad = grads.consume::<B>(&ops.node);
-        let inputs = inputs.into_iter().map(|id| id.map(|id| checkpointer.retrieve_node_output(id))).collect();
+        let inputs = inputs
+            .into_iter()
+            .map(|id| id.map(|id| checkpointer.retrieve_node_output(id)))
+            .collect();
         let wants = ops.parents.each_ref().map(Option::is_some);
         let all = op.backward(grad, Saved { inputs, results: Tensors { floats, ints } }, &wants);
         for (node, gradient) in ops.parents.into_iter().zip(all) {
@@ -61,7 +79,10 @@ impl<B: GnnBackend, const N: usize> Backward<B, N> for Step {
 
 /// Tensors without history.
 fn constants<B: GnnBackend, C: CheckpointStrategy>(x: Tensors<B>) -> Tensors<Autodiff<B, C>> {
-    Tensors { floats: x.floats.into_iter().map(FloatTensor::<Autodiff<B, C>>::new).collect(), ints: x.ints }
+    Tensors {
+        floats: x.floats.into_iter().map(FloatTensor::<Autodiff<B, C>>::new).collect(),
+        ints: x.ints,
+    }
 }
 
 fn inner<B: GnnBackend, C: CheckpointStrategy>(x: Tensors<Autodiff<B, C>>) -> Tensors<B> {
@@ -77,10 +98,16 @@ fn step<B: GnnBackend, C: CheckpointStrategy, const N: usize>(
     let nodes = std::array::from_fn(|i| inputs.floats[i].node());
     match <Step as Backward<B, N>>::prepare::<C>(Step, nodes).compute_bound().stateful() {
         OpsKind::Tracked(mut prep) => {
-            let kept = inputs.floats.iter().zip(&keeps.inputs).map(|(x, &keep)| keep.then(|| prep.checkpoint(x))).collect();
+            let kept = inputs
+                .floats
+                .iter()
+                .zip(&keeps.inputs)
+                .map(|(x, &keep)| keep.then(|| prep.checkpoint(x)))
+                .collect();
             let Tensors { mut floats, ints } = op.run(inner(inputs));
             let out = floats.remove(0);
-            let results = keeps.result.then(|| out.clone()).into_iter().chain(floats.clone()).collect();
+            let results =
+                keeps.result.then(|| out.clone()).into_iter().chain(floats.clone()).collect();
             let state = State { op, inputs: kept, floats: results, ints: ints.clone() };
             let mut results = constants::<B, C>(Tensors { floats, ints });
             results.floats.insert(0, prep.finish(state, out));
@@ -107,12 +134,16 @@ impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {
                 if is_tracked {
                     super::property_tests::keeping(&op, inner(inputs.clone()), &tracked, &keeps);
                 }
-                let op: Arc<dyn AnyCall<B>> = if is_tracked { Arc::new(op.tracked()) } else { Arc::new(op) };
+                let op: Arc<dyn AnyCall<B>> =
+                    if is_tracked { Arc::new(op.tracked()) } else { Arc::new(op) };
                 match inputs.floats.len() {
                     1 => step::<B, C, 1>(inputs, op, &keeps),
                     2 => step::<B, C, 2>(inputs, op, &keeps),
                     3 => step::<B, C, 3>(inputs, op, &keeps),
-                    n => unreachable!("{}: an operator with a gradient takes one to three float tensors, got {n}", O::NAME),
+                    n => unreachable!(
+                        "{}: an operator with a gradient takes one to three float tensors, got {n}",
+                        O::NAME
+                    ),
                 }
             }
             Gradient::OfReference if is_tracked => op.reference(inputs),

@@ -38,7 +38,8 @@ pub(crate) enum Gradient {
 }
 
 /// The text of operators that are gradients themselves.
-pub(crate) const SECOND_ORDER: &str = "the gradient of a gradient is not implemented; detach the inputs of the first gradient";
+pub(crate) const SECOND_ORDER: &str =
+    "the gradient of a gradient is not implemented; detach the inputs of the first gradient";
 
 /// One call of an operator, as a plain value that goes through dispatch, autodiff state and the queues of lazy
 /// backends.
@@ -79,7 +80,12 @@ pub(crate) trait Operator: OnCube + Clone + Debug + Send + Sync + 'static {
     }
 
     /// The gradient of each float input that is wanted, from that of the first float result.
-    fn backward<B: GnnBackend>(&self, _grad: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        _grad: FloatTensor<B>,
+        _saved: Saved<B>,
+        _wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         unreachable!("an operator with a gradient of its own says how it is computed")
     }
 }
@@ -158,22 +164,34 @@ impl Specs {
 }
 
 /// The gradients of those inputs that are wanted, from an operator that computes just them, in order.
-pub(crate) fn wanted<B: GnnBackend>(wants: &[bool], gradients: Tensors<B>) -> Vec<Option<FloatTensor<B>>> {
+pub(crate) fn wanted<B: GnnBackend>(
+    wants: &[bool],
+    gradients: Tensors<B>,
+) -> Vec<Option<FloatTensor<B>>> {
     let mut gradients = gradients.read();
     wants.iter().map(|&wanted| wanted.then(|| gradients.float())).collect()
 }
 
 /// Runs an operator on the backend of its inputs.
-pub(crate) fn call<O: Operator>(op: O, inputs: impl Into<Vec<FloatTensor<Dispatch>>>) -> Tensors<Dispatch> {
+pub(crate) fn call<O: Operator>(
+    op: O,
+    inputs: impl Into<Vec<FloatTensor<Dispatch>>>,
+) -> Tensors<Dispatch> {
     Dispatch::run(Tensors::from(inputs.into()), op)
 }
 
 /// As [`call`], the first float result.
-pub(crate) fn tensor<O: Operator, const D: usize>(op: O, inputs: impl Into<Vec<FloatTensor<Dispatch>>>) -> Tensor<D> {
+pub(crate) fn tensor<O: Operator, const D: usize>(
+    op: O,
+    inputs: impl Into<Vec<FloatTensor<Dispatch>>>,
+) -> Tensor<D> {
     Tensor::from_dispatch(call(op, inputs).read().float())
 }
 
 /// As [`tensor`], in plain primitives on every backend, differentiated by Burn.
-pub(crate) fn reference<O: Operator, const D: usize>(op: O, inputs: impl Into<Vec<FloatTensor<Dispatch>>>) -> Tensor<D> {
+pub(crate) fn reference<O: Operator, const D: usize>(
+    op: O,
+    inputs: impl Into<Vec<FloatTensor<Dispatch>>>,
+) -> Tensor<D> {
     Tensor::from_dispatch(Dispatch::plain(Tensors::from(inputs.into()), op).read().float())
 }

@@ -34,7 +34,10 @@ fn watched<R>(watch: Watch, f: impl FnOnce() -> R) -> (R, Watch) {
 }
 
 /// What stands in the place of a kernel's results; called by the CPU backends.
-pub(crate) fn instead_of_kernel<B: GnnBackend, O: Operator>(inputs: &Tensors<B>, op: &O) -> Option<Tensors<B>> {
+pub(crate) fn instead_of_kernel<B: GnnBackend, O: Operator>(
+    inputs: &Tensors<B>,
+    op: &O,
+) -> Option<Tensors<B>> {
     let plain = WATCH.with_borrow_mut(|watch| match watch {
         Some(Watch::Plain) => true,
         Some(Watch::Gradients(seen)) => {
@@ -47,7 +50,12 @@ pub(crate) fn instead_of_kernel<B: GnnBackend, O: Operator>(inputs: &Tensors<B>,
 }
 
 /// Called by autodiff with what it is about to keep.
-pub(crate) fn keeping<B: GnnBackend, O: Operator>(op: &O, inputs: Tensors<B>, tracked: &[bool], keeps: &SavedForBackward) {
+pub(crate) fn keeping<B: GnnBackend, O: Operator>(
+    op: &O,
+    inputs: Tensors<B>,
+    tracked: &[bool],
+    keeps: &SavedForBackward,
+) {
     if WATCH.with_borrow(|watch| matches!(watch, Some(Watch::Kept(_)))) {
         // Calls within this check are not checked.
         let Some(Watch::Kept(seen)) = WATCH.take() else { return };
@@ -57,28 +65,53 @@ pub(crate) fn keeping<B: GnnBackend, O: Operator>(op: &O, inputs: Tensors<B>, tr
 }
 
 /// Asserts that gradients change with every tensor that is kept, and returns how many there are.
-fn read_by_backward<B: GnnBackend, O: Operator>(op: &O, inputs: &Tensors<B>, tracked: &[bool], keeps: &SavedForBackward) -> usize {
+fn read_by_backward<B: GnnBackend, O: Operator>(
+    op: &O,
+    inputs: &Tensors<B>,
+    tracked: &[bool],
+    keeps: &SavedForBackward,
+) -> usize {
     let op = op.tracked();
     let results = B::run(inputs.clone(), op.clone());
     // Another number in every entry: neither a shift nor a factor alone.
-    let moved = |x: &FloatTensor<B>| B::float_add_scalar(B::float_mul_scalar(x.clone(), 1.75.into()), 0.375.into());
+    let moved = |x: &FloatTensor<B>| {
+        B::float_add_scalar(B::float_mul_scalar(x.clone(), 1.75.into()), 0.375.into())
+    };
     let gradients = |other: Option<usize>| {
-        let number = |i: usize, x: &FloatTensor<B>| if other == Some(i) { moved(x) } else { x.clone() };
-        let kept = inputs.floats.iter().zip(&keeps.inputs).enumerate().map(|(i, (x, &keep))| keep.then(|| number(i, x)));
+        let number =
+            |i: usize, x: &FloatTensor<B>| if other == Some(i) { moved(x) } else { x.clone() };
+        let kept = inputs
+            .floats
+            .iter()
+            .zip(&keeps.inputs)
+            .enumerate()
+            .map(|(i, (x, &keep))| keep.then(|| number(i, x)));
         let result = keeps.result.then(|| number(inputs.floats.len(), &results.floats[0]));
         let others = results.floats[1..].iter().cloned();
         let saved = Saved::<B> {
             inputs: kept.collect(),
-            results: Tensors { floats: result.into_iter().chain(others).collect(), ints: results.ints.clone() },
+            results: Tensors {
+                floats: result.into_iter().chain(others).collect(),
+                ints: results.ints.clone(),
+            },
         };
         let grad = moved(&results.floats[0]);
         let gradients = op.backward(grad, saved, tracked).into_iter().flatten();
-        gradients.flat_map(|g| crate::fallback_tests::floats::<B>(g).1).map(f64::to_bits).collect::<Vec<_>>()
+        gradients
+            .flat_map(|g| crate::fallback_tests::floats::<B>(g).1)
+            .map(f64::to_bits)
+            .collect::<Vec<_>>()
     };
     let plain = gradients(None);
     let kept = keeps.inputs.iter().chain([&keeps.result]).enumerate().filter(|(_, keep)| **keep);
-    kept.map(|(i, _)| assert!(gradients(Some(i)) != plain, "{}, tracked {tracked:?}: tensor {i} is kept for nothing: {op:?}", O::NAME))
-        .count()
+    kept.map(|(i, _)| {
+        assert!(
+            gradients(Some(i)) != plain,
+            "{}, tracked {tracked:?}: tensor {i} is kept for nothing: {op:?}",
+            O::NAME
+        )
+    })
+    .count()
 }
 
 #[test]
@@ -92,7 +125,12 @@ fn without_kernels_everything_is_the_same() {
                     let run = || family.run(&g, &values, (&device, DType::F64), false);
                     let (plain, _) = watched(Watch::Plain, run);
                     for (i, (kernel, plain)) in run().iter().zip(&plain).enumerate() {
-                        assert_near(&format!("{} x {width}, {name}, {backend}, {i}", family.name), kernel, plain, 1e-11);
+                        assert_near(
+                            &format!("{} x {width}, {name}, {backend}, {i}", family.name),
+                            kernel,
+                            plain,
+                            1e-11,
+                        );
                     }
                 }
             }
@@ -115,7 +153,9 @@ fn backward_reads_what_is_kept() {
                 continue;
             }
             let run = || family.run_tracking(&g, &values, (&device, DType::F64), false, &tracked);
-            let (_, Watch::Kept(count)) = watched(Watch::Kept(0), run) else { unreachable!("the watch that was set") };
+            let (_, Watch::Kept(count)) = watched(Watch::Kept(0), run) else {
+                unreachable!("the watch that was set")
+            };
             total += count;
         }
     }
@@ -136,14 +176,22 @@ fn gradients_of_gradients_are_refused() {
             Watch::Gradients(seen) => seen,
             _ => unreachable!("the watch that was set"),
         };
-        let (_, watch) = watched(Watch::Gradients(Vec::new()), || family.run_tracking(&g, &values, (&device, DType::F64), false, &forward));
+        let (_, watch) = watched(Watch::Gradients(Vec::new()), || {
+            family.run_tracking(&g, &values, (&device, DType::F64), false, &forward)
+        });
         let calls = names(watch).len();
-        let (_, watch) = watched(Watch::Gradients(Vec::new()), || family.run(&g, &values, (&device, DType::F64), false));
+        let (_, watch) = watched(Watch::Gradients(Vec::new()), || {
+            family.run(&g, &values, (&device, DType::F64), false)
+        });
         let backward = names(watch).split_off(calls);
         assert!(!backward.is_empty(), "{}: no operator ran backward", family.name);
         for (name, gradient) in backward {
             let refused = matches!(gradient, Gradient::Refused(_));
-            assert!(refused || DIFFERENTIABLE.contains(&name), "{}: the gradient {name} is differentiated by {gradient:?}", family.name);
+            assert!(
+                refused || DIFFERENTIABLE.contains(&name),
+                "{}: the gradient {name} is differentiated by {gradient:?}",
+                family.name
+            );
         }
     }
 }
@@ -156,14 +204,26 @@ type Ad = Autodiff<Flex, NoCheckpointing>;
 fn buffers_that_are_not_kept_are_free() {
     let relation = graphs::small();
     let leaf = |rows: usize, tracked: bool| {
-        let x = FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.5f32; 2 * rows], [rows, 2])));
+        let x = FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(
+            vec![1.5f32; 2 * rows],
+            [rows, 2],
+        )));
         if tracked { x.require_grad() } else { x }
     };
-    let plan = crate::gspmm::GspmmPlan::new(&relation, crate::BinaryOp::Mul, crate::Reduce::Sum, &[2], &[2]).unwrap();
+    let plan = crate::gspmm::GspmmPlan::new(
+        &relation,
+        crate::BinaryOp::Mul,
+        crate::Reduce::Sum,
+        &[2],
+        &[2],
+    )
+    .unwrap();
     for tracked in [[true, true], [true, false], [false, true], [false, false]] {
         let inputs = [leaf(5, tracked[0]), leaf(8, tracked[1])];
         let buffers = inputs.each_ref().map(|x| x.primitive().data_arc());
-        let out = Ad::run(Vec::from(inputs).into(), crate::gspmm::Gspmm::new(plan.clone())).read().float();
+        let out = Ad::run(Vec::from(inputs).into(), crate::gspmm::Gspmm::new(plan.clone()))
+            .read()
+            .float();
         let held = buffers.map(|buffer| std::sync::Arc::strong_count(&buffer) > 1);
         assert_eq!(held, [tracked[1], tracked[0]], "tracked {tracked:?}");
         assert_eq!(out.is_tracked(), tracked.contains(&true));
@@ -171,9 +231,19 @@ fn buffers_that_are_not_kept_are_free() {
 }
 
 #[test]
-#[should_panic(expected = "edge_softmax: the gradient of a gradient is not implemented; detach the inputs")]
+#[should_panic(
+    expected = "edge_softmax: the gradient of a gradient is not implemented; detach the inputs"
+)]
 fn a_refusal_names_the_operator() {
-    let plan = crate::edge_softmax::SoftmaxPlan::edges("edge_softmax", &graphs::small(), crate::NormBy::Dst, &[]).unwrap();
-    let leaf = || FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; 8], [8])));
-    let _ = Ad::run(vec![leaf().require_grad(), leaf()].into(), crate::edge_softmax::SoftmaxGrad(plan));
+    let plan = crate::edge_softmax::SoftmaxPlan::edges(
+        "edge_softmax",
+        &graphs::small(),
+        crate::NormBy::Dst,
+        &[],
+    )
+    .unwrap();
+    let leaf =
+        || FloatTensor::<Ad>::new(FlexTensor::from_data(TensorData::new(vec![1.0f32; 8], [8])));
+    let _ =
+        Ad::run(vec![leaf().require_grad(), leaf()].into(), crate::edge_softmax::SoftmaxGrad(plan));
 }

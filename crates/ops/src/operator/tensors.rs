@@ -1,7 +1,10 @@
 //! Holds the input and output tensors of an operator.
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Backend, BackendTensor, Dispatch, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind, ExtensionType};
+use burn::backend::{
+    Backend, BackendTensor, Dispatch, DispatchAutodiffContext, DispatchTensor, DispatchTensorKind,
+    ExtensionType,
+};
 
 /// Float tensors and index tensors of one call, each in the order that the operator gives them. An operand that is not
 /// there takes no place: the plan knows which ones are.
@@ -99,6 +102,10 @@ impl<B: Backend> ExtensionType<B> for Tensors<B> {
     }
 
     fn autodiff_context(target: &Self::Target) -> DispatchAutodiffContext {
-        target.floats.iter().chain(&target.ints).fold(DispatchAutodiffContext::Disabled, |context, x| context.merge(x.autodiff))
+        target
+            .floats
+            .iter()
+            .chain(&target.ints)
+            .fold(DispatchAutodiffContext::Disabled, |context, x| context.merge(x.autodiff))
     }
 }

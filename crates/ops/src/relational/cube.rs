@@ -20,8 +20,11 @@ impl OnCube for RelationalGrad {
         if let (true, Some(x), Some(weight)) = (self.norm, &x, &weight) {
             return Tensors::one(cube::relational_grad_norm(plan, grad, x.clone(), weight.clone()));
         }
-        let d_x = weight.filter(|_| self.x).map(|weight| cube::relational_grad_x(plan, grad.clone(), weight, norm.clone()));
-        let d_weight = x.filter(|_| self.weight).map(|x| cube::relational_grad_weight(plan, grad, x, norm));
+        let d_x = weight
+            .filter(|_| self.x)
+            .map(|weight| cube::relational_grad_x(plan, grad.clone(), weight, norm.clone()));
+        let d_weight =
+            x.filter(|_| self.weight).map(|x| cube::relational_grad_weight(plan, grad, x, norm));
         d_x.into_iter().chain(d_weight).collect::<Vec<_>>().into()
     }
 }

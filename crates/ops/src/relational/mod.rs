@@ -87,7 +87,12 @@ pub enum RelationalWeight {
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 #[track_caller]
-pub fn relational_aggregate(index: &RelationalIndex, x: Tensor<2>, weight: RelationalWeight, norm: Option<Tensor<1>>) -> Tensor<2> {
+pub fn relational_aggregate(
+    index: &RelationalIndex,
+    x: Tensor<2>,
+    weight: RelationalWeight,
+    norm: Option<Tensor<1>>,
+) -> Tensor<2> {
     accept(try_relational_aggregate(index, x, weight, norm))
 }
 
@@ -106,10 +111,13 @@ pub fn try_relational_aggregate(
     let x = enter(NAME, "x", x)?;
     let weight = match weight {
         RelationalWeight::Full(w) => RelationalWeight::Full(enter(NAME, "weight", w)?),
-        RelationalWeight::Basis { bases, coeff } => {
-            RelationalWeight::Basis { bases: enter(NAME, "bases", bases)?, coeff: enter(NAME, "coeff", coeff)? }
+        RelationalWeight::Basis { bases, coeff } => RelationalWeight::Basis {
+            bases: enter(NAME, "bases", bases)?,
+            coeff: enter(NAME, "coeff", coeff)?,
+        },
+        RelationalWeight::BlockDiagonal(w) => {
+            RelationalWeight::BlockDiagonal(enter(NAME, "weight", w)?)
         }
-        RelationalWeight::BlockDiagonal(w) => RelationalWeight::BlockDiagonal(enter(NAME, "weight", w)?),
     };
     let norm = norm.map(|norm| enter(NAME, "norm", norm)).transpose()?;
     let (plan, weight) = plan(index, &x, weight, norm.as_ref())?;
@@ -118,7 +126,13 @@ pub fn try_relational_aggregate(
         Matrices::Blocks(w) => w.into_dispatch(),
     };
     let op = Relational { plan, scaled: norm.is_some() };
-    Ok(tensor(op, [x.into_dispatch(), weight].into_iter().chain(norm.map(Tensor::into_dispatch)).collect::<Vec<_>>()))
+    Ok(tensor(
+        op,
+        [x.into_dispatch(), weight]
+            .into_iter()
+            .chain(norm.map(Tensor::into_dispatch))
+            .collect::<Vec<_>>(),
+    ))
 }
 
 /// [`relational_aggregate`] in plain tensor operations, one relation after the other, differentiated by
@@ -148,21 +162,33 @@ pub fn relational_aggregate_reference(
         if ids.is_empty() {
             continue;
         }
-        let by_edge = |endpoints: &[u32]| index_tensor(&ids.iter().map(|&e| endpoints[e as usize]).collect::<Vec<_>>(), &device);
+        let by_edge = |endpoints: &[u32]| {
+            index_tensor(&ids.iter().map(|&e| endpoints[e as usize]).collect::<Vec<_>>(), &device)
+        };
         let mut rows = x.clone().select(0, by_edge(relation.src()));
         if let Some(norm) = &norm {
             rows = rows * norm.clone().select(0, index_tensor(ids, &device)).unsqueeze_dim(1);
         }
         if index.is_mean() {
-            let counts: Vec<f64> = ids.iter().map(|&e| f64::from(index.pair_counts()[e as usize])).collect();
-            rows = rows / Tensor::<2>::from_data(TensorData::new(counts, [ids.len(), 1]), (&device, x.dtype()));
+            let counts: Vec<f64> =
+                ids.iter().map(|&e| f64::from(index.pair_counts()[e as usize])).collect();
+            rows = rows
+                / Tensor::<2>::from_data(
+                    TensorData::new(counts, [ids.len(), 1]),
+                    (&device, x.dtype()),
+                );
         }
         let w: Tensor<3> = match &weight {
             Matrices::Full(w) => w.clone().slice_dim(0, r..r + 1),
             Matrices::Blocks(w) => w.clone().slice_dim(0, r..r + 1).reshape([blocks, i, o]),
         };
         let rows = rows.reshape([ids.len(), blocks, i]).swap_dims(0, 1).matmul(w).swap_dims(0, 1);
-        out = out.select_assign(0, by_edge(relation.dst()), rows.reshape([ids.len(), blocks * o]), IndexingUpdateOp::Add);
+        out = out.select_assign(
+            0,
+            by_edge(relation.dst()),
+            rows.reshape([ids.len(), blocks * o]),
+            IndexingUpdateOp::Add,
+        );
     }
     out
 }
@@ -216,14 +242,26 @@ fn plan(
             let expected = if wide == columns { i } else { columns.checked_div(b).unwrap_or(0) };
             check_shape(NAME, "weight", &[relations, b, expected, o], &[r, b, i, o])?;
             if wide != columns {
-                return Err(PlanError::Shape { op: NAME, arg: "x", expected: vec![num_src, wide], actual: vec![num_src, columns] }.into());
+                return Err(PlanError::Shape {
+                    op: NAME,
+                    arg: "x",
+                    expected: vec![num_src, wide],
+                    actual: vec![num_src, columns],
+                }
+                .into());
             }
             check_same(NAME, ("weight", &w), ("x", x))?;
             Matrices::Blocks(w)
         }
     };
     if let Some(norm) = norm {
-        check_rows(NAME, "norm", "one per edge of the index", index.relation().num_edges(), norm.dims()[0])?;
+        check_rows(
+            NAME,
+            "norm",
+            "one per edge of the index",
+            index.relation().num_edges(),
+            norm.dims()[0],
+        )?;
         check_same(NAME, ("norm", norm), ("x", x))?;
     }
     let plan = match &weight {

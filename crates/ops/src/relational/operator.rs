@@ -4,7 +4,9 @@ use burn::backend::tensor::FloatTensor;
 
 use super::{cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted,
+};
 use burn_gnn_plan::RelationalPlan;
 
 /// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors
@@ -38,7 +40,12 @@ impl Operator for Relational {
         let others = |i: usize| tracked.iter().enumerate().any(|(j, &tracked)| tracked && i != j);
         SavedForBackward { inputs: (0..tracked.len()).map(others).collect(), result: false }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        mut saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         saved.inputs.resize_with(3, || None);
         let [x, weight, norm] = [0, 1, 2].map(|i| saved.inputs[i].take());
         let run = |op: RelationalGrad| {
@@ -50,10 +57,20 @@ impl Operator for Relational {
             ];
             B::run(read.into_iter().flatten().cloned().collect::<Vec<_>>().into(), op)
         };
-        let of = |x, weight, norm, scaled| RelationalGrad { plan: self.plan.clone(), x, weight, norm, scaled };
-        let d_norm = (wants.get(2) == Some(&true)).then(|| run(of(false, false, true, false)).read().float());
-        let operands =
-            if wants[0] || wants[1] { wanted::<B>(&wants[..2], run(of(wants[0], wants[1], false, self.scaled))) } else { vec![None, None] };
+        let of = |x, weight, norm, scaled| RelationalGrad {
+            plan: self.plan.clone(),
+            x,
+            weight,
+            norm,
+            scaled,
+        };
+        let d_norm = (wants.get(2) == Some(&true))
+            .then(|| run(of(false, false, true, false)).read().float());
+        let operands = if wants[0] || wants[1] {
+            wanted::<B>(&wants[..2], run(of(wants[0], wants[1], false, self.scaled)))
+        } else {
+            vec![None, None]
+        };
         operands.into_iter().chain([d_norm]).collect()
     }
 }
@@ -91,7 +108,8 @@ impl RelationalGrad {
     /// The inputs by name.
     pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let mut inputs = inputs.read();
-        let (grad, x, weight) = (inputs.float(), inputs.float_if(self.reads_x()), inputs.float_if(self.reads_weight()));
+        let (grad, x, weight) =
+            (inputs.float(), inputs.float_if(self.reads_x()), inputs.float_if(self.reads_weight()));
         GradInputs { grad, x, weight, norm: inputs.float_if(self.scaled) }
     }
 }
@@ -100,8 +118,17 @@ impl Operator for RelationalGrad {
     const NAME: &'static str = "relational_aggregate";
 
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
-        let all = [(self.x, self.plan.x_shape()), (self.weight, self.plan.weight_shape()), (self.norm, self.plan.norm_shape())];
-        Specs::floats(all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, shape)| Spec::new(shape, inputs[0].dtype)).collect::<Vec<_>>())
+        let all = [
+            (self.x, self.plan.x_shape()),
+            (self.weight, self.plan.weight_shape()),
+            (self.norm, self.plan.norm_shape()),
+        ];
+        Specs::floats(
+            all.into_iter()
+                .filter(|(wanted, _)| *wanted)
+                .map(|(_, shape)| Spec::new(shape, inputs[0].dtype))
+                .collect::<Vec<_>>(),
+        )
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         reference::gradient::<B>(self, self.given(inputs))

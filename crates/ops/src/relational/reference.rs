@@ -22,18 +22,30 @@ struct Part<B: Backend> {
 }
 
 /// The relations that have edges.
-fn parts<'a, B: Backend>(plan: &'a RelationalPlan, dtype: DType, device: &'a Device<B>) -> impl Iterator<Item = (usize, Part<B>)> + 'a {
+fn parts<'a, B: Backend>(
+    plan: &'a RelationalPlan,
+    dtype: DType,
+    device: &'a Device<B>,
+) -> impl Iterator<Item = (usize, Part<B>)> + 'a {
     let (index_of, relation) = (plan.index(), plan.index().relation());
     (0..index_of.num_relations()).filter(|&r| !index_of.edge_ids(r).is_empty()).map(move |r| {
         let ids = index_of.edge_ids(r);
         let mean = index_of.is_mean().then(|| {
             let counts = index_of.pair_counts();
-            let values: Vec<f64> = ids.iter().map(|&e| 1.0 / f64::from(counts[e as usize])).collect();
+            let values: Vec<f64> =
+                ids.iter().map(|&e| 1.0 / f64::from(counts[e as usize])).collect();
             B::float_from_data(TensorData::new(values, [ids.len(), 1]).convert_dtype(dtype), device)
         });
-        let endpoints = |of: &[u32]| index::<B>(&ids.iter().map(|&e| of[e as usize]).collect::<Vec<_>>(), device);
-        let part =
-            Part { src: endpoints(relation.src()), dst: endpoints(relation.dst()), ids: index::<B>(ids, device), edges: ids.len(), mean };
+        let endpoints = |of: &[u32]| {
+            index::<B>(&ids.iter().map(|&e| of[e as usize]).collect::<Vec<_>>(), device)
+        };
+        let part = Part {
+            src: endpoints(relation.src()),
+            dst: endpoints(relation.dst()),
+            ids: index::<B>(ids, device),
+            edges: ids.len(),
+            mean,
+        };
         (r, part)
     })
 }
@@ -55,10 +67,17 @@ impl<B: Backend> Part<B> {
     }
     /// `[edges, blocks · width]` as `[blocks, edges, width]`.
     fn split(&self, rows: FloatTensor<B>, blocks: usize, width: usize) -> FloatTensor<B> {
-        B::float_swap_dims(B::float_reshape(rows, Shape::from(vec![self.edges, blocks, width])), 0, 1)
+        B::float_swap_dims(
+            B::float_reshape(rows, Shape::from(vec![self.edges, blocks, width])),
+            0,
+            1,
+        )
     }
     fn join(&self, rows: FloatTensor<B>, blocks: usize, width: usize) -> FloatTensor<B> {
-        B::float_reshape(B::float_swap_dims(rows, 0, 1), Shape::from(vec![self.edges, blocks * width]))
+        B::float_reshape(
+            B::float_swap_dims(rows, 0, 1),
+            Shape::from(vec![self.edges, blocks * width]),
+        )
     }
 }
 
@@ -86,7 +105,13 @@ pub(super) fn forward<B: Backend>(
         for (r, part) in parts::<B>(plan, x.dtype(), &device) {
             let rows = part.scale(B::float_select(x.clone(), 0, part.src.clone()), norm.as_ref());
             let rows = B::float_matmul(part.split(rows, b, i), matrix::<B>(&weight, r, plan));
-            out = B::float_select_assign(out, 0, part.dst.clone(), part.join(rows, b, o), IndexingUpdateOp::Add);
+            out = B::float_select_assign(
+                out,
+                0,
+                part.dst.clone(),
+                part.join(rows, b, o),
+                IndexingUpdateOp::Add,
+            );
         }
     }
     narrow::<B>(out, dtype)
@@ -97,19 +122,26 @@ pub(super) fn gradient<B: GnnBackend>(op: &RelationalGrad, given: GradInputs<B>)
     if let (true, Some(x), Some(weight)) = (op.norm, &x, &weight) {
         return Tensors::one(grad_norm::<B>(grad, x.clone(), weight.clone(), plan));
     }
-    let d_x = weight.filter(|_| op.x).map(|weight| grad_x::<B>(grad.clone(), weight, norm.clone(), plan));
+    let d_x =
+        weight.filter(|_| op.x).map(|weight| grad_x::<B>(grad.clone(), weight, norm.clone(), plan));
     let d_weight = x.filter(|_| op.weight).map(|x| grad_weight::<B>(grad, x, norm, plan));
     d_x.into_iter().chain(d_weight).collect::<Vec<_>>().into()
 }
 
-fn grad_x<B: Backend>(grad: FloatTensor<B>, weight: FloatTensor<B>, norm: Option<FloatTensor<B>>, plan: &RelationalPlan) -> FloatTensor<B> {
+fn grad_x<B: Backend>(
+    grad: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    norm: Option<FloatTensor<B>>,
+    plan: &RelationalPlan,
+) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
     let (grad, weight) = (widen::<B>(grad), widen::<B>(weight));
     let mut out = B::float_zeros(plan.x_shape(), &device, FloatDType::from(grad.dtype()));
     if !is_empty(plan) {
         let [b, i, o] = plan.block_shape();
         for (r, part) in parts::<B>(plan, grad.dtype(), &device) {
-            let rows = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), norm.as_ref());
+            let rows =
+                part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), norm.as_ref());
             let transposed = B::float_swap_dims(matrix::<B>(&weight, r, plan), 1, 2);
             let rows = part.join(B::float_matmul(part.split(rows, b, o), transposed), b, i);
             out = B::float_select_assign(out, 0, part.src.clone(), rows, IndexingUpdateOp::Add);
@@ -118,7 +150,12 @@ fn grad_x<B: Backend>(grad: FloatTensor<B>, weight: FloatTensor<B>, norm: Option
     narrow::<B>(out, dtype)
 }
 
-fn grad_weight<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, norm: Option<FloatTensor<B>>, plan: &RelationalPlan) -> FloatTensor<B> {
+fn grad_weight<B: Backend>(
+    grad: FloatTensor<B>,
+    x: FloatTensor<B>,
+    norm: Option<FloatTensor<B>>,
+    plan: &RelationalPlan,
+) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
     let (grad, x) = (widen::<B>(grad), widen::<B>(x));
     let mut out = B::float_zeros(plan.weight_shape(), &device, FloatDType::from(grad.dtype()));
@@ -137,7 +174,12 @@ fn grad_weight<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, norm: Option
     narrow::<B>(out, dtype)
 }
 
-fn grad_norm<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, weight: FloatTensor<B>, plan: &RelationalPlan) -> FloatTensor<B> {
+fn grad_norm<B: Backend>(
+    grad: FloatTensor<B>,
+    x: FloatTensor<B>,
+    weight: FloatTensor<B>,
+    plan: &RelationalPlan,
+) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
     let (grad, x, weight) = (widen::<B>(grad), widen::<B>(x), widen::<B>(weight));
     let edges = plan.index().relation().num_edges();
@@ -148,7 +190,10 @@ fn grad_norm<B: Backend>(grad: FloatTensor<B>, x: FloatTensor<B>, weight: FloatT
             let g = part.scale(B::float_select(grad.clone(), 0, part.dst.clone()), None);
             let rows = part.split(B::float_select(x.clone(), 0, part.src.clone()), b, i);
             let rows = part.join(B::float_matmul(rows, matrix::<B>(&weight, r, plan)), b, o);
-            let d = B::float_reshape(B::float_sum_dim(B::float_mul(rows, g), 1), Shape::from(vec![part.edges]));
+            let d = B::float_reshape(
+                B::float_sum_dim(B::float_mul(rows, g), 1),
+                Shape::from(vec![part.edges]),
+            );
             out = B::float_select_assign(out, 0, part.ids, d, IndexingUpdateOp::Add);
         }
     }

@@ -48,7 +48,11 @@ pub type SegmentReduce = Reduce;
 /// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [3.0, 0.0, 2.0]);
 /// ```
 #[track_caller]
-pub fn segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Tensor<D> {
+pub fn segment_reduce<const D: usize>(
+    x: Tensor<D>,
+    segments: &Segments,
+    reduce: SegmentReduce,
+) -> Tensor<D> {
     accept(try_segment_reduce(x, segments, reduce))
 }
 
@@ -57,7 +61,11 @@ pub fn segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce:
 /// # Errors
 /// A number of rows that is not that of the segments, rows of more than `u32::MAX` entries, or an element
 /// type without a kernel.
-pub fn try_segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Result<Tensor<D>, OpsError> {
+pub fn try_segment_reduce<const D: usize>(
+    x: Tensor<D>,
+    segments: &Segments,
+    reduce: SegmentReduce,
+) -> Result<Tensor<D>, OpsError> {
     let x = enter("segment_reduce", "x", x)?;
     check("segment_reduce", &x, segments)?;
     try_gspmm_copy(segments.relation()?, Side::Rhs, reduce, x)
@@ -68,7 +76,11 @@ pub fn try_segment_reduce<const D: usize>(x: Tensor<D>, segments: &Segments, red
 /// # Panics
 /// As [`segment_reduce`].
 #[track_caller]
-pub fn segment_reduce_reference<const D: usize>(x: Tensor<D>, segments: &Segments, reduce: SegmentReduce) -> Tensor<D> {
+pub fn segment_reduce_reference<const D: usize>(
+    x: Tensor<D>,
+    segments: &Segments,
+    reduce: SegmentReduce,
+) -> Tensor<D> {
     accept(check("segment_reduce", &x, segments));
     let relation = accept(segments.relation());
     gspmm_reference(relation, crate::BinaryOp::CopyRhs, reduce, x.clone(), x)
@@ -111,9 +123,16 @@ pub fn segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Ten
 ///
 /// # Errors
 /// As [`try_segment_reduce`].
-pub fn try_segment_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Result<Tensor<D>, OpsError> {
+pub fn try_segment_softmax<const D: usize>(
+    x: Tensor<D>,
+    segments: &Segments,
+) -> Result<Tensor<D>, OpsError> {
     let x = enter("segment_softmax", "x", x)?;
-    let plan = SoftmaxPlan::segments("segment_softmax", segments, &check("segment_softmax", &x, segments)?)?;
+    let plan = SoftmaxPlan::segments(
+        "segment_softmax",
+        segments,
+        &check("segment_softmax", &x, segments)?,
+    )?;
     Ok(tensor(plan, [x.into_dispatch()]))
 }
 
@@ -139,7 +158,11 @@ pub fn segment_softmax_reference<const D: usize>(x: Tensor<D>, segments: &Segmen
     e / sum.select(0, ids)
 }
 
-fn check<const D: usize>(op: &'static str, x: &Tensor<D>, segments: &Segments) -> Result<Vec<usize>, OpsError> {
+fn check<const D: usize>(
+    op: &'static str,
+    x: &Tensor<D>,
+    segments: &Segments,
+) -> Result<Vec<usize>, OpsError> {
     let features = check_operand(op, ("x", x), "rows of the segments", segments.num_rows())?;
     check_width(op, &features)?;
     Ok(features)

@@ -39,7 +39,12 @@ use crate::check::accept;
 #[doc(alias = "global_add_pool")]
 #[doc(alias = "global_max_pool")]
 #[track_caller]
-pub fn readout_nodes<const D: usize>(batch: &Batch, ntype: impl NodeKey, x: Tensor<D>, reduce: SegmentReduce) -> Tensor<D> {
+pub fn readout_nodes<const D: usize>(
+    batch: &Batch,
+    ntype: impl NodeKey,
+    x: Tensor<D>,
+    reduce: SegmentReduce,
+) -> Tensor<D> {
     accept(try_readout_nodes(batch, ntype, x, reduce))
 }
 
@@ -61,7 +66,12 @@ pub fn try_readout_nodes<const D: usize>(
 /// # Panics
 /// With the text of the error that [`try_readout_edges`] returns.
 #[track_caller]
-pub fn readout_edges<const D: usize>(batch: &Batch, etype: impl EdgeKey, x: Tensor<D>, reduce: SegmentReduce) -> Tensor<D> {
+pub fn readout_edges<const D: usize>(
+    batch: &Batch,
+    etype: impl EdgeKey,
+    x: Tensor<D>,
+    reduce: SegmentReduce,
+) -> Tensor<D> {
     accept(try_readout_edges(batch, etype, x, reduce))
 }
 

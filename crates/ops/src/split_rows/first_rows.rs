@@ -41,7 +41,8 @@ pub(super) fn join<B: Backend>(
     add: impl FnOnce(FloatTensor<B>, FloatTensor<B>) -> FloatTensor<B>,
     extend: impl FnOnce(FloatTensor<B>, Shape) -> FloatTensor<B>,
 ) -> FloatTensor<B> {
-    let mut grads = grads.into_iter().map(|grad| grad.filter(|grad| grad.shape().num_elements() > 0));
+    let mut grads =
+        grads.into_iter().map(|grad| grad.filter(|grad| grad.shape().num_elements() > 0));
     match (grads.next().flatten(), grads.next().flatten()) {
         (Some(all), Some(first)) => add(all, first),
         (Some(all), None) => all,
@@ -78,7 +79,8 @@ mod tests {
     fn gradients_are_those_of_slices() {
         for device in devices() {
             // Small whole numbers, so that sums do not depend on their order.
-            let data = TensorData::new((0..30).map(|i| i as f32 - 13.0).collect::<Vec<_>>(), [5, 2, 3]);
+            let data =
+                TensorData::new((0..30).map(|i| i as f32 - 13.0).collect::<Vec<_>>(), [5, 2, 3]);
             let leaf = || Tensor::<3>::from_data(data.clone(), &device).require_grad();
             for rows in [0, 2, 5] {
                 for (with_all, with_first) in [(true, true), (true, false), (false, true)] {
@@ -92,7 +94,9 @@ mod tests {
                             loss = loss + (all.clone() * all).sum() * 3.0;
                         }
                         if with_first {
-                            loss = loss + (first.clone() * first.clone() * first.clone()).sum() + first.sum() * 2.0;
+                            loss = loss
+                                + (first.clone() * first.clone() * first.clone()).sum()
+                                + first.sum() * 2.0;
                         }
                         loss
                     };
@@ -100,10 +104,20 @@ mod tests {
                     let (all, first) = first_rows(x.clone() * 2.0, rows);
                     let twice = y.clone() * 2.0;
                     let sliced = twice.clone().slice_dim(0, 0..rows);
-                    assert_eq!((first.dims(), values(first.clone())), ([rows, 2, 3], values(sliced.clone())));
+                    assert_eq!(
+                        (first.dims(), values(first.clone())),
+                        ([rows, 2, 3], values(sliced.clone()))
+                    );
                     assert_eq!(values(all.clone()), values(twice.clone()));
-                    let (got, want) = (x.grad(&loss(all, first).backward()), y.grad(&loss(twice, sliced).backward()));
-                    assert_eq!(values(got.unwrap()), values(want.unwrap()), "{rows} {with_all} {with_first}");
+                    let (got, want) = (
+                        x.grad(&loss(all, first).backward()),
+                        y.grad(&loss(twice, sliced).backward()),
+                    );
+                    assert_eq!(
+                        values(got.unwrap()),
+                        values(want.unwrap()),
+                        "{rows} {with_all} {with_first}"
+                    );
                 }
             }
         }

@@ -48,7 +48,8 @@ pub fn split_rows<const D: usize>(x: Tensor<D>, bounds: &[usize]) -> Vec<Tensor<
 /// All parts of a tensor, in their order.
 fn cut<const D: usize>(x: Tensor<D>, plan: SplitPlan) -> Vec<Tensor<D>> {
     let plan = Split::new(plan);
-    let whole = call(Whole { plan: plan.clone(), shape: x.shape() }, [x.into_dispatch()]).read().float();
+    let whole =
+        call(Whole { plan: plan.clone(), shape: x.shape() }, [x.into_dispatch()]).read().float();
     let part = |part: usize| tensor(Part { plan: plan.clone(), part }, [whole.clone()]);
     (0..plan.plan().parts()).map(part).collect()
 }
@@ -88,20 +89,27 @@ mod tests {
     #[test]
     fn parts_of_rows() {
         for device in devices() {
-            let data = TensorData::new((0..30).map(|i| i as f32 * 0.3 - 4.0).collect::<Vec<_>>(), [5, 2, 3]);
+            let data = TensorData::new(
+                (0..30).map(|i| i as f32 * 0.3 - 4.0).collect::<Vec<_>>(),
+                [5, 2, 3],
+            );
             let leaf = || Tensor::<3>::from_data(data.clone(), &device).require_grad();
             let bounds = [0, 1, 1, 4, 5];
             let loss = |parts: &[Tensor<3>]| {
                 let first = parts[0].clone().powi_scalar(2).sum();
-                first + (parts[2].clone() * parts[2].clone().exp()).sum() * 3.0 + parts[1].clone().sum()
+                first
+                    + (parts[2].clone() * parts[2].clone().exp()).sum() * 3.0
+                    + parts[1].clone().sum()
             };
             let (x, y) = (leaf(), leaf());
             let parts = split_rows(x.clone() * 2.0, &bounds);
-            let narrowed: Vec<_> = bounds.windows(2).map(|b| (y.clone() * 2.0).slice_dim(0, b[0]..b[1])).collect();
+            let narrowed: Vec<_> =
+                bounds.windows(2).map(|b| (y.clone() * 2.0).slice_dim(0, b[0]..b[1])).collect();
             for (a, b) in parts.iter().zip(&narrowed) {
                 assert_eq!((a.dims(), values(a.clone())), (b.dims(), values(b.clone())));
             }
-            let (got, want) = (x.grad(&loss(&parts).backward()), y.grad(&loss(&narrowed).backward()));
+            let (got, want) =
+                (x.grad(&loss(&parts).backward()), y.grad(&loss(&narrowed).backward()));
             // Another library computes `exp` there.
             let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * (1.0 + b.abs());
             let (got, want) = (values(got.unwrap()), values(want.unwrap()));

@@ -56,7 +56,12 @@ impl Operator for Whole {
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn backward<B: GnnBackend>(&self, due: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        due: FloatTensor<B>,
+        _saved: Saved<B>,
+        _wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         vec![Some(B::run(Tensors::one(due), Join(self.clone())).read().float())]
     }
 }
@@ -70,12 +75,21 @@ impl Operator for Part {
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [whole] = inputs.take();
         let rows = self.plan.plan().rows(self.part);
-        Tensors::one(if rows == (0..whole.shape()[0]) { whole } else { B::float_slice(whole, &[Slice::from(rows)]) })
+        Tensors::one(if rows == (0..whole.shape()[0]) {
+            whole
+        } else {
+            B::float_slice(whole, &[Slice::from(rows)])
+        })
     }
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        _saved: Saved<B>,
+        _wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         vec![Some(B::run(Tensors::one(grad), Put(self.clone())).read().float())]
     }
 }
@@ -114,9 +128,22 @@ impl Operator for Join {
                     shape[0] = plan.plan().rows(part).len();
                     zeros::<B>(shape, &due)
                 };
-                B::float_cat(grads.into_iter().enumerate().map(|(i, grad)| grad.unwrap_or_else(|| zeros(i))).collect(), 0)
+                B::float_cat(
+                    grads
+                        .into_iter()
+                        .enumerate()
+                        .map(|(i, grad)| grad.unwrap_or_else(|| zeros(i)))
+                        .collect(),
+                    0,
+                )
             }
-            false => first_rows::join::<B>(&due, grads, shape.clone(), first_rows::add::<B>, first_rows::extend::<B>),
+            false => first_rows::join::<B>(
+                &due,
+                grads,
+                shape.clone(),
+                first_rows::add::<B>,
+                first_rows::extend::<B>,
+            ),
         })
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {

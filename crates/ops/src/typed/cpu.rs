@@ -8,7 +8,11 @@ use crate::operator::Tensors;
 use crate::operator::cpu::{Host, by_dtype};
 
 /// `a` times the matrices, or times their transposes.
-pub(super) fn multiply<B: Host>(plan: &TypedPlan, inputs: Tensors<B>, transposed: bool) -> Tensors<B> {
+pub(super) fn multiply<B: Host>(
+    plan: &TypedPlan,
+    inputs: Tensors<B>,
+    transposed: bool,
+) -> Tensors<B> {
     let [a, b] = inputs.take();
     let shape = if transposed { plan.a_shape() } else { plan.out_shape() };
     by_dtype!(a.dtype(), T => {

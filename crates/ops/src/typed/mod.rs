@@ -61,7 +61,11 @@ pub fn segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Tensor<2> 
 /// # Errors
 /// Rows that are not those of the segments, matrices whose number or height does not fit, rows of more than `u32::MAX`
 /// entries, element types or devices that differ, an element type without a kernel.
-pub fn try_segment_mm(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Result<Tensor<2>, OpsError> {
+pub fn try_segment_mm(
+    a: Tensor<2>,
+    b: Tensor<3>,
+    segments: &Segments,
+) -> Result<Tensor<2>, OpsError> {
     let (a, b) = (enter("segment_mm", "a", a)?, enter("segment_mm", "b", b)?);
     let rows = ("rows of the segments", segments.num_rows());
     let output = check("segment_mm", &a, &b, rows, segments.len())?;
@@ -101,7 +105,8 @@ pub fn gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Tensor<2> {
 /// As [`try_segment_mm`].
 pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Tensor<2>, OpsError> {
     let (a, b) = (enter("gather_mm", "a", a)?, enter("gather_mm", "b", b)?);
-    let output = check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types())?;
+    let output =
+        check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types())?;
     let plan = TypedPlan::types(types, a.dims()[1], output)?;
     Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
@@ -135,14 +140,23 @@ fn composed(a: Tensor<2>, b: Tensor<3>, segments: &Segments, order: &[u32]) -> T
     let mut out = Tensor::<2>::zeros([segments.num_rows(), o], (&device, a.dtype()));
     for k in (0..segments.len()).filter(|&k| !segments.range(k).is_empty() && i * o > 0) {
         let rows = index_tensor(&order[segments.range(k)], &device);
-        let product = a.clone().select(0, rows.clone()).matmul(b.clone().slice_dim(0, k..k + 1).reshape([i, o]));
+        let product = a
+            .clone()
+            .select(0, rows.clone())
+            .matmul(b.clone().slice_dim(0, k..k + 1).reshape([i, o]));
         out = out.select_assign(0, rows, product, IndexingUpdateOp::Add);
     }
     out
 }
 
 /// Checks a call and returns the columns of the result.
-fn check(op: &'static str, a: &Tensor<2>, b: &Tensor<3>, (why, rows): (&'static str, usize), matrices: usize) -> Result<usize, OpsError> {
+fn check(
+    op: &'static str,
+    a: &Tensor<2>,
+    b: &Tensor<3>,
+    (why, rows): (&'static str, usize),
+    matrices: usize,
+) -> Result<usize, OpsError> {
     let ([n, k], [count, height, output]) = (a.dims(), b.dims());
     check_rows(op, "a", why, rows, n)?;
     check_shape(op, "b", &[matrices, k, output], &[count, height, output])?;

@@ -4,7 +4,9 @@ use burn::backend::tensor::FloatTensor;
 
 use super::{TypedPlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
+};
 
 /// Every row of `a` times its matrix of `b`.
 impl Operator for TypedPlan {
@@ -26,11 +28,18 @@ impl Operator for TypedPlan {
     fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         SavedForBackward { inputs: vec![tracked[1], tracked[0]], result: false }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         // A tracked operand's gradient reads the other one, which was kept for it.
         let mut kept = saved.inputs.into_iter();
         let (a, b) = (kept.next().flatten(), kept.next().flatten());
-        let run = |other: FloatTensor<B>, op: TypedGrad| B::run(vec![grad.clone(), other].into(), op).read().float();
+        let run = |other: FloatTensor<B>, op: TypedGrad| {
+            B::run(vec![grad.clone(), other].into(), op).read().float()
+        };
         vec![
             b.filter(|_| wants[0]).map(|b| run(b, TypedGrad::Rows(self.clone()))),
             a.filter(|_| wants[1]).map(|a| run(a, TypedGrad::Matrices(self.clone()))),

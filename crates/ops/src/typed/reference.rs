@@ -41,7 +41,12 @@ fn part<B: Backend>(x: &FloatTensor<B>, k: usize, plan: &TypedPlan) -> FloatTens
     B::float_slice(x.clone(), &[Slice::from(plan.offsets().range(k)), Slice::from(0..width)])
 }
 
-pub(super) fn multiply<B: Backend>(a: FloatTensor<B>, b: FloatTensor<B>, plan: &TypedPlan, transposed: bool) -> FloatTensor<B> {
+pub(super) fn multiply<B: Backend>(
+    a: FloatTensor<B>,
+    b: FloatTensor<B>,
+    plan: &TypedPlan,
+    transposed: bool,
+) -> FloatTensor<B> {
     let (dtype, device) = (a.dtype(), a.device());
     let [i, o] = [plan.d_input(), plan.d_output()];
     if i * o == 0 || plan.offsets().num_rows() == 0 {
@@ -52,13 +57,20 @@ pub(super) fn multiply<B: Backend>(a: FloatTensor<B>, b: FloatTensor<B>, plan: &
     let product = |k: usize| {
         let w = B::float_slice(b.clone(), &[Slice::new(k as isize, Some(k as isize + 1), 1)]);
         let w = B::float_reshape(w, Shape::from(vec![i, o]));
-        B::float_matmul(part::<B>(&a, k, plan), if transposed { B::float_swap_dims(w, 0, 1) } else { w })
+        B::float_matmul(
+            part::<B>(&a, k, plan),
+            if transposed { B::float_swap_dims(w, 0, 1) } else { w },
+        )
     };
     let out = B::float_cat(matrices(plan).map(product).collect(), 0);
     narrow::<B>(back::<B>(out, plan), dtype)
 }
 
-pub(super) fn grad_b<B: Backend>(grad: FloatTensor<B>, a: FloatTensor<B>, plan: &TypedPlan) -> FloatTensor<B> {
+pub(super) fn grad_b<B: Backend>(
+    grad: FloatTensor<B>,
+    a: FloatTensor<B>,
+    plan: &TypedPlan,
+) -> FloatTensor<B> {
     let (dtype, device) = (grad.dtype(), grad.device());
     let (grad, a) = (sorted::<B>(widen::<B>(grad), plan), sorted::<B>(widen::<B>(a), plan));
     let [i, o] = [plan.d_input(), plan.d_output()];
@@ -66,7 +78,10 @@ pub(super) fn grad_b<B: Backend>(grad: FloatTensor<B>, a: FloatTensor<B>, plan: 
     if i * o > 0 {
         for k in matrices(plan) {
             let left = B::float_swap_dims(part::<B>(&a, k, plan), 0, 1);
-            let d = B::float_reshape(B::float_matmul(left, part::<B>(&grad, k, plan)), Shape::from(vec![1, i, o]));
+            let d = B::float_reshape(
+                B::float_matmul(left, part::<B>(&grad, k, plan)),
+                Shape::from(vec![1, i, o]),
+            );
             out = B::float_slice_assign(out, &[Slice::new(k as isize, Some(k as isize + 1), 1)], d);
         }
     }

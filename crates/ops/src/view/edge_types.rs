@@ -46,7 +46,11 @@ impl<'a> EdgeTypes<'a> {
     ///
     /// # Errors
     /// Unknown type, or a relation name that several edge types share.
-    pub fn with_weight(mut self, etype: impl EdgeKey, weight: impl Into<Option<Tensor<1>>>) -> Result<Self, GraphError> {
+    pub fn with_weight(
+        mut self,
+        etype: impl EdgeKey,
+        weight: impl Into<Option<Tensor<1>>>,
+    ) -> Result<Self, GraphError> {
         let r = self.view.schema().etype(etype)?;
         self.weights[r] = weight.into();
         Ok(self)
@@ -56,7 +60,11 @@ impl<'a> EdgeTypes<'a> {
     ///
     /// # Errors
     /// As [`with_weight`](Self::with_weight).
-    pub fn with_features(mut self, etype: impl EdgeKey, features: impl Into<Option<Tensor<2>>>) -> Result<Self, GraphError> {
+    pub fn with_features(
+        mut self,
+        etype: impl EdgeKey,
+        features: impl Into<Option<Tensor<2>>>,
+    ) -> Result<Self, GraphError> {
         let r = self.view.schema().etype(etype)?;
         self.features[r] = features.into();
         Ok(self)
@@ -99,7 +107,10 @@ impl<'a> EdgeTypes<'a> {
         for (r, (w, f)) in self.weights.iter().zip(&self.features).enumerate() {
             let what = if w.is_some() { "weights" } else { "features" };
             let etype = &self.view.schema().etypes()[r];
-            assert!(w.is_none() && f.is_none(), "{layer}: expected no edge {what}, got some of `{etype}`; this layer does not read them");
+            assert!(
+                w.is_none() && f.is_none(),
+                "{layer}: expected no edge {what}, got some of `{etype}`; this layer does not read them"
+            );
         }
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{EdgeKey, EdgeType, GraphError, Relation};
 
-use crate::{Activation, DegreeScale, DegreesOf, DropoutKey, GraphView, RowDropout, bias_activation};
+use crate::{
+    Activation, DegreeScale, DegreesOf, DropoutKey, GraphView, RowDropout, bias_activation,
+};
 
 /// The edges of one type of a graph, block or partition, with what they bring to a layer: what
 /// `conv.forward(&edges, x)` takes.
@@ -63,7 +65,14 @@ impl<'a> Edges<'a> {
     /// Unknown type, with those that there are; a relation name that several edge types share.
     pub fn new(view: &'a dyn GraphView, etype: impl EdgeKey) -> Result<Self, GraphError> {
         let etype = view.schema().etype(etype)?;
-        Ok(Self { view, etype, weight: None, features: None, activation: Activation::None, dropout: None })
+        Ok(Self {
+            view,
+            etype,
+            weight: None,
+            features: None,
+            activation: Activation::None,
+            dropout: None,
+        })
     }
 
     /// With one number per edge, `[num_edges]` in the order of edge ids, by which layers multiply messages.
@@ -154,7 +163,13 @@ impl<'a> Edges<'a> {
         let s = self.endpoints().0;
         // One exchange for all types: the others travel with no columns.
         let mut rows: Vec<Tensor<2>> = (0..self.view.schema().ntypes().len())
-            .map(|t| if t == s { x.clone() } else { Tensor::zeros([self.view.num_dst(t), 0], (&x.device(), x.dtype())) })
+            .map(|t| {
+                if t == s {
+                    x.clone()
+                } else {
+                    Tensor::zeros([self.view.num_dst(t), 0], (&x.device(), x.dtype()))
+                }
+            })
             .collect();
         rows = self.view.src_rows(call, rows);
         rows.swap_remove(s)
@@ -194,7 +209,9 @@ impl<'a> Edges<'a> {
 /// Only edge type of a view; the message of a panic names all others.
 #[track_caller]
 fn only(view: &dyn GraphView) -> Edges<'_> {
-    Edges::new(view, ..).unwrap_or_else(|e| panic!("edges of a graph: {e}; take one by name, `g.edge_type(\"name\")?`"))
+    Edges::new(view, ..).unwrap_or_else(|e| {
+        panic!("edges of a graph: {e}; take one by name, `g.edge_type(\"name\")?`")
+    })
 }
 
 /// The edges of a view of one edge type.

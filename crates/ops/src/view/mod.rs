@@ -104,8 +104,15 @@ pub trait GraphView: Send + Sync {
             DegreesOf::Destinations => self.in_degrees(etype),
             DegreesOf::Messages => relation.in_degrees().collect(),
         };
-        let kept = relation.csc().attached().get_or_insert((of, power.to_bits()), || DegreeScale::new(&degrees, power));
-        if *degrees == *kept.degrees() { DegreeScale::clone(&kept) } else { DegreeScale::new(&degrees, power) }
+        let kept = relation
+            .csc()
+            .attached()
+            .get_or_insert((of, power.to_bits()), || DegreeScale::new(&degrees, power));
+        if *degrees == *kept.degrees() {
+            DegreeScale::clone(&kept)
+        } else {
+            DegreeScale::new(&degrees, power)
+        }
     }
 
     /// Original type-wise id of each input row; `None` where row and id are the same number. Every
@@ -326,7 +333,10 @@ mod tests {
             let want = if of == DegreesOf::Sources { [2, 1, 1] } else { [1, 2, 1] };
             assert_eq!(first.degrees(), want);
         }
-        assert_eq!(g.relations()[0].csc().attached().uses(), burn_gnn_graph::CacheUses { hits: 3, misses: 6 });
+        assert_eq!(
+            g.relations()[0].csc().attached().uses(),
+            burn_gnn_graph::CacheUses { hits: 3, misses: 6 }
+        );
         let doubled = Doubled(g.clone());
         assert_eq!(doubled.degree_scale(0, DegreesOf::Sources, -0.5).degrees(), [4, 2, 2]);
         assert_eq!(doubled.degree_scale(0, DegreesOf::Destinations, -0.5).degrees(), [2, 4, 2]);
@@ -337,7 +347,9 @@ mod tests {
     #[test]
     fn scales_are_counted_and_freed() {
         let n = 1000;
-        let mut g = Graph::homogeneous(n, (0..n as u32).collect(), (0..n as u32).map(|v| v / 2).collect()).unwrap();
+        let mut g =
+            Graph::homogeneous(n, (0..n as u32).collect(), (0..n as u32).map(|v| v / 2).collect())
+                .unwrap();
         let layouts = {
             g.relations()[0].csc();
             g.derived_bytes()
@@ -350,6 +362,9 @@ mod tests {
         g.clear_derived();
         assert_eq!(g.derived_bytes(), burn_gnn_graph::Bytes::default());
         let again = g.degree_scale(0, DegreesOf::Destinations, -0.5);
-        assert!(!again.is_same(&scale) && again.double().iter().map(|x| x.to_bits()).eq(first.iter().map(|x| x.to_bits())));
+        assert!(
+            !again.is_same(&scale)
+                && again.double().iter().map(|x| x.to_bits()).eq(first.iter().map(|x| x.to_bits()))
+        );
     }
 }

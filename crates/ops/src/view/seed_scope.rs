@@ -88,7 +88,11 @@ pub fn next_stream(device: &Device) -> Stream {
 /// A seed from the generator of the device.
 fn drawn(device: &Device) -> u64 {
     // Uniform f32 have 24 random bits, and every backend draws them.
-    let bits = Tensor::<1>::random([3], Distribution::Default, (&device.clone().without_autodiff(), DType::F32));
+    let bits = Tensor::<1>::random(
+        [3],
+        Distribution::Default,
+        (&device.clone().without_autodiff(), DType::F32),
+    );
     bits.into_data().iter::<f64>().fold(0u64, |seed, u| (seed << 24) ^ (u * 16_777_216.0) as u64)
 }
 
@@ -135,7 +139,13 @@ impl DropoutKey {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn dropout(self, view: &dyn GraphView, ntype: impl NodeKey, prob: f64, x: Tensor<2>) -> Tensor<2> {
+    pub fn dropout(
+        self,
+        view: &dyn GraphView,
+        ntype: impl NodeKey,
+        prob: f64,
+        x: Tensor<2>,
+    ) -> Tensor<2> {
         match self.of_inputs(view, ntype, prob, &x) {
             Some(RowDropout { prob, stream, ids }) => dropout(x, prob, stream, ids),
             None => x,
@@ -148,7 +158,13 @@ impl DropoutKey {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn of_inputs(self, view: &dyn GraphView, ntype: impl NodeKey, prob: f64, x: &Tensor<2>) -> Option<RowDropout> {
+    pub fn of_inputs(
+        self,
+        view: &dyn GraphView,
+        ntype: impl NodeKey,
+        prob: f64,
+        x: &Tensor<2>,
+    ) -> Option<RowDropout> {
         let ntype = view.schema().ntype(ntype).unwrap_or_else(|e| panic!("dropout: {e}"));
         let stream = self.stream(view, &view.schema().ntypes()[ntype], prob, x)?;
         Some(RowDropout { prob, stream, ids: view.original_ids(ntype) })
@@ -160,27 +176,47 @@ impl DropoutKey {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn of_outputs(self, view: &dyn GraphView, ntype: impl NodeKey, prob: f64, x: &Tensor<2>) -> Option<RowDropout> {
+    pub fn of_outputs(
+        self,
+        view: &dyn GraphView,
+        ntype: impl NodeKey,
+        prob: f64,
+        x: &Tensor<2>,
+    ) -> Option<RowDropout> {
         let ntype = view.schema().ntype(ntype).unwrap_or_else(|e| panic!("dropout: {e}"));
         let mut dropout = self.of_inputs(view, ntype, prob, x)?;
         let rows = view.num_dst(ntype);
-        dropout.ids = dropout.ids.map(|ids| if ids.len() > rows { Arc::from(&ids[..rows]) } else { ids });
+        dropout.ids =
+            dropout.ids.map(|ids| if ids.len() > rows { Arc::from(&ids[..rows]) } else { ids });
         Some(dropout)
     }
 
     /// Dropout of numbers on edges (weights, attention), keyed by original edge ids; `None` where that is nothing. `x`
     /// tells whether gradients are tracked.
-    pub fn of_edges<const D: usize>(self, edges: &Edges<'_>, prob: f64, x: &Tensor<D>) -> Option<EdgeDropout> {
+    pub fn of_edges<const D: usize>(
+        self,
+        edges: &Edges<'_>,
+        prob: f64,
+        x: &Tensor<D>,
+    ) -> Option<EdgeDropout> {
         let stream = self.stream(edges.view(), &edges.edge_type().to_string(), prob, x)?;
         Some(EdgeDropout { prob, stream, ids: edges.original_edge_ids() })
     }
 
-    fn stream<const D: usize>(self, view: &dyn GraphView, of: &str, prob: f64, x: &Tensor<D>) -> Option<Stream> {
+    fn stream<const D: usize>(
+        self,
+        view: &dyn GraphView,
+        of: &str,
+        prob: f64,
+        x: &Tensor<D>,
+    ) -> Option<Stream> {
         if prob <= 0.0 || !x.is_autodiff() {
             return None;
         }
         match view.draw_key() {
-            DrawKey::Step { seed, step } => Some(Stream::new(seed, &format!("dropout/{self}/{of}"), step)),
+            DrawKey::Step { seed, step } => {
+                Some(Stream::new(seed, &format!("dropout/{self}/{of}"), step))
+            }
             DrawKey::Fresh => Some(next_stream(&x.device())),
             DrawKey::Never => None,
         }
@@ -211,7 +247,9 @@ mod tests {
     #[test]
     fn scopes_nest_and_end() {
         let straight = seeded(5, || [(); 3].map(|()| next()));
-        assert!(straight[0] != straight[1] && straight[1] != straight[2] && straight[0] != straight[2]);
+        assert!(
+            straight[0] != straight[1] && straight[1] != straight[2] && straight[0] != straight[2]
+        );
         // The outer scope goes on where it was, after a result and after a panic.
         let nested = seeded(5, || {
             let first = next();
@@ -227,11 +265,18 @@ mod tests {
 
     #[test]
     fn threads_have_scopes_of_their_own() {
-        let draws =
-            |seed| std::thread::scope(|s| [(); 4].map(|()| s.spawn(move || seeded(seed, || [next(), next()]))).map(|t| t.join().unwrap()));
+        let draws = |seed| {
+            std::thread::scope(|s| {
+                [(); 4]
+                    .map(|()| s.spawn(move || seeded(seed, || [next(), next()])))
+                    .map(|t| t.join().unwrap())
+            })
+        };
         let (one, two) = (draws(1), draws(2));
         assert!(one.iter().all(|d| *d == one[0]) && one[0] != two[0]);
-        seeded(1, || std::thread::scope(|s| assert!(s.spawn(|| SCOPE.get().is_none()).join().unwrap())));
+        seeded(1, || {
+            std::thread::scope(|s| assert!(s.spawn(|| SCOPE.get().is_none()).join().unwrap()))
+        });
     }
 
     #[test]

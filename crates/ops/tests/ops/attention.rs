@@ -27,10 +27,21 @@ type Outcome = [Vec<f64>; 4];
 const NAMES: [&str; 4] = ["out", "d z", "d first", "d second"];
 
 impl Case {
-    fn new(relation: &Relation, heads: usize, dim: usize, gat: bool, prob: Option<f64>, seed: u64) -> Self {
+    fn new(
+        relation: &Relation,
+        heads: usize,
+        dim: usize,
+        gat: bool,
+        prob: Option<f64>,
+        seed: u64,
+    ) -> Self {
         let n = relation.num_edges() as u64;
         let ids = (0..n).map(|e| 1_000_000 - 3 * e).collect::<Vec<_>>();
-        let dropout = prob.map(|prob| EdgeDropout { prob, stream: Stream::new(seed, "attention", 1), ids: Some(ids.into()) });
+        let dropout = prob.map(|prob| EdgeDropout {
+            prob,
+            stream: Stream::new(seed, "attention", 1),
+            ids: Some(ids.into()),
+        });
         let rows = if gat { relation.num_src() } else { relation.num_edges() };
         Self {
             relation: relation.clone(),
@@ -48,10 +59,16 @@ impl Case {
     fn run(&self, device: &Device, reference: bool) -> Outcome {
         let device = device.clone().autodiff();
         let two = |data: &[f64], rows: usize| {
-            Tensor::<2>::from_data(TensorData::new(data.to_vec(), [rows, self.heads]), (&device, self.dtype)).require_grad()
+            Tensor::<2>::from_data(
+                TensorData::new(data.to_vec(), [rows, self.heads]),
+                (&device, self.dtype),
+            )
+            .require_grad()
         };
         let shape = [self.relation.num_src(), self.heads, self.dim];
-        let z = Tensor::<3>::from_data(TensorData::new(self.z.clone(), shape), (&device, self.dtype)).require_grad();
+        let z =
+            Tensor::<3>::from_data(TensorData::new(self.z.clone(), shape), (&device, self.dtype))
+                .require_grad();
         let second = two(&self.second, self.relation.num_dst());
         let (first, out) = match self.slope {
             Some(slope) => {
@@ -71,7 +88,10 @@ impl Case {
         if self.first.iter().all(|x| x.is_finite()) && (reference || self.slope.is_none()) {
             // The reference of a relation without edges, and `a_dst` of given logits, are not in the graph. Masks
             // would make NaN of the zeros.
-            loss = loss + (z.clone() * 0.0).sum() + (first.clone() * 0.0).sum() + (second.clone() * 0.0).sum();
+            loss = loss
+                + (z.clone() * 0.0).sum()
+                + (first.clone() * 0.0).sum()
+                + (second.clone() * 0.0).sum();
         }
         let grads = loss.backward();
         assert_eq!(out.dtype(), self.dtype);
@@ -84,13 +104,19 @@ impl Case {
         for (backend, device) in devices() {
             let (a, b) = (self.run(&device, false), self.run(&device, true));
             for i in 0..4 {
-                assert_near(&format!("{what}, {backend}, {} x {}, {}", self.heads, self.dim, NAMES[i]), &a[i], &b[i], tolerance);
+                assert_near(
+                    &format!("{what}, {backend}, {} x {}, {}", self.heads, self.dim, NAMES[i]),
+                    &a[i],
+                    &b[i],
+                    tolerance,
+                );
             }
         }
     }
 }
 
-const SIZES: [(usize, usize); 9] = [(1, 1), (1, 8), (8, 8), (1, 40), (3, 5), (2, 9), (9, 16), (0, 3), (3, 0)];
+const SIZES: [(usize, usize); 9] =
+    [(1, 1), (1, 8), (8, 8), (1, 40), (3, 5), (2, 9), (9, 16), (0, 3), (3, 0)];
 
 #[test]
 fn named_graphs() {
@@ -141,15 +167,33 @@ fn differences(case: &Case, device: &Device, side: fn(&mut Case) -> &mut Vec<f64
 fn finite_differences() {
     for (backend, device) in devices() {
         for gat in [true, false] {
-            for (heads, dim, prob) in [(2, 3, None), (2, 3, Some(0.3)), (8, 8, Some(0.3)), (1, 40, None)] {
+            for (heads, dim, prob) in
+                [(2, 3, None), (2, 3, Some(0.3)), (8, 8, Some(0.3)), (1, 40, None)]
+            {
                 let case = Case::new(&graphs::small(), heads, dim, gat, prob, 2);
                 let got = case.run(&device, false);
-                let what = |i: usize| format!("{backend}, gat {gat}, {heads} x {dim}, {prob:?}, {}", NAMES[i]);
+                let what = |i: usize| {
+                    format!("{backend}, gat {gat}, {heads} x {dim}, {prob:?}, {}", NAMES[i])
+                };
                 assert_near(&what(1), &got[1], &differences(&case, &device, |c| &mut c.z), 1e-7);
-                assert_near(&what(2), &got[2], &differences(&case, &device, |c| &mut c.first), 1e-7);
-                assert!(got[1].iter().any(|&g| g != 0.0) && got[2].iter().any(|&g| g.abs() > 1e-3), "{}", what(2));
+                assert_near(
+                    &what(2),
+                    &got[2],
+                    &differences(&case, &device, |c| &mut c.first),
+                    1e-7,
+                );
+                assert!(
+                    got[1].iter().any(|&g| g != 0.0) && got[2].iter().any(|&g| g.abs() > 1e-3),
+                    "{}",
+                    what(2)
+                );
                 if gat {
-                    assert_near(&what(3), &got[3], &differences(&case, &device, |c| &mut c.second), 1e-7);
+                    assert_near(
+                        &what(3),
+                        &got[3],
+                        &differences(&case, &device, |c| &mut c.second),
+                        1e-7,
+                    );
                     assert!(got[3].iter().any(|&g| g.abs() > 1e-3), "{}", what(3));
                 }
             }
@@ -200,13 +244,19 @@ proptest! {
 fn any_number_of_threads() {
     let relation = graphs::random(900, 700, 9000, 3.0);
     for (backend, device) in devices() {
-        for (heads, dim, dtype) in [(8, 8, DType::F32), (1, 40, DType::F32), (3, 7, DType::F32), (8, 8, DType::F64)] {
+        for (heads, dim, dtype) in
+            [(8, 8, DType::F32), (1, 40, DType::F32), (3, 7, DType::F32), (8, 8, DType::F64)]
+        {
             for gat in [true, false] {
                 let mut case = Case::new(&relation, heads, dim, gat, Some(0.5), 3);
                 case.dtype = dtype;
                 let bits = |n| {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                    pool.install(|| case.run(&device, false)).concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+                    pool.install(|| case.run(&device, false))
+                        .concat()
+                        .iter()
+                        .map(|x| x.to_bits())
+                        .collect::<Vec<_>>()
                 };
                 let one = bits(1);
                 for n in [2, 3] {
@@ -221,7 +271,8 @@ fn any_number_of_threads() {
 #[test]
 fn star() {
     let leaves = 100_000usize;
-    let relation = graphs::relation(leaves, 1, &(0..leaves as u32).map(|u| (u, 0)).collect::<Vec<_>>());
+    let relation =
+        graphs::relation(leaves, 1, &(0..leaves as u32).map(|u| (u, 0)).collect::<Vec<_>>());
     for (heads, dim) in [(8, 8), (1, 1)] {
         let mut case = Case::new(&relation, heads, dim, true, None, 1);
         case.dtype = DType::F32;
@@ -253,9 +304,14 @@ fn infinities_and_nan_stay_visible() {
         assert_eq!(out(&[1e30, -1e30, -1e30]), [1.0, 2.0, 0.0, 0.0], "{backend}");
         assert_eq!(out(&[3e38, 3e38, -3e38]), [2.0, 3.0, 0.0, 0.0]);
         assert_eq!(out(&[-INF, 0.0, -INF]), [3.0, 4.0, 0.0, 0.0]);
-        for bad in [[f32::NAN, 0.0, 0.0], [0.0, 0.0, f32::NAN], [INF, 0.0, 0.0], [-INF, f32::NAN, -INF]] {
+        for bad in
+            [[f32::NAN, 0.0, 0.0], [0.0, 0.0, f32::NAN], [INF, 0.0, 0.0], [-INF, f32::NAN, -INF]]
+        {
             let y = out(&bad);
-            assert!(y[0].is_nan() && y[1].is_nan() && y[2..] == [0.0, 0.0], "{backend}, {bad:?}: {y:?}");
+            assert!(
+                y[0].is_nan() && y[1].is_nan() && y[2..] == [0.0, 0.0],
+                "{backend}, {bad:?}: {y:?}"
+            );
             let r = f64s(attention_reference(&rel, logits(&device, &bad), z.clone(), None));
             assert!(r[0].is_nan() && r[2..] == [0.0, 0.0], "{backend}, {bad:?}: {r:?}");
         }
@@ -271,11 +327,12 @@ fn infinities_and_nan_stay_visible() {
 fn masks() {
     let edges = [(0, 0), (2, 1), (1, 0), (0, 1), (3, 1), (2, 2)];
     let kept = [1, 4, 5];
-    let (all, part) = (graphs::relation(4, 4, &edges), graphs::relation(4, 4, &kept.map(|e: usize| edges[e])));
+    let (all, part) =
+        (graphs::relation(4, 4, &edges), graphs::relation(4, 4, &kept.map(|e: usize| edges[e])));
     for (heads, dim) in [(1, 2), (8, 8), (1, 40), (9, 3)] {
-        for (gat, dtype, reference) in
-            [true, false].into_iter().flat_map(|g| [DType::F32, DType::F64].into_iter().flat_map(move |d| [true, false].map(|r| (g, d, r))))
-        {
+        for (gat, dtype, reference) in [true, false].into_iter().flat_map(|g| {
+            [DType::F32, DType::F64].into_iter().flat_map(move |d| [true, false].map(|r| (g, d, r)))
+        }) {
             let mut masked = Case::new(&all, heads, dim, gat, None, 3);
             masked.dtype = dtype;
             let mut without = masked.clone();
@@ -283,37 +340,74 @@ fn masks() {
             if gat {
                 masked.first[..2 * heads].fill(f64::NEG_INFINITY);
             } else {
-                without.first = kept.iter().flat_map(|&e| masked.first[e * heads..][..heads].to_vec()).collect();
-                [0, 2, 3].into_iter().for_each(|e| masked.first[e * heads..][..heads].fill(f64::NEG_INFINITY));
+                without.first = kept
+                    .iter()
+                    .flat_map(|&e| masked.first[e * heads..][..heads].to_vec())
+                    .collect();
+                [0, 2, 3]
+                    .into_iter()
+                    .for_each(|e| masked.first[e * heads..][..heads].fill(f64::NEG_INFINITY));
             }
             for (backend, device) in devices() {
-                let what = format!("{backend}, {heads} x {dim}, gat {gat}, {dtype:?}, reference {reference}");
+                let what = format!(
+                    "{backend}, {heads} x {dim}, gat {gat}, {dtype:?}, reference {reference}"
+                );
                 let (a, b) = (masked.run(&device, reference), without.run(&device, reference));
                 let tolerance = if dtype == DType::F64 { 1e-12 } else { 1e-5 };
                 for i in [0, 1, 3] {
                     assert_near(&format!("{what}, {}", NAMES[i]), &a[i], &b[i], tolerance);
                 }
                 let width = heads * dim;
-                assert!(a[0][..width].iter().chain(&a[0][3 * width..]).all(|&y| y == 0.0), "{what}: {:?}", a[0]);
+                assert!(
+                    a[0][..width].iter().chain(&a[0][3 * width..]).all(|&y| y == 0.0),
+                    "{what}: {:?}",
+                    a[0]
+                );
                 assert!(a[1][..2 * width].iter().all(|&d| d == 0.0), "{what}, d z");
                 let zeros: &[usize] = if gat { &[0, 1] } else { &[0, 2, 3] };
                 for &row in zeros {
-                    assert!(a[2][row * heads..][..heads].iter().all(|&d| d == 0.0), "{what}, d scores: {:?}", a[2]);
+                    assert!(
+                        a[2][row * heads..][..heads].iter().all(|&d| d == 0.0),
+                        "{what}, d scores: {:?}",
+                        a[2]
+                    );
                 }
                 assert!(a[3][..heads].iter().all(|&d| d == 0.0), "{what}, d a_dst");
                 let rows = if gat { vec![2, 3] } else { kept.to_vec() };
-                let got: Vec<f64> = rows.iter().flat_map(|&r| a[2][r * heads..][..heads].to_vec()).collect();
-                assert_near(&format!("{what}, d scores"), &got, if gat { &b[2][2 * heads..] } else { &b[2] }, tolerance);
+                let got: Vec<f64> =
+                    rows.iter().flat_map(|&r| a[2][r * heads..][..heads].to_vec()).collect();
+                assert_near(
+                    &format!("{what}, d scores"),
+                    &got,
+                    if gat { &b[2][2 * heads..] } else { &b[2] },
+                    tolerance,
+                );
             }
         }
     }
     for (backend, device) in devices() {
         let device = device.autodiff();
         for dtype in [DType::F32, DType::F64] {
-            let a_src = Tensor::<2>::from_data([[f64::NEG_INFINITY], [f64::NEG_INFINITY], [1.0], [1.0]], (&device, dtype)).require_grad();
-            let weights = gat_attention_weights(&all, a_src.clone(), Tensor::zeros([4, 1], (&device, dtype)), &GatOptions::default());
-            assert_eq!(f64s(weights.clone()), [0.0, 0.5, 0.0, 0.0, 0.5, 1.0], "{backend}, {dtype:?}");
-            let c = Tensor::<2>::from_data([[3.0], [1.0], [5.0], [7.0], [2.0], [8.0]], (&device, dtype));
+            let a_src = Tensor::<2>::from_data(
+                [[f64::NEG_INFINITY], [f64::NEG_INFINITY], [1.0], [1.0]],
+                (&device, dtype),
+            )
+            .require_grad();
+            let weights = gat_attention_weights(
+                &all,
+                a_src.clone(),
+                Tensor::zeros([4, 1], (&device, dtype)),
+                &GatOptions::default(),
+            );
+            assert_eq!(
+                f64s(weights.clone()),
+                [0.0, 0.5, 0.0, 0.0, 0.5, 1.0],
+                "{backend}, {dtype:?}"
+            );
+            let c = Tensor::<2>::from_data(
+                [[3.0], [1.0], [5.0], [7.0], [2.0], [8.0]],
+                (&device, dtype),
+            );
             let d = f64s(a_src.grad(&(weights * c).sum().backward()).unwrap());
             assert_eq!(d, [0.0, 0.0, -0.25, 0.25], "{backend}, {dtype:?}");
         }
@@ -328,7 +422,11 @@ fn half_floats_are_f32_rounded_once() {
             for (heads, dim) in [(8, 8), (3, 5)] {
                 let mut half = Case::new(&relation, heads, dim, gat, Some(0.25), 4);
                 let round = |x: &mut Vec<f64>| {
-                    *x = TensorData::new(x.clone(), [x.len()]).convert_dtype(dtype).convert_dtype(DType::F64).try_into_vec().unwrap();
+                    *x = TensorData::new(x.clone(), [x.len()])
+                        .convert_dtype(dtype)
+                        .convert_dtype(DType::F64)
+                        .try_into_vec()
+                        .unwrap();
                 };
                 [&mut half.z, &mut half.first, &mut half.second].into_iter().for_each(round);
                 half.dtype = dtype;
@@ -340,7 +438,11 @@ fn half_floats_are_f32_rounded_once() {
                 for i in 1..4 {
                     let size = b[i].iter().fold(0.0f64, |m, v| m.max(v.abs()));
                     let bound = 4.0 * ulp * (1.0 + size);
-                    assert!(a[i].iter().zip(&b[i]).all(|(a, b)| (a - b).abs() <= bound), "{dtype:?}, {}", NAMES[i]);
+                    assert!(
+                        a[i].iter().zip(&b[i]).all(|(a, b)| (a - b).abs() <= bound),
+                        "{dtype:?}, {}",
+                        NAMES[i]
+                    );
                 }
             }
         }
@@ -354,8 +456,14 @@ fn weights_are_those_of_the_fused_operator() {
             for prob in [None, Some(0.5)] {
                 let case = Case::new(&relation, 3, 2, true, prob, 8);
                 let options = GatOptions { slope: 0.2, dropout: case.dropout.clone() };
-                let two = |x: &[f64], n: usize| Tensor::<2>::from_data(TensorData::new(x.to_vec(), [n, 3]), (&device, DType::F64));
-                let (a_src, a_dst) = (two(&case.first, relation.num_src()), two(&case.second, relation.num_dst()));
+                let two = |x: &[f64], n: usize| {
+                    Tensor::<2>::from_data(
+                        TensorData::new(x.to_vec(), [n, 3]),
+                        (&device, DType::F64),
+                    )
+                };
+                let (a_src, a_dst) =
+                    (two(&case.first, relation.num_src()), two(&case.second, relation.num_dst()));
                 let weights = f64s(gat_attention_weights(&relation, a_src, a_dst, &options));
                 assert_eq!(weights.len(), relation.num_edges() * 3);
                 let mut want = vec![0.0; relation.num_dst() * 6];
@@ -363,11 +471,17 @@ fn weights_are_those_of_the_fused_operator() {
                     let (u, v) = (relation.src()[e] as usize, relation.dst()[e] as usize);
                     for h in 0..3 {
                         for d in 0..2 {
-                            want[v * 6 + h * 2 + d] += weights[e * 3 + h] * case.z[u * 6 + h * 2 + d];
+                            want[v * 6 + h * 2 + d] +=
+                                weights[e * 3 + h] * case.z[u * 6 + h * 2 + d];
                         }
                     }
                 }
-                assert_near(&format!("{name}, {backend}"), &case.run(&device, false)[0], &want, 1e-12);
+                assert_near(
+                    &format!("{name}, {backend}"),
+                    &case.run(&device, false)[0],
+                    &want,
+                    1e-12,
+                );
             }
         }
     }
@@ -380,16 +494,30 @@ fn only_what_is_tracked_gets_a_gradient() {
     let device = Device::flex().autodiff();
     for tracked in 1..8u32 {
         let track2 = |x: Tensor<2>, bit: u32| if tracked & bit != 0 { x.require_grad() } else { x };
-        let two = |x: &[f64], n: usize| Tensor::<2>::from_data(TensorData::new(x.to_vec(), [n, 2]), (&device, DType::F64));
-        let z = Tensor::<3>::from_data(TensorData::new(case.z.clone(), [5, 2, 3]), (&device, DType::F64));
+        let two = |x: &[f64], n: usize| {
+            Tensor::<2>::from_data(TensorData::new(x.to_vec(), [n, 2]), (&device, DType::F64))
+        };
+        let z = Tensor::<3>::from_data(
+            TensorData::new(case.z.clone(), [5, 2, 3]),
+            (&device, DType::F64),
+        );
         let z = if tracked & 1 != 0 { z.require_grad() } else { z };
         let (a, b) = (track2(two(&case.first, 5), 2), track2(two(&case.second, 4), 4));
-        let y = gat_attention(&case.relation, z.clone(), a.clone(), b.clone(), &GatOptions::default());
-        let c = Tensor::<3>::from_data(TensorData::new(numbers(99, 24), [4, 2, 3]), (&device, DType::F64));
+        let y =
+            gat_attention(&case.relation, z.clone(), a.clone(), b.clone(), &GatOptions::default());
+        let c = Tensor::<3>::from_data(
+            TensorData::new(numbers(99, 24), [4, 2, 3]),
+            (&device, DType::F64),
+        );
         let grads = (y * c).sum().backward();
         let found = [z.grad(&grads).map(f64s), a.grad(&grads).map(f64s), b.grad(&grads).map(f64s)];
         for (i, got) in found.into_iter().enumerate() {
-            assert_eq!(got, (tracked >> i & 1 != 0).then(|| all[i + 1].clone()), "tracked {tracked:b}, {}", NAMES[i + 1]);
+            assert_eq!(
+                got,
+                (tracked >> i & 1 != 0).then(|| all[i + 1].clone()),
+                "tracked {tracked:b}, {}",
+                NAMES[i + 1]
+            );
         }
     }
 }
@@ -401,7 +529,9 @@ fn errors() {
     let z = || Tensor::<3>::zeros([5, 2, 3], &device);
     let two = |n: usize, h: usize| Tensor::<2>::zeros([n, h], &device);
     let text = |r: Result<Tensor<3>, OpsError>| r.unwrap_err().to_string();
-    let gat = |z: Tensor<3>, a: Tensor<2>, b: Tensor<2>, o: GatOptions| text(try_gat_attention(&rel, z, a, b, &o));
+    let gat = |z: Tensor<3>, a: Tensor<2>, b: Tensor<2>, o: GatOptions| {
+        text(try_gat_attention(&rel, z, a, b, &o))
+    };
     let plain = GatOptions::default;
     assert_eq!(
         gat(Tensor::zeros([4, 2, 3], &device), two(5, 2), two(4, 2), plain()),
@@ -424,12 +554,21 @@ fn errors() {
         "gat_attention: `a_dst` must have feature size 2 (one per head), got 1; give as many features"
     );
     let double = Tensor::<2>::zeros([4, 2], (&device, DType::F64));
-    assert_eq!(gat(z(), two(5, 2), double, plain()), "gat_attention: `a_dst` is F64 and `z` is F32; cast one of them");
+    assert_eq!(
+        gat(z(), two(5, 2), double, plain()),
+        "gat_attention: `a_dst` is F64 and `z` is F32; cast one of them"
+    );
     let elsewhere = Tensor::<2>::zeros([5, 2], &Device::ndarray());
     let e = gat(z(), elsewhere, two(4, 2), plain());
-    assert!(e.starts_with("gat_attention: `a_src` is on ") && e.ends_with("move one of them"), "{e}");
+    assert!(
+        e.starts_with("gat_attention: `a_src` is on ") && e.ends_with("move one of them"),
+        "{e}"
+    );
     let slope = GatOptions { slope: f64::NAN, dropout: None };
-    assert_eq!(gat(z(), two(5, 2), two(4, 2), slope), "gat_attention: `slope` must be a finite number, got NaN");
+    assert_eq!(
+        gat(z(), two(5, 2), two(4, 2), slope),
+        "gat_attention: `slope` must be a finite number, got NaN"
+    );
     let dropout = |prob, ids| EdgeDropout { prob, stream: Stream::new(0, "d", 0), ids };
     let with = |d| GatOptions { slope: 0.2, dropout: Some(d) };
     assert_eq!(
@@ -451,14 +590,27 @@ fn errors() {
     let none = graphs::relation(0, 0, &[]);
     let wide = Tensor::<3>::zeros([0, 1 << 20, 1 << 20], &device);
     let e = text(try_attention(&none, Tensor::zeros([0, 1 << 20], &device), wide, None));
-    assert!(e.contains("a row of feature shape [1048576, 1048576]") && e.contains("at most 134217727 entries"), "{e}");
-    let e = try_gat_attention_weights(&rel, two(5, 2), two(4, 3), &plain()).unwrap_err().to_string();
-    assert_eq!(e, "gat_attention_weights: `a_dst` must have feature size 2 (one per head), got 3; give as many features");
+    assert!(
+        e.contains("a row of feature shape [1048576, 1048576]")
+            && e.contains("at most 134217727 entries"),
+        "{e}"
+    );
+    let e =
+        try_gat_attention_weights(&rel, two(5, 2), two(4, 3), &plain()).unwrap_err().to_string();
+    assert_eq!(
+        e,
+        "gat_attention_weights: `a_dst` must have feature size 2 (one per head), got 3; give as many features"
+    );
 }
 
 #[test]
 #[should_panic(expected = "attention: `z` must have 5 rows")]
 fn the_panic_says_the_same() {
     let device = Device::flex();
-    let _ = attention(&graphs::small(), Tensor::zeros([8, 1], &device), Tensor::zeros([1, 1, 1], &device), None);
+    let _ = attention(
+        &graphs::small(),
+        Tensor::zeros([8, 1], &device),
+        Tensor::zeros([1, 1, 1], &device),
+        None,
+    );
 }

@@ -16,13 +16,27 @@ fn any_number_of_threads() {
     for (backend, device) in devices() {
         for op in [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul, BinaryOp::Div] {
             for reduce in Reduce::ALL {
-                for (lhs, rhs) in [(&[33usize][..], &[33usize][..]), (&[48], &[1]), (&[4, 8], &[4, 1]), (&[1], &[31])] {
+                for (lhs, rhs) in [
+                    (&[33usize][..], &[33usize][..]),
+                    (&[48], &[1]),
+                    (&[4, 8], &[4, 1]),
+                    (&[1], &[31]),
+                ] {
                     let mut call = Call::new(&relation, op, reduce, lhs, rhs, 8);
                     call.dtype = DType::F32;
-                    let run = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| call.kernel(&device));
+                    let run = |n| {
+                        rayon::ThreadPoolBuilder::new()
+                            .num_threads(n)
+                            .build()
+                            .unwrap()
+                            .install(|| call.kernel(&device))
+                    };
                     let one = bits(&run(1));
                     for n in [2, 3] {
-                        assert!(bits(&run(n)) == one, "{backend}, {op:?} {reduce:?}, {lhs:?} {rhs:?}, {n} threads");
+                        assert!(
+                            bits(&run(n)) == one,
+                            "{backend}, {op:?} {reduce:?}, {lhs:?} {rhs:?}, {n} threads"
+                        );
                     }
                 }
             }
@@ -37,7 +51,8 @@ fn half_floats_are_f32_rounded_once() {
     for dtype in [DType::F16, DType::BF16] {
         for op in BinaryOp::ALL {
             for reduce in Reduce::ALL {
-                for (lhs, rhs) in [(&[9usize][..], &[9usize][..]), (&[9], &[1]), (&[2, 1], &[1, 3])] {
+                for (lhs, rhs) in [(&[9usize][..], &[9usize][..]), (&[9], &[1]), (&[2, 1], &[1, 3])]
+                {
                     let mut half = Call::new(&relation, op, reduce, lhs, rhs, 5);
                     half.dtype = dtype;
                     // The same call in f32, on operands that are exact in the smaller type.
@@ -55,7 +70,10 @@ fn half_floats_are_f32_rounded_once() {
                     let size = |x: &[f64]| x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
                     for (a, b) in [(&a.lhs, &b.lhs), (&a.rhs, &b.rhs)] {
                         let bound = 4.0 * ulp * (1.0 + size(b));
-                        assert!(a.iter().zip(b.iter()).all(|(a, b)| (a - b).abs() <= bound), "{what}: gradients");
+                        assert!(
+                            a.iter().zip(b.iter()).all(|(a, b)| (a - b).abs() <= bound),
+                            "{what}: gradients"
+                        );
                     }
                 }
             }

@@ -29,9 +29,15 @@ fn table_of_reducers() {
         assert_eq!(f64s(copy_e_min(&rel, e.clone())), [1.0, 0.0, 3.0, 6.0]);
         let two = |t: Tensor<1>| f64s(t);
         assert_eq!(two(u_add_e_sum(&rel, x.clone(), e.clone())), [0.0, 0.0, 11.5, 8.5]);
-        assert_eq!(two(u_sub_e_mean(&rel, x.clone(), e.clone())), [-3.0, 0.0, f64::from(-12.5f32 / 3.0), -3.5]);
+        assert_eq!(
+            two(u_sub_e_mean(&rel, x.clone(), e.clone())),
+            [-3.0, 0.0, f64::from(-12.5f32 / 3.0), -3.5]
+        );
         assert_eq!(two(u_mul_e_max(&rel, x.clone(), e.clone())), [1.0, 0.0, 10.0, 15.0]);
-        assert_eq!(two(u_div_e_min(&rel, x, e)), [-2.0, 0.0, f64::from(-4.0f32 / 3.0), f64::from(2.5f32 / 6.0)]);
+        assert_eq!(
+            two(u_div_e_min(&rel, x, e)),
+            [-2.0, 0.0, f64::from(-4.0f32 / 3.0), f64::from(2.5f32 / 6.0)]
+        );
     }
 }
 
@@ -40,7 +46,9 @@ fn infinities_and_nan_stay_visible() {
     let rel = graphs::relation(4, 3, &[(0, 0), (1, 1), (2, 1), (0, 2), (3, 2), (1, 2)]);
     for (backend, device) in devices() {
         let x = Tensor::<1>::from_data([-INF, NAN, 1.0, 7.0], &device);
-        let seen = |f: fn(&burn_gnn_graph::Relation, Tensor<1>) -> Tensor<1>| bits(f64s(f(&rel, x.clone())));
+        let seen = |f: fn(&burn_gnn_graph::Relation, Tensor<1>) -> Tensor<1>| {
+            bits(f64s(f(&rel, x.clone())))
+        };
         let minus = Some(f64::NEG_INFINITY);
         // The only message of destination 0 is -inf: that is an answer, not "no answer".
         assert_eq!(seen(copy_u_max), [minus, None, None], "{backend}");
@@ -48,7 +56,8 @@ fn infinities_and_nan_stay_visible() {
         assert_eq!(seen(copy_u_sum), [minus, None, None], "{backend}");
         let y = Tensor::<1>::from_data([-INF, -INF, INF, 0.0], &device);
         assert_eq!(f64s(copy_u_max(&rel, y.clone())), [f64::NEG_INFINITY, f64::INFINITY, 0.0]);
-        let reference: Tensor<1> = gspmm_reference(&rel, BinaryOp::CopyLhs, Reduce::Max, x.clone(), x);
+        let reference: Tensor<1> =
+            gspmm_reference(&rel, BinaryOp::CopyLhs, Reduce::Max, x.clone(), x);
         assert_eq!(bits(f64s(reference)), [minus, None, None], "{backend}");
     }
 }
@@ -67,7 +76,11 @@ fn the_first_nan_wins_and_stays() {
                     gspmm(&rel, BinaryOp::CopyLhs, reduce, x.clone(), x.clone())
                 };
                 let grads = y.sum().backward();
-                assert_eq!(f64s(x.grad(&grads).unwrap()), [0.0, 1.0, 0.0, 0.0], "{backend}, {reduce:?}, reference {reference}");
+                assert_eq!(
+                    f64s(x.grad(&grads).unwrap()),
+                    [0.0, 1.0, 0.0, 0.0],
+                    "{backend}, {reduce:?}, reference {reference}"
+                );
             }
         }
     }
@@ -84,7 +97,8 @@ fn without_in_edges_everything_is_zero() {
                 let e = Tensor::<2>::from_data([[2.0, 0.5], [1.0, 4.0]], &device).require_grad();
                 let y: Tensor<2> = gspmm(&rel, op, reduce, x.clone(), e.clone());
                 // Only rows without edges enter the loss.
-                let lonely = Tensor::cat(vec![y.clone().slice_dim(0, 0..1), y.slice_dim(0, 2..3)], 0);
+                let lonely =
+                    Tensor::cat(vec![y.clone().slice_dim(0, 0..1), y.slice_dim(0, 2..3)], 0);
                 assert_eq!(f64s(lonely.clone()), [0.0; 4]);
                 let grads = (lonely * 1e30).sum().backward();
                 for g in [x.grad(&grads), e.grad(&grads)].into_iter().flatten() {
@@ -109,7 +123,11 @@ fn of_equal_messages_the_first_edge_wins() {
                 let grads = f(&rel, BinaryOp::Mul, reduce, x.clone(), e.clone()).sum().backward();
                 let what = format!("{backend}, {reduce:?}, reference {reference}");
                 assert_eq!(f64s(x.grad(&grads).unwrap()), [1.0, 1.0, 0.0, 0.0, 1.0, 1.0], "{what}");
-                assert_eq!(f64s(e.grad(&grads).unwrap()), [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0], "{what}");
+                assert_eq!(
+                    f64s(e.grad(&grads).unwrap()),
+                    [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+                    "{what}"
+                );
             }
         }
     }
@@ -143,14 +161,20 @@ fn inputs_that_are_not_contiguous() {
         let xt = x.transpose().require_grad();
         let pad = Tensor::<2>::ones([2, 3], (&device, DType::F64));
         let wide = Tensor::cat(vec![pad.clone(), e, pad], 0).require_grad();
-        let y: Tensor<2> = u_mul_e_sum(&rel, xt.clone().transpose(), wide.clone().slice_dim(0, 2..10));
+        let y: Tensor<2> =
+            u_mul_e_sum(&rel, xt.clone().transpose(), wide.clone().slice_dim(0, 2..10));
         let cotangent = burn::tensor::TensorData::new(crate::numbers(99, 12), [4, 3]);
         // The cotangent comes in transposed as well.
         let c = Tensor::<2>::from_data(cotangent, (&device, DType::F64)).transpose();
         let grads = (y.clone().transpose() * c).sum().backward();
         crate::assert_near(backend, &f64s(y), &want.out, 1e-14);
         crate::assert_near(backend, &f64s(xt.grad(&grads).unwrap().transpose()), &want.lhs, 1e-14);
-        crate::assert_near(backend, &f64s(wide.grad(&grads).unwrap().slice_dim(0, 2..10)), &want.rhs, 1e-14);
+        crate::assert_near(
+            backend,
+            &f64s(wide.grad(&grads).unwrap().slice_dim(0, 2..10)),
+            &want.rhs,
+            1e-14,
+        );
     }
 }
 
@@ -160,13 +184,20 @@ fn gradient_checkpointing_gives_the_same() {
     for (backend, device) in devices() {
         for reduce in Reduce::ALL {
             let run = |device: &Device| {
-                let x =
-                    Tensor::<2>::from_data(Call::new(&rel, BinaryOp::Mul, reduce, &[3], &[1], 9).lhs, (device, DType::F64)).require_grad();
-                let w =
-                    Tensor::<1>::from_data(burn::tensor::TensorData::new(crate::numbers(3, 8), [8]), (device, DType::F64)).require_grad();
+                let x = Tensor::<2>::from_data(
+                    Call::new(&rel, BinaryOp::Mul, reduce, &[3], &[1], 9).lhs,
+                    (device, DType::F64),
+                )
+                .require_grad();
+                let w = Tensor::<1>::from_data(
+                    burn::tensor::TensorData::new(crate::numbers(3, 8), [8]),
+                    (device, DType::F64),
+                )
+                .require_grad();
                 // Operands that are themselves results, so that a checkpoint may have to compute them again.
                 let y: Tensor<2> = u_div_e_sum(&rel, x.clone().exp() * 2.0, w.clone().exp() + 1.0);
-                let z: Tensor<2> = gspmm(&rel, BinaryOp::Mul, reduce, x.clone().tanh(), w.clone().tanh());
+                let z: Tensor<2> =
+                    gspmm(&rel, BinaryOp::Mul, reduce, x.clone().tanh(), w.clone().tanh());
                 let grads = (y.clone() * z + y).sum().backward();
                 [f64s(x.grad(&grads).unwrap()), f64s(w.grad(&grads).unwrap())].concat()
             };
@@ -186,7 +217,10 @@ fn an_untracked_constant_goes_with_a_tracked_tensor() {
         let y: Tensor<2> = u_mul_e_sum(&rel, x.clone(), w);
         let grads = y.sum().backward();
         // Out-degrees.
-        assert_eq!(f64s(x.grad(&grads).unwrap()), [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 2.0, 2.0]);
+        assert_eq!(
+            f64s(x.grad(&grads).unwrap()),
+            [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 0.0, 0.0, 2.0, 2.0]
+        );
     }
 }
 
@@ -227,7 +261,8 @@ fn matrices_without_rows_or_columns() {
 #[test]
 #[should_panic(expected = "matmul_rows: `w` must have 4 rows (one per feature of `x`), got 0")]
 fn empty_matrices_that_disagree() {
-    let _ = matmul_rows(Tensor::zeros([3, 4], &Device::flex()), Tensor::zeros([0, 2], &Device::flex()));
+    let _ =
+        matmul_rows(Tensor::zeros([3, 4], &Device::flex()), Tensor::zeros([0, 2], &Device::flex()));
 }
 
 #[test]
@@ -237,14 +272,28 @@ fn a_gradient_of_one_operand_alone() {
     for (backend, device) in devices() {
         for op in BinaryOp::ALL {
             for reduce in Reduce::ALL {
-                for (lhs, rhs) in [(&[33usize][..], &[33usize][..]), (&[19], &[1]), (&[2, 8], &[2, 1]), (&[1], &[5])] {
+                for (lhs, rhs) in [
+                    (&[33usize][..], &[33usize][..]),
+                    (&[19], &[1]),
+                    (&[2, 8], &[2, 1]),
+                    (&[1], &[5]),
+                ] {
                     let call = Call::new(&relation, op, reduce, lhs, rhs, 6);
                     let both = call.kernel(&device);
                     let what = format!("{backend}, {op:?} {reduce:?}, {lhs:?} {rhs:?}");
                     for (side, want) in [(0, &both.lhs), (1, &both.rhs)] {
-                        let got = if lhs.len() == 1 { alone::<2>(&call, &device, side) } else { alone::<3>(&call, &device, side) };
+                        let got = if lhs.len() == 1 {
+                            alone::<2>(&call, &device, side)
+                        } else {
+                            alone::<3>(&call, &device, side)
+                        };
                         if let Some(got) = got {
-                            crate::assert_near(&format!("{what}, operand {side}"), &got, want, 1e-13);
+                            crate::assert_near(
+                                &format!("{what}, operand {side}"),
+                                &got,
+                                want,
+                                1e-13,
+                            );
                         }
                     }
                 }
@@ -256,7 +305,10 @@ fn a_gradient_of_one_operand_alone() {
 fn alone<const D: usize>(call: &Call, device: &Device, side: usize) -> Option<Vec<f64>> {
     let autodiff = device.clone().autodiff();
     let leaf = |data: &TensorData, tracked: bool| {
-        let x = Tensor::<D>::from_data(data.clone(), (if tracked { &autodiff } else { device }, DType::F64));
+        let x = Tensor::<D>::from_data(
+            data.clone(),
+            (if tracked { &autodiff } else { device }, DType::F64),
+        );
         if tracked { x.require_grad() } else { x }
     };
     let operands = [leaf(&call.lhs, side == 0), leaf(&call.rhs, side == 1)];
@@ -282,7 +334,8 @@ fn a_mapped_topology_that_changes() {
     use burn_gnn_sampling::Placement;
     const WIDTH: usize = 16;
     let (nodes, edges) = (50, 8000);
-    let end = |k: usize| (0..edges).map(move |i| ((i * k + i / 7) % nodes) as u32).collect::<Vec<_>>();
+    let end =
+        |k: usize| (0..edges).map(move |i| ((i * k + i / 7) % nodes) as u32).collect::<Vec<_>>();
     let plain = Graph::homogeneous(nodes, end(31), end(17)).unwrap();
     let file = std::env::temp_dir().join(format!("burn-gnn-ops-{}.topology", std::process::id()));
     // Softmax, dots of both endpoints, and the gradient of edge features, each a row per edge.
@@ -291,7 +344,8 @@ fn a_mapped_topology_that_changes() {
         drop(vec![777f32; edges * WIDTH]);
         let device = device.clone().autodiff();
         let tensor = |rows: usize, by: usize| {
-            let values: Vec<f32> = (0..rows * WIDTH).map(|i| ((i * by) % 13) as f32 - 6.0).collect();
+            let values: Vec<f32> =
+                (0..rows * WIDTH).map(|i| ((i * by) % 13) as f32 - 6.0).collect();
             Tensor::<2>::from_data(TensorData::new(values, [rows, WIDTH]), &device)
         };
         let (x, y, e) = (tensor(nodes, 5), tensor(nodes, 7), tensor(edges, 11).require_grad());
@@ -310,20 +364,34 @@ fn a_mapped_topology_that_changes() {
             assert_eq!(run(relation, &device), want, "{backend}");
             let words = std::fs::metadata(&file).unwrap().len() as usize / 4;
             let changed = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
-            std::io::Write::write_all(&mut &changed, &u32::to_ne_bytes(garbage).repeat(words)).unwrap();
-            let Ok(got) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(relation, &device))) else {
+            std::io::Write::write_all(&mut &changed, &u32::to_ne_bytes(garbage).repeat(words))
+                .unwrap();
+            let Ok(got) =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(relation, &device)))
+            else {
                 assert_eq!(garbage, u32::MAX, "{backend}: there is a node 0");
                 continue;
             };
             // No softmax looks at the node at the other endpoint.
             assert_eq!(got[0], want[0], "{backend}");
-            let (x, y) = (|i: usize| ((i * 5) % 13) as f64 - 6.0, |i: usize| ((i * 7) % 13) as f64 - 6.0);
+            let (x, y) =
+                (|i: usize| ((i * 5) % 13) as f64 - 6.0, |i: usize| ((i * 7) % 13) as f64 - 6.0);
             for e in 0..edges {
-                let (u, v) = (plain.relations()[0].src()[e] as usize, plain.relations()[0].dst()[e] as usize);
+                let (u, v) = (
+                    plain.relations()[0].src()[e] as usize,
+                    plain.relations()[0].dst()[e] as usize,
+                );
                 let dot: f64 = (0..WIDTH).map(|j| x(j) * y(v * WIDTH + j)).sum();
-                assert_eq!(got[1][e], dot, "{backend}, edge {e}: of node 0 and its own destination");
+                assert_eq!(
+                    got[1][e], dot,
+                    "{backend}, edge {e}: of node 0 and its own destination"
+                );
                 for j in 0..WIDTH {
-                    assert_eq!(got[2][e * WIDTH + j], x(u * WIDTH + j) * y(j), "{backend}, edge {e}: of its own source and node 0");
+                    assert_eq!(
+                        got[2][e * WIDTH + j],
+                        x(u * WIDTH + j) * y(j),
+                        "{backend}, edge {e}: of its own source and node 0"
+                    );
                 }
             }
         }

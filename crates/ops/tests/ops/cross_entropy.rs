@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_ops::{LossReduction, OpsError, Stream, cross_entropy_rows, cross_entropy_rows_reference, try_cross_entropy_rows};
+use burn_gnn_ops::{
+    LossReduction, OpsError, Stream, cross_entropy_rows, cross_entropy_rows_reference,
+    try_cross_entropy_rows,
+};
 use proptest::prelude::*;
 
 use crate::{assert_near, devices, f64s, numbers};
@@ -22,7 +25,8 @@ struct Case {
 impl Case {
     fn new(n: usize, classes: usize, chosen: usize, reduction: LossReduction, seed: u64) -> Self {
         let stream = Stream::new(seed, "rows", 0);
-        let below = |i: usize, c: u64, bound: usize| (stream.uniform(i as u64, c) * bound as f64) as u32;
+        let below =
+            |i: usize, c: u64, bound: usize| (stream.uniform(i as u64, c) * bound as f64) as u32;
         Self {
             n,
             classes,
@@ -37,7 +41,8 @@ impl Case {
     /// Loss and gradient of the logits of 1.5 times the loss.
     fn run(&self, device: &Device, reference: bool) -> [Vec<f64>; 2] {
         let data = TensorData::new(self.logits.clone(), [self.n, self.classes]);
-        let logits = Tensor::<2>::from_data(data, (&device.clone().autodiff(), self.dtype)).require_grad();
+        let logits =
+            Tensor::<2>::from_data(data, (&device.clone().autodiff(), self.dtype)).require_grad();
         let f = if reference { cross_entropy_rows_reference } else { cross_entropy_rows };
         let loss = f(logits.clone(), &self.rows, &self.targets, self.reduction);
         assert_eq!((loss.dims(), loss.dtype()), ([1], self.dtype));
@@ -55,13 +60,27 @@ const BOTH: [LossReduction; 3] = [LossReduction::Sum, LossReduction::Mean, LossR
 
 #[test]
 fn agrees_with_the_composition() {
-    for (n, classes, chosen) in [(1, 1, 1), (5, 3, 4), (7, 16, 7), (9, 17, 30), (4, 40, 2), (300, 5, 200), (3, 2, 0), (0, 3, 0)] {
+    for (n, classes, chosen) in [
+        (1, 1, 1),
+        (5, 3, 4),
+        (7, 16, 7),
+        (9, 17, 30),
+        (4, 40, 2),
+        (300, 5, 200),
+        (3, 2, 0),
+        (0, 3, 0),
+    ] {
         for reduction in BOTH {
             let case = Case::new(n, classes, chosen, reduction, 4);
             for (backend, device) in devices() {
                 let (a, b) = (case.run(&device, false), case.run(&device, true));
                 for i in 0..2 {
-                    assert_near(&format!("{backend}, {n} x {classes}, {chosen} rows, {reduction:?}, {i}"), &a[i], &b[i], 1e-12);
+                    assert_near(
+                        &format!("{backend}, {n} x {classes}, {chosen} rows, {reduction:?}, {i}"),
+                        &a[i],
+                        &b[i],
+                        1e-12,
+                    );
                 }
             }
         }
@@ -111,7 +130,11 @@ fn any_number_of_threads() {
         for (backend, device) in devices() {
             let bits = |n| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                pool.install(|| case.run(&device, false)).concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+                pool.install(|| case.run(&device, false))
+                    .concat()
+                    .iter()
+                    .map(|x| x.to_bits())
+                    .collect::<Vec<_>>()
             };
             let one = bits(1);
             assert!(bits(2) == one && bits(3) == one, "{backend}, {dtype:?}");
@@ -123,7 +146,11 @@ fn any_number_of_threads() {
 fn half_floats_are_f32_rounded_once() {
     for (dtype, ulp) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
         let mut half = Case::new(40, 20, 30, LossReduction::Mean, 5);
-        half.logits = TensorData::new(half.logits, [800]).convert_dtype(dtype).convert_dtype(DType::F64).try_into_vec().unwrap();
+        half.logits = TensorData::new(half.logits, [800])
+            .convert_dtype(dtype)
+            .convert_dtype(DType::F64)
+            .try_into_vec()
+            .unwrap();
         let mut single = half.clone();
         (half.dtype, single.dtype) = (dtype, DType::F32);
         let (a, b) = (half.run(&Device::flex(), false), single.run(&Device::flex(), false));
@@ -162,13 +189,20 @@ fn without_rows_zero_is_tracked() {
 fn errors() {
     let x = || Tensor::<2>::zeros([4, 3], &Device::flex());
     let text = |rows: &[u32], targets: &[u32]| -> String {
-        let r: Result<Tensor<1>, OpsError> = try_cross_entropy_rows(x(), &rows.into(), &targets.into(), LossReduction::Mean);
+        let r: Result<Tensor<1>, OpsError> =
+            try_cross_entropy_rows(x(), &rows.into(), &targets.into(), LossReduction::Mean);
         r.unwrap_err().to_string()
     };
-    assert_eq!(text(&[0, 4], &[0, 0]), "cross_entropy_rows: `rows[1]` must lie in 0..4 (rows of `logits`), got 4; number them from 0");
+    assert_eq!(
+        text(&[0, 4], &[0, 0]),
+        "cross_entropy_rows: `rows[1]` must lie in 0..4 (rows of `logits`), got 4; number them from 0"
+    );
     assert_eq!(
         text(&[0, 1], &[3, 0]),
         "cross_entropy_rows: `targets[0]` must lie in 0..3 (classes of `logits`), got 3; number them from 0"
     );
-    assert_eq!(text(&[0, 1], &[0]), "cross_entropy_rows: `targets` must have 2 rows (one per entry of `rows`), got 1; give as many rows");
+    assert_eq!(
+        text(&[0, 1], &[0]),
+        "cross_entropy_rows: `targets` must have 2 rows (one per entry of `rows`), got 1; give as many rows"
+    );
 }

@@ -25,7 +25,12 @@ fn entries_follow_the_stream() {
                         if keep { v / (1.0 - prob) } else { 0.0 }
                     })
                     .collect();
-                crate::assert_near("dropout", &f64s(dropout(x, prob, stream, Some(ids.into()))), &want, 1e-15);
+                crate::assert_near(
+                    "dropout",
+                    &f64s(dropout(x, prob, stream, Some(ids.into()))),
+                    &want,
+                    1e-15,
+                );
             }
         }
     }
@@ -38,7 +43,8 @@ fn gradients_have_the_same_mask() {
         let x = matrix(50, 6, &device.autodiff()).require_grad();
         let y = dropout(x.clone(), 0.4, stream, None);
         let grads = y.clone().sum().backward();
-        let ratio: Vec<f64> = f64s(y).into_iter().zip(f64s(x.clone())).map(|(y, x)| y / x).collect();
+        let ratio: Vec<f64> =
+            f64s(y).into_iter().zip(f64s(x.clone())).map(|(y, x)| y / x).collect();
         crate::assert_near("d x", &f64s(x.grad(&grads).unwrap()), &ratio, 1e-12);
         let dropped = ratio.iter().filter(|&&r| r == 0.0).count() as f64 / 300.0;
         assert!((dropped - 0.4).abs() < 0.1, "{dropped}");
@@ -58,7 +64,8 @@ fn ids_carry_the_mask_and_threads_do_not_matter() {
         assert_eq!(forward, back);
         for n in [1, 2, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-            let again = pool.install(|| f64s(dropout(matrix(rows, cols, &device), 0.5, stream, None)));
+            let again =
+                pool.install(|| f64s(dropout(matrix(rows, cols, &device), 0.5, stream, None)));
             assert!(again == forward, "{n} threads");
         }
         assert_eq!(dropout(Tensor::<2>::zeros([0, 3], &device), 0.5, stream, None).dims(), [0, 3]);

@@ -14,7 +14,12 @@ const BOTH: [NormBy; 2] = [NormBy::Dst, NormBy::Src];
 /// Probabilities and gradient of a weighted sum of them, in f64.
 type Outcome = (Vec<f64>, Vec<f64>);
 
-fn run<const D: usize>(x: &TensorData, dtype: DType, device: &Device, f: impl Fn(Tensor<D>) -> Tensor<D>) -> Outcome {
+fn run<const D: usize>(
+    x: &TensorData,
+    dtype: DType,
+    device: &Device,
+    f: impl Fn(Tensor<D>) -> Tensor<D>,
+) -> Outcome {
     let device = device.clone().autodiff();
     let x = Tensor::<D>::from_data(x.clone(), (&device, dtype)).require_grad();
     let y = f(x.clone());
@@ -48,7 +53,8 @@ fn agree(what: &str, relation: &Relation, features: &[usize], norm_by: NormBy, s
     for (backend, device) in devices() {
         let what = format!("{what}, {backend}, {features:?} {norm_by:?}");
         let got = by_rank!(&x, DType::F64, &device, |x| edge_softmax(relation, x, norm_by));
-        let want = by_rank!(&x, DType::F64, &device, |x| edge_softmax_reference(relation, x, norm_by));
+        let want =
+            by_rank!(&x, DType::F64, &device, |x| edge_softmax_reference(relation, x, norm_by));
         assert_near(&format!("{what}, y"), &got.0, &want.0, 1e-12);
         assert_near(&format!("{what}, d x"), &got.1, &want.1, 1e-12);
     }
@@ -107,17 +113,27 @@ fn finite_differences() {
     let relation = graphs::small();
     let eids = [6, 0, 2, 3, 7];
     for (backend, device) in devices() {
-        for (features, norm_by) in [&[][..], &[3], &[8], &[2, 3]].into_iter().flat_map(|f: &[usize]| BOTH.map(|n| (f, n))) {
+        for (features, norm_by) in
+            [&[][..], &[3], &[8], &[2, 3]].into_iter().flat_map(|f: &[usize]| BOTH.map(|n| (f, n)))
+        {
             for on in [false, true] {
                 let x = logits(if on { eids.len() } else { 8 }, features, 5);
                 let f = |x: &TensorData| {
                     if on {
-                        by_rank!(x, DType::F64, &device, |x| edge_softmax_on(&relation, &eids, x, norm_by))
+                        by_rank!(x, DType::F64, &device, |x| edge_softmax_on(
+                            &relation, &eids, x, norm_by
+                        ))
                     } else {
                         by_rank!(x, DType::F64, &device, |x| edge_softmax(&relation, x, norm_by))
                     }
                 };
-                let loss = |x: &TensorData| f(x).0.iter().zip(numbers(99, x.num_elements())).map(|(a, b)| a * b).sum::<f64>();
+                let loss = |x: &TensorData| {
+                    f(x).0
+                        .iter()
+                        .zip(numbers(99, x.num_elements()))
+                        .map(|(a, b)| a * b)
+                        .sum::<f64>()
+                };
                 let differences: Vec<f64> = (0..x.num_elements())
                     .map(|i| {
                         let moved = |by: f64| {
@@ -128,7 +144,12 @@ fn finite_differences() {
                         (moved(1e-5) - moved(-1e-5)) / 2e-5
                     })
                     .collect();
-                assert_near(&format!("{backend}, {features:?} {norm_by:?}, subset {on}"), &f(&x).1, &differences, 1e-8);
+                assert_near(
+                    &format!("{backend}, {features:?} {norm_by:?}, subset {on}"),
+                    &f(&x).1,
+                    &differences,
+                    1e-8,
+                );
             }
         }
     }
@@ -140,9 +161,19 @@ fn hand_computed() {
     for (_, device) in devices() {
         let ln = |x: f32| x.ln();
         let x = Tensor::<1>::from_data([ln(1.0), ln(3.0), ln(2.0), ln(2.0), ln(4.0)], &device);
-        assert_near("dst", &f64s(edge_softmax(&rel, x.clone(), NormBy::Dst)), &[0.25, 0.75, 0.25, 0.25, 0.5], 1e-6);
+        assert_near(
+            "dst",
+            &f64s(edge_softmax(&rel, x.clone(), NormBy::Dst)),
+            &[0.25, 0.75, 0.25, 0.25, 0.5],
+            1e-6,
+        );
         let (a, b) = (3.0, 9.0);
-        assert_near("src", &f64s(edge_softmax(&rel, x, NormBy::Src)), &[1.0 / a, 3.0 / b, 2.0 / b, 2.0 / a, 4.0 / b], 1e-6);
+        assert_near(
+            "src",
+            &f64s(edge_softmax(&rel, x, NormBy::Src)),
+            &[1.0 / a, 3.0 / b, 2.0 / b, 2.0 / a, 4.0 / b],
+            1e-6,
+        );
     }
 }
 
@@ -162,7 +193,21 @@ fn large_logits_do_not_overflow() {
 #[test]
 fn masks_infinities_and_nan() {
     // Destination 0: a mask and two numbers; 1: masks only; 2: +inf; 3: NaN; 4: one masked, one not; 5: a mask, NaN.
-    let endpoints = [(0, 0), (1, 1), (1, 0), (0, 2), (0, 0), (0, 1), (1, 2), (0, 3), (1, 3), (0, 4), (1, 4), (0, 5), (1, 5)];
+    let endpoints = [
+        (0, 0),
+        (1, 1),
+        (1, 0),
+        (0, 2),
+        (0, 0),
+        (0, 1),
+        (1, 2),
+        (0, 3),
+        (1, 3),
+        (0, 4),
+        (1, 4),
+        (0, 5),
+        (1, 5),
+    ];
     let rel = graphs::relation(2, 6, &endpoints);
     let reversed = graphs::relation(6, 2, &endpoints.map(|(u, v)| (v, u)));
     type Softmax = fn(&Relation, Tensor<1>, NormBy) -> Tensor<1>;
@@ -173,20 +218,34 @@ fn masks_infinities_and_nan() {
             ("kernel", kernel, &rel, NormBy::Dst),
             ("kernel, sources", kernel, &reversed, NormBy::Src),
             ("reference", edge_softmax_reference, &rel, NormBy::Dst),
-            ("subset", |rel, x, by| edge_softmax_on(rel, &(0..13).collect::<Vec<_>>(), x, by), &rel, NormBy::Dst),
+            (
+                "subset",
+                |rel, x, by| edge_softmax_on(rel, &(0..13).collect::<Vec<_>>(), x, by),
+                &rel,
+                NormBy::Dst,
+            ),
         ] {
             let what = format!("{backend}, {dtype:?}, {name}");
             let x = [-INF, -INF, 0.0, INF, 0.0, -INF, 1.0, NAN, 1.0, 7.0, -INF, -INF, NAN];
             let x = Tensor::<1>::from_data(x, (&device, dtype)).require_grad();
             let y = f(rel, x.clone(), norm_by);
-            let seen: Vec<Option<f64>> = f64s(y.clone()).into_iter().map(|y| (!y.is_nan()).then_some(y)).collect();
+            let seen: Vec<Option<f64>> =
+                f64s(y.clone()).into_iter().map(|y| (!y.is_nan()).then_some(y)).collect();
             let (zero, half, one) = (Some(0.0), Some(0.5), Some(1.0));
-            assert_eq!(seen, [zero, zero, half, None, half, zero, None, None, None, one, zero, None, None], "{what}");
+            assert_eq!(
+                seen,
+                [zero, zero, half, None, half, zero, None, None, None, one, zero, None, None],
+                "{what}"
+            );
             // A mask has gradient 0 and lets others be.
             let c = [5.0, 1.0, 1.0, 1.0, 3.0, 4.0, 1.0, 1.0, 1.0, 2.0, 9.0, 1.0, 1.0];
             let grads = (y * Tensor::<1>::from_data(c, (&device, dtype))).sum().backward();
             let d = f64s(x.grad(&grads).unwrap());
-            assert_eq!([d[0], d[1], d[2], d[4], d[5], d[9], d[10]], [0.0, 0.0, -0.5, 0.5, 0.0, 0.0, 0.0], "{what}");
+            assert_eq!(
+                [d[0], d[1], d[2], d[4], d[5], d[9], d[10]],
+                [0.0, 0.0, -0.5, 0.5, 0.0, 0.0, 0.0],
+                "{what}"
+            );
             assert!(d[3].is_nan() && d[7].is_nan() && d[12].is_nan(), "{what}: {d:?}");
         }
     }
@@ -194,7 +253,9 @@ fn masks_infinities_and_nan() {
 
 fn places() -> Vec<(&'static str, Device, DType)> {
     let half = [DType::F16, DType::BF16].map(|dtype| ("flex", Device::flex(), dtype));
-    let both = devices().into_iter().flat_map(|(name, device)| [DType::F32, DType::F64].map(|dtype| (name, device.clone(), dtype)));
+    let both = devices().into_iter().flat_map(|(name, device)| {
+        [DType::F32, DType::F64].map(|dtype| (name, device.clone(), dtype))
+    });
     both.chain(half).collect()
 }
 
@@ -202,13 +263,23 @@ fn places() -> Vec<(&'static str, Device, DType)> {
 #[test]
 fn masked_nodes_leave_others_alone() {
     let rel = graphs::random(9, 7, 60, 1.5);
-    let masked = |e: usize, j: usize, width: usize| rel.dst()[e].is_multiple_of(3) && (j % 3 == 1 || j + 1 == width);
+    let masked = |e: usize, j: usize, width: usize| {
+        rel.dst()[e].is_multiple_of(3) && (j % 3 == 1 || j + 1 == width)
+    };
     for (backend, device, dtype) in places() {
         for width in [1, 3, 4, 8, 13] {
             for f in [edge_softmax::<2>, edge_softmax_reference::<2>] {
                 let what = format!("{backend}, {dtype:?}, {width}");
                 let plain = numbers(4, 60 * width);
-                let x = (0..60 * width).map(|i| if masked(i / width, i % width, width) { f64::NEG_INFINITY } else { plain[i] }).collect();
+                let x = (0..60 * width)
+                    .map(|i| {
+                        if masked(i / width, i % width, width) {
+                            f64::NEG_INFINITY
+                        } else {
+                            plain[i]
+                        }
+                    })
+                    .collect();
                 let of = |x: Vec<f64>| {
                     let x = TensorData::new(x, [60, width]);
                     run::<2>(&x, dtype, &device, |x| f(&rel, x, NormBy::Dst))
@@ -218,55 +289,84 @@ fn masked_nodes_leave_others_alone() {
                 for i in 0..60 * width {
                     let is_masked = masked(i / width, i % width, width);
                     count += usize::from(is_masked);
-                    assert_eq!((y[i], d[i]), if is_masked { (0.0, 0.0) } else { (want[i], want_d[i]) }, "{what}, entry {i}");
+                    assert_eq!(
+                        (y[i], d[i]),
+                        if is_masked { (0.0, 0.0) } else { (want[i], want_d[i]) },
+                        "{what}, entry {i}"
+                    );
                 }
                 assert!(count > 5 && count < 60 * width, "{what}: the test does not test");
             }
         }
     }
     // Over relations too: destination 0 has masks only in both, destination 1 in one.
-    let (a, b) = (graphs::relation(2, 2, &[(0, 0), (1, 1)]), graphs::relation(2, 2, &[(0, 1), (1, 0)]));
+    let (a, b) =
+        (graphs::relation(2, 2, &[(0, 0), (1, 1)]), graphs::relation(2, 2, &[(0, 1), (1, 0)]));
     let stack = RelationStack::new(2, &[2], &[(0, a), (0, b)]).unwrap();
     for (backend, device) in devices() {
         let x = [[-INF, 3.0], [-INF, -INF]].map(|x| Tensor::<1>::from_data(x, &device));
         let y = edge_softmax_across(&stack, x.to_vec());
-        assert_eq!(y.into_iter().map(f64s).collect::<Vec<_>>(), [[0.0, 1.0], [0.0, 0.0]], "{backend}");
+        assert_eq!(
+            y.into_iter().map(f64s).collect::<Vec<_>>(),
+            [[0.0, 1.0], [0.0, 0.0]],
+            "{backend}"
+        );
     }
 }
 
 #[test]
 fn across_relations() {
-    let (a, b, c) = (graphs::random(6, 5, 20, 1.0), graphs::relation(3, 5, &[]), graphs::random(6, 5, 11, 2.0));
-    let stack = RelationStack::new(5, &[6, 3], &[(0, a.clone()), (1, b.clone()), (0, c.clone())]).unwrap();
+    let (a, b, c) =
+        (graphs::random(6, 5, 20, 1.0), graphs::relation(3, 5, &[]), graphs::random(6, 5, 11, 2.0));
+    let stack =
+        RelationStack::new(5, &[6, 3], &[(0, a.clone()), (1, b.clone()), (0, c.clone())]).unwrap();
     for (backend, device) in devices() {
         let device = device.autodiff();
         let x: Vec<_> = [20, 0, 11]
             .into_iter()
             .zip(1..)
-            .map(|(n, seed)| Tensor::<2>::from_data(logits(n, &[2], seed), (&device, DType::F64)).require_grad())
+            .map(|(n, seed)| {
+                Tensor::<2>::from_data(logits(n, &[2], seed), (&device, DType::F64)).require_grad()
+            })
             .collect();
         let y = edge_softmax_across(&stack, x.clone());
         assert_eq!(y.iter().map(|y| y.dims()[0]).collect::<Vec<_>>(), [20, 0, 11], "{backend}");
         // The shares of all edges into a destination sum to 1.
         let mut sums = [0.0; 5];
         for (y, relation) in y.iter().zip([&a, &b, &c]) {
-            f64s(y.clone().slice_dim(1, 0..1)).iter().zip(relation.dst()).for_each(|(y, &v)| sums[v as usize] += y);
+            f64s(y.clone().slice_dim(1, 0..1))
+                .iter()
+                .zip(relation.dst())
+                .for_each(|(y, &v)| sums[v as usize] += y);
         }
         let reached: Vec<bool> = (0..5).map(|v| stack.concatenated().dst().contains(&v)).collect();
         for (sum, reached) in sums.iter().zip(reached) {
             assert!((sum - f64::from(u8::from(reached))).abs() < 1e-12, "{backend}: {sums:?}");
         }
         // As the reference on the joint relation, gradients too.
-        let cotangents = [numbers(7, 40), numbers(8, 22)]
-            .map(|c| Tensor::<2>::from_data(TensorData::new(c.clone(), [c.len() / 2, 2]), (&device, DType::F64)));
-        let grads = ((y[0].clone() * cotangents[0].clone()).sum() + (y[2].clone() * cotangents[1].clone()).sum()).backward();
+        let cotangents = [numbers(7, 40), numbers(8, 22)].map(|c| {
+            Tensor::<2>::from_data(
+                TensorData::new(c.clone(), [c.len() / 2, 2]),
+                (&device, DType::F64),
+            )
+        });
+        let grads = ((y[0].clone() * cotangents[0].clone()).sum()
+            + (y[2].clone() * cotangents[1].clone()).sum())
+        .backward();
         let all: Vec<f64> = x.iter().flat_map(|x| f64s(x.clone())).collect();
-        let joint = Tensor::<2>::from_data(TensorData::new(all, [31, 2]), (&device, DType::F64)).require_grad();
+        let joint = Tensor::<2>::from_data(TensorData::new(all, [31, 2]), (&device, DType::F64))
+            .require_grad();
         let want = edge_softmax_reference(stack.concatenated(), joint.clone(), NormBy::Dst);
-        assert_near(backend, &y.iter().flat_map(|y| f64s(y.clone())).collect::<Vec<_>>(), &f64s(want.clone()), 1e-12);
+        assert_near(
+            backend,
+            &y.iter().flat_map(|y| f64s(y.clone())).collect::<Vec<_>>(),
+            &f64s(want.clone()),
+            1e-12,
+        );
         let want = (want * Tensor::cat(cotangents.to_vec(), 0)).sum().backward();
         let want = f64s(joint.grad(&want).unwrap());
-        let got: Vec<f64> = [0, 2].into_iter().flat_map(|r| f64s(x[r].grad(&grads).unwrap())).collect();
+        let got: Vec<f64> =
+            [0, 2].into_iter().flat_map(|r| f64s(x[r].grad(&grads).unwrap())).collect();
         assert_near(&format!("{backend}, gradients"), &got, &want, 1e-12);
     }
     let none = RelationStack::new(4, &[], &[]).unwrap();
@@ -276,18 +376,31 @@ fn across_relations() {
 #[test]
 fn finite_differences_across_relations() {
     // Destination 0 is reached by both, 1 by one of them, 2 by none; relation 1 has no edge.
-    let (a, b, c) =
-        (graphs::relation(4, 3, &[(0, 0), (3, 1), (0, 0)]), graphs::relation(2, 3, &[]), graphs::relation(4, 3, &[(1, 0), (2, 0)]));
+    let (a, b, c) = (
+        graphs::relation(4, 3, &[(0, 0), (3, 1), (0, 0)]),
+        graphs::relation(2, 3, &[]),
+        graphs::relation(4, 3, &[(1, 0), (2, 0)]),
+    );
     let stack = RelationStack::new(3, &[4, 2], &[(0, a), (1, b), (0, c)]).unwrap();
     let counts = [3, 0, 2];
     for (backend, device) in devices() {
         let device = device.autodiff();
         for width in [1, 3, 8] {
             let data = |r: usize| numbers(r as u64 + 1, counts[r] * width);
-            let leaf = |r: usize, x: Vec<f64>| Tensor::<2>::from_data(TensorData::new(x, [counts[r], width]), (&device, DType::F64));
+            let leaf = |r: usize, x: Vec<f64>| {
+                Tensor::<2>::from_data(
+                    TensorData::new(x, [counts[r], width]),
+                    (&device, DType::F64),
+                )
+            };
             let loss = |x: Vec<Tensor<2>>| {
                 let y = edge_softmax_across(&stack, x);
-                (0..3).map(|r| (y[r].clone() * leaf(r, numbers(20 + r as u64, counts[r] * width))).sum()).reduce(|a, b| a + b).unwrap()
+                (0..3)
+                    .map(|r| {
+                        (y[r].clone() * leaf(r, numbers(20 + r as u64, counts[r] * width))).sum()
+                    })
+                    .reduce(|a, b| a + b)
+                    .unwrap()
             };
             let x: Vec<_> = (0..3).map(|r| leaf(r, data(r)).require_grad()).collect();
             let grads = loss(x.clone()).backward();
@@ -297,14 +410,24 @@ fn finite_differences_across_relations() {
                         let moved = |by: f64| {
                             let mut values: Vec<_> = (0..3).map(data).collect();
                             values[r][i] += by;
-                            f64s(loss(values.into_iter().enumerate().map(|(r, x)| leaf(r, x)).collect()))[0]
+                            f64s(loss(
+                                values.into_iter().enumerate().map(|(r, x)| leaf(r, x)).collect(),
+                            ))[0]
                         };
                         (moved(1e-5) - moved(-1e-5)) / 2e-5
                     })
                     .collect();
                 let got = f64s(x[r].grad(&grads).unwrap());
-                assert_near(&format!("{backend}, width {width}, relation {r}"), &got, &differences, 1e-8);
-                assert!(got.iter().any(|d| d.abs() > 1e-3), "{backend}, width {width}, relation {r}: zeros prove nothing");
+                assert_near(
+                    &format!("{backend}, width {width}, relation {r}"),
+                    &got,
+                    &differences,
+                    1e-8,
+                );
+                assert!(
+                    got.iter().any(|d| d.abs() > 1e-3),
+                    "{backend}, width {width}, relation {r}: zeros prove nothing"
+                );
             }
         }
     }
@@ -314,11 +437,15 @@ fn finite_differences_across_relations() {
 fn any_number_of_threads() {
     let relation = graphs::random(900, 700, 40_000, 3.0);
     for (backend, device) in devices() {
-        for (features, norm_by) in [&[8usize][..], &[13], &[1]].into_iter().flat_map(|f| BOTH.map(|n| (f, n))) {
+        for (features, norm_by) in
+            [&[8usize][..], &[13], &[1]].into_iter().flat_map(|f| BOTH.map(|n| (f, n)))
+        {
             let x = logits(40_000, features, 6);
             let of = |n| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                let (y, d) = pool.install(|| by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, norm_by)));
+                let (y, d) = pool.install(|| {
+                    by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, norm_by))
+                });
                 y.into_iter().chain(d).map(f64::to_bits).collect::<Vec<_>>()
             };
             let one = of(1);
@@ -338,7 +465,8 @@ fn half_floats_are_f32_rounded_once() {
             let x = logits(400, features, 2).convert_dtype(dtype);
             let half = by_rank!(&x, dtype, &device, |x| edge_softmax(&relation, x, NormBy::Dst));
             let x = x.convert_dtype(DType::F32);
-            let single = by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, NormBy::Dst));
+            let single =
+                by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, NormBy::Dst));
             // Half a unit in the last place; gradients see rounded probabilities and cotangents.
             let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
             assert_near(&format!("{dtype:?}, {features:?}"), &half.0, &single.0, ulp);
@@ -351,14 +479,19 @@ fn half_floats_are_f32_rounded_once() {
 #[test]
 fn a_star() {
     let leaves = 100_000;
-    let rel = graphs::relation(leaves, 1, &(0..leaves as u32).rev().map(|u| (u, 0)).collect::<Vec<_>>());
+    let rel =
+        graphs::relation(leaves, 1, &(0..leaves as u32).rev().map(|u| (u, 0)).collect::<Vec<_>>());
     for (backend, device) in devices() {
         let y = edge_softmax(&rel, Tensor::<2>::full([leaves, 8], 60.0, &device), NormBy::Dst);
         assert!(f64s(y).iter().all(|y| (y - 1e-5).abs() < 1e-11), "{backend}");
         let y = edge_softmax(&rel, Tensor::<2>::full([leaves, 1], 60.0, &device), NormBy::Src);
         assert!(f64s(y).iter().all(|&y| y == 1.0), "{backend}");
     }
-    let y = edge_softmax(&rel, Tensor::<1>::zeros([leaves], (&Device::flex(), DType::F16)), NormBy::Dst);
+    let y = edge_softmax(
+        &rel,
+        Tensor::<1>::zeros([leaves], (&Device::flex(), DType::F16)),
+        NormBy::Dst,
+    );
     assert!(f64s(y).iter().all(|y| (y - 1e-5).abs() < 1e-7));
 }
 
@@ -379,16 +512,36 @@ fn errors() {
     let zeros = |rows: usize| Tensor::<1>::zeros([rows], &Device::flex());
     let text = |e: OpsError| e.to_string();
     let error = try_edge_softmax(&rel, zeros(5), NormBy::Dst).unwrap_err();
-    assert_eq!(text(error), "edge_softmax: `logits` must have 8 rows (one per edge of the relation), got 5; give as many rows");
+    assert_eq!(
+        text(error),
+        "edge_softmax: `logits` must have 8 rows (one per edge of the relation), got 5; give as many rows"
+    );
     let error = try_edge_softmax_on(&rel, &[1, 2], zeros(3), NormBy::Dst).unwrap_err();
-    assert_eq!(text(error), "edge_softmax_on: `logits` must have 2 rows (one per entry of `eids`), got 3; give as many rows");
+    assert_eq!(
+        text(error),
+        "edge_softmax_on: `logits` must have 2 rows (one per entry of `eids`), got 3; give as many rows"
+    );
     let error = try_edge_softmax_on(&rel, &[1, 8], zeros(2), NormBy::Dst).unwrap_err();
-    assert_eq!(text(error), "edge_softmax_on: `eids[1]` must lie in 0..8 (edges of the relation), got 8; number them from 0");
+    assert_eq!(
+        text(error),
+        "edge_softmax_on: `eids[1]` must lie in 0..8 (edges of the relation), got 8; number them from 0"
+    );
     let error = try_edge_softmax_on(&rel, &[5, 3, 0, 3], zeros(4), NormBy::Dst).unwrap_err();
-    assert_eq!(text(error), "edge_softmax_on: `eids[3]` is edge 3, and so is `eids[1]`; give every edge once");
+    assert_eq!(
+        text(error),
+        "edge_softmax_on: `eids[3]` is edge 3, and so is `eids[1]`; give every edge once"
+    );
     let none = graphs::relation(2, 2, &[]);
-    let error = try_edge_softmax(&none, Tensor::<3>::zeros([0, 1 << 20, 1 << 20], &Device::flex()), NormBy::Dst).unwrap_err();
-    assert!(matches!(error, OpsError::Plan(PlanError::TooWide { op: "edge_softmax", .. })), "{error}");
+    let error = try_edge_softmax(
+        &none,
+        Tensor::<3>::zeros([0, 1 << 20, 1 << 20], &Device::flex()),
+        NormBy::Dst,
+    )
+    .unwrap_err();
+    assert!(
+        matches!(error, OpsError::Plan(PlanError::TooWide { op: "edge_softmax", .. })),
+        "{error}"
+    );
 
     let stack = RelationStack::new(4, &[5], &[(0, rel.clone()), (0, rel)]).unwrap();
     let across = |x| text(try_edge_softmax_across::<1>(&stack, x).unwrap_err());
@@ -398,9 +551,15 @@ fn errors() {
                 give the tensors in the order of the stack";
     assert_eq!(across(vec![zeros(8), zeros(7)]), want);
     let double = Tensor::<1>::zeros([8], (&Device::flex(), DType::F64));
-    assert_eq!(across(vec![zeros(8), double]), "edge_softmax_across: element type of `logits[1]` must be F32, got F64; cast it");
+    assert_eq!(
+        across(vec![zeros(8), double]),
+        "edge_softmax_across: element type of `logits[1]` must be F32, got F64; cast it"
+    );
     let elsewhere = Tensor::<1>::zeros([8], &Device::ndarray());
-    assert!(across(vec![zeros(8), elsewhere]).starts_with("edge_softmax_across: device of `logits[1]` must be "));
+    assert!(
+        across(vec![zeros(8), elsewhere])
+            .starts_with("edge_softmax_across: device of `logits[1]` must be ")
+    );
     let wide = |n| Tensor::<2>::zeros([8, n], &Device::flex());
     let error = try_edge_softmax_across(&stack, vec![wide(2), wide(3)]).unwrap_err();
     let want = "edge_softmax_across: feature shape (first axis left out) of `logits[1]` must be [2], got [3]; reshape it";
@@ -408,7 +567,10 @@ fn errors() {
 }
 
 #[test]
-#[should_panic(expected = "edge_softmax: `logits` must have 8 rows (one per edge of the relation), got 4")]
+#[should_panic(
+    expected = "edge_softmax: `logits` must have 8 rows (one per edge of the relation), got 4"
+)]
 fn the_panic_says_the_same() {
-    let _ = edge_softmax(&graphs::small(), Tensor::<2>::zeros([4, 1], &Device::flex()), NormBy::Src);
+    let _ =
+        edge_softmax(&graphs::small(), Tensor::<2>::zeros([4, 1], &Device::flex()), NormBy::Src);
 }

@@ -1,11 +1,15 @@
 //! Bias, activation and dropout in one pass against the composition, finite differences, and corners.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use burn_gnn_ops::{Activation, RowDropout, Stream, bias_activation, bias_activation_reference, dropout, try_bias_activation};
+use burn_gnn_ops::{
+    Activation, RowDropout, Stream, bias_activation, bias_activation_reference, dropout,
+    try_bias_activation,
+};
 
 use crate::{assert_near, devices, f64s, numbers};
 
-const ALL: [Activation; 4] = [Activation::None, Activation::Relu, Activation::LeakyRelu(0.1), Activation::Elu(1.3)];
+const ALL: [Activation; 4] =
+    [Activation::None, Activation::Relu, Activation::LeakyRelu(0.1), Activation::Elu(1.3)];
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -19,7 +23,13 @@ struct Case {
 }
 
 impl Case {
-    fn new(rows: usize, columns: usize, bias: bool, activation: Activation, prob: Option<f64>) -> Self {
+    fn new(
+        rows: usize,
+        columns: usize,
+        bias: bool,
+        activation: Activation,
+        prob: Option<f64>,
+    ) -> Self {
         let ids = (0..rows as u64).map(|r| (1 << 35) + 7 * r).collect::<Vec<_>>();
         Self {
             rows,
@@ -27,7 +37,11 @@ impl Case {
             x: numbers(5, rows * columns),
             bias: bias.then(|| numbers(6, columns).iter().map(|b| 0.2 * b).collect()),
             activation,
-            dropout: prob.map(|prob| RowDropout { prob, stream: Stream::new(3, "layer", 1), ids: Some(ids.into()) }),
+            dropout: prob.map(|prob| RowDropout {
+                prob,
+                stream: Stream::new(3, "layer", 1),
+                ids: Some(ids.into()),
+            }),
             dtype: DType::F64,
         }
     }
@@ -35,9 +49,15 @@ impl Case {
     /// Result, gradient of `x`, gradient of the bias.
     fn run(&self, device: &Device, reference: bool) -> [Vec<f64>; 3] {
         let device = device.clone().autodiff();
-        let x = Tensor::<2>::from_data(TensorData::new(self.x.clone(), [self.rows, self.columns]), (&device, self.dtype)).require_grad();
-        let bias =
-            self.bias.clone().map(|b| Tensor::<1>::from_data(TensorData::new(b, [self.columns]), (&device, self.dtype)).require_grad());
+        let x = Tensor::<2>::from_data(
+            TensorData::new(self.x.clone(), [self.rows, self.columns]),
+            (&device, self.dtype),
+        )
+        .require_grad();
+        let bias = self.bias.clone().map(|b| {
+            Tensor::<1>::from_data(TensorData::new(b, [self.columns]), (&device, self.dtype))
+                .require_grad()
+        });
         let f = if reference { bias_activation_reference } else { bias_activation };
         let y = f(x.clone(), bias.clone(), self.activation, self.dropout.as_ref());
         let c = TensorData::new(numbers(99, self.rows * self.columns), [self.rows, self.columns]);
@@ -53,7 +73,12 @@ fn each(mut f: impl FnMut(&str, &Case)) {
             for prob in [None, Some(0.3)] {
                 for bias in [false, true] {
                     let case = Case::new(rows, columns, bias, activation, prob);
-                    f(&format!("{rows} x {columns}, {activation:?}, dropout {prob:?}, bias {bias}"), &case);
+                    f(
+                        &format!(
+                            "{rows} x {columns}, {activation:?}, dropout {prob:?}, bias {bias}"
+                        ),
+                        &case,
+                    );
                 }
             }
         }
@@ -96,7 +121,12 @@ fn finite_differences() {
                     .collect()
             };
             assert_near(&format!("{activation:?}, d x"), &got[1], &differences(|c| &mut c.x), 1e-7);
-            assert_near(&format!("{activation:?}, d bias"), &got[2], &differences(|c| c.bias.as_mut().unwrap()), 1e-7);
+            assert_near(
+                &format!("{activation:?}, d bias"),
+                &got[2],
+                &differences(|c| c.bias.as_mut().unwrap()),
+                1e-7,
+            );
             assert!(got[2].iter().any(|d| d.abs() > 0.01));
         }
     }
@@ -109,9 +139,14 @@ fn finite_differences_of_dropout() {
         let device = device.autodiff();
         let d = Case::new(5, 7, false, Activation::None, Some(0.4)).dropout.unwrap();
         let loss = |values: &[f64]| {
-            let x = Tensor::<2>::from_data(TensorData::new(values.to_vec(), shape), (&device, DType::F64)).require_grad();
+            let x = Tensor::<2>::from_data(
+                TensorData::new(values.to_vec(), shape),
+                (&device, DType::F64),
+            )
+            .require_grad();
             let y = dropout(x.clone(), d.prob, d.stream, d.ids.clone());
-            let cotangent = Tensor::from_data(TensorData::new(numbers(2, 35), shape), (&device, DType::F64));
+            let cotangent =
+                Tensor::from_data(TensorData::new(numbers(2, 35), shape), (&device, DType::F64));
             (x, (y * cotangent).sum())
         };
         let (x, value) = loss(&values);
@@ -120,7 +155,8 @@ fn finite_differences_of_dropout() {
             values[at] += by;
             loss(&values).1.into_scalar::<f64>()
         };
-        let want: Vec<f64> = (0..35).map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step)).collect();
+        let want: Vec<f64> =
+            (0..35).map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step)).collect();
         let got = f64s(x.grad(&value.backward()).unwrap());
         assert_near(backend, &got, &want, 1e-8);
         assert!(got.contains(&0.0) && got.iter().any(|d| *d != 0.0), "{backend}: {got:?}");
@@ -131,7 +167,10 @@ fn finite_differences_of_dropout() {
 fn the_mask_is_that_of_dropout() {
     for (_, device) in devices() {
         let case = Case::new(50, 13, false, Activation::None, Some(0.4));
-        let x = Tensor::<2>::from_data(TensorData::new(case.x.clone(), [50, 13]), (&device, DType::F64));
+        let x = Tensor::<2>::from_data(
+            TensorData::new(case.x.clone(), [50, 13]),
+            (&device, DType::F64),
+        );
         let d = case.dropout.clone().unwrap();
         assert_eq!(case.run(&device, false)[0], f64s(dropout(x, d.prob, d.stream, d.ids)));
     }
@@ -146,7 +185,11 @@ fn any_number_of_threads() {
             for (backend, device) in devices() {
                 let bits = |n| {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                    pool.install(|| case.run(&device, false)).concat().iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+                    pool.install(|| case.run(&device, false))
+                        .concat()
+                        .iter()
+                        .map(|x| x.to_bits())
+                        .collect::<Vec<_>>()
                 };
                 let one = bits(1);
                 assert!(bits(2) == one && bits(3) == one, "{backend}, {dtype:?}, {activation:?}");
@@ -161,7 +204,11 @@ fn half_floats_are_f32_rounded_once() {
         for activation in ALL {
             let round = |x: Vec<f64>| -> Vec<f64> {
                 let n = x.len();
-                TensorData::new(x, [n]).convert_dtype(dtype).convert_dtype(DType::F64).try_into_vec().unwrap()
+                TensorData::new(x, [n])
+                    .convert_dtype(dtype)
+                    .convert_dtype(DType::F64)
+                    .try_into_vec()
+                    .unwrap()
             };
             let mut half = Case::new(30, 20, true, activation, Some(0.5));
             half.x = round(half.x);
@@ -202,9 +249,15 @@ fn errors() {
         "bias_activation: `bias` must have 3 rows (one per feature of `x`), got 2; give as many rows"
     );
     let bias = Tensor::<1>::zeros([3], (&device, DType::F64));
-    assert_eq!(text(Some(bias), Activation::None, None), "bias_activation: `bias` is F64 and `x` is F32; cast one of them");
+    assert_eq!(
+        text(Some(bias), Activation::None, None),
+        "bias_activation: `bias` is F64 and `x` is F32; cast one of them"
+    );
     let e = text(None, Activation::Elu(0.0), None);
-    assert!(e.starts_with("bias_activation: `alpha` of Elu must be a finite number above 0, got 0"), "{e}");
+    assert!(
+        e.starts_with("bias_activation: `alpha` of Elu must be a finite number above 0, got 0"),
+        "{e}"
+    );
     let drop = |prob, ids| Some(RowDropout { prob, stream: Stream::new(0, "d", 0), ids });
     assert_eq!(
         text(None, Activation::None, drop(1.0, None)),

@@ -26,7 +26,8 @@ pub(crate) fn device() -> Option<Device> {
 /// Values and gradients of one operator on both devices.
 fn agree(what: &str, family: &Family, g: &Typed, device: &Device, seed: u64) {
     let values = family.values(g, seed);
-    let [want, got] = [&Device::flex(), device].map(|device| family.run(g, &values, (device, DType::F32), false));
+    let [want, got] =
+        [&Device::flex(), device].map(|device| family.run(g, &values, (device, DType::F32), false));
     for (i, (want, got)) in want.iter().zip(&got).enumerate() {
         assert_near(&format!("{}, {what}, {i}", family.name), got, want, TOLERANCE);
     }
@@ -54,19 +55,35 @@ fn graphs_without_edges() {
     let Some(device) = device() else { return };
     for (name, relation) in graphs::named().into_iter().filter(|(_, r)| r.num_edges() == 0) {
         for (op, reduce) in BinaryOp::ALL.into_iter().flat_map(|op| Reduce::ALL.map(|r| (op, r))) {
-            let call = crate::Call { dtype: DType::F32, ..crate::Call::new(&relation, op, reduce, &[2, 3], &[2, 1], 1) };
-            call.kernel(&device).assert_near(&format!("{name}, {op:?} {reduce:?}"), &call.kernel(&Device::flex()), 0.0);
+            let call = crate::Call {
+                dtype: DType::F32,
+                ..crate::Call::new(&relation, op, reduce, &[2, 3], &[2, 1], 1)
+            };
+            call.kernel(&device).assert_near(
+                &format!("{name}, {op:?} {reduce:?}"),
+                &call.kernel(&Device::flex()),
+                0.0,
+            );
         }
         let x = |rows: usize| Tensor::<2>::ones([rows, 3], &device);
         let (n, m) = (relation.num_src(), relation.num_dst());
-        assert_eq!(gsddmm::<2, 2, 2>(&relation, SddmmOp::Dot, Target::Src, Target::Dst, x(n), x(m)).dims(), [0, 1], "{name}");
+        assert_eq!(
+            gsddmm::<2, 2, 2>(&relation, SddmmOp::Dot, Target::Src, Target::Dst, x(n), x(m)).dims(),
+            [0, 1],
+            "{name}"
+        );
         assert_eq!(edge_softmax(&relation, x(0), NormBy::Dst).dims(), [0, 3], "{name}");
         let z = Tensor::<3>::ones([n, 2, 3], &device);
         let a = |rows: usize| Tensor::<2>::ones([rows, 2], &device);
         let y = gat_attention(&relation, z, a(n), a(m), &GatOptions::default());
         assert_eq!(crate::f64s(y), vec![0.0; m * 6], "{name}");
         let weight = RelationalWeight::Full(Tensor::ones([2, 3, 4], &device));
-        let y = relational_aggregate(&RelationalIndex::new(&relation, &[0u8; 0], 2), x(n), weight, None);
+        let y = relational_aggregate(
+            &RelationalIndex::new(&relation, &[0u8; 0], 2),
+            x(n),
+            weight,
+            None,
+        );
         assert_eq!(crate::f64s(y), vec![0.0; m * 4], "{name}");
         assert_eq!(crate::f64s(matmul_rows(x(0), x(3))), [0.0; 0]);
     }
@@ -114,7 +131,8 @@ fn steps_of_adam() {
     let Some(device) = device() else { return };
     for decay in crate::adam::DECAYS {
         for n in [1, 7, 100] {
-            let [want, got] = [&Device::flex(), &device].map(|device| crate::adam::run(device, DType::F32, n, decay));
+            let [want, got] = [&Device::flex(), &device]
+                .map(|device| crate::adam::run(device, DType::F32, n, decay));
             for (i, (want, got)) in want.iter().zip(&got).enumerate() {
                 assert_near(&format!("{decay:?}, {i}"), got, want, 1e-6);
             }
@@ -130,7 +148,8 @@ fn two_runs_are_the_same_bits() {
     let g = Typed::new(&graphs::random(300, 200, 5_000, 2.0));
     for family in families::few(9) {
         let values = family.values(&g, 3);
-        let [first, second] = [(); 2].map(|()| family.run(&g, &values, (&device, DType::F32), false));
+        let [first, second] =
+            [(); 2].map(|()| family.run(&g, &values, (&device, DType::F32), false));
         let bits = |x: &[Vec<f64>]| x.iter().flatten().map(|v| v.to_bits()).collect::<Vec<_>>();
         assert!(bits(&first) == bits(&second), "{}", family.name);
     }
@@ -142,7 +161,8 @@ fn two_runs_are_the_same_bits() {
 fn launches_that_are_measured() {
     let Some(device) = device() else { return };
     let names = ["gspmm CopyLhs Sum", "gspmm CopyLhs Max", "gspmm Mul Mean", "gat_attention 0"];
-    let families: Vec<_> = families::few(64).into_iter().filter(|f| names.contains(&f.name.as_str())).collect();
+    let families: Vec<_> =
+        families::few(64).into_iter().filter(|f| names.contains(&f.name.as_str())).collect();
     assert_eq!(families.len(), names.len());
     for family in families {
         // A relation of its own: launches are counted by layout.
@@ -154,7 +174,11 @@ fn launches_that_are_measured() {
             assert_near(&format!("{}, {i}", family.name), got, want, 1e-4);
         }
         for again in 1..12 {
-            assert!(family.run(&g, &values, (&device, DType::F32), false) == first, "{}, run {again}", family.name);
+            assert!(
+                family.run(&g, &values, (&device, DType::F32), false) == first,
+                "{}, run {again}",
+                family.name
+            );
         }
     }
 }
@@ -171,19 +195,31 @@ fn cached_rows_on_devices() {
     let order: Vec<u32> = (0..rows).map(|i| i * 7 % rows).collect();
     let ids: Vec<u32> = (0..200).map(|i| i * i % rows).collect();
     let want = source().gather(&ids).unwrap();
-    for groups in [vec![vec![device.clone()]], vec![vec![device.clone(), cpu.clone()]], vec![vec![device.clone()], vec![cpu.clone()]]] {
+    for groups in [
+        vec![vec![device.clone()]],
+        vec![vec![device.clone(), cpu.clone()]],
+        vec![vec![device.clone()], vec![cpu.clone()]],
+    ] {
         for ratio in [0.0, 0.4, 1.0] {
             let kept = DeviceRows::with_ratio(source(), &order, ratio, &groups).unwrap();
             for to in [&device, &cpu] {
                 let x = kept.gather_tensor(&ids, to).unwrap();
-                assert_eq!((x.dims(), x.device()), ([200, width as usize], to.clone()), "{groups:?} {ratio}");
+                assert_eq!(
+                    (x.dims(), x.device()),
+                    ([200, width as usize], to.clone()),
+                    "{groups:?} {ratio}"
+                );
                 assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), want, "{groups:?} {ratio}");
             }
             // Of each device that is in a group, the ids among the hot ones.
             let hot = &order[..(ratio * f64::from(rows)).round() as usize];
             let in_groups = groups.iter().flatten().count() as u64;
             let want = in_groups * ids.iter().filter(|id| hot.contains(id)).count() as u64;
-            assert_eq!((kept.hits().hot, kept.hits().cold), (want, 400 - want), "{groups:?} {ratio}");
+            assert_eq!(
+                (kept.hits().hot, kept.hits().cold),
+                (want, 400 - want),
+                "{groups:?} {ratio}"
+            );
         }
     }
 }
@@ -197,21 +233,43 @@ fn devices_are_not_mixed() {
     let there = |rows: usize| Tensor::<2>::ones([rows, 2], &cpu);
     let is_device = |e: OpsError| {
         let text = e.to_string();
-        assert!(matches!(e, OpsError::Device { .. }) && text.ends_with("move one of them"), "{text}");
+        assert!(
+            matches!(e, OpsError::Device { .. }) && text.ends_with("move one of them"),
+            "{text}"
+        );
     };
-    is_device(try_gspmm::<2, 2, 2>(&relation, BinaryOp::Mul, Reduce::Sum, here(5), there(8)).unwrap_err());
-    is_device(try_gsddmm::<2, 2, 2>(&relation, SddmmOp::Dot, Target::Src, Target::Dst, there(5), here(4)).unwrap_err());
+    is_device(
+        try_gspmm::<2, 2, 2>(&relation, BinaryOp::Mul, Reduce::Sum, here(5), there(8)).unwrap_err(),
+    );
+    is_device(
+        try_gsddmm::<2, 2, 2>(&relation, SddmmOp::Dot, Target::Src, Target::Dst, there(5), here(4))
+            .unwrap_err(),
+    );
     is_device(try_matmul_rows(here(3), there(2)).unwrap_err());
     let z = Tensor::<3>::ones([5, 2, 1], &device);
     is_device(try_attention(&relation, there(8), z, None).unwrap_err());
     let options = AggregateOptions::default();
-    is_device(try_weighted_aggregate(&relation, here(5), Some(Tensor::ones([8], &cpu)), None, &options).unwrap_err());
-    is_device(try_bias_activation(here(3), Some(Tensor::ones([2], &cpu)), Activation::Relu, None).unwrap_err());
+    is_device(
+        try_weighted_aggregate(&relation, here(5), Some(Tensor::ones([8], &cpu)), None, &options)
+            .unwrap_err(),
+    );
+    is_device(
+        try_bias_activation(here(3), Some(Tensor::ones([2], &cpu)), Activation::Relu, None)
+            .unwrap_err(),
+    );
     let index = RelationalIndex::new(&relation, &[0u8; 8], 1);
     let weight = RelationalWeight::Full(Tensor::ones([1, 2, 3], &cpu));
     is_device(try_relational_aggregate(&index, here(5), weight, None).unwrap_err());
-    let stack = burn_gnn_graph::RelationStack::new(4, &[5, 5], &[(0, relation.clone()), (1, relation.clone())]).unwrap();
-    assert!(matches!(try_multi_gspmm(&stack, vec![here(5), there(5)], Reduce::Sum), Err(OpsError::Member { what: "device", .. })));
+    let stack = burn_gnn_graph::RelationStack::new(
+        4,
+        &[5, 5],
+        &[(0, relation.clone()), (1, relation.clone())],
+    )
+    .unwrap();
+    assert!(matches!(
+        try_multi_gspmm(&stack, vec![here(5), there(5)], Reduce::Sum),
+        Err(OpsError::Member { what: "device", .. })
+    ));
     // One graph serves every device.
     for device in [&device, &cpu, &device] {
         let y = copy_u_sum(&relation, Tensor::<2>::ones([5, 2], device));

@@ -66,7 +66,13 @@ impl Outcome {
 }
 
 impl Call {
-    fn new(relation: &Relation, op: SddmmOp, targets: [Target; 2], (lhs, rhs): (&[usize], &[usize]), seed: u64) -> Self {
+    fn new(
+        relation: &Relation,
+        op: SddmmOp,
+        targets: [Target; 2],
+        (lhs, rhs): (&[usize], &[usize]),
+        seed: u64,
+    ) -> Self {
         let data = |seed, target: Target, features: &[usize]| {
             let shape = with_rows(target.rows(relation), features);
             TensorData::new(numbers(seed, shape.iter().product()), shape)
@@ -106,13 +112,18 @@ impl Call {
         }
     }
 
-    fn run<const L: usize, const R: usize, const O: usize>(&self, device: &Device, mode: Mode) -> Outcome {
+    fn run<const L: usize, const R: usize, const O: usize>(
+        &self,
+        device: &Device,
+        mode: Mode,
+    ) -> Outcome {
         let device = device.clone().autodiff();
         let lhs = Tensor::<L>::from_data(self.lhs.clone(), (&device, self.dtype)).require_grad();
         let rhs = Tensor::<R>::from_data(self.rhs.clone(), (&device, self.dtype)).require_grad();
         let reference = mode == Mode::Reference;
         let f = if reference { gsddmm_reference::<L, R, O> } else { gsddmm::<L, R, O> };
-        let out = f(&self.relation, self.op, self.targets[0], self.targets[1], lhs.clone(), rhs.clone());
+        let out =
+            f(&self.relation, self.op, self.targets[0], self.targets[1], lhs.clone(), rhs.clone());
         if mode == Mode::Forward {
             return Outcome { out: f64s(out), lhs: vec![], rhs: vec![] };
         }
@@ -124,7 +135,9 @@ impl Call {
         }
         let grads = loss.backward();
         // A kernel gives every operand that it uses a gradient, if only zeros.
-        let zeros = |data: &TensorData, used| if used { panic!("no gradient") } else { vec![0.0; data.num_elements()] };
+        let zeros = |data: &TensorData, used| {
+            if used { panic!("no gradient") } else { vec![0.0; data.num_elements()] }
+        };
         Outcome {
             out: f64s(out),
             lhs: lhs.grad(&grads).map_or_else(|| zeros(&self.lhs, self.op.uses_lhs()), f64s),
@@ -154,10 +167,23 @@ fn finite_differences() {
                 let what = format!("{backend}, {op:?} {targets:?}, {kind:?}");
                 let call = Call::new(&relation, op, targets, kind, i as u64 + 1);
                 let got = call.kernel(&device);
-                assert_near(&format!("{what}, d lhs"), &got.lhs, &differences(&call, &device, |c| &mut c.lhs), 1e-7);
-                assert_near(&format!("{what}, d rhs"), &got.rhs, &differences(&call, &device, |c| &mut c.rhs), 1e-7);
+                assert_near(
+                    &format!("{what}, d lhs"),
+                    &got.lhs,
+                    &differences(&call, &device, |c| &mut c.lhs),
+                    1e-7,
+                );
+                assert_near(
+                    &format!("{what}, d rhs"),
+                    &got.rhs,
+                    &differences(&call, &device, |c| &mut c.rhs),
+                    1e-7,
+                );
                 let seen = |used: bool, d: &[f64]| !used || d.iter().any(|&g| g != 0.0);
-                assert!(seen(op.uses_lhs(), &got.lhs) && seen(op.uses_rhs(), &got.rhs), "{what}: gradients of zeros prove nothing");
+                assert!(
+                    seen(op.uses_lhs(), &got.lhs) && seen(op.uses_rhs(), &got.rhs),
+                    "{what}: gradients of zeros prove nothing"
+                );
             }
         }
     }
@@ -186,12 +212,22 @@ fn widths() {
     let relation = graphs::random(20, 15, 90, 2.0);
     for width in [0, 1, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 40] {
         for op in SddmmOp::ALL {
-            for targets in [[Target::Src, Target::Dst], [Target::Dst, Target::Src], [Target::Edge, Target::Dst], [Target::Src, Target::Src]]
-            {
-                for (lhs, rhs) in
-                    [(vec![width], vec![width]), (vec![width], vec![1]), (vec![2, width], vec![2, width]), (vec![2, width], vec![2, 1])]
-                {
-                    agree(&format!("width {width}"), &Call::new(&relation, op, targets, (&lhs, &rhs), 4));
+            for targets in [
+                [Target::Src, Target::Dst],
+                [Target::Dst, Target::Src],
+                [Target::Edge, Target::Dst],
+                [Target::Src, Target::Src],
+            ] {
+                for (lhs, rhs) in [
+                    (vec![width], vec![width]),
+                    (vec![width], vec![1]),
+                    (vec![2, width], vec![2, width]),
+                    (vec![2, width], vec![2, 1]),
+                ] {
+                    agree(
+                        &format!("width {width}"),
+                        &Call::new(&relation, op, targets, (&lhs, &rhs), 4),
+                    );
                 }
             }
         }
@@ -204,15 +240,21 @@ fn sorted_edges_have_the_same_bits() {
     let relation = graphs::random(30, 20, 200, 2.0);
     let mut order: Vec<usize> = (0..200).collect();
     order.sort_by_key(|&e| relation.dst()[e]);
-    let sorted = graphs::relation(30, 20, &order.iter().map(|&e| (relation.src()[e], relation.dst()[e])).collect::<Vec<_>>());
+    let sorted = graphs::relation(
+        30,
+        20,
+        &order.iter().map(|&e| (relation.src()[e], relation.dst()[e])).collect::<Vec<_>>(),
+    );
     let device = Device::flex();
     for features in [&[40usize][..], &[4, 8], &[3, 33]] {
-        let mut call = Call::new(&relation, SddmmOp::Dot, [Target::Src, Target::Dst], (features, features), 2);
+        let mut call =
+            Call::new(&relation, SddmmOp::Dot, [Target::Src, Target::Dst], (features, features), 2);
         call.dtype = DType::F32;
         let heads = call.kernel(&device).out.len() / 200;
         let a = call.kernel(&device).out;
         let b = Call { relation: sorted.clone(), ..call }.kernel(&device).out;
-        let permuted: Vec<f64> = order.iter().flat_map(|&e| a[e * heads..][..heads].to_vec()).collect();
+        let permuted: Vec<f64> =
+            order.iter().flat_map(|&e| a[e * heads..][..heads].to_vec()).collect();
         assert_eq!(permuted, b, "{features:?}");
     }
 }
@@ -243,11 +285,21 @@ proptest! {
 fn any_number_of_threads() {
     let relation = graphs::random(900, 700, 9000, 3.0);
     for (backend, device) in devices() {
-        for (op, targets) in [SddmmOp::Add, SddmmOp::Div, SddmmOp::Dot].into_iter().flat_map(|op| pairs().map(move |t| (op, t))) {
+        for (op, targets) in [SddmmOp::Add, SddmmOp::Div, SddmmOp::Dot]
+            .into_iter()
+            .flat_map(|op| pairs().map(move |t| (op, t)))
+        {
             for kind in [(&[33usize][..], &[33usize][..]), (&[4, 16], &[4, 1])] {
                 let mut call = Call::new(&relation, op, targets, kind, 8);
                 call.dtype = DType::F32;
-                let run = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| call.kernel(&device)).bits();
+                let run = |n| {
+                    rayon::ThreadPoolBuilder::new()
+                        .num_threads(n)
+                        .build()
+                        .unwrap()
+                        .install(|| call.kernel(&device))
+                        .bits()
+                };
                 let one = run(1);
                 for n in [2, 3] {
                     assert!(run(n) == one, "{backend}, {op:?} {targets:?}, {kind:?}, {n} threads");
@@ -261,8 +313,9 @@ fn any_number_of_threads() {
 fn half_floats_are_f32_rounded_once() {
     let relation = graphs::random(30, 20, 400, 2.0);
     let device = Device::flex();
-    for (dtype, op, targets) in
-        [DType::F16, DType::BF16].into_iter().flat_map(|d| SddmmOp::ALL.into_iter().flat_map(move |op| pairs().map(move |t| (d, op, t))))
+    for (dtype, op, targets) in [DType::F16, DType::BF16]
+        .into_iter()
+        .flat_map(|d| SddmmOp::ALL.into_iter().flat_map(move |op| pairs().map(move |t| (d, op, t))))
     {
         for kind in [(&[9usize][..], &[9usize][..]), (&[2, 1], &[1, 3]), (&[34], &[34])] {
             let mut half = Call::new(&relation, op, targets, kind, 5);
@@ -282,7 +335,10 @@ fn half_floats_are_f32_rounded_once() {
             let size = |x: &[f64]| x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
             for (a, b) in [(&a.lhs, &b.lhs), (&a.rhs, &b.rhs)] {
                 let bound = 4.0 * ulp * (1.0 + size(b));
-                assert!(a.iter().zip(b.iter()).all(|(a, b)| (a - b).abs() <= bound), "{what}: gradients");
+                assert!(
+                    a.iter().zip(b.iter()).all(|(a, b)| (a - b).abs() <= bound),
+                    "{what}: gradients"
+                );
             }
         }
     }
@@ -294,7 +350,8 @@ fn names() {
     let rel = graphs::relation(2, 2, &[(0, 1), (1, 1), (1, 0)]);
     for (_, device) in devices() {
         let t = |x: [f32; 2]| Tensor::<1>::from_data(x, &device);
-        let (u, v, e) = (t([2.0, 4.0]), t([8.0, 16.0]), Tensor::<1>::from_data([1.0, -2.0, 4.0], &device));
+        let (u, v, e) =
+            (t([2.0, 4.0]), t([8.0, 16.0]), Tensor::<1>::from_data([1.0, -2.0, 4.0], &device));
         assert_eq!(f64s(copy_u(&rel, u.clone())), [2.0, 4.0, 4.0]);
         assert_eq!(f64s(copy_v(&rel, v.clone())), [16.0, 16.0, 8.0]);
         assert_eq!(f64s(copy_e(&rel, e.clone())), [1.0, -2.0, 4.0]);
@@ -344,14 +401,16 @@ fn shapes_of_dots() {
     let rel = graphs::small();
     let device = Device::flex();
     let dot = |l: [usize; 3], r: [usize; 3]| {
-        let y: Tensor<3> = u_dot_v(&rel, Tensor::<3>::ones(l, &device), Tensor::<3>::ones(r, &device));
+        let y: Tensor<3> =
+            u_dot_v(&rel, Tensor::<3>::ones(l, &device), Tensor::<3>::ones(r, &device));
         (y.dims(), f64s(y)[0])
     };
     assert_eq!(dot([5, 2, 3], [4, 2, 3]), ([8, 2, 1], 3.0));
     assert_eq!(dot([5, 2, 3], [4, 1, 1]), ([8, 2, 1], 3.0));
     assert_eq!(dot([5, 1, 1], [4, 2, 1]), ([8, 2, 1], 1.0));
     assert_eq!(dot([5, 2, 0], [4, 2, 0]), ([8, 2, 1], 0.0));
-    let y: Tensor<2> = u_dot_e(&rel, Tensor::<1>::ones([5], &device), Tensor::<2>::ones([8, 7], &device));
+    let y: Tensor<2> =
+        u_dot_e(&rel, Tensor::<1>::ones([5], &device), Tensor::<2>::ones([8, 7], &device));
     assert_eq!((y.dims(), f64s(y)[0]), ([8, 1], 7.0));
 }
 
@@ -361,7 +420,10 @@ fn infinities_and_nan_stay_visible() {
     for (backend, device) in devices() {
         let u = Tensor::<1>::from_data([f32::INFINITY, f32::NAN, 1.0], &device);
         let v = Tensor::<1>::from_data([1.0, 0.0], &device);
-        for y in [f64s::<1>(u_add_v(&rel, u.clone(), v.clone())), f64s::<1>(u_mul_v(&rel, u.clone(), v.clone()))] {
+        for y in [
+            f64s::<1>(u_add_v(&rel, u.clone(), v.clone())),
+            f64s::<1>(u_mul_v(&rel, u.clone(), v.clone())),
+        ] {
             assert!(y[0] == f64::INFINITY && y[1].is_nan() && y[2].is_finite(), "{backend}: {y:?}");
         }
         let y: Tensor<1> = u_div_v(&rel, u, v);
@@ -376,12 +438,16 @@ fn infinities_and_nan_stay_visible() {
 fn inputs_that_are_not_contiguous() {
     let rel = graphs::small();
     for (backend, device) in devices() {
-        let u = Tensor::<2>::from_data(TensorData::new(numbers(1, 15), [5, 3]), (&device, DType::F64));
-        let v = Tensor::<2>::from_data(TensorData::new(numbers(2, 12), [4, 3]), (&device, DType::F64));
+        let u =
+            Tensor::<2>::from_data(TensorData::new(numbers(1, 15), [5, 3]), (&device, DType::F64));
+        let v =
+            Tensor::<2>::from_data(TensorData::new(numbers(2, 12), [4, 3]), (&device, DType::F64));
         let want: Tensor<2> = u_dot_v(&rel, u.clone(), v.clone());
         let strided = |x: Tensor<2>| {
             let d = x.dims();
-            Tensor::<2>::from_data(x.transpose().into_data(), (&device, DType::F64)).reshape([d[1], d[0]]).transpose()
+            Tensor::<2>::from_data(x.transpose().into_data(), (&device, DType::F64))
+                .reshape([d[1], d[0]])
+                .transpose()
         };
         let got: Tensor<2> = u_dot_v(&rel, strided(u), strided(v));
         assert_eq!(f64s(got), f64s(want), "{backend}");
@@ -392,7 +458,8 @@ fn inputs_that_are_not_contiguous() {
 #[test]
 fn a_star() {
     let leaves = 100_000;
-    let rel = graphs::relation(leaves, 1, &(0..leaves as u32).rev().map(|u| (u, 0)).collect::<Vec<_>>());
+    let rel =
+        graphs::relation(leaves, 1, &(0..leaves as u32).rev().map(|u| (u, 0)).collect::<Vec<_>>());
     for (backend, device) in devices() {
         let device = device.autodiff();
         let u = Tensor::<2>::ones([leaves, 16], &device);
@@ -408,26 +475,47 @@ fn a_star() {
 fn errors() {
     let rel = graphs::small();
     let zeros = |rows| Tensor::<2>::zeros([rows, 3], &Device::flex());
-    let text = |l, r| try_gsddmm::<2, 2, 2>(&rel, SddmmOp::Dot, Target::Src, Target::Dst, l, r).unwrap_err().to_string();
-    assert_eq!(text(zeros(4), zeros(4)), "gsddmm: `lhs` must have 5 rows (one per source node of the relation), got 4; give as many rows");
+    let text = |l, r| {
+        try_gsddmm::<2, 2, 2>(&rel, SddmmOp::Dot, Target::Src, Target::Dst, l, r)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        text(zeros(4), zeros(4)),
+        "gsddmm: `lhs` must have 5 rows (one per source node of the relation), got 4; give as many rows"
+    );
     assert_eq!(
         text(zeros(5), zeros(5)),
         "gsddmm: `rhs` must have 4 rows (one per destination node of the relation), got 5; give as many rows"
     );
     let error = try_gsddmm_copy(&rel, Target::Edge, zeros(5)).unwrap_err();
-    assert_eq!(error.to_string(), "gsddmm: `lhs` must have 8 rows (one per edge of the relation), got 5; give as many rows");
+    assert_eq!(
+        error.to_string(),
+        "gsddmm: `lhs` must have 8 rows (one per edge of the relation), got 5; give as many rows"
+    );
     let narrow = Tensor::<2>::zeros([4, 2], &Device::flex());
     let want = "gsddmm: feature shapes [3] of `lhs` and [2] of `rhs` (first axis left out) do not broadcast: \
                 aligned at the end, axes must be equal or 1; reshape one of them";
     assert_eq!(text(zeros(5), narrow), want);
     let double = Tensor::<2>::zeros([4, 3], (&Device::flex(), DType::F64));
     assert_eq!(text(zeros(5), double), "gsddmm: `lhs` is F32 and `rhs` is F64; cast one of them");
-    assert!(text(zeros(5), Tensor::zeros([4, 3], &Device::ndarray())).ends_with("move one of them"));
-    let error = try_gsddmm::<2, 2, 3>(&rel, SddmmOp::Add, Target::Src, Target::Dst, zeros(5), zeros(4)).unwrap_err();
-    assert_eq!(error.to_string(), "gsddmm: the result has rank 2, asked for rank 3; change the rank parameter of the output");
-    let (wide, tall) = (Tensor::<3>::zeros([0, 1 << 20, 1], &Device::flex()), Tensor::<3>::zeros([0, 1, 1 << 20], &Device::flex()));
+    assert!(
+        text(zeros(5), Tensor::zeros([4, 3], &Device::ndarray())).ends_with("move one of them")
+    );
+    let error =
+        try_gsddmm::<2, 2, 3>(&rel, SddmmOp::Add, Target::Src, Target::Dst, zeros(5), zeros(4))
+            .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "gsddmm: the result has rank 2, asked for rank 3; change the rank parameter of the output"
+    );
+    let (wide, tall) = (
+        Tensor::<3>::zeros([0, 1 << 20, 1], &Device::flex()),
+        Tensor::<3>::zeros([0, 1, 1 << 20], &Device::flex()),
+    );
     let none = graphs::relation(0, 0, &[]);
-    let error = try_gsddmm::<3, 3, 3>(&none, SddmmOp::Mul, Target::Src, Target::Dst, wide, tall).unwrap_err();
+    let error = try_gsddmm::<3, 3, 3>(&none, SddmmOp::Mul, Target::Src, Target::Dst, wide, tall)
+        .unwrap_err();
     assert!(matches!(error, OpsError::Plan(PlanError::TooWide { op: "gsddmm", .. })), "{error}");
 }
 
@@ -435,12 +523,15 @@ fn errors() {
 fn a_copy_does_not_look_at_the_other_operand() {
     let wrong = Tensor::<1>::zeros([77], (&Device::ndarray(), DType::F64));
     let x = Tensor::<2>::zeros([5, 2], &Device::flex());
-    let y: Tensor<2> = gsddmm(&graphs::small(), SddmmOp::CopyLhs, Target::Src, Target::Dst, x, wrong);
+    let y: Tensor<2> =
+        gsddmm(&graphs::small(), SddmmOp::CopyLhs, Target::Src, Target::Dst, x, wrong);
     assert_eq!(y.dims(), [8, 2]);
 }
 
 #[test]
-#[should_panic(expected = "gsddmm: `lhs` must have 5 rows (one per source node of the relation), got 4")]
+#[should_panic(
+    expected = "gsddmm: `lhs` must have 5 rows (one per source node of the relation), got 4"
+)]
 fn the_panic_says_the_same() {
     let _ = copy_u(&graphs::small(), Tensor::<2>::zeros([4, 1], &Device::flex()));
 }

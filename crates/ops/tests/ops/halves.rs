@@ -25,30 +25,49 @@ fn flat<const D: usize>(x: Tensor<D>) -> Tensor<1> {
 
 /// Numbers that are exact in `dtype`.
 fn operand(seed: u64, n: usize, dtype: FloatDType) -> Vec<f64> {
-    f64s(Tensor::<1>::from_data(TensorData::new(numbers(seed, n), [n]), (&Device::flex(), DType::from(dtype))))
+    f64s(Tensor::<1>::from_data(
+        TensorData::new(numbers(seed, n), [n]),
+        (&Device::flex(), DType::from(dtype)),
+    ))
 }
 
 /// Result and gradients of every operand, calculated in `dtype`, and rounded to `round`.
-fn run(f: Operator<'_>, operands: &[Vec<f64>], dtype: FloatDType, round: FloatDType) -> Vec<Vec<f64>> {
+fn run(
+    f: Operator<'_>,
+    operands: &[Vec<f64>],
+    dtype: FloatDType,
+    round: FloatDType,
+) -> Vec<Vec<f64>> {
     let leaves: Vec<_> = operands
         .iter()
-        .map(|x| Tensor::<1>::from_data(TensorData::new(x.clone(), [x.len()]), (&device(), DType::from(dtype))).require_grad())
+        .map(|x| {
+            Tensor::<1>::from_data(
+                TensorData::new(x.clone(), [x.len()]),
+                (&device(), DType::from(dtype)),
+            )
+            .require_grad()
+        })
         .collect();
     let y = f(&leaves);
     assert_eq!(y.dtype(), DType::from(dtype));
     let n = y.shape().num_elements();
     // Exact in 16 bits.
     let c = TensorData::new((0..n).map(|i| (i % 15) as f64 - 7.0).collect::<Vec<_>>(), [n]);
-    let grads = (y.clone() * Tensor::from_data(c, (&device(), DType::from(dtype)))).sum().backward();
+    let grads =
+        (y.clone() * Tensor::from_data(c, (&device(), DType::from(dtype)))).sum().backward();
     let rounded = |x: Tensor<1>| f64s(x.cast(round));
-    std::iter::once(rounded(y)).chain(leaves.iter().map(|x| rounded(x.grad(&grads).unwrap()))).collect()
+    std::iter::once(rounded(y))
+        .chain(leaves.iter().map(|x| rounded(x.grad(&grads).unwrap())))
+        .collect()
 }
 
 /// `gradients`: whether backward reads nothing that was rounded before, so that bits are the same there too.
 fn check(what: &str, lengths: &[usize], gradients: bool, f: Operator<'_>) {
     for dtype in TYPES {
-        let operands: Vec<_> = lengths.iter().zip(1..).map(|(&n, seed)| operand(seed, n, dtype)).collect();
-        let (got, want) = (run(f, &operands, dtype, dtype), run(f, &operands, FloatDType::F32, dtype));
+        let operands: Vec<_> =
+            lengths.iter().zip(1..).map(|(&n, seed)| operand(seed, n, dtype)).collect();
+        let (got, want) =
+            (run(f, &operands, dtype, dtype), run(f, &operands, FloatDType::F32, dtype));
         let full = run(f, &operands, FloatDType::F32, FloatDType::F32);
         assert_ne!(full[0], want[0], "{what}, {dtype:?}: nothing was rounded");
         let compared = if gradients { got.len() } else { 1 };
@@ -68,10 +87,20 @@ fn relational() {
         for (mean, scaled) in [(false, false), (true, false), (true, true)] {
             let index = if mean { index.mean() } else { index.clone() };
             let lengths = [60 * i, 5 * i * o, 900];
-            check(&format!("{i} x {o}, mean {mean}, scaled {scaled}"), &lengths[..if scaled { 3 } else { 2 }], true, &|x| {
-                let weight = RelationalWeight::Full(shaped(&x[1], [5, i, o]));
-                flat(relational_aggregate(&index, shaped(&x[0], [60, i]), weight, x.get(2).cloned()))
-            });
+            check(
+                &format!("{i} x {o}, mean {mean}, scaled {scaled}"),
+                &lengths[..if scaled { 3 } else { 2 }],
+                true,
+                &|x| {
+                    let weight = RelationalWeight::Full(shaped(&x[1], [5, i, o]));
+                    flat(relational_aggregate(
+                        &index,
+                        shaped(&x[0], [60, i]),
+                        weight,
+                        x.get(2).cloned(),
+                    ))
+                },
+            );
         }
     }
     check("blocks", &[60 * 6, 5 * 2 * 3 * 4], true, &|x| {
@@ -101,13 +130,16 @@ fn typed_products() {
 fn softmax_of_segments() {
     let segments = Segments::from_lengths(&[30, 0, 257, 13]);
     for width in [1, 7, 16] {
-        check(&format!("width {width}"), &[300 * width], false, &|x| flat(segment_softmax(shaped(&x[0], [300, width]), &segments)));
+        check(&format!("width {width}"), &[300 * width], false, &|x| {
+            flat(segment_softmax(shaped(&x[0], [300, width]), &segments))
+        });
     }
 }
 
 #[test]
 fn sums_over_relations() {
-    let relations: Vec<_> = (0..3u32).map(|r| (0, graphs::random(20, 15, 40 + 30 * r as usize, 1.5))).collect();
+    let relations: Vec<_> =
+        (0..3u32).map(|r| (0, graphs::random(20, 15, 40 + 30 * r as usize, 1.5))).collect();
     let stack = RelationStack::new(15, &[20], &relations).unwrap();
     for (reduce, cross) in [
         (Reduce::Mean, Reduce::Sum),
@@ -120,11 +152,23 @@ fn sums_over_relations() {
             flat(multi_gspmm_cross(&stack, vec![shaped(&x[0], [20, 5])], reduce, cross))
         });
         let edges = [40, 70, 100];
-        check(&format!("{reduce:?} then {cross:?}, with edges"), &[100, 200, 350, 500], true, &|x| {
-            let edges = edges.iter().zip(&x[1..]).map(|(&n, w)| shaped(w, [n, 5])).collect();
-            let y: Tensor<2> = multi_gspmm_binary_cross(&stack, BinaryOp::Mul, vec![shaped(&x[0], [20, 5])], edges, reduce, cross);
-            flat(y)
-        });
+        check(
+            &format!("{reduce:?} then {cross:?}, with edges"),
+            &[100, 200, 350, 500],
+            true,
+            &|x| {
+                let edges = edges.iter().zip(&x[1..]).map(|(&n, w)| shaped(w, [n, 5])).collect();
+                let y: Tensor<2> = multi_gspmm_binary_cross(
+                    &stack,
+                    BinaryOp::Mul,
+                    vec![shaped(&x[0], [20, 5])],
+                    edges,
+                    reduce,
+                    cross,
+                );
+                flat(y)
+            },
+        );
     }
 }
 
@@ -141,7 +185,8 @@ fn gradients_of_scores_are_summed_before_they_are_rounded() {
     let star = graphs::relation(N, 1, &(0..N as u32).map(|u| (u, 0)).collect::<Vec<_>>());
     let even = |u: usize| u.is_multiple_of(2);
     let z = halves((0..N).map(|u| f64::from(u8::from(even(u)))).collect()).reshape([N, 1, 1]);
-    let a_src = halves((0..N).map(|u| if even(u) { 1e-3 } else { -1e-3 }).collect()).reshape([N, 1]);
+    let a_src =
+        halves((0..N).map(|u| if even(u) { 1e-3 } else { -1e-3 }).collect()).reshape([N, 1]);
     let a_dst = halves(vec![0.0]).reshape([1, 1]).require_grad();
     let y = gat_attention(&star, z, a_src, a_dst.clone(), &GatOptions::default());
     let small = 2f64.powi(-13);
@@ -156,7 +201,8 @@ fn gradients_of_scores_are_summed_before_they_are_rounded() {
 fn gradients_behind_an_activation_are_summed_before_they_are_rounded() {
     const N: usize = 4096;
     let spread = graphs::relation(1, N, &(0..N as u32).map(|v| (0, v)).collect::<Vec<_>>());
-    let leaves = || (halves(vec![-1.0]).reshape([1, 1]).require_grad(), halves(vec![0.0]).require_grad());
+    let leaves =
+        || (halves(vec![-1.0]).reshape([1, 1]).require_grad(), halves(vec![0.0]).require_grad());
     let least = 2f64.powi(-24);
     let options = AggregateOptions { activation: Activation::LeakyRelu(0.3), ..Default::default() };
     let want = 0.3 * least * N as f64;
@@ -177,7 +223,8 @@ fn gradients_of_weights_are_scaled_before_they_are_rounded() {
     let relation = graphs::relation(1, 1, &[(0, 0)]);
     let x = halves(vec![2f64.powi(-20)]).reshape([1, 1]);
     let weight = halves(vec![1.0]).require_grad();
-    let options = AggregateOptions { source: Some(DegreeScale::new(&[1 << 16], -0.5)), ..Default::default() };
+    let options =
+        AggregateOptions { source: Some(DegreeScale::new(&[1 << 16], -0.5)), ..Default::default() };
     let y = weighted_aggregate(&relation, x, Some(weight.clone()), None, &options);
     let grads = (y * halves(vec![1024.0]).reshape([1, 1])).sum().backward();
     assert_eq!(f64s(weight.grad(&grads).unwrap()), [2f64.powi(-18)]);

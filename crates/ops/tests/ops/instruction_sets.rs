@@ -17,7 +17,9 @@ const MARK: &str = "bits of ";
 /// FNV-1a of the bits of all numbers.
 fn hash(values: &[Vec<f64>]) -> u64 {
     let bytes = values.iter().flatten().flat_map(|x| x.to_bits().to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[test]
@@ -30,14 +32,19 @@ fn print_hashes() {
         for family in families::all(width).iter().filter(|f| !f.by_gemm) {
             let values = family.values(&g, 6);
             for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
-                println!("{MARK}{} x {width}, {dtype:?}: {:016x}", family.name, hash(&family.run(&g, &values, (&device, dtype), false)));
+                println!(
+                    "{MARK}{} x {width}, {dtype:?}: {:016x}",
+                    family.name,
+                    hash(&family.run(&g, &values, (&device, dtype), false))
+                );
             }
         }
     }
     // Few edges and many columns: the argmax is kept as bits.
     let sparse = Typed::new(&graphs::random(60, 200, 500, 2.0));
     for width in [48, 128, 144] {
-        for family in families::all(width).iter().filter(|f| f.name.starts_with("gspmm CopyLhs M")) {
+        for family in families::all(width).iter().filter(|f| f.name.starts_with("gspmm CopyLhs M"))
+        {
             let values = family.values(&sparse, 6);
             for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
                 let bits = hash(&family.run(&sparse, &values, (&device, dtype), false));
@@ -47,7 +54,10 @@ fn print_hashes() {
     }
     for dtype in [DType::F32, DType::F64] {
         for (i, decay) in crate::adam::DECAYS.into_iter().enumerate() {
-            println!("{MARK}adam_step {i}, {dtype:?}: {:016x}", hash(&crate::adam::run(&device, dtype, 1001, decay)));
+            println!(
+                "{MARK}adam_step {i}, {dtype:?}: {:016x}",
+                hash(&crate::adam::run(&device, dtype, 1001, decay))
+            );
         }
     }
 }
@@ -62,7 +72,11 @@ fn hashes(set: Option<&str>) -> BTreeMap<String, String> {
     };
     let output = child.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{set:?}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{set:?}: {text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let lines = text.lines().filter_map(|line| line.strip_prefix(MARK)?.rsplit_once(": "));
     lines.map(|(name, hash)| (name.to_owned(), hash.to_owned())).collect()
 }
@@ -75,7 +89,16 @@ fn every_set_gives_the_same_bits() {
     for set in [Some("avx2"), None] {
         let other = hashes(set);
         assert_eq!(other.len(), baseline.len());
-        let differ: Vec<_> = baseline.iter().filter(|(name, hash)| other[*name] != **hash).map(|(name, _)| name).collect();
-        assert!(differ.is_empty(), "{set:?} against baseline: {} of {} differ: {differ:#?}", differ.len(), baseline.len());
+        let differ: Vec<_> = baseline
+            .iter()
+            .filter(|(name, hash)| other[*name] != **hash)
+            .map(|(name, _)| name)
+            .collect();
+        assert!(
+            differ.is_empty(),
+            "{set:?} against baseline: {} of {} differ: {differ:#?}",
+            differ.len(),
+            baseline.len()
+        );
     }
 }

@@ -35,18 +35,33 @@ fn moved<T: Clone>(values: &[T], to: &[usize]) -> Vec<T> {
 impl Moves {
     fn nodes(g: &Typed, seed: u64) -> Self {
         let (n, m) = (g.rows(On::Src), g.rows(On::Dst));
-        Self { src: permutation(seed, n), dst: permutation(seed + 1, m), edge: (0..g.rows(On::Edge)).collect() }
+        Self {
+            src: permutation(seed, n),
+            dst: permutation(seed + 1, m),
+            edge: (0..g.rows(On::Edge)).collect(),
+        }
     }
 
     fn edges(g: &Typed, seed: u64) -> Self {
-        Self { src: (0..g.rows(On::Src)).collect(), dst: (0..g.rows(On::Dst)).collect(), edge: permutation(seed, g.rows(On::Edge)) }
+        Self {
+            src: (0..g.rows(On::Src)).collect(),
+            dst: (0..g.rows(On::Dst)).collect(),
+            edge: permutation(seed, g.rows(On::Edge)),
+        }
     }
 
     fn graph(&self, g: &Typed) -> Typed {
         let endpoints = g.relation.src().iter().zip(g.relation.dst());
-        let endpoints: Vec<(u32, u32)> = endpoints.map(|(&u, &v)| (self.src[u as usize] as u32, self.dst[v as usize] as u32)).collect();
-        let relation = graphs::relation(g.rows(On::Src), g.rows(On::Dst), &moved(&endpoints, &self.edge));
-        Typed { relation, types: moved(&g.types, &self.edge), ids: moved(&g.ids, &self.edge).into() }
+        let endpoints: Vec<(u32, u32)> = endpoints
+            .map(|(&u, &v)| (self.src[u as usize] as u32, self.dst[v as usize] as u32))
+            .collect();
+        let relation =
+            graphs::relation(g.rows(On::Src), g.rows(On::Dst), &moved(&endpoints, &self.edge));
+        Typed {
+            relation,
+            types: moved(&g.types, &self.edge),
+            ids: moved(&g.ids, &self.edge).into(),
+        }
     }
 
     fn values(&self, family: &Family, values: &[Vec<f64>]) -> Vec<Vec<f64>> {
@@ -65,10 +80,19 @@ impl Moves {
 }
 
 /// Runs a family on a graph and on the same graph moved, and returns both results, the first one moved.
-fn both(family: &Family, g: &Typed, moves: &Moves, device: &Device, seed: u64) -> [Vec<Vec<f64>>; 2] {
+fn both(
+    family: &Family,
+    g: &Typed,
+    moves: &Moves,
+    device: &Device,
+    seed: u64,
+) -> [Vec<Vec<f64>>; 2] {
     let values = family.values(g, seed);
     let plain = family.run(g, &values, (device, DType::F64), false);
-    [moves.values(family, &plain), family.run(&moves.graph(g), &moves.values(family, &values), (device, DType::F64), false)]
+    [
+        moves.values(family, &plain),
+        family.run(&moves.graph(g), &moves.values(family, &values), (device, DType::F64), false),
+    ]
 }
 
 fn any_graph() -> impl Strategy<Value = Relation> {
@@ -84,21 +108,35 @@ fn any_graph() -> impl Strategy<Value = Relation> {
 #[test]
 fn numbers_that_are_none_stay_visible() {
     let g = Typed::new(&graphs::random(6, 5, 20, 2.0));
-    let is = |a: f64, b: f64| (a.is_nan() && b.is_nan()) || a == b || (a - b).abs() <= TOLERANCE * (1.0 + b.abs());
+    let is = |a: f64, b: f64| {
+        (a.is_nan() && b.is_nan()) || a == b || (a - b).abs() <= TOLERANCE * (1.0 + b.abs())
+    };
     for family in families::all(3) {
-        for (operand, special) in (0..family.places().len() - 1).flat_map(|i| [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(|x| (i, x)))
+        for (operand, special) in (0..family.places().len() - 1)
+            .flat_map(|i| [f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(|x| (i, x)))
         {
             let mut values = family.values(&g, 4);
             let at = values[operand].len() / 2;
             values[operand][at] = special;
             for (backend, device) in devices() {
-                let [got, want] =
-                    [false, true].map(|reference| family.run(&g, &values, (&device, DType::F64), reference).pop().unwrap_or_default());
+                let [got, want] = [false, true].map(|reference| {
+                    family
+                        .run(&g, &values, (&device, DType::F64), reference)
+                        .pop()
+                        .unwrap_or_default()
+                });
                 // Burn's larger of two tensors, of which the composition over relations is made, passes over NaN;
                 // the kernel does not.
-                let more = |a: f64| special.is_nan() && a.is_nan() && family.name.starts_with("multi_gspmm_cross");
-                let all = got.len() == want.len() && got.iter().zip(&want).all(|(&a, &b)| is(a, b) || more(a));
-                assert!(all, "{}, {backend}, {special} in operand {operand}: {got:?} against {want:?}", family.name);
+                let more = |a: f64| {
+                    special.is_nan() && a.is_nan() && family.name.starts_with("multi_gspmm_cross")
+                };
+                let all = got.len() == want.len()
+                    && got.iter().zip(&want).all(|(&a, &b)| is(a, b) || more(a));
+                assert!(
+                    all,
+                    "{}, {backend}, {special} in operand {operand}: {got:?} against {want:?}",
+                    family.name
+                );
             }
         }
     }
@@ -172,18 +210,40 @@ fn layouts_agree(coo: &Relation, families: &[Family]) {
     let (csr, csc) = (coo.csr(), coo.csc());
     // Edges numbered as they stand in a layout need no ids.
     let sorted = |by: fn(&(u32, u32)) -> (u32, u32)| {
-        let mut endpoints: Vec<_> = coo.src().iter().copied().zip(coo.dst().iter().copied()).collect();
+        let mut endpoints: Vec<_> =
+            coo.src().iter().copied().zip(coo.dst().iter().copied()).collect();
         endpoints.sort_by_key(by);
         graphs::relation(n, m, &endpoints)
     };
     let (by_src, by_dst) = (sorted(|&(u, v)| (u, v)), sorted(|&(u, v)| (v, u)));
-    let reversed = graphs::relation(m, n, &coo.dst().iter().copied().zip(coo.src().iter().copied()).collect::<Vec<_>>()).reverse();
+    let reversed = graphs::relation(
+        m,
+        n,
+        &coo.dst().iter().copied().zip(coo.src().iter().copied()).collect::<Vec<_>>(),
+    )
+    .reverse();
     let pairs = [
-        ("CSR", coo, Relation::from_csr(n, m, csr.indptr(), csr.indices(), csr.edge_ids()).unwrap()),
-        ("CSC", coo, Relation::from_csc(n, m, csc.indptr(), csc.indices(), csc.edge_ids()).unwrap()),
+        (
+            "CSR",
+            coo,
+            Relation::from_csr(n, m, csr.indptr(), csr.indices(), csr.edge_ids()).unwrap(),
+        ),
+        (
+            "CSC",
+            coo,
+            Relation::from_csc(n, m, csc.indptr(), csc.indices(), csc.edge_ids()).unwrap(),
+        ),
         ("reversed", coo, reversed),
-        ("CSR in order", &by_src, Relation::from_csr(n, m, by_src.csr().indptr(), by_src.csr().indices(), None).unwrap()),
-        ("CSC in order", &by_dst, Relation::from_csc(n, m, by_dst.csc().indptr(), by_dst.csc().indices(), None).unwrap()),
+        (
+            "CSR in order",
+            &by_src,
+            Relation::from_csr(n, m, by_src.csr().indptr(), by_src.csr().indices(), None).unwrap(),
+        ),
+        (
+            "CSC in order",
+            &by_dst,
+            Relation::from_csc(n, m, by_dst.csc().indptr(), by_dst.csc().indices(), None).unwrap(),
+        ),
     ];
     assert!(by_src.csr().edge_ids().is_none() && by_dst.csc().edge_ids().is_none());
     for family in families {
@@ -191,7 +251,8 @@ fn layouts_agree(coo: &Relation, families: &[Family]) {
             for (layout, relation, same) in &pairs {
                 let (g, other) = (Typed::new(relation), Typed::new(same));
                 let values = family.values(&g, 3);
-                let [want, got] = [&g, &other].map(|g| family.run(g, &values, (&device, DType::F32), false));
+                let [want, got] =
+                    [&g, &other].map(|g| family.run(g, &values, (&device, DType::F32), false));
                 assert_eq!(got, want, "{}, {backend}, {layout}", family.name);
             }
         }

@@ -100,7 +100,14 @@ struct Outcome {
 }
 
 impl Call {
-    fn new(relation: &Relation, op: BinaryOp, reduce: Reduce, lhs: &[usize], rhs: &[usize], seed: u64) -> Self {
+    fn new(
+        relation: &Relation,
+        op: BinaryOp,
+        reduce: Reduce,
+        lhs: &[usize],
+        rhs: &[usize],
+        seed: u64,
+    ) -> Self {
         let data = |seed, rows, features: &[usize]| {
             let shape = with_rows(rows, features);
             TensorData::new(numbers(seed, shape.iter().product()), shape)
@@ -147,7 +154,11 @@ impl Call {
         }
     }
 
-    fn run<const L: usize, const R: usize, const O: usize>(&self, device: &Device, reference: bool) -> Outcome {
+    fn run<const L: usize, const R: usize, const O: usize>(
+        &self,
+        device: &Device,
+        reference: bool,
+    ) -> Outcome {
         let device = device.clone().autodiff();
         let lhs = Tensor::<L>::from_data(self.lhs.clone(), (&device, self.dtype)).require_grad();
         let rhs = Tensor::<R>::from_data(self.rhs.clone(), (&device, self.dtype)).require_grad();
@@ -161,7 +172,9 @@ impl Call {
         }
         let grads = loss.backward();
         // A kernel gives every operand that it uses a gradient, if only zeros.
-        let zeros = |data: &TensorData, used| if used { panic!("no gradient") } else { vec![0.0; data.num_elements()] };
+        let zeros = |data: &TensorData, used| {
+            if used { panic!("no gradient") } else { vec![0.0; data.num_elements()] }
+        };
         Outcome {
             out: f64s(out),
             lhs: lhs.grad(&grads).map_or_else(|| zeros(&self.lhs, self.op.uses_lhs()), f64s),

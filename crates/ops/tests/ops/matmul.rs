@@ -28,17 +28,23 @@ fn tensor(data: &[f64], shape: [usize; 2], device: &Device, dtype: DType) -> Ten
 
 /// `sum + x · w` by loops.
 fn loops(x: &[f64], w: &[f64], sum: &[f64], [n, k, m]: [usize; 3]) -> Vec<f64> {
-    let entry = |i: usize, j: usize| sum[i * m + j] + (0..k).map(|l| x[i * k + l] * w[l * m + j]).sum::<f64>();
+    let entry = |i: usize, j: usize| {
+        sum[i * m + j] + (0..k).map(|l| x[i * k + l] * w[l * m + j]).sum::<f64>()
+    };
     (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect()
 }
 
 #[test]
 fn values_and_gradients() {
     for [n, k, m] in SIZES {
-        let (x, w, sum, c) = (numbers(1, n * k), numbers(2, k * m), numbers(3, n * m), numbers(4, n * m));
+        let (x, w, sum, c) =
+            (numbers(1, n * k), numbers(2, k * m), numbers(3, n * m), numbers(4, n * m));
         let zeros = vec![0.0; n * m];
         let transposed = |a: &[f64], rows: usize, columns: usize| -> Vec<f64> {
-            (0..columns).flat_map(|j| (0..rows).map(move |i| (i, j))).map(|(i, j)| a[i * columns + j]).collect()
+            (0..columns)
+                .flat_map(|j| (0..rows).map(move |i| (i, j)))
+                .map(|(i, j)| a[i * columns + j])
+                .collect()
         };
         let d_x = loops(&c, &transposed(&w, k, m), &vec![0.0; n * k], [n, m, k]);
         let d_w = loops(&transposed(&x, n, k), &c, &vec![0.0; k * m], [k, n, m]);
@@ -47,16 +53,41 @@ fn values_and_gradients() {
                 for onto in [false, true] {
                     let what = format!("{n} x {k} x {m}, {backend}, {dtype:?}, onto {onto}");
                     let device = device.clone().autodiff();
-                    let leaf = |data: &[f64], shape| tensor(data, shape, &device, dtype).require_grad();
+                    let leaf =
+                        |data: &[f64], shape| tensor(data, shape, &device, dtype).require_grad();
                     let (tx, tw, ts) = (leaf(&x, [n, k]), leaf(&w, [k, m]), leaf(&sum, [n, m]));
-                    let y = if onto { matmul_rows_onto(tx.clone(), tw.clone(), ts.clone()) } else { matmul_rows(tx.clone(), tw.clone()) };
+                    let y = if onto {
+                        matmul_rows_onto(tx.clone(), tw.clone(), ts.clone())
+                    } else {
+                        matmul_rows(tx.clone(), tw.clone())
+                    };
                     assert_eq!(y.dims(), [n, m], "{what}");
                     let grads = (y.clone() * tensor(&c, [n, m], &device, dtype)).sum().backward();
-                    assert_near(&what, &f64s(y), &loops(&x, &w, if onto { &sum } else { &zeros }, [n, k, m]), bound);
-                    assert_near(&format!("{what}, d x"), &f64s(tx.grad(&grads).unwrap()), &d_x, bound);
-                    assert_near(&format!("{what}, d w"), &f64s(tw.grad(&grads).unwrap()), &d_w, bound);
+                    assert_near(
+                        &what,
+                        &f64s(y),
+                        &loops(&x, &w, if onto { &sum } else { &zeros }, [n, k, m]),
+                        bound,
+                    );
+                    assert_near(
+                        &format!("{what}, d x"),
+                        &f64s(tx.grad(&grads).unwrap()),
+                        &d_x,
+                        bound,
+                    );
+                    assert_near(
+                        &format!("{what}, d w"),
+                        &f64s(tw.grad(&grads).unwrap()),
+                        &d_w,
+                        bound,
+                    );
                     if onto {
-                        assert_near(&format!("{what}, d sum"), &f64s(ts.grad(&grads).unwrap()), &c, 1e-6);
+                        assert_near(
+                            &format!("{what}, d sum"),
+                            &f64s(ts.grad(&grads).unwrap()),
+                            &c,
+                            1e-6,
+                        );
                     }
                 }
             }
@@ -73,9 +104,13 @@ fn finite_differences() {
     for (backend, device) in devices() {
         let device = device.autodiff();
         let loss = |parts: &[Vec<f64>; 3], onto: bool| {
-            let [x, w, sum] =
-                [(0, [n, k]), (1, [k, m]), (2, [n, m])].map(|(i, s)| tensor(&parts[i], s, &device, DType::F64).require_grad());
-            let y = if onto { matmul_rows_onto(x.clone(), w.clone(), sum.clone()) } else { matmul_rows(x.clone(), w.clone()) };
+            let [x, w, sum] = [(0, [n, k]), (1, [k, m]), (2, [n, m])]
+                .map(|(i, s)| tensor(&parts[i], s, &device, DType::F64).require_grad());
+            let y = if onto {
+                matmul_rows_onto(x.clone(), w.clone(), sum.clone())
+            } else {
+                matmul_rows(x.clone(), w.clone())
+            };
             ((y * tensor(&cotangent, [n, m], &device, DType::F64)).sum(), [x, w, sum])
         };
         for onto in [false, true] {
@@ -87,8 +122,15 @@ fn finite_differences() {
                     parts[i][at] += by;
                     loss(&parts, onto).0.into_scalar::<f64>()
                 };
-                let want: Vec<f64> = (0..parts[i].len()).map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step)).collect();
-                assert_near(&format!("{backend}, onto {onto}, operand {i}"), &f64s(leaf.grad(&grads).unwrap()), &want, 1e-8);
+                let want: Vec<f64> = (0..parts[i].len())
+                    .map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step))
+                    .collect();
+                assert_near(
+                    &format!("{backend}, onto {onto}, operand {i}"),
+                    &f64s(leaf.grad(&grads).unwrap()),
+                    &want,
+                    1e-8,
+                );
             }
         }
     }
@@ -101,12 +143,17 @@ fn sums_of_16_bit_floats_are_rounded_once() {
         for (dtype, ulp) in [(DType::F16, 2f64.powi(-11)), (DType::BF16, 2f64.powi(-8))] {
             let device = device.clone().autodiff();
             // Operands as they are once rounded.
-            let leaf = |seed, shape: [usize; 2]| tensor(&numbers(seed, shape[0] * shape[1]), shape, &device, dtype).require_grad();
+            let leaf = |seed, shape: [usize; 2]| {
+                tensor(&numbers(seed, shape[0] * shape[1]), shape, &device, dtype).require_grad()
+            };
             let (x, w, sum) = (leaf(1, [n, k]), leaf(2, [k, m]), leaf(3, [n, m]));
             let c = tensor(&numbers(4, n * m), [n, m], &device, dtype);
             let [xs, ws, sums, cs] = [&x, &w, &sum, &c].map(|t| f64s(t.clone()));
             let transposed = |a: &[f64], rows: usize, columns: usize| -> Vec<f64> {
-                (0..columns).flat_map(|j| (0..rows).map(move |i| (i, j))).map(|(i, j)| a[i * columns + j]).collect()
+                (0..columns)
+                    .flat_map(|j| (0..rows).map(move |i| (i, j)))
+                    .map(|(i, j)| a[i * columns + j])
+                    .collect()
             };
             let y = matmul_rows_onto(x.clone(), w.clone(), sum.clone());
             let grads = (y.clone() * c).sum().backward();
@@ -114,13 +161,28 @@ fn sums_of_16_bit_floats_are_rounded_once() {
                 for (i, (got, want)) in f64s(got).into_iter().zip(want).enumerate() {
                     // A rounding of the result, and of f32 sums over thousands of terms.
                     let bound = ulp * want.abs() + 2e-3;
-                    assert!((got - want).abs() <= bound, "{what} {n} x {k} x {m} {dtype:?} [{i}]: {got} for {want}");
+                    assert!(
+                        (got - want).abs() <= bound,
+                        "{what} {n} x {k} x {m} {dtype:?} [{i}]: {got} for {want}"
+                    );
                 }
             };
             near("y", y, &loops(&xs, &ws, &sums, [n, k, m]));
-            near("x · w", matmul_rows(x.clone(), w.clone()), &loops(&xs, &ws, &vec![0.0; n * m], [n, k, m]));
-            near("d x", x.grad(&grads).unwrap(), &loops(&cs, &transposed(&ws, k, m), &vec![0.0; n * k], [n, m, k]));
-            near("d w", w.grad(&grads).unwrap(), &loops(&transposed(&xs, n, k), &cs, &vec![0.0; k * m], [k, n, m]));
+            near(
+                "x · w",
+                matmul_rows(x.clone(), w.clone()),
+                &loops(&xs, &ws, &vec![0.0; n * m], [n, k, m]),
+            );
+            near(
+                "d x",
+                x.grad(&grads).unwrap(),
+                &loops(&cs, &transposed(&ws, k, m), &vec![0.0; n * k], [n, m, k]),
+            );
+            near(
+                "d w",
+                w.grad(&grads).unwrap(),
+                &loops(&transposed(&xs, n, k), &cs, &vec![0.0; k * m], [k, n, m]),
+            );
         }
     }
 }
@@ -131,7 +193,10 @@ fn sums_of_16_bit_floats_do_not_depend_on_threads() {
     let run = |threads| {
         rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
             let device = Device::flex().autodiff();
-            let leaf = |seed, shape: [usize; 2]| tensor(&numbers(seed, shape[0] * shape[1]), shape, &device, DType::BF16).require_grad();
+            let leaf = |seed, shape: [usize; 2]| {
+                tensor(&numbers(seed, shape[0] * shape[1]), shape, &device, DType::BF16)
+                    .require_grad()
+            };
             let (x, w) = (leaf(1, [9000, 64]), leaf(2, [64, 48]));
             let y = matmul_rows(x.clone(), w.clone());
             let grads = (y.clone() * y.clone()).sum().backward();
@@ -148,8 +213,14 @@ fn views_are_read_as_they_are_seen() {
         let (x, w) = (numbers(1, k * n), numbers(2, m * k));
         let transposed = |data: &[f64], shape| tensor(data, shape, &device, DType::F64).transpose();
         let entry = |i: usize, j: usize| (0..k).map(|l| x[l * n + i] * w[j * k + l]).sum::<f64>();
-        let want: Vec<f64> = (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect();
-        assert_near(backend, &f64s(matmul_rows(transposed(&x, [k, n]), transposed(&w, [m, k]))), &want, 1e-12);
+        let want: Vec<f64> =
+            (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect();
+        assert_near(
+            backend,
+            &f64s(matmul_rows(transposed(&x, [k, n]), transposed(&w, [m, k]))),
+            &want,
+            1e-12,
+        );
         // Rows from the middle of another tensor.
         let all = tensor(&numbers(5, 9 * k), [9, k], &device, DType::F64);
         let w = tensor(&w[..k * 2], [k, 2], &device, DType::F64);
@@ -161,7 +232,8 @@ fn views_are_read_as_they_are_seen() {
 #[test]
 fn a_sum_that_others_hold_stays() {
     for (backend, device) in devices() {
-        let [x, w, sum] = [1, 2, 3].map(|seed| tensor(&numbers(seed, 16), [4, 4], &device, DType::F32));
+        let [x, w, sum] =
+            [1, 2, 3].map(|seed| tensor(&numbers(seed, 16), [4, 4], &device, DType::F32));
         let before = f64s(sum.clone());
         let held = sum.clone();
         let y = matmul_rows_onto(x.clone(), w.clone(), sum);
@@ -179,5 +251,8 @@ fn what_is_refused() {
     assert!(text(try_matmul_rows(t([2, 3]), t([4, 5]))).contains("`w`"));
     assert!(text(try_matmul_rows_onto(t([2, 3]), t([3, 5]), t([3, 5]))).contains("`sum`"));
     assert!(text(try_matmul_rows_onto(t([2, 3]), t([3, 5]), t([2, 4]))).contains("[2, 5]"));
-    assert!(text(try_matmul_rows_onto(t([2, 3]), t([3, 5]), t([2, 5]).cast(DType::F64))).contains("`sum`"));
+    assert!(
+        text(try_matmul_rows_onto(t([2, 3]), t([3, 5]), t([2, 5]).cast(DType::F64)))
+            .contains("`sum`")
+    );
 }

@@ -13,7 +13,10 @@ const TOLERANCE: f64 = 1e-12;
 
 /// A tensor of numbers that only the seed decides.
 pub(crate) fn tensor<const D: usize>(seed: u64, shape: [usize; D], device: &Device) -> Tensor<D> {
-    Tensor::from_data(TensorData::new(numbers(seed, shape.iter().product()), shape), (device, DType::F64))
+    Tensor::from_data(
+        TensorData::new(numbers(seed, shape.iter().product()), shape),
+        (device, DType::F64),
+    )
 }
 
 /// The sum of `x` times numbers.
@@ -55,7 +58,8 @@ pub(crate) const REDUCERS: [(Reduce, Make<Reduction>); 4] = [
 /// Rows of sources, destinations and edges, tracked.
 fn operands(relation: &Relation, width: usize, device: &Device) -> [Tensor<2>; 3] {
     let rows = [relation.num_src(), relation.num_dst(), relation.num_edges()];
-    [0, 1, 2].map(|i| tensor(i as u64 + 5, [rows[i], width], &device.clone().autodiff()).require_grad())
+    [0, 1, 2]
+        .map(|i| tensor(i as u64 + 5, [rows[i], width], &device.clone().autodiff()).require_grad())
 }
 
 fn at(target: Target) -> usize {
@@ -76,9 +80,12 @@ fn block(relation: &Relation, operands: &[Tensor<2>; 3]) -> RelationData {
 
 /// Result and gradients of all operands; those without are zeros.
 fn outcome(out: Tensor<2>, operands: &[Tensor<2>; 3]) -> Vec<Vec<f64>> {
-    let touched = operands.iter().fold(weighted(out.clone()), |loss, x| loss + (x.clone() * 0.0).sum());
+    let touched =
+        operands.iter().fold(weighted(out.clone()), |loss, x| loss + (x.clone() * 0.0).sum());
     let grads = touched.backward();
-    std::iter::once(f64s(out)).chain(operands.iter().map(|x| f64s(x.grad(&grads).unwrap()))).collect()
+    std::iter::once(f64s(out))
+        .chain(operands.iter().map(|x| f64s(x.grad(&grads).unwrap())))
+        .collect()
 }
 
 #[track_caller]
@@ -89,9 +96,17 @@ fn agree(what: &str, got: &[Vec<f64>], want: &[Vec<f64>]) {
 }
 
 /// Messages made, then reduced, by references only.
-fn composed(relation: &Relation, op: SddmmOp, l: Target, r: Target, reduce: Reduce, device: &Device) -> Vec<Vec<f64>> {
+fn composed(
+    relation: &Relation,
+    op: SddmmOp,
+    l: Target,
+    r: Target,
+    reduce: Reduce,
+    device: &Device,
+) -> Vec<Vec<f64>> {
     let x = operands(relation, 3, device);
-    let messages: Tensor<2> = gsddmm_reference(relation, op, l, r, x[at(l)].clone(), x[at(r)].clone());
+    let messages: Tensor<2> =
+        gsddmm_reference(relation, op, l, r, x[at(l)].clone(), x[at(r)].clone());
     let out = gspmm_reference(relation, BinaryOp::CopyRhs, reduce, messages.clone(), messages);
     outcome(out, &x)
 }
@@ -103,9 +118,15 @@ fn every_builtin_pair_against_a_composition() {
             for (name, build, op, l, r) in binaries() {
                 for (reduce, reduction) in REDUCERS {
                     let x = operands(&relation, 3, &device);
-                    let made = block(&relation, &x).update_all(build("x", "x", "m"), reduction("m", "y")).unwrap();
+                    let made = block(&relation, &x)
+                        .update_all(build("x", "x", "m"), reduction("m", "y"))
+                        .unwrap();
                     let got = outcome(made.dst().get::<2>("y").unwrap(), &x);
-                    agree(&format!("{graph}, {backend}, {name} {reduce:?}"), &got, &composed(&relation, op, l, r, reduce, &device));
+                    agree(
+                        &format!("{graph}, {backend}, {name} {reduce:?}"),
+                        &got,
+                        &composed(&relation, op, l, r, reduce, &device),
+                    );
                 }
             }
             let copies: [(&str, Make<Message>, Target); 3] = [
@@ -116,9 +137,12 @@ fn every_builtin_pair_against_a_composition() {
             for (name, build, target) in copies {
                 for (reduce, reduction) in REDUCERS {
                     let x = operands(&relation, 3, &device);
-                    let made = block(&relation, &x).update_all(build("x", "m"), reduction("m", "y")).unwrap();
+                    let made = block(&relation, &x)
+                        .update_all(build("x", "m"), reduction("m", "y"))
+                        .unwrap();
                     let got = outcome(made.dst().get::<2>("y").unwrap(), &x);
-                    let want = composed(&relation, SddmmOp::CopyLhs, target, target, reduce, &device);
+                    let want =
+                        composed(&relation, SddmmOp::CopyLhs, target, target, reduce, &device);
                     agree(&format!("{graph}, {backend}, {name} {reduce:?}"), &got, &want);
                 }
             }
@@ -135,7 +159,8 @@ fn apply_edges_is_gsddmm() {
                 let made = block(&relation, &x).apply_edges(.., build("x", "x", "y")).unwrap();
                 let got = outcome(made.edges().get::<2>("y").unwrap(), &x);
                 let x = operands(&relation, 3, &device);
-                let want = gsddmm_reference(&relation, op, l, r, x[at(l)].clone(), x[at(r)].clone());
+                let want =
+                    gsddmm_reference(&relation, op, l, r, x[at(l)].clone(), x[at(r)].clone());
                 agree(&format!("{graph}, {backend}, {name}"), &got, &outcome(want, &x));
             }
         }
@@ -150,8 +175,14 @@ fn feature_shapes_of_any_rank_broadcast() {
         b.src_mut().insert("h", tensor(1, [5, 3, 1], &device)).unwrap();
         b.edges_mut().insert("w", tensor(2, [8, 5, 3, 4], &device)).unwrap();
         b.edges_mut().insert("s", tensor(3, [8], &device)).unwrap();
-        let y = b.update_all(f::u_mul_e("h", "w", "m"), f::sum("m", "y")).unwrap().dst().get::<4>("y").unwrap();
-        let want: Tensor<4> = u_mul_e_sum(&relation, tensor(1, [5, 3, 1], &device), tensor(2, [8, 5, 3, 4], &device));
+        let y = b
+            .update_all(f::u_mul_e("h", "w", "m"), f::sum("m", "y"))
+            .unwrap()
+            .dst()
+            .get::<4>("y")
+            .unwrap();
+        let want: Tensor<4> =
+            u_mul_e_sum(&relation, tensor(1, [5, 3, 1], &device), tensor(2, [8, 5, 3, 4], &device));
         assert_eq!(y.dims(), [4, 5, 3, 4]);
         assert_near(backend, &f64s(y), &f64s(want), 0.0);
         let y = b.update_all(f::e_sub_u("s", "h", "m"), f::max("m", "y")).unwrap();
@@ -164,7 +195,13 @@ fn feature_shapes_of_any_rank_broadcast() {
 }
 
 /// `reduce` of rows of messages for the edges of each destination, and which destinations have some.
-pub(crate) fn naive(reduce: Reduce, messages: &[f64], width: usize, dst: &[u32], num_dst: usize) -> Vec<f64> {
+pub(crate) fn naive(
+    reduce: Reduce,
+    messages: &[f64],
+    width: usize,
+    dst: &[u32],
+    num_dst: usize,
+) -> Vec<f64> {
     let mut out = vec![0.0; num_dst * width];
     let mut count = vec![0; num_dst];
     for (row, &v) in messages.chunks(width.max(1)).zip(dst) {
@@ -192,7 +229,10 @@ fn one_type(n: usize, edges: &[(u32, u32)], device: &Device) -> Graph {
     let nodes = g.nodes_mut("_N").unwrap();
     nodes.insert("h", tensor(1, [n, 2], device).require_grad()).unwrap();
     nodes.insert("old", tensor(2, [n, 2], device).require_grad()).unwrap();
-    g.edges_mut("_E").unwrap().insert("w", tensor(3, [edges.len(), 1], device).require_grad()).unwrap();
+    g.edges_mut("_E")
+        .unwrap()
+        .insert("w", tensor(3, [edges.len(), 1], device).require_grad())
+        .unwrap();
     g
 }
 
@@ -205,7 +245,8 @@ fn edges_of_one_type() -> impl Strategy<Value = (usize, Vec<(u32, u32)>)> {
 
 /// Some different ids below a bound, shuffled.
 fn some_ids(bound: usize) -> impl Strategy<Value = Vec<u32>> {
-    (Just((0..bound as u32).collect::<Vec<_>>()).prop_shuffle(), 0..=bound).prop_map(|(ids, n)| ids[..n].to_vec())
+    (Just((0..bound as u32).collect::<Vec<_>>()).prop_shuffle(), 0..=bound)
+        .prop_map(|(ids, n)| ids[..n].to_vec())
 }
 
 proptest! {
@@ -324,11 +365,22 @@ fn infinities_and_nan_stay_visible() {
     let relation = graphs::relation(3, 4, &[(0, 0), (1, 1), (2, 2), (1, 2)]);
     for (backend, device) in devices() {
         let mut b = RelationData::new(relation.clone());
-        b.src_mut().insert("h", Tensor::<1>::from_data(TensorData::new(vec![-inf, inf, nan], [3]), (&device, DType::F64))).unwrap();
+        b.src_mut()
+            .insert(
+                "h",
+                Tensor::<1>::from_data(
+                    TensorData::new(vec![-inf, inf, nan], [3]),
+                    (&device, DType::F64),
+                ),
+            )
+            .unwrap();
         for (reduce, reduction) in REDUCERS {
             for closure in [false, true] {
                 let y = if closure {
-                    b.update_all(|e: &EdgeBatch| Ok(Fields::of("m", e.src::<1>("h")?)), reduction("m", "y"))
+                    b.update_all(
+                        |e: &EdgeBatch| Ok(Fields::of("m", e.src::<1>("h")?)),
+                        reduction("m", "y"),
+                    )
                 } else {
                     b.update_all(f::copy_u("h", "m"), reduction("m", "y"))
                 };
@@ -354,7 +406,10 @@ fn ties_go_to_the_first_edge() {
             let y = match message {
                 "builtin" => b.update_all(f::copy_u("h", "m"), f::max("m", "y")),
                 "not fused" => b.update_all(f::u_add_v("h", "z", "m"), f::max("m", "y")),
-                _ => b.update_all(|e: &EdgeBatch| Ok(Fields::of("m", e.src::<1>("h")?)), f::max("m", "y")),
+                _ => b.update_all(
+                    |e: &EdgeBatch| Ok(Fields::of("m", e.src::<1>("h")?)),
+                    f::max("m", "y"),
+                ),
             };
             let grads = y.unwrap().dst().get::<1>("y").unwrap().sum().backward();
             assert_eq!(f64s(x.grad(&grads).unwrap()), [1.0, 0.0, 1.0], "{backend}, {message}");
@@ -367,12 +422,17 @@ fn prop_nodes_goes_up_a_tree() {
     // A path 0 -> 1 -> 2 -> 3: every node adds what its child gave.
     for (backend, device) in devices() {
         let device = device.autodiff();
-        let x = Tensor::<1>::from_data([1.0, 10.0, 100.0, 1000.0], (&device, DType::F64)).require_grad();
+        let x = Tensor::<1>::from_data([1.0, 10.0, 100.0, 1000.0], (&device, DType::F64))
+            .require_grad();
         let mut g = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3]).unwrap();
         g.nodes_mut("_N").unwrap().insert("x", x.clone()).unwrap();
         g.nodes_mut("_N").unwrap().insert("sum", x.clone()).unwrap();
-        let add = |nodes: &NodeBatch| Ok(Fields::of("sum", nodes.data::<1>("sum")? + nodes.data::<1>("x")?));
-        let up = g.prop_nodes([&[1][..], &[2], &[3]], f::copy_u("sum", "m"), f::sum("m", "sum").then(add)).unwrap();
+        let add = |nodes: &NodeBatch| {
+            Ok(Fields::of("sum", nodes.data::<1>("sum")? + nodes.data::<1>("x")?))
+        };
+        let up = g
+            .prop_nodes([&[1][..], &[2], &[3]], f::copy_u("sum", "m"), f::sum("m", "sum").then(add))
+            .unwrap();
         let y = up.nodes("_N").unwrap().get::<1>("sum").unwrap();
         assert_eq!(f64s(y.clone()), [1.0, 11.0, 111.0, 1111.0], "{backend}");
         let grads = weighted(y).backward();
@@ -390,10 +450,13 @@ fn prop_edges_follows_a_traversal() {
         let x = Tensor::<1>::from_data([1.0, 10.0, 100.0, 1000.0, 10000.0], (&device, DType::F64));
         g.nodes_mut("_N").unwrap().insert("x", x.clone()).unwrap();
         g.nodes_mut("_N").unwrap().insert("sum", x).unwrap();
-        let add = |nodes: &NodeBatch| Ok(Fields::of("sum", nodes.data::<1>("sum")? + nodes.data::<1>("x")?));
+        let add = |nodes: &NodeBatch| {
+            Ok(Fields::of("sum", nodes.data::<1>("sum")? + nodes.data::<1>("x")?))
+        };
         let r = g.relation("_E").unwrap();
         for fronts in [r.bfs_edges(&[0]).unwrap(), r.dfs_edges(&[0]).unwrap()] {
-            let down = g.prop_edges(fronts, f::copy_u("sum", "m"), f::sum("m", "sum").then(add)).unwrap();
+            let down =
+                g.prop_edges(fronts, f::copy_u("sum", "m"), f::sum("m", "sum").then(add)).unwrap();
             let y = down.nodes("_N").unwrap().get::<1>("sum").unwrap();
             assert_eq!(f64s(y), [1.0, 11.0, 111.0, 1011.0, 10111.0], "{backend}");
         }
@@ -407,25 +470,43 @@ fn apply_functions_see_what_was_written_and_nodes_without_messages() {
         let g = one_type(3, &[(0, 1), (2, 1)], &device);
         let h = f64s(g.nodes("_N").unwrap().get::<2>("h").unwrap());
         let plus_one = |n: &NodeBatch| {
-            let extra = Tensor::<1, Int>::from_data(TensorData::new(n.ids().iter().map(|&i| i64::from(i)).collect(), [n.len()]), &device);
+            let extra = Tensor::<1, Int>::from_data(
+                TensorData::new(n.ids().iter().map(|&i| i64::from(i)).collect(), [n.len()]),
+                &device,
+            );
             Ok(Fields::of("y", n.data::<2>("y")? + 1.0).with("id", extra))
         };
-        let y = g.update_all(f::copy_u("h", "m"), f::sum("m", "y").then(plus_one).then(plus_one)).unwrap();
+        let y = g
+            .update_all(f::copy_u("h", "m"), f::sum("m", "y").then(plus_one).then(plus_one))
+            .unwrap();
         let frame = y.nodes("_N").unwrap();
         let want = [2.0, 2.0, h[0] + h[4] + 2.0, h[1] + h[5] + 2.0, 2.0, 2.0];
         assert_near(backend, &f64s(frame.get::<2>("y").unwrap()), &want, TOLERANCE);
-        assert_eq!(frame.get_int::<1>("id").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(
+            frame.get_int::<1>("id").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(),
+            [0, 1, 2]
+        );
         // Some nodes only: others keep their rows, or get 0 in a new column.
         let y = y.apply_nodes("_N", &[2, 0], plus_one).unwrap();
         let want = [3.0, 3.0, want[2], want[3], 3.0, 3.0];
-        assert_near(backend, &f64s(y.nodes("_N").unwrap().get::<2>("y").unwrap()), &want, TOLERANCE);
-        let flag =
-            |n: &NodeBatch| Ok(Fields::of("flag", n.data::<2>("h")?.equal_elem(99.0).bool_not()).with("n", n.data_as::<1, Int>("id")? + 5));
+        assert_near(
+            backend,
+            &f64s(y.nodes("_N").unwrap().get::<2>("y").unwrap()),
+            &want,
+            TOLERANCE,
+        );
+        let flag = |n: &NodeBatch| {
+            Ok(Fields::of("flag", n.data::<2>("h")?.equal_elem(99.0).bool_not())
+                .with("n", n.data_as::<1, Int>("id")? + 5))
+        };
         let y = y.apply_nodes("_N", &[1], flag).unwrap();
         let frame = y.nodes("_N").unwrap();
         let flags = frame.column("flag").unwrap().to_data().iter::<bool>().collect::<Vec<_>>();
         assert_eq!(flags, [false, false, true, true, false, false], "{backend}");
-        assert_eq!(frame.get_int::<1>("n").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), [0, 6, 0]);
+        assert_eq!(
+            frame.get_int::<1>("n").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(),
+            [0, 6, 0]
+        );
     }
 }
 
@@ -440,17 +521,34 @@ fn apply_edges_on_some_edges_and_on_every_edge_type() {
         let closure = |e: &EdgeBatch| {
             assert_eq!(e.ids(), [2, 0]);
             assert_eq!((e.relation().src(), e.relation().dst()), (&[1, 0][..], &[0, 1][..]));
-            Ok(Fields::of("w", e.data::<2>("w")? + e.src::<2>("h")?.sum_dim(1) - e.dst::<2>("h")?.sum_dim(1)))
+            Ok(Fields::of(
+                "w",
+                e.data::<2>("w")? + e.src::<2>("h")?.sum_dim(1) - e.dst::<2>("h")?.sum_dim(1),
+            ))
         };
         let y = g.apply_edges(&[2, 0], closure).unwrap();
         let sum = |v: usize| h[2 * v] + h[2 * v + 1];
         let want = [w[0] + sum(0) - sum(1), w[1], w[2] + sum(1) - sum(0)];
-        assert_near(backend, &f64s(y.edges("_E").unwrap().get::<2>("w").unwrap()), &want, TOLERANCE);
+        assert_near(
+            backend,
+            &f64s(y.edges("_E").unwrap().get::<2>("w").unwrap()),
+            &want,
+            TOLERANCE,
+        );
         let y = g.apply_edges(&vec![1], f::u_add_e("h", "w", "new")).unwrap();
         let want = [0.0, 0.0, h[4] + w[1], h[5] + w[1], 0.0, 0.0];
-        assert_near(backend, &f64s(y.edges("_E").unwrap().get::<2>("new").unwrap()), &want, TOLERANCE);
+        assert_near(
+            backend,
+            &f64s(y.edges("_E").unwrap().get::<2>("new").unwrap()),
+            &want,
+            TOLERANCE,
+        );
         // Every edge type has the field afterwards.
-        let b = Graph::builder().nodes("a", 2).nodes("b", 1).edges(("a", "r", "b"), vec![0, 1], vec![0, 0]);
+        let b = Graph::builder().nodes("a", 2).nodes("b", 1).edges(
+            ("a", "r", "b"),
+            vec![0, 1],
+            vec![0, 0],
+        );
         let mut g = b.edges(("b", "s", "a"), vec![0], vec![1]).build().unwrap();
         g.nodes_mut("a").unwrap().insert("h", Tensor::<1>::from_data([1.0, 2.0], &device)).unwrap();
         g.nodes_mut("b").unwrap().insert("h", Tensor::<1>::from_data([10.0], &device)).unwrap();

@@ -12,7 +12,8 @@ use crate::{assert_near, devices, f64s, numbers};
 const TOLERANCE: f64 = 1e-12;
 const WIDTH: usize = 2;
 /// In the order of the schema.
-const ETYPES: [(&str, &str, &str); 4] = [("a", "q", "b"), ("a", "r", "a"), ("b", "s", "a"), ("c", "t", "a")];
+const ETYPES: [(&str, &str, &str); 4] =
+    [("a", "q", "b"), ("a", "r", "a"), ("b", "s", "a"), ("c", "t", "a")];
 const NTYPES: [(&str, usize); 3] = [("a", 20), ("b", 9), ("c", 7)];
 
 fn number(ntype: &str) -> usize {
@@ -21,9 +22,12 @@ fn number(ntype: &str) -> usize {
 
 fn graph() -> Graph {
     let builder = NTYPES.iter().fold(Graph::builder(), |b, &(name, n)| b.nodes(name, n));
-    let with = |b: burn_gnn_graph::GraphBuilder, (s, r, d): (&'static str, &'static str, &'static str)| {
+    let with = |b: burn_gnn_graph::GraphBuilder,
+                (s, r, d): (&'static str, &'static str, &'static str)| {
         let (n, m) = (NTYPES[number(s)].1, NTYPES[number(d)].1);
-        let (src, dst) = (0..60).map(|i| (((i * 5 + i / 7 + 1) % n) as u32, ((i * 3 + i / 7) % m) as u32)).unzip();
+        let (src, dst) = (0..60)
+            .map(|i| (((i * 5 + i / 7 + 1) % n) as u32, ((i * 3 + i / 7) % m) as u32))
+            .unzip();
         b.edges((s, r, d), src, dst)
     };
     ETYPES.into_iter().fold(builder, with).build().unwrap()
@@ -32,7 +36,11 @@ fn graph() -> Graph {
 /// The first of two blocks around nodes of two types.
 fn block() -> Block {
     let sampler = NeighborSampler::new(&graph(), [2, 2]).unwrap();
-    sampler.sample([("a", vec![0, 3]), ("b", vec![1])], SampleKey::new(4)).unwrap().blocks.swap_remove(0)
+    sampler
+        .sample([("a", vec![0, 3]), ("b", vec![1])], SampleKey::new(4))
+        .unwrap()
+        .blocks
+        .swap_remove(0)
 }
 
 /// A block with tracked node features (`h`) and edge features (`w`).
@@ -53,7 +61,8 @@ impl Case {
             Tensor::<2>::from_data(data, (&device, DType::F64)).require_grad()
         };
         let h: Vec<_> = (0..3).map(|t| tracked(t, block.src_nodes(t).len(), WIDTH)).collect();
-        let w: Vec<_> = (0..4).map(|r| tracked(10 + r, block.relations()[r].num_edges(), 1)).collect();
+        let w: Vec<_> =
+            (0..4).map(|r| tracked(10 + r, block.relations()[r].num_edges(), 1)).collect();
         let mut data = BlockData::new(&block);
         for (t, (name, _)) in NTYPES.into_iter().enumerate() {
             data.insert(name, "h", h[t].clone()).unwrap();
@@ -74,7 +83,10 @@ impl Case {
     /// Row of the source, row of the destination and id of the edges of a type into row `v`.
     fn edges_into(&self, etype: usize, v: usize) -> Vec<(usize, usize)> {
         let r = &self.block.relations()[etype];
-        (0..r.num_edges()).filter(|&e| r.dst()[e] as usize == v).map(|e| (r.src()[e] as usize, e)).collect()
+        (0..r.num_edges())
+            .filter(|&e| r.dst()[e] as usize == v)
+            .map(|e| (r.src()[e] as usize, e))
+            .collect()
     }
 
     /// Zeros for the gradients of all inputs.
@@ -108,15 +120,31 @@ fn shares(reduce: Reduce, values: &[f64]) -> Vec<f64> {
 
 /// Rows of a node type and gradients of their weighted sum: messages `h[u] · w[e]`, in groups that are reduced, whose
 /// results are added and multiplied by `scale`.
-fn by_loops(case: &Case, ntype: usize, groups: &[Vec<usize>], reduce: Reduce, scale: f64, grads: &mut [Vec<f64>]) -> Vec<f64> {
+fn by_loops(
+    case: &Case,
+    ntype: usize,
+    groups: &[Vec<usize>],
+    reduce: Reduce,
+    scale: f64,
+    grads: &mut [Vec<f64>],
+) -> Vec<f64> {
     let rows = case.block.dst_nodes(ntype).len();
-    let (h, w): (Vec<_>, Vec<_>) = (case.h.iter().cloned().map(f64s).collect(), case.w.iter().cloned().map(f64s).collect());
+    let (h, w): (Vec<_>, Vec<_>) =
+        (case.h.iter().cloned().map(f64s).collect(), case.w.iter().cloned().map(f64s).collect());
     let (loss, mut out) = (numbers(77, rows * WIDTH), vec![0.0; rows * WIDTH]);
     for (v, k) in (0..rows).flat_map(|v| (0..WIDTH).map(move |k| (v, k))) {
         for group in groups {
-            let edges: Vec<_> = group.iter().flat_map(|&r| case.edges_into(r, v).into_iter().map(move |(u, e)| (r, u, e))).collect();
-            let messages: Vec<f64> = edges.iter().map(|&(r, u, e)| h[number(ETYPES[r].0)][u * WIDTH + k] * w[r][e]).collect();
-            for ((&(r, u, e), m), share) in edges.iter().zip(&messages).zip(shares(reduce, &messages)) {
+            let edges: Vec<_> = group
+                .iter()
+                .flat_map(|&r| case.edges_into(r, v).into_iter().map(move |(u, e)| (r, u, e)))
+                .collect();
+            let messages: Vec<f64> = edges
+                .iter()
+                .map(|&(r, u, e)| h[number(ETYPES[r].0)][u * WIDTH + k] * w[r][e])
+                .collect();
+            for ((&(r, u, e), m), share) in
+                edges.iter().zip(&messages).zip(shares(reduce, &messages))
+            {
                 let (s, share) = (number(ETYPES[r].0), share * scale);
                 out[v * WIDTH + k] += share * m;
                 let due = share * loss[v * WIDTH + k];
@@ -151,16 +179,25 @@ fn messages_of_all_types_are_reduced_together() {
         for (reduce, reduction) in REDUCERS {
             let case = Case::new(&device);
             let made = case.data.update_all(u_mul_e("h", "w", "m"), reduction("m", "y")).unwrap();
-            let (mut want, mut loss) = (case.zeros(), Tensor::<1>::zeros([1], (&device.clone().autodiff(), DType::F64)));
+            let (mut want, mut loss) =
+                (case.zeros(), Tensor::<1>::zeros([1], (&device.clone().autodiff(), DType::F64)));
             for (t, (name, _)) in NTYPES.into_iter().enumerate().take(2) {
                 let y = made.dst(name).unwrap().get::<2>("y").unwrap();
                 let rows = by_loops(&case, t, &[into(t)], reduce, 1.0, &mut want);
-                assert_near(&format!("{backend}, {reduce:?}, {name}"), &f64s(y.clone()), &rows, TOLERANCE);
+                assert_near(
+                    &format!("{backend}, {reduce:?}, {name}"),
+                    &f64s(y.clone()),
+                    &rows,
+                    TOLERANCE,
+                );
                 loss = loss + weighted(y);
             }
             agree(&format!("{backend}, {reduce:?}"), &case.gradients(loss), &want);
             // No edge type ends in the third, and sources keep what they have.
-            assert!(made.dst("c").unwrap().get::<2>("y").is_err() && made.src("a").unwrap().get::<2>("y").is_err());
+            assert!(
+                made.dst("c").unwrap().get::<2>("y").is_err()
+                    && made.src("a").unwrap().get::<2>("y").is_err()
+            );
         }
     }
 }
@@ -169,7 +206,9 @@ fn messages_of_all_types_are_reduced_together() {
 fn edge_types_are_reduced_one_by_one_and_combined() {
     for (backend, device) in devices() {
         for (reduce, reduction) in REDUCERS {
-            let calls = || ["r", "s", "t"].map(|name| on(name, u_mul_e("h", "w", "m"), reduction("m", "y")));
+            let calls = || {
+                ["r", "s", "t"].map(|name| on(name, u_mul_e("h", "w", "m"), reduction("m", "y")))
+            };
             for (cross, scale) in [(CrossReduce::Sum, 1.0), (CrossReduce::Mean, 1.0 / 3.0)] {
                 let case = Case::new(&device);
                 let made = case.data.multi_update_all(calls(), cross).unwrap();
@@ -180,7 +219,10 @@ fn edge_types_are_reduced_one_by_one_and_combined() {
                 let what = format!("{backend}, {reduce:?}, {cross:?}");
                 assert_near(&what, &f64s(y.clone()), &rows, TOLERANCE);
                 agree(&what, &case.gradients(weighted(y)), &want);
-                assert!(made.dst("b").unwrap().get::<2>("y").is_err(), "{what}: no call ends there");
+                assert!(
+                    made.dst("b").unwrap().get::<2>("y").is_err(),
+                    "{what}: no call ends there"
+                );
             }
             let case = Case::new(&device);
             let stacked = case.data.multi_update_all(calls(), Cross::stack()).unwrap();
@@ -188,7 +230,10 @@ fn edge_types_are_reduced_one_by_one_and_combined() {
             assert_eq!(stacked.dst("a").unwrap().get::<3>("y").unwrap().dims(), [rows, 3, WIDTH]);
         }
         let case = Case::new(&device);
-        let largest = case.data.multi_update_all(["r", "s", "t"].map(|name| on(name, copy_u("h", "m"), f::max("m", "y"))), Cross::max());
+        let largest = case.data.multi_update_all(
+            ["r", "s", "t"].map(|name| on(name, copy_u("h", "m"), f::max("m", "y"))),
+            Cross::max(),
+        );
         let together = case.data.update_all(copy_u("h", "m"), f::max("m", "y")).unwrap();
         let of = |data: &BlockData| f64s(data.dst("a").unwrap().get::<2>("y").unwrap());
         assert_eq!(of(&largest.unwrap()), of(&together));
@@ -201,27 +246,37 @@ fn edges_read_both_sides() {
     for (backend, device) in devices() {
         for is_closure in [false, true] {
             let case = Case::new(&device);
-            let product = |edges: &EdgeBatch| Ok(Fields::of("score", (edges.src::<2>("h")? * edges.dst::<2>("h")?).sum_dim(1)));
+            let product = |edges: &EdgeBatch| {
+                Ok(Fields::of("score", (edges.src::<2>("h")? * edges.dst::<2>("h")?).sum_dim(1)))
+            };
             let made = match is_closure {
                 false => case.data.apply_edges(.., u_dot_v("h", "h", "score")).unwrap(),
                 true => case.data.apply_edges(.., product).unwrap(),
             };
             let h: Vec<_> = case.h.iter().cloned().map(f64s).collect();
-            let (mut want, mut loss) = (case.zeros(), Tensor::<1>::zeros([1], (&device.clone().autodiff(), DType::F64)));
+            let (mut want, mut loss) =
+                (case.zeros(), Tensor::<1>::zeros([1], (&device.clone().autodiff(), DType::F64)));
             for (r, etype) in ETYPES.into_iter().enumerate() {
-                let (relation, s, d) = (&case.block.relations()[r], number(etype.0), number(etype.2));
+                let (relation, s, d) =
+                    (&case.block.relations()[r], number(etype.0), number(etype.2));
                 let score = made.edges(etype).unwrap().get::<2>("score").unwrap();
                 let due = numbers(77, relation.num_edges());
                 let mut rows = vec![0.0; relation.num_edges()];
                 for (e, row) in rows.iter_mut().enumerate() {
-                    let (u, v) = (relation.src()[e] as usize * WIDTH, relation.dst()[e] as usize * WIDTH);
+                    let (u, v) =
+                        (relation.src()[e] as usize * WIDTH, relation.dst()[e] as usize * WIDTH);
                     for k in 0..WIDTH {
                         *row += h[s][u + k] * h[d][v + k];
                         want[s][u + k] += due[e] * h[d][v + k];
                         want[d][v + k] += due[e] * h[s][u + k];
                     }
                 }
-                assert_near(&format!("{backend}, {etype:?}"), &f64s(score.clone()), &rows, TOLERANCE);
+                assert_near(
+                    &format!("{backend}, {etype:?}"),
+                    &f64s(score.clone()),
+                    &rows,
+                    TOLERANCE,
+                );
                 loss = loss + weighted(score);
             }
             agree(backend, &case.gradients(loss), &want);
@@ -233,20 +288,37 @@ fn edges_read_both_sides() {
 fn one_edge_type_and_destinations_of_a_block() {
     let (_, device) = devices().into_iter().next().unwrap();
     let case = Case::new(&device);
-    let made = case.data.on("s").unwrap().update_all(u_mul_e("h", "w", "m"), f::sum("m", "y")).unwrap();
+    let made =
+        case.data.on("s").unwrap().update_all(u_mul_e("h", "w", "m"), f::sum("m", "y")).unwrap();
     let rows = by_loops(&case, 0, &[vec![2]], Reduce::Sum, 1.0, &mut case.zeros());
-    assert_near("one edge type", &f64s(made.dst("a").unwrap().get::<2>("y").unwrap()), &rows, TOLERANCE);
+    assert_near(
+        "one edge type",
+        &f64s(made.dst("a").unwrap().get::<2>("y").unwrap()),
+        &rows,
+        TOLERANCE,
+    );
     assert!(made.dst("b").unwrap().get::<2>("y").is_err());
-    let twice = made.apply_nodes("a", .., |nodes: &NodeBatch| Ok(Fields::of("z", nodes.data::<2>("y")? * 2.0))).unwrap();
+    let twice = made
+        .apply_nodes("a", .., |nodes: &NodeBatch| Ok(Fields::of("z", nodes.data::<2>("y")? * 2.0)))
+        .unwrap();
     let double: Vec<f64> = rows.iter().map(|y| y * 2.0).collect();
-    assert_near("destinations", &f64s(twice.dst("a").unwrap().get::<2>("z").unwrap()), &double, TOLERANCE);
+    assert_near(
+        "destinations",
+        &f64s(twice.dst("a").unwrap().get::<2>("z").unwrap()),
+        &double,
+        TOLERANCE,
+    );
     // Some nodes of one edge type.
-    let pulled = case.data.on("s").unwrap().pull(&[1], u_mul_e("h", "w", "m"), f::sum("m", "y")).unwrap();
+    let pulled =
+        case.data.on("s").unwrap().pull(&[1], u_mul_e("h", "w", "m"), f::sum("m", "y")).unwrap();
     let mut only = vec![0.0; rows.len()];
     only[WIDTH..2 * WIDTH].copy_from_slice(&rows[WIDTH..2 * WIDTH]);
     assert_near("pull", &f64s(pulled.dst("a").unwrap().get::<2>("y").unwrap()), &only, TOLERANCE);
     // What needs one edge type, and what does not fit.
-    assert!(matches!(case.data.pull(&[0], copy_u("h", "m"), f::sum("m", "y")), Err(OpsError::EdgeTypes { op: "pull", .. })));
+    assert!(matches!(
+        case.data.pull(&[0], copy_u("h", "m"), f::sum("m", "y")),
+        Err(OpsError::EdgeTypes { op: "pull", .. })
+    ));
     let mut data = case.data.clone();
     let rows = case.block.src_nodes(0).len();
     let x = |rows: usize| Tensor::<2>::zeros([rows, 1], (&device.clone().autodiff(), DType::F64));
@@ -255,5 +327,10 @@ fn one_edge_type_and_destinations_of_a_block() {
         assert!(refused.contains("one row per node or edge"), "{refused}");
     }
     assert!(data.insert("a", "x", x(rows)).is_ok() && data.insert("d", "x", x(rows)).is_err());
-    assert!(data.src_mut("d").is_err() && data.dst_mut("d").is_err() && data.edges_mut("u").is_err() && data.relation("u").is_err());
+    assert!(
+        data.src_mut("d").is_err()
+            && data.dst_mut("d").is_err()
+            && data.edges_mut("u").is_err()
+            && data.relation("u").is_err()
+    );
 }

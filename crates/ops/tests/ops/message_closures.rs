@@ -21,12 +21,18 @@ fn inputs(relation: &Relation, width: usize) -> Inputs {
 }
 
 /// A block with tracked inputs, and the inputs.
-fn block(relation: &Relation, width: usize, values: &Inputs, device: &Device) -> (RelationData, [Tensor<2>; 3]) {
+fn block(
+    relation: &Relation,
+    width: usize,
+    values: &Inputs,
+    device: &Device,
+) -> (RelationData, [Tensor<2>; 3]) {
     let rows = [relation.num_src(), relation.num_dst(), relation.num_edges()];
     let device = device.clone().autodiff();
     let x = [0, 1, 2].map(|i| {
         let shape = [rows[i], if i == 2 { 1 } else { width }];
-        Tensor::<2>::from_data(TensorData::new(values[i].clone(), shape), (&device, DType::F64)).require_grad()
+        Tensor::<2>::from_data(TensorData::new(values[i].clone(), shape), (&device, DType::F64))
+            .require_grad()
     });
     let mut b = RelationData::new(relation.clone());
     b.src_mut().insert("h", x[0].clone()).unwrap();
@@ -38,7 +44,12 @@ fn block(relation: &Relation, width: usize, values: &Inputs, device: &Device) ->
 type Run<'a> = dyn Fn(&RelationData) -> Result<RelationData, OpsError> + 'a;
 
 /// Field `y` of destinations and the gradients of its weighted sum.
-fn outcome(relation: &Relation, values: &Inputs, device: &Device, run: &Run<'_>) -> (Vec<f64>, [Vec<f64>; 3]) {
+fn outcome(
+    relation: &Relation,
+    values: &Inputs,
+    device: &Device,
+    run: &Run<'_>,
+) -> (Vec<f64>, [Vec<f64>; 3]) {
     let (b, x) = block(relation, 2, values, device);
     let y = run(&b).unwrap().dst().get::<2>("y").unwrap();
     let touched = x.iter().fold(weighted(y.clone()), |loss, x| loss + (x.clone() * 0.0).sum());
@@ -77,18 +88,50 @@ fn against_builtins(what: &str, relation: &Relation) {
             let of = |run: &Run<'_>| outcome(relation, &values, &device, run);
             let what = format!("{what}, {backend}, {reduce:?}");
             let want = of(&|b| b.update_all(u_mul_e("h", "w", "m"), reduction("m", "y")));
-            same(&format!("{what}, message"), &of(&|b| b.update_all(message, reduction("m", "y"))), &want);
-            let ragged = move |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.reduce(reduce)?));
-            same(&format!("{what}, reduce"), &of(&|b| b.update_all(u_mul_e("h", "w", "m"), ragged)), &want);
+            same(
+                &format!("{what}, message"),
+                &of(&|b| b.update_all(message, reduction("m", "y"))),
+                &want,
+            );
+            let ragged =
+                move |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.reduce(reduce)?));
+            same(
+                &format!("{what}, reduce"),
+                &of(&|b| b.update_all(u_mul_e("h", "w", "m"), ragged)),
+                &want,
+            );
             same(&format!("{what}, both"), &of(&|b| b.update_all(message, ragged)), &want);
             let buckets = by_degree(move |n: &NodeBatch| dense(reduce, n));
-            same(&format!("{what}, by degree"), &of(&|b| b.update_all(message, buckets.clone())), &want);
+            same(
+                &format!("{what}, by degree"),
+                &of(&|b| b.update_all(message, buckets.clone())),
+                &want,
+            );
             // One reduction for all buckets, and beside it buckets that reduce on their own.
-            same(&format!("{what}, by degree, mailbox"), &of(&|b| b.update_all(message, by_degree(ragged))), &want);
-            let mixed = by_degree(move |n: &NodeBatch| if n.len().is_multiple_of(2) { dense(reduce, n) } else { ragged(n) });
-            same(&format!("{what}, by degree, some"), &of(&|b| b.update_all(message, mixed.clone())), &want);
-            let moved = by_degree(move |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.map(|m| m * 1.0).reduce(reduce)?)));
-            same(&format!("{what}, by degree, mapped"), &of(&|b| b.update_all(message, moved.clone())), &want);
+            same(
+                &format!("{what}, by degree, mailbox"),
+                &of(&|b| b.update_all(message, by_degree(ragged))),
+                &want,
+            );
+            let mixed =
+                by_degree(
+                    move |n: &NodeBatch| {
+                        if n.len().is_multiple_of(2) { dense(reduce, n) } else { ragged(n) }
+                    },
+                );
+            same(
+                &format!("{what}, by degree, some"),
+                &of(&|b| b.update_all(message, mixed.clone())),
+                &want,
+            );
+            let moved = by_degree(move |n: &NodeBatch| {
+                Ok(Fields::of("y", n.mailbox::<2>("m")?.map(|m| m * 1.0).reduce(reduce)?))
+            });
+            same(
+                &format!("{what}, by degree, mapped"),
+                &of(&|b| b.update_all(message, moved.clone())),
+                &want,
+            );
         }
     }
 }
@@ -125,7 +168,8 @@ fn a_dense_mailbox_is_in_the_order_of_edge_ids() {
     let relation = graphs::random(8, 9, 40, 1.7);
     for (backend, device) in devices() {
         let values = inputs(&relation, 2);
-        let (y, _) = outcome(&relation, &values, &device, &|b| b.update_all(message, by_degree(recurrence)));
+        let (y, _) =
+            outcome(&relation, &values, &device, &|b| b.update_all(message, by_degree(recurrence)));
         let mut want = values[1].clone();
         for e in 0..relation.num_edges() {
             let (u, v) = (relation.src()[e] as usize, relation.dst()[e] as usize);
@@ -175,10 +219,15 @@ fn finite_differences() {
                     let (b, _) = block(&relation, 2, &values, &device);
                     f64s(weighted(run(&b).unwrap().dst().get::<2>("y").unwrap()))[0]
                 };
-                let want: Vec<f64> = (0..values[side].len()).map(|i| (moved(i, 1e-5) - moved(i, -1e-5)) / 2e-5).collect();
+                let want: Vec<f64> = (0..values[side].len())
+                    .map(|i| (moved(i, 1e-5) - moved(i, -1e-5)) / 2e-5)
+                    .collect();
                 assert_near(&format!("{backend}, {name}, side {side}"), &grads[side], &want, 1e-7);
             }
-            assert!(grads[0].iter().any(|&g| g != 0.0), "{name}: a gradient of zeros proves nothing");
+            assert!(
+                grads[0].iter().any(|&g| g != 0.0),
+                "{name}: a gradient of zeros proves nothing"
+            );
         }
     }
 }
@@ -193,21 +242,35 @@ fn nodes_without_messages_are_not_seen() {
             let w = Tensor::<1>::from_data([3.0], (&device, DType::F64)).require_grad();
             let mut b = RelationData::new(relation.clone());
             b.src_mut().insert("h", x.clone()).unwrap();
-            b.dst_mut().insert("id", Tensor::<1>::from_data([0.0, 1.0, 2.0, 3.0], (&device, DType::F64))).unwrap();
+            b.dst_mut()
+                .insert("id", Tensor::<1>::from_data([0.0, 1.0, 2.0, 3.0], (&device, DType::F64)))
+                .unwrap();
             // The logarithm of the sum of no messages is -inf, and the gradient of `w` NaN.
             let log = |n: &NodeBatch| {
                 let ids = f64s(n.data::<1>("id")?);
                 assert_eq!(ids, n.ids().iter().map(|&v| f64::from(v)).collect::<Vec<_>>());
                 let mailbox = n.mailbox::<2>("m")?;
-                assert_eq!(mailbox.degrees(), ids.iter().map(|&v| if v == 0.0 { 1 } else { 2 }).collect::<Vec<_>>());
+                assert_eq!(
+                    mailbox.degrees(),
+                    ids.iter().map(|&v| if v == 0.0 { 1 } else { 2 }).collect::<Vec<_>>()
+                );
                 Ok(Fields::of("y", (mailbox.sum()? * w.clone().unsqueeze::<2>()).log()))
             };
-            let y = if degrees { b.update_all(copy_u("h", "m"), by_degree(log)) } else { b.update_all(copy_u("h", "m"), log) };
+            let y = if degrees {
+                b.update_all(copy_u("h", "m"), by_degree(log))
+            } else {
+                b.update_all(copy_u("h", "m"), log)
+            };
             let y = y.unwrap().dst().get::<2>("y").unwrap();
             assert_near(backend, &f64s(y.clone()), &[12f64.ln(), 0.0, 18f64.ln(), 0.0], TOLERANCE);
             let grads = y.sum().backward();
             assert_near("d w", &f64s(w.grad(&grads).unwrap()), &[2.0 / 3.0], TOLERANCE);
-            assert_near("d h", &f64s(x.grad(&grads).unwrap()), &[1.0 / 6.0, 1.0 / 6.0 + 0.25], TOLERANCE);
+            assert_near(
+                "d h",
+                &f64s(x.grad(&grads).unwrap()),
+                &[1.0 / 6.0, 1.0 / 6.0 + 0.25],
+                TOLERANCE,
+            );
         }
     }
 }
@@ -221,8 +284,14 @@ fn a_batch_shows_its_edges_by_destination() {
     let look = |e: &EdgeBatch| {
         assert!(e.relation().dst().is_sorted() && !e.is_empty());
         let (src, dst) = (relation.src(), relation.dst());
-        assert_eq!(e.relation().src(), e.ids().iter().map(|&i| src[i as usize]).collect::<Vec<_>>());
-        assert_eq!(e.relation().dst(), e.ids().iter().map(|&i| dst[i as usize]).collect::<Vec<_>>());
+        assert_eq!(
+            e.relation().src(),
+            e.ids().iter().map(|&i| src[i as usize]).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            e.relation().dst(),
+            e.ids().iter().map(|&i| dst[i as usize]).collect::<Vec<_>>()
+        );
         let ids: Tensor<1, burn::tensor::Int> = e.endpoints(Target::Src, "id")?;
         assert_eq!(ids.into_data().iter::<u32>().collect::<Vec<_>>(), e.relation().src());
         Ok(Fields::of("m", Tensor::<1>::ones([e.len()], &device)))
@@ -238,7 +307,10 @@ fn several_fields_and_one_type() {
     for (backend, device) in devices() {
         let mut g = Graph::homogeneous(3, src.clone(), dst.clone()).unwrap();
         g.nodes_mut("_N").unwrap().insert("h", tensor::<2>(1, [3, 2], &device)).unwrap();
-        let both = |e: &EdgeBatch| Ok(Fields::of("m", e.src::<2>("h")?).with("one", e.src::<2>("h")?.sum_dim(1) * 0.0 + 1.0));
+        let both = |e: &EdgeBatch| {
+            Ok(Fields::of("m", e.src::<2>("h")?)
+                .with("one", e.src::<2>("h")?.sum_dim(1) * 0.0 + 1.0))
+        };
         let mean = |n: &NodeBatch| {
             let (m, one) = (n.mailbox::<2>("m")?.sum()?, n.mailbox::<2>("one")?.sum()?);
             Ok(Fields::of("mean", m / one.clone()).with("degree", one))

@@ -13,7 +13,8 @@ const TOLERANCE: f64 = 1e-12;
 const WIDTH: usize = 2;
 
 /// Edge types between node types 0, 1 and 2; sorted by name as the schema sorts them.
-const TYPES: [(&str, &str, &str); 4] = [("a", "r", "a"), ("a", "s", "b"), ("b", "q", "a"), ("c", "p", "a")];
+const TYPES: [(&str, &str, &str); 4] =
+    [("a", "r", "a"), ("a", "s", "b"), ("b", "q", "a"), ("c", "p", "a")];
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -29,7 +30,10 @@ fn any_case() -> impl Strategy<Value = Case> {
     (1usize..5, 1usize..5, 1usize..5).prop_flat_map(|(a, b, c)| {
         let counts = [a, b, c];
         let edges = TYPES.map(|(s, _, d)| {
-            let edge = (0..counts[index(s)] as u32, prop_oneof![1 => Just(0u32), 2 => 0..counts[index(d)] as u32]);
+            let edge = (
+                0..counts[index(s)] as u32,
+                prop_oneof![1 => Just(0u32), 2 => 0..counts[index(d)] as u32],
+            );
             proptest::collection::vec(edge, 0..8)
         });
         edges.prop_map(move |edges| Case { counts, edges })
@@ -49,7 +53,11 @@ fn graph(case: &Case, values: &[Vec<f64>], device: &Device) -> (Graph, Vec<Tenso
     }
     let mut g = b.build().unwrap();
     let tracked = |values: &Vec<f64>, width| {
-        Tensor::<2>::from_data(TensorData::new(values.clone(), [values.len() / width, width]), (&device, DType::F64)).require_grad()
+        Tensor::<2>::from_data(
+            TensorData::new(values.clone(), [values.len() / width, width]),
+            (&device, DType::F64),
+        )
+        .require_grad()
     };
     let mut inputs = Vec::new();
     for (i, ntype) in ["a", "b", "c"].into_iter().enumerate() {
@@ -72,7 +80,11 @@ fn values(case: &Case) -> Vec<Vec<f64>> {
 fn messages(case: &Case, values: &[Vec<f64>], etype: usize) -> (Vec<f64>, Vec<u32>) {
     let h = &values[index(TYPES[etype].0)];
     let edges = case.edges[etype].iter().enumerate();
-    let rows = edges.flat_map(|(e, &(u, _))| (0..WIDTH).map(move |j| h[u as usize * WIDTH + j] * values[3 + etype][e])).collect();
+    let rows = edges
+        .flat_map(|(e, &(u, _))| {
+            (0..WIDTH).map(move |j| h[u as usize * WIDTH + j] * values[3 + etype][e])
+        })
+        .collect();
     (rows, case.edges[etype].iter().map(|e| e.1).collect())
 }
 
@@ -84,8 +96,12 @@ fn field(g: &Graph, ntype: &str) -> Vec<f64> {
     f64s(g.nodes(ntype).unwrap().get::<2>("y").unwrap())
 }
 
-const CROSS: [(CrossReduce, Reduce); 4] =
-    [(CrossReduce::Sum, Reduce::Sum), (CrossReduce::Mean, Reduce::Mean), (CrossReduce::Max, Reduce::Max), (CrossReduce::Min, Reduce::Min)];
+const CROSS: [(CrossReduce, Reduce); 4] = [
+    (CrossReduce::Sum, Reduce::Sum),
+    (CrossReduce::Mean, Reduce::Mean),
+    (CrossReduce::Max, Reduce::Max),
+    (CrossReduce::Min, Reduce::Min),
+];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
@@ -175,10 +191,17 @@ proptest! {
 fn stack_of_five_axes() {
     for (backend, device) in devices() {
         let device = device.autodiff();
-        let mut g =
-            Graph::builder().edges(("a", "r", "a"), vec![0, 1], vec![1, 1]).edges(("b", "q", "a"), vec![0], vec![0]).build().unwrap();
+        let mut g = Graph::builder()
+            .edges(("a", "r", "a"), vec![0, 1], vec![1, 1])
+            .edges(("b", "q", "a"), vec![0], vec![0])
+            .build()
+            .unwrap();
         let rows = |seed, n: usize| {
-            Tensor::<5>::from_data(TensorData::new(numbers(seed, n * 8), [n, 1, 2, 2, 2]), (&device, DType::F64)).require_grad()
+            Tensor::<5>::from_data(
+                TensorData::new(numbers(seed, n * 8), [n, 1, 2, 2, 2]),
+                (&device, DType::F64),
+            )
+            .require_grad()
         };
         let (a, b) = (rows(1, 2), rows(2, 1));
         g.nodes_mut("a").unwrap().insert("h", a.clone()).unwrap();
@@ -190,7 +213,12 @@ fn stack_of_five_axes() {
         // Node 0 has a message along `q`, node 1 two along `r`.
         let (xa, xb) = (f64s(a.clone()), f64s(b.clone()));
         let both: Vec<f64> = (0..8).map(|i| xa[i] + xa[8 + i]).collect();
-        assert_near(backend, &f64s(y.clone()), &[vec![0.0; 8], xb, both, vec![0.0; 8]].concat(), TOLERANCE);
+        assert_near(
+            backend,
+            &f64s(y.clone()),
+            &[vec![0.0; 8], xb, both, vec![0.0; 8]].concat(),
+            TOLERANCE,
+        );
         let grads = y.sum().backward();
         assert_near(backend, &f64s(a.grad(&grads).unwrap()), &[1.0; 16], TOLERANCE);
         assert_near(backend, &f64s(b.grad(&grads).unwrap()), &[1.0; 8], TOLERANCE);
@@ -198,8 +226,12 @@ fn stack_of_five_axes() {
 }
 
 fn some_case() -> Case {
-    let edges =
-        [vec![(0, 0), (1, 0), (1, 0), (3, 2)], vec![(2, 1), (0, 0)], vec![(2, 0), (0, 1), (1, 2), (1, 0)], vec![(0, 2), (1, 2), (1, 1)]];
+    let edges = [
+        vec![(0, 0), (1, 0), (1, 0), (3, 2)],
+        vec![(2, 1), (0, 0)],
+        vec![(2, 0), (0, 1), (1, 2), (1, 0)],
+        vec![(0, 2), (1, 2), (1, 1)],
+    ];
     Case { counts: [4, 3, 2], edges }
 }
 
@@ -218,7 +250,10 @@ fn finite_differences() {
                     let cross = match over {
                         0..=3 => CROSS[over].0.into(),
                         4 => Cross::with(|rows: Vec<Tensor<2>>| {
-                            rows.into_iter().fold(Tensor::zeros([1, 1], (&device.clone().autodiff(), DType::F64)), |a, b| a * 0.5 + b)
+                            rows.into_iter().fold(
+                                Tensor::zeros([1, 1], (&device.clone().autodiff(), DType::F64)),
+                                |a, b| a * 0.5 + b,
+                            )
                         }),
                         _ => Cross::sum(),
                     };
@@ -238,9 +273,16 @@ fn finite_differences() {
                         values[side][i] += by;
                         f64s(run(&values).0)[0]
                     };
-                    let want: Vec<f64> = (0..values[side].len()).map(|i| (moved(i, 1e-4) - moved(i, -1e-4)) / 2e-4).collect();
+                    let want: Vec<f64> = (0..values[side].len())
+                        .map(|i| (moved(i, 1e-4) - moved(i, -1e-4)) / 2e-4)
+                        .collect();
                     let got = x.grad(&grads).map_or_else(|| vec![0.0; want.len()], f64s);
-                    assert_near(&format!("{backend}, {reduce:?} over {over}, input {side}"), &got, &want, 1e-10);
+                    assert_near(
+                        &format!("{backend}, {reduce:?} over {over}, input {side}"),
+                        &got,
+                        &want,
+                        1e-10,
+                    );
                 }
             }
         }
@@ -251,7 +293,11 @@ fn finite_differences() {
 fn two(edges: [(u32, u32); 2], device: &Device) -> Graph {
     let b = Graph::builder().nodes("a", 1).nodes("b", 2).nodes("c", 1);
     let [x, y] = edges;
-    let b = b.edges(("a", "ab", "b"), vec![x.0], vec![x.1]).edges(("c", "cb", "b"), vec![y.0], vec![y.1]);
+    let b = b.edges(("a", "ab", "b"), vec![x.0], vec![x.1]).edges(
+        ("c", "cb", "b"),
+        vec![y.0],
+        vec![y.1],
+    );
     let mut g = b.build().unwrap();
     let one = |x: f64| Tensor::<2>::from_data([[x]], (device, DType::F64));
     g.nodes_mut("a").unwrap().insert("h", one(3.0)).unwrap();
@@ -265,15 +311,27 @@ fn relations_that_reach_different_nodes() {
     for (backend, device) in devices() {
         let g = two([(0, 0), (0, 1)], &device);
         let run = |inner: [Make<function::Reduction>; 2], cross: Cross<'_>| {
-            let calls = [on("ab", copy_u("h", "m"), inner[0]("m", "y")), on("cb", copy_u("h", "m"), inner[1]("m", "y"))];
+            let calls = [
+                on("ab", copy_u("h", "m"), inner[0]("m", "y")),
+                on("cb", copy_u("h", "m"), inner[1]("m", "y")),
+            ];
             field(&g.multi_update_all(calls, cross).unwrap(), "b")
         };
-        let [greatest, least, total]: [Make<function::Reduction>; 3] = [|m, o| max(m, o), |m, o| min(m, o), |m, o| sum(m, o)];
+        let [greatest, least, total]: [Make<function::Reduction>; 3] =
+            [|m, o| max(m, o), |m, o| min(m, o), |m, o| sum(m, o)];
         assert_eq!(run([greatest; 2], Cross::sum()), [3.0, 5.0], "{backend}");
         assert_eq!(run([greatest; 2], Cross::max()), [3.0, 5.0]);
         assert_eq!(run([greatest; 2], Cross::mean()), [1.5, 2.5]);
-        assert_eq!(run([greatest; 2], Cross::min()), [0.0, 0.0], "a relation without messages gives 0");
-        assert_eq!(run([least; 2], Cross::min()), [3.0, 5.0], "but is left out of a minimum of minima");
+        assert_eq!(
+            run([greatest; 2], Cross::min()),
+            [0.0, 0.0],
+            "a relation without messages gives 0"
+        );
+        assert_eq!(
+            run([least; 2], Cross::min()),
+            [3.0, 5.0],
+            "but is left out of a minimum of minima"
+        );
         assert_eq!(run([greatest, total], Cross::sum()), [3.0, 5.0]);
         // Mixed: `ab` is left out of the maximum where it has no message, `cb` gives 0.
         assert_eq!(run([greatest, total], Cross::max()), [3.0, 5.0]);
@@ -283,10 +341,17 @@ fn relations_that_reach_different_nodes() {
 #[test]
 fn an_empty_first_relation_hides_nothing() {
     for (backend, device) in devices() {
-        let b = Graph::builder().nodes("a", 1).nodes("b", 2).nodes("c", 1).edges(("a", "ab", "b"), vec![], vec![]);
+        let b = Graph::builder().nodes("a", 1).nodes("b", 2).nodes("c", 1).edges(
+            ("a", "ab", "b"),
+            vec![],
+            vec![],
+        );
         let mut g = b.edges(("c", "cb", "b"), vec![0], vec![1]).build().unwrap();
         for ntype in ["a", "c"] {
-            g.nodes_mut(ntype).unwrap().insert("h", Tensor::<2>::from_data([[-5.0]], (&device, DType::F64))).unwrap();
+            g.nodes_mut(ntype)
+                .unwrap()
+                .insert("h", Tensor::<2>::from_data([[-5.0]], (&device, DType::F64)))
+                .unwrap();
         }
         for (reduce, reduction) in REDUCERS {
             let out = g.update_all(copy_u("h", "m"), reduction("m", "y")).unwrap();
@@ -301,19 +366,31 @@ fn ties_go_to_the_first_relation_and_nan_stays() {
         let device = device.autodiff();
         for joint in [false, true] {
             let mut g = two([(0, 0), (0, 0)], &device);
-            let x = [1.0, 1.0].map(|x| Tensor::<2>::from_data([[x]], (&device, DType::F64)).require_grad());
+            let x = [1.0, 1.0]
+                .map(|x| Tensor::<2>::from_data([[x]], (&device, DType::F64)).require_grad());
             g.nodes_mut("a").unwrap().insert("h", x[0].clone()).unwrap();
             g.nodes_mut("c").unwrap().insert("h", x[1].clone()).unwrap();
             let run = |g: &Graph| {
                 let calls = ["cb", "ab"].map(|t| on(t, copy_u("h", "m"), max("m", "y")));
-                let out = if joint { g.update_all(copy_u("h", "m"), max("m", "y")) } else { g.multi_update_all(calls, Cross::max()) };
+                let out = if joint {
+                    g.update_all(copy_u("h", "m"), max("m", "y"))
+                } else {
+                    g.multi_update_all(calls, Cross::max())
+                };
                 out.unwrap().nodes("b").unwrap().get::<2>("y").unwrap()
             };
             let grads = run(&g).sum().backward();
-            assert_eq!(x.clone().map(|x| f64s(x.grad(&grads).unwrap())[0]), [1.0, 0.0], "{backend}, joint {joint}");
+            assert_eq!(
+                x.clone().map(|x| f64s(x.grad(&grads).unwrap())[0]),
+                [1.0, 0.0],
+                "{backend}, joint {joint}"
+            );
             for ntype in ["a", "c"] {
                 let mut g = g.clone();
-                g.nodes_mut(ntype).unwrap().insert("h", Tensor::<2>::from_data([[f64::NAN]], (&device, DType::F64))).unwrap();
+                g.nodes_mut(ntype)
+                    .unwrap()
+                    .insert("h", Tensor::<2>::from_data([[f64::NAN]], (&device, DType::F64)))
+                    .unwrap();
                 let y = f64s(run(&g));
                 assert!(y[0].is_nan() && y[1] == 0.0, "{backend}, NaN of {ntype}: {y:?}");
             }

@@ -11,7 +11,11 @@ use crate::graphs;
 fn graph() -> Graph {
     let device = Device::flex();
     let b = Graph::builder().nodes("item", 2).nodes("user", 3);
-    let b = b.edges(("user", "likes", "user"), vec![0, 2], vec![1, 1]).edges(("user", "likes", "item"), vec![0], vec![1]);
+    let b = b.edges(("user", "likes", "user"), vec![0, 2], vec![1, 1]).edges(
+        ("user", "likes", "item"),
+        vec![0],
+        vec![1],
+    );
     let mut g = b.edges(("item", "has", "user"), vec![0, 1], vec![0, 0]).build().unwrap();
     g.nodes_mut("user").unwrap().insert("h", Tensor::<2>::ones([3, 4], &device)).unwrap();
     g.nodes_mut("user").unwrap().insert("n", Tensor::<1, Int>::zeros([3], &device)).unwrap();
@@ -35,7 +39,9 @@ fn fields_of_message_and_reduce_differ() {
     let g = graph();
     let on = g.on(LIKES).unwrap();
     let error = on.update_all(copy_u("h", "m"), sum("msg", "y")).unwrap_err();
-    assert!(matches!(&error, OpsError::MessageField { reads, made, .. } if reads == "msg" && made == &["m"]));
+    assert!(
+        matches!(&error, OpsError::MessageField { reads, made, .. } if reads == "msg" && made == &["m"])
+    );
     let want = "update_all: the reduce function reads message `msg`, the message function makes [\"m\"]; use one name in both";
     assert_eq!(error.to_string(), want);
     let closure = |e: &EdgeBatch| Ok(Fields::of("b", e.src::<2>("h")?).with("a", e.src::<2>("h")?));
@@ -43,9 +49,15 @@ fn fields_of_message_and_reduce_differ() {
     assert_eq!(text(on.pull(&[1], closure, sum("m", "y"))), want);
     // A closure as reduce function.
     let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("x")?.sum()?));
-    assert_eq!(text(on.update_all(copy_u("h", "m"), closure)), "messages: no column `x`; there are [\"m\"]: name one of these");
+    assert_eq!(
+        text(on.update_all(copy_u("h", "m"), closure)),
+        "messages: no column `x`; there are [\"m\"]: name one of these"
+    );
     let no_messages = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.sum()?));
-    assert_eq!(text(g.apply_nodes("user", .., no_messages)), "messages: no column `m`; there are []: add it first");
+    assert_eq!(
+        text(g.apply_nodes("user", .., no_messages)),
+        "messages: no column `m`; there are []: add it first"
+    );
 }
 
 #[test]
@@ -53,8 +65,13 @@ fn unknown_fields_list_those_that_exist() {
     let g = graph();
     let on = g.on(LIKES).unwrap();
     let error = on.update_all(copy_u("z", "m"), sum("m", "y")).unwrap_err();
-    assert!(matches!(&error, OpsError::Graph(e) if matches!(&**e, GraphError::UnknownColumn { name, .. } if name == "z")));
-    assert_eq!(error.to_string(), "nodes of `user`: no column `z`; there are [\"h\", \"n\"]: name one of these");
+    assert!(
+        matches!(&error, OpsError::Graph(e) if matches!(&**e, GraphError::UnknownColumn { name, .. } if name == "z"))
+    );
+    assert_eq!(
+        error.to_string(),
+        "nodes of `user`: no column `z`; there are [\"h\", \"n\"]: name one of these"
+    );
     assert_eq!(error, on.update_all(copy_u("z", "m"), sum("m", "y")).unwrap_err());
     let want = "edges of `item:has:user`: no column `z`; there are [\"w\"]: name one of these";
     assert_eq!(text(g.on("has").unwrap().apply_edges(.., u_mul_e("h", "z", "y"))), want);
@@ -83,7 +100,8 @@ fn ranks_and_kinds() {
                 ask for what is stored, or convert the column";
     assert_eq!(text(on.update_all(closure, sum("m", "y"))), want);
     let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.dense::<2>()?));
-    let want = "mailbox: the result has rank 3, asked for rank 2; change the rank parameter of the output";
+    let want =
+        "mailbox: the result has rank 3, asked for rank 2; change the rank parameter of the output";
     assert_eq!(text(on.update_all(copy_u("h", "m"), closure)), want);
 }
 
@@ -95,7 +113,8 @@ fn element_types_devices_and_shapes() {
     b.edges_mut().insert("w", Tensor::<1>::ones([8], (&device, DType::F64))).unwrap();
     let error = b.update_all(u_mul_e("h", "w", "m"), sum("m", "y")).unwrap_err();
     assert!(matches!(error, OpsError::UnlikeFields { what: "element type", .. }));
-    let want = "u_mul_e: `w` of edges has element type F64, `h` of sources has F32; convert one of them";
+    let want =
+        "u_mul_e: `w` of edges has element type F64, `h` of sources has F32; convert one of them";
     assert_eq!(error.to_string(), want);
     b.dst_mut().insert("h", Tensor::<2>::ones([4, 3], &Device::ndarray())).unwrap();
     let error = b.update_all(u_mul_v("h", "h", "m"), sum("m", "y")).unwrap_err();
@@ -116,17 +135,36 @@ fn rows_that_closures_return() {
     let device = Device::flex();
     let rows = |n: usize| Tensor::<1>::ones([n], &device);
     let want = "`update_all: message function: field m`: expected length 2 (one row per edge of the batch), got 3; give 2 entries";
-    assert_eq!(text(on.update_all(|_: &EdgeBatch| Ok(Fields::of("m", rows(3))), sum("m", "y"))), want);
+    assert_eq!(
+        text(on.update_all(|_: &EdgeBatch| Ok(Fields::of("m", rows(3))), sum("m", "y"))),
+        want
+    );
     let want = "`update_all: reduce function: field y`: expected length 1 (one row per node of the batch), got 3; give 1 entries";
-    assert_eq!(text(on.update_all(copy_u("h", "m"), |_: &NodeBatch| Ok(Fields::of("y", rows(3))))), want);
-    assert_eq!(text(on.update_all(copy_u("h", "m"), by_degree(|_: &NodeBatch| Ok(Fields::of("y", rows(3)))))), want);
+    assert_eq!(
+        text(on.update_all(copy_u("h", "m"), |_: &NodeBatch| Ok(Fields::of("y", rows(3))))),
+        want
+    );
+    assert_eq!(
+        text(
+            on.update_all(
+                copy_u("h", "m"),
+                by_degree(|_: &NodeBatch| Ok(Fields::of("y", rows(3))))
+            )
+        ),
+        want
+    );
     let want = "`apply_nodes: apply function: field y`: expected length 2 (one row per node of the batch), got 3; give 2 entries";
-    assert_eq!(text(g.apply_nodes("user", &[0, 2], |_: &NodeBatch| Ok(Fields::of("y", rows(3))))), want);
+    assert_eq!(
+        text(g.apply_nodes("user", &[0, 2], |_: &NodeBatch| Ok(Fields::of("y", rows(3))))),
+        want
+    );
     let calls = [burn_gnn_ops::on(LIKES, copy_u("h", "m"), sum("m", "y"))];
     let want = "`multi_update_all: cross reducer: field y`: expected length 3 (one row per node), got 7; give 3 entries";
     assert_eq!(text(g.multi_update_all(calls, Cross::with(|_: Vec<Tensor<2>>| rows(7)))), want);
     // What a closure finds wrong itself comes out as it is.
-    let error = on.update_all(|e: &EdgeBatch| Ok(Fields::of("m", e.src::<2>("no")?)), sum("m", "y")).unwrap_err();
+    let error = on
+        .update_all(|e: &EdgeBatch| Ok(Fields::of("m", e.src::<2>("no")?)), sum("m", "y"))
+        .unwrap_err();
     assert!(matches!(error, OpsError::Graph(_)));
 }
 
@@ -135,9 +173,10 @@ fn dense_mailboxes_and_degrees() {
     let device = Device::flex();
     let mut b = RelationData::new(graphs::small());
     b.src_mut().insert("h", Tensor::<2>::ones([5, 3], &device)).unwrap();
-    let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.dense::<3>()?.sum_dim(1).squeeze_dim::<2>(1)));
-    let want =
-        "mailbox: nodes of this batch have 2 to 4 messages, a dense mailbox needs equal numbers; wrap the reduce function in `by_degree`";
+    let closure = |n: &NodeBatch| {
+        Ok(Fields::of("y", n.mailbox::<2>("m")?.dense::<3>()?.sum_dim(1).squeeze_dim::<2>(1)))
+    };
+    let want = "mailbox: nodes of this batch have 2 to 4 messages, a dense mailbox needs equal numbers; wrap the reduce function in `by_degree`";
     assert_eq!(text(b.update_all(copy_u("h", "m"), closure)), want);
     assert!(b.update_all(copy_u("h", "m"), by_degree(closure)).is_ok());
     let other = |n: &NodeBatch| {
@@ -155,7 +194,9 @@ fn dense_mailboxes_and_degrees() {
     let want = "update_all: by_degree: the reduce function must return [\"y: F32 [6]\"] for every degree, \
                 returned [\"y: F32 [12]\"] for degree 4; return the same fields for every degree";
     assert_eq!(text(b.update_all(copy_u("h", "m"), by_degree(other))), want);
-    let spread = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.spread(Tensor::<1>::ones([9], &device))?));
+    let spread = |n: &NodeBatch| {
+        Ok(Fields::of("y", n.mailbox::<2>("m")?.spread(Tensor::<1>::ones([9], &device))?))
+    };
     assert_eq!(
         text(b.update_all(copy_u("h", "m"), spread)),
         "mailbox: `x` must have 3 rows (one per node of the batch), got 9; give as many rows"
@@ -168,7 +209,9 @@ fn a_map_keeps_rows() {
     let device = Device::flex();
     let mut b = RelationData::new(graphs::small());
     b.src_mut().insert("h", Tensor::<2>::ones([5, 3], &device)).unwrap();
-    let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.map(|_| Tensor::<1>::ones([2], &device)).sum()?));
+    let closure = |n: &NodeBatch| {
+        Ok(Fields::of("y", n.mailbox::<2>("m")?.map(|_| Tensor::<1>::ones([2], &device)).sum()?))
+    };
     let _ = b.update_all(copy_u("h", "m"), closure);
 }
 
@@ -177,8 +220,14 @@ fn ids() {
     let g = graph();
     let on = g.on(LIKES).unwrap();
     let (m, r) = (|| copy_u("h", "m"), || sum("m", "y"));
-    assert_eq!(text(on.pull(&[0, 3], m(), r())), "pull: `nodes[1]` must lie in 0..3 (as many as the graph has), got 3; number them from 0");
-    assert_eq!(text(on.push(&[9], m(), r())), "push: `nodes[0]` must lie in 0..3 (as many as the graph has), got 9; number them from 0");
+    assert_eq!(
+        text(on.pull(&[0, 3], m(), r())),
+        "pull: `nodes[1]` must lie in 0..3 (as many as the graph has), got 3; number them from 0"
+    );
+    assert_eq!(
+        text(on.push(&[9], m(), r())),
+        "push: `nodes[0]` must lie in 0..3 (as many as the graph has), got 9; number them from 0"
+    );
     assert_eq!(
         text(on.send_and_recv(&[0, 2], m(), r())),
         "send_and_recv: `edges[1]` must lie in 0..2 (as many as the graph has), got 2; number them from 0"
@@ -193,8 +242,14 @@ fn ids() {
     );
     let error = on.pull(&[1, 0, 1], m(), r()).unwrap_err();
     assert!(matches!(error, OpsError::Repeated { position: 2, first: 0, id: 1, .. }));
-    assert_eq!(error.to_string(), "pull: `nodes[2]` is 1, and so is `nodes[0]`; give every id once");
-    assert_eq!(text(on.send_and_recv(&[1, 1], m(), r())), "send_and_recv: `edges[1]` is 1, and so is `edges[0]`; give every id once");
+    assert_eq!(
+        error.to_string(),
+        "pull: `nodes[2]` is 1, and so is `nodes[0]`; give every id once"
+    );
+    assert_eq!(
+        text(on.send_and_recv(&[1, 1], m(), r())),
+        "send_and_recv: `edges[1]` is 1, and so is `edges[0]`; give every id once"
+    );
 }
 
 #[test]
@@ -203,32 +258,49 @@ fn a_part_of_a_column_keeps_its_shape_and_element_type() {
     let mut g = graph();
     g.nodes_mut("user").unwrap().insert("y", Tensor::<2>::ones([3, 2], &device)).unwrap();
     let error = g.on(LIKES).unwrap().pull(&[1], copy_u("h", "m"), sum("m", "y")).unwrap_err();
-    assert_eq!(error.to_string(), "nodes of `user`: column `y` has row shape [4], expected [2]; reshape the column");
+    assert_eq!(
+        error.to_string(),
+        "nodes of `user`: column `y` has row shape [4], expected [2]; reshape the column"
+    );
     let error = g.on(LIKES).unwrap().pull(&[1], copy_u("h", "m"), sum("m", "n")).unwrap_err();
-    assert_eq!(error.to_string(), "nodes of `user`: column `n` has dtype F32, expected I32; convert the column");
+    assert_eq!(
+        error.to_string(),
+        "nodes of `user`: column `n` has dtype F32, expected I32; convert the column"
+    );
 }
 
 #[test]
 fn edge_types() {
     let g = graph();
     let error = g.on("likes").unwrap_err();
-    assert!(matches!(&error, OpsError::Graph(e) if matches!(**e, GraphError::AmbiguousEdgeType { .. })));
+    assert!(
+        matches!(&error, OpsError::Graph(e) if matches!(**e, GraphError::AmbiguousEdgeType { .. }))
+    );
     let want = "edge type `likes` is ambiguous: [\"user:likes:item\", \"user:likes:user\"]; use the canonical (src, relation, dst)";
     assert_eq!(error.to_string(), want);
-    assert!(text(g.on("hates")).starts_with("unknown edge type `hates`; the graph has [\"item:has:user\""));
+    assert!(
+        text(g.on("hates"))
+            .starts_with("unknown edge type `hates`; the graph has [\"item:has:user\"")
+    );
     let error = g.pull(&[0], copy_u("h", "m"), sum("m", "y")).unwrap_err();
     let want = "pull: works on one edge type, the graph has [\"item:has:user\", \"user:likes:item\", \"user:likes:user\"]; \
                 choose one with `on(edge_type)`";
     assert_eq!(error.to_string(), want);
     assert!(matches!(g.apply_edges(&[0], copy_u("h", "m")), Err(OpsError::EdgeTypes { .. })));
     let nothing = Graph::builder().nodes("a", 1).build().unwrap();
-    assert!(matches!(nothing.update_all(copy_u("h", "m"), sum("m", "y")), Err(OpsError::EdgeTypes { .. })));
+    assert!(matches!(
+        nothing.update_all(copy_u("h", "m"), sum("m", "y")),
+        Err(OpsError::EdgeTypes { .. })
+    ));
     let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.sum()?));
     let error = g.update_all(copy_u("h", "m"), closure).unwrap_err();
     let want = "update_all: messages of several edge types are reduced together by sum, mean, max or min only; use `multi_update_all`, \
                 or `on(edge_type)` for one";
     assert_eq!(error.to_string(), want);
-    assert!(matches!(g.apply_nodes("cat", .., |_: &NodeBatch| Ok(Fields::default())), Err(OpsError::Graph(_))));
+    assert!(matches!(
+        g.apply_nodes("cat", .., |_: &NodeBatch| Ok(Fields::default())),
+        Err(OpsError::Graph(_))
+    ));
 }
 
 #[test]
@@ -236,25 +308,34 @@ fn relations_that_do_not_fit_each_other() {
     let device = Device::flex();
     let mut g = graph();
     let twice = ["has", "has"].map(|t| on(t, copy_u("h", "m"), sum("m", "y")));
-    assert_eq!(text(g.multi_update_all(twice, Cross::sum())), "edge type `item:has:user` was given twice; give it once");
+    assert_eq!(
+        text(g.multi_update_all(twice, Cross::sum())),
+        "edge type `item:has:user` was given twice; give it once"
+    );
     let ambiguous = [on("likes", copy_u("h", "m"), sum("m", "y"))];
     assert!(text(g.multi_update_all(ambiguous, Cross::sum())).contains("is ambiguous"));
-    let other = [on("has", copy_u("h", "m"), sum("m", "y")), on(LIKES, copy_u("h", "m"), sum("m", "z"))];
+    let other =
+        [on("has", copy_u("h", "m"), sum("m", "y")), on(LIKES, copy_u("h", "m"), sum("m", "z"))];
     let want = "multi_update_all: into node type `user`, edge type `user:likes:user` gives fields [\"z\"], `item:has:user` gives [\"y\"]; \
                 make them equal";
     assert_eq!(text(g.multi_update_all(other, Cross::sum())), want);
-    let ranks = [on("has", copy_u("h", "m"), sum("m", "y")), on(LIKES, copy_u("h", "m"), sum("m", "y"))];
+    let ranks =
+        [on("has", copy_u("h", "m"), sum("m", "y")), on(LIKES, copy_u("h", "m"), sum("m", "y"))];
     let want = "cross reducer: column `rows of an edge type` is a Float tensor of rank 2, asked for a Float tensor of rank 3; \
                 ask for what is stored, or convert the column";
-    assert_eq!(text(g.multi_update_all(ranks, Cross::with(|rows: Vec<Tensor<3>>| rows[0].clone()))), want);
+    assert_eq!(
+        text(g.multi_update_all(ranks, Cross::with(|rows: Vec<Tensor<3>>| rows[0].clone()))),
+        want
+    );
     g.nodes_mut("item").unwrap().insert("h", Tensor::<2>::ones([2, 5], &device)).unwrap();
-    let want =
-        "update_all: into node type `user`, edge type `user:likes:user` gives row shape [4], `item:has:user` gives [5]; make them equal";
+    let want = "update_all: into node type `user`, edge type `user:likes:user` gives row shape [4], `item:has:user` gives [5]; make them equal";
     assert_eq!(text(g.update_all(copy_u("h", "m"), max("m", "y"))), want);
     g.nodes_mut("item").unwrap().remove("h");
-    g.nodes_mut("item").unwrap().insert("h", Tensor::<2>::ones([2, 4], (&device, DType::F64))).unwrap();
-    let want =
-        "update_all: into node type `user`, edge type `user:likes:user` gives element type F32, `item:has:user` gives F64; make them equal";
+    g.nodes_mut("item")
+        .unwrap()
+        .insert("h", Tensor::<2>::ones([2, 4], (&device, DType::F64)))
+        .unwrap();
+    let want = "update_all: into node type `user`, edge type `user:likes:user` gives element type F32, `item:has:user` gives F64; make them equal";
     assert_eq!(text(g.update_all(copy_u("h", "m"), max("m", "y"))), want);
 }
 
@@ -287,8 +368,14 @@ fn layers() {
         caught.downcast_ref::<String>().cloned().unwrap_or_default()
     };
     let said = panics(&|| drop(Unlike.propagate(&g, LIKES, x(3, 4), Some(x(2, 3)))));
-    assert!(said.starts_with("edge_tensor: feature shapes [3] of `lhs` and [4] of `rhs`"), "{said}");
+    assert!(
+        said.starts_with("edge_tensor: feature shapes [3] of `lhs` and [4] of `rhs`"),
+        "{said}"
+    );
     let double = Tensor::<2>::ones([2, 4], (&device, DType::F64));
     let said = panics(&|| drop(Unlike.propagate(&g, LIKES, x(3, 4), Some(double.clone()))));
-    assert_eq!(said, "edge_tensor: `x_j` has element type F32, `edge_attr` has F64; convert one of them");
+    assert_eq!(
+        said,
+        "edge_tensor: `x_j` has element type F32, `edge_attr` has F64; convert one of them"
+    );
 }

@@ -16,7 +16,12 @@ impl<F: Fn(EdgeTensor, EdgeTensor, Option<EdgeTensor>) -> EdgeTensor> MessagePas
     fn aggr(&self) -> Reduce {
         self.0
     }
-    fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, edge_attr: Option<EdgeTensor>) -> EdgeTensor {
+    fn message(
+        &self,
+        x_j: EdgeTensor,
+        x_i: EdgeTensor,
+        edge_attr: Option<EdgeTensor>,
+    ) -> EdgeTensor {
         (self.1)(x_j, x_i, edge_attr)
     }
     fn update(&self, aggregated: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
@@ -39,7 +44,9 @@ fn inputs(relation: &Relation, device: &Device) -> [Tensor<2>; 3] {
 }
 
 fn outcome(y: Tensor<2>, x: &[Tensor<2>; 3]) -> Vec<Vec<f64>> {
-    let touched = x.iter().fold(crate::message::weighted(y.clone()), |loss, x| loss + (x.clone() * 0.0).sum());
+    let touched = x
+        .iter()
+        .fold(crate::message::weighted(y.clone()), |loss, x| loss + (x.clone() * 0.0).sum());
     let grads = touched.backward();
     std::iter::once(f64s(y)).chain(x.iter().map(|x| f64s(x.grad(&grads).unwrap()))).collect()
 }
@@ -67,9 +74,17 @@ fn messages() -> Vec<(&'static str, Lazy, Plain)> {
         ("(x_i - x_j) * w", |j, i, w| (i - j) * w, |_, [j, i, w]| (i - j) * w),
         ("w * (x_i + x_j)", |j, i, w| w * (i + j), |_, [j, i, w]| w * (i + j)),
         ("w + w", |_, _, w| w.clone() + w, |_, [.., w]| w * 2.0),
-        ("cat", |j, i, w| EdgeTensor::cat([w, j.clone() - i, j]), |_, [j, i, w]| Tensor::cat(vec![w, j.clone() - i, j], 1)),
+        (
+            "cat",
+            |j, i, w| EdgeTensor::cat([w, j.clone() - i, j]),
+            |_, [j, i, w]| Tensor::cat(vec![w, j.clone() - i, j], 1),
+        ),
         ("x_j . x_i", |j, i, _| j.dot(i), |_, [j, i, _]| (j * i).sum_dim(1)),
-        ("map", |j, i, w| (j + i).map(|x| leaky_relu(x, 0.2)) * w, |_, [j, i, w]| leaky_relu(j + i, 0.2) * w),
+        (
+            "map",
+            |j, i, w| (j + i).map(|x| leaky_relu(x, 0.2)) * w,
+            |_, [j, i, w]| leaky_relu(j + i, 0.2) * w,
+        ),
         (
             "attention",
             |j, i, w| {
@@ -91,18 +106,43 @@ fn agree(what: &str, relation: &Relation) {
             for reduce in Reduce::ALL {
                 let x = inputs(relation, &device);
                 let layer = With(reduce, |j, i, w: Option<EdgeTensor>| lazy(j, i, w.unwrap()));
-                let got = outcome(layer.propagate(&g, "r", (x[0].clone(), x[1].clone()), Some(x[2].clone())), &x);
+                let got = outcome(
+                    layer.propagate(&g, "r", (x[0].clone(), x[1].clone()), Some(x[2].clone())),
+                    &x,
+                );
                 let x = inputs(relation, &device);
                 let rows = [
-                    gsddmm_reference(relation, SddmmOp::CopyLhs, Target::Src, Target::Src, x[0].clone(), x[0].clone()),
-                    gsddmm_reference(relation, SddmmOp::CopyLhs, Target::Dst, Target::Dst, x[1].clone(), x[1].clone()),
+                    gsddmm_reference(
+                        relation,
+                        SddmmOp::CopyLhs,
+                        Target::Src,
+                        Target::Src,
+                        x[0].clone(),
+                        x[0].clone(),
+                    ),
+                    gsddmm_reference(
+                        relation,
+                        SddmmOp::CopyLhs,
+                        Target::Dst,
+                        Target::Dst,
+                        x[1].clone(),
+                        x[1].clone(),
+                    ),
                     x[2].clone(),
                 ];
                 let made = plain(relation, rows);
-                let sums: Tensor<2> = gspmm_reference(relation, BinaryOp::CopyRhs, reduce, made.clone(), made);
+                let sums: Tensor<2> =
+                    gspmm_reference(relation, BinaryOp::CopyRhs, reduce, made.clone(), made);
                 let want = outcome(sums + x[1].clone().sum_dim(1), &x);
-                for (part, (a, b)) in ["out", "d x_j", "d x_i", "d w"].iter().zip(got.iter().zip(&want)) {
-                    assert_near(&format!("{what}, {backend}, {name}, {reduce:?}, {part}"), a, b, TOLERANCE);
+                for (part, (a, b)) in
+                    ["out", "d x_j", "d x_i", "d w"].iter().zip(got.iter().zip(&want))
+                {
+                    assert_near(
+                        &format!("{what}, {backend}, {name}, {reduce:?}, {part}"),
+                        a,
+                        b,
+                        TOLERANCE,
+                    );
                 }
             }
         }
@@ -111,7 +151,10 @@ fn agree(what: &str, relation: &Relation) {
 
 #[test]
 fn messages_on_named_graphs() {
-    for (name, relation) in graphs::named().into_iter().filter(|(_, r)| r.num_src() > 0 && r.num_dst() > 0 && r.num_edges() > 0) {
+    for (name, relation) in graphs::named()
+        .into_iter()
+        .filter(|(_, r)| r.num_src() > 0 && r.num_dst() > 0 && r.num_edges() > 0)
+    {
         agree(name, &relation);
     }
 }
@@ -143,12 +186,21 @@ fn defaults_sum_sources_times_weights() {
 
 #[test]
 fn no_edges_and_no_nodes() {
-    for relation in [graphs::relation(3, 2, &[]), graphs::relation(0, 2, &[]), graphs::relation(2, 0, &[])] {
+    for relation in
+        [graphs::relation(3, 2, &[]), graphs::relation(0, 2, &[]), graphs::relation(2, 0, &[])]
+    {
         for (_, device) in devices() {
             let x = inputs(&relation, &device);
-            let layer = With(Reduce::Max, |j: EdgeTensor, i, w: Option<EdgeTensor>| (j - i) * w.unwrap());
-            let y = layer.propagate(&graph(&relation), 0, (x[0].clone(), x[1].clone()), Some(x[2].clone()));
-            let want: Vec<f64> = f64s(x[1].clone()).chunks(3).flat_map(|row| [row.iter().sum(); 3]).collect();
+            let layer =
+                With(Reduce::Max, |j: EdgeTensor, i, w: Option<EdgeTensor>| (j - i) * w.unwrap());
+            let y = layer.propagate(
+                &graph(&relation),
+                0,
+                (x[0].clone(), x[1].clone()),
+                Some(x[2].clone()),
+            );
+            let want: Vec<f64> =
+                f64s(x[1].clone()).chunks(3).flat_map(|row| [row.iter().sum(); 3]).collect();
             assert_near("no edges", &f64s(y), &want, TOLERANCE);
         }
     }
@@ -159,13 +211,19 @@ fn no_edges_and_no_nodes() {
 fn made_rows_stand_by_destination() {
     let relation = graphs::small();
     let device = Device::flex();
-    let ids = Tensor::<2>::from_data(TensorData::new((0..8).map(f64::from).collect::<Vec<_>>(), [8, 1]), (&device, DType::F64));
+    let ids = Tensor::<2>::from_data(
+        TensorData::new((0..8).map(f64::from).collect::<Vec<_>>(), [8, 1]),
+        (&device, DType::F64),
+    );
     let layer = With(Reduce::Sum, |_, _, w: Option<EdgeTensor>| {
         let w = w.unwrap();
         let rows = f64s(w.tensor());
         let order: Vec<f64> = w.relation().dst().iter().map(|&v| f64::from(v)).collect();
         assert!(order.is_sorted());
-        assert_eq!(rows.iter().map(|&e| f64::from(graphs::small().dst()[e as usize])).collect::<Vec<_>>(), order);
+        assert_eq!(
+            rows.iter().map(|&e| f64::from(graphs::small().dst()[e as usize])).collect::<Vec<_>>(),
+            order
+        );
         w.map(|x| x)
     });
     let x = inputs(&relation, &device);

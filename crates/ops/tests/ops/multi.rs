@@ -20,7 +20,14 @@ fn stack() -> (RelationStack, Vec<(usize, Relation)>) {
 }
 
 fn sources(device: &Device) -> Vec<Tensor<2>> {
-    [4, 3].map(|n| Tensor::from_data(TensorData::new(numbers(n as u64, n * WIDTH), [n, WIDTH]), (device, DType::F64))).to_vec()
+    [4, 3]
+        .map(|n| {
+            Tensor::from_data(
+                TensorData::new(numbers(n as u64, n * WIDTH), [n, WIDTH]),
+                (device, DType::F64),
+            )
+        })
+        .to_vec()
 }
 
 /// Reduction of some numbers; 0 of none.
@@ -42,12 +49,24 @@ fn every_pair_of_reducers() {
         let messages = |r: usize, v: usize, j: usize| -> Vec<f64> {
             let (table, relation) = &relations[r];
             let edges = relation.src().iter().zip(relation.dst());
-            edges.filter(|e| *e.1 as usize == v).map(|e| x[*table][*e.0 as usize * WIDTH + j]).collect()
+            edges
+                .filter(|e| *e.1 as usize == v)
+                .map(|e| x[*table][*e.0 as usize * WIDTH + j])
+                .collect()
         };
         for reduce in Reduce::ALL {
-            let each = |f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> { (0..5 * WIDTH).map(|i| f(i / WIDTH, i % WIDTH)).collect() };
-            let all = each(&|v, j| reduced(reduce, &(0..4).flat_map(|r| messages(r, v, j)).collect::<Vec<_>>()));
-            assert_near(&format!("{backend}, joint {reduce:?}"), &f64s(multi_gspmm(&stack, sources(&device), reduce)), &all, 1e-12);
+            let each = |f: &dyn Fn(usize, usize) -> f64| -> Vec<f64> {
+                (0..5 * WIDTH).map(|i| f(i / WIDTH, i % WIDTH)).collect()
+            };
+            let all = each(&|v, j| {
+                reduced(reduce, &(0..4).flat_map(|r| messages(r, v, j)).collect::<Vec<_>>())
+            });
+            assert_near(
+                &format!("{backend}, joint {reduce:?}"),
+                &f64s(multi_gspmm(&stack, sources(&device), reduce)),
+                &all,
+                1e-12,
+            );
             for cross in CrossReduce::ALL {
                 let over = match cross {
                     CrossReduce::Sum => Reduce::Sum,
@@ -56,8 +75,16 @@ fn every_pair_of_reducers() {
                     CrossReduce::Min => Reduce::Min,
                 };
                 let want = each(&|v, j| {
-                    let takes_part = |r: &usize| reduce != over || !reduce.selects() || !messages(*r, v, j).is_empty();
-                    reduced(over, &(0..4).filter(takes_part).map(|r| reduced(reduce, &messages(r, v, j))).collect::<Vec<_>>())
+                    let takes_part = |r: &usize| {
+                        reduce != over || !reduce.selects() || !messages(*r, v, j).is_empty()
+                    };
+                    reduced(
+                        over,
+                        &(0..4)
+                            .filter(takes_part)
+                            .map(|r| reduced(reduce, &messages(r, v, j)))
+                            .collect::<Vec<_>>(),
+                    )
                 });
                 let got = f64s(multi_gspmm_cross(&stack, sources(&device), reduce, cross));
                 assert_near(&format!("{backend}, {reduce:?} then {cross:?}"), &got, &want, 1e-12);
@@ -73,10 +100,15 @@ fn finite_differences() {
         let device = device.autodiff();
         for reduce in Reduce::ALL {
             for cross in CrossReduce::ALL {
-                let tracked: Vec<_> = sources(&device).into_iter().map(|x| x.require_grad()).collect();
+                let tracked: Vec<_> =
+                    sources(&device).into_iter().map(|x| x.require_grad()).collect();
                 let loss = |x: Vec<Tensor<2>>| {
                     let y = multi_gspmm_cross(&stack, x, reduce, cross);
-                    (y * Tensor::from_data(TensorData::new(numbers(9, 5 * WIDTH), [5, WIDTH]), (&device, DType::F64))).sum()
+                    (y * Tensor::from_data(
+                        TensorData::new(numbers(9, 5 * WIDTH), [5, WIDTH]),
+                        (&device, DType::F64),
+                    ))
+                    .sum()
                 };
                 let grads = loss(tracked.clone()).backward();
                 for (table, x) in tracked.iter().enumerate() {
@@ -87,13 +119,21 @@ fn finite_differences() {
                                 let mut values = base.clone();
                                 values[i] += by;
                                 let mut all = sources(&device);
-                                all[table] = Tensor::from_data(TensorData::new(values, x.shape()), (&device, DType::F64));
+                                all[table] = Tensor::from_data(
+                                    TensorData::new(values, x.shape()),
+                                    (&device, DType::F64),
+                                );
                                 f64s(loss(all))[0]
                             };
                             (moved(1e-5) - moved(-1e-5)) / 2e-5
                         })
                         .collect();
-                    assert_near(&format!("{backend}, {reduce:?} {cross:?}"), &f64s(x.grad(&grads).unwrap()), &differences, 1e-7);
+                    assert_near(
+                        &format!("{backend}, {reduce:?} {cross:?}"),
+                        &f64s(x.grad(&grads).unwrap()),
+                        &differences,
+                        1e-7,
+                    );
                 }
             }
         }
@@ -108,25 +148,39 @@ fn the_mean_over_three_relations_in_f64() {
         let device = device.autodiff();
         for reduce in [Reduce::Sum, Reduce::Mean] {
             let x: Vec<_> = sources(&device).into_iter().map(|x| x.require_grad()).collect();
-            let weight = || Tensor::<2>::from_data(TensorData::new(numbers(9, 5 * WIDTH), [5, WIDTH]), (&device, DType::F64));
-            let loss = |x: Vec<Tensor<2>>| (multi_gspmm_cross(&stack, x, reduce, CrossReduce::Mean) * weight()).sum();
+            let weight = || {
+                Tensor::<2>::from_data(
+                    TensorData::new(numbers(9, 5 * WIDTH), [5, WIDTH]),
+                    (&device, DType::F64),
+                )
+            };
+            let loss = |x: Vec<Tensor<2>>| {
+                (multi_gspmm_cross(&stack, x, reduce, CrossReduce::Mean) * weight()).sum()
+            };
             let grads = loss(x.clone()).backward();
             let base = f64s(x[0].clone());
             let moved = |i: usize, by: f64| {
                 let (mut values, mut all) = (base.clone(), sources(&device));
                 values[i] += by;
-                all[0] = Tensor::from_data(TensorData::new(values, x[0].shape()), (&device, DType::F64));
+                all[0] =
+                    Tensor::from_data(TensorData::new(values, x[0].shape()), (&device, DType::F64));
                 f64s(loss(all))[0]
             };
             let want: Vec<f64> = (0..base.len()).map(|i| moved(i, 0.5) - moved(i, -0.5)).collect();
-            assert_near(&format!("{backend}, {reduce:?}"), &f64s(x[0].grad(&grads).unwrap()), &want, 1e-13);
+            assert_near(
+                &format!("{backend}, {reduce:?}"),
+                &f64s(x[0].grad(&grads).unwrap()),
+                &want,
+                1e-13,
+            );
         }
     }
 }
 
 /// Tables `[3]` and `[2]`; relation 0 is empty at destination 1, relation 1 at 0, and destination 2 has no edge.
 fn corners() -> RelationStack {
-    let (a, b) = (graphs::relation(3, 3, &[(2, 0), (0, 0)]), graphs::relation(2, 3, &[(0, 1), (1, 1)]));
+    let (a, b) =
+        (graphs::relation(3, 3, &[(2, 0), (0, 0)]), graphs::relation(2, 3, &[(0, 1), (1, 1)]));
     RelationStack::new(3, &[3, 2], &[(0, a), (1, b)]).unwrap()
 }
 
@@ -135,7 +189,9 @@ fn infinities_and_nan_stay_visible() {
     const INF: f32 = f32::INFINITY;
     let stack = corners();
     for (backend, device) in devices() {
-        let of = |a: [f32; 3], b: [f32; 2]| vec![Tensor::<1>::from_data(a, &device), Tensor::from_data(b, &device)];
+        let of = |a: [f32; 3], b: [f32; 2]| {
+            vec![Tensor::<1>::from_data(a, &device), Tensor::from_data(b, &device)]
+        };
         for reduce in Reduce::ALL {
             let what = format!("{backend}, {reduce:?}");
             for bad in [f32::NAN, INF, -INF] {
@@ -144,16 +200,33 @@ fn infinities_and_nan_stay_visible() {
                 let y = f64s(multi_gspmm(&stack, of([bad, 9.0, bad], [1.0, 2.0]), reduce));
                 assert!(is_bad(y[0]) && y[1].is_finite() && y[2] == 0.0, "{what}, {bad}: {y:?}");
                 for cross in CrossReduce::ALL {
-                    let y = f64s(multi_gspmm_cross(&stack, of([bad, 9.0, bad], [1.0, 2.0]), reduce, cross));
+                    let y = f64s(multi_gspmm_cross(
+                        &stack,
+                        of([bad, 9.0, bad], [1.0, 2.0]),
+                        reduce,
+                        cross,
+                    ));
                     // Relation 1 has no message for destination 0 and takes part with 0, unless both take the best.
-                    let same = matches!((reduce, cross), (Reduce::Max, CrossReduce::Max) | (Reduce::Min, CrossReduce::Min));
-                    let zero_wins = !same && (cross == CrossReduce::Max && bad == -INF || cross == CrossReduce::Min && bad == INF);
-                    assert!(if zero_wins { y[0] == 0.0 } else { is_bad(y[0]) }, "{what} {cross:?}, {bad}: {y:?}");
+                    let same = matches!(
+                        (reduce, cross),
+                        (Reduce::Max, CrossReduce::Max) | (Reduce::Min, CrossReduce::Min)
+                    );
+                    let zero_wins = !same
+                        && (cross == CrossReduce::Max && bad == -INF
+                            || cross == CrossReduce::Min && bad == INF);
+                    assert!(
+                        if zero_wins { y[0] == 0.0 } else { is_bad(y[0]) },
+                        "{what} {cross:?}, {bad}: {y:?}"
+                    );
                     assert!(y[1].is_finite() && y[2] == 0.0, "{what} {cross:?}, {bad}: {y:?}");
                 }
             }
             // Hidden behind a better number in the second table.
-            let y = f64s(multi_gspmm(&stack, of([1.0, 2.0, 3.0], [f32::NAN, if reduce == Reduce::Min { -5.0 } else { 5.0 }]), reduce));
+            let y = f64s(multi_gspmm(
+                &stack,
+                of([1.0, 2.0, 3.0], [f32::NAN, if reduce == Reduce::Min { -5.0 } else { 5.0 }]),
+                reduce,
+            ));
             assert!(y[1].is_nan() && y[0].is_finite(), "{what}: {y:?}");
         }
     }
@@ -163,17 +236,24 @@ fn infinities_and_nan_stay_visible() {
 #[test]
 fn the_first_relation_wins_then_the_first_edge() {
     // Both relations give destination 0 two messages; edges in falling order of sources.
-    let (a, b) = (graphs::relation(3, 2, &[(0, 1), (2, 0), (1, 0)]), graphs::relation(3, 2, &[(2, 0), (0, 0), (0, 1)]));
+    let (a, b) = (
+        graphs::relation(3, 2, &[(0, 1), (2, 0), (1, 0)]),
+        graphs::relation(3, 2, &[(2, 0), (0, 0), (0, 1)]),
+    );
     let stack = RelationStack::new(2, &[3, 3], &[(1, a), (0, b)]).unwrap();
-    let leaf = |data: [f32; 3], device: &Device| Tensor::<1>::from_data(data, device).require_grad();
+    let leaf =
+        |data: [f32; 3], device: &Device| Tensor::<1>::from_data(data, device).require_grad();
     for (backend, device) in devices() {
         let device = device.autodiff();
         for (reduce, cross) in [(Reduce::Max, CrossReduce::Max), (Reduce::Min, CrossReduce::Min)] {
             for joint in [true, false] {
                 let of = |x: [Tensor<1>; 2]| {
                     let [a, b] = x.clone();
-                    let y =
-                        if joint { multi_gspmm(&stack, x.to_vec(), reduce) } else { multi_gspmm_cross(&stack, x.to_vec(), reduce, cross) };
+                    let y = if joint {
+                        multi_gspmm(&stack, x.to_vec(), reduce)
+                    } else {
+                        multi_gspmm_cross(&stack, x.to_vec(), reduce, cross)
+                    };
                     let grads = y.sum().backward();
                     [f64s(a.grad(&grads).unwrap()), f64s(b.grad(&grads).unwrap())]
                 };
@@ -190,21 +270,37 @@ fn the_first_relation_wins_then_the_first_edge() {
         // Relations without best messages of their own: the first one's sum.
         for cross in [CrossReduce::Max, CrossReduce::Min] {
             let [a, b] = [[1.0, 1.0, 1.0], [2.0, 1.0, 1.0]].map(|x| leaf(x, &device));
-            let y = multi_gspmm_cross(&stack, vec![a.clone(), b.clone()], Reduce::Sum, cross).slice(0..1);
+            let y = multi_gspmm_cross(&stack, vec![a.clone(), b.clone()], Reduce::Sum, cross)
+                .slice(0..1);
             let grads = y.sum().backward();
-            assert_eq!([a, b].map(|x| f64s(x.grad(&grads).unwrap())), [[0.0; 3], [0.0, 1.0, 1.0]], "{backend}, {cross:?} of sums");
+            assert_eq!(
+                [a, b].map(|x| f64s(x.grad(&grads).unwrap())),
+                [[0.0; 3], [0.0, 1.0, 1.0]],
+                "{backend}, {cross:?} of sums"
+            );
         }
     }
 }
 
 /// Relations of random edges between 900 and 700 sources and 500 destinations.
 fn large() -> RelationStack {
-    let relations = [(0, 900, 9000, 3.0), (1, 700, 20_000, 2.0), (0, 900, 50, 1.0), (1, 700, 0, 1.0)];
-    RelationStack::new(500, &[900, 700], &relations.map(|(t, n, edges, skew)| (t, graphs::random(n, 500, edges, skew)))).unwrap()
+    let relations =
+        [(0, 900, 9000, 3.0), (1, 700, 20_000, 2.0), (0, 900, 50, 1.0), (1, 700, 0, 1.0)];
+    RelationStack::new(
+        500,
+        &[900, 700],
+        &relations.map(|(t, n, edges, skew)| (t, graphs::random(n, 500, edges, skew))),
+    )
+    .unwrap()
 }
 
 /// Result and gradients of both tables.
-fn run(stack: &RelationStack, x: &[TensorData; 2], how: (Reduce, Option<CrossReduce>), place: (&Device, DType)) -> [Vec<f64>; 3] {
+fn run(
+    stack: &RelationStack,
+    x: &[TensorData; 2],
+    how: (Reduce, Option<CrossReduce>),
+    place: (&Device, DType),
+) -> [Vec<f64>; 3] {
     let device = place.0.clone().autodiff();
     let x = x.clone().map(|x| Tensor::<2>::from_data(x, (&device, place.1)).require_grad());
     let y = match how.1 {
@@ -218,7 +314,9 @@ fn run(stack: &RelationStack, x: &[TensorData; 2], how: (Reduce, Option<CrossRed
 }
 
 fn every() -> impl Iterator<Item = (Reduce, Option<CrossReduce>)> {
-    Reduce::ALL.into_iter().flat_map(|r| [None].into_iter().chain(CrossReduce::ALL.map(Some)).map(move |c| (r, c)))
+    Reduce::ALL
+        .into_iter()
+        .flat_map(|r| [None].into_iter().chain(CrossReduce::ALL.map(Some)).map(move |c| (r, c)))
 }
 
 fn tables(width: usize) -> [TensorData; 2] {
@@ -248,25 +346,36 @@ fn half_floats_are_f32_rounded_once() {
     let device = Device::flex();
     for (dtype, unit) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
         let round = |x: &[f64]| -> Vec<f64> {
-            TensorData::new(x.to_vec(), [x.len()]).convert_dtype(dtype).convert_dtype(DType::F64).try_into_vec().unwrap()
+            TensorData::new(x.to_vec(), [x.len()])
+                .convert_dtype(dtype)
+                .convert_dtype(DType::F64)
+                .try_into_vec()
+                .unwrap()
         };
         let x = tables(5).map(|x| x.convert_dtype(dtype));
         let size = |x: &[f64]| x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         for how in every() {
-            let [half, single] = [dtype, DType::F32].map(|d| run(&stack, &x.clone().map(|x| x.convert_dtype(d)), how, (&device, d)));
+            let [half, single] = [dtype, DType::F32]
+                .map(|d| run(&stack, &x.clone().map(|x| x.convert_dtype(d)), how, (&device, d)));
             let what = format!("{dtype:?}, {how:?}");
             if how.1.is_none() {
                 assert_eq!(half[0], round(&single[0]), "{what}: one sum, rounded once");
             } else {
                 // Four relations, rounded each, combined and divided: of rows as large as any.
                 let bound = 8.0 * unit * size(&single[0]);
-                assert!(half[0].iter().zip(&single[0]).all(|(a, b)| (a - b).abs() <= bound), "{what}, out");
+                assert!(
+                    half[0].iter().zip(&single[0]).all(|(a, b)| (a - b).abs() <= bound),
+                    "{what}, out"
+                );
             }
             // Argmax indices are those of the wider type where messages are compared as they are, not as sums.
             if how.1.is_none() || !matches!(how.1, Some(CrossReduce::Max | CrossReduce::Min)) {
                 for i in [1, 2] {
                     let bound = 8.0 * unit * (1.0 + size(&single[i]));
-                    assert!(half[i].iter().zip(&single[i]).all(|(a, b)| (a - b).abs() <= bound), "{what}, gradient {i}");
+                    assert!(
+                        half[i].iter().zip(&single[i]).all(|(a, b)| (a - b).abs() <= bound),
+                        "{what}, gradient {i}"
+                    );
                 }
             }
         }
@@ -280,10 +389,17 @@ fn no_relations_and_what_is_refused() {
     let x = vec![Tensor::<2>::ones([3, 2], &device)];
     assert_eq!(f64s(multi_gspmm_cross(&none, x, Reduce::Max, CrossReduce::Mean)), [0.0; 4]);
     let (stack, _) = stack();
-    let error = try_multi_gspmm(&stack, sources(&device)[..1].to_vec(), Reduce::Sum).unwrap_err().to_string();
-    assert_eq!(error, "multi_gspmm: `sources` must have 2 entries (one tensor per table of the stack), got 1; give as many entries");
+    let error = try_multi_gspmm(&stack, sources(&device)[..1].to_vec(), Reduce::Sum)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "multi_gspmm: `sources` must have 2 entries (one tensor per table of the stack), got 1; give as many entries"
+    );
     let swapped = sources(&device).into_iter().rev().collect();
-    let error = try_multi_gspmm_cross(&stack, swapped, Reduce::Sum, CrossReduce::Max).unwrap_err().to_string();
+    let error = try_multi_gspmm_cross(&stack, swapped, Reduce::Sum, CrossReduce::Max)
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         error,
         "multi_gspmm_cross: number of rows (rows of its table) of `sources[0]` must be 4, got 3; give the tensors in the order of the stack"

@@ -6,7 +6,8 @@ use burn_gnn_ops::*;
 
 use super::{f64s, numbers};
 
-const TYPES: [(Precision, FloatDType, f64); 2] = [(Precision::F16, FloatDType::F16, 2e-3), (Precision::BF16, FloatDType::BF16, 2e-2)];
+const TYPES: [(Precision, FloatDType, f64); 2] =
+    [(Precision::F16, FloatDType::F16, 2e-3), (Precision::BF16, FloatDType::BF16, 2e-2)];
 
 fn relation() -> Relation {
     Relation::from_coo(4, 3, vec![0, 1, 1, 3, 2, 0], vec![2, 0, 0, 2, 2, 2]).unwrap()
@@ -18,7 +19,10 @@ fn leaf<const D: usize>(seed: u64, shape: [usize; D], dtype: DType) -> Tensor<D>
 }
 
 /// Result and both gradients of `f`, with the types of all three.
-fn run(f: impl FnOnce(Tensor<2>, Tensor<2>) -> Tensor<2>, op: BinaryOp) -> ([Vec<f64>; 3], [DType; 3]) {
+fn run(
+    f: impl FnOnce(Tensor<2>, Tensor<2>) -> Tensor<2>,
+    op: BinaryOp,
+) -> ([Vec<f64>; 3], [DType; 3]) {
     let (x, w) = (leaf(1, [4, 5], DType::F32), leaf(2, [6, 5], DType::F32));
     let y = f(x.clone(), w.clone());
     // A cotangent that is not the same everywhere, exact in 16 bits.
@@ -39,7 +43,8 @@ fn the_bits_of_a_cast_by_hand() {
         for op in BinaryOp::ALL {
             for reduce in Reduce::ALL {
                 let what = format!("{setting:?} {op:?} {reduce:?}");
-                let (got, types) = run(|x, w| with_precision(setting, || gspmm(&r, op, reduce, x, w)), op);
+                let (got, types) =
+                    run(|x, w| with_precision(setting, || gspmm(&r, op, reduce, x, w)), op);
                 let (want, _) = run(|x, w| gspmm(&r, op, reduce, x.cast(dtype), w.cast(dtype)), op);
                 assert_eq!(got, want, "{what}");
                 assert_eq!(types, [dtype.into(), DType::F32, DType::F32], "{what}");
@@ -49,7 +54,10 @@ fn the_bits_of_a_cast_by_hand() {
                 let (full, _) = run(|x, w| gspmm(&r, op, reduce, x, w), op);
                 assert_ne!(got[0], full[0], "{what}: nothing was rounded");
                 for (a, b) in got.iter().flatten().zip(full.iter().flatten()) {
-                    assert!((a - b).abs() <= tolerance * (8.0 + b.abs()), "{what}: {a} against {b}");
+                    assert!(
+                        (a - b).abs() <= tolerance * (8.0 + b.abs()),
+                        "{what}: {a} against {b}"
+                    );
                 }
             }
         }
@@ -88,12 +96,21 @@ fn the_scope_ends() {
         assert_eq!(std::thread::spawn(precision).join().unwrap(), Precision::Full);
     });
     assert_eq!(precision(), Precision::Full);
-    let panic = std::panic::catch_unwind(|| with_precision(Precision::F16, || panic!("on purpose")));
+    let panic =
+        std::panic::catch_unwind(|| with_precision(Precision::F16, || panic!("on purpose")));
     assert!(panic.is_err());
     assert_eq!(precision(), Precision::Full);
     // An operator whose arguments are wrong leaves by the same door.
     let wrong = Tensor::<2>::ones([5, 1], &Device::flex());
-    assert!(with_precision(Precision::F16, || try_gspmm_copy(&relation(), Side::Lhs, Reduce::Sum, wrong)).is_err());
+    assert!(
+        with_precision(Precision::F16, || try_gspmm_copy(
+            &relation(),
+            Side::Lhs,
+            Reduce::Sum,
+            wrong
+        ))
+        .is_err()
+    );
     let x = Tensor::<2>::ones([4, 1], &Device::flex());
     assert_eq!(copy_u_sum(&relation(), x).dtype(), DType::F32);
 }
@@ -117,14 +134,33 @@ fn backward_does_not_ask_for_the_setting() {
 fn which_inputs_are_cast() {
     let r = relation();
     with_precision(Precision::BF16, || {
-        for (own, out) in [(DType::F64, DType::F64), (DType::F32, DType::BF16), (DType::F16, DType::BF16), (DType::BF16, DType::BF16)] {
+        for (own, out) in [
+            (DType::F64, DType::F64),
+            (DType::F32, DType::BF16),
+            (DType::F16, DType::BF16),
+            (DType::BF16, DType::BF16),
+        ] {
             assert_eq!(copy_u_sum(&r, leaf(1, [4, 2], own)).dtype(), out, "{own:?}");
         }
         // Operands of two 16- or 32-bit types meet; f64 stays and does not fit.
-        let mixed = |l, w| try_gspmm::<2, 2, 2>(&r, BinaryOp::Mul, Reduce::Sum, leaf(1, [4, 2], l), leaf(2, [6, 2], w));
+        let mixed = |l, w| {
+            try_gspmm::<2, 2, 2>(
+                &r,
+                BinaryOp::Mul,
+                Reduce::Sum,
+                leaf(1, [4, 2], l),
+                leaf(2, [6, 2], w),
+            )
+        };
         assert_eq!(mixed(DType::F32, DType::F16).unwrap().dtype(), DType::BF16);
         let error = mixed(DType::F64, DType::F32).unwrap_err();
-        assert!(matches!(error, OpsError::Dtype { arg: "lhs", actual: DType::F64, expected: DType::BF16, .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                OpsError::Dtype { arg: "lhs", actual: DType::F64, expected: DType::BF16, .. }
+            ),
+            "{error}"
+        );
         // No message passing, no cast.
         let x = Tensor::<2>::ones([4, 2], &Device::flex());
         assert_eq!(dropout(x, 0.5, burn_gnn_ops::Stream::new(0, "x", 0), None).dtype(), DType::F32);
@@ -137,7 +173,11 @@ fn any_layout_and_size() {
     let n = 300_000;
     let ids: Vec<u32> = (0..n as u32).collect();
     let own = Relation::from_coo(n, n, ids.clone(), ids).unwrap();
-    let x = Tensor::<2>::from_data(TensorData::new(numbers(3, 2 * n), [2, n]), (&Device::flex(), DType::F32)).transpose();
+    let x = Tensor::<2>::from_data(
+        TensorData::new(numbers(3, 2 * n), [2, n]),
+        (&Device::flex(), DType::F32),
+    )
+    .transpose();
     let y = with_precision(Precision::BF16, || copy_u_sum(&own, x.clone()));
     assert_eq!(f64s(y), f64s(x.cast(FloatDType::BF16)));
 }
@@ -147,14 +187,21 @@ fn any_layout_and_size() {
 #[allow(deprecated)]
 fn a_device_without_16_bit_types() {
     let x = Tensor::<2>::ones([4, 2], &Device::ndarray());
-    let error = with_precision(Precision::F16, || try_gspmm_copy(&relation(), Side::Lhs, Reduce::Sum, x.clone())).unwrap_err();
+    let error = with_precision(Precision::F16, || {
+        try_gspmm_copy(&relation(), Side::Lhs, Reduce::Sum, x.clone())
+    })
+    .unwrap_err();
     let device = format!("{:?}", x.device());
     assert_eq!(
         error.to_string(),
-        format!("gspmm: `with_precision` asks to cast `lhs` to F16, which {device} does not have; leave the setting or the device")
+        format!(
+            "gspmm: `with_precision` asks to cast `lhs` to F16, which {device} does not have; leave the setting or the device"
+        )
     );
     let w = Tensor::<2>::ones([6, 2], &Device::ndarray());
-    let error = with_precision(Precision::BF16, || try_gspmm_copy(&relation(), Side::Rhs, Reduce::Sum, w)).unwrap_err();
+    let error =
+        with_precision(Precision::BF16, || try_gspmm_copy(&relation(), Side::Rhs, Reduce::Sum, w))
+            .unwrap_err();
     assert!(error.to_string().contains("cast `rhs` to BF16"), "{error}");
     assert_eq!(copy_u_sum(&relation(), x).dtype(), DType::F32);
 }
@@ -198,34 +245,81 @@ macro_rules! family {
 fn families() -> Vec<Family> {
     let mut all = vec![
         family!("gsddmm", "lhs", [20, 15], |x| {
-            try_gsddmm::<2, 2, 2>(&relation(), SddmmOp::Dot, Target::Src, Target::Dst, as2(&x[0], [4, 5]), as2(&x[1], [3, 5]))
+            try_gsddmm::<2, 2, 2>(
+                &relation(),
+                SddmmOp::Dot,
+                Target::Src,
+                Target::Dst,
+                as2(&x[0], [4, 5]),
+                as2(&x[1], [3, 5]),
+            )
         }),
         family!("gsddmm", "lhs", [20, 30], |x| {
-            try_gsddmm::<2, 2, 2>(&relation(), SddmmOp::Div, Target::Src, Target::Edge, as2(&x[0], [4, 5]), as2(&x[1], [6, 5]))
+            try_gsddmm::<2, 2, 2>(
+                &relation(),
+                SddmmOp::Div,
+                Target::Src,
+                Target::Edge,
+                as2(&x[0], [4, 5]),
+                as2(&x[1], [6, 5]),
+            )
         }),
-        family!("gsddmm", "lhs", [20], |x| try_gsddmm_copy(&relation(), Target::Src, as2(&x[0], [4, 5]))),
+        family!("gsddmm", "lhs", [20], |x| try_gsddmm_copy(
+            &relation(),
+            Target::Src,
+            as2(&x[0], [4, 5])
+        )),
         family!("gsddmm", "rhs", [15], |x| {
             let x = as2(&x[0], [3, 5]);
-            try_gsddmm::<2, 2, 2>(&relation(), SddmmOp::CopyRhs, Target::Src, Target::Dst, x.clone(), x)
+            try_gsddmm::<2, 2, 2>(
+                &relation(),
+                SddmmOp::CopyRhs,
+                Target::Src,
+                Target::Dst,
+                x.clone(),
+                x,
+            )
         }),
-        family!("edge_softmax", "logits", [18], |x| try_edge_softmax(&relation(), as2(&x[0], [6, 3]), NormBy::Dst)),
-        family!("edge_softmax_on", "logits", [9], |x| try_edge_softmax_on(&relation(), &[5, 1, 2], as2(&x[0], [3, 3]), NormBy::Dst)),
+        family!("edge_softmax", "logits", [18], |x| try_edge_softmax(
+            &relation(),
+            as2(&x[0], [6, 3]),
+            NormBy::Dst
+        )),
+        family!("edge_softmax_on", "logits", [9], |x| try_edge_softmax_on(
+            &relation(),
+            &[5, 1, 2],
+            as2(&x[0], [3, 3]),
+            NormBy::Dst
+        )),
         family!("edge_softmax_across", "logits", [18, 18], |x| {
-            try_edge_softmax_across(&stack(), x.iter().map(|x| as2(x, [6, 3])).collect()).map(|y| Tensor::cat(y, 0))
+            try_edge_softmax_across(&stack(), x.iter().map(|x| as2(x, [6, 3])).collect())
+                .map(|y| Tensor::cat(y, 0))
         }),
-        family!("segment_softmax", "x", [18], |x| try_segment_softmax(as2(&x[0], [6, 3]), &Segments::from_lengths(&[2, 0, 4]))),
+        family!("segment_softmax", "x", [18], |x| try_segment_softmax(
+            as2(&x[0], [6, 3]),
+            &Segments::from_lengths(&[2, 0, 4])
+        )),
         family!("segment_mm", "a", [18, 30], |x| {
-            try_segment_mm(as2(&x[0], [6, 3]), as3(&x[1], [2, 3, 5]), &Segments::from_lengths(&[2, 4]))
+            try_segment_mm(
+                as2(&x[0], [6, 3]),
+                as3(&x[1], [2, 3, 5]),
+                &Segments::from_lengths(&[2, 4]),
+            )
         }),
         family!("gather_mm", "a", [18, 30], |x| {
-            try_gather_mm(as2(&x[0], [6, 3]), as3(&x[1], [2, 3, 5]), &TypeIndex::new(&[1u8, 0, 1, 1, 0, 1], 2))
+            try_gather_mm(
+                as2(&x[0], [6, 3]),
+                as3(&x[1], [2, 3, 5]),
+                &TypeIndex::new(&[1u8, 0, 1, 1, 0, 1], 2),
+            )
         }),
         family!("relational_aggregate", "x", [16, 40, 6], |x| {
             let weight = RelationalWeight::Full(as3(&x[1], [2, 4, 5]));
             try_relational_aggregate(&index(), as2(&x[0], [4, 4]), weight, Some(x[2].clone()))
         }),
         family!("relational_aggregate", "x", [16, 60, 6], |x| {
-            let weight = RelationalWeight::Basis { bases: as3(&x[1], [3, 4, 5]), coeff: as2(&x[2], [2, 3]) };
+            let weight =
+                RelationalWeight::Basis { bases: as3(&x[1], [3, 4, 5]), coeff: as2(&x[2], [2, 3]) };
             try_relational_aggregate(&index().mean(), as2(&x[0], [4, 4]), weight, None)
         }),
         family!("relational_aggregate", "x", [16, 24], |x| {
@@ -237,18 +331,42 @@ fn families() -> Vec<Family> {
             try_gat_attention(&relation(), as3(&x[0], [4, 2, 3]), a, b, &GatOptions::default())
         }),
         family!("gat_attention_weights", "a_src", [8, 6], |x| {
-            try_gat_attention_weights(&relation(), as2(&x[0], [4, 2]), as2(&x[1], [3, 2]), &GatOptions::default())
+            try_gat_attention_weights(
+                &relation(),
+                as2(&x[0], [4, 2]),
+                as2(&x[1], [3, 2]),
+                &GatOptions::default(),
+            )
         }),
-        family!("attention", "logits", [12, 24], |x| try_attention(&relation(), as2(&x[0], [6, 2]), as3(&x[1], [4, 2, 3]), None)),
+        family!("attention", "logits", [12, 24], |x| try_attention(
+            &relation(),
+            as2(&x[0], [6, 2]),
+            as3(&x[1], [4, 2, 3]),
+            None
+        )),
         family!("weighted_aggregate", "x", [20, 6, 5], |x| {
-            let options = AggregateOptions { activation: Activation::Elu(1.0), ..Default::default() };
-            try_weighted_aggregate(&relation(), as2(&x[0], [4, 5]), Some(x[1].clone()), Some(x[2].clone()), &options)
+            let options =
+                AggregateOptions { activation: Activation::Elu(1.0), ..Default::default() };
+            try_weighted_aggregate(
+                &relation(),
+                as2(&x[0], [4, 5]),
+                Some(x[1].clone()),
+                Some(x[2].clone()),
+                &options,
+            )
         }),
         family!("bias_activation", "x", [20, 5], |x| {
             try_bias_activation(as2(&x[0], [4, 5]), Some(x[1].clone()), Activation::Elu(1.0), None)
         }),
-        family!("matmul_rows", "x", [20, 15], |x| try_matmul_rows(as2(&x[0], [4, 5]), as2(&x[1], [5, 3]))),
-        family!("multi_gspmm", "sources", [20], |x| try_multi_gspmm(&stack(), vec![as2(&x[0], [4, 5])], Reduce::Mean)),
+        family!("matmul_rows", "x", [20, 15], |x| try_matmul_rows(
+            as2(&x[0], [4, 5]),
+            as2(&x[1], [5, 3])
+        )),
+        family!("multi_gspmm", "sources", [20], |x| try_multi_gspmm(
+            &stack(),
+            vec![as2(&x[0], [4, 5])],
+            Reduce::Mean
+        )),
     ];
     for reduce in SegmentReduce::ALL {
         let call: fn(&[Tensor<1>]) -> _ = match reduce {
@@ -283,18 +401,30 @@ fn every_family_has_the_bits_of_a_cast_by_hand() {
         for (setting, dtype, _) in TYPES {
             let what = format!("{} ({position}), {setting:?}", family.name);
             let outcome = |f: &dyn Fn(&[Tensor<1>]) -> Tensor<1>| {
-                let leaves: Vec<_> = family.lengths.iter().zip(1..).map(|(&n, seed)| leaf(seed, [n], DType::F32)).collect();
+                let leaves: Vec<_> = family
+                    .lengths
+                    .iter()
+                    .zip(1..)
+                    .map(|(&n, seed)| leaf(seed, [n], DType::F32))
+                    .collect();
                 let y = f(&leaves);
                 let n = y.shape().num_elements();
-                let c = TensorData::new((0..n).map(|i| (i % 15) as f64 - 7.0).collect::<Vec<_>>(), [n]);
+                let c =
+                    TensorData::new((0..n).map(|i| (i % 15) as f64 - 7.0).collect::<Vec<_>>(), [n]);
                 let c = Tensor::<1>::from_data(c, (&Device::flex().autodiff(), y.dtype()));
                 let grads = (y.clone() * c).sum().backward();
                 let d: Vec<_> = leaves.iter().map(|x| x.grad(&grads).unwrap()).collect();
                 assert!(d.iter().all(|d| d.dtype() == DType::F32), "{what}: gradients");
-                (y.dtype(), f64s(y).into_iter().map(f64::to_bits).collect::<Vec<_>>(), d.into_iter().map(f64s).collect::<Vec<_>>())
+                (
+                    y.dtype(),
+                    f64s(y).into_iter().map(f64::to_bits).collect::<Vec<_>>(),
+                    d.into_iter().map(f64s).collect::<Vec<_>>(),
+                )
             };
             let got = outcome(&|x| with_precision(setting, || (family.call)(x)).unwrap());
-            let by_hand = outcome(&|x| (family.call)(&x.iter().map(|x| x.clone().cast(dtype)).collect::<Vec<_>>()).unwrap());
+            let by_hand = outcome(&|x| {
+                (family.call)(&x.iter().map(|x| x.clone().cast(dtype)).collect::<Vec<_>>()).unwrap()
+            });
             assert_eq!(got.0, DType::from(dtype), "{what}");
             assert_eq!(got, by_hand, "{what}");
             let full = outcome(&|x| (family.call)(x).unwrap());
@@ -307,9 +437,12 @@ fn every_family_has_the_bits_of_a_cast_by_hand() {
 #[allow(deprecated)]
 fn every_family_names_itself_on_a_device_without_16_bit_types() {
     for family in families() {
-        let inputs: Vec<_> = family.lengths.iter().map(|&n| Tensor::<1>::ones([n], &Device::ndarray())).collect();
-        let error = with_precision(Precision::BF16, || (family.call)(&inputs)).unwrap_err().to_string();
-        let want = format!("{}: `with_precision` asks to cast `{}` to BF16", family.name, family.arg);
+        let inputs: Vec<_> =
+            family.lengths.iter().map(|&n| Tensor::<1>::ones([n], &Device::ndarray())).collect();
+        let error =
+            with_precision(Precision::BF16, || (family.call)(&inputs)).unwrap_err().to_string();
+        let want =
+            format!("{}: `with_precision` asks to cast `{}` to BF16", family.name, family.arg);
         assert!(error.starts_with(&want), "{error}, not {want}");
         (family.call)(&inputs).unwrap();
     }

@@ -20,12 +20,17 @@ fn any_number_of_threads() {
             let values = family.values(&g, 8);
             for (backend, device) in devices() {
                 let run = |threads| {
-                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                    let pool =
+                        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                     bits(pool.install(|| family.run(&g, &values, (&device, DType::F32), false)))
                 };
                 let one = run(1);
                 for threads in [2, 3] {
-                    assert!(run(threads) == one, "{} x {width}, {backend}, {threads} threads", family.name);
+                    assert!(
+                        run(threads) == one,
+                        "{} x {width}, {backend}, {threads} threads",
+                        family.name
+                    );
                 }
             }
         }
@@ -36,7 +41,8 @@ fn any_number_of_threads() {
 #[test]
 fn gradients_are_finite_differences() {
     const STEP: f64 = 1e-5;
-    for (name, relation) in [("small", graphs::small()), ("random", graphs::random(5, 4, 12, 2.0))] {
+    for (name, relation) in [("small", graphs::small()), ("random", graphs::random(5, 4, 12, 2.0))]
+    {
         let g = Typed::new(&relation);
         for family in families::all(2) {
             let values = family.values(&g, 7);
@@ -47,15 +53,26 @@ fn gradients_are_finite_differences() {
                 let loss = |operand: usize, entry: usize, by: f64| {
                     let mut moved = values.clone();
                     moved[operand][entry] += by;
-                    let (_, out) = family.run_tracking(&g, &moved, (&device, DType::F64), false, &untracked);
+                    let (_, out) =
+                        family.run_tracking(&g, &moved, (&device, DType::F64), false, &untracked);
                     out.iter().zip(&values[values.len() - 1]).map(|(y, c)| y * c).sum::<f64>()
                 };
                 for (operand, got) in gradients.iter().enumerate() {
-                    let difference = |i| (loss(operand, i, STEP) - loss(operand, i, -STEP)) / (2.0 * STEP);
+                    let difference =
+                        |i| (loss(operand, i, STEP) - loss(operand, i, -STEP)) / (2.0 * STEP);
                     let want: Vec<f64> = (0..got.len()).map(difference).collect();
-                    assert_near(&format!("{}, {name}, {backend}, operand {operand}", family.name), got, &want, 1e-7);
+                    assert_near(
+                        &format!("{}, {name}, {backend}, operand {operand}", family.name),
+                        got,
+                        &want,
+                        1e-7,
+                    );
                 }
-                assert!(gradients.iter().flatten().any(|&d| d != 0.0), "{}: gradients of zeros prove nothing", family.name);
+                assert!(
+                    gradients.iter().flatten().any(|&d| d != 0.0),
+                    "{}: gradients of zeros prove nothing",
+                    family.name
+                );
             }
         }
     }
@@ -72,11 +89,22 @@ fn each_gradient_alone() {
             let operands = values.len() - 1;
             for subset in 0..1u32 << operands {
                 let tracked: Vec<bool> = (0..operands).map(|i| subset & 1 << i != 0).collect();
-                let (some, out) = family.run_tracking(&g, &values, (&device, DType::F64), false, &tracked);
-                assert_eq!(Some(&out), all.last(), "{}, {backend}, tracked {tracked:?}", family.name);
+                let (some, out) =
+                    family.run_tracking(&g, &values, (&device, DType::F64), false, &tracked);
+                assert_eq!(
+                    Some(&out),
+                    all.last(),
+                    "{}, {backend}, tracked {tracked:?}",
+                    family.name
+                );
                 for (i, gradient) in some.into_iter().enumerate() {
                     let Some(gradient) = gradient else { continue };
-                    assert_near(&format!("{}, {backend}, tracked {tracked:?}, operand {i}", family.name), &gradient, &all[i], 1e-12);
+                    assert_near(
+                        &format!("{}, {backend}, tracked {tracked:?}, operand {i}", family.name),
+                        &gradient,
+                        &all[i],
+                        1e-12,
+                    );
                 }
             }
         }
@@ -100,7 +128,10 @@ fn graphs_without_edges() {
                 let out = got.pop().unwrap();
                 for ((on, _), gradient) in family.places().into_iter().zip(&got) {
                     // A bias is added where no message arrives.
-                    assert!(on == On::Whole || gradient.iter().all(|d| *d == 0.0), "{what}: {gradient:?}");
+                    assert!(
+                        on == On::Whole || gradient.iter().all(|d| *d == 0.0),
+                        "{what}: {gradient:?}"
+                    );
                 }
                 let biased = family.name.starts_with("weighted_aggregate");
                 assert!(biased || out.iter().all(|y| *y == 0.0), "{what}: {out:?}");
@@ -117,7 +148,8 @@ fn half_floats_are_f32_rounded_once() {
     for width in [1, 9, 16] {
         for family in families::all(width) {
             for (dtype, ulp) in [(DType::F16, 2f64.powi(-11)), (DType::BF16, 2f64.powi(-8))] {
-                let exact: Vec<Vec<f64>> = family.values(&g, 3).iter().map(|x| rounded(x, dtype)).collect();
+                let exact: Vec<Vec<f64>> =
+                    family.values(&g, 3).iter().map(|x| rounded(x, dtype)).collect();
                 let run = |dtype| family.run(&g, &exact, (&device, dtype), false);
                 let (mut half, mut single) = (run(dtype), run(DType::F32));
                 let what = format!("{} x {width}, {dtype:?}", family.name);
@@ -134,7 +166,10 @@ fn half_floats_are_f32_rounded_once() {
                 }
                 // Backward may read a result that was rounded; of sums with terms of either sign that is seen.
                 for (i, (got, want)) in half.iter().zip(&single).enumerate() {
-                    assert!(near(got, want, if several { 16.0 } else { 4.0 }), "{what}, gradient {i}: {got:?} for {want:?}");
+                    assert!(
+                        near(got, want, if several { 16.0 } else { 4.0 }),
+                        "{what}, gradient {i}: {got:?} for {want:?}"
+                    );
                 }
             }
         }

@@ -22,7 +22,10 @@ fn named_graphs() {
         for op in BinaryOp::ALL {
             for reduce in Reduce::ALL {
                 for (kind, lhs, rhs) in KINDS {
-                    agree(&format!("{name}, {kind}"), &Call::new(&relation, op, reduce, lhs, rhs, 3));
+                    agree(
+                        &format!("{name}, {kind}"),
+                        &Call::new(&relation, op, reduce, lhs, rhs, 3),
+                    );
                 }
             }
         }
@@ -41,7 +44,10 @@ fn widths() {
                     ("[1] and row", vec![1], vec![width]),
                     ("heads", vec![2, width], vec![2, 1]),
                 ] {
-                    agree(&format!("width {width}, {kind}"), &Call::new(&relation, op, reduce, &lhs, &rhs, 4));
+                    agree(
+                        &format!("width {width}, {kind}"),
+                        &Call::new(&relation, op, reduce, &lhs, &rhs, 4),
+                    );
                 }
             }
         }

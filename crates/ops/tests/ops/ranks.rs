@@ -15,13 +15,22 @@ fn gpu() -> Option<Device> {
     None
 }
 
-fn leaf<const D: usize>(seed: u64, rows: usize, features: &[usize], place: (&Device, DType)) -> Tensor<D> {
+fn leaf<const D: usize>(
+    seed: u64,
+    rows: usize,
+    features: &[usize],
+    place: (&Device, DType),
+) -> Tensor<D> {
     let shape = with_rows(rows, features);
-    Tensor::from_data(TensorData::new(numbers(seed, shape.iter().product()), shape), place).require_grad()
+    Tensor::from_data(TensorData::new(numbers(seed, shape.iter().product()), shape), place)
+        .require_grad()
 }
 
 /// The result of `f` and both gradients; those of an operand that it does not look at are 0.
-fn outcome<const D: usize>(operands: [Tensor<D>; 2], f: impl Fn(Tensor<D>, Tensor<D>) -> Tensor<D>) -> Vec<Vec<f64>> {
+fn outcome<const D: usize>(
+    operands: [Tensor<D>; 2],
+    f: impl Fn(Tensor<D>, Tensor<D>) -> Tensor<D>,
+) -> Vec<Vec<f64>> {
     let [l, r] = operands;
     let out = f(l.clone(), r.clone());
     let cotangent = TensorData::new(numbers(9, out.shape().num_elements()), out.shape());
@@ -48,21 +57,33 @@ fn check<const D: usize>(relation: &Relation, lhs: &[usize], rhs: &[usize]) {
             Target::Dst => relation.num_dst(),
             Target::Edge => relation.num_edges(),
         };
-        let pair = |l: Target, r: Target| [leaf::<D>(1, on(l), lhs, (&device, dtype)), leaf::<D>(2, on(r), rhs, (&device, dtype))];
+        let pair = |l: Target, r: Target| {
+            [leaf::<D>(1, on(l), lhs, (&device, dtype)), leaf::<D>(2, on(r), rhs, (&device, dtype))]
+        };
         for op in BinaryOp::ALL {
             for reduce in Reduce::ALL {
                 let [got, want] = [gspmm::<D, D, D>, gspmm_reference::<D, D, D>].map(|f| {
                     let call = |l, r| f(relation, op, reduce, l, r);
                     outcome(pair(Target::Src, Target::Edge), call)
                 });
-                same(&format!("{name}, gspmm {op:?} {reduce:?} of {D} axes"), &got, &want, tolerance);
+                same(
+                    &format!("{name}, gspmm {op:?} {reduce:?} of {D} axes"),
+                    &got,
+                    &want,
+                    tolerance,
+                );
             }
         }
         for op in SddmmOp::ALL {
             for (l, r) in [(Target::Src, Target::Dst), (Target::Edge, Target::Src)] {
-                let [got, want] =
-                    [gsddmm::<D, D, D>, gsddmm_reference::<D, D, D>].map(|f| outcome(pair(l, r), |x, y| f(relation, op, l, r, x, y)));
-                same(&format!("{name}, gsddmm {op:?} {l:?} {r:?} of {D} axes"), &got, &want, tolerance);
+                let [got, want] = [gsddmm::<D, D, D>, gsddmm_reference::<D, D, D>]
+                    .map(|f| outcome(pair(l, r), |x, y| f(relation, op, l, r, x, y)));
+                same(
+                    &format!("{name}, gsddmm {op:?} {l:?} {r:?} of {D} axes"),
+                    &got,
+                    &want,
+                    tolerance,
+                );
             }
         }
         for by in [NormBy::Dst, NormBy::Src] {

@@ -31,7 +31,9 @@ struct Outcome([Vec<f64>; 5]);
 
 impl Call {
     fn new(index: &RelationalIndex, kind: Kind, [i, o]: [usize; 2], norm: bool, seed: u64) -> Self {
-        let data = |k: u64, shape: Vec<usize>| TensorData::new(numbers(4 * seed + k, shape.iter().product()), shape);
+        let data = |k: u64, shape: Vec<usize>| {
+            TensorData::new(numbers(4 * seed + k, shape.iter().product()), shape)
+        };
         let (r, edges) = (index.num_relations(), index.relation().num_edges());
         let (weight, coeff) = match kind {
             Kind::Full => (vec![r, i, o], vec![0, 0]),
@@ -39,7 +41,8 @@ impl Call {
             Kind::Blocks(b) => (vec![r, b, i / b, o / b], vec![0, 0]),
         };
         let norms = data(3, vec![if norm { edges } else { 0 }]);
-        let values = [data(0, vec![index.relation().num_src(), i]), data(1, weight), data(2, coeff), norms];
+        let values =
+            [data(0, vec![index.relation().num_src(), i]), data(1, weight), data(2, coeff), norms];
         Self { index: index.clone(), kind, values, norm, dtype: DType::F64 }
     }
 
@@ -48,7 +51,11 @@ impl Call {
     }
 
     fn tracked(&self, device: &Device, reference: bool, tracked: [bool; 4]) -> Outcome {
-        fn leaf<const D: usize>(data: &TensorData, place: (&Device, DType), tracked: bool) -> Tensor<D> {
+        fn leaf<const D: usize>(
+            data: &TensorData,
+            place: (&Device, DType),
+            tracked: bool,
+        ) -> Tensor<D> {
             let x = Tensor::from_data(data.clone(), place);
             if tracked { x.require_grad() } else { x }
         }
@@ -75,12 +82,23 @@ impl Call {
             return Outcome([f64s(out), vec![], vec![], vec![], vec![]]);
         }
         // The reference of a graph without edges does not use its operands.
-        let grads = if grads.is_tracked() { grads.backward() } else { (grads + (x.clone() * 0.0).sum()).backward() };
+        let grads = if grads.is_tracked() {
+            grads.backward()
+        } else {
+            (grads + (x.clone() * 0.0).sum()).backward()
+        };
         fn gradient<const D: usize>(x: &Tensor<D>, grads: &burn::tensor::Gradients) -> Vec<f64> {
             x.grad(grads).map_or_else(|| vec![0.0; x.shape().num_elements()], f64s)
         }
-        let d_weight = w3.map_or_else(|| gradient(w4.as_ref().unwrap(), &grads), |w| gradient(&w, &grads));
-        Outcome([f64s(out), gradient(&x, &grads), d_weight, gradient(&coeff, &grads), gradient(&norm, &grads)])
+        let d_weight =
+            w3.map_or_else(|| gradient(w4.as_ref().unwrap(), &grads), |w| gradient(&w, &grads));
+        Outcome([
+            f64s(out),
+            gradient(&x, &grads),
+            d_weight,
+            gradient(&coeff, &grads),
+            gradient(&norm, &grads),
+        ])
     }
 
     fn loss(&self, device: &Device) -> f64 {
@@ -106,14 +124,17 @@ impl Outcome {
 /// Types that fall off in size, relation 1 without edges.
 fn types(edges: usize) -> Vec<u8> {
     let stream = Stream::new(8, "types", 0);
-    (0..edges as u64).map(|e| [0, 0, 0, 0, 2, 2, 2, 3, 3, 4][(stream.uniform(e, 0) * 10.0) as usize]).collect()
+    (0..edges as u64)
+        .map(|e| [0, 0, 0, 0, 2, 2, 2, 3, 3, 4][(stream.uniform(e, 0) * 10.0) as usize])
+        .collect()
 }
 
 fn index(relation: &Relation) -> RelationalIndex {
     RelationalIndex::new(relation, &types(relation.num_edges()), 5)
 }
 
-const WIDTHS: [[usize; 2]; 9] = [[4, 4], [8, 4], [4, 20], [20, 12], [36, 4], [16, 16], [64, 8], [100, 4], [12, 68]];
+const WIDTHS: [[usize; 2]; 9] =
+    [[4, 4], [8, 4], [4, 20], [20, 12], [36, 4], [16, 16], [64, 8], [100, 4], [12, 68]];
 
 #[test]
 fn values_and_gradients_are_those_of_the_reference() {
@@ -129,8 +150,15 @@ fn values_and_gradients_are_those_of_the_reference() {
                     for kind in [Kind::Full, Kind::Basis(3), Kind::Blocks(2), Kind::Blocks(4)] {
                         let norm = (n + usize::from(kind == Kind::Full)) % 2 == 0;
                         let call = Call::new(&index, kind, widths, norm, n as u64);
-                        let what = format!("{backend}, {name}, mean {}, {widths:?}, {kind:?}, norm {norm}", index.is_mean());
-                        call.run(&device, false).assert_near(&what, &call.run(&device, true), 1e-10);
+                        let what = format!(
+                            "{backend}, {name}, mean {}, {widths:?}, {kind:?}, norm {norm}",
+                            index.is_mean()
+                        );
+                        call.run(&device, false).assert_near(
+                            &what,
+                            &call.run(&device, true),
+                            1e-10,
+                        );
                     }
                 }
             }
@@ -143,9 +171,13 @@ fn finite_differences() {
     let plain = index(&graphs::small());
     for (backend, device) in devices() {
         for index in [plain.clone(), plain.mean()] {
-            for (kind, widths) in
-                [(Kind::Full, [3, 2]), (Kind::Full, [2, 3]), (Kind::Basis(2), [2, 2]), (Kind::Blocks(2), [4, 2]), (Kind::Blocks(2), [2, 4])]
-            {
+            for (kind, widths) in [
+                (Kind::Full, [3, 2]),
+                (Kind::Full, [2, 3]),
+                (Kind::Basis(2), [2, 2]),
+                (Kind::Blocks(2), [4, 2]),
+                (Kind::Blocks(2), [2, 4]),
+            ] {
                 let call = Call::new(&index, kind, widths, true, 3);
                 let got = call.run(&device, false);
                 for operand in 0..4 {
@@ -160,10 +192,17 @@ fn finite_differences() {
                             (moved(step) - moved(-step)) / (2.0 * step)
                         })
                         .collect();
-                    let what = format!("{backend}, {kind:?}, {widths:?}, mean {}, {}", index.is_mean(), NAMES[operand + 1]);
+                    let what = format!(
+                        "{backend}, {kind:?}, {widths:?}, mean {}, {}",
+                        index.is_mean(),
+                        NAMES[operand + 1]
+                    );
                     assert_near(&what, &got.0[operand + 1], &differences, 1e-7);
                     let is_used = operand != 2 || matches!(kind, Kind::Basis(_));
-                    assert!(!is_used || got.0[operand + 1].iter().any(|&g| g != 0.0), "{what}: zeros prove nothing");
+                    assert!(
+                        !is_used || got.0[operand + 1].iter().any(|&g| g != 0.0),
+                        "{what}: zeros prove nothing"
+                    );
                 }
             }
         }
@@ -181,7 +220,8 @@ fn each_gradient_alone_is_that_of_all_together() {
             tracked[operand] = true;
             let one = call.tracked(&device, false, tracked);
             for (i, name) in NAMES.iter().enumerate().skip(1) {
-                let want = if i == operand + 1 { all.0[i].clone() } else { vec![0.0; all.0[i].len()] };
+                let want =
+                    if i == operand + 1 { all.0[i].clone() } else { vec![0.0; all.0[i].len()] };
                 assert_eq!(one.0[i], want, "{backend}, {name} of operand {operand} alone");
             }
         }
@@ -193,10 +233,21 @@ fn the_same_bits_for_any_number_of_threads() {
     let relation = graphs::random(5000, 4000, 40_000, 3.0);
     let index = RelationalIndex::new(&relation, &types(relation.num_edges()), 5);
     for (backend, device) in devices() {
-        for (kind, widths) in [(Kind::Full, [33, 16]), (Kind::Full, [16, 33]), (Kind::Full, [64, 4]), (Kind::Blocks(4), [32, 20])] {
+        for (kind, widths) in [
+            (Kind::Full, [33, 16]),
+            (Kind::Full, [16, 33]),
+            (Kind::Full, [64, 4]),
+            (Kind::Blocks(4), [32, 20]),
+        ] {
             let mut call = Call::new(&index, kind, widths, true, 6);
             call.dtype = DType::F32;
-            let run = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| call.run(&device, false));
+            let run = |n| {
+                rayon::ThreadPoolBuilder::new()
+                    .num_threads(n)
+                    .build()
+                    .unwrap()
+                    .install(|| call.run(&device, false))
+            };
             let one = run(1).bits();
             for n in [2, 3] {
                 assert!(run(n).bits() == one, "{backend}, {kind:?}, {widths:?}, {n} threads");
@@ -209,11 +260,17 @@ fn the_same_bits_for_any_number_of_threads() {
 fn a_star_of_many_leaves() {
     const LEAVES: usize = 100_000;
     let endpoints: Vec<(u32, u32)> = (0..LEAVES as u32).map(|u| (u, 0)).collect();
-    for relation in [graphs::relation(LEAVES, 1, &endpoints), graphs::relation(LEAVES, 1, &endpoints).reverse()] {
+    for relation in
+        [graphs::relation(LEAVES, 1, &endpoints), graphs::relation(LEAVES, 1, &endpoints).reverse()]
+    {
         for index in [index(&relation), index(&relation).mean()] {
             let call = Call::new(&index, Kind::Full, [4, 4], false, 1);
             for (backend, device) in devices() {
-                call.run(&device, false).assert_near(&format!("{backend}, star"), &call.run(&device, true), 1e-9);
+                call.run(&device, false).assert_near(
+                    &format!("{backend}, star"),
+                    &call.run(&device, true),
+                    1e-9,
+                );
             }
         }
     }
@@ -229,7 +286,10 @@ fn infinities_and_nan_stay_visible() {
             let weight = Tensor::<3>::ones([2, 2, 2], &device);
             let y = f64s(relational_aggregate(&index, x, RelationalWeight::Full(weight), None));
             let is_bad = |y: f64| if bad.is_nan() { y.is_nan() } else { y == f64::from(bad) };
-            assert!(y[..2] == [3.0, 3.0] && y[4..] == [0.0, 0.0] && is_bad(y[2]) && is_bad(y[3]), "{backend}, {bad}: {y:?}");
+            assert!(
+                y[..2] == [3.0, 3.0] && y[4..] == [0.0, 0.0] && is_bad(y[2]) && is_bad(y[3]),
+                "{backend}, {bad}: {y:?}"
+            );
         }
     }
 }
@@ -260,8 +320,12 @@ fn half_floats_are_summed_in_f32() {
 
 #[test]
 fn a_stack_is_its_relations() {
-    let (a, b) = (graphs::relation(3, 4, &[(0, 1), (2, 3), (2, 3)]), graphs::relation(2, 4, &[(1, 3), (0, 0)]));
-    let stack = RelationStack::new(4, &[3, 2], &[(0, a.clone()), (1, b.clone()), (0, a.clone())]).unwrap();
+    let (a, b) = (
+        graphs::relation(3, 4, &[(0, 1), (2, 3), (2, 3)]),
+        graphs::relation(2, 4, &[(1, 3), (0, 0)]),
+    );
+    let stack =
+        RelationStack::new(4, &[3, 2], &[(0, a.clone()), (1, b.clone()), (0, a.clone())]).unwrap();
     let index = RelationalIndex::from_stack(&stack);
     assert_eq!(index.types(), [0, 0, 0, 1, 1, 2, 2, 2]);
     assert_eq!((index.edge_ids(1), index.edge_ids(2)), (&[3u32, 4][..], &[5u32, 6, 7][..]));
@@ -269,8 +333,9 @@ fn a_stack_is_its_relations() {
         let place = (&device, DType::F64);
         let x = Tensor::<2>::from_data(TensorData::new(numbers(1, 15), [5, 3]), place);
         let w = Tensor::<3>::from_data(TensorData::new(numbers(2, 18), [3, 3, 2]), place);
-        let one =
-            |r: usize, relation: &Relation, x: Tensor<2>| copy_u_sum(relation, x).matmul(w.clone().slice_dim(0, r..r + 1).reshape([3, 2]));
+        let one = |r: usize, relation: &Relation, x: Tensor<2>| {
+            copy_u_sum(relation, x).matmul(w.clone().slice_dim(0, r..r + 1).reshape([3, 2]))
+        };
         let (xa, xb) = (x.clone().slice_dim(0, 0..3), x.clone().slice_dim(0, 3..5));
         let want = one(0, &a, xa.clone()) + one(1, &b, xb) + one(2, &a, xa);
         let got = relational_aggregate(&index, x, RelationalWeight::Full(w.clone()), None);
@@ -335,42 +400,66 @@ fn what_is_refused() {
     let name = "relational_aggregate";
     assert_eq!(
         error(x(4, 2), ones([5, 2, 2]), None),
-        format!("{name}: `x` must have 5 rows (one per source node of the index), got 4; give as many rows")
+        format!(
+            "{name}: `x` must have 5 rows (one per source node of the index), got 4; give as many rows"
+        )
     );
     assert_eq!(
         error(x(5, 2), ones([4, 2, 2]), None),
-        format!("{name}: `weight` must have shape [5, 2, 2], got [4, 2, 2]; transpose or reshape it, or correct the other operands")
+        format!(
+            "{name}: `weight` must have shape [5, 2, 2], got [4, 2, 2]; transpose or reshape it, or correct the other operands"
+        )
     );
     assert_eq!(
         error(x(5, 2), ones([5, 3, 2]), None),
-        format!("{name}: `weight` must have shape [5, 2, 2], got [5, 3, 2]; transpose or reshape it, or correct the other operands")
+        format!(
+            "{name}: `weight` must have shape [5, 2, 2], got [5, 3, 2]; transpose or reshape it, or correct the other operands"
+        )
     );
     let norm = Some(Tensor::ones([5], &device));
     assert_eq!(
         error(x(5, 2), ones([5, 2, 2]), norm),
-        format!("{name}: `norm` must have 8 rows (one per edge of the index), got 5; give as many rows")
+        format!(
+            "{name}: `norm` must have 8 rows (one per edge of the index), got 5; give as many rows"
+        )
     );
-    let basis = |b: [usize; 3], c: [usize; 2]| RelationalWeight::Basis { bases: Tensor::ones(b, &device), coeff: Tensor::ones(c, &device) };
+    let basis = |b: [usize; 3], c: [usize; 2]| RelationalWeight::Basis {
+        bases: Tensor::ones(b, &device),
+        coeff: Tensor::ones(c, &device),
+    };
     assert_eq!(
         error(x(5, 2), basis([3, 1, 2], [5, 3]), None),
-        format!("{name}: `bases` must have shape [3, 2, 2], got [3, 1, 2]; transpose or reshape it, or correct the other operands")
+        format!(
+            "{name}: `bases` must have shape [3, 2, 2], got [3, 1, 2]; transpose or reshape it, or correct the other operands"
+        )
     );
     assert_eq!(
         error(x(5, 2), basis([3, 2, 2], [3, 5]), None),
-        format!("{name}: `coeff` must have shape [5, 3], got [3, 5]; transpose or reshape it, or correct the other operands")
+        format!(
+            "{name}: `coeff` must have shape [5, 3], got [3, 5]; transpose or reshape it, or correct the other operands"
+        )
     );
     let blocks = |s: [usize; 4]| RelationalWeight::BlockDiagonal(Tensor::ones(s, &device));
     assert_eq!(
         error(x(5, 4), blocks([5, 2, 3, 1]), None),
-        format!("{name}: `weight` must have shape [5, 2, 2, 1], got [5, 2, 3, 1]; transpose or reshape it, or correct the other operands")
+        format!(
+            "{name}: `weight` must have shape [5, 2, 2, 1], got [5, 2, 3, 1]; transpose or reshape it, or correct the other operands"
+        )
     );
     assert_eq!(
         error(x(5, 5), blocks([5, 2, 2, 1]), None),
-        format!("{name}: `x` must have shape [5, 4], got [5, 5]; transpose or reshape it, or correct the other operands")
+        format!(
+            "{name}: `x` must have shape [5, 4], got [5, 5]; transpose or reshape it, or correct the other operands"
+        )
     );
     let wide = RelationalWeight::Full(Tensor::ones([5, 2, 2], (&device, DType::F64)));
-    assert_eq!(error(x(5, 2), wide, None), format!("{name}: `weight` is F64 and `x` is F32; cast one of them"));
-    let panic = std::panic::catch_unwind(|| relational_aggregate(&index, x(4, 2), ones([5, 2, 2]), None)).unwrap_err();
+    assert_eq!(
+        error(x(5, 2), wide, None),
+        format!("{name}: `weight` is F64 and `x` is F32; cast one of them")
+    );
+    let panic =
+        std::panic::catch_unwind(|| relational_aggregate(&index, x(4, 2), ones([5, 2, 2]), None))
+            .unwrap_err();
     assert!(panic.downcast_ref::<String>().unwrap().contains("must have 5 rows"));
 }
 

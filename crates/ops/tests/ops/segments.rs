@@ -13,7 +13,13 @@ fn all() -> impl Iterator<Item = How> {
     SegmentReduce::ALL.into_iter().map(Some).chain([None])
 }
 
-fn run<const D: usize>(x: &TensorData, s: &Segments, how: How, place: (&Device, DType), reference: bool) -> [Vec<f64>; 2] {
+fn run<const D: usize>(
+    x: &TensorData,
+    s: &Segments,
+    how: How,
+    place: (&Device, DType),
+    reference: bool,
+) -> [Vec<f64>; 2] {
     let device = place.0.clone().autodiff();
     let x = Tensor::<D>::from_data(x.clone(), (&device, place.1)).require_grad();
     let y = match (how, reference) {
@@ -32,7 +38,14 @@ fn run<const D: usize>(x: &TensorData, s: &Segments, how: How, place: (&Device, 
 }
 
 /// Random entries, the features chosen by rank.
-fn by_rank(features: &[usize], seed: u64, s: &Segments, how: How, place: (&Device, DType), reference: bool) -> [Vec<f64>; 2] {
+fn by_rank(
+    features: &[usize],
+    seed: u64,
+    s: &Segments,
+    how: How,
+    place: (&Device, DType),
+    reference: bool,
+) -> [Vec<f64>; 2] {
     let shape = with_rows(s.num_rows(), features);
     let x = TensorData::new(numbers(seed, shape.iter().product()), shape);
     match features.len() {
@@ -50,7 +63,8 @@ fn values_and_gradients_are_those_of_the_reference() {
             for how in all() {
                 for features in [&[][..], &[1], &[5], &[33], &[2, 3], &[0]] {
                     let what = format!("{backend}, {how:?}, {lengths:?}, {features:?}");
-                    let [a, b] = [false, true].map(|r| by_rank(features, 4, &s, how, (&device, DType::F64), r));
+                    let [a, b] = [false, true]
+                        .map(|r| by_rank(features, 4, &s, how, (&device, DType::F64), r));
                     assert_near(&format!("{what}, out"), &a[0], &b[0], 1e-12);
                     assert_near(&format!("{what}, d x"), &a[1], &b[1], 1e-12);
                 }
@@ -124,14 +138,20 @@ fn the_same_bits_for_any_number_of_threads() {
 fn softmax_is_safe_for_any_size_of_logits() {
     let s = Segments::from_lengths(&[2, 2, 1, 2]);
     for (backend, device) in devices() {
-        let x = Tensor::<1>::from_data([1000.0, 999.0, -1000.0, -1000.0, 3e38, f32::NEG_INFINITY, 0.0], &device);
+        let x = Tensor::<1>::from_data(
+            [1000.0, 999.0, -1000.0, -1000.0, 3e38, f32::NEG_INFINITY, 0.0],
+            &device,
+        );
         let y = f64s(segment_softmax(x, &s));
         let want = [0.731_058_6, 0.268_941_4, 0.5, 0.5, 1.0, 0.0, 1.0];
         assert_near(backend, &y, &want, 1e-6);
         for bad in [f32::NAN, f32::INFINITY] {
             let x = Tensor::<1>::from_data([1.0, bad, 2.0, 2.0, 0.0, 0.0, 0.0], &device);
             let y = f64s(segment_softmax(x, &s));
-            assert!(y[0].is_nan() && y[1].is_nan() && y[2..] == [0.5, 0.5, 1.0, 0.5, 0.5], "{backend}: {y:?}");
+            assert!(
+                y[0].is_nan() && y[1].is_nan() && y[2..] == [0.5, 0.5, 1.0, 0.5, 0.5],
+                "{backend}: {y:?}"
+            );
         }
     }
 }
@@ -142,26 +162,49 @@ fn masks() {
     let s = Segments::from_lengths(&[2, 3, 0, 1, 2, 2, 1, 1]);
     let x = [-INF, -INF, 1.0, -INF, 1.0, -INF, -INF, f32::NAN, f32::NAN, -INF, INF, 7.0];
     let want = [0.0, 0.0, 0.5, 0.0, 0.5, 0.0];
-    let places = devices().into_iter().flat_map(|(name, device)| [DType::F32, DType::F64].map(|dtype| (name, device.clone(), dtype)));
+    let places = devices().into_iter().flat_map(|(name, device)| {
+        [DType::F32, DType::F64].map(|dtype| (name, device.clone(), dtype))
+    });
     let half = [DType::F16, DType::BF16].map(|dtype| ("flex", Device::flex(), dtype));
     for (backend, device, dtype) in places.chain(half) {
-        for (name, f) in [("kernel", segment_softmax::<2> as fn(_, &Segments) -> _), ("reference", segment_softmax_reference)] {
+        for (name, f) in [
+            ("kernel", segment_softmax::<2> as fn(_, &Segments) -> _),
+            ("reference", segment_softmax_reference),
+        ] {
             let what = format!("{backend}, {dtype:?}, {name}");
             // Two columns: the first is 0 everywhere.
             let both: Vec<f32> = x.iter().flat_map(|&x| [0.0, x]).collect();
-            let both = Tensor::<2>::from_data(TensorData::new(both, [12, 2]), (&device.clone().autodiff(), dtype)).require_grad();
+            let both = Tensor::<2>::from_data(
+                TensorData::new(both, [12, 2]),
+                (&device.clone().autodiff(), dtype),
+            )
+            .require_grad();
             let y = f(both.clone(), &s);
-            let column = |y: &[f64], j: usize| y.iter().copied().skip(j).step_by(2).collect::<Vec<_>>();
+            let column =
+                |y: &[f64], j: usize| y.iter().copied().skip(j).step_by(2).collect::<Vec<_>>();
             let values = f64s(y.clone());
             assert!(values.iter().step_by(2).all(|&y| y > 0.3), "{what}: {values:?}");
             let masked = column(&values, 1);
-            assert!(masked[..6] == want && masked[6..11].iter().all(|y| y.is_nan()) && masked[11] == 1.0, "{what}: {masked:?}");
+            assert!(
+                masked[..6] == want
+                    && masked[6..11].iter().all(|y| y.is_nan())
+                    && masked[11] == 1.0,
+                "{what}: {masked:?}"
+            );
             let c: Vec<f64> = (0..24).map(f64::from).collect();
-            let grads = (y * Tensor::<2>::from_data(TensorData::new(c, [12, 2]), (&device.clone().autodiff(), dtype))).sum().backward();
+            let grads = (y * Tensor::<2>::from_data(
+                TensorData::new(c, [12, 2]),
+                (&device.clone().autodiff(), dtype),
+            ))
+            .sum()
+            .backward();
             let d = f64s(both.grad(&grads).unwrap());
             let masked = column(&d, 1);
             assert_eq!(masked[..6], [0.0, 0.0, -1.0, 0.0, 1.0, 0.0], "{what}");
-            assert!(masked[6..11].iter().all(|d| d.is_nan()) && masked[11] == 0.0, "{what}: {masked:?}");
+            assert!(
+                masked[6..11].iter().all(|d| d.is_nan()) && masked[11] == 0.0,
+                "{what}: {masked:?}"
+            );
             assert!(column(&d, 0).iter().all(|d| d.is_finite()), "{what}: {d:?}");
         }
     }
@@ -175,10 +218,14 @@ fn half_floats_are_f32_rounded_once() {
         let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
         for how in all() {
             let x = TensorData::new(numbers(3, 3031 * 4), [3031, 4]).convert_dtype(dtype);
-            let [a, b] = [dtype, DType::F32].map(|d| run::<2>(&x.clone().convert_dtype(d), &s, how, (&device, d), false));
+            let [a, b] = [dtype, DType::F32]
+                .map(|d| run::<2>(&x.clone().convert_dtype(d), &s, how, (&device, d), false));
             assert_near(&format!("{dtype:?}, {how:?}, out"), &a[0], &b[0], ulp);
             let size = b[1].iter().fold(0.0f64, |m, v| m.max(v.abs()));
-            assert!(a[1].iter().zip(&b[1]).all(|(a, b)| (a - b).abs() <= 4.0 * ulp * (1.0 + size)), "{dtype:?}, {how:?}, d x");
+            assert!(
+                a[1].iter().zip(&b[1]).all(|(a, b)| (a - b).abs() <= 4.0 * ulp * (1.0 + size)),
+                "{dtype:?}, {how:?}, d x"
+            );
         }
     }
 }
@@ -189,7 +236,10 @@ fn what_is_refused() {
     let limit = u32::MAX as usize - 1;
     assert_eq!(
         text(Segments::try_from_lengths(&[1, usize::MAX])),
-        format!("segments: lengths[0..=1] must sum to at most {limit} rows, got 1 before lengths[1] = {}; use several calls", usize::MAX)
+        format!(
+            "segments: lengths[0..=1] must sum to at most {limit} rows, got 1 before lengths[1] = {}; use several calls",
+            usize::MAX
+        )
     );
     assert!(text(Segments::try_from_lengths(&[limit, 1])).contains("must sum to at most"));
     assert_eq!(
@@ -205,14 +255,29 @@ fn what_is_refused() {
         "segments: offsets[2] must be at least 3 (offsets never decrease), got 2; \
          compute offsets as the cumulative sum of the lengths, from 0"
     );
-    assert!(text(Segments::try_from_offsets(&[0, limit + 1])).contains("offsets[1] must be at most"));
+    assert!(
+        text(Segments::try_from_offsets(&[0, limit + 1])).contains("offsets[1] must be at most")
+    );
     let x = Tensor::<2>::ones([4, 2], &Device::flex());
     let s = Segments::from_lengths(&[2, 1]);
-    for error in [try_segment_reduce(x.clone(), &s, SegmentReduce::Max).unwrap_err(), try_segment_softmax(x.clone(), &s).unwrap_err()] {
-        assert!(error.to_string().ends_with(": `x` must have 3 rows (rows of the segments), got 4; give as many rows"), "{error}");
+    for error in [
+        try_segment_reduce(x.clone(), &s, SegmentReduce::Max).unwrap_err(),
+        try_segment_softmax(x.clone(), &s).unwrap_err(),
+    ] {
+        assert!(
+            error.to_string().ends_with(
+                ": `x` must have 3 rows (rows of the segments), got 4; give as many rows"
+            ),
+            "{error}"
+        );
     }
     let panic = std::panic::catch_unwind(|| segment_softmax(x.clone(), &s)).unwrap_err();
-    assert!(panic.downcast_ref::<String>().unwrap().starts_with("segment_softmax: `x` must have 3 rows"));
+    assert!(
+        panic
+            .downcast_ref::<String>()
+            .unwrap()
+            .starts_with("segment_softmax: `x` must have 3 rows")
+    );
 }
 
 /// Nodes and edges of a batch against loops over its graphs.
@@ -221,29 +286,54 @@ fn readout_of_a_batch() {
     use burn_gnn_graph::{Graph, batch};
     let make = |atoms, bonds: &[(u32, u32)]| {
         let (src, dst) = bonds.iter().copied().unzip();
-        Graph::builder().nodes("atom", atoms).nodes("ring", 1).edges(("atom", "bond", "atom"), src, dst).build().unwrap()
+        Graph::builder()
+            .nodes("atom", atoms)
+            .nodes("ring", 1)
+            .edges(("atom", "bond", "atom"), src, dst)
+            .build()
+            .unwrap()
     };
     let graphs = [make(3, &[(0, 1), (2, 1)]), make(0, &[]), make(2, &[(1, 0)])];
     let batch = batch(&graphs).unwrap();
     for (backend, device) in devices() {
-        let x = |rows: usize| Tensor::<2>::from_data(TensorData::new(numbers(3, rows * 2), [rows, 2]), (&device, DType::F64));
+        let x = |rows: usize| {
+            Tensor::<2>::from_data(
+                TensorData::new(numbers(3, rows * 2), [rows, 2]),
+                (&device, DType::F64),
+            )
+        };
         for reduce in SegmentReduce::ALL {
             let whole = |lengths: &[usize], rows| {
                 let mut at = 0;
                 let of_graph = |&n: &usize| {
                     at += n;
-                    f64s(segment_reduce(x(rows).slice_dim(0, at - n..at), &Segments::from_lengths(&[n]), reduce))
+                    f64s(segment_reduce(
+                        x(rows).slice_dim(0, at - n..at),
+                        &Segments::from_lengths(&[n]),
+                        reduce,
+                    ))
                 };
                 lengths.iter().flat_map(of_graph).collect::<Vec<_>>()
             };
             let nodes = f64s(readout_nodes(&batch, "atom", x(5), reduce));
-            assert_near(&format!("{backend}, {reduce:?}, nodes"), &nodes, &whole(&[3, 0, 2], 5), 0.0);
+            assert_near(
+                &format!("{backend}, {reduce:?}, nodes"),
+                &nodes,
+                &whole(&[3, 0, 2], 5),
+                0.0,
+            );
             let edges = f64s(readout_edges(&batch, "bond", x(3), reduce));
-            assert_near(&format!("{backend}, {reduce:?}, edges"), &edges, &whole(&[2, 0, 1], 3), 0.0);
+            assert_near(
+                &format!("{backend}, {reduce:?}, edges"),
+                &edges,
+                &whole(&[2, 0, 1], 3),
+                0.0,
+            );
         }
         let e = try_readout_nodes(&batch, "bead", x(5), SegmentReduce::Sum).unwrap_err();
         assert!(e.to_string().contains("unknown node type `bead`"), "{e}");
-        let e = try_readout_nodes(&batch, "atom", x(4), SegmentReduce::Sum).unwrap_err().to_string();
+        let e =
+            try_readout_nodes(&batch, "atom", x(4), SegmentReduce::Sum).unwrap_err().to_string();
         assert!(e.contains("`x` must have 5 rows (rows of the segments), got 4"), "{e}");
     }
 }

@@ -15,7 +15,10 @@ const LEAVES: usize = 100_000;
 /// reversed. Edges do not stand in the order of nodes.
 fn stars() -> [(&'static str, Relation); 2] {
     let leaf = |e: usize| (e * 7919 % LEAVES) as u32;
-    let endpoints: Vec<_> = (0..LEAVES).map(|e| (leaf(e), 0)).chain((0..LEAVES / 10).map(|e| (leaf(10 * e), 1))).collect();
+    let endpoints: Vec<_> = (0..LEAVES)
+        .map(|e| (leaf(e), 0))
+        .chain((0..LEAVES / 10).map(|e| (leaf(10 * e), 1)))
+        .collect();
     let star = graphs::relation(LEAVES, 2, &endpoints);
     [("in", star.clone()), ("out", star.reverse())]
 }
@@ -23,7 +26,9 @@ fn stars() -> [(&'static str, Relation); 2] {
 /// All but a few edges are of type 0: one huge segment, one huge type, one huge relation.
 fn typed(relation: &Relation) -> Typed {
     let mut g = Typed::new(relation);
-    g.types = (0..relation.num_edges()).map(|e| if e % 1000 == 7 { 1 + u8::from(e % 3 == 0) } else { 0 }).collect();
+    g.types = (0..relation.num_edges())
+        .map(|e| if e % 1000 == 7 { 1 + u8::from(e % 3 == 0) } else { 0 })
+        .collect();
     g
 }
 
@@ -105,10 +110,16 @@ fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>>
             let width = c.len() / nodes;
             let (x, w) = (&values[0], &values[out - 1]);
             let per = if has_w { width * edges / w.len() } else { 1 };
-            let (at_x, at_w) = (|e: usize, j: usize| src[e] * width + j, |e: usize, j: usize| (e * width + j) / per);
+            let (at_x, at_w) = (
+                |e: usize, j: usize| src[e] * width + j,
+                |e: usize, j: usize| (e * width + j) / per,
+            );
             let factor = |has: bool, x: f64| if has { x } else { 1.0 };
-            let both = |e, j| (factor(has_x, x[at_x(e, j) % x.len()]), factor(has_w, w[at_w(e, j) % w.len()]));
-            let edges_of_max = argmax(&dst, nodes, width, &in_order, max, |e, j| both(e, j).0 * both(e, j).1);
+            let both = |e, j| {
+                (factor(has_x, x[at_x(e, j) % x.len()]), factor(has_w, w[at_w(e, j) % w.len()]))
+            };
+            let edges_of_max =
+                argmax(&dst, nodes, width, &in_order, max, |e, j| both(e, j).0 * both(e, j).1);
             for (i, e) in edges_of_max.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
                 let (a, b) = both(e, i % width);
                 results[out][i] = a * b;
@@ -123,7 +134,8 @@ fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>>
         ["multi_gspmm", "Max" | "Min"] | ["multi_gspmm_cross", "Max", "Max"] => {
             let mut order = in_order;
             order.sort_by_key(|&e| types[e]);
-            let edges_of_max = argmax(&dst, nodes, W, &order, max, |e, j| values[types[e] % 2][src[e] * W + j]);
+            let edges_of_max =
+                argmax(&dst, nodes, W, &order, max, |e, j| values[types[e] % 2][src[e] * W + j]);
             for (i, e) in edges_of_max.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
                 let (table, at) = (types[e] % 2, src[e] * W + i % W);
                 results[out][i] = values[table][at];
@@ -131,7 +143,8 @@ fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>>
             }
         }
         ["segment_reduce", "Max" | "Min"] => {
-            let edges_of_max = argmax(&types, c.len() / W, W, &in_order, max, |e, j| values[0][e * W + j]);
+            let edges_of_max =
+                argmax(&types, c.len() / W, W, &in_order, max, |e, j| values[0][e * W + j]);
             for (i, e) in edges_of_max.into_iter().enumerate().filter_map(|(i, e)| Some((i, e?))) {
                 results[out][i] = values[0][e * W + i % W];
                 results[0][e * W + i % W] += c[i];
@@ -182,7 +195,9 @@ fn by_loops(name: &str, g: &Typed, values: &[Vec<f64>]) -> Option<Vec<Vec<f64>>>
 
 /// What is left out: masks of dropout and a choice of choices, which say nothing more about large nodes.
 fn cases() -> impl Iterator<Item = Family> {
-    families::few(W).into_iter().filter(|f| !f.name.ends_with("attention 0.3") && f.name != "multi_gspmm_cross Min Max")
+    families::few(W)
+        .into_iter()
+        .filter(|f| !f.name.ends_with("attention 0.3") && f.name != "multi_gspmm_cross Min Max")
 }
 
 /// Operands, and results of plain operations in f64.
@@ -205,7 +220,12 @@ fn on_flex() {
         for family in cases() {
             let what = format!("{}, {name}", family.name);
             let [values, want] = oracle(&family, &g, &device);
-            assert_close(&what, &family.run(&g, &values, (&device, DType::F64), false), &want, 1e-10);
+            assert_close(
+                &what,
+                &family.run(&g, &values, (&device, DType::F64), false),
+                &want,
+                1e-10,
+            );
             let threads = |n| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
                 pool.install(|| family.run(&g, &values, (&device, DType::F32), false))

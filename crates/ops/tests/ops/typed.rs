@@ -24,7 +24,13 @@ impl Rows {
 /// Result and gradients of `a` and `b`.
 type Outcome = [Vec<f64>; 3];
 
-fn run(rows: &Rows, a: &TensorData, b: &TensorData, place: (&Device, DType), reference: bool) -> Outcome {
+fn run(
+    rows: &Rows,
+    a: &TensorData,
+    b: &TensorData,
+    place: (&Device, DType),
+    reference: bool,
+) -> Outcome {
     let device = place.0.clone().autodiff();
     let a = Tensor::<2>::from_data(a.clone(), (&device, place.1)).require_grad();
     let b = Tensor::<3>::from_data(b.clone(), (&device, place.1)).require_grad();
@@ -45,7 +51,10 @@ fn run(rows: &Rows, a: &TensorData, b: &TensorData, place: (&Device, DType), ref
 
 fn random(rows: &Rows, [i, o]: [usize; 2], seed: u64) -> [TensorData; 2] {
     let (n, t) = rows.sizes();
-    [TensorData::new(numbers(seed, n * i), [n, i]), TensorData::new(numbers(seed + 1, t * i * o), [t, i, o])]
+    [
+        TensorData::new(numbers(seed, n * i), [n, i]),
+        TensorData::new(numbers(seed + 1, t * i * o), [t, i, o]),
+    ]
 }
 
 #[track_caller]
@@ -74,10 +83,18 @@ fn values_and_gradients_are_those_of_the_reference() {
     for (backend, device) in devices() {
         for rows in &rows {
             // In registers, and by gemm (more than 32 · 32 entries).
-            for widths in [[1, 1], [5, 3], [16, 16], [33, 20], [4, 64], [70, 65], [128, 40], [0, 3], [3, 0]] {
+            for widths in
+                [[1, 1], [5, 3], [16, 16], [33, 20], [4, 64], [70, 65], [128, 40], [0, 3], [3, 0]]
+            {
                 let [a, b] = random(rows, widths, 5);
-                let [kernel, reference] = [false, true].map(|r| run(rows, &a, &b, (&device, DType::F64), r));
-                near(&format!("{backend}, {:?}, {widths:?}", rows.sizes()), &kernel, &reference, 1e-10);
+                let [kernel, reference] =
+                    [false, true].map(|r| run(rows, &a, &b, (&device, DType::F64), r));
+                near(
+                    &format!("{backend}, {:?}, {widths:?}", rows.sizes()),
+                    &kernel,
+                    &reference,
+                    1e-10,
+                );
             }
         }
     }
@@ -85,7 +102,10 @@ fn values_and_gradients_are_those_of_the_reference() {
 
 #[test]
 fn finite_differences() {
-    for rows in [Rows::Segments(Segments::from_lengths(&[2, 0, 3])), Rows::Types(TypeIndex::new(&[2u32, 0, 2, 2, 0], 3))] {
+    for rows in [
+        Rows::Segments(Segments::from_lengths(&[2, 0, 3])),
+        Rows::Types(TypeIndex::new(&[2u32, 0, 2, 2, 0], 3)),
+    ] {
         for (backend, device) in devices() {
             let operands = random(&rows, [3, 2], 9);
             let loss = |operands: &[TensorData; 2]| -> f64 {
@@ -104,7 +124,12 @@ fn finite_differences() {
                         (moved(1e-5) - moved(-1e-5)) / 2e-5
                     })
                     .collect();
-                assert_near(&format!("{backend}, operand {operand}"), &got[operand + 1], &differences, 1e-7);
+                assert_near(
+                    &format!("{backend}, operand {operand}"),
+                    &got[operand + 1],
+                    &differences,
+                    1e-7,
+                );
             }
             // The matrix of the empty segment, and of no row's type.
             assert_eq!(got[2][6..12], [0.0; 6]);
@@ -139,7 +164,10 @@ proptest! {
 
 #[test]
 fn the_same_bits_for_any_number_of_threads() {
-    for rows in [Rows::Segments(Segments::from_lengths(&[9000, 3, 0, 2500])), Rows::Types(TypeIndex::new(&types(12_000), 5))] {
+    for rows in [
+        Rows::Segments(Segments::from_lengths(&[9000, 3, 0, 2500])),
+        Rows::Types(TypeIndex::new(&types(12_000), 5)),
+    ] {
         for (backend, device) in devices() {
             for widths in [[48, 40], [80, 96]] {
                 let [a, b] = random(&rows, widths, 1);
@@ -163,12 +191,22 @@ fn half_floats_are_f32_rounded_once() {
         let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
         for widths in [[9, 20], [80, 70]] {
             let [a, b] = random(&rows, widths, 2).map(|x| x.convert_dtype(dtype));
-            let [half, single] =
-                [dtype, DType::F32].map(|d| run(&rows, &a.clone().convert_dtype(d), &b.clone().convert_dtype(d), (&device, d), false));
+            let [half, single] = [dtype, DType::F32].map(|d| {
+                run(
+                    &rows,
+                    &a.clone().convert_dtype(d),
+                    &b.clone().convert_dtype(d),
+                    (&device, d),
+                    false,
+                )
+            });
             for (k, name) in ["out", "d a", "d b"].iter().enumerate() {
                 let size = single[k].iter().fold(0.0f64, |m, v| m.max(v.abs()));
                 let bound = if k == 0 { ulp } else { 4.0 * ulp } * (1.0 + size);
-                assert!(half[k].iter().zip(&single[k]).all(|(a, b)| (a - b).abs() <= bound), "{dtype:?}, {widths:?}, {name}");
+                assert!(
+                    half[k].iter().zip(&single[k]).all(|(a, b)| (a - b).abs() <= bound),
+                    "{dtype:?}, {widths:?}, {name}"
+                );
             }
         }
     }
@@ -178,13 +216,17 @@ fn half_floats_are_f32_rounded_once() {
 fn infinities_and_nan_stay_visible() {
     for (backend, device) in devices() {
         for n in [2, 80] {
-            let (a, b) = (Tensor::<2>::ones([3, n], &device), Tensor::<3>::ones([2, n, n], &device));
+            let (a, b) =
+                (Tensor::<2>::ones([3, n], &device), Tensor::<3>::ones([2, n, n], &device));
             let bad = a.clone().slice_fill([1..2, 0..1], f32::NAN);
             let y = f64s(segment_mm(bad, b.clone(), &Segments::from_lengths(&[1, 2])));
             assert!(y.iter().enumerate().all(|(i, y)| y.is_nan() == (i / n == 1)), "{backend}");
             let bad = a.slice_fill([2..3, 1..2], f32::INFINITY);
             let y = f64s(gather_mm(bad, b, &TypeIndex::new(&[1u8, 0, 1], 2)));
-            assert!(y.iter().enumerate().all(|(i, &y)| (y == f64::INFINITY) == (i / n == 2)), "{backend}");
+            assert!(
+                y.iter().enumerate().all(|(i, &y)| (y == f64::INFINITY) == (i / n == 2)),
+                "{backend}"
+            );
         }
     }
 }
@@ -194,9 +236,14 @@ fn what_is_refused() {
     let device = Device::flex();
     let (a, b) = (Tensor::<2>::ones([3, 2], &device), Tensor::<3>::ones([2, 2, 4], &device));
     let s = Segments::from_lengths(&[1, 2]);
-    let text = |a: &Tensor<2>, b: &Tensor<3>| try_segment_mm(a.clone(), b.clone(), &s).unwrap_err().to_string();
+    let text = |a: &Tensor<2>, b: &Tensor<3>| {
+        try_segment_mm(a.clone(), b.clone(), &s).unwrap_err().to_string()
+    };
     let short = Tensor::<2>::ones([2, 2], &device);
-    assert_eq!(text(&short, &b), "segment_mm: `a` must have 3 rows (rows of the segments), got 2; give as many rows");
+    assert_eq!(
+        text(&short, &b),
+        "segment_mm: `a` must have 3 rows (rows of the segments), got 2; give as many rows"
+    );
     assert_eq!(
         text(&a, &Tensor::ones([3, 2, 4], &device)),
         "segment_mm: `b` must have shape [2, 2, 4], got [3, 2, 4]; transpose or reshape it, or correct the other operands"
@@ -205,10 +252,16 @@ fn what_is_refused() {
         text(&a, &Tensor::ones([2, 3, 4], &device)),
         "segment_mm: `b` must have shape [2, 2, 4], got [2, 3, 4]; transpose or reshape it, or correct the other operands"
     );
-    assert_eq!(text(&a, &Tensor::ones([2, 2, 4], (&device, DType::F64))), "segment_mm: `b` is F64 and `a` is F32; cast one of them");
+    assert_eq!(
+        text(&a, &Tensor::ones([2, 2, 4], (&device, DType::F64))),
+        "segment_mm: `b` is F64 and `a` is F32; cast one of them"
+    );
     let types = TypeIndex::new(&[0u8, 1], 2);
     let error = try_gather_mm(a.clone(), b.clone(), &types).unwrap_err().to_string();
-    assert_eq!(error, "gather_mm: `a` must have 2 rows (one per type given), got 3; give as many rows");
+    assert_eq!(
+        error,
+        "gather_mm: `a` must have 2 rows (one per type given), got 3; give as many rows"
+    );
     let error = TypeIndex::try_new(&[0u16, 2], 2).unwrap_err().to_string();
     assert_eq!(error, "type_index: `types[1]` must lie in 0..2 (types), got 2; number them from 0");
     let panic = std::panic::catch_unwind(|| gather_mm(a, b, &types)).unwrap_err();

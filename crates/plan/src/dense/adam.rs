@@ -97,7 +97,10 @@ impl AdamStep {
             },
             AdamDecay::None | AdamDecay::L2(_) => {
                 let root = second.sqrt();
-                AdamForm::Adam { scale: (root / first).into(), epsilon: (self.epsilon * root).into() }
+                AdamForm::Adam {
+                    scale: (root / first).into(),
+                    epsilon: (self.epsilon * root).into(),
+                }
             }
         };
         AdamFactors {
@@ -130,7 +133,13 @@ impl AdamRows {
         const NAME: &str = "adam_step_rows";
         check_below(NAME, "ids", "rows of `param`", rows, ids)?;
         if let Some(i) = ids.windows(2).position(|w| w[0] >= w[1]) {
-            return Err(PlanError::Ascending { op: NAME, arg: "ids", position: i + 1, before: ids[i], value: ids[i + 1] });
+            return Err(PlanError::Ascending {
+                op: NAME,
+                arg: "ids",
+                position: i + 1,
+                before: ids[i],
+                value: ids[i + 1],
+            });
         }
         step.check(NAME)?;
         Ok(Self { step, ids: ids.clone(), rows })

@@ -33,7 +33,12 @@ impl CrossEntropyPlan {
     ///
     /// # Errors
     /// Numbers of rows and targets that differ, a row or target out of range.
-    pub fn new(shape: [usize; 2], rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Result<Self, PlanError> {
+    pub fn new(
+        shape: [usize; 2],
+        rows: &Arc<[u32]>,
+        targets: &Arc<[u32]>,
+        reduction: LossReduction,
+    ) -> Result<Self, PlanError> {
         check_rows(NAME, "targets", "one per entry of `rows`", rows.len(), targets.len())?;
         check_below(NAME, "rows", "rows of `logits`", shape[0], rows)?;
         check_below(NAME, "targets", "classes of `logits`", shape[1], targets)?;

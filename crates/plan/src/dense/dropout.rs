@@ -53,7 +53,11 @@ impl KeyedDropout {
             return Err(PlanError::Probability { op, arg: args[0], value: self.prob });
         }
         check_rows(op, args[1], why, rows, self.ids.as_ref().map_or(rows, |ids| ids.len()))?;
-        Ok((self.prob > 0.0).then(|| DropoutPlan { prob: self.prob, stream: self.stream, ids: self.ids.clone() }))
+        Ok((self.prob > 0.0).then(|| DropoutPlan {
+            prob: self.prob,
+            stream: self.stream,
+            ids: self.ids.clone(),
+        }))
     }
 }
 

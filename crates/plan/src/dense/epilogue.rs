@@ -20,7 +20,11 @@ impl EpiloguePlan {
     /// # Errors
     /// A parameter of the activation out of range, a dropout probability outside `[0, 1)`, a number of ids that is not
     /// that of the rows.
-    pub fn new([rows, columns]: [usize; 2], activation: Activation, dropout: Option<&RowDropout>) -> Result<Self, PlanError> {
+    pub fn new(
+        [rows, columns]: [usize; 2],
+        activation: Activation,
+        dropout: Option<&RowDropout>,
+    ) -> Result<Self, PlanError> {
         activation.check(NAME)?;
         let plan = |d: &RowDropout| d.plan(NAME, DROPOUT_ARGS, "one per row of `x`", rows);
         Ok(Self { rows, columns, activation, dropout: dropout.map(plan).transpose()?.flatten() })

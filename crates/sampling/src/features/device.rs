@@ -60,7 +60,12 @@ impl<S: FeatureSource> DeviceRows<S> {
     /// # Errors
     /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; a group without devices, a device in two
     /// places; what keeps the source from reading.
-    pub fn with_ratio(behind: S, hot_order: &[u32], split_ratio: f64, groups: &[Vec<Device>]) -> Result<Self, GraphError> {
+    pub fn with_ratio(
+        behind: S,
+        hot_order: &[u32],
+        split_ratio: f64,
+        groups: &[Vec<Device>],
+    ) -> Result<Self, GraphError> {
         let hot = share(hot_order, split_ratio, behind.num_rows())?;
         Self::with_rows(behind, hot, groups)
     }
@@ -69,7 +74,12 @@ impl<S: FeatureSource> DeviceRows<S> {
     ///
     /// # Errors
     /// As [`with_ratio`](Self::with_ratio).
-    pub fn with_budget(behind: S, hot_order: &[u32], budget: usize, groups: &[Vec<Device>]) -> Result<Self, GraphError> {
+    pub fn with_budget(
+        behind: S,
+        hot_order: &[u32],
+        budget: usize,
+        groups: &[Vec<Device>],
+    ) -> Result<Self, GraphError> {
         let devices = groups.iter().map(Vec::len).min().unwrap_or(0);
         let hot = within(hot_order, budget, behind.width(), devices);
         Self::with_rows(behind, hot, groups)
@@ -80,11 +90,19 @@ impl<S: FeatureSource> DeviceRows<S> {
         let mut known: Vec<&Device> = vec![];
         for (g, group) in groups.iter().enumerate() {
             if group.is_empty() {
-                return Err(setting("groups", "at least one device in every group", &format!("none in group {g}")));
+                return Err(setting(
+                    "groups",
+                    "at least one device in every group",
+                    &format!("none in group {g}"),
+                ));
             }
             for device in group {
                 if known.contains(&device) {
-                    return Err(setting("groups", "every device once", &format!("{device:?} twice")));
+                    return Err(setting(
+                        "groups",
+                        "every device once",
+                        &format!("{device:?} twice"),
+                    ));
                 }
                 known.push(device);
             }
@@ -97,12 +115,21 @@ impl<S: FeatureSource> DeviceRows<S> {
             devices.iter().enumerate().map(share).collect::<Result<_, GraphError>>().map(Group)
         };
         let groups = groups.iter().map(group).collect::<Result<_, _>>()?;
-        Ok(Self { groups, place, behind, from_hot: AtomicU64::new(0), from_cold: AtomicU64::new(0) })
+        Ok(Self {
+            groups,
+            place,
+            behind,
+            from_hot: AtomicU64::new(0),
+            from_cold: AtomicU64::new(0),
+        })
     }
 
     /// Rows taken from devices and from the source since the start.
     pub fn hits(&self) -> Hits {
-        Hits { hot: self.from_hot.load(Ordering::Relaxed), cold: self.from_cold.load(Ordering::Relaxed) }
+        Hits {
+            hot: self.from_hot.load(Ordering::Relaxed),
+            cold: self.from_cold.load(Ordering::Relaxed),
+        }
     }
     /// The source of the other rows.
     pub fn behind(&self) -> &S {
@@ -111,7 +138,11 @@ impl<S: FeatureSource> DeviceRows<S> {
 }
 
 /// Rows of a source as a tensor.
-fn upload(source: &impl FeatureSource, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
+fn upload(
+    source: &impl FeatureSource,
+    ids: &[u32],
+    device: &Device,
+) -> Result<Tensor<2>, GraphError> {
     let mut parts = vec![];
     for ids in ids.chunks(PIECE) {
         parts.push(source.gather_tensor(ids, device)?);
@@ -137,7 +168,8 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
     fn gather_tensor(&self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
         check_ids("ids", "the features", ids, self.num_rows())?;
         let device = &device.clone().without_autodiff();
-        let Some(Group(shares)) = self.groups.iter().find(|g| g.0.iter().any(|(d, _)| d == device)) else {
+        let Some(Group(shares)) = self.groups.iter().find(|g| g.0.iter().any(|(d, _)| d == device))
+        else {
             self.from_cold.fetch_add(ids.len() as u64, Ordering::Relaxed);
             return self.behind.gather_tensor(ids, device);
         };
@@ -183,35 +215,56 @@ mod tests {
         let order = [7u32, 0, 9, 3, 1, 2, 4, 5, 6, 8];
         let ids = [9u32, 1, 7, 7, 8, 0, 3, 2];
         for ratio in [0.0, 0.3, 0.5, 1.0] {
-            for groups in [vec![], vec![vec![a.clone()]], vec![vec![a.clone()], vec![b.clone()]], vec![vec![a.clone(), b.clone()]]] {
+            for groups in [
+                vec![],
+                vec![vec![a.clone()]],
+                vec![vec![a.clone()], vec![b.clone()]],
+                vec![vec![a.clone(), b.clone()]],
+            ] {
                 let rows = DeviceRows::with_ratio(source(), &order, ratio, &groups).unwrap();
                 for device in [&a, &b] {
                     for ids in [&ids[..], &[7], &[8], &[]] {
                         let x = rows.gather_tensor(ids, device).unwrap();
-                        assert_eq!((x.dims(), x.device()), ([ids.len(), 4], device.clone()), "{ratio} {groups:?}");
-                        assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), source().gather(ids).unwrap(), "{ratio} {groups:?}");
+                        assert_eq!(
+                            (x.dims(), x.device()),
+                            ([ids.len(), 4], device.clone()),
+                            "{ratio} {groups:?}"
+                        );
+                        assert_eq!(
+                            x.into_data().try_to_vec::<f32>().unwrap(),
+                            source().gather(ids).unwrap(),
+                            "{ratio} {groups:?}"
+                        );
                     }
                 }
                 assert_eq!(rows.gather(&ids).unwrap(), source().gather(&ids).unwrap());
             }
         }
-        let rows = DeviceRows::with_budget(source(), &order, 2 * 16, &[vec![a.clone(), b]]).unwrap();
+        let rows =
+            DeviceRows::with_budget(source(), &order, 2 * 16, &[vec![a.clone(), b]]).unwrap();
         rows.gather_tensor(&ids, &a).unwrap();
         assert_eq!(rows.hits(), Hits { hot: 5, cold: 3 });
     }
 
     #[test]
     fn what_is_refused() {
-        let text =
-            |order: &[u32], ratio, groups: &[Vec<Device>]| DeviceRows::with_ratio(source(), order, ratio, groups).unwrap_err().to_string();
+        let text = |order: &[u32], ratio, groups: &[Vec<Device>]| {
+            DeviceRows::with_ratio(source(), order, ratio, groups).unwrap_err().to_string()
+        };
         let flex = Device::flex();
         assert!(text(&[0], 1.5, &[]).contains("a share in 0.0..=1.0"));
         assert!(text(&[0], 0.5, &[]).contains("at least 5 ids"));
         assert!(text(&[0, 1, 0, 2, 3], 0.5, &[]).contains("`hot_order`"));
         assert!(text(&[0, 1, 99, 2, 3], 0.5, &[]).contains("hot_order"));
         assert!(text(&[0, 1, 2, 3, 4], 0.5, &[vec![]]).contains("none in group 0"));
-        assert!(text(&[0, 1, 2, 3, 4], 0.5, &[vec![flex.clone()], vec![flex]]).contains("every device once"));
-        let e = DeviceRows::with_ratio(source(), &[], 0.0, &[]).unwrap().gather_tensor(&[10], &Device::flex()).unwrap_err();
+        assert!(
+            text(&[0, 1, 2, 3, 4], 0.5, &[vec![flex.clone()], vec![flex]])
+                .contains("every device once")
+        );
+        let e = DeviceRows::with_ratio(source(), &[], 0.0, &[])
+            .unwrap()
+            .gather_tensor(&[10], &Device::flex())
+            .unwrap_err();
         assert!(matches!(e, GraphError::IdOutOfRange { .. }), "{e}");
     }
 }

@@ -42,7 +42,9 @@ impl RowType {
 
     pub(crate) fn check(self) -> Result<(), GraphError> {
         match self {
-            Self::I8 { scale } if !(scale.is_finite() && scale > 0.0) => Err(setting("scale", "a positive number", &scale.to_string())),
+            Self::I8 { scale } if !(scale.is_finite() && scale > 0.0) => {
+                Err(setting("scale", "a positive number", &scale.to_string()))
+            }
             _ => Ok(()),
         }
     }
@@ -73,7 +75,9 @@ impl RowType {
             Self::F32 => values.flat_map(f32::to_le_bytes).collect(),
             Self::F16 => values.flat_map(|x| f16::from_f32(x).to_le_bytes()).collect(),
             Self::BF16 => values.flat_map(|x| bf16::from_f32(x).to_le_bytes()).collect(),
-            Self::I8 { scale } => values.map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8 as u8).collect(),
+            Self::I8 { scale } => {
+                values.map(|x| (x / scale).round().clamp(-127.0, 127.0) as i8 as u8).collect()
+            }
         }
     }
 
@@ -92,7 +96,9 @@ impl RowType {
                 });
                 assert_eq!(done, out.len(), "every entry is written");
             }
-            Self::BF16 => put(out, bytes.as_chunks().0.iter().map(|&b| bf16::from_le_bytes(b).to_f32())),
+            Self::BF16 => {
+                put(out, bytes.as_chunks().0.iter().map(|&b| bf16::from_le_bytes(b).to_f32()))
+            }
             Self::I8 { scale } => put(out, bytes.iter().map(|&b| f32::from(b as i8) * scale)),
         }
     }
@@ -122,13 +128,20 @@ impl RowConversion {
     ///
     /// # Errors
     /// [`GraphError::RowRange`].
-    pub(crate) fn narrow(self, values: &[f32], first: usize, width: usize) -> Result<(Vec<u8>, u64), GraphError> {
+    pub(crate) fn narrow(
+        self,
+        values: &[f32],
+        first: usize,
+        width: usize,
+    ) -> Result<(Vec<u8>, u64), GraphError> {
         let Self { kept, saturate } = self;
         let outside = values.iter().filter(|&&x| kept.is_outside(x)).count();
         if outside == 0 {
             return Ok((kept.encode(values.iter().copied()), 0));
         }
-        if let Some(at) = values.iter().position(|&x| kept.is_outside(x) && (!saturate || x.is_nan())) {
+        if let Some(at) =
+            values.iter().position(|&x| kept.is_outside(x) && (!saturate || x.is_nan()))
+        {
             return Err(GraphError::RowRange {
                 row: first + at / width,
                 column: at % width,
@@ -195,13 +208,18 @@ pub(crate) fn row_hash(rows: usize, width: usize, kept: RowType) -> Hash {
 /// # Errors
 /// A scale that is not positive; [`GraphError::RowRange`] for a number that `kept` does not hold; what keeps the source
 /// from reading; [`DataError::Io`]. The file is complete or not there.
-pub fn write_rows(path: impl AsRef<Path>, source: &dyn FeatureSource, kept: impl Into<RowConversion>) -> Result<u64, DataError> {
+pub fn write_rows(
+    path: impl AsRef<Path>,
+    source: &dyn FeatureSource,
+    kept: impl Into<RowConversion>,
+) -> Result<u64, DataError> {
     let conversion = kept.into();
     let kept = conversion.row_type();
     kept.check()?;
     let (rows, width) = (source.num_rows(), source.width());
     let scale = if let RowType::I8 { scale } = kept { Some(scale.to_string()) } else { None };
-    let texts = [(CHECKSUM, UNKNOWN)].into_iter().chain(scale.as_deref().map(|scale| (SCALE, scale)));
+    let texts =
+        [(CHECKSUM, UNKNOWN)].into_iter().chain(scale.as_deref().map(|scale| (SCALE, scale)));
     let header = tensor_header([(TENSOR, kept.dtype(), &[rows, width][..])], texts);
     let path = path.as_ref();
     let io = |e| io_error(path, e);
@@ -218,6 +236,8 @@ pub fn write_rows(path: impl AsRef<Path>, source: &dyn FeatureSource, kept: impl
     let place = format!("\"{UNKNOWN}\"").into_bytes();
     let at = header.windows(place.len()).position(|part| part == place);
     let at = at.unwrap_or_else(|| unreachable!("the header has the place of the checksum"));
-    file.overwrite(at as u64 + 1, hash.text().as_bytes()).and_then(|()| file.commit()).map_err(io)?;
+    file.overwrite(at as u64 + 1, hash.text().as_bytes())
+        .and_then(|()| file.commit())
+        .map_err(io)?;
     Ok(clipped)
 }

@@ -10,13 +10,21 @@ pub(super) const COLD: u32 = u32::MAX;
 ///
 /// # Errors
 /// A ratio outside `0.0..=1.0`, too few ids.
-pub(super) fn share(hot_order: &[u32], split_ratio: f64, rows: usize) -> Result<&[u32], GraphError> {
+pub(super) fn share(
+    hot_order: &[u32],
+    split_ratio: f64,
+    rows: usize,
+) -> Result<&[u32], GraphError> {
     if !(0.0..=1.0).contains(&split_ratio) {
         return Err(setting("split_ratio", "a share in 0.0..=1.0", &split_ratio.to_string()));
     }
     let count = (split_ratio * rows as f64).round() as usize;
     if hot_order.len() < count {
-        return Err(setting("hot_order", &format!("at least {count} ids"), &hot_order.len().to_string()));
+        return Err(setting(
+            "hot_order",
+            &format!("at least {count} ids"),
+            &hot_order.len().to_string(),
+        ));
     }
     Ok(&hot_order[..count])
 }
@@ -37,7 +45,11 @@ pub(super) fn places(hot: &[u32], rows: usize) -> Result<Vec<u32>, GraphError> {
     let mut place = vec![COLD; rows];
     for (i, &id) in hot.iter().enumerate() {
         if std::mem::replace(&mut place[id as usize], i as u32) != COLD {
-            return Err(GraphError::RepeatedId { what: "`hot_order`:".into(), position: i, id: u64::from(id) });
+            return Err(GraphError::RepeatedId {
+                what: "`hot_order`:".into(),
+                position: i,
+                id: u64::from(id),
+            });
         }
     }
     Ok(place)

@@ -43,7 +43,11 @@ impl<S: FeatureSource> IndexedRows<S> {
             None => Ok(Self { id2index, source }),
             Some(at) => {
                 let what = format!("`id2index`, position {at}: row");
-                Err(GraphError::IdOutOfRange { what, id: u64::from(id2index[at]), bound: bound as u64 })
+                Err(GraphError::IdOutOfRange {
+                    what,
+                    id: u64::from(id2index[at]),
+                    bound: bound as u64,
+                })
             }
         }
     }
@@ -88,14 +92,20 @@ mod tests {
 
     #[test]
     fn ids_out_of_range_are_errors_of_every_way_to_read() {
-        let rows = MemoryRows::new(&[1.0, 2.0], 2, RowType::F32).unwrap().with_id2index(vec![0, NO_ROW]).unwrap();
+        let rows = MemoryRows::new(&[1.0, 2.0], 2, RowType::F32)
+            .unwrap()
+            .with_id2index(vec![0, NO_ROW])
+            .unwrap();
         let mut out = [0.0; 2];
         for (id, what) in [
             (2, "id 2 is out of range 0..2; give ids that are numbered from 0"),
             (1, "no row has the id 1; leave the id out, or give it a row"),
         ] {
-            let found =
-                [rows.read_rows(&[id], &mut out), rows.gather(&[id]).map(drop), rows.gather_tensor(&[id], &Device::flex()).map(drop)];
+            let found = [
+                rows.read_rows(&[id], &mut out),
+                rows.gather(&[id]).map(drop),
+                rows.gather_tensor(&[id], &Device::flex()).map(drop),
+            ];
             for e in found.map(Result::unwrap_err) {
                 assert!(e.to_string().contains(what), "{e}");
             }

@@ -69,14 +69,19 @@ impl MappedRows {
             return Self::npy(path, &map);
         }
         let wrong = |message: String| format_error(path, message);
-        let tensors = TensorViews::parse(&map).map_err(|found| wrong(format!("expected a safetensors file, found {found}")))?;
-        let view = tensors.tensor(TENSOR).ok_or_else(|| wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names())))?;
+        let tensors = TensorViews::parse(&map)
+            .map_err(|found| wrong(format!("expected a safetensors file, found {found}")))?;
+        let view = tensors.tensor(TENSOR).ok_or_else(|| {
+            wrong(format!("expected a tensor `{TENSOR}`, found {:?}", tensors.names()))
+        })?;
         let checksum = tensors.text(CHECKSUM).map(str::to_owned);
         if view.dtype() != Dtype::I8 {
             return Ok(Self { checksum, ..Self::of_tensor(path, &map, &view)? });
         }
         let text = tensors.text(SCALE);
-        let scale = text.and_then(|t| t.parse().ok()).ok_or_else(|| wrong(format!("expected a number `{SCALE}`, found {text:?}")))?;
+        let scale = text
+            .and_then(|t| t.parse().ok())
+            .ok_or_else(|| wrong(format!("expected a number `{SCALE}`, found {text:?}")))?;
         let kept = RowType::I8 { scale };
         kept.check().map_err(|e| wrong(e.to_string()))?;
         Ok(Self { checksum, ..Self::new(path, &map, offset(&map, &view), view.shape(), kept)? })
@@ -122,7 +127,10 @@ impl MappedRows {
             "f4" => RowType::F32,
             "f2" => RowType::F16,
             _ => {
-                let why = format!("expected dtype float32 or float16, found '{}'; convert it with numpy's astype", cut(&head.descr));
+                let why = format!(
+                    "expected dtype float32 or float16, found '{}'; convert it with numpy's astype",
+                    cut(&head.descr)
+                );
                 return Err(format_error(path, why));
             }
         };
@@ -131,26 +139,44 @@ impl MappedRows {
         if declared != Some(found) {
             let (shape, descr) = (&head.shape, &head.descr);
             let declared = declared.map_or("too many".into(), |n| n.to_string());
-            return Err(format_error(path, format!("shape {shape:?} of '{descr}': expected {declared} bytes of data, found {found}")));
+            return Err(format_error(
+                path,
+                format!(
+                    "shape {shape:?} of '{descr}': expected {declared} bytes of data, found {found}"
+                ),
+            ));
         }
         Self::new(path, map, head.offset, &head.shape, kept)
     }
 
     /// The rows of a tensor of rank 2 in f32, f16 or bf16, one of those in a mapped file.
     #[doc(hidden)]
-    pub fn of_tensor(path: &Path, map: &Arc<MappedFile>, view: &TensorView<'_>) -> Result<Self, DataError> {
+    pub fn of_tensor(
+        path: &Path,
+        map: &Arc<MappedFile>,
+        view: &TensorView<'_>,
+    ) -> Result<Self, DataError> {
         let kept = match view.dtype() {
             Dtype::F32 => RowType::F32,
             Dtype::F16 => RowType::F16,
             Dtype::BF16 => RowType::BF16,
             other => {
-                return Err(format_error(path, format!("expected f32, f16, bf16 or int8, found {other:?}")));
+                return Err(format_error(
+                    path,
+                    format!("expected f32, f16, bf16 or int8, found {other:?}"),
+                ));
             }
         };
         Self::new(path, map, offset(map, view), view.shape(), kept)
     }
 
-    fn new(path: &Path, map: &Arc<MappedFile>, offset: usize, shape: &[usize], kept: RowType) -> Result<Self, DataError> {
+    fn new(
+        path: &Path,
+        map: &Arc<MappedFile>,
+        offset: usize,
+        shape: &[usize],
+        kept: RowType,
+    ) -> Result<Self, DataError> {
         let &[rows, width] = shape else {
             return Err(format_error(path, format!("expected rank 2, found shape {shape:?}")));
         };
@@ -212,7 +238,10 @@ mod tests {
                     wrong[at] = byte;
                     std::fs::write(&file, &wrong).unwrap();
                     let verified = MappedRows::open(&file).and_then(|rows| rows.verify());
-                    assert!(wrong == bytes || !matches!(verified, Ok(true)), "{kept:?}, byte {at}: {byte}");
+                    assert!(
+                        wrong == bytes || !matches!(verified, Ok(true)),
+                        "{kept:?}, byte {at}: {byte}"
+                    );
                 }
             }
             // Of the rows themselves, where the checksum is in place.
@@ -220,7 +249,11 @@ mod tests {
             *wrong.last_mut().unwrap() ^= 1;
             std::fs::write(&file, wrong).unwrap();
             let e = MappedRows::open(&file).unwrap().verify().unwrap_err();
-            assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains("changed or damaged"), "{e}");
+            assert!(
+                matches!(e, DataError::Format { .. })
+                    && e.to_string().contains("changed or damaged"),
+                "{e}"
+            );
         }
     }
 
@@ -231,7 +264,12 @@ mod tests {
         let file = dir.path().join("rows");
         let numbers = vec![0.5; 3 * 9000];
         for rows in [0, 1, 4096, 9000] {
-            write_rows(&file, &MemoryRows::new(&numbers[..3 * rows], 3, RowType::F32).unwrap(), RowType::I8 { scale: 0.5 }).unwrap();
+            write_rows(
+                &file,
+                &MemoryRows::new(&numbers[..3 * rows], 3, RowType::F32).unwrap(),
+                RowType::I8 { scale: 0.5 },
+            )
+            .unwrap();
             assert!(MappedRows::open(&file).unwrap().verify().unwrap(), "{rows}");
         }
         std::fs::write(&file, [NpyHead::bytes("<f4", &[1, 1]), vec![0; 4]].concat()).unwrap();

@@ -35,7 +35,11 @@ impl MemoryRows {
     ///
     /// # Errors
     /// A number of values that is no multiple of `width`; a scale that is not positive; [`GraphError::RowRange`].
-    pub fn new(values: &[f32], width: usize, kept: impl Into<RowConversion>) -> Result<Self, GraphError> {
+    pub fn new(
+        values: &[f32],
+        width: usize,
+        kept: impl Into<RowConversion>,
+    ) -> Result<Self, GraphError> {
         let conversion = kept.into();
         let kept = conversion.row_type();
         kept.check()?;

@@ -74,11 +74,15 @@ mod tests {
     #[test]
     fn rows_come_by_id() {
         let (rows, width) = (50, 3);
-        let bytes: Vec<u8> = (0..rows * width).flat_map(|i| (i as f32 - 7.5).to_le_bytes()).collect();
+        let bytes: Vec<u8> =
+            (0..rows * width).flat_map(|i| (i as f32 - 7.5).to_le_bytes()).collect();
         let packed = Packed { bytes: &bytes, width, kept: RowType::F32 };
         for n in [0, 1, 20, ALONE / width + 5] {
             let ids: Vec<u32> = (0..n).map(|i| (i * 7 % rows) as u32).collect();
-            let want: Vec<f32> = ids.iter().flat_map(|&id| (0..width).map(move |j| (id as usize * width + j) as f32 - 7.5)).collect();
+            let want: Vec<f32> = ids
+                .iter()
+                .flat_map(|&id| (0..width).map(move |j| (id as usize * width + j) as f32 - 7.5))
+                .collect();
             assert_eq!(packed.gather(&ids), want);
             let mut out = vec![f32::NAN; want.len()];
             packed.read(&ids, &mut out);

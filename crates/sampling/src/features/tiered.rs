@@ -26,7 +26,13 @@ impl Hits {
 
 impl fmt::Display for Hits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of {} rows from memory ({:.1} %)", self.hot, self.hot + self.cold, 100.0 * self.rate())
+        write!(
+            f,
+            "{} of {} rows from memory ({:.1} %)",
+            self.hot,
+            self.hot + self.cold,
+            100.0 * self.rate()
+        )
     }
 }
 
@@ -81,7 +87,10 @@ impl<S: FeatureSource> TieredRows<S> {
 
     /// Rows read from each tier since the start.
     pub fn hits(&self) -> Hits {
-        Hits { hot: self.from_hot.load(Ordering::Relaxed), cold: self.from_cold.load(Ordering::Relaxed) }
+        Hits {
+            hot: self.from_hot.load(Ordering::Relaxed),
+            cold: self.from_cold.load(Ordering::Relaxed),
+        }
     }
     /// Bytes of the rows in memory.
     pub fn hot_bytes(&self) -> usize {

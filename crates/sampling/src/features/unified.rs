@@ -59,7 +59,9 @@ impl Part {
     fn read(&self, rows: &[u32]) -> Result<Vec<f32>, GraphError> {
         match self {
             Self::Device(..) if rows.is_empty() => Ok(vec![]),
-            Self::Device(owner, x) => Ok(select(x, rows, owner, owner).into_data().iter::<f32>().collect()),
+            Self::Device(owner, x) => {
+                Ok(select(x, rows, owner, owner).into_data().iter::<f32>().collect())
+            }
             Self::Memory(source) => source.gather(rows),
             Self::Mapped(source) => source.gather(rows),
         }
@@ -69,8 +71,12 @@ impl Part {
         let dtype = device.settings().float_dtype;
         match self {
             // What the device does not hold is converted before it is moved.
-            Self::Device(owner, x) if device.supports_dtype(x.dtype()) => Ok(select(x, rows, owner, device).cast(dtype)),
-            Self::Device(owner, x) => Ok(select(x, rows, owner, owner).cast(dtype).to_device(device)),
+            Self::Device(owner, x) if device.supports_dtype(x.dtype()) => {
+                Ok(select(x, rows, owner, device).cast(dtype))
+            }
+            Self::Device(owner, x) => {
+                Ok(select(x, rows, owner, owner).cast(dtype).to_device(device))
+            }
             Self::Memory(source) => source.gather_tensor(rows, device),
             Self::Mapped(source) => source.gather_tensor(rows, device),
         }
@@ -84,7 +90,9 @@ impl UnifiedRows {
     /// # Errors
     /// No tensors; [`GraphError::RowsMismatch`] for another width or dtype than that of the first; another dtype than
     /// those above, or one that the device does not have; [`Placement::Mapped`].
-    pub fn from_tensors(tensors: impl IntoIterator<Item = (Tensor<2>, Placement)>) -> Result<Self, GraphError> {
+    pub fn from_tensors(
+        tensors: impl IntoIterator<Item = (Tensor<2>, Placement)>,
+    ) -> Result<Self, GraphError> {
         let mut new: Option<Self> = None;
         for (x, placement) in tensors {
             let ([rows, width], dtype, x) = (x.dims(), x.dtype(), x.without_autodiff());
@@ -92,16 +100,27 @@ impl UnifiedRows {
                 DType::F32 => RowType::F32,
                 DType::F16 => RowType::F16,
                 DType::BF16 => RowType::BF16,
-                other => return Err(setting("tensors", "rows of f32, f16 or bf16", &format!("{other:?}"))),
+                other => {
+                    return Err(setting(
+                        "tensors",
+                        "rows of f32, f16 or bf16",
+                        &format!("{other:?}"),
+                    ));
+                }
             };
-            let table = new.get_or_insert_with(|| Self { parts: vec![], starts: vec![0], width, kept });
+            let table =
+                new.get_or_insert_with(|| Self { parts: vec![], starts: vec![0], width, kept });
             table.check(width, kept)?;
             let part = match placement {
                 Placement::Memory => Part::Memory(MemoryRows::from_tensor_as(x, kept)?),
                 Placement::Device(device) => {
                     let device = device.without_autodiff();
                     if !device.supports_dtype(dtype) {
-                        return Err(setting("placement", &format!("a device that holds {dtype:?}"), &format!("{device:?}")));
+                        return Err(setting(
+                            "placement",
+                            &format!("a device that holds {dtype:?}"),
+                            &format!("{device:?}"),
+                        ));
                     }
                     let x = if x.device() == device { x } else { x.to_device(&device) };
                     Part::Device(device, Box::new(x))
@@ -113,7 +132,10 @@ impl UnifiedRows {
             };
             table.push(part, rows);
         }
-        new.ok_or(GraphError::Empty { arg: "tensors", remedy: "give at least one tensor, which may have no rows" })
+        new.ok_or(GraphError::Empty {
+            arg: "tensors",
+            remedy: "give at least one tensor, which may have no rows",
+        })
     }
 
     /// With the rows of a mapped file behind the others.
@@ -192,8 +214,11 @@ impl FeatureSource for UnifiedRows {
     fn gather_tensor(&self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
         check_ids("ids", "the features", ids, self.num_rows())?;
         let device = &device.clone().without_autodiff();
-        let rows = self.by_part(ids).gather(device, |part, rows| self.parts[part].read_tensor(rows, device))?;
-        let none = || Tensor::from_data(TensorData::new(Vec::<f32>::new(), [0, self.width]), device);
+        let rows = self
+            .by_part(ids)
+            .gather(device, |part, rows| self.parts[part].read_tensor(rows, device))?;
+        let none =
+            || Tensor::from_data(TensorData::new(Vec::<f32>::new(), [0, self.width]), device);
         Ok(rows.unwrap_or_else(none))
     }
 }
@@ -228,22 +253,46 @@ mod tests {
             (tensor(2, 5, &a), Placement::Device(a.clone())),
             (tensor(7, 2, &b), Placement::Memory),
         ];
-        let rows = UnifiedRows::from_tensors(tensors).unwrap().with_mapped(MappedRows::open(&file).unwrap()).unwrap();
+        let rows = UnifiedRows::from_tensors(tensors)
+            .unwrap()
+            .with_mapped(MappedRows::open(&file).unwrap())
+            .unwrap();
         assert_eq!((rows.num_rows(), rows.width(), rows.row_type()), (13, 3, RowType::F32));
         let places: Vec<_> = rows.parts().collect();
         let on = |device: &Device| Placement::Device(device.clone());
-        assert_eq!(places, [(on(&b), 0..2), (on(&a), 2..2), (on(&a), 2..7), (Placement::Memory, 7..9), (Placement::Mapped, 9..13)]);
-        let expected = |ids: &[u32]| ids.iter().flat_map(|&id| (0..3).map(move |j| (id * 3 + j) as f32)).collect::<Vec<_>>();
+        assert_eq!(
+            places,
+            [
+                (on(&b), 0..2),
+                (on(&a), 2..2),
+                (on(&a), 2..7),
+                (Placement::Memory, 7..9),
+                (Placement::Mapped, 9..13)
+            ]
+        );
+        let expected = |ids: &[u32]| {
+            ids.iter().flat_map(|&id| (0..3).map(move |j| (id * 3 + j) as f32)).collect::<Vec<_>>()
+        };
         for ids in [&[12u32, 0, 7, 2, 2, 6, 1, 8, 9][..], &[1, 0], &[4], &[8], &[10, 9], &[]] {
             assert_eq!(rows.gather(ids).unwrap(), expected(ids));
             for device in [&a, &b, &a.clone().autodiff()] {
                 let x = rows.gather_tensor(ids, device).unwrap();
                 assert_eq!((x.dims(), x.device()), ([ids.len(), 3], device.clone()));
-                assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), expected(ids), "{ids:?} on {device:?}");
+                assert_eq!(
+                    x.into_data().try_to_vec::<f32>().unwrap(),
+                    expected(ids),
+                    "{ids:?} on {device:?}"
+                );
             }
         }
-        assert!(matches!(rows.gather_tensor(&[13], &a), Err(GraphError::IdOutOfRange { id: 13, bound: 13, .. })));
-        assert!(matches!(rows.gather(&[13]), Err(GraphError::IdOutOfRange { id: 13, bound: 13, .. })));
+        assert!(matches!(
+            rows.gather_tensor(&[13], &a),
+            Err(GraphError::IdOutOfRange { id: 13, bound: 13, .. })
+        ));
+        assert!(matches!(
+            rows.gather(&[13]),
+            Err(GraphError::IdOutOfRange { id: 13, bound: 13, .. })
+        ));
         let indexed: IndexedRows<_> = rows.with_id2index(vec![12, NO_ROW, 0]).unwrap();
         let x = indexed.gather_tensor(&[2, 0], &a).unwrap();
         assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), expected(&[0, 12]));
@@ -255,7 +304,11 @@ mod tests {
     fn narrow_rows() {
         let device = Device::flex();
         let half = |first| tensor(first, 2, &device).cast(DType::F16);
-        let rows = UnifiedRows::from_tensors([(half(0), Placement::Memory), (half(2), Placement::Device(device.clone()))]).unwrap();
+        let rows = UnifiedRows::from_tensors([
+            (half(0), Placement::Memory),
+            (half(2), Placement::Device(device.clone())),
+        ])
+        .unwrap();
         assert_eq!(rows.row_type(), RowType::F16);
         assert_eq!(rows.gather(&[3, 0]).unwrap(), [9.0, 10.0, 11.0, 0.0, 1.0, 2.0]);
         let x = rows.gather_tensor(&[3, 0], &device).unwrap();
@@ -275,24 +328,47 @@ mod tests {
         let three = || memory(tensor(0, 2, &device));
         let two = Tensor::<2>::zeros([1, 2], &device);
         let e = UnifiedRows::from_tensors([three(), three(), memory(two.clone())]).unwrap_err();
-        assert_eq!(e.to_string(), "features in several parts: part 2 has feature size 2, part 0 has 3; convert one of them");
+        assert_eq!(
+            e.to_string(),
+            "features in several parts: part 2 has feature size 2, part 0 has 3; convert one of them"
+        );
         let half = tensor(0, 2, &device).cast(DType::F16);
-        let e = UnifiedRows::from_tensors([three(), (half, Placement::Device(device.clone()))]).unwrap_err();
-        assert_eq!(e.to_string(), "features in several parts: part 1 has dtype F16, part 0 has F32; convert one of them");
-        let e = UnifiedRows::from_tensors([memory(two.clone().cast(DType::F64))]).unwrap_err().to_string();
+        let e = UnifiedRows::from_tensors([three(), (half, Placement::Device(device.clone()))])
+            .unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "features in several parts: part 1 has dtype F16, part 0 has F32; convert one of them"
+        );
+        let e = UnifiedRows::from_tensors([memory(two.clone().cast(DType::F64))])
+            .unwrap_err()
+            .to_string();
         assert_eq!(e, "`tensors`: expected rows of f32, f16 or bf16, got F64");
-        let e = UnifiedRows::from_tensors([(two.clone(), Placement::Mapped)]).unwrap_err().to_string();
-        assert!(e.starts_with("`placement`: expected memory or a device") && e.contains("`with_mapped`"), "{e}");
-        assert!(matches!(UnifiedRows::from_tensors([]), Err(GraphError::Empty { arg: "tensors", .. })));
+        let e =
+            UnifiedRows::from_tensors([(two.clone(), Placement::Mapped)]).unwrap_err().to_string();
+        assert!(
+            e.starts_with("`placement`: expected memory or a device")
+                && e.contains("`with_mapped`"),
+            "{e}"
+        );
+        assert!(matches!(
+            UnifiedRows::from_tensors([]),
+            Err(GraphError::Empty { arg: "tensors", .. })
+        ));
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("rows");
         for kept in [RowType::BF16, RowType::I8 { scale: 1.0 }] {
             write_rows(&file, &MemoryRows::from_tensor(tensor(0, 2, &device)), kept).unwrap();
-            let e = UnifiedRows::from_tensors([three()]).unwrap().with_mapped(MappedRows::open(&file).unwrap()).unwrap_err();
+            let e = UnifiedRows::from_tensors([three()])
+                .unwrap()
+                .with_mapped(MappedRows::open(&file).unwrap())
+                .unwrap_err();
             assert!(matches!(e, GraphError::RowsMismatch { part: 1, what: "dtype", .. }), "{e}");
         }
         write_rows(&file, &MemoryRows::from_tensor(two), RowType::F32).unwrap();
-        let e = UnifiedRows::from_tensors([three()]).unwrap().with_mapped(MappedRows::open(&file).unwrap()).unwrap_err();
+        let e = UnifiedRows::from_tensors([three()])
+            .unwrap()
+            .with_mapped(MappedRows::open(&file).unwrap())
+            .unwrap_err();
         assert!(matches!(e, GraphError::RowsMismatch { part: 1, what: "feature size", .. }), "{e}");
     }
 }

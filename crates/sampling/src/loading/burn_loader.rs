@@ -40,6 +40,8 @@ impl<S: Sampler, F: BatchFeatures<S>> DataLoader<BatchOf<S>> for Loader<S, F> {
         Arc::new(self.with(self.parts.seeds.clone(), self.parts.features.to_device(device)))
     }
     fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<BatchOf<S>>> {
-        Arc::new(self.with(Arc::new(self.parts.seeds.slice(start, end)), self.parts.features.clone()))
+        Arc::new(
+            self.with(Arc::new(self.parts.seeds.slice(start, end)), self.parts.features.clone()),
+        )
     }
 }

@@ -12,7 +12,10 @@ use crate::{SampledBatch, Sampler, Seeds};
 use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::GraphError;
 
-type Made<S> = Result<(LoadedBatch<<S as Sampler>::Batch, <S as Sampler>::Seed>, Throughput), <S as Sampler>::Error>;
+type Made<S> = Result<
+    (LoadedBatch<<S as Sampler>::Batch, <S as Sampler>::Seed>, Throughput),
+    <S as Sampler>::Error,
+>;
 
 /// The batches of one epoch, in order; see [`Loader`].
 ///
@@ -44,7 +47,11 @@ pub(super) struct Parts<S: Sampler, F> {
 
 impl<S: Sampler, F: Clone> Clone for Parts<S, F> {
     fn clone(&self) -> Self {
-        Self { sampler: self.sampler.clone(), seeds: self.seeds.clone(), features: self.features.clone() }
+        Self {
+            sampler: self.sampler.clone(),
+            seeds: self.seeds.clone(),
+            features: self.features.clone(),
+        }
     }
 }
 
@@ -59,8 +66,20 @@ impl<S: Sampler, F: BatchFeatures<S>> Parts<S, F> {
         let rows = self.features.rows(&self.sampler, &batch, &seeds)?;
         let (sampling, fetching) = (sampled - begin, sampled.elapsed());
         let batch = LoadedBatch::new(batch, seeds, rows);
-        let (seeds, edges, bytes) = (batch.num_seeds(), batch.batch.num_edges(), batch.feature_bytes());
-        Ok((batch, Throughput { batches: 1, seeds, edges, bytes, sampling, fetching, ..Throughput::default() }))
+        let (seeds, edges, bytes) =
+            (batch.num_seeds(), batch.batch.num_edges(), batch.feature_bytes());
+        Ok((
+            batch,
+            Throughput {
+                batches: 1,
+                seeds,
+                edges,
+                bytes,
+                sampling,
+                fetching,
+                ..Throughput::default()
+            },
+        ))
     }
 }
 
@@ -86,7 +105,10 @@ impl<S: Sampler, F: BatchFeatures<S>> Work<S, F> {
         let key = SampleKey::new(self.seed).at(self.epoch, step);
         let make = || self.parts.make(self.positions(i), key);
         catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| {
-            let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+            let text = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
             Err(self.lost(i, text.unwrap_or_else(|| "a panic".into())))
         })
     }
@@ -137,8 +159,19 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
         });
         let (begin, throughput) = (Instant::now(), Throughput::default());
         let progress = Progress::hidden();
-        let mut new =
-            Self { work, queues: vec![], threads: vec![], of_threads, failed, first, next: first, end, begin, throughput, progress };
+        let mut new = Self {
+            work,
+            queues: vec![],
+            threads: vec![],
+            of_threads,
+            failed,
+            first,
+            next: first,
+            end,
+            begin,
+            throughput,
+            progress,
+        };
         for worker in 0..workers {
             let work = new.work.clone();
             let turns = (first + worker..end).step_by(workers);
@@ -146,7 +179,8 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
             let (send, receive) = sync_channel(loader.prefetch.min(turns.len()));
             let run = move || work.run(turns, &send);
             // Where the system refuses a thread the queue is closed: its first batch is an error.
-            new.threads.extend(std::thread::Builder::new().name(format!("loader-{worker}")).spawn(run));
+            new.threads
+                .extend(std::thread::Builder::new().name(format!("loader-{worker}")).spawn(run));
             new.queues.push(receive);
         }
         new
@@ -178,7 +212,8 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
     }
     /// Seeds of the batches taken and of all of the epoch, over all processes.
     pub fn progress(&self) -> (usize, usize) {
-        let seeds = |batches: usize| (batches * self.work.batch_size).min(self.work.positions.len());
+        let seeds =
+            |batches: usize| (batches * self.work.batch_size).min(self.work.positions.len());
         (seeds(self.next), seeds(self.work.num_batches))
     }
     /// How fast batches came so far.
@@ -210,7 +245,9 @@ impl<S: Sampler, F: BatchFeatures<S>> Iterator for LoaderEpoch<S, F> {
             (None, 0) => self.work.make(i),
             (None, n) => {
                 let received = self.queues[(i - self.first) % n].recv();
-                received.unwrap_or_else(|_| Err(self.work.lost(i, "the system refused its thread".into())))
+                received.unwrap_or_else(|_| {
+                    Err(self.work.lost(i, "the system refused its thread".into()))
+                })
             }
         };
         match batch {
@@ -245,7 +282,10 @@ impl<S: Sampler, F: BatchFeatures<S>> Drop for LoaderEpoch<S, F> {
             let _ = thread.join();
         }
         if let Some(of_threads) = &self.of_threads {
-            of_threads.lock().unwrap_or_else(PoisonError::into_inner).push(self.work.parts.sampler.clone());
+            of_threads
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(self.work.parts.sampler.clone());
         }
     }
 }

@@ -18,7 +18,12 @@ pub trait BatchFeatures<S: Sampler>: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     /// Whatever keeps them from being read.
-    fn rows(&self, sampler: &S, batch: &S::Batch, seeds: &Seeds<S::Seed>) -> Result<BatchRows, S::Error>;
+    fn rows(
+        &self,
+        sampler: &S,
+        batch: &S::Batch,
+        seeds: &Seeds<S::Seed>,
+    ) -> Result<BatchRows, S::Error>;
 
     /// The same features as tensors on another device.
     #[must_use]
@@ -87,7 +92,11 @@ impl<B, T> LoadedBatch<B, T> {
     pub fn edge_x(&self, block: usize, etype: impl EdgeKey) -> Result<Tensor<2>, GraphError> {
         let t = self.schema()?.etype(etype)?;
         let Some(of_block) = self.rows.edge_x.get(block) else {
-            return Err(setting("block", &format!("one of the {} blocks of the batch", self.rows.edge_x.len()), &block.to_string()));
+            return Err(setting(
+                "block",
+                &format!("one of the {} blocks of the batch", self.rows.edge_x.len()),
+                &block.to_string(),
+            ));
         };
         self.found("features", "edges", "with_edges", of_block.get(t), || self.etype_name(t))
     }
@@ -95,7 +104,9 @@ impl<B, T> LoadedBatch<B, T> {
     #[allow(clippy::missing_errors_doc)]
     pub fn seed_x(&self, etype: impl EdgeKey) -> Result<Tensor<2>, GraphError> {
         let t = self.schema()?.etype(etype)?;
-        self.found("features", "seed edges", "with_edges", self.rows.seed_x.get(t), || self.etype_name(t))
+        self.found("features", "seed edges", "with_edges", self.rows.seed_x.get(t), || {
+            self.etype_name(t)
+        })
     }
     /// Labels of the own seeds of a node type.
     #[allow(clippy::missing_errors_doc)]
@@ -107,7 +118,9 @@ impl<B, T> LoadedBatch<B, T> {
     #[allow(clippy::missing_errors_doc)]
     pub fn edge_labels(&self, etype: impl EdgeKey) -> Result<Tensor<1, Int>, GraphError> {
         let t = self.of_edges(etype)?;
-        self.found("labels", "edges", "with_edge_labels", self.rows.labels.get(t), || self.etype_name(t))
+        self.found("labels", "edges", "with_edge_labels", self.rows.labels.get(t), || {
+            self.etype_name(t)
+        })
     }
     /// Own seeds of a node type. Over a partitioned graph they are type-wise ids.
     #[allow(clippy::missing_errors_doc)]
@@ -160,7 +173,16 @@ impl<B, T> LoadedBatch<B, T> {
         value: Option<&Option<V>>,
         name: impl Fn() -> String,
     ) -> Result<V, GraphError> {
-        let none = || setting(arg, &format!("those of the {of} of type `{}` (`{with}` of the loader's features)", name()), "none");
+        let none = || {
+            setting(
+                arg,
+                &format!(
+                    "those of the {of} of type `{}` (`{with}` of the loader's features)",
+                    name()
+                ),
+                "none",
+            )
+        };
         value.and_then(Clone::clone).ok_or_else(none)
     }
 
@@ -226,7 +248,11 @@ impl GraphFeatures {
     ///
     /// # Errors
     /// Unknown type, not one row per node.
-    pub fn with_nodes(mut self, ntype: impl NodeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+    pub fn with_nodes(
+        mut self,
+        ntype: impl NodeKey,
+        source: impl FeatureSource + 'static,
+    ) -> Result<Self, GraphError> {
         let t = self.per_node("features", "one row per node", ntype, source.num_rows())?;
         self.nodes[t] = Some(Arc::new(source));
         Ok(self)
@@ -237,7 +263,11 @@ impl GraphFeatures {
     ///
     /// # Errors
     /// Unknown type, not one row per edge.
-    pub fn with_edges(mut self, etype: impl EdgeKey, source: impl FeatureSource + 'static) -> Result<Self, GraphError> {
+    pub fn with_edges(
+        mut self,
+        etype: impl EdgeKey,
+        source: impl FeatureSource + 'static,
+    ) -> Result<Self, GraphError> {
         let t = self.per_edge("features", "one row per edge", etype, source.num_rows())?;
         self.edges[t] = Some(Arc::new(source));
         Ok(self)
@@ -258,34 +288,63 @@ impl GraphFeatures {
     ///
     /// # Errors
     /// Unknown type, not one per edge.
-    pub fn with_edge_labels(mut self, etype: impl EdgeKey, labels: &[i64]) -> Result<Self, GraphError> {
+    pub fn with_edge_labels(
+        mut self,
+        etype: impl EdgeKey,
+        labels: &[i64],
+    ) -> Result<Self, GraphError> {
         let t = self.per_edge("labels", "one per edge", etype, labels.len())?;
         self.edge_labels[t] = Some(labels.into());
         Ok(self)
     }
 
-    fn per_node(&self, arg: &str, why: &'static str, ntype: impl NodeKey, len: usize) -> Result<usize, GraphError> {
+    fn per_node(
+        &self,
+        arg: &str,
+        why: &'static str,
+        ntype: impl NodeKey,
+        len: usize,
+    ) -> Result<usize, GraphError> {
         let g = &self.graph;
         let t = g.schema().ntype(ntype)?;
-        check_len(arg, why, g.node_counts()[t], len).map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
+        check_len(arg, why, g.node_counts()[t], len)
+            .map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
         Ok(t)
     }
-    fn per_edge(&self, arg: &str, why: &'static str, etype: impl EdgeKey, len: usize) -> Result<usize, GraphError> {
+    fn per_edge(
+        &self,
+        arg: &str,
+        why: &'static str,
+        etype: impl EdgeKey,
+        len: usize,
+    ) -> Result<usize, GraphError> {
         let t = self.graph.schema().etype(etype)?;
-        check_len(arg, why, self.graph.relations()[t].num_edges(), len).map_err(|e| self.graph.in_etype(t, e))?;
+        check_len(arg, why, self.graph.relations()[t].num_edges(), len)
+            .map_err(|e| self.graph.in_etype(t, e))?;
         Ok(t)
     }
 
     /// Rows of some ids per type, of the types that have a source.
-    fn gather<I: AsRef<[u32]>>(&self, sources: &Sources, ids: impl Fn(usize) -> I) -> Result<ByType, GraphError> {
+    fn gather<I: AsRef<[u32]>>(
+        &self,
+        sources: &Sources,
+        ids: impl Fn(usize) -> I,
+    ) -> Result<ByType, GraphError> {
         let of_type = |(t, source): (usize, &Option<Arc<dyn FeatureSource>>)| {
-            source.as_ref().map(|source| source.gather_tensor(ids(t).as_ref(), &self.device)).transpose()
+            source
+                .as_ref()
+                .map(|source| source.gather_tensor(ids(t).as_ref(), &self.device))
+                .transpose()
         };
         sources.iter().enumerate().map(of_type).collect()
     }
 
     /// Labels of some seeds, per type.
-    fn labels_of(&self, labels: &Labels, seeds: &[Vec<u32>]) -> Result<Vec<Option<Tensor<1, Int>>>, GraphError> {
+    fn labels_of(
+        &self,
+        labels: &Labels,
+        seeds: &[Vec<u32>],
+    ) -> Result<Vec<Option<Tensor<1, Int>>>, GraphError> {
         let of_type = |(labels, seeds): (&Option<Arc<[i64]>>, &Vec<u32>)| {
             let Some(all) = labels else { return Ok(None) };
             burn_gnn_graph::internal::check_ids("seeds", "the labels", seeds, all.len())?;

@@ -87,9 +87,29 @@ impl<S: Sampler, F> Loader<S, F> {
     /// What is read with each batch, in the place of what was before.
     #[must_use]
     pub fn with_features<G: BatchFeatures<S>>(self, features: G) -> Loader<S, G> {
-        let Self { parts, of_threads, batch_size, traversal, drop_last, seed, workers, prefetch, next_epoch } = self;
+        let Self {
+            parts,
+            of_threads,
+            batch_size,
+            traversal,
+            drop_last,
+            seed,
+            workers,
+            prefetch,
+            next_epoch,
+        } = self;
         let parts = Parts { sampler: parts.sampler, seeds: parts.seeds, features };
-        Loader { parts, of_threads, batch_size, traversal, drop_last, seed, workers, prefetch, next_epoch }
+        Loader {
+            parts,
+            of_threads,
+            batch_size,
+            traversal,
+            drop_last,
+            seed,
+            workers,
+            prefetch,
+            next_epoch,
+        }
     }
     /// The order of seeds.
     #[must_use]
@@ -163,7 +183,11 @@ impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
     ///
     /// # Errors
     /// As the batches of an epoch.
-    pub fn batch(&self, positions: &[u32], key: SampleKey) -> Result<LoadedBatch<S::Batch, S::Seed>, S::Error> {
+    pub fn batch(
+        &self,
+        positions: &[u32],
+        key: SampleKey,
+    ) -> Result<LoadedBatch<S::Batch, S::Seed>, S::Error> {
         Ok(self.parts.make(positions, key)?.0)
     }
 

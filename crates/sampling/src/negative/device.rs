@@ -54,7 +54,9 @@ impl NegativeSampler {
     /// What of this sampler the owners of nodes, who hold the edges of their own alone, do not know how to do together.
     pub fn parts_lack(&self) -> Option<&'static str> {
         if self.by == NegativeBy::InDegree {
-            Some("negatives by in-degree (give in-degrees of the whole graph as `NegativeBy::Weights`)")
+            Some(
+                "negatives by in-degree (give in-degrees of the whole graph as `NegativeBy::Weights`)",
+            )
         } else if self.shared && !self.conditions.is_empty() {
             Some("conditional negatives that all positive pairs share")
         } else {

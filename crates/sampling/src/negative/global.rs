@@ -18,7 +18,11 @@ impl NegativeSampler {
         for i in 0..count as u64 {
             let mut draws = Draws::new(&stream, i);
             // Floyd's way to ranks that all differ: see `Chooser::distinct`.
-            let top = if self.unique { (total + i).checked_sub(count as u64).map(|top| top + 1) } else { Some(total) };
+            let top = if self.unique {
+                (total + i).checked_sub(count as u64).map(|top| top + 1)
+            } else {
+                Some(total)
+            };
             let rank = top.filter(|&top| top > 0).map(|top| {
                 let rank = draws.below_wide(top);
                 if self.unique && !met.insert(rank) {
@@ -34,7 +38,10 @@ impl NegativeSampler {
                     out.push(u, self.free(u, place, None), true);
                 }
                 rank => {
-                    let (u, v) = rank.map_or_else(|| draws.pair(n, m), |rank| ((rank / m) as u32, (rank % m) as u32));
+                    let (u, v) = rank.map_or_else(
+                        || draws.pair(n, m),
+                        |rank| ((rank / m) as u32, (rank % m) as u32),
+                    );
                     out.push(u, v, false);
                 }
             }
@@ -56,7 +63,10 @@ impl NegativeSampler {
             let mut draws = Draws::new(&stream, i);
             let fits = |&(u, v): &(u32, u32)| !self.has_edge(u, v, Some(time));
             let tries = if self.strict { Self::TRIES } else { 0 };
-            let found = (0..tries).map(|_| draws.pair(n, m)).find(fits).or_else(|| self.global_exactly(time, &mut draws));
+            let found = (0..tries)
+                .map(|_| draws.pair(n, m))
+                .find(fits)
+                .or_else(|| self.global_exactly(time, &mut draws));
             let (u, v) = found.unwrap_or_else(|| draws.pair(n, m));
             out.push(u, v, found.is_some());
         }
@@ -104,13 +114,25 @@ impl NegativeSampler {
     pub(super) fn check_global(&self, count: usize) -> Result<(), GraphError> {
         if self.of_sources {
             let expected = "a sampler of destinations (`NegativeSampler::new`), which draws both nodes of global pairs";
-            return Err(setting("negatives", expected, "one of sources (`NegativeSampler::of_sources`)"));
+            return Err(setting(
+                "negatives",
+                expected,
+                "one of sources (`NegativeSampler::of_sources`)",
+            ));
         }
         if self.by != NegativeBy::Uniform || !self.conditions.is_empty() {
-            return Err(setting("distribution", "uniform pairs without conditions", "another; draw per source"));
+            return Err(setting(
+                "distribution",
+                "uniform pairs without conditions",
+                "another; draw per source",
+            ));
         }
         if (self.relation.num_src() == 0 || self.relation.num_dst() == 0) && count > 0 {
-            return Err(setting("count", "0, as the relation has no pair of nodes", &count.to_string()));
+            return Err(setting(
+                "count",
+                "0, as the relation has no pair of nodes",
+                &count.to_string(),
+            ));
         }
         Ok(())
     }

@@ -46,7 +46,10 @@ impl Trees {
     pub(crate) fn new(source: &Source, seeds: &[Vec<u32>], times: Option<&[Vec<i64>]>) -> Self {
         let mut tree = 0..;
         let of_seeds = seeds.iter().map(|ids| tree.by_ref().take(ids.len()).collect()).collect();
-        let original = seeds.iter().zip(&source.node_ids).flat_map(|(ids, of)| ids.iter().map(|&v| of.get(v as usize)));
+        let original = seeds
+            .iter()
+            .zip(&source.node_ids)
+            .flat_map(|(ids, of)| ids.iter().map(|&v| of.get(v as usize)));
         Self::of(of_seeds, original.collect(), times.map(<[_]>::concat))
     }
 
@@ -151,16 +154,27 @@ impl NeighborSampler {
             rows.push(of);
         }
         let hops = self.first..self.fanouts.len();
-        let parts: Result<Vec<BlockParts>, GraphError> =
-            hops.map(|hop| self.hop(hop, &mut nodes, trees.as_mut(), excluded, key, memory)).collect();
-        memory.rows.iter_mut().zip(&nodes).filter(|_| trees.is_none()).for_each(|(rows, nodes)| rows.next_batch(nodes.len()));
+        let parts: Result<Vec<BlockParts>, GraphError> = hops
+            .map(|hop| self.hop(hop, &mut nodes, trees.as_mut(), excluded, key, memory))
+            .collect();
+        memory
+            .rows
+            .iter_mut()
+            .zip(&nodes)
+            .filter(|_| trees.is_none())
+            .for_each(|(rows, nodes)| rows.next_batch(nodes.len()));
         memory.rooted.iter_mut().for_each(RootedRows::clear);
         // After an error too nothing of the batch is left in memory.
         let mut parts = parts?;
         parts.reverse();
         let nodes: Arc<[Vec<u32>]> = nodes.into();
-        let bounds = trees.as_ref().and_then(|t| Some(Bounds::new(&self.rules, &t.roots, t.times.as_deref()?)));
-        let blocks = parts.into_iter().map(|parts| Block::new(&self.source, &nodes, parts, bounds.as_ref()).with_key(key)).collect();
+        let bounds = trees
+            .as_ref()
+            .and_then(|t| Some(Bounds::new(&self.rules, &t.roots, t.times.as_deref()?)));
+        let blocks = parts
+            .into_iter()
+            .map(|parts| Block::new(&self.source, &nodes, parts, bounds.as_ref()).with_key(key))
+            .collect();
         Ok(MiniBatch { blocks, seeds: rows, roots: trees.map(|t| t.roots) })
     }
 
@@ -174,7 +188,8 @@ impl NeighborSampler {
         memory: &mut Memory,
     ) -> Result<BlockParts, GraphError> {
         let (g, parallel) = (&self.source.graph, self.is_parallel());
-        let choices: Vec<Choice<'_>> = (0..g.relations().len()).map(|t| self.choice(hop, t, excluded, key)).collect();
+        let choices: Vec<Choice<'_>> =
+            (0..g.relations().len()).map(|t| self.choice(hop, t, excluded, key)).collect();
         let num_dst: Vec<usize> = nodes.iter().map(Vec::len).collect();
         let used = self.cut(&choices, nodes, &mut memory.pieces)?;
         let pieces = &mut memory.pieces[..used];
@@ -203,37 +218,62 @@ impl NeighborSampler {
                     }
                 };
                 let collect = || rows_of(pieces, num_dst[g.schema().endpoints(e).1], total);
-                let (indptr, edges) = if parallel { rayon::join(relabel, collect).1 } else { (relabel(), collect()).1 };
+                let (indptr, edges) = if parallel {
+                    rayon::join(relabel, collect).1
+                } else {
+                    (relabel(), collect()).1
+                };
                 (e, src, indptr, edges)
             });
             let lists: Vec<_> = lists.collect();
             let num_src = nodes.len();
-            let valid = |r: Result<Relation, _>| r.unwrap_or_else(|e| panic!("edges of a block: {e}"));
+            let valid =
+                |r: Result<Relation, _>| r.unwrap_or_else(|e| panic!("edges of a block: {e}"));
             lists
                 .into_iter()
-                .map(|(e, src, indptr, edges)| (e, valid(Relation::from_rows(num_src, indptr, src)), edges))
+                .map(|(e, src, indptr, edges)| {
+                    (e, valid(Relation::from_rows(num_src, indptr, src)), edges)
+                })
                 .collect::<Vec<_>>()
         };
-        let mut made: Vec<Option<(Relation, Vec<u32>)>> = (0..choices.len()).map(|_| None).collect();
+        let mut made: Vec<Option<(Relation, Vec<u32>)>> =
+            (0..choices.len()).map(|_| None).collect();
         let lists: Vec<Vec<(usize, Relation, Vec<u32>)>> = match trees {
             None => {
                 let one = |(t, (rows, nodes)): (usize, (&mut Rows, &mut Vec<u32>))| {
-                    of_type(t, nodes, Box::new(|piece, nodes, out| rows.relabel(&piece.found, nodes, out)))
+                    of_type(
+                        t,
+                        nodes,
+                        Box::new(|piece, nodes, out| rows.relabel(&piece.found, nodes, out)),
+                    )
                 };
                 let rows = &mut memory.rows[..];
                 if parallel && nodes.len() > 1 {
-                    rows.par_iter_mut().zip(nodes.par_iter_mut()).enumerate().with_max_len(1).map(one).collect()
+                    rows.par_iter_mut()
+                        .zip(nodes.par_iter_mut())
+                        .enumerate()
+                        .with_max_len(1)
+                        .map(one)
+                        .collect()
                 } else {
                     rows.iter_mut().zip(nodes.iter_mut()).enumerate().map(one).collect()
                 }
             }
             Some(trees) => {
                 let known = trees.roots.clone();
-                let types = memory.rooted.iter_mut().zip(&mut trees.roots).zip(nodes.iter_mut()).enumerate();
+                let types = memory
+                    .rooted
+                    .iter_mut()
+                    .zip(&mut trees.roots)
+                    .zip(nodes.iter_mut())
+                    .enumerate();
                 let one = |(t, ((rows, roots), nodes)): (usize, (Rooted<'_>, &mut Vec<u32>))| {
                     let number = |piece: &Piece, nodes: &mut Vec<u32>, out: &mut [u32]| {
                         let of_dst = &known[g.schema().endpoints(piece.etype).1][piece.dst.clone()];
-                        let root_of = of_dst.iter().zip(&piece.counts).flat_map(|(&r, &n)| std::iter::repeat_n(r, n as usize));
+                        let root_of = of_dst
+                            .iter()
+                            .zip(&piece.counts)
+                            .flat_map(|(&r, &n)| std::iter::repeat_n(r, n as usize));
                         for ((&v, root), out) in piece.found.iter().zip(root_of).zip(out) {
                             *out = rows.relabel(root, v, nodes, roots);
                         }
@@ -247,7 +287,12 @@ impl NeighborSampler {
             made[e] = Some((relation, edges));
         }
         let (relations, positions) = made.into_iter().flatten().unzip();
-        Ok(BlockParts { relations, positions, num_src: nodes.iter().map(Vec::len).collect(), num_dst })
+        Ok(BlockParts {
+            relations,
+            positions,
+            num_src: nodes.iter().map(Vec::len).collect(),
+            num_dst,
+        })
     }
 
     /// Draws by destination of one relation at one hop.
@@ -256,7 +301,13 @@ impl NeighborSampler {
     }
 
     /// How one relation is sampled at one hop.
-    fn choice<'a>(&'a self, hop: usize, t: usize, excluded: &'a [Vec<(u32, u32)>], key: SampleKey) -> Choice<'a> {
+    fn choice<'a>(
+        &'a self,
+        hop: usize,
+        t: usize,
+        excluded: &'a [Vec<(u32, u32)>],
+        key: SampleKey,
+    ) -> Choice<'a> {
         let (schema, relation) = (self.source.graph.schema(), &self.source.graph.relations()[t]);
         let (s, _) = schema.endpoints(t);
         let fanout = self.fanouts[hop][t];
@@ -270,7 +321,11 @@ impl NeighborSampler {
             fanout,
             stream: self.draw_stream(hop, t, key),
             // By the source's type alone, so that relations agree as well.
-            by_source: key.stream(&format!("labor/{}/{}", schema.ntypes()[s], if shared { 0 } else { hop })),
+            by_source: key.stream(&format!(
+                "labor/{}/{}",
+                schema.ntypes()[s],
+                if shared { 0 } else { hop }
+            )),
             source_ids: &self.source.node_ids[s],
             excluded: excluded.get(t).map_or(&[], |e| e),
             indices: csc.map_or(&[], |c| c.indices()),
@@ -279,7 +334,12 @@ impl NeighborSampler {
     }
 
     /// Pieces of about equal work, in the order of relations and destinations; their number.
-    fn cut(&self, choices: &[Choice<'_>], nodes: &[Vec<u32>], pieces: &mut Vec<Piece>) -> Result<usize, GraphError> {
+    fn cut(
+        &self,
+        choices: &[Choice<'_>],
+        nodes: &[Vec<u32>],
+        pieces: &mut Vec<Piece>,
+    ) -> Result<usize, GraphError> {
         let g = &self.source.graph;
         let mut used = 0;
         let mut push = |etype, dst| {
@@ -292,7 +352,10 @@ impl NeighborSampler {
         for (t, choice) in choices.iter().enumerate().filter(|(_, c)| c.fanout > 0) {
             let dst = &nodes[g.schema().endpoints(t).1];
             let (all, rule) = (choice.fanout == ALL, choice.rule);
-            let looks_at_all = all || choice.strategy != Strategy::Uniform || rule.mask.is_some() || rule.times.is_some();
+            let looks_at_all = all
+                || choice.strategy != Strategy::Uniform
+                || rule.mask.is_some()
+                || rule.times.is_some();
             if !looks_at_all {
                 (0..dst.len()).step_by(PIECE).for_each(|i| push(t, i..(i + PIECE).min(dst.len())));
                 continue;
@@ -300,7 +363,10 @@ impl NeighborSampler {
             let (relation, mut from, mut edges) = (&g.relations()[t], 0, 0);
             let stored = stored_relation::degrees(relation, dst)?;
             for (i, &v) in dst.iter().enumerate() {
-                edges += stored.as_ref().map_or_else(|| relation.csc().row(v as usize).len(), |of| of[i] as usize) + 1;
+                edges += stored
+                    .as_ref()
+                    .map_or_else(|| relation.csc().row(v as usize).len(), |of| of[i] as usize)
+                    + 1;
                 if edges >= PIECE_EDGES {
                     push(t, from..i + 1);
                     (from, edges) = (i + 1, 0);
@@ -313,7 +379,13 @@ impl NeighborSampler {
         Ok(used)
     }
 
-    fn fill(&self, piece: &mut Piece, choice: &Choice<'_>, nodes: &[Vec<u32>], trees: Option<&Trees>) {
+    fn fill(
+        &self,
+        piece: &mut Piece,
+        choice: &Choice<'_>,
+        nodes: &[Vec<u32>],
+        trees: Option<&Trees>,
+    ) {
         // Several pieces of a batch may have failed, of which one was reported.
         piece.failed = None;
         if let Some(reader) = self.source.graph.relations()[piece.etype].stored() {
@@ -326,13 +398,15 @@ impl NeighborSampler {
         let original = self.source.node_ids[d].as_slice();
         let Piece { layout, counts, found, positions, memory, .. } = piece;
         layout.clear();
-        layout.extend(dst.iter().map(|&v| (csc.indptr()[v as usize], csc.indptr()[v as usize + 1])));
+        layout
+            .extend(dst.iter().map(|&v| (csc.indptr()[v as usize], csc.indptr()[v as usize + 1])));
         counts.clear();
         found.clear();
         for (i, (&v, &(start, end))) in dst.iter().zip(&*layout).enumerate() {
             let before = found.len();
             let id = u64::from(original.map_or(v, |ids| ids[v as usize]));
-            let (id, time) = trees.map_or((id, None), |trees| trees.draw_id(d, piece.dst.start + i, id));
+            let (id, time) =
+                trees.map_or((id, None), |trees| trees.draw_id(d, piece.dst.start + i, id));
             choice.row(v, id, time, start as usize..end as usize, memory, found);
             counts.push((found.len() - before) as u32);
         }
@@ -345,7 +419,8 @@ impl NeighborSampler {
 
 /// Offsets of all destinations and positions of all edges of one relation.
 fn rows_of(pieces: &[Piece], num_dst: usize, total: usize) -> (Vec<u32>, Vec<u32>) {
-    let (mut indptr, mut positions, mut sum) = (Vec::with_capacity(num_dst + 1), Vec::with_capacity(total), 0);
+    let (mut indptr, mut positions, mut sum) =
+        (Vec::with_capacity(num_dst + 1), Vec::with_capacity(total), 0);
     indptr.push(0);
     for piece in pieces {
         indptr.extend(piece.counts.iter().map(|n| {

@@ -67,7 +67,8 @@ pub struct NeighborSampler {
 impl Clone for NeighborSampler {
     /// Shares the graph, weights and masks.
     fn clone(&self) -> Self {
-        let (source, fanouts, rules) = (self.source.clone(), self.fanouts.clone(), self.rules.clone());
+        let (source, fanouts, rules) =
+            (self.source.clone(), self.fanouts.clone(), self.rules.clone());
         Self { source, fanouts, rules, memory: Mutex::default(), ..*self }
     }
 }
@@ -82,7 +83,17 @@ impl NeighborSampler {
         let rules = Arc::new(graph.relations().iter().map(|_| EdgeRule::default()).collect());
         let source = Arc::new(Source::new(graph));
         let (strategy, replace, disjoint, parallel) = (Strategy::Uniform, false, false, true);
-        Ok(Self { source, fanouts, first: 0, strategy, replace, disjoint, parallel, rules, memory: Mutex::default() })
+        Ok(Self {
+            source,
+            fanouts,
+            first: 0,
+            strategy,
+            replace,
+            disjoint,
+            parallel,
+            rules,
+            memory: Mutex::default(),
+        })
     }
 
     /// The graph that is sampled.
@@ -131,26 +142,42 @@ impl NeighborSampler {
         let g = &self.source.graph;
         let fits = |ids: &[OriginalIds], n: usize| ids.len() == n;
         if !fits(&of.node_ids, g.node_counts().len()) || !fits(&of.edge_ids, g.relations().len()) {
-            let (expected, found) = ("lists of ids for the types of the graph".into(), "those of other types".into());
+            let (expected, found) =
+                ("lists of ids for the types of the graph".into(), "those of other types".into());
             return Err(GraphError::Setting { arg: "original_ids", expected, found });
         }
         for (t, (ids, &n)) in of.node_ids.iter().zip(g.node_counts()).enumerate() {
-            check_len("original_ids", "one per node", n, ids.len()).map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
+            check_len("original_ids", "one per node", n, ids.len())
+                .map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
         }
         for (t, (ids, r)) in of.edge_ids.iter().zip(g.relations()).enumerate() {
-            check_len("original_ids", "one per edge", r.num_edges(), ids.len()).map_err(|e| g.in_etype(t, e))?;
+            check_len("original_ids", "one per edge", r.num_edges(), ids.len())
+                .map_err(|e| g.in_etype(t, e))?;
             // Ids that are the numbers of edges ascend, so that edges in a file stay there.
             if ids.as_slice().is_none() {
                 continue;
             }
             let csc = r.csc();
-            let ascends = |v: usize| csc.row(v).map(|p| ids.get(csc.edge_id(p) as usize)).is_sorted();
+            let ascends =
+                |v: usize| csc.row(v).map(|p| ids.get(csc.edge_id(p) as usize)).is_sorted();
             if let Some(v) = (0..r.num_dst()).find(|&v| !ascends(v)) {
-                let expected = format!("edges of `{}` in ascending original id at each destination", g.schema().etypes()[t]);
-                return Err(GraphError::Setting { arg: "original_ids", expected, found: format!("another order at destination {v}") });
+                let expected = format!(
+                    "edges of `{}` in ascending original id at each destination",
+                    g.schema().etypes()[t]
+                );
+                return Err(GraphError::Setting {
+                    arg: "original_ids",
+                    expected,
+                    found: format!("another order at destination {v}"),
+                });
             }
         }
-        self.source = Arc::new(Source { graph: g.clone(), whole: None, node_ids: of.node_ids.clone(), edge_ids: of.edge_ids.clone() });
+        self.source = Arc::new(Source {
+            graph: g.clone(),
+            whole: None,
+            node_ids: of.node_ids.clone(),
+            edge_ids: of.edge_ids.clone(),
+        });
         Ok(self)
     }
 
@@ -172,11 +199,19 @@ impl NeighborSampler {
         self.strategy = strategy;
         if strategy == Strategy::InDegree {
             if self.source.graph.relations().iter().any(|r| r.stored().is_some()) {
-                return Err(setting("strategy", "a strategy that does not count all edges, as they are in a file", "InDegree"));
+                return Err(setting(
+                    "strategy",
+                    "a strategy that does not count all edges, as they are in a file",
+                    "InDegree",
+                ));
             }
-            for (rule, r) in Arc::make_mut(&mut self.rules).iter_mut().zip(self.source.graph.relations()) {
-                let degree = r.csr().indptr().windows(2).map(|w| (w[1] - w[0]) as f32).collect::<Vec<_>>();
-                rule.weights = Some(r.csc().indices().iter().map(|&u| degree[u as usize]).collect());
+            for (rule, r) in
+                Arc::make_mut(&mut self.rules).iter_mut().zip(self.source.graph.relations())
+            {
+                let degree =
+                    r.csr().indptr().windows(2).map(|w| (w[1] - w[0]) as f32).collect::<Vec<_>>();
+                rule.weights =
+                    Some(r.csc().indices().iter().map(|&u| degree[u as usize]).collect());
                 rule.alias = None;
             }
         }
@@ -188,10 +223,18 @@ impl NeighborSampler {
     ///
     /// # Errors
     /// Unknown type, not one weight per edge, a weight that is negative, infinite or NaN.
-    pub fn with_weights(mut self, etype: impl EdgeKey, weights: &[f32]) -> Result<Self, GraphError> {
+    pub fn with_weights(
+        mut self,
+        etype: impl EdgeKey,
+        weights: &[f32],
+    ) -> Result<Self, GraphError> {
         let t = self.source.graph.schema().etype(etype)?;
         self.check_edges("weights", t, weights.len())?;
-        check_weights("weights", || format!("edge type `{}`", self.source.graph.schema().etypes()[t]), weights)?;
+        check_weights(
+            "weights",
+            || format!("edge type `{}`", self.source.graph.schema().etypes()[t]),
+            weights,
+        )?;
         let weights = Some(self.by_position(t, weights));
         let rule = &mut Arc::make_mut(&mut self.rules)[t];
         (rule.weights, rule.alias) = (weights, None);
@@ -204,13 +247,18 @@ impl NeighborSampler {
     /// No relation has the column; as [`with_weights`](Self::with_weights).
     pub fn with_weight_column(mut self, name: &str) -> Result<Self, GraphError> {
         let g = self.source.graph.clone();
-        let with: Vec<usize> = (0..g.relations().len()).filter(|&t| g.edge_frames()[t].column(name).is_ok()).collect();
+        let with: Vec<usize> =
+            (0..g.relations().len()).filter(|&t| g.edge_frames()[t].column(name).is_ok()).collect();
         let Some(_) = with.first() else {
-            let (expected, found) = (format!("the name of a column of edges, `{name}`"), "no relation that has it".into());
+            let (expected, found) = (
+                format!("the name of a column of edges, `{name}`"),
+                "no relation that has it".into(),
+            );
             return Err(GraphError::Setting { arg: "name", expected, found });
         };
         for t in with {
-            let weights: Vec<f32> = g.edge_frames()[t].get::<1>(name)?.into_data().iter::<f32>().collect();
+            let weights: Vec<f32> =
+                g.edge_frames()[t].get::<1>(name)?.into_data().iter::<f32>().collect();
             self = self.with_weights(t, &weights)?;
         }
         Ok(self)
@@ -240,7 +288,8 @@ impl NeighborSampler {
         self.check_edges("times", t, times.len())?;
         let by_edge: Arc<[i64]> = times.into();
         let permuted = self.source.graph.relations()[t].csc().edge_ids().is_some();
-        let by_position = if permuted { self.by_position(t, times).into() } else { by_edge.clone() };
+        let by_position =
+            if permuted { self.by_position(t, times).into() } else { by_edge.clone() };
         Arc::make_mut(&mut self.rules)[t].times = Some(EdgeTimes { by_edge, by_position });
         self.checked()
     }
@@ -303,14 +352,16 @@ impl NeighborSampler {
         edges: Vec<Vec<u32>>,
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
-        let trees = (self.disjoint || times.is_some()).then(|| Trees::new(&self.source, seeds, times));
+        let trees =
+            (self.disjoint || times.is_some()).then(|| Trees::new(&self.source, seeds, times));
         self.run(seeds, trees, &self.by_destination(edges), key)
     }
 
     /// `(destination, edge id)` of edges, ascending, per edge type.
     pub(crate) fn by_destination(&self, edges: Vec<Vec<u32>>) -> Vec<Vec<(u32, u32)>> {
         let by_dst = |(ids, r): (Vec<u32>, &burn_gnn_graph::Relation)| {
-            let mut pairs: Vec<(u32, u32)> = ids.into_iter().map(|e| (r.dst()[e as usize], e)).collect();
+            let mut pairs: Vec<(u32, u32)> =
+                ids.into_iter().map(|e| (r.dst()[e as usize], e)).collect();
             pairs.sort_unstable();
             pairs
         };
@@ -365,7 +416,8 @@ impl NeighborSampler {
             check_len("times", "one per tree", trees.root_ids.len(), times.len())?;
         }
         for ((ids, of), name) in seeds.iter().zip(&trees.of_seeds).zip(schema.ntypes()) {
-            check_len("trees", "one per seed", ids.len(), of.len()).map_err(|e| e.in_relation(name))?;
+            check_len("trees", "one per seed", ids.len(), of.len())
+                .map_err(|e| e.in_relation(name))?;
             check_ids("trees", name, of, trees.root_ids.len())?;
         }
         let trees = Trees::of(trees.of_seeds, trees.root_ids, trees.times);
@@ -397,7 +449,11 @@ impl NeighborSampler {
     }
     /// Refuses times of seeds where edges have none.
     pub(crate) fn check_timed(&self) -> Result<(), GraphError> {
-        if self.is_timed() { Ok(()) } else { Err(setting("times", "times of at least one relation (`with_times`)", "none")) }
+        if self.is_timed() {
+            Ok(())
+        } else {
+            Err(setting("times", "times of at least one relation (`with_times`)", "none"))
+        }
     }
     /// Refuses a sampler whose edges have times, for a caller that has no time for its seeds: its batches would hold
     /// edges later than a seed. [`Sampler::check`](crate::Sampler::check) must call it where seeds have no times.
@@ -418,8 +474,7 @@ impl NeighborSampler {
         if !self.is_timed() {
             return Ok(());
         }
-        let expected =
-            "a time for every seed (`Seeds::nodes_before`), as edges of the sampler have times: without, batches hold later edges";
+        let expected = "a time for every seed (`Seeds::nodes_before`), as edges of the sampler have times: without, batches hold later edges";
         Err(setting("times", expected, "none"))
     }
 
@@ -436,13 +491,16 @@ impl NeighborSampler {
         // The layouts that hops ask for, before workers do: several batches that begin at the same time wait for one
         // layout here, where workers would each make their own.
         for (t, relation) in self.source.graph.relations().iter().enumerate() {
-            if self.fanouts[self.first..].iter().any(|hop| hop[t] > 0) && relation.stored().is_none() {
+            if self.fanouts[self.first..].iter().any(|hop| hop[t] > 0)
+                && relation.stored().is_none()
+            {
                 relation.csc();
             }
         }
         // One entry into the thread pool for the whole batch.
         let run = |memory: &mut Memory| self.grow(seeds, trees, excluded, key, memory);
-        let batch = if self.is_parallel() { rayon::scope(|_| run(&mut memory)) } else { run(&mut memory) };
+        let batch =
+            if self.is_parallel() { rayon::scope(|_| run(&mut memory)) } else { run(&mut memory) };
         pool().push(memory);
         batch
     }
@@ -457,7 +515,8 @@ impl NeighborSampler {
             let expected = "a relation in memory; weights of a relation in a file are those of the file (`with_stored_weights`)";
             return Err(setting(arg, expected, "a relation in a file"));
         }
-        check_len(arg, "one per edge", g.relations()[t].num_edges(), len).map_err(|e| g.in_etype(t, e))
+        check_len(arg, "one per edge", g.relations()[t].num_edges(), len)
+            .map_err(|e| g.in_etype(t, e))
     }
 
     /// Values by edge id as values by position in CSC.
@@ -472,21 +531,31 @@ impl NeighborSampler {
     fn checked(mut self) -> Result<Self, GraphError> {
         let (g, strategy) = (&self.source.graph, self.strategy);
         if self.replace && !strategy.can_replace() {
-            let (expected, found) = ("a strategy of draws with replacement".into(), format!("{strategy:?}"));
+            let (expected, found) =
+                ("a strategy of draws with replacement".into(), format!("{strategy:?}"));
             return Err(GraphError::Setting { arg: "strategy", expected, found });
         }
         for (t, rule) in Arc::make_mut(&mut self.rules).iter_mut().enumerate() {
             let relation = || g.schema().etypes()[t].to_string();
             if strategy.needs_weights() && rule.weights.is_none() && !rule.stored_weights {
                 let remedy = "give weights before the strategy that needs them";
-                return Err(GraphError::MissingRelation { arg: "weights", relation: relation(), remedy });
+                return Err(GraphError::MissingRelation {
+                    arg: "weights",
+                    relation: relation(),
+                    remedy,
+                });
             }
             if strategy == Strategy::Latest && rule.times.is_none() {
                 let remedy = "give times before the strategy that needs them";
-                return Err(GraphError::MissingRelation { arg: "times", relation: relation(), remedy });
+                return Err(GraphError::MissingRelation {
+                    arg: "times",
+                    relation: relation(),
+                    remedy,
+                });
             }
             if strategy == Strategy::InDegree && rule.times.is_some() {
-                let expected = "a strategy that does not count edges later than a seed, as edges have times";
+                let expected =
+                    "a strategy that does not count edges later than a seed, as edges have times";
                 return Err(setting("strategy", expected, "InDegree"));
             }
             let draws = self.replace && matches!(strategy, Strategy::Weighted | Strategy::InDegree);

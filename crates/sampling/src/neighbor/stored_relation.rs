@@ -50,15 +50,20 @@ impl NeighborSampler {
         found.clear();
         stored.positions.clear();
         reader.rows(dst, &mut rows)?;
-        let weighs = !matches!(choice.strategy, Strategy::Uniform | Strategy::Latest) && choice.rule.stored_weights;
-        let looks = weighs || matches!(choice.strategy, Strategy::Labor { .. }) || !choice.excluded.is_empty();
+        let weighs = !matches!(choice.strategy, Strategy::Uniform | Strategy::Latest)
+            && choice.rule.stored_weights;
+        let looks = weighs
+            || matches!(choice.strategy, Strategy::Labor { .. })
+            || !choice.excluded.is_empty();
         for (i, (&v, &(start, len))) in dst.iter().zip(&rows).enumerate() {
             let before = found.len();
             let id = u64::from(original.map_or(v, |ids| ids[v as usize]));
-            let (id, time) = trees.map_or((id, None), |trees| trees.draw_id(d, piece.dst.start + i, id));
+            let (id, time) =
+                trees.map_or((id, None), |trees| trees.draw_id(d, piece.dst.start + i, id));
             if looks {
                 stored.read(choice, reader, v, start..start + u64::from(len), weighs)?;
-                let (rule, indices, edge_ids) = (&stored.rule, &stored.sources[..], Some(&stored.edge_ids[..]));
+                let (rule, indices, edge_ids) =
+                    (&stored.rule, &stored.sources[..], Some(&stored.edge_ids[..]));
                 let row = Choice { rule, indices, edge_ids, ..*choice };
                 row.row(v, id, time, 0..len as usize, memory, found);
             } else {
@@ -87,7 +92,8 @@ impl NeighborSampler {
             Some(_) => "a file without weights",
         };
         if !found.is_empty() {
-            return Err(setting("etype", "a relation in a file with weights", found)).map_err(|e| self.source.graph.in_etype(t, e));
+            return Err(setting("etype", "a relation in a file with weights", found))
+                .map_err(|e| self.source.graph.in_etype(t, e));
         }
         std::sync::Arc::make_mut(&mut self.rules)[t].stored_weights = true;
         self.checked()
@@ -112,8 +118,13 @@ impl StoredRows {
             let mut weights = self.rule.weights.take().unwrap_or_default();
             weights.clear();
             reader.weights_of(row.clone(), &mut weights)?;
-            check_weights("weights", || format!("destination {v} in the file of the relation"), &weights)?;
-            self.rule.alias = choice.replace.then(|| AliasTables::new(&[0, weights.len() as u32], &weights));
+            check_weights(
+                "weights",
+                || format!("destination {v} in the file of the relation"),
+                &weights,
+            )?;
+            self.rule.alias =
+                choice.replace.then(|| AliasTables::new(&[0, weights.len() as u32], &weights));
             self.rule.weights = Some(weights);
         }
         if choice.excluded.binary_search_by_key(&v, |e| e.0).is_ok() {

@@ -8,7 +8,8 @@ pub(crate) fn skewed(nodes: usize, edges: usize, seed: u64) -> Graph {
     let s = Stream::new(seed, "skewed", 0);
     let skew = |x: f64| ((nodes as f64).powf(x) - 1.0) as u32 % nodes as u32;
     let src = (0..edges as u64).map(|e| skew(s.uniform(e, 0))).collect();
-    let dst = (0..edges as u64).map(|e| (s.uniform(e, 1) * nodes as f64) as u32 % nodes as u32).collect();
+    let dst =
+        (0..edges as u64).map(|e| (s.uniform(e, 1) * nodes as f64) as u32 % nodes as u32).collect();
     Graph::homogeneous(nodes, src, dst).unwrap()
 }
 

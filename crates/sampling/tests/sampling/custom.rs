@@ -6,8 +6,8 @@ use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_graph::{Graph, GraphError, KHop, Relabel, Stream, Subgraph};
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{
-    ClusterSampler, GraphFeatures, LoadedBatch, Loader, LoaderState, MemoryRows, NeighborSampler, Node2Vec, PinSage, RandomWalk, SampleKey,
-    Sampler, Seeds, ShadowSampler, Traversal,
+    ClusterSampler, GraphFeatures, LoadedBatch, Loader, LoaderState, MemoryRows, NeighborSampler,
+    Node2Vec, PinSage, RandomWalk, SampleKey, Sampler, Seeds, ShadowSampler, Traversal,
 };
 
 use crate::common::{own, skewed};
@@ -21,7 +21,8 @@ impl Sampler for RandomSubgraph {
     type Error = GraphError;
 
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Subgraph, GraphError> {
-        let (draws, all) = (Stream::new(key.seed, "crowd", key.step), self.0.node_counts()[0] as f64);
+        let (draws, all) =
+            (Stream::new(key.seed, "crowd", key.step), self.0.node_counts()[0] as f64);
         let mut nodes = seeds.ids()[0].clone();
         nodes.extend((0..nodes.len() as u64).map(|i| (draws.uniform(i, 0) * all) as u32));
         nodes.sort_unstable();
@@ -37,7 +38,9 @@ fn graph() -> Graph {
 }
 
 fn features(g: &Graph) -> GraphFeatures {
-    let rows = |count: usize| MemoryRows::new(&(0..count).map(|i| i as f32).collect::<Vec<_>>(), 1, RowType::F32).unwrap();
+    let rows = |count: usize| {
+        MemoryRows::new(&(0..count).map(|i| i as f32).collect::<Vec<_>>(), 1, RowType::F32).unwrap()
+    };
     let labels: Vec<i64> = (0..NODES as i64).map(|v| v * 7 % 11).collect();
     let features = GraphFeatures::new(g, &Device::flex()).with_nodes("_N", rows(NODES)).unwrap();
     features.with_edges("_E", rows(3_000)).unwrap().with_labels("_N", &labels).unwrap()
@@ -47,7 +50,13 @@ fn seeds(g: &Graph) -> Seeds {
     Seeds::nodes(g, [("_N", (0..110).map(|i| i * 2).collect::<Vec<u32>>())]).unwrap()
 }
 
-fn loader<S: Sampler<Seed = u32>>(g: &Graph, sampler: S, seeds: Seeds, workers: usize, prefetch: usize) -> Loader<S, GraphFeatures>
+fn loader<S: Sampler<Seed = u32>>(
+    g: &Graph,
+    sampler: S,
+    seeds: Seeds,
+    workers: usize,
+    prefetch: usize,
+) -> Loader<S, GraphFeatures>
 where
     S::Batch: burn_gnn_sampling::SampledBatch<Id = u32>,
 {
@@ -73,19 +82,33 @@ fn subgraph(b: &LoadedBatch<Subgraph>) -> Content {
 
 fn khop(b: &LoadedBatch<KHop>) -> Content {
     let of = &b.batch.subgraph;
-    [own(b), of.node_ids[0].to_vec(), of.edge_ids[0].to_vec(), floats(&b.x(0).ok()), floats(&b.edge_x(0, 0).ok())]
+    [
+        own(b),
+        of.node_ids[0].to_vec(),
+        of.edge_ids[0].to_vec(),
+        floats(&b.x(0).ok()),
+        floats(&b.edge_x(0, 0).ok()),
+    ]
 }
 
 /// The same batches with any number of workers and batches made ahead, gone on with after any of them; features are
 /// those of the ids.
-fn check<S: Sampler<Seed = u32, Error = GraphError>>(g: &Graph, new: impl Fn() -> (S, Seeds), see: fn(&LoadedBatch<S::Batch>) -> Content)
-where
+fn check<S: Sampler<Seed = u32, Error = GraphError>>(
+    g: &Graph,
+    new: impl Fn() -> (S, Seeds),
+    see: fn(&LoadedBatch<S::Batch>) -> Content,
+) where
     S::Batch: burn_gnn_sampling::SampledBatch<Id = u32>,
 {
     let load = |workers, prefetch| loader(g, new().0, new().1, workers, prefetch);
-    let all = |workers, prefetch, epoch| load(workers, prefetch).epoch(epoch).map(|b| see(&b.unwrap())).collect::<Vec<_>>();
+    let all = |workers, prefetch, epoch| {
+        load(workers, prefetch).epoch(epoch).map(|b| see(&b.unwrap())).collect::<Vec<_>>()
+    };
     let one = all(0, 2, 3);
-    assert!(one.len() > 2 && one.iter().all(|b| b[1] == b[3] && b[2] == b[4] && !b[2].is_empty()), "rows of other ids");
+    assert!(
+        one.len() > 2 && one.iter().all(|b| b[1] == b[3] && b[2] == b[4] && !b[2].is_empty()),
+        "rows of other ids"
+    );
     assert_ne!(all(0, 2, 4), one, "another epoch");
     for (workers, prefetch) in [(1, 0), (1, 1), (2, 3), (5, 1)] {
         assert!(all(workers, prefetch, 3) == one, "{workers} workers, {prefetch} ahead");
@@ -97,7 +120,10 @@ where
         assert_eq!(state, LoaderState { epoch: 3, batch: stop });
         let text = serde_json::to_string(&state).unwrap();
         drop(epoch); // with batches under way
-        let rest: Vec<_> = load(3, 1).resume(serde_json::from_str(&text).unwrap()).map(|b| see(&b.unwrap())).collect();
+        let rest: Vec<_> = load(3, 1)
+            .resume(serde_json::from_str(&text).unwrap())
+            .map(|b| see(&b.unwrap()))
+            .collect();
         assert!(rest == one[stop..], "stopped at batch {stop}");
     }
     let whole = load(1, 2).with_drop_last(true).with_traversal(Traversal::ByOrder);
@@ -113,13 +139,22 @@ fn a_sampler_of_a_user_takes_one_impl() {
     let mut counts = (0, 0, 0);
     for b in &mut epoch {
         let b = b.unwrap();
-        assert_eq!(ints(&b.labels(0).ok()), b.seeds(0).unwrap().iter().map(|&v| i64::from(v) * 7 % 11).collect::<Vec<_>>());
-        assert_eq!((b.num_seeds(), b.global_seeds, b.weight()), (b.num_seeds(), b.num_seeds(), 1.0));
+        assert_eq!(
+            ints(&b.labels(0).ok()),
+            b.seeds(0).unwrap().iter().map(|&v| i64::from(v) * 7 % 11).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            (b.num_seeds(), b.global_seeds, b.weight()),
+            (b.num_seeds(), b.num_seeds(), 1.0)
+        );
         let (nodes, edges) = (b.batch.graph.total_nodes(), b.batch.graph.total_edges());
         counts = (counts.0 + b.num_seeds(), counts.1 + edges, counts.2 + 4 * (nodes + edges));
     }
     let t = epoch.throughput();
-    assert_eq!((t.batches, t.seeds, t.edges, t.bytes, epoch.progress()), (6, counts.0, counts.1, counts.2, (110, 110)));
+    assert_eq!(
+        (t.batches, t.seeds, t.edges, t.bytes, epoch.progress()),
+        (6, counts.0, counts.1, counts.2, (110, 110))
+    );
     // Burn's loader, a part of it.
     let part = DataLoader::slice(&loader, 10, 25);
     let mut met: Vec<u32> = part.iter().flat_map(|b| own(&b.unwrap())).collect();
@@ -127,7 +162,9 @@ fn a_sampler_of_a_user_takes_one_impl() {
     assert_eq!(met, (10..25).map(|i| i * 2).collect::<Vec<u32>>());
     // Without features there are none.
     let plain = Loader::new(RandomSubgraph(g.clone()), seeds(&g), 20).unwrap();
-    assert!(plain.epoch(0).all(|b| b.is_ok_and(|b| b.features().count() == 0 && b.edge_x(0, 0).is_err() && b.labels(0).is_err())));
+    assert!(plain.epoch(0).all(|b| b.is_ok_and(|b| b.features().count() == 0
+        && b.edge_x(0, 0).is_err()
+        && b.labels(0).is_err())));
 }
 
 #[test]
@@ -140,7 +177,10 @@ fn parts_and_trees_are_loaded() {
         (sampler, seeds)
     };
     check(&g, clusters, subgraph);
-    let mut met: Vec<u32> = loader(&g, clusters().0, clusters().1, 2, 1).epoch(0).flat_map(|b| subgraph(&b.unwrap())[1].clone()).collect();
+    let mut met: Vec<u32> = loader(&g, clusters().0, clusters().1, 2, 1)
+        .epoch(0)
+        .flat_map(|b| subgraph(&b.unwrap())[1].clone())
+        .collect();
     met.sort_unstable();
     assert_eq!(met, (0..NODES as u32).collect::<Vec<_>>(), "each node once an epoch");
 
@@ -149,11 +189,20 @@ fn parts_and_trees_are_loaded() {
     let loader = loader(&g, ShadowSampler::new(sampler()), seeds(&g), 1, 2);
     let (first, key) = (loader.epoch(1).next().unwrap().unwrap(), SampleKey::new(5).at(1, 6));
     let alone = sampler().shadow([("_N", first.seeds(0).unwrap())], key).unwrap();
-    assert_eq!((first.batch.seeds, first.batch.subgraph.edge_ids[0].to_vec()), (alone.seeds, alone.subgraph.edge_ids[0].to_vec()));
+    assert_eq!(
+        (first.batch.seeds, first.batch.subgraph.edge_ids[0].to_vec()),
+        (alone.seeds, alone.subgraph.edge_ids[0].to_vec())
+    );
     let timed = ShadowSampler::new(sampler().with_times("_E", &[1; 3_000]).unwrap());
-    assert!(matches!(Loader::new(timed, seeds(&g), 20), Err(GraphError::Setting { arg: "times", .. })));
+    assert!(matches!(
+        Loader::new(timed, seeds(&g), 20),
+        Err(GraphError::Setting { arg: "times", .. })
+    ));
     let given = Seeds::nodes_before(&g, [("_N", [1], [1])]).unwrap();
-    assert!(matches!(Loader::new(ShadowSampler::new(sampler()), given, 20), Err(GraphError::Setting { arg: "times", .. })));
+    assert!(matches!(
+        Loader::new(ShadowSampler::new(sampler()), given, 20),
+        Err(GraphError::Setting { arg: "times", .. })
+    ));
 }
 
 #[test]
@@ -161,7 +210,10 @@ fn walks_are_loaded() {
     let g = graph();
     let walks = || RandomWalk::new(&g, &["_E"; 4]).unwrap();
     let all = |workers| -> Vec<_> {
-        let loader = Loader::new(walks().with_walks_per_start(3), seeds(&g), 20).unwrap().with_seed(2).with_workers(workers);
+        let loader = Loader::new(walks().with_walks_per_start(3), seeds(&g), 20)
+            .unwrap()
+            .with_seed(2)
+            .with_workers(workers);
         loader.epoch(1).map(|b| b.unwrap()).map(|b| (own(&b), b.batch)).collect()
     };
     let one = all(0);
@@ -183,20 +235,34 @@ fn walks_of_node2vec_and_pinsage_are_loaded() {
     let g = graph();
     let node2vec = || Node2Vec::new(&g, "_E", 0.5, 2.0).unwrap();
     let walks = |workers| -> Vec<_> {
-        let loader = Loader::new(node2vec().with_length(5).with_walks_per_start(2), seeds(&g), 20).unwrap().with_seed(2);
-        loader.with_workers(workers).epoch(1).map(|b| b.unwrap()).map(|b| (own(&b), b.batch)).collect()
+        let loader = Loader::new(node2vec().with_length(5).with_walks_per_start(2), seeds(&g), 20)
+            .unwrap()
+            .with_seed(2);
+        loader
+            .with_workers(workers)
+            .epoch(1)
+            .map(|b| b.unwrap())
+            .map(|b| (own(&b), b.batch))
+            .collect()
     };
     let one = walks(0);
     assert!(walks(3) == one && one.len() == 6);
     for (i, (seeds, made)) in one.iter().enumerate() {
-        assert_eq!(made, &node2vec().walk(seeds, 2, 5, SampleKey::new(2).at(1, 6 + i as u64)).unwrap());
+        assert_eq!(
+            made,
+            &node2vec().walk(seeds, 2, 5, SampleKey::new(2).at(1, 6 + i as u64)).unwrap()
+        );
     }
     let e = Loader::new(node2vec(), seeds(&g), 20).map(drop).unwrap_err();
-    assert_eq!(e.to_string(), "`length`: expected at least one step (`Node2Vec::with_length`), got 0");
+    assert_eq!(
+        e.to_string(),
+        "`length`: expected at least one step (`Node2Vec::with_length`), got 0"
+    );
 
     let pinsage = || PinSage::new(&g, &["_E"], 3, 0.3).unwrap();
     let visits = |workers| -> Vec<_> {
-        let loader = Loader::new(pinsage().with_neighbors(8, 4), seeds(&g), 20).unwrap().with_seed(2);
+        let loader =
+            Loader::new(pinsage().with_neighbors(8, 4), seeds(&g), 20).unwrap().with_seed(2);
         let mut epoch = loader.with_workers(workers).epoch(1);
         let all: Vec<_> = epoch.by_ref().map(|b| b.unwrap()).map(|b| (own(&b), b.batch)).collect();
         assert_eq!(epoch.throughput().edges, all.iter().map(|b| b.1.src.len()).sum::<usize>());
@@ -205,14 +271,29 @@ fn walks_of_node2vec_and_pinsage_are_loaded() {
     let one = visits(0);
     assert!(visits(3) == one && one.iter().all(|(_, visits)| !visits.src.is_empty()));
     for (i, (seeds, made)) in one.iter().enumerate() {
-        assert_eq!(made, &pinsage().neighbors(seeds, 8, 4, SampleKey::new(2).at(1, 6 + i as u64)).unwrap());
+        assert_eq!(
+            made,
+            &pinsage().neighbors(seeds, 8, 4, SampleKey::new(2).at(1, 6 + i as u64)).unwrap()
+        );
     }
-    assert!(matches!(Loader::new(pinsage(), seeds(&g), 20), Err(GraphError::Setting { arg: "neighbors", .. })));
+    assert!(matches!(
+        Loader::new(pinsage(), seeds(&g), 20),
+        Err(GraphError::Setting { arg: "neighbors", .. })
+    ));
     let two = crate::common::typed(6, 4, 1);
     let papers = Seeds::nodes(&two, [("paper", [0])]).unwrap();
     let authors = PinSage::new(&two, &["writes", "written"], 1, 0.0).unwrap().with_neighbors(1, 1);
-    assert!(matches!(Loader::new(authors, papers, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    assert!(matches!(
+        Loader::new(authors, papers, 1),
+        Err(GraphError::Setting { arg: "seeds", .. })
+    ));
     let edges = Seeds::edges(&g, [("_E", [0])]).unwrap();
-    assert!(matches!(Loader::new(pinsage().with_neighbors(1, 1), edges.clone(), 1), Err(GraphError::Setting { arg: "seeds", .. })));
-    assert!(matches!(Loader::new(node2vec().with_length(1), edges, 1), Err(GraphError::Setting { arg: "seeds", .. })));
+    assert!(matches!(
+        Loader::new(pinsage().with_neighbors(1, 1), edges.clone(), 1),
+        Err(GraphError::Setting { arg: "seeds", .. })
+    ));
+    assert!(matches!(
+        Loader::new(node2vec().with_length(1), edges, 1),
+        Err(GraphError::Setting { arg: "seeds", .. })
+    ));
 }

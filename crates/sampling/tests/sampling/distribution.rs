@@ -25,7 +25,8 @@ fn uniform_without_replacement() {
         let (share, mean) = (k as f64 / leaves as f64, batches * k as f64 / leaves as f64);
         let observed = counts(&sampler(leaves, k), leaves, batches as u64);
         // Counts without replacement vary by 1 - k / n less.
-        let chi = chi_square(&observed, &vec![mean; leaves]) / (1.0 - share) * (leaves - 1) as f64 / leaves as f64;
+        let chi = chi_square(&observed, &vec![mean; leaves]) / (1.0 - share) * (leaves - 1) as f64
+            / leaves as f64;
         assert!(chi < limit(leaves - 1), "{k} of {leaves}: {chi} >= {}", limit(leaves - 1));
     }
 }
@@ -43,7 +44,8 @@ fn a_star_of_a_million_leaves() {
     for replace in [false, true] {
         let s = sampler(leaves, 1_000).with_replacement(replace).unwrap();
         // In 100 ranges of leaves: the ends of the row as often as the middle.
-        let ranges: Vec<f64> = counts(&s, leaves, 200).chunks(leaves / 100).map(|c| c.iter().sum()).collect();
+        let ranges: Vec<f64> =
+            counts(&s, leaves, 200).chunks(leaves / 100).map(|c| c.iter().sum()).collect();
         let chi = chi_square(&ranges, &[2_000.0; 100]);
         assert!(chi < limit(99), "replace {replace}: {chi}");
     }
@@ -65,12 +67,19 @@ const WEIGHTS: [f32; 6] = [1.0, 2.0, 0.0, 4.0, 0.5, 8.0];
 
 #[test]
 fn weighted_with_replacement() {
-    let s = sampler(6, 10).with_weights("_E", &WEIGHTS).unwrap().with_strategy(Strategy::Weighted).unwrap().with_replacement(true).unwrap();
+    let s = sampler(6, 10)
+        .with_weights("_E", &WEIGHTS)
+        .unwrap()
+        .with_strategy(Strategy::Weighted)
+        .unwrap()
+        .with_replacement(true)
+        .unwrap();
     let expected = |weights: &[f32]| -> Vec<f64> {
         let total: f32 = weights.iter().sum();
         weights.iter().filter(|w| **w > 0.0).map(|w| 1e5 * f64::from(w / total)).collect()
     };
-    let drawn = |observed: Vec<f64>| -> Vec<f64> { observed.into_iter().filter(|o| *o > 0.0).collect() };
+    let drawn =
+        |observed: Vec<f64>| -> Vec<f64> { observed.into_iter().filter(|o| *o > 0.0).collect() };
     let observed = counts(&s, 6, 10_000);
     assert_eq!(observed[2], 0.0, "weight 0 is never drawn");
     assert!(chi_square(&drawn(observed), &expected(&WEIGHTS)) < limit(4));
@@ -83,14 +92,18 @@ fn weighted_with_replacement() {
 
 /// Probability that a set of two is drawn one after the other from what is left.
 fn successive(weights: &[f32], a: usize, b: usize) -> f64 {
-    let (total, w): (f64, Vec<f64>) = (weights.iter().map(|&w| f64::from(w)).sum(), weights.iter().map(|&w| f64::from(w)).collect());
+    let (total, w): (f64, Vec<f64>) = (
+        weights.iter().map(|&w| f64::from(w)).sum(),
+        weights.iter().map(|&w| f64::from(w)).collect(),
+    );
     w[a] / total * w[b] / (total - w[a]) + w[b] / total * w[a] / (total - w[b])
 }
 
 #[test]
 fn weighted_without_replacement_and_labor_draw_sets_exactly() {
     for strategy in [Strategy::Weighted, Strategy::Labor { layer_dependent: true }] {
-        let s = sampler(6, 2).with_weights("_E", &WEIGHTS).unwrap().with_strategy(strategy).unwrap();
+        let s =
+            sampler(6, 2).with_weights("_E", &WEIGHTS).unwrap().with_strategy(strategy).unwrap();
         let (mut observed, mut expected, n) = (vec![0.0; 36], vec![0.0; 36], 40_000);
         for step in 0..n {
             let batch = s.sample([("_N", [0])], SampleKey::new(3).at(0, step)).unwrap();
@@ -123,7 +136,12 @@ fn in_degree_follows_how_many_choose_the_neighbour() {
     // Nodes 1, 2, 3 are chosen by node 0 once each, and by others 0, 1 and 4 times more.
     let (src, dst) = (vec![1, 2, 3, 2, 3, 3, 3, 3], vec![0, 0, 0, 4, 4, 5, 6, 7]);
     let g = burn_gnn_graph::Graph::homogeneous(8, src, dst).unwrap();
-    let s = NeighborSampler::new(&g, [5]).unwrap().with_strategy(Strategy::InDegree).unwrap().with_replacement(true).unwrap();
+    let s = NeighborSampler::new(&g, [5])
+        .unwrap()
+        .with_strategy(Strategy::InDegree)
+        .unwrap()
+        .with_replacement(true)
+        .unwrap();
     let observed = counts(&s, 8, 8_000);
     assert!(chi_square(&observed[..3], &[5_000.0, 10_000.0, 25_000.0]) < limit(2), "{observed:?}");
 }
@@ -131,8 +149,13 @@ fn in_degree_follows_how_many_choose_the_neighbour() {
 #[test]
 fn zero_weights_give_an_empty_neighbourhood() {
     for (replace, k) in [(false, 2), (true, 2), (false, -1)] {
-        let s = sampler(3, k).with_weights("_E", &[0.0; 3]).unwrap().with_strategy(Strategy::Weighted).unwrap();
-        let batch = s.with_replacement(replace).unwrap().sample([("_N", [0])], SampleKey::new(1)).unwrap();
+        let s = sampler(3, k)
+            .with_weights("_E", &[0.0; 3])
+            .unwrap()
+            .with_strategy(Strategy::Weighted)
+            .unwrap();
+        let batch =
+            s.with_replacement(replace).unwrap().sample([("_N", [0])], SampleKey::new(1)).unwrap();
         assert_eq!((batch.total_edges(), batch.output_nodes(0)), (0, &[0][..]));
     }
 }

@@ -15,9 +15,15 @@ fn seeds_edges_and_weights() {
     let s = || NeighborSampler::new(&g, [2]).unwrap();
     let key = SampleKey::new(0);
     let far = text(s().sample([("paper", [3, 10])], key));
-    assert_eq!(far, "`seeds` of node type `paper`, position 1: id 10 is out of range 0..10; give ids that are numbered from 0");
+    assert_eq!(
+        far,
+        "`seeds` of node type `paper`, position 1: id 10 is out of range 0..10; give ids that are numbered from 0"
+    );
     assert!(matches!(s().sample([("person", [0])], key), Err(GraphError::UnknownNodeType { .. })));
-    assert!(matches!(s().sample([("paper", [0]), ("paper", [1])], key), Err(GraphError::Duplicate { .. })));
+    assert!(matches!(
+        s().sample([("paper", [0]), ("paper", [1])], key),
+        Err(GraphError::Duplicate { .. })
+    ));
     let far = text(s().sample_excluding([("paper", [0])], [("writes", [99])], key));
     assert_eq!(
         far,
@@ -33,7 +39,10 @@ fn seeds_edges_and_weights() {
         assert_eq!(text(s().with_weights("writes", &weights)), expected);
     }
     let short = text(s().with_weights("writes", &[1.0]));
-    assert_eq!(short, "`weights` of relation `author:writes:paper`: expected length 30 (one per edge), got 1; give 30 entries");
+    assert_eq!(
+        short,
+        "`weights` of relation `author:writes:paper`: expected length 30 (one per edge), got 1; give 30 entries"
+    );
     assert!(matches!(s().with_mask("writes", &[true]), Err(GraphError::Length { .. })));
     assert!(matches!(s().with_times("reads", &[1]), Err(GraphError::UnknownEdgeType { .. })));
     assert!(matches!(s().with_weight_column("w"), Err(GraphError::Setting { .. })));
@@ -45,18 +54,36 @@ fn settings_that_do_not_go_together() {
     let s = || NeighborSampler::new(&g, [2]).unwrap();
     let missing = "`weights` has no entry for relation `_N:_E:_N`; give weights before the strategy that needs them";
     assert_eq!(text(s().with_strategy(Strategy::Weighted)), missing);
-    assert!(matches!(s().with_strategy(Strategy::Latest), Err(GraphError::MissingRelation { arg: "times", .. })));
+    assert!(matches!(
+        s().with_strategy(Strategy::Latest),
+        Err(GraphError::MissingRelation { arg: "times", .. })
+    ));
     let labor = s().with_strategy(Strategy::Labor { layer_dependent: false }).unwrap();
     let e = text(labor.with_replacement(true));
-    assert_eq!(e, "`strategy`: expected a strategy of draws with replacement, got Labor { layer_dependent: false }");
-    assert!(matches!(s().sample_before([("_N", [0], [1])], SampleKey::new(0)), Err(GraphError::Setting { arg: "times", .. })));
+    assert_eq!(
+        e,
+        "`strategy`: expected a strategy of draws with replacement, got Labor { layer_dependent: false }"
+    );
+    assert!(matches!(
+        s().sample_before([("_N", [0], [1])], SampleKey::new(0)),
+        Err(GraphError::Setting { arg: "times", .. })
+    ));
     let timed = s().with_times("_E", &[1, 2, 3]).unwrap();
     let e = text(timed.sample_before([("_N", vec![0, 1], vec![4])], SampleKey::new(0)));
-    assert_eq!(e, "`times` of relation `_N`: expected length 2 (one per seed), got 1; give 2 entries");
+    assert_eq!(
+        e,
+        "`times` of relation `_N`: expected length 2 (one per seed), got 1; give 2 entries"
+    );
     // Degrees count later edges.
-    assert!(matches!(timed.clone().with_strategy(Strategy::InDegree), Err(GraphError::Setting { arg: "strategy", .. })));
+    assert!(matches!(
+        timed.clone().with_strategy(Strategy::InDegree),
+        Err(GraphError::Setting { arg: "strategy", .. })
+    ));
     let by_degree = s().with_strategy(Strategy::InDegree).unwrap();
-    assert!(matches!(by_degree.with_times("_E", &[1, 2, 3]), Err(GraphError::Setting { arg: "strategy", .. })));
+    assert!(matches!(
+        by_degree.with_times("_E", &[1, 2, 3]),
+        Err(GraphError::Setting { arg: "strategy", .. })
+    ));
     let two = text(g.sample_neighbors([("_N", [0])], [1, 1], SampleKey::new(0)));
     assert_eq!(two, "`fanouts`: expected a fan-out for one hop, got 2 hops");
 }
@@ -65,15 +92,24 @@ fn settings_that_do_not_go_together() {
 fn weights_of_a_column() {
     use burn::tensor::{Device, Tensor};
     let mut g = Graph::homogeneous(3, vec![1, 2], vec![0, 0]).unwrap();
-    g.edges_mut("_E").unwrap().insert("w", Tensor::<1>::from_data([0.0f32, 1.0], &Device::flex())).unwrap();
-    let s = NeighborSampler::new(&g, [2]).unwrap().with_weight_column("w").unwrap().with_strategy(Strategy::Weighted).unwrap();
+    g.edges_mut("_E")
+        .unwrap()
+        .insert("w", Tensor::<1>::from_data([0.0f32, 1.0], &Device::flex()))
+        .unwrap();
+    let s = NeighborSampler::new(&g, [2])
+        .unwrap()
+        .with_weight_column("w")
+        .unwrap()
+        .with_strategy(Strategy::Weighted)
+        .unwrap();
     assert_eq!(s.sample([("_N", [0])], SampleKey::new(0)).unwrap().blocks[0].edge_ids(0), [1]);
 }
 
 #[test]
 fn types_of_a_block_out_of_range() {
     let g = typed(10, 5, 1);
-    let batch = NeighborSampler::new(&g, [2]).unwrap().sample([("paper", [3])], SampleKey::new(0)).unwrap();
+    let batch =
+        NeighborSampler::new(&g, [2]).unwrap().sample([("paper", [3])], SampleKey::new(0)).unwrap();
     let block = &batch.blocks[0];
     let panic_of = |f: &dyn Fn()| {
         let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("a panic");
@@ -89,15 +125,25 @@ fn types_of_a_block_out_of_range() {
     ];
     for f in edge {
         let text = panic_of(f);
-        assert!(text.starts_with("unknown edge type `3`; the graph has [\"author:writes:paper\""), "{text}");
+        assert!(
+            text.starts_with("unknown edge type `3`; the graph has [\"author:writes:paper\""),
+            "{text}"
+        );
     }
     let number: [&dyn Fn(); 2] = [&|| _ = g.schema().endpoints(3), &|| _ = sampler.times_of(3)];
     for f in number {
         let text = panic_of(f);
-        assert!(text.starts_with("`etype` must lie in 0..3 (edge types") && text.ends_with("got 3"), "{text}");
+        assert!(
+            text.starts_with("`etype` must lie in 0..3 (edge types") && text.ends_with("got 3"),
+            "{text}"
+        );
     }
-    let node: [&dyn Fn(); 4] =
-        [&|| _ = block.src_nodes(2), &|| _ = batch.output_nodes(2), &|| drop(block.original_ids(2).clone()), &|| _ = block.total_nodes(2)];
+    let node: [&dyn Fn(); 4] = [
+        &|| _ = block.src_nodes(2),
+        &|| _ = batch.output_nodes(2),
+        &|| drop(block.original_ids(2).clone()),
+        &|| _ = block.total_nodes(2),
+    ];
     for f in node {
         let text = panic_of(f);
         assert!(text.starts_with("unknown node type `2`; the graph has [\"author\""), "{text}");

@@ -7,8 +7,8 @@ use burn_gnn_files::{DataError, NpyHead};
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{
-    DeviceRows, FeatureSource, GraphFeatures, MappedRows, MemoryRows, NO_ROW, TieredRows, hot_order, in_degree_hotness, presampled_hotness,
-    write_rows,
+    DeviceRows, FeatureSource, GraphFeatures, MappedRows, MemoryRows, NO_ROW, TieredRows,
+    hot_order, in_degree_hotness, presampled_hotness, write_rows,
 };
 
 use crate::common::{skewed, typed};
@@ -22,7 +22,8 @@ fn every_source_gives_the_same_rows() {
     let (rows, width) = (5_000, 7);
     let all = values(rows, width);
     let ids: Vec<u32> = (0..20_000u32).map(|i| i * 7919 % rows as u32).collect();
-    let expected: Vec<f32> = ids.iter().flat_map(|&i| all[i as usize * width..][..width].to_vec()).collect();
+    let expected: Vec<f32> =
+        ids.iter().flat_map(|&i| all[i as usize * width..][..width].to_vec()).collect();
     let dir = tempfile::tempdir().unwrap();
     // Integers up to 125 are exact in all types.
     for kept in [RowType::F32, RowType::F16, RowType::BF16, RowType::I8 { scale: 1.0 }] {
@@ -36,16 +37,29 @@ fn every_source_gives_the_same_rows() {
         assert_eq!(mapped.gather(&ids).unwrap(), expected, "{kept:?}");
         let order: Vec<u32> = (0..rows as u32).rev().collect();
         for ratio in [0.0, 0.3, 1.0] {
-            let tiered = TieredRows::with_ratio(MappedRows::open(&path).unwrap(), &order, ratio).unwrap();
+            let tiered =
+                TieredRows::with_ratio(MappedRows::open(&path).unwrap(), &order, ratio).unwrap();
             assert_eq!(tiered.gather(&ids).unwrap(), expected, "{kept:?} {ratio}");
-            let hot = ids.iter().filter(|&&i| i as usize >= rows - (ratio * rows as f64).round() as usize).count();
-            assert_eq!((tiered.hits().hot, tiered.hits().cold), (hot as u64, (ids.len() - hot) as u64));
+            let hot = ids
+                .iter()
+                .filter(|&&i| i as usize >= rows - (ratio * rows as f64).round() as usize)
+                .count();
+            assert_eq!(
+                (tiered.hits().hot, tiered.hits().cold),
+                (hot as u64, (ids.len() - hot) as u64)
+            );
         }
         // Raw ids to rows, on every source: rows from behind, each twice.
         let id2index: Vec<u32> = (0..2 * rows as u32).map(|i| rows as u32 - 1 - i / 2).collect();
         let raw: Vec<u32> = ids.iter().map(|&i| 2 * (rows as u32 - 1 - i) + i % 2).collect();
         let tiered = TieredRows::with_ratio(MappedRows::open(&path).unwrap(), &order, 0.3).unwrap();
-        let on_device = DeviceRows::with_ratio(MappedRows::open(&path).unwrap(), &order, 0.3, &[vec![Device::flex()]]).unwrap();
+        let on_device = DeviceRows::with_ratio(
+            MappedRows::open(&path).unwrap(),
+            &order,
+            0.3,
+            &[vec![Device::flex()]],
+        )
+        .unwrap();
         let sources: [Box<dyn FeatureSource>; 4] = [
             Box::new(memory.clone().with_id2index(id2index.clone()).unwrap()),
             Box::new(mapped.with_id2index(id2index.clone()).unwrap()),
@@ -53,11 +67,21 @@ fn every_source_gives_the_same_rows() {
             Box::new(on_device.with_id2index(id2index).unwrap()),
         ];
         for source in &sources {
-            assert_eq!((source.num_rows(), source.gather(&raw).unwrap()), (2 * rows, expected.clone()), "{kept:?}");
+            assert_eq!(
+                (source.num_rows(), source.gather(&raw).unwrap()),
+                (2 * rows, expected.clone()),
+                "{kept:?}"
+            );
             let x = source.gather_tensor(&raw[..50], &Device::flex()).unwrap();
-            assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), expected[..50 * width], "{kept:?}");
+            assert_eq!(
+                x.into_data().try_to_vec::<f32>().unwrap(),
+                expected[..50 * width],
+                "{kept:?}"
+            );
         }
-        let tiered = TieredRows::with_budget(MappedRows::open(&path).unwrap(), &order, 100 * width * 4 + 3).unwrap();
+        let tiered =
+            TieredRows::with_budget(MappedRows::open(&path).unwrap(), &order, 100 * width * 4 + 3)
+                .unwrap();
         assert_eq!(tiered.hot_bytes(), 100 * width * 4);
     }
     let tensor = Tensor::<2>::from_data([[1.0f32, 2.0], [3.0, 4.0]], &Device::flex());
@@ -68,11 +92,15 @@ fn every_source_gives_the_same_rows() {
 /// Stores whose type is known at run time only are read by other ids, and go with batches, as any.
 #[test]
 fn stores_behind_pointers() {
-    let shared: Arc<dyn FeatureSource> = Arc::new(MemoryRows::new(&[1.0, 2.0, 3.0], 1, RowType::F32).unwrap());
+    let shared: Arc<dyn FeatureSource> =
+        Arc::new(MemoryRows::new(&[1.0, 2.0, 3.0], 1, RowType::F32).unwrap());
     let boxed: Box<dyn FeatureSource> = Box::new(shared.clone());
     assert_eq!((boxed.num_rows(), boxed.width()), (3, 1));
     let id2index = vec![2, NO_ROW, 0];
-    let (shared_rows, boxed_rows) = (shared.clone().with_id2index(id2index.clone()).unwrap(), boxed.with_id2index(id2index).unwrap());
+    let (shared_rows, boxed_rows) = (
+        shared.clone().with_id2index(id2index.clone()).unwrap(),
+        boxed.with_id2index(id2index).unwrap(),
+    );
     for rows in [&shared_rows as &dyn FeatureSource, &boxed_rows] {
         assert_eq!(rows.gather(&[2, 0, 2]).unwrap(), [1.0, 3.0, 1.0]);
         let x = rows.gather_tensor(&[0], &Device::flex()).unwrap();
@@ -103,24 +131,42 @@ fn numbers_outside_the_range_of_a_type() {
     let path = dir.path().join("rows");
     let bf16 = 3.389_531_4e38;
     let i8 = RowType::I8 { scale: 0.5 };
-    for (kept, fits, outside, largest) in
-        [(RowType::F16, 65_519.0, 65_520.0, 65_504.0), (RowType::BF16, bf16, f32::MAX, bf16), (i8, 63.7, 63.8, 63.5)]
-    {
+    for (kept, fits, outside, largest) in [
+        (RowType::F16, 65_519.0, 65_520.0, 65_504.0),
+        (RowType::BF16, bf16, f32::MAX, bf16),
+        (i8, 63.7, 63.8, 63.5),
+    ] {
         assert_eq!(kept.largest(), largest);
         let values = [0.0, fits, -fits, outside, 1.0, -outside];
         let all = MemoryRows::new(&values, 2, RowType::F32).unwrap();
-        for refused in [MemoryRows::new(&values, 2, kept).map(|r| r.clipped()).map_err(DataError::from), write_rows(&path, &all, kept)] {
+        for refused in [
+            MemoryRows::new(&values, 2, kept).map(|r| r.clipped()).map_err(DataError::from),
+            write_rows(&path, &all, kept),
+        ] {
             let e = refused.unwrap_err();
-            let DataError::Graph(GraphError::RowRange { row: 1, column: 1, value, row_type, .. }) = &e else { panic!("{e}") };
+            let DataError::Graph(GraphError::RowRange {
+                row: 1, column: 1, value, row_type, ..
+            }) = &e
+            else {
+                panic!("{e}")
+            };
             assert_eq!((*value, row_type), (outside, &format!("{kept:?}")));
             assert!(e.to_string().contains("RowType::saturating"), "{e}");
         }
         assert!(!path.exists());
         let expected = [0.0, largest, -largest, largest, 1.0, -largest];
         let memory = MemoryRows::new(&values, 2, kept.saturating()).unwrap();
-        assert_eq!((memory.gather(&[0, 1, 2]).unwrap(), memory.clipped()), (expected.to_vec(), 2), "{kept:?}");
+        assert_eq!(
+            (memory.gather(&[0, 1, 2]).unwrap(), memory.clipped()),
+            (expected.to_vec(), 2),
+            "{kept:?}"
+        );
         assert_eq!(write_rows(&path, &all, kept.saturating()).unwrap(), 2);
-        assert_eq!(MappedRows::open(&path).unwrap().gather(&[0, 1, 2]).unwrap(), expected, "{kept:?}");
+        assert_eq!(
+            MappedRows::open(&path).unwrap().gather(&[0, 1, 2]).unwrap(),
+            expected,
+            "{kept:?}"
+        );
         assert_eq!(MemoryRows::new(&values[..3], 1, kept).unwrap().clipped(), 0);
         std::fs::remove_file(&path).unwrap();
     }
@@ -129,16 +175,30 @@ fn numbers_outside_the_range_of_a_type() {
     for kept in [RowType::F32, RowType::F16, RowType::BF16] {
         let rows = MemoryRows::new(&odd, 1, kept.saturating()).unwrap();
         let got = rows.gather(&[0, 1, 2]).unwrap();
-        assert!(got[..2] == odd[..2] && got[2].is_nan() && rows.clipped() == 0, "{kept:?}: {got:?}");
+        assert!(
+            got[..2] == odd[..2] && got[2].is_nan() && rows.clipped() == 0,
+            "{kept:?}: {got:?}"
+        );
     }
-    assert_eq!(MemoryRows::new(&odd[..2], 1, i8.saturating()).unwrap().gather(&[0, 1]).unwrap(), [63.5, -63.5]);
+    assert_eq!(
+        MemoryRows::new(&odd[..2], 1, i8.saturating()).unwrap().gather(&[0, 1]).unwrap(),
+        [63.5, -63.5]
+    );
     let e = MemoryRows::new(&odd, 1, i8.saturating()).unwrap_err();
-    assert!(matches!(e, GraphError::RowRange { row: 2, column: 0, .. }) && e.to_string().ends_with("replace it"), "{e}");
+    assert!(
+        matches!(e, GraphError::RowRange { row: 2, column: 0, .. })
+            && e.to_string().ends_with("replace it"),
+        "{e}"
+    );
     // A row beyond those that are in memory at a time.
     let mut many = vec![1.0; 3 * 5_000];
     many[3 * 4_500 + 2] = 1e6;
-    let e = write_rows(&path, &MemoryRows::new(&many, 3, RowType::F32).unwrap(), RowType::F16).unwrap_err();
-    assert!(matches!(e, DataError::Graph(GraphError::RowRange { row: 4_500, column: 2, .. })), "{e}");
+    let e = write_rows(&path, &MemoryRows::new(&many, 3, RowType::F32).unwrap(), RowType::F16)
+        .unwrap_err();
+    assert!(
+        matches!(e, DataError::Graph(GraphError::RowRange { row: 4_500, column: 2, .. })),
+        "{e}"
+    );
 }
 
 #[test]
@@ -159,11 +219,18 @@ fn npy_files_are_mapped() {
     // 1, 2 and -2 in half precision.
     let half = [0x3c00u16, 0x4000, 0xc000].map(u16::to_le_bytes).concat();
     let mapped = open(NpyHead::bytes("<f2", &[3, 1]), half).unwrap();
-    assert_eq!((mapped.gather(&[2, 0, 1]).unwrap(), mapped.row_type()), (vec![-2.0, 1.0, 2.0], RowType::F16));
+    assert_eq!(
+        (mapped.gather(&[2, 0, 1]).unwrap(), mapped.row_type()),
+        (vec![-2.0, 1.0, 2.0], RowType::F16)
+    );
     assert_eq!(open(NpyHead::bytes("<f4", &[0, 5]), vec![]).unwrap().num_rows(), 0);
     for (head, data, found) in [
         (NpyHead::bytes("<f8", &[300, 7]), bytes.clone(), "'<f8'"),
-        (NpyHead::bytes("<f4", &[300, 7]), bytes[4..].to_vec(), "expected 8400 bytes of data, found 8396"),
+        (
+            NpyHead::bytes("<f4", &[300, 7]),
+            bytes[4..].to_vec(),
+            "expected 8400 bytes of data, found 8396",
+        ),
         (NpyHead::bytes("<f4", &[2100]), bytes.clone(), "rank 2"),
         (NpyHead::bytes("<f4", &[1 << 40, 1 << 23]), bytes.clone(), "too many"),
         (b"\x93NUMPY\x01".to_vec(), vec![], "end of the file"),
@@ -182,7 +249,11 @@ fn hotness_is_the_chance_to_be_in_a_batch() {
     let expected = [1.0, drawn, drawn, drawn, 0.01];
     assert!(p[0].iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{p:?}");
     // Two relations out of `paper`: their chances p1 = 1 - .995 · (1 - 1) and p2 = 1 - .995 · .995 come together.
-    let g = Graph::builder().edges(("p", "r", "q"), vec![0], vec![0]).edges(("p", "s", "o"), vec![0], vec![0]).build().unwrap();
+    let g = Graph::builder()
+        .edges(("p", "r", "q"), vec![0], vec![0])
+        .edges(("p", "s", "o"), vec![0], vec![0])
+        .build()
+        .unwrap();
     let p = presampled_hotness(&g, [1], [("q", [0])]).unwrap();
     let (paper, p2) = (g.schema().ntype("p").unwrap(), 1.0 - 0.995f64 * 0.995);
     let expected = 1.0 - (1.002f64 - 1.0).sqrt() * (1.002 - p2).sqrt();
@@ -198,7 +269,9 @@ fn hotness_is_the_chance_to_be_in_a_batch() {
 fn hot_rows_are_hit_more_often() {
     let g = skewed(1_000, 20_000, 9);
     let rows = MemoryRows::new(&values(1_000, 2), 2, RowType::F32).unwrap();
-    let order = hot_order(&presampled_hotness(&g, [5, 5], [("_N", (0..100).collect::<Vec<u32>>())]).unwrap()[0]);
+    let order = hot_order(
+        &presampled_hotness(&g, [5, 5], [("_N", (0..100).collect::<Vec<u32>>())]).unwrap()[0],
+    );
     let tiered = TieredRows::with_ratio(rows, &order, 0.2).unwrap();
     let s = burn_gnn_sampling::NeighborSampler::new(&g, [5, 5]).unwrap();
     for step in 0..20 {
@@ -218,16 +291,31 @@ fn what_is_refused() {
         "`ids` of the features, position 1: id 2 is out of range 0..2; give ids that are numbered from 0"
     );
     let indexed = all().with_id2index(vec![1, NO_ROW]).unwrap();
-    assert_eq!(indexed.gather(&[0, 1]).unwrap_err().to_string(), "position 1: no row has the id 1; leave the id out, or give it a row");
+    assert_eq!(
+        indexed.gather(&[0, 1]).unwrap_err().to_string(),
+        "position 1: no row has the id 1; leave the id out, or give it a row"
+    );
     assert!(matches!(indexed.gather(&[2]), Err(GraphError::IdOutOfRange { id: 2, .. })));
     let e = all().with_id2index(vec![0, 2]).unwrap_err();
-    assert_eq!(e.to_string(), "`id2index`, position 1: row id 2 is out of range 0..2; give ids that are numbered from 0");
+    assert_eq!(
+        e.to_string(),
+        "`id2index`, position 1: row id 2 is out of range 0..2; give ids that are numbered from 0"
+    );
     assert!(matches!(MemoryRows::new(&[1.0], 2, RowType::F32), Err(GraphError::Length { .. })));
-    assert!(matches!(MemoryRows::new(&[1.0], 1, RowType::I8 { scale: 0.0 }), Err(GraphError::Setting { .. })));
+    assert!(matches!(
+        MemoryRows::new(&[1.0], 1, RowType::I8 { scale: 0.0 }),
+        Err(GraphError::Setting { .. })
+    ));
     assert!(matches!(TieredRows::with_ratio(all(), &[0, 1], 1.5), Err(GraphError::Setting { .. })));
     assert!(matches!(TieredRows::with_ratio(all(), &[0], 1.0), Err(GraphError::Setting { .. })));
-    assert!(matches!(TieredRows::with_ratio(all(), &[1, 1], 1.0), Err(GraphError::RepeatedId { .. })));
-    assert!(matches!(TieredRows::with_ratio(all(), &[2], 0.5), Err(GraphError::IdOutOfRange { .. })));
+    assert!(matches!(
+        TieredRows::with_ratio(all(), &[1, 1], 1.0),
+        Err(GraphError::RepeatedId { .. })
+    ));
+    assert!(matches!(
+        TieredRows::with_ratio(all(), &[2], 0.5),
+        Err(GraphError::IdOutOfRange { .. })
+    ));
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x");
     assert!(matches!(MappedRows::open(&path), Err(DataError::Io { .. })));

@@ -7,8 +7,8 @@ use burn::data::dataloader::DataLoader;
 use burn::tensor::Device;
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{
-    FeatureSource, GraphFeatures, LinkSampler, Loader, LoaderState, MemoryRows, NegativePairs, NeighborSampler, SampleKey, SampledBatch,
-    Sampler, Seeds, Traversal,
+    FeatureSource, GraphFeatures, LinkSampler, Loader, LoaderState, MemoryRows, NegativePairs,
+    NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds, Traversal,
 };
 use burn_gnn_sampling::{RowType, SampleNeighbors, ToBlock};
 
@@ -25,16 +25,28 @@ fn loader(workers: usize) -> Loader<NeighborSampler, GraphFeatures> {
     let labels: Vec<i64> = (0..500).map(|v| v % 3).collect();
     let seeds: Vec<u32> = (0..205).map(|i| i * 2).collect();
     let sampler = NeighborSampler::new(&g, [4, 3]).unwrap().with_parallel(false);
-    let features = GraphFeatures::new(&g, &Device::flex()).with_nodes("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap()).unwrap();
-    let features = features.with_edges("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap().with_labels("_N", &labels).unwrap();
-    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), 50).unwrap().with_features(features);
+    let features = GraphFeatures::new(&g, &Device::flex())
+        .with_nodes("_N", MemoryRows::new(&x, 2, RowType::F32).unwrap())
+        .unwrap();
+    let features = features
+        .with_edges("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap())
+        .unwrap()
+        .with_labels("_N", &labels)
+        .unwrap();
+    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), 50)
+        .unwrap()
+        .with_features(features);
     loader.with_seed(9).with_workers(workers).with_prefetch(2)
 }
 
 #[test]
 fn batches_do_not_depend_on_workers() {
     let all = |workers, epoch| -> Vec<(Vec<u32>, Vec<Vec<u64>>)> {
-        loader(workers).epoch(epoch).map(|b| b.unwrap()).map(|b| (own(&b), content(&b.batch))).collect()
+        loader(workers)
+            .epoch(epoch)
+            .map(|b| b.unwrap())
+            .map(|b| (own(&b), content(&b.batch)))
+            .collect()
     };
     let one = all(0, 2);
     assert_eq!(one.iter().map(|b| b.0.len()).collect::<Vec<_>>(), [50, 50, 50, 50, 5]);
@@ -56,14 +68,22 @@ fn features_and_labels_belong_to_their_nodes_and_edges() {
     for batch in loader(1).epoch(0) {
         let b = batch.unwrap();
         let x = b.x(0).unwrap().into_data().try_to_vec::<f32>().unwrap();
-        let expected: Vec<f32> = b.batch.input_nodes(0).iter().flat_map(|&v| [2.0 * v as f32, 2.0 * v as f32 + 1.0]).collect();
+        let expected: Vec<f32> = b
+            .batch
+            .input_nodes(0)
+            .iter()
+            .flat_map(|&v| [2.0 * v as f32, 2.0 * v as f32 + 1.0])
+            .collect();
         assert_eq!(x, expected);
         for (block, w) in b.batch.blocks.iter().zip(&b.rows().edge_x) {
             let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());
         }
         let labels: Vec<i64> = b.labels(0).unwrap().into_data().iter::<i64>().collect();
-        assert_eq!(labels, b.seeds(0).unwrap().iter().map(|&v| i64::from(v % 3)).collect::<Vec<_>>());
+        assert_eq!(
+            labels,
+            b.seeds(0).unwrap().iter().map(|&v| i64::from(v % 3)).collect::<Vec<_>>()
+        );
         assert_eq!(b.batch.output_nodes(0), b.seeds(0).unwrap());
     }
 }
@@ -78,7 +98,8 @@ fn an_epoch_goes_on_where_it_was_saved() {
     assert_eq!(state, LoaderState { epoch: 4, batch: 2 });
     let text = serde_json::to_string(&state).unwrap();
     drop(first);
-    let rest: Vec<Vec<u32>> = loader(3).resume(serde_json::from_str(&text).unwrap()).map(|b| own(&b.unwrap())).collect();
+    let rest: Vec<Vec<u32>> =
+        loader(3).resume(serde_json::from_str(&text).unwrap()).map(|b| own(&b.unwrap())).collect();
     assert_eq!(rest, all[2..]);
     assert_eq!(l.resume(LoaderState { epoch: 4, batch: 99 }).count(), 0);
 }
@@ -95,7 +116,11 @@ fn burn_takes_the_loader() {
     };
     let (first, second) = (pass(&l), pass(&l));
     assert_eq!(first, l.epoch(0).map(|b| own(&b.unwrap())).collect::<Vec<_>>());
-    assert_eq!(second, l.epoch(1).map(|b| own(&b.unwrap())).collect::<Vec<_>>(), "each pass is another epoch");
+    assert_eq!(
+        second,
+        l.epoch(1).map(|b| own(&b.unwrap())).collect::<Vec<_>>(),
+        "each pass is another epoch"
+    );
     let part = DataLoader::slice(&l, 10, 20);
     let mut seeds: Vec<u32> = part.iter().flat_map(|b| own(&b.unwrap())).collect();
     seeds.sort_unstable();
@@ -139,7 +164,11 @@ impl Sampler for Fails {
     fn sample_batch(&self, _: &Seeds, key: SampleKey) -> Result<Step, GraphError> {
         self.made.fetch_add(1, Ordering::SeqCst);
         assert!(!(self.panics && key.step == self.at), "step {}", key.step);
-        if key.step == self.at { Err(GraphError::Empty { arg: "batch", remedy: "none" }) } else { Ok(Step(key.step)) }
+        if key.step == self.at {
+            Err(GraphError::Empty { arg: "batch", remedy: "none" })
+        } else {
+            Ok(Step(key.step))
+        }
     }
 }
 
@@ -152,12 +181,20 @@ fn errors_and_panics_reach_the_caller_in_their_place() {
     for workers in [0, 1, 3] {
         for panics in [false, true] {
             let made = Arc::new(AtomicUsize::new(0));
-            let l = Loader::new(Fails { at: 5, panics, made }, hundred(), 10).unwrap().with_workers(workers);
-            let all: Vec<Result<u64, GraphError>> = l.epoch(0).map(|b| b.map(|b| b.batch.0)).collect();
+            let l = Loader::new(Fails { at: 5, panics, made }, hundred(), 10)
+                .unwrap()
+                .with_workers(workers);
+            let all: Vec<Result<u64, GraphError>> =
+                l.epoch(0).map(|b| b.map(|b| b.batch.0)).collect();
             assert_eq!(all.len(), 6, "{workers} workers");
-            assert_eq!(all[..5].iter().map(|b| *b.as_ref().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+            assert_eq!(
+                all[..5].iter().map(|b| *b.as_ref().unwrap()).collect::<Vec<_>>(),
+                [0, 1, 2, 3, 4]
+            );
             match all[5].as_ref().unwrap_err() {
-                GraphError::Worker { epoch: 0, batch: 5, message } => assert!(panics && message == "step 5", "{message}"),
+                GraphError::Worker { epoch: 0, batch: 5, message } => {
+                    assert!(panics && message == "step 5", "{message}")
+                }
                 e => assert!(!panics && matches!(e, GraphError::Empty { .. })),
             }
         }
@@ -168,7 +205,9 @@ fn errors_and_panics_reach_the_caller_in_their_place() {
 fn a_dropped_epoch_stops_its_threads_and_the_queue_is_bounded() {
     for taken in [0, 1, 4] {
         let made = Arc::new(AtomicUsize::new(0));
-        let l = Loader::new(Fails { at: u64::MAX, panics: false, made: made.clone() }, hundred(), 1).unwrap();
+        let l =
+            Loader::new(Fails { at: u64::MAX, panics: false, made: made.clone() }, hundred(), 1)
+                .unwrap();
         let l = l.with_workers(2).with_prefetch(3);
         let mut epoch = l.epoch(0);
         epoch.by_ref().take(taken).for_each(drop);
@@ -183,7 +222,8 @@ fn a_dropped_epoch_stops_its_threads_and_the_queue_is_bounded() {
 #[test]
 fn a_queue_takes_no_room_for_batches_that_are_not_there() {
     for prefetch in [1 << 40, usize::MAX] {
-        let sizes: Vec<usize> = loader(2).with_prefetch(prefetch).epoch(0).map(|b| b.unwrap().num_seeds()).collect();
+        let sizes: Vec<usize> =
+            loader(2).with_prefetch(prefetch).epoch(0).map(|b| b.unwrap().num_seeds()).collect();
         assert_eq!(sizes, [50, 50, 50, 50, 5]);
     }
 }
@@ -191,33 +231,50 @@ fn a_queue_takes_no_room_for_batches_that_are_not_there() {
 #[test]
 fn links_are_loaded() {
     let g = graph();
-    let links = LinkSampler::new(NeighborSampler::new(&g, [3]).unwrap(), "_E").unwrap().with_negatives(NegativePairs::PerSource(1));
+    let links = LinkSampler::new(NeighborSampler::new(&g, [3]).unwrap(), "_E")
+        .unwrap()
+        .with_negatives(NegativePairs::PerSource(1));
     let edges: Vec<u32> = (0..60).collect();
     let rows = MemoryRows::new(&[1.0; 500], 1, RowType::F32).unwrap();
     let features = GraphFeatures::new(&g, &Device::flex()).with_nodes("_N", rows).unwrap();
-    let l = Loader::new(links, Seeds::edges(&g, [("_E", &edges)]).unwrap(), 25).unwrap().with_features(features).with_workers(2);
-    let sizes: Vec<usize> = l.epoch(0).map(|b| b.unwrap()).map(|b| b.batch.positive.src.len() + b.batch.negative.src.len()).collect();
+    let l = Loader::new(links, Seeds::edges(&g, [("_E", &edges)]).unwrap(), 25)
+        .unwrap()
+        .with_features(features)
+        .with_workers(2);
+    let sizes: Vec<usize> = l
+        .epoch(0)
+        .map(|b| b.unwrap())
+        .map(|b| b.batch.positive.src.len() + b.batch.negative.src.len())
+        .collect();
     assert_eq!(sizes, [50, 50, 20]);
 }
 
 #[test]
 fn seeds_of_several_types_share_batches() {
     let g = typed(60, 30, 5);
-    let (papers, authors) = ((0..25).map(|i| i * 2).collect::<Vec<u32>>(), (3..17).collect::<Vec<u32>>());
+    let (papers, authors) =
+        ((0..25).map(|i| i * 2).collect::<Vec<u32>>(), (3..17).collect::<Vec<u32>>());
     let labels = [(0..30).collect::<Vec<i64>>(), (0..60).map(|v| 100 + v).collect()];
     let seeds = Seeds::nodes(&g, [("paper", &papers), ("author", &authors)]).unwrap();
-    let new = |seeds: Seeds, size| Loader::new(NeighborSampler::new(&g, [3, 2]).unwrap(), seeds, size).unwrap();
-    let features = GraphFeatures::new(&g, &Device::flex()).with_labels("author", &labels[0]).unwrap();
+    let new = |seeds: Seeds, size| {
+        Loader::new(NeighborSampler::new(&g, [3, 2]).unwrap(), seeds, size).unwrap()
+    };
+    let features =
+        GraphFeatures::new(&g, &Device::flex()).with_labels("author", &labels[0]).unwrap();
     let features = features.with_labels("paper", &labels[1]).unwrap();
     let mut met = [vec![], vec![]];
-    let (mut mixed, loader) = (0, new(seeds.clone(), 10).with_features(features.clone()).with_workers(2));
+    let (mut mixed, loader) =
+        (0, new(seeds.clone(), 10).with_features(features.clone()).with_workers(2));
     for b in loader.epoch(1) {
         let b = b.unwrap();
         mixed += usize::from(b.own_seeds().ids().iter().all(|ids| !ids.is_empty()));
         for t in 0..2 {
             assert_eq!(b.batch.output_nodes(t), b.seeds(t).unwrap());
             let got: Vec<i64> = b.labels(t).unwrap().into_data().iter::<i64>().collect();
-            assert_eq!(got, b.seeds(t).unwrap().iter().map(|&v| labels[t][v as usize]).collect::<Vec<_>>());
+            assert_eq!(
+                got,
+                b.seeds(t).unwrap().iter().map(|&v| labels[t][v as usize]).collect::<Vec<_>>()
+            );
             met[t].extend_from_slice(b.seeds(t).unwrap());
         }
     }
@@ -225,7 +282,10 @@ fn seeds_of_several_types_share_batches() {
     assert!(mixed > 1 && met == [authors.clone(), papers.clone()], "each seed once an epoch");
     // Seeds are numbered type after type: of 14 authors and 25 papers the last two authors and the first three papers.
     let part = new(seeds.slice(12, 17), 9).with_traversal(Traversal::ByOrder);
-    assert_eq!(part.epoch(0).next().unwrap().unwrap().own_seeds().ids(), [authors[12..].to_vec(), papers[..3].to_vec()]);
+    assert_eq!(
+        part.epoch(0).next().unwrap().unwrap().own_seeds().ids(),
+        [authors[12..].to_vec(), papers[..3].to_vec()]
+    );
     assert!(matches!(features.with_labels("person", &[]), Err(GraphError::UnknownNodeType { .. })));
 }
 
@@ -235,14 +295,27 @@ fn a_graph_of_one_type_needs_no_names() {
     let (g, d) = (graph(), Device::flex());
     let (x, w) = (vec![1.0; 500], (0..5_000).map(|e| e as f32).collect::<Vec<_>>());
     let rows = |of: &[f32]| MemoryRows::new(of, 1, RowType::F32).unwrap();
-    let sampler = NeighborSampler::new(&g, [4, 3]).unwrap().with_weights(.., &w).unwrap().with_mask(.., &[true; 5_000]).unwrap();
+    let sampler = NeighborSampler::new(&g, [4, 3])
+        .unwrap()
+        .with_weights(.., &w)
+        .unwrap()
+        .with_mask(.., &[true; 5_000])
+        .unwrap();
     let features = GraphFeatures::new(&g, &d).with_nodes(.., rows(&x)).unwrap();
     let features = features.with_edges(.., rows(&w)).unwrap().with_labels(.., &[7; 500]).unwrap();
     let nodes = Loader::new(sampler.clone(), Seeds::nodes(&g, [(.., [3, 9])]).unwrap(), 2).unwrap();
     let b = nodes.with_features(features.clone()).epoch(0).next().unwrap().unwrap();
     assert_eq!(b.labels(0).unwrap().into_data().iter::<i64>().collect::<Vec<_>>(), [7, 7]);
-    assert_eq!(b.batch.blocks[0].relation(..).unwrap().num_edges(), b.edge_x(0, 0).unwrap().dims()[0]);
-    let links = Loader::new(LinkSampler::new(sampler.clone(), ..).unwrap(), Seeds::edges(&g, [(.., [5])]).unwrap(), 1).unwrap();
+    assert_eq!(
+        b.batch.blocks[0].relation(..).unwrap().num_edges(),
+        b.edge_x(0, 0).unwrap().dims()[0]
+    );
+    let links = Loader::new(
+        LinkSampler::new(sampler.clone(), ..).unwrap(),
+        Seeds::edges(&g, [(.., [5])]).unwrap(),
+        1,
+    )
+    .unwrap();
     assert!(links.with_features(features).epoch(0).next().unwrap().is_ok());
     let key = SampleKey::new(2);
     let named = sampler.sample([("_N", [3u32, 9])], key).unwrap();
@@ -255,7 +328,16 @@ fn a_graph_of_one_type_needs_no_names() {
     assert_eq!(frontier.to_block(&g, [(.., [3])]).unwrap().dst_nodes(0), [3]);
     let sub = g.node_subgraph([(.., [3, 9])], burn_gnn_graph::Relabel::Yes).unwrap();
     assert_eq!(sub.original_nodes(..).unwrap().to_vec(), [3, 9]);
-    assert_eq!(g.add_nodes(.., 1, &[]).unwrap().remove_nodes(.., &[500]).unwrap().graph.num_nodes(..).unwrap(), 500);
+    assert_eq!(
+        g.add_nodes(.., 1, &[])
+            .unwrap()
+            .remove_nodes(.., &[500])
+            .unwrap()
+            .graph
+            .num_nodes(..)
+            .unwrap(),
+        500
+    );
     assert_eq!(g.distances((.., 3), None).unwrap()[0][3], g.shortest_dist((.., 3)).unwrap()[0][3]);
     assert_eq!(burn_gnn_sampling::in_degree_hotness(&g, ..).unwrap().len(), 500);
     let two = typed(6, 4, 1);
@@ -266,11 +348,15 @@ fn a_graph_of_one_type_needs_no_names() {
 #[test]
 fn edges_of_link_batches_have_features_and_labels() {
     let g = graph();
-    let links = LinkSampler::new(NeighborSampler::new(&g, [3, 2]).unwrap(), "_E").unwrap().with_negatives(NegativePairs::PerEndpoint(1));
+    let links = LinkSampler::new(NeighborSampler::new(&g, [3, 2]).unwrap(), "_E")
+        .unwrap()
+        .with_negatives(NegativePairs::PerEndpoint(1));
     let w: Vec<f32> = (0..5_000).map(|e| e as f32).collect();
     let classes: Vec<i64> = (0..5_000).map(|e| e % 7).collect();
     let edges: Vec<u32> = (0..60).map(|i| i * 80).collect();
-    let features = GraphFeatures::new(&g, &Device::flex()).with_edges("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap()).unwrap();
+    let features = GraphFeatures::new(&g, &Device::flex())
+        .with_edges("_E", MemoryRows::new(&w, 1, RowType::F32).unwrap())
+        .unwrap();
     let features = features.with_edge_labels("_E", &classes).unwrap();
     let loader = Loader::new(links, Seeds::edges(&g, [("_E", &edges)]).unwrap(), 25).unwrap();
     for b in loader.with_features(features.clone()).epoch(0) {
@@ -286,7 +372,10 @@ fn edges_of_link_batches_have_features_and_labels() {
         assert_eq!(labels, b.batch.edges.iter().map(|&e| i64::from(e % 7)).collect::<Vec<_>>());
         assert_eq!(b.batch.negative.src.len(), 2 * b.batch.edges.len());
     }
-    assert!(matches!(features.clone().with_edge_labels("_E", &classes[1..]), Err(GraphError::Length { .. })));
+    assert!(matches!(
+        features.clone().with_edge_labels("_E", &classes[1..]),
+        Err(GraphError::Length { .. })
+    ));
     let short = MemoryRows::new(&w[1..], 1, RowType::F32).unwrap();
     assert!(matches!(features.with_edges("_E", short), Err(GraphError::Length { .. })));
 }
@@ -310,13 +399,21 @@ impl FeatureSource for Broken {
 fn what_is_refused() {
     let g = graph();
     let s = || NeighborSampler::new(&g, [1]).unwrap();
-    let (seeds, features) = (|seeds: &[u32]| Seeds::nodes(&g, [("_N", seeds)]), || GraphFeatures::new(&g, &Device::flex()));
+    let (seeds, features) = (
+        |seeds: &[u32]| Seeds::nodes(&g, [("_N", seeds)]),
+        || GraphFeatures::new(&g, &Device::flex()),
+    );
     assert!(matches!(seeds(&[500]), Err(GraphError::IdOutOfRange { .. })));
     assert!(matches!(features().with_labels("_N", &[0; 3]), Err(GraphError::Length { .. })));
     let short = MemoryRows::new(&[1.0], 1, RowType::F32).unwrap();
     assert!(matches!(features().with_nodes("_N", short), Err(GraphError::Length { .. })));
-    assert!(matches!(Loader::new(s(), seeds(&[0]).unwrap(), 0), Err(GraphError::Setting { arg: "batch_size", .. })));
-    let broken = Loader::new(s(), seeds(&[0]).unwrap(), 1).unwrap().with_features(features().with_nodes("_N", Broken).unwrap());
+    assert!(matches!(
+        Loader::new(s(), seeds(&[0]).unwrap(), 0),
+        Err(GraphError::Setting { arg: "batch_size", .. })
+    ));
+    let broken = Loader::new(s(), seeds(&[0]).unwrap(), 1)
+        .unwrap()
+        .with_features(features().with_nodes("_N", Broken).unwrap());
     assert!(matches!(broken.epoch(0).next(), Some(Err(GraphError::Empty { arg: "disk", .. }))));
     // Seeds of another kind, and of a graph with other types.
     let edges = Seeds::edges(&g, [("_E", [0])]).unwrap();

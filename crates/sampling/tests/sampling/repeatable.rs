@@ -14,8 +14,10 @@ fn samplers(g: &Graph) -> Vec<NeighborSampler> {
     let new = || NeighborSampler::new(g, [10, -1, 5]).unwrap();
     let weigh = |mut s: NeighborSampler| {
         for (t, r) in g.relations().iter().enumerate() {
-            let weights: Vec<f32> = r.src().iter().zip(r.dst()).map(|(u, v)| ((u * 7 + v) % 5) as f32).collect();
-            let times: Vec<i64> = r.src().iter().zip(r.dst()).map(|(u, v)| i64::from((u + v * 3) % 11)).collect();
+            let weights: Vec<f32> =
+                r.src().iter().zip(r.dst()).map(|(u, v)| ((u * 7 + v) % 5) as f32).collect();
+            let times: Vec<i64> =
+                r.src().iter().zip(r.dst()).map(|(u, v)| i64::from((u + v * 3) % 11)).collect();
             s = s.with_weights(t, &weights).unwrap().with_times(t, &times).unwrap();
         }
         s
@@ -52,8 +54,13 @@ fn equal_for_one_and_many_threads() {
         for step in 0..3 {
             s.sample(seeds.clone(), SampleKey::new(5).at(0, step)).unwrap();
         }
-        assert!(one == content(&s.sample(seeds.clone(), SampleKey::new(5).at(1, 9)).unwrap()), "sampler {i} remembers");
-        for other in [SampleKey::new(6).at(1, 9), SampleKey::new(5).at(0, 9), SampleKey::new(5).at(1, 8)] {
+        assert!(
+            one == content(&s.sample(seeds.clone(), SampleKey::new(5).at(1, 9)).unwrap()),
+            "sampler {i} remembers"
+        );
+        for other in
+            [SampleKey::new(6).at(1, 9), SampleKey::new(5).at(0, 9), SampleKey::new(5).at(1, 8)]
+        {
             // Top-k, latest and full draws know no seed.
             let differs = one != content(&s.sample(seeds.clone(), other).unwrap());
             assert_eq!(differs, ![5, 6].contains(&i), "sampler {i} under {other:?}");
@@ -71,10 +78,13 @@ fn renumbered(g: &Graph, order: &[Vec<u32>]) -> Subgraph {
 fn equal_on_a_renumbered_graph() {
     let g = typed(500, 200, 2);
     // 7 and 11 have no factor in common with the numbers of nodes.
-    let order: Vec<Vec<u32>> = vec![(0..200).map(|i| i * 7 % 200).collect(), (0..500).map(|i| i * 11 % 500).collect()];
+    let order: Vec<Vec<u32>> =
+        vec![(0..200).map(|i| i * 7 % 200).collect(), (0..500).map(|i| i * 11 % 500).collect()];
     let new = renumbered(&g, &order);
     let seeds: [Vec<u32>; 2] = [vec![3, 77], (0..60).collect()];
-    let find = |t: usize| -> Vec<u32> { seeds[t].iter().map(|s| order[t].iter().position(|v| v == s).unwrap() as u32).collect() };
+    let find = |t: usize| -> Vec<u32> {
+        seeds[t].iter().map(|s| order[t].iter().position(|v| v == s).unwrap() as u32).collect()
+    };
     for (old, renumbered) in samplers(&g).iter().zip(samplers_like(&g, &new)) {
         let key = SampleKey::new(3).at(2, 40);
         let a = old.sample([("author", &seeds[0]), ("paper", &seeds[1])], key).unwrap();
@@ -89,14 +99,17 @@ fn samplers_like(g: &Graph, new: &Subgraph) -> Vec<NeighborSampler> {
         for (t, r) in g.relations().iter().enumerate() {
             let ids = new.edge_ids[t].to_vec();
             let of = |e: u32| (r.src()[e as usize], r.dst()[e as usize]);
-            let weights: Vec<f32> = ids.iter().map(|&e| ((of(e).0 * 7 + of(e).1) % 5) as f32).collect();
-            let times: Vec<i64> = ids.iter().map(|&e| i64::from((of(e).0 + of(e).1 * 3) % 11)).collect();
+            let weights: Vec<f32> =
+                ids.iter().map(|&e| ((of(e).0 * 7 + of(e).1) % 5) as f32).collect();
+            let times: Vec<i64> =
+                ids.iter().map(|&e| i64::from((of(e).0 + of(e).1 * 3) % 11)).collect();
             s = s.with_weights(t, &weights).unwrap().with_times(t, &times).unwrap();
         }
         s.with_original_ids(new).unwrap()
     };
     let untimed = || NeighborSampler::new(&new.graph, [10, -1, 5]).unwrap();
-    let by_degree = untimed().with_original_ids(new).unwrap().with_strategy(Strategy::InDegree).unwrap();
+    let by_degree =
+        untimed().with_original_ids(new).unwrap().with_strategy(Strategy::InDegree).unwrap();
     let new = || with(untimed());
     vec![
         new(),
@@ -116,9 +129,17 @@ fn rows_in_another_order_are_refused() {
     let g = skewed(20, 60, 1);
     let same = g.edge_subgraph([("_E", (0..60).collect::<Vec<u32>>())], Relabel::No).unwrap();
     assert!(NeighborSampler::new(&g, [1]).unwrap().with_original_ids(&same).is_ok());
-    let reordered = g.edge_subgraph([("_E", (0..60).rev().collect::<Vec<u32>>())], Relabel::No).unwrap();
-    let e = NeighborSampler::new(&reordered.graph, [1]).unwrap().with_original_ids(&reordered).unwrap_err().to_string();
-    assert!(e.starts_with("`original_ids`: expected edges of `_N:_E:_N` in ascending original id"), "{e}");
+    let reordered =
+        g.edge_subgraph([("_E", (0..60).rev().collect::<Vec<u32>>())], Relabel::No).unwrap();
+    let e = NeighborSampler::new(&reordered.graph, [1])
+        .unwrap()
+        .with_original_ids(&reordered)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.starts_with("`original_ids`: expected edges of `_N:_E:_N` in ascending original id"),
+        "{e}"
+    );
     let mut short = same;
     short.node_ids = vec![OriginalIds::clone(&reordered.edge_ids[0])];
     assert!(NeighborSampler::new(&g, [1]).unwrap().with_original_ids(&short).is_err());

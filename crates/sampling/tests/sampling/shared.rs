@@ -35,14 +35,23 @@ fn workers_of_a_loader_share_a_fresh_graph() {
     for seed in 0..ROUNDS {
         let want = epoch(&fresh(seed, EDGES), false, 0);
         for (workers, parallel) in [(2, true), (2, false), (4, true), (8, true)] {
-            let _task = dog.task("loader", format!("seed {seed}, {workers} workers, parallel: {parallel}"));
-            assert!(epoch(&fresh(seed, EDGES), parallel, workers) == want, "seed {seed}, {workers} workers");
+            let _task =
+                dog.task("loader", format!("seed {seed}, {workers} workers, parallel: {parallel}"));
+            assert!(
+                epoch(&fresh(seed, EDGES), parallel, workers) == want,
+                "seed {seed}, {workers} workers"
+            );
         }
     }
 }
 
 /// Every thread does the same on one graph, inside and outside of a pool.
-fn at_once<T: PartialEq + Send>(threads: usize, pool: usize, like: &Graph, work: impl Fn(&Graph) -> T + Sync) {
+fn at_once<T: PartialEq + Send>(
+    threads: usize,
+    pool: usize,
+    like: &Graph,
+    work: impl Fn(&Graph) -> T + Sync,
+) {
     let dog = Watchdog::new();
     let workers = rayon::ThreadPoolBuilder::new().num_threads(pool).build().unwrap();
     let edges = &like.relations()[0];
@@ -52,7 +61,10 @@ fn at_once<T: PartialEq + Send>(threads: usize, pool: usize, like: &Graph, work:
         for inside in [true, false] {
             let (g, start) = (copy(), Barrier::new(threads));
             let one = |thread: usize| {
-                let _task = dog.task(format!("thread {thread}"), format!("round {round}, pool of {pool}, inside: {inside}"));
+                let _task = dog.task(
+                    format!("thread {thread}"),
+                    format!("round {round}, pool of {pool}, inside: {inside}"),
+                );
                 start.wait();
                 // One after the other, so that tasks come while the first one is at work: its workers take them.
                 std::thread::sleep(Duration::from_micros(400 * thread as u64));
@@ -60,7 +72,10 @@ fn at_once<T: PartialEq + Send>(threads: usize, pool: usize, like: &Graph, work:
             };
             std::thread::scope(|s| {
                 let all: Vec<_> = (0..threads).map(|i| s.spawn(move || one(i))).collect();
-                assert!(all.into_iter().all(|t| t.join().unwrap() == want), "round {round}, pool of {pool}, inside: {inside}");
+                assert!(
+                    all.into_iter().all(|t| t.join().unwrap() == want),
+                    "round {round}, pool of {pool}, inside: {inside}"
+                );
             });
         }
     }
@@ -68,10 +83,17 @@ fn at_once<T: PartialEq + Send>(threads: usize, pool: usize, like: &Graph, work:
 
 #[test]
 fn threads_share_the_layouts_of_a_fresh_graph() {
-    let layout = |l: &Compressed| (l.indptr().to_vec(), l.indices().to_vec(), l.edge_ids().map(<[u32]>::to_vec));
+    let layout = |l: &Compressed| {
+        (l.indptr().to_vec(), l.indices().to_vec(), l.edge_ids().map(<[u32]>::to_vec))
+    };
     let all = |g: &Graph| {
         let r = &g.relations()[0];
-        (layout(r.csc()), layout(r.csr()), r.sorted_by_dst().src().to_vec(), r.dst_order().map(|o| o.src().to_vec()))
+        (
+            layout(r.csc()),
+            layout(r.csr()),
+            r.sorted_by_dst().src().to_vec(),
+            r.dst_order().map(|o| o.src().to_vec()),
+        )
     };
     let like = fresh(3, 16 * EDGES);
     [1, 2, 4, 8].into_iter().for_each(|pool| at_once(8, pool, &like, all));

@@ -44,14 +44,20 @@ fn shadow_gives_every_seed_its_own_subgraph() {
     for (i, &e) in edges.iter().enumerate() {
         let (u, v) = (r.src()[i] as usize, r.dst()[i] as usize);
         assert_eq!((nodes[u], nodes[v]), (whole.src()[e as usize], whole.dst()[e as usize]));
-        assert_eq!(rows.partition_point(|&s| s as usize <= u), rows.partition_point(|&s| s as usize <= v), "an edge joins two trees");
+        assert_eq!(
+            rows.partition_point(|&s| s as usize <= u),
+            rows.partition_point(|&s| s as usize <= v),
+            "an edge joins two trees"
+        );
     }
     for (i, &seed) in seeds.iter().enumerate() {
         let tree = rows[i] as usize..rows.get(i + 1).map_or(nodes.len(), |&s| s as usize);
         assert_eq!(nodes[tree.start], seed);
         let mut mine = nodes[tree.clone()].to_vec();
         // All edges between the nodes of a tree are in it.
-        let inside = (0..whole.num_edges()).filter(|&e| mine.contains(&whole.src()[e]) && mine.contains(&whole.dst()[e])).count();
+        let inside = (0..whole.num_edges())
+            .filter(|&e| mine.contains(&whole.src()[e]) && mine.contains(&whole.dst()[e]))
+            .count();
         assert_eq!(r.src().iter().filter(|&&u| tree.contains(&(u as usize))).count(), inside);
         mine.sort_unstable();
         mine.dedup();
@@ -62,7 +68,10 @@ fn shadow_gives_every_seed_its_own_subgraph() {
 #[test]
 fn clusters_cover_the_graph_once_an_epoch() {
     let g = typed(90, 40, 3);
-    let parts = [("paper", (0..90).map(|v| v % 7).collect::<Vec<u32>>()), ("author", (0..40).map(|v| v % 5).collect())];
+    let parts = [
+        ("paper", (0..90).map(|v| v % 7).collect::<Vec<u32>>()),
+        ("author", (0..40).map(|v| v % 5).collect()),
+    ];
     let clusters = ClusterSampler::new(&g, parts).unwrap();
     assert_eq!(clusters.num_parts(), 7);
     let epoch = clusters.epoch(2, SampleKey::new(1));
@@ -76,14 +85,21 @@ fn clusters_cover_the_graph_once_an_epoch() {
         sub.original_nodes("paper").unwrap().to_vec().iter().for_each(|&v| met[v as usize] += 1);
         let r = g.relation("cites").unwrap();
         let inside = |v: u32| parts.contains(&(v % 7));
-        let expected = (0..r.num_edges()).filter(|&e| inside(r.src()[e]) && inside(r.dst()[e])).count();
+        let expected =
+            (0..r.num_edges()).filter(|&e| inside(r.src()[e]) && inside(r.dst()[e])).count();
         assert_eq!(sub.graph.num_edges("cites").unwrap(), expected);
     }
     assert_eq!(met, [1; 90]);
     assert!(matches!(clusters.subgraph(&[7]), Err(GraphError::IdOutOfRange { .. })));
     assert!(clusters.subgraph(&[1, 1]).is_err());
-    assert!(matches!(ClusterSampler::new(&g, [("paper", vec![0; 90])]), Err(GraphError::Setting { .. })));
-    assert!(matches!(ClusterSampler::new(&g, [("paper", vec![0; 9])]), Err(GraphError::Length { .. })));
+    assert!(matches!(
+        ClusterSampler::new(&g, [("paper", vec![0; 90])]),
+        Err(GraphError::Setting { .. })
+    ));
+    assert!(matches!(
+        ClusterSampler::new(&g, [("paper", vec![0; 9])]),
+        Err(GraphError::Length { .. })
+    ));
     let far = [("paper", vec![1_000_000; 90]), ("author", vec![0; 40])];
     assert!(matches!(ClusterSampler::new(&g, far), Err(GraphError::Setting { .. })));
 }
@@ -91,30 +107,52 @@ fn clusters_cover_the_graph_once_an_epoch() {
 #[test]
 fn renumbered_graphs_are_the_same_and_give_the_same_samples() {
     let g = typed(300, 120, 7);
-    let parts: Vec<Vec<u32>> = vec![(0..120).map(|v| v % 4).collect(), (0..300).map(|v| v % 4).collect()];
+    let parts: Vec<Vec<u32>> =
+        vec![(0..120).map(|v| v % 4).collect(), (0..300).map(|v| v % 4).collect()];
     let seeds: Vec<u32> = vec![5, 120, 299, 44];
     let key = SampleKey::new(6).at(1, 3);
-    let before = NeighborSampler::new(&g, [4, 3]).unwrap().sample([("paper", &seeds)], key).unwrap();
-    for nodes in [NodeOrder::Kept, NodeOrder::InDegree, NodeOrder::ReverseCuthillMcKee, NodeOrder::Parts(&parts)] {
+    let before =
+        NeighborSampler::new(&g, [4, 3]).unwrap().sample([("paper", &seeds)], key).unwrap();
+    for nodes in [
+        NodeOrder::Kept,
+        NodeOrder::InDegree,
+        NodeOrder::ReverseCuthillMcKee,
+        NodeOrder::Parts(&parts),
+    ] {
         for edges in [EdgeOrder::Kept, EdgeOrder::ByDst] {
             let new = g.reorder(nodes, edges).unwrap();
             for (t, r) in new.graph.relations().iter().enumerate() {
                 let (s, d) = g.schema().endpoints(t);
-                assert_eq!(edges == EdgeOrder::ByDst, r.csc().edge_ids().is_none() || r.dst().is_sorted(), "{nodes:?}");
+                assert_eq!(
+                    edges == EdgeOrder::ByDst,
+                    r.csc().edge_ids().is_none() || r.dst().is_sorted(),
+                    "{nodes:?}"
+                );
                 for e in 0..r.num_edges() {
                     let old = new.edge_ids[t].get(e) as usize;
-                    let endpoints = (new.node_ids[s].get(r.src()[e] as usize), new.node_ids[d].get(r.dst()[e] as usize));
-                    assert_eq!(endpoints, (g.relations()[t].src()[old], g.relations()[t].dst()[old]));
+                    let endpoints = (
+                        new.node_ids[s].get(r.src()[e] as usize),
+                        new.node_ids[d].get(r.dst()[e] as usize),
+                    );
+                    assert_eq!(
+                        endpoints,
+                        (g.relations()[t].src()[old], g.relations()[t].dst()[old])
+                    );
                 }
             }
             let ids = new.original_nodes("paper").unwrap().to_vec();
-            let at: Vec<u32> = seeds.iter().map(|s| ids.iter().position(|v| v == s).unwrap() as u32).collect();
-            let sampler = NeighborSampler::new(&new.graph, [4, 3]).unwrap().with_original_ids(&new).unwrap();
+            let at: Vec<u32> =
+                seeds.iter().map(|s| ids.iter().position(|v| v == s).unwrap() as u32).collect();
+            let sampler =
+                NeighborSampler::new(&new.graph, [4, 3]).unwrap().with_original_ids(&new).unwrap();
             let after = sampler.sample([("paper", &at)], key).unwrap();
             assert_eq!(content(&before), content(&after), "{nodes:?} {edges:?}");
         }
     }
-    assert!(matches!(g.reorder(NodeOrder::Parts(&parts[..1]), EdgeOrder::Kept), Err(GraphError::Length { .. })));
+    assert!(matches!(
+        g.reorder(NodeOrder::Parts(&parts[..1]), EdgeOrder::Kept),
+        Err(GraphError::Length { .. })
+    ));
 }
 
 #[test]
@@ -124,7 +162,8 @@ fn orders_do_what_their_names_say() {
     assert!(degrees.graph.relation("_E").unwrap().in_degrees().is_sorted_by(|a, b| a >= b));
     // A path under shuffled numbers: Cuthill–McKee finds the path again, neighbours get neighbouring numbers.
     let name = |v: u32| v * 37 % 101;
-    let path = Graph::homogeneous(101, (0..100).map(name).collect(), (1..101).map(name).collect()).unwrap();
+    let path = Graph::homogeneous(101, (0..100).map(name).collect(), (1..101).map(name).collect())
+        .unwrap();
     let new = path.reorder(NodeOrder::ReverseCuthillMcKee, EdgeOrder::Kept).unwrap();
     let r = new.graph.relation("_E").unwrap();
     assert!(r.src().iter().zip(r.dst()).all(|(u, v)| u.abs_diff(*v) == 1));

@@ -2,8 +2,9 @@
 
 use burn_gnn_graph::{Graph, GraphError, Stream};
 use burn_gnn_sampling::{
-    HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState, MiniBatch, NegativeBy, NegativePairs, NegativeSampler,
-    NeighborSampler, SampleKey, Sampler, Seeds, Strategy, Traversal,
+    HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState, MiniBatch,
+    NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey, Sampler, Seeds,
+    Strategy, Traversal,
 };
 use proptest::prelude::*;
 
@@ -24,8 +25,18 @@ fn drawn(seed: u64, edges: u64) -> [Edges; 3] {
         let (s, (src, _, dst)) = (Stream::new(seed, "edges", t as u64), ETYPES[t]);
         let below = |e: u64, column: u64, n: usize| (s.uniform(e, column) * n as f64) as u32;
         // Skewed, so that some nodes have more edges than any fan-out.
-        let edge = |e: u64| (below(e, 0, nodes(src)), below(e, 1, nodes(dst)).min(below(e, 2, nodes(dst))), below(e, 3, END as usize));
-        (0..edges).map(|e| (edge(e), below(e, 4, 4))).zip(0..).map(|(((u, v, time), w), e)| (u, v, time.into(), w as f32, e)).collect()
+        let edge = |e: u64| {
+            (
+                below(e, 0, nodes(src)),
+                below(e, 1, nodes(dst)).min(below(e, 2, nodes(dst))),
+                below(e, 3, END as usize),
+            )
+        };
+        (0..edges)
+            .map(|e| (edge(e), below(e, 4, 4)))
+            .zip(0..)
+            .map(|(((u, v, time), w), e)| (u, v, time.into(), w as f32, e))
+            .collect()
     })
 }
 
@@ -34,20 +45,28 @@ type SeedEdges<'a> = (usize, &'a [u64]);
 const NO_EDGES: SeedEdges<'static> = (0, &[]);
 
 /// Whether an edge is later than `time`, and none of the seeds.
-fn is_later(etype: usize, edge: &(u32, u32, i64, f32, u64), time: i64, seeds: SeedEdges<'_>) -> bool {
+fn is_later(
+    etype: usize,
+    edge: &(u32, u32, i64, f32, u64),
+    time: i64,
+    seeds: SeedEdges<'_>,
+) -> bool {
     edge.2 > time && !(etype == seeds.0 && seeds.1.contains(&edge.4))
 }
 
 /// Without the edges later than `time`, but with the seeds.
 fn deleted(all: &[Edges; 3], time: i64, seeds: SeedEdges<'_>) -> [Edges; 3] {
-    std::array::from_fn(|t| all[t].iter().copied().filter(|e| !is_later(t, e, time, seeds)).collect())
+    std::array::from_fn(|t| {
+        all[t].iter().copied().filter(|e| !is_later(t, e, time, seeds)).collect()
+    })
 }
 
 /// Edges later than `time`, but for the seeds, keep their ids and get the endpoints, times and weights of one another.
 fn permuted(all: &[Edges; 3], time: i64, seeds: SeedEdges<'_>) -> [Edges; 3] {
     std::array::from_fn(|t| {
         let mut edges = all[t].clone();
-        let later: Vec<usize> = (0..edges.len()).filter(|&e| is_later(t, &edges[e], time, seeds)).collect();
+        let later: Vec<usize> =
+            (0..edges.len()).filter(|&e| is_later(t, &edges[e], time, seeds)).collect();
         let old: Vec<_> = later.iter().map(|&e| edges[e]).collect();
         for (i, &e) in later.iter().enumerate() {
             let other = |step: usize| old[(i * 3 + step) % old.len()];
@@ -79,7 +98,11 @@ fn strategies() -> impl proptest::strategy::Strategy<Value = (Strategy, bool)> {
     ]
 }
 
-fn sampler(all: &[Edges; 3], (strategy, replace): (Strategy, bool), fanout: i64) -> NeighborSampler {
+fn sampler(
+    all: &[Edges; 3],
+    (strategy, replace): (Strategy, bool),
+    fanout: i64,
+) -> NeighborSampler {
     let mut s = NeighborSampler::new(&graph(all), [fanout, 2]).unwrap();
     for (t, edges) in all.iter().enumerate() {
         let (weights, times): (Vec<f32>, Vec<i64>) = edges.iter().map(|e| (e.3, e.2)).unzip();
@@ -98,7 +121,9 @@ fn content(batch: &MiniBatch, all: &[Edges; 3], tree: Option<u32>) -> Vec<Vec<u6
     let mut out = vec![];
     for block in &batch.blocks {
         for t in 0..NODES.len() {
-            let rows = |nodes: &[u32]| (0..nodes.len()).filter(|&r| inside(t, r)).map(|r| u64::from(nodes[r])).collect();
+            let rows = |nodes: &[u32]| {
+                (0..nodes.len()).filter(|&r| inside(t, r)).map(|r| u64::from(nodes[r])).collect()
+            };
             out.extend([rows(block.src_nodes(t)), rows(block.dst_nodes(t))]);
         }
         for (e, r) in block.relations().iter().enumerate() {
@@ -108,7 +133,9 @@ fn content(batch: &MiniBatch, all: &[Edges; 3], tree: Option<u32>) -> Vec<Vec<u6
             out.push(edges().map(|i| row_of(s, r.src()[i])).collect());
             out.push(edges().map(|i| row_of(d, r.dst()[i])).collect());
             out.push(edges().map(|i| all[e][block.edge_ids(e)[i] as usize].4).collect());
-            let degrees = |t: usize, of: Vec<u32>| (0..of.len()).filter(|&row| inside(t, row)).map(|row| of[row].into()).collect();
+            let degrees = |t: usize, of: Vec<u32>| {
+                (0..of.len()).filter(|&row| inside(t, row)).map(|row| of[row].into()).collect()
+            };
             out.extend([degrees(d, block.in_degrees(e)), degrees(s, block.out_degrees(e))]);
         }
     }
@@ -122,7 +149,8 @@ fn check_times(batch: &MiniBatch, all: &[Edges; 3], times: &[i64]) -> usize {
         for (e, r) in block.relations().iter().enumerate() {
             let (_, d) = block.schema().endpoints(e);
             for (i, &v) in r.dst().iter().enumerate() {
-                let (time, bound) = (all[e][block.edge_ids(e)[i] as usize].2, times[roots[d][v as usize] as usize]);
+                let (time, bound) =
+                    (all[e][block.edge_ids(e)[i] as usize].2, times[roots[d][v as usize] as usize]);
                 assert!(time < bound, "an edge of time {time} for a seed of time {bound}");
             }
         }
@@ -130,20 +158,33 @@ fn check_times(batch: &MiniBatch, all: &[Edges; 3], times: &[i64]) -> usize {
     batch.total_edges()
 }
 
-fn batch<S: Sampler<Seed = u32>>((sampler, seeds): (S, Seeds), size: usize, i: usize) -> LoadedBatch<S::Batch> {
-    let loader = Loader::new(sampler, seeds, size).unwrap().with_traversal(Traversal::ByOrder).with_seed(3);
+fn batch<S: Sampler<Seed = u32>>(
+    (sampler, seeds): (S, Seeds),
+    size: usize,
+    i: usize,
+) -> LoadedBatch<S::Batch> {
+    let loader =
+        Loader::new(sampler, seeds, size).unwrap().with_traversal(Traversal::ByOrder).with_seed(3);
     loader.with_workers(0).resume(LoaderState { epoch: 0, batch: i }).next().unwrap().unwrap()
 }
 
 /// Seeds of both types, some twice at different times, and those times, type after type.
 fn seeds(seed: u64) -> ([Vec<u32>; 2], [Vec<i64>; 2]) {
     let s = Stream::new(seed, "seeds", 0);
-    let of = |t: u64, i: u64| ((s.uniform(i, t) * 5.0) as u32, (s.uniform(i, 2 + t) * (END + 2) as f64) as i64);
-    let lists = [0, 1].map(|t| (0..4 + t).map(|i| of(t, i)).unzip::<u32, i64, Vec<u32>, Vec<i64>>());
+    let of = |t: u64, i: u64| {
+        ((s.uniform(i, t) * 5.0) as u32, (s.uniform(i, 2 + t) * (END + 2) as f64) as i64)
+    };
+    let lists =
+        [0, 1].map(|t| (0..4 + t).map(|i| of(t, i)).unzip::<u32, i64, Vec<u32>, Vec<i64>>());
     (lists.clone().map(|l| l.0), lists.map(|l| l.1))
 }
 
-fn node_batches(all: &[Edges; 3], strategy: (Strategy, bool), fanout: i64, seed: u64) -> (NeighborSampler, Seeds) {
+fn node_batches(
+    all: &[Edges; 3],
+    strategy: (Strategy, bool),
+    fanout: i64,
+    seed: u64,
+) -> (NeighborSampler, Seeds) {
     let (ids, times) = seeds(seed);
     let seeds = [("b", &ids[1], &times[1]), ("a", &ids[0], &times[0])];
     let sampler = sampler(all, strategy, fanout);
@@ -224,7 +265,9 @@ proptest! {
 fn batches_before_a_time_are_not_empty() {
     let all = drawn(5, 100);
     let times = seeds(5).1.concat();
-    let new = |all: &[Edges; 3]| batch(node_batches(all, (Strategy::Uniform, false), 3, 5), times.len(), 0).batch;
+    let new = |all: &[Edges; 3]| {
+        batch(node_batches(all, (Strategy::Uniform, false), 3, 5), times.len(), 0).batch
+    };
     let whole = new(&all);
     assert!(check_times(&whole, &all, &times) > 50, "{} edges", whole.total_edges());
     let changed = deleted(&all, 2, NO_EDGES);
@@ -239,12 +282,20 @@ fn degrees_count_edges_before_the_seed() {
     let seeds = Seeds::nodes_before(&g, [("_N", [0, 0, 0], [15, 26, 99])]).unwrap();
     let b = batch((s, seeds), 3, 0).batch;
     assert_eq!(b.blocks[0].in_degrees(0), [1, 2, 3]);
-    for (row, (&v, degree)) in b.blocks[0].src_nodes(0).iter().zip(b.blocks[0].out_degrees(0)).enumerate() {
+    for (row, (&v, degree)) in
+        b.blocks[0].src_nodes(0).iter().zip(b.blocks[0].out_degrees(0)).enumerate()
+    {
         let time = [15, 26, 99][b.roots.as_ref().unwrap()[0][row] as usize];
-        let out = [(1, 10), (2, 20), (3, 30), (1, 25)].iter().filter(|e| e.0 == v && e.1 < time).count();
+        let out =
+            [(1, 10), (2, 20), (3, 30), (1, 25)].iter().filter(|e| e.0 == v && e.1 < time).count();
         assert_eq!(degree as usize, out, "node {v} before {time}");
-        let into = [(0, 10), (0, 20), (0, 30), (3, 25)].iter().filter(|e| e.0 == v && e.1 < time).count();
-        assert_eq!(b.blocks[0].src_in_degrees(0).unwrap()[row] as usize, into, "node {v} before {time}");
+        let into =
+            [(0, 10), (0, 20), (0, 30), (3, 25)].iter().filter(|e| e.0 == v && e.1 < time).count();
+        assert_eq!(
+            b.blocks[0].src_in_degrees(0).unwrap()[row] as usize,
+            into,
+            "node {v} before {time}"
+        );
     }
 }
 
@@ -252,38 +303,75 @@ fn degrees_count_edges_before_the_seed() {
 #[test]
 fn times_of_seed_edges_are_given() {
     // 0 -> 1 of `r`, which has no times; 2 -> 0 and 3 -> 0 of `s`.
-    let g = Graph::builder().nodes("n", 4).edges(("n", "r", "n"), vec![0], vec![1]).edges(("n", "s", "n"), vec![2, 3], vec![0, 0]);
+    let g = Graph::builder().nodes("n", 4).edges(("n", "r", "n"), vec![0], vec![1]).edges(
+        ("n", "s", "n"),
+        vec![2, 3],
+        vec![0, 0],
+    );
     let (g, key) = (g.build().unwrap(), SampleKey::new(1));
     let sampler = || NeighborSampler::new(&g, [-1]).unwrap().with_times("s", &[10, 20]).unwrap();
-    let links = |etype| LinkSampler::new(sampler(), etype).unwrap().with_exclusion(LinkExclusion::Nothing).unwrap();
+    let links = |etype| {
+        LinkSampler::new(sampler(), etype).unwrap().with_exclusion(LinkExclusion::Nothing).unwrap()
+    };
     let met = |batch: &MiniBatch| batch.blocks[0].edge_ids(1).to_vec();
     let before = |time| met(&links("r").sample_before(&[0], &[time], key).unwrap().batch);
     assert_eq!([10, 11, 25].map(before), [vec![], vec![0], vec![0, 1]]);
     let seeds = Seeds::edges_before(&g, [("r", [0, 0], [25, 15])]).unwrap();
-    assert_eq!([0, 1].map(|i| met(&batch((links("r"), seeds.clone()), 1, i).batch.batch)), [vec![0, 1], vec![0]]);
+    assert_eq!(
+        [0, 1].map(|i| met(&batch((links("r"), seeds.clone()), 1, i).batch.batch)),
+        [vec![0, 1], vec![0]]
+    );
     assert_eq!(met(&batch((links("r"), seeds.slice(1, 2)), 1, 0).batch.batch), [0]);
     // Of an edge with a time of its own, and in batches of several types.
     assert_eq!(met(&links("s").sample(&[1], key).unwrap().batch), [0]);
     assert_eq!(met(&links("s").sample_before(&[1], &[21], key).unwrap().batch), [0, 1]);
     let hetero = || {
         let nothing = |links: LinkSampler| links.with_exclusion(LinkExclusion::Nothing);
-        HeteroLinkSampler::new(sampler()).with_type("r", nothing).unwrap().with_type("s", nothing).unwrap()
+        HeteroLinkSampler::new(sampler())
+            .with_type("r", nothing)
+            .unwrap()
+            .with_type("s", nothing)
+            .unwrap()
     };
-    let several = Seeds::edges_before(&g, [("s", vec![1, 1], vec![5, 21]), ("r", vec![0], vec![11])]).unwrap();
-    assert_eq!([0, 1, 2].map(|i| met(&batch((hetero(), several.clone()), 1, i).batch.batch)), [vec![0], vec![], vec![0, 1]]);
+    let several =
+        Seeds::edges_before(&g, [("s", vec![1, 1], vec![5, 21]), ("r", vec![0], vec![11])])
+            .unwrap();
+    assert_eq!(
+        [0, 1, 2].map(|i| met(&batch((hetero(), several.clone()), 1, i).batch.batch)),
+        [vec![0], vec![], vec![0, 1]]
+    );
     let one = |etype: &str, id: u32| Seeds::edges(&g, [(etype, [id])]).unwrap();
     assert!(Loader::new(hetero(), one("s", 1), 1).is_ok());
-    let missing = |e: Option<GraphError>| matches!(e, Some(GraphError::MissingRelation { arg: "times", .. }));
-    assert!(missing(Loader::new(links("r"), one("r", 0), 1).err()) && missing(links("r").sample(&[0], key).err()));
-    assert!(missing(Loader::new(hetero(), one("r", 0), 1).err()) && missing(hetero().sample([("r", [0])], key).err()));
+    let missing =
+        |e: Option<GraphError>| matches!(e, Some(GraphError::MissingRelation { arg: "times", .. }));
+    assert!(
+        missing(Loader::new(links("r"), one("r", 0), 1).err())
+            && missing(links("r").sample(&[0], key).err())
+    );
+    assert!(
+        missing(Loader::new(hetero(), one("r", 0), 1).err())
+            && missing(hetero().sample([("r", [0])], key).err())
+    );
     let untimed = || LinkSampler::new(NeighborSampler::new(&g, [-1]).unwrap(), "r").unwrap();
     let given = Seeds::edges_before(&g, [("r", [0], [1])]).unwrap();
-    assert!(matches!(Loader::new(untimed(), given, 1), Err(GraphError::Setting { arg: "times", .. })));
+    assert!(matches!(
+        Loader::new(untimed(), given, 1),
+        Err(GraphError::Setting { arg: "times", .. })
+    ));
     let e = Seeds::edges_before(&g, [("r", vec![0], vec![1, 2])]).err().unwrap().to_string();
-    assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2; give 1 entries");
+    assert_eq!(
+        e,
+        "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2; give 1 entries"
+    );
     let e = links("r").sample_before(&[0], &[1, 2], key).err().unwrap().to_string();
-    assert_eq!(e, "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2; give 1 entries");
-    assert!(matches!(hetero().sample_before([("r", [0], [1, 2])], key), Err(GraphError::Length { .. })));
+    assert_eq!(
+        e,
+        "`times` of relation `n:r:n`: expected length 1 (one per seed), got 2; give 1 entries"
+    );
+    assert!(matches!(
+        hetero().sample_before([("r", [0], [1, 2])], key),
+        Err(GraphError::Length { .. })
+    ));
 }
 
 #[test]
@@ -292,12 +380,24 @@ fn times_without_seed_times_are_refused() {
     let timed = || NeighborSampler::new(&g, [2]).unwrap().with_times("r", &[3; 20]).unwrap();
     let text = |e: GraphError| e.to_string();
     let e = Loader::new(timed(), Seeds::nodes(&g, [("a", [0])]).unwrap(), 1).err().unwrap();
-    assert!(matches!(&e, GraphError::Setting { arg: "times", .. }) && text(e).contains("`Seeds::nodes_before`"));
+    assert!(
+        matches!(&e, GraphError::Setting { arg: "times", .. })
+            && text(e).contains("`Seeds::nodes_before`")
+    );
     let untimed = NeighborSampler::new(&g, [2]).unwrap();
     let given = Seeds::nodes_before(&g, [("a", [0], [1])]).unwrap();
-    assert!(matches!(Loader::new(untimed, given, 1), Err(GraphError::Setting { arg: "times", .. })));
-    assert!(matches!(Seeds::nodes_before(&g, [("a", vec![0, 1], vec![1])]), Err(GraphError::Length { .. })));
-    assert!(matches!(Seeds::nodes_before(&g, [("a", [12], [1])]), Err(GraphError::IdOutOfRange { .. })));
+    assert!(matches!(
+        Loader::new(untimed, given, 1),
+        Err(GraphError::Setting { arg: "times", .. })
+    ));
+    assert!(matches!(
+        Seeds::nodes_before(&g, [("a", vec![0, 1], vec![1])]),
+        Err(GraphError::Length { .. })
+    ));
+    assert!(matches!(
+        Seeds::nodes_before(&g, [("a", [12], [1])]),
+        Err(GraphError::IdOutOfRange { .. })
+    ));
     // Seed edges have the times of their type, if none are given.
     let first = |etype: &str| Seeds::edges(&g, [(etype, [0])]).unwrap();
     assert!(Loader::new(LinkSampler::new(timed(), "r").unwrap(), first("r"), 1).is_ok());
@@ -305,9 +405,18 @@ fn times_without_seed_times_are_refused() {
     assert!(matches!(missing, Err(GraphError::MissingRelation { arg: "times", .. })));
     // Negatives that would depend on later edges.
     let links = || LinkSampler::new(timed(), "r").unwrap();
-    let by_degree = NegativeSampler::new(&g, "r").unwrap().with_distribution(NegativeBy::InDegree).unwrap();
-    assert!(matches!(links().with_negative_sampler(by_degree), Err(GraphError::Setting { arg: "negatives", .. })));
-    let unique = links().with_negative_sampler(NegativeSampler::new(&g, "r").unwrap().with_unique(true)).unwrap();
+    let by_degree =
+        NegativeSampler::new(&g, "r").unwrap().with_distribution(NegativeBy::InDegree).unwrap();
+    assert!(matches!(
+        links().with_negative_sampler(by_degree),
+        Err(GraphError::Setting { arg: "negatives", .. })
+    ));
+    let unique = links()
+        .with_negative_sampler(NegativeSampler::new(&g, "r").unwrap().with_unique(true))
+        .unwrap();
     let unique = unique.with_negatives(NegativePairs::Global(1));
-    assert!(matches!(unique.sample(&[0], SampleKey::new(0)), Err(GraphError::Setting { arg: "negatives", .. })));
+    assert!(matches!(
+        unique.sample(&[0], SampleKey::new(0)),
+        Err(GraphError::Setting { arg: "negatives", .. })
+    ));
 }

@@ -35,8 +35,11 @@ impl Watchdog {
             while stopped.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
                 let steps = watched.lock().unwrap_or_else(PoisonError::into_inner);
                 if steps.values().any(|(_, _, since)| since.elapsed() > LIMIT) {
-                    let lines = steps.values().map(|(name, step, since)| format!("  {name}: {step}, for {:?}\n", since.elapsed()));
-                    let text = format!("\nthreads of this test hang:\n{}", lines.collect::<String>());
+                    let lines = steps.values().map(|(name, step, since)| {
+                        format!("  {name}: {step}, for {:?}\n", since.elapsed())
+                    });
+                    let text =
+                        format!("\nthreads of this test hang:\n{}", lines.collect::<String>());
                     // Past the capture of output, which an abort would lose.
                     _ = std::io::stderr().write_all(text.as_bytes());
                     std::process::abort();

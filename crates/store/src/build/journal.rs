@@ -39,9 +39,11 @@ impl Journal {
     /// Opens or begins a journal; what is in it. A last entry that was not written whole does not count.
     pub(super) fn open(dir: &Path, settings: &Settings) -> Result<(Self, Vec<Entry>), StoreError> {
         create_dirs(dir).map_err(io(dir))?;
-        let lock = lock_dir(dir).map_err(io(dir))?.ok_or_else(|| StoreError::Busy { path: dir.into() })?;
+        let lock =
+            lock_dir(dir).map_err(io(dir))?.ok_or_else(|| StoreError::Busy { path: dir.into() })?;
         let path = dir.join("journal");
-        let mut file = File::options().read(true).append(true).create(true).open(&path).map_err(io(&path))?;
+        let mut file =
+            File::options().read(true).append(true).create(true).open(&path).map_err(io(&path))?;
         let mut bytes = vec![];
         file.read_to_end(&mut bytes).map_err(io(&path))?;
         let (mut entries, mut whole) = (vec![], 0);

@@ -30,9 +30,19 @@ impl View<'_> {
     fn each_low(&self, mut f: impl FnMut(usize, usize)) {
         let bytes = self.column(1);
         if self.columns.narrow {
-            bytes.as_chunks().0.iter().enumerate().for_each(|(i, b)| f(i, usize::from(u16::from_le_bytes(*b))));
+            bytes
+                .as_chunks()
+                .0
+                .iter()
+                .enumerate()
+                .for_each(|(i, b)| f(i, usize::from(u16::from_le_bytes(*b))));
         } else {
-            bytes.as_chunks().0.iter().enumerate().for_each(|(i, b)| f(i, u32::from_le_bytes(*b) as usize));
+            bytes
+                .as_chunks()
+                .0
+                .iter()
+                .enumerate()
+                .for_each(|(i, b)| f(i, u32::from_le_bytes(*b) as usize));
         }
     }
     fn at<const N: usize>(&self, column: usize, i: usize) -> [u8; N] {
@@ -89,8 +99,23 @@ pub(super) struct Merger<'a> {
 }
 
 impl<'a> Merger<'a> {
-    pub(super) fn new(settings: &'a Settings, runs: &'a [Run], bases: &'a [u64], out: SectionWriter, edges: u64) -> Self {
-        Self { settings, runs, bases, out, edges, placed: Placed::default(), next: vec![], order: vec![] }
+    pub(super) fn new(
+        settings: &'a Settings,
+        runs: &'a [Run],
+        bases: &'a [u64],
+        out: SectionWriter,
+        edges: u64,
+    ) -> Self {
+        Self {
+            settings,
+            runs,
+            bases,
+            out,
+            edges,
+            placed: Placed::default(),
+            next: vec![],
+            order: vec![],
+        }
     }
 
     fn rows(&self, bucket: usize) -> usize {
@@ -155,14 +180,27 @@ impl<'a> Merger<'a> {
     /// Rows have as many edges as a number of 32 bits counts.
     fn check_lengths(&self, bucket: usize, counts: &[u64]) -> Result<(), StoreError> {
         let Some(row) = counts.iter().position(|&n| n > u64::from(u32::MAX)) else { return Ok(()) };
-        let (v, n, most) = (((bucket as u64) << self.settings.shift) + row as u64, counts[row], u32::MAX);
-        Err(StoreError::source(format!("node {v}: expected at most {most} in-edges, found {n}; split the relation")))
+        let (v, n, most) =
+            (((bucket as u64) << self.settings.shift) + row as u64, counts[row], u32::MAX);
+        Err(StoreError::source(format!(
+            "node {v}: expected at most {most} in-edges, found {n}; split the relation"
+        )))
     }
 
     /// A row of more edges than memory holds: they are in its order already.
-    fn long_row(&mut self, bucket: usize, row: usize, mut len: u64, most: u64) -> Result<(), StoreError> {
+    fn long_row(
+        &mut self,
+        bucket: usize,
+        row: usize,
+        mut len: u64,
+        most: u64,
+    ) -> Result<(), StoreError> {
         let columns = self.settings.columns;
-        let mut seen = if self.settings.simple { vec![0u64; self.settings.num_src.div_ceil(64) as usize] } else { vec![] };
+        let mut seen = if self.settings.simple {
+            vec![0u64; self.settings.num_src.div_ceil(64) as usize]
+        } else {
+            vec![]
+        };
         let v = (((bucket as u64) << self.settings.shift) + row as u64) as u32;
         self.out.put(0, &self.edges.to_le_bytes())?;
         self.placed.resize(columns, 0);
@@ -198,7 +236,11 @@ impl<'a> Merger<'a> {
     }
 
     /// Calls `f` with every run and some edges of a bucket after the others.
-    fn parts(&mut self, bucket: usize, mut f: impl FnMut(&mut Self, usize, &View<'_>) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    fn parts(
+        &mut self,
+        bucket: usize,
+        mut f: impl FnMut(&mut Self, usize, &View<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let mut bytes = vec![];
         for (r, run) in self.runs.iter().enumerate() {
             let all = run.edges_of(bucket);
@@ -215,7 +257,8 @@ impl<'a> Merger<'a> {
     fn place(&mut self, run: usize, view: &View<'_>, rows: std::ops::Range<usize>, first: usize) {
         if self.settings.columns.is_plain() {
             // The inner loop of a build.
-            let (src, next, placed) = (view.column(0).as_chunks::<4>().0, &mut self.next, &mut self.placed.src);
+            let (src, next, placed) =
+                (view.column(0).as_chunks::<4>().0, &mut self.next, &mut self.placed.src);
             view.each_low(|i, low| {
                 if rows.contains(&low) {
                     let at = &mut next[low - first];
@@ -244,7 +287,8 @@ impl<'a> Merger<'a> {
         self.placed.src[at] = src;
         let mut column = 2;
         if columns.ids {
-            self.placed.ids[at] = self.bases[run] + u64::from(u32::from_le_bytes(view.at(column, i)));
+            self.placed.ids[at] =
+                self.bases[run] + u64::from(u32::from_le_bytes(view.at(column, i)));
             column += 1;
         }
         if columns.weights {

@@ -23,7 +23,9 @@ use journal::{Entry, Journal};
 use merge::Merger;
 use runs::{Run, RunEdges, Sorted};
 use settings::{Columns, Settings};
-pub use stream::{ChainedEdges, EdgeChunk, EdgeIter, EdgeResults, EdgeStream, NpyEdges, ReversedEdges, TextEdges};
+pub use stream::{
+    ChainedEdges, EdgeChunk, EdgeIter, EdgeResults, EdgeStream, NpyEdges, ReversedEdges, TextEdges,
+};
 
 /// Most bytes of result between two entries of the journal: as many as the memory of the build, at most these.
 const CHECKPOINT: u64 = 256 << 20;
@@ -172,12 +174,20 @@ impl CscBuild {
         let limit = Relation::LIMIT;
         for (what, n) in [("num_src", self.num_src), ("num_dst", self.num_dst)] {
             if n > limit {
-                return Err(format(&self.path, format!("`{what}`: expected at most {limit}, found {n}")));
+                return Err(format(
+                    &self.path,
+                    format!("`{what}`: expected at most {limit}, found {n}"),
+                ));
             }
         }
         if self.loops.adds() && self.num_src != self.num_dst {
             let expected = "`SelfLoops::Keep` for a relation between two node types";
-            return Err(burn_gnn_structure::internal::setting("self_loops", expected, &format!("{:?}", self.loops)).into());
+            return Err(burn_gnn_structure::internal::setting(
+                "self_loops",
+                expected,
+                &format!("{:?}", self.loops),
+            )
+            .into());
         }
         if self.memory < LEAST {
             return Err(StoreError::Memory { what: "a build", least: LEAST, given: self.memory });
@@ -188,11 +198,17 @@ impl CscBuild {
         while self.num_dst.div_ceil(1 << shift) > most_buckets {
             shift += 1;
         }
-        let columns = Columns { narrow: shift <= 16, ids: self.ids, weights: self.weights, times: self.times };
+        let columns = Columns {
+            narrow: shift <= 16,
+            ids: self.ids,
+            weights: self.weights,
+            times: self.times,
+        };
         // Two chunks of the stream and one run; three buckets out of runs and one in order, beside the offsets of
         // its rows.
         let budget = self.memory / 4 * 3;
-        let run_edges = (budget / (2 * columns.chunk_bytes() + columns.bytes()) as u64).clamp(1024, 1 << 31);
+        let run_edges =
+            (budget / (2 * columns.chunk_bytes() + columns.bytes()) as u64).clamp(1024, 1 << 31);
         let rows = 24u64 << shift;
         // With less, most of the memory would be offsets, and every bucket be read many times over.
         if rows > budget / 2 {
@@ -200,12 +216,29 @@ impl CscBuild {
             while 24u64 << shift > least / 4 * 3 / 2 {
                 least *= 2;
             }
-            return Err(StoreError::Memory { what: "a build of as many nodes", least, given: self.memory });
+            return Err(StoreError::Memory {
+                what: "a build of as many nodes",
+                least,
+                given: self.memory,
+            });
         }
         // Places in a bucket have 32 bits.
-        let bucket_edges = ((budget - rows) / (3 * columns.bytes() + columns.result_bytes()) as u64).clamp(1024, u64::from(u32::MAX));
-        let (num_src, num_dst, loops, simple, stream) = (self.num_src, self.num_dst, self.loops, self.simple, self.stream.clone());
-        Ok(Settings { num_src, num_dst, shift, columns, loops, simple, run_edges, bucket_edges, stream })
+        let bucket_edges = ((budget - rows)
+            / (3 * columns.bytes() + columns.result_bytes()) as u64)
+            .clamp(1024, u64::from(u32::MAX));
+        let (num_src, num_dst, loops, simple, stream) =
+            (self.num_src, self.num_dst, self.loops, self.simple, self.stream.clone());
+        Ok(Settings {
+            num_src,
+            num_dst,
+            shift,
+            columns,
+            loops,
+            simple,
+            run_edges,
+            bucket_edges,
+            stream,
+        })
     }
 
     /// What a build of so many edges will take.
@@ -215,7 +248,14 @@ impl CscBuild {
     pub fn plan(&self, edges: u64) -> Result<BuildPlan, StoreError> {
         let settings = self.settings()?;
         let loops = if settings.loops.adds() { self.num_dst } else { 0 };
-        Ok(BuildPlan::new(edges, edges + loops, self.num_dst, settings.columns.bytes(), settings.columns.result_bytes(), self.memory))
+        Ok(BuildPlan::new(
+            edges,
+            edges + loops,
+            self.num_dst,
+            settings.columns.bytes(),
+            settings.columns.result_bytes(),
+            self.memory,
+        ))
     }
 
     /// Reads the stream and writes the file.
@@ -229,12 +269,18 @@ impl CscBuild {
     /// `O(edges)`: every edge is written and read once beside the result. Two threads.
     pub fn run(&self, mut edges: impl EdgeStream) -> Result<BuildStats, StoreError> {
         let settings = self.settings()?;
-        let mut name = self.path.file_name().ok_or_else(|| format(&self.path, "expected the name of a file"))?.to_owned();
+        let mut name = self
+            .path
+            .file_name()
+            .ok_or_else(|| format(&self.path, "expected the name of a file"))?
+            .to_owned();
         name.push(".building");
         let dir = self.path.with_file_name(name);
         let (mut journal, done) = Journal::open(&dir, &settings)?;
         let made = dir.join(KIND);
-        let whole = done.iter().find_map(|e| if let Entry::Finished(stats) = e { Some(*stats) } else { None });
+        let whole = done
+            .iter()
+            .find_map(|e| if let Entry::Finished(stats) = e { Some(*stats) } else { None });
         if whole.is_some() && !made.exists() && !self.path.exists() {
             // The result was removed after it had its name.
             std::fs::remove_dir_all(&dir).map_err(io(&dir))?;
@@ -246,7 +292,8 @@ impl CscBuild {
             Some(stats) => BuildStats { resumed: stats.read, ..stats },
             None => {
                 let progress = Progress::new(self.progress);
-                let (runs, bases, resumed) = self.sort(&settings, &mut edges, &mut journal, &done, &progress)?;
+                let (runs, bases, resumed) =
+                    self.sort(&settings, &mut edges, &mut journal, &done, &progress)?;
                 let stats = self.merge(&settings, &runs, &bases, &mut journal, &done, &progress)?;
                 journal.add(&Entry::Finished(stats))?;
                 BuildStats { resumed, ..stats }
@@ -255,7 +302,10 @@ impl CscBuild {
         if whole.is_none() || made.exists() {
             std::fs::rename(&made, &self.path).map_err(io(&self.path))?;
         }
-        sync_dir(self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))).map_err(io(&self.path))?;
+        sync_dir(
+            self.path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+        )
+        .map_err(io(&self.path))?;
         drop(journal);
         std::fs::remove_dir_all(&dir).map_err(io(&dir))?;
         Ok(stats)
@@ -275,7 +325,10 @@ impl CscBuild {
             if let Entry::Run { read, kept } = entry {
                 let run = Run::open(&journal.dir, runs.len(), settings)?;
                 if run.edges() != *kept {
-                    return Err(format(&run.path, format!("expected {kept} edges, found {}", run.edges())));
+                    return Err(format(
+                        &run.path,
+                        format!("expected {kept} edges, found {}", run.edges()),
+                    ));
                 }
                 runs.push(run);
                 bases.push(bases[bases.len() - 1] + read);
@@ -310,7 +363,8 @@ impl CscBuild {
                 Ok(())
             });
             let mut read = || {
-                let (mut first, mut spare) = (resumed, vec![RunEdges::default(), RunEdges::default()]);
+                let (mut first, mut spare) =
+                    (resumed, vec![RunEdges::default(), RunEdges::default()]);
                 // Where the writer has failed, it says why.
                 while let Some(mut run) = spare.pop().or_else(|| empty.recv().ok()) {
                     self.fill(settings, edges, &mut run, first)?;
@@ -331,7 +385,13 @@ impl CscBuild {
     }
 
     /// Reads edges until a run is full.
-    fn fill(&self, settings: &Settings, edges: &mut impl EdgeStream, run: &mut RunEdges, first: u64) -> Result<(), StoreError> {
+    fn fill(
+        &self,
+        settings: &Settings,
+        edges: &mut impl EdgeStream,
+        run: &mut RunEdges,
+        first: u64,
+    ) -> Result<(), StoreError> {
         let RunEdges { edges: chunk, index, read } = run;
         while *read < settings.run_edges {
             let before = chunk.len();
@@ -353,20 +413,43 @@ impl CscBuild {
     }
 
     /// Whether `n` edges from `before` on are whole and between nodes.
-    fn check(&self, chunk: &mut EdgeChunk, before: usize, n: usize, first: u64) -> Result<(), StoreError> {
-        for (arg, ids, bound) in [("src", &chunk.src, self.num_src), ("dst", &chunk.dst, self.num_dst)] {
+    fn check(
+        &self,
+        chunk: &mut EdgeChunk,
+        before: usize,
+        n: usize,
+        first: u64,
+    ) -> Result<(), StoreError> {
+        for (arg, ids, bound) in
+            [("src", &chunk.src, self.num_src), ("dst", &chunk.dst, self.num_dst)]
+        {
             if ids.len() != before + n {
-                return Err(StoreError::source(format!("`{arg}`: expected {n} edges from the stream, found {}", ids.len() - before)));
+                return Err(StoreError::source(format!(
+                    "`{arg}`: expected {n} edges from the stream, found {}",
+                    ids.len() - before
+                )));
             }
             let most = ids[before..].iter().copied().max().unwrap_or_default();
             if u64::from(most) >= bound {
-                let at = ids[before..].iter().position(|&v| u64::from(v) >= bound).unwrap_or_default();
-                return Err(StoreError::NodeOutOfRange { edge: first + at as u64, arg, bound, value: u64::from(ids[before + at]) });
+                let at =
+                    ids[before..].iter().position(|&v| u64::from(v) >= bound).unwrap_or_default();
+                return Err(StoreError::NodeOutOfRange {
+                    edge: first + at as u64,
+                    arg,
+                    bound,
+                    value: u64::from(ids[before + at]),
+                });
             }
         }
-        for (what, wanted, found) in [("weights", self.weights, chunk.weights.len()), ("times", self.times, chunk.times.len())] {
+        for (what, wanted, found) in [
+            ("weights", self.weights, chunk.weights.len()),
+            ("times", self.times, chunk.times.len()),
+        ] {
             if wanted && found != before + n {
-                return Err(StoreError::source(format!("`{what}`: expected one per edge, found {found} for {} edges", before + n)));
+                return Err(StoreError::source(format!(
+                    "`{what}`: expected one per edge, found {found} for {} edges",
+                    before + n
+                )));
             }
         }
         if !self.weights {
@@ -379,11 +462,14 @@ impl CscBuild {
     }
 
     fn header(&self, settings: &Settings, most: u64) -> Header {
-        let mut header = Header::new(KIND).with("num_src", self.num_src).with("num_dst", self.num_dst);
+        let mut header =
+            Header::new(KIND).with("num_src", self.num_src).with("num_dst", self.num_dst);
         header.section(INDPTR, 8 * (self.num_dst + 1));
         header.section(SOURCES, 4 * most);
         let columns = settings.columns;
-        for (name, wanted, each) in [(EDGE_IDS, columns.ids, 8), (WEIGHTS, columns.weights, 4), (TIMES, columns.times, 8)] {
+        for (name, wanted, each) in
+            [(EDGE_IDS, columns.ids, 8), (WEIGHTS, columns.weights, 4), (TIMES, columns.times, 8)]
+        {
             if wanted {
                 header.section(name, each * most);
             }
@@ -404,9 +490,13 @@ impl CscBuild {
         let loops = if settings.loops.adds() { self.num_dst } else { 0 };
         let header = self.header(settings, kept + loops);
         let path = journal.dir.join(KIND);
-        let last = done.iter().rev().find_map(|e| if let Entry::Merged { buckets, lens } = e { Some((*buckets, lens)) } else { None });
+        let last = done.iter().rev().find_map(|e| {
+            if let Entry::Merged { buckets, lens } = e { Some((*buckets, lens)) } else { None }
+        });
         let (first, out, edges) = match last {
-            Some((buckets, lens)) => (buckets, SectionWriter::resume(&path, header, lens)?, lens[1] / 4),
+            Some((buckets, lens)) => {
+                (buckets, SectionWriter::resume(&path, header, lens)?, lens[1] / 4)
+            }
             None => (0, SectionWriter::create(&path, header)?, 0),
         };
         let bar = progress.step("merging", Some(kept), edges.min(kept));

@@ -45,7 +45,13 @@ pub(super) fn run_path(dir: &Path, number: usize) -> PathBuf {
 }
 
 /// Values in the order of buckets, inside of a bucket as they came.
-fn scatter<T: Copy + Default>(dst: &[u32], shift: u32, starts: &[u32], values: impl Iterator<Item = T>, out: &mut Vec<T>) {
+fn scatter<T: Copy + Default>(
+    dst: &[u32],
+    shift: u32,
+    starts: &[u32],
+    values: impl Iterator<Item = T>,
+    out: &mut Vec<T>,
+) {
     let mut next = starts.to_vec();
     out.clear();
     out.resize(dst.len(), T::default());
@@ -69,7 +75,13 @@ pub(super) struct Sorted {
 
 impl Sorted {
     /// Writes a run and forces it to disk.
-    pub(super) fn write(&mut self, dir: &Path, number: usize, of: &RunEdges, settings: &Settings) -> Result<Run, StoreError> {
+    pub(super) fn write(
+        &mut self,
+        dir: &Path,
+        number: usize,
+        of: &RunEdges,
+        settings: &Settings,
+    ) -> Result<Run, StoreError> {
         let (columns, shift, dst) = (settings.columns, settings.shift, &of.edges.dst[..]);
         let buckets = settings.buckets();
         let mut starts = vec![0u32; buckets + 1];
@@ -94,7 +106,13 @@ impl Sorted {
             scatter(dst, shift, &starts, of.edges.times.iter().copied(), &mut self.times);
         }
         let path = run_path(dir, number);
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).map_err(io(&path))?;
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(io(&path))?;
         let mut out = BufWriter::with_capacity(16 * BLOCK, file);
         let mut checks = Vec::with_capacity(buckets);
         for b in 0..buckets {
@@ -109,9 +127,27 @@ impl Sorted {
                     true => put(bytemuck::cast_slice(&self.narrow[range.clone()])),
                     false => put(bytemuck::cast_slice(&self.low[range.clone()])),
                 })
-                .and_then(|()| if columns.ids { put(bytemuck::cast_slice(&self.index[range.clone()])) } else { Ok(()) })
-                .and_then(|()| if columns.weights { put(bytemuck::cast_slice(&self.weights[range.clone()])) } else { Ok(()) })
-                .and_then(|()| if columns.times { put(bytemuck::cast_slice(&self.times[range.clone()])) } else { Ok(()) });
+                .and_then(|()| {
+                    if columns.ids {
+                        put(bytemuck::cast_slice(&self.index[range.clone()]))
+                    } else {
+                        Ok(())
+                    }
+                })
+                .and_then(|()| {
+                    if columns.weights {
+                        put(bytemuck::cast_slice(&self.weights[range.clone()]))
+                    } else {
+                        Ok(())
+                    }
+                })
+                .and_then(|()| {
+                    if columns.times {
+                        put(bytemuck::cast_slice(&self.times[range.clone()]))
+                    } else {
+                        Ok(())
+                    }
+                });
             written.map_err(io(&path))?;
             checks.push(hash.finish());
         }
@@ -119,7 +155,9 @@ impl Sorted {
         let mut tail: Vec<u64> = [&starts[..], &checks].concat();
         tail.push(XxHash3_64::oneshot(bytemuck::cast_slice(&tail)));
         let tail = out.write_all(bytemuck::cast_slice(&tail));
-        let file = tail.and_then(|()| out.into_inner().map_err(std::io::IntoInnerError::into_error)).map_err(io(&path))?;
+        let file = tail
+            .and_then(|()| out.into_inner().map_err(std::io::IntoInnerError::into_error))
+            .map_err(io(&path))?;
         file.sync_data().map_err(io(&path))?;
         Ok(Run { path, file: (number < OPEN).then_some(file), starts, checks, columns })
     }
@@ -140,21 +178,37 @@ impl Run {
         let expected = starts.pop().unwrap_or_default();
         let found_sum = XxHash3_64::oneshot(bytemuck::cast_slice(&starts));
         if expected != found_sum {
-            return Err(StoreError::Damaged { path, section: "buckets".into(), block: 0, expected, found: found_sum });
+            return Err(StoreError::Damaged {
+                path,
+                section: "buckets".into(),
+                block: 0,
+                expected,
+                found: found_sum,
+            });
         }
         let checks = starts.split_off(buckets + 1);
         let edges = starts[buckets];
         if !starts.is_sorted() || edges.checked_mul(settings.columns.bytes() as u64) != Some(at) {
-            return Err(short(edges.saturating_mul(settings.columns.bytes() as u64).saturating_add(tail)));
+            return Err(short(
+                edges.saturating_mul(settings.columns.bytes() as u64).saturating_add(tail),
+            ));
         }
-        Ok(Self { path, file: (number < OPEN).then_some(file), starts, checks, columns: settings.columns })
+        Ok(Self {
+            path,
+            file: (number < OPEN).then_some(file),
+            starts,
+            checks,
+            columns: settings.columns,
+        })
     }
 
     /// Calls `f` with the open file.
     fn with_file<T>(&self, f: impl FnOnce(&File) -> std::io::Result<T>) -> Result<T, StoreError> {
         match &self.file {
             Some(file) => f(file),
-            None => File::options().read(true).write(true).open(&self.path).and_then(|file| f(&file)),
+            None => {
+                File::options().read(true).write(true).open(&self.path).and_then(|file| f(&file))
+            }
         }
         .map_err(io(&self.path))
     }
@@ -202,7 +256,13 @@ impl Run {
 
     /// Some edges of a bucket that was [checked](Self::check), with the columns one after the other as in
     /// [`read`](Self::read).
-    pub(super) fn read_some(&self, bucket: usize, from: u64, count: usize, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
+    pub(super) fn read_some(
+        &self,
+        bucket: usize,
+        from: u64,
+        count: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), StoreError> {
         let all = self.edges_of(bucket);
         let mut at = self.starts[bucket] * self.columns.bytes() as u64;
         bytes.resize(count * self.columns.bytes(), 0);
@@ -234,7 +294,14 @@ fn punch(file: &File, bytes: u64) {
     use std::os::fd::AsRawFd;
     if bytes > 0 {
         // SAFETY: the descriptor is open; the call reads no memory of the process. A refusal leaves the file as it is.
-        unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE, 0, bytes as libc::off_t) };
+        unsafe {
+            libc::fallocate(
+                file.as_raw_fd(),
+                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+                0,
+                bytes as libc::off_t,
+            )
+        };
     }
 }
 
@@ -278,8 +345,8 @@ mod tests {
                 let mut bytes = good.clone();
                 bytes[at] ^= 4;
                 std::fs::write(&run.path, &bytes).unwrap();
-                let checked =
-                    Run::open(dir.path(), number, &settings).and_then(|run| (0..settings.buckets()).try_for_each(|b| run.check(b)));
+                let checked = Run::open(dir.path(), number, &settings)
+                    .and_then(|run| (0..settings.buckets()).try_for_each(|b| run.check(b)));
                 assert!(matches!(checked, Err(StoreError::Damaged { .. })), "byte {at}");
             }
             std::fs::write(&run.path, &good).unwrap();

@@ -18,7 +18,9 @@ impl Columns {
     /// Bytes of each column of a run.
     pub(super) fn widths(self) -> impl Iterator<Item = usize> {
         let optional = [(self.ids, 4), (self.weights, 4), (self.times, 8)];
-        [4, if self.narrow { 2 } else { 4 }].into_iter().chain(optional.into_iter().filter(|c| c.0).map(|c| c.1))
+        [4, if self.narrow { 2 } else { 4 }]
+            .into_iter()
+            .chain(optional.into_iter().filter(|c| c.0).map(|c| c.1))
     }
     /// Bytes of an edge in a run.
     pub(super) fn bytes(self) -> usize {

@@ -55,7 +55,11 @@ pub trait EdgeStream {
         while left > 0 {
             chunk.clear();
             match self.read(left.min(1 << 16) as usize, &mut chunk)? {
-                0 => return Err(StoreError::source(format!("the stream has {left} edges fewer than when the build began"))),
+                0 => {
+                    return Err(StoreError::source(format!(
+                        "the stream has {left} edges fewer than when the build began"
+                    )));
+                }
                 n => left -= n as u64,
             }
         }
@@ -119,7 +123,9 @@ impl<I> EdgeResults<I> {
     }
 }
 
-impl<I: Iterator<Item = Result<(u32, u32, Option<f32>), StoreError>>> EdgeStream for EdgeResults<I> {
+impl<I: Iterator<Item = Result<(u32, u32, Option<f32>), StoreError>>> EdgeStream
+    for EdgeResults<I>
+{
     fn read(&mut self, most: usize, chunk: &mut EdgeChunk) -> Result<usize, StoreError> {
         let before = chunk.len();
         for edge in self.0.by_ref().take(most) {
@@ -178,13 +184,19 @@ impl<R: BufRead> EdgeStream for TextEdges<R> {
             let mut fields = text.split([' ', '\t', ',', ';']).filter(|f| !f.is_empty());
             let mut node = |column| {
                 let field = fields.next().unwrap_or_default();
-                field.parse::<u32>().map_err(|_| self.wrong(column, "a node id, a whole number below 2^32", field))
+                field
+                    .parse::<u32>()
+                    .map_err(|_| self.wrong(column, "a node id, a whole number below 2^32", field))
             };
             let (src, dst) = (node(1)?, node(2)?);
             if self.weights {
                 let field = fields.next().unwrap_or_default();
                 let weight = field.parse::<f32>().ok().filter(|w| w.is_finite() && *w >= 0.0);
-                chunk.weights.push(weight.ok_or_else(|| self.wrong(3, "a weight, finite and not negative", field))?);
+                chunk
+                    .weights
+                    .push(weight.ok_or_else(|| {
+                        self.wrong(3, "a weight, finite and not negative", field)
+                    })?);
             }
             chunk.src.push(src);
             chunk.dst.push(dst);
@@ -222,8 +234,13 @@ impl NpyEdges {
         let (src, shape) = NpyEnd::open(src.as_ref())?;
         let (dst, other) = NpyEnd::open(dst.as_ref())?;
         match (&shape[..], &other[..]) {
-            (&[total], &[n]) if total == n => Ok(Self { endpoints: [src, dst], total: total as u64, next: 0, bytes: vec![] }),
-            _ => Err(format(&dst.path, format!("expected one number per source, shape {shape:?}, found shape {other:?}"))),
+            (&[total], &[n]) if total == n => {
+                Ok(Self { endpoints: [src, dst], total: total as u64, next: 0, bytes: vec![] })
+            }
+            _ => Err(format(
+                &dst.path,
+                format!("expected one number per source, shape {shape:?}, found shape {other:?}"),
+            )),
         }
     }
     /// Of one file of shape `[2, edges]`.
@@ -250,7 +267,12 @@ impl NpyEnd {
         let width: usize = match &*head.descr {
             "<i8" | "<u8" => 8,
             "<i4" | "<u4" => 4,
-            other => return Err(format(path, format!("expected dtype int64, uint64, int32 or uint32, found '{other}'"))),
+            other => {
+                return Err(format(
+                    path,
+                    format!("expected dtype int64, uint64, int32 or uint32, found '{other}'"),
+                ));
+            }
         };
         let data = head
             .shape
@@ -259,15 +281,34 @@ impl NpyEnd {
             .and_then(|bytes| bytes.checked_add(head.offset))
             .map(|bytes| bytes as u64);
         if data != Some(len) {
-            return Err(format(path, format!("shape {:?}: expected as many bytes of data, found {len} in all", head.shape)));
+            return Err(format(
+                path,
+                format!(
+                    "shape {:?}: expected as many bytes of data, found {len} in all",
+                    head.shape
+                ),
+            ));
         }
         Ok((Self { path: path.into(), file, offset: head.offset as u64, width }, head.shape))
     }
-    fn read(&self, from: u64, count: usize, arg: &'static str, bytes: &mut Vec<u8>, out: &mut Vec<u32>) -> Result<(), StoreError> {
+    fn read(
+        &self,
+        from: u64,
+        count: usize,
+        arg: &'static str,
+        bytes: &mut Vec<u8>,
+        out: &mut Vec<u32>,
+    ) -> Result<(), StoreError> {
         let width = self.width;
         bytes.resize(count * width, 0);
-        crate::section_writer::read_at(&self.file, bytes, self.offset + from * width as u64).map_err(io(&self.path))?;
-        let far = |i: usize, value| StoreError::NodeOutOfRange { edge: from + i as u64, arg, bound: 1 << 32, value };
+        crate::section_writer::read_at(&self.file, bytes, self.offset + from * width as u64)
+            .map_err(io(&self.path))?;
+        let far = |i: usize, value| StoreError::NodeOutOfRange {
+            edge: from + i as u64,
+            arg,
+            bound: 1 << 32,
+            value,
+        };
         if width == 4 {
             out.extend(bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)));
             // A negative number is one of 2^31 and more, which is refused where there are fewer nodes.
@@ -291,7 +332,10 @@ impl EdgeStream for NpyEdges {
     }
     fn skip(&mut self, edges: u64) -> Result<(), StoreError> {
         if edges > self.total - self.next {
-            return Err(StoreError::source(format!("expected {edges} edges more, found {}", self.total - self.next)));
+            return Err(StoreError::source(format!(
+                "expected {edges} edges more, found {}",
+                self.total - self.next
+            )));
         }
         self.next += edges;
         Ok(())

@@ -91,7 +91,10 @@ impl Belady {
     /// Whose rows of `row_bytes`, not 0, are read in whole sectors, the first row at the beginning of one; of a batch's
     /// sectors at most `most_beside` rows are kept beside its own.
     pub(crate) fn with_sectors(self, row_bytes: usize, rows: usize, most_beside: usize) -> Self {
-        Self { sectors: Some(Sectors { row_bytes: row_bytes as u64, rows: rows as u64, most_beside }), ..self }
+        Self {
+            sectors: Some(Sectors { row_bytes: row_bytes as u64, rows: rows as u64, most_beside }),
+            ..self
+        }
     }
 
     /// Batches that are planned.
@@ -112,7 +115,8 @@ impl Belady {
             let place = at as u32;
             match self.reads.get_mut(&id) {
                 Some(reads) => {
-                    self.coming[(reads.last - self.now) as usize].next[reads.place as usize] = batch;
+                    self.coming[(reads.last - self.now) as usize].next[reads.place as usize] =
+                        batch;
                     (reads.last, reads.place) = (batch, place);
                 }
                 // Of rows that no coming batch reads, some are kept.
@@ -120,7 +124,10 @@ impl Belady {
                     self.reads.insert(id, Reads { first: batch, last: batch, place });
                     if let Some(&slot) = self.slot_of.get(&id) {
                         self.slots[slot as usize].1 = batch;
-                        self.by_next.back_mut().unwrap_or_else(|| unreachable!("pushed above")).push(slot);
+                        self.by_next
+                            .back_mut()
+                            .unwrap_or_else(|| unreachable!("pushed above"))
+                            .push(slot);
                     }
                 }
             }
@@ -218,7 +225,10 @@ impl Policy for Belady {
             self.plan(ids);
         }
         let batch = self.coming.pop_front().unwrap_or_else(|| unreachable!("planned above"));
-        debug_assert_eq!(batch.ids, ids, "batches are read in the order in which they were planned");
+        debug_assert_eq!(
+            batch.ids, ids,
+            "batches are read in the order in which they were planned"
+        );
         let mut step = Step::default();
         for (at, (id, &next)) in ids.iter().zip(&batch.next).enumerate() {
             match (next, self.reads.get_mut(id)) {
@@ -237,7 +247,8 @@ impl Policy for Belady {
         // Those that are needed first come first, so that nothing is kept and dropped again in one step.
         let beside = self.beside(step.misses.iter().map(|&at| ids[at as usize]).collect());
         let missed = step.misses.iter().map(|&at| (batch.next[at as usize], ids[at as usize], at));
-        let mut order: Vec<(u32, u32, u32)> = missed.chain(beside.into_iter().map(|(next, id)| (next, id, BESIDE))).collect();
+        let mut order: Vec<(u32, u32, u32)> =
+            missed.chain(beside.into_iter().map(|(next, id)| (next, id, BESIDE))).collect();
         order.retain(|&(next, ..)| next != FAR || self.slots.len() < self.capacity);
         order.sort_unstable_by_key(|&(next, id, at)| (next, at, id));
         let mut top = self.by_next.len() - 1;
@@ -338,11 +349,16 @@ mod tests {
             }
             let step = cache.step(batch);
             planned = planned.max(1);
-            assert!(step.hits.iter().all(|&(at, slot)| memory[slot as usize] == batch[at as usize]));
+            assert!(
+                step.hits.iter().all(|&(at, slot)| memory[slot as usize] == batch[at as usize])
+            );
             assert_eq!(step.hits.len() + step.misses.len(), batch.len());
             let sector = |id: &u32| id / PER_SECTOR;
-            let read: Vec<u32> = step.misses.iter().map(|&at| sector(&batch[at as usize])).collect();
-            assert!(step.beside.iter().all(|(id, _)| read.contains(&sector(id)) && !batch.contains(id) && !memory.contains(id)));
+            let read: Vec<u32> =
+                step.misses.iter().map(|&at| sector(&batch[at as usize])).collect();
+            assert!(step.beside.iter().all(|(id, _)| read.contains(&sector(id))
+                && !batch.contains(id)
+                && !memory.contains(id)));
             step.kept.iter().for_each(|&(at, slot)| memory[slot as usize] = batch[at as usize]);
             step.beside.iter().for_each(|&(id, slot)| memory[slot as usize] = id);
             misses += step.misses.len();

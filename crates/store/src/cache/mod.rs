@@ -66,7 +66,11 @@ impl CacheStats {
 impl std::fmt::Display for CacheStats {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (rate, mb) = (100.0 * self.hit_rate(), self.bytes_read as f64 / 1e6);
-        write!(f, "{rate:.1} % of rows in memory, {mb:.1} MB read in {:.2?}, waited {:.2?}", self.read_time, self.wait)
+        write!(
+            f,
+            "{rate:.1} % of rows in memory, {mb:.1} MB read in {:.2?}, waited {:.2?}",
+            self.read_time, self.wait
+        )
     }
 }
 
@@ -92,13 +96,23 @@ pub(crate) fn check_batch(ids: &[u32], rows: usize) -> Result<(), StoreError> {
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();
     match sorted.windows(2).find(|w| w[0] == w[1]) {
-        Some(w) => Err(burn_gnn_structure::internal::setting("ids", "every row of a batch once", &format!("row {} twice", w[0])).into()),
+        Some(w) => Err(burn_gnn_structure::internal::setting(
+            "ids",
+            "every row of a batch once",
+            &format!("row {} twice", w[0]),
+        )
+        .into()),
         None => Ok(()),
     }
 }
 
 /// Writes rows as f32: `row` has the bytes of each of `from`.
-fn widen<'a>(of: (RowFormat, usize), from: &[(bool, u32)], row: impl Fn((bool, u32)) -> &'a [u8] + Sync, out: &mut [f32]) {
+fn widen<'a>(
+    of: (RowFormat, usize),
+    from: &[(bool, u32)],
+    row: impl Fn((bool, u32)) -> &'a [u8] + Sync,
+    out: &mut [f32],
+) {
     const CHUNK: usize = 512;
     let (format, width) = of;
     if width > 0 {
@@ -119,7 +133,8 @@ impl<P: Policy + Sync> Slots<P> {
         let step = self.policy.step(ids);
         // In the order of the file; rows beside those of the batch have the places behind it.
         let beside = step.beside.iter().map(|b| b.0).zip(ids.len() as u32..);
-        let mut order: Vec<(u32, u32)> = step.misses.iter().map(|&at| (ids[at as usize], at)).chain(beside).collect();
+        let mut order: Vec<(u32, u32)> =
+            step.misses.iter().map(|&at| (ids[at as usize], at)).chain(beside).collect();
         order.sort_unstable();
         let sorted: Vec<u32> = order.iter().map(|o| o.0).collect();
         let began = Instant::now();
@@ -160,7 +175,12 @@ impl<P: Policy + Sync> Slots<P> {
     /// Writes the rows of a batch to `out`; ids differ and are in range.
     pub(crate) fn gather(&mut self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
         let (from, step) = self.fetch(ids)?;
-        widen((self.rows.format(), self.rows.width()), &from[..ids.len()], |from| self.row(from), out);
+        widen(
+            (self.rows.format(), self.rows.width()),
+            &from[..ids.len()],
+            |from| self.row(from),
+            out,
+        );
         self.keep(&from, &step);
         Ok(())
     }
@@ -248,7 +268,9 @@ impl CachedRows {
         let mut rows = vec![0.0; distinct.len() * width];
         self.gather_distinct(&distinct, &mut rows)?;
         for (id, out) in ids.iter().zip(out.chunks_exact_mut(width.max(1))) {
-            let at = distinct.binary_search(id).unwrap_or_else(|_| unreachable!("sorted out of the same ids"));
+            let at = distinct
+                .binary_search(id)
+                .unwrap_or_else(|_| unreachable!("sorted out of the same ids"));
             out.copy_from_slice(&rows[at * width..][..width]);
         }
         Ok(())
@@ -263,7 +285,11 @@ impl burn_gnn_sampling::FeatureSource for CachedRows {
     fn width(&self) -> usize {
         self.rows.width()
     }
-    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), burn_gnn_structure::GraphError> {
+    fn read_rows(
+        &self,
+        ids: &[u32],
+        out: &mut [f32],
+    ) -> Result<(), burn_gnn_structure::GraphError> {
         Ok(self.fill(ids, out)?)
     }
 }

@@ -69,7 +69,12 @@ impl PackedRows {
     /// # Cost
     /// Every batch is made twice; memory of 8 bytes per row of the file, and of the rows of one batch, beside the
     /// budget.
-    pub fn write<I>(path: impl AsRef<Path>, rows: &Arc<StoredRows>, budget: u64, batches: impl Fn() -> I) -> Result<Self, StoreError>
+    pub fn write<I>(
+        path: impl AsRef<Path>,
+        rows: &Arc<StoredRows>,
+        budget: u64,
+        batches: impl Fn() -> I,
+    ) -> Result<Self, StoreError>
     where
         I: Iterator<Item = Result<Vec<u32>, StoreError>>,
     {
@@ -85,10 +90,15 @@ impl PackedRows {
         let all: u64 = uses.iter().map(|&u| u64::from(u)).sum();
         let cold = all - hot.iter().map(|&id| u64::from(uses[id as usize])).sum::<u64>();
         drop(uses);
-        let format_value = serde_json::to_value(rows.format()).unwrap_or_else(|e| unreachable!("a plain name: {e}"));
+        let format_value = serde_json::to_value(rows.format())
+            .unwrap_or_else(|e| unreachable!("a plain name: {e}"));
         let mut header = Header::new(KIND).with("width", rows.width()).with("format", format_value);
-        let lens = [8 * (checks.len() + 1), 8 * checks.len(), 4 * hot.len(), each * hot.len()].map(|n| n as u64);
-        [STARTS, CHECKS, HOT_IDS, HOT_ROWS].into_iter().zip(lens).for_each(|(name, len)| header.section(name, len));
+        let lens = [8 * (checks.len() + 1), 8 * checks.len(), 4 * hot.len(), each * hot.len()]
+            .map(|n| n as u64);
+        [STARTS, CHECKS, HOT_IDS, HOT_ROWS]
+            .into_iter()
+            .zip(lens)
+            .for_each(|(name, len)| header.section(name, len));
         header.section(ROWS, cold * each as u64);
         let mut out = SectionWriter::replace(path, header)?;
         out.put(1, bytemuck::cast_slice(&checks))?;
@@ -103,7 +113,10 @@ impl PackedRows {
         for ids in batches() {
             let mut ids = ids?;
             if checks.get(found) != Some(&hash(&ids)) {
-                return Err(format(path, format!("batch {found}: expected the ids of the first time, found others")));
+                return Err(format(
+                    path,
+                    format!("batch {found}: expected the ids of the first time, found others"),
+                ));
             }
             found += 1;
             ids.retain(|id| hot.binary_search(id).is_err());
@@ -113,7 +126,10 @@ impl PackedRows {
             out.put(4, &bytes)?;
         }
         if found != checks.len() {
-            return Err(format(path, format!("expected {} batches as the first time, found {found}", checks.len())));
+            return Err(format(
+                path,
+                format!("expected {} batches as the first time, found {found}", checks.len()),
+            ));
         }
         out.put(0, &start.to_le_bytes())?;
         out.finish(&[])?;
@@ -129,22 +145,40 @@ impl PackedRows {
         let file = SectionFile::open(path, KIND)?;
         let width = match file.header.number(path, "width")? {
             width @ 0..=WIDEST => width as usize,
-            width => return Err(format(path, format!("expected rows of at most {WIDEST} numbers, found {width}"))),
+            width => {
+                return Err(format(
+                    path,
+                    format!("expected rows of at most {WIDEST} numbers, found {width}"),
+                ));
+            }
         };
         let found = file.header.facts.get("format").cloned().unwrap_or_default();
-        let row_format: RowFormat =
-            serde_json::from_value(found).map_err(|e| format(path, format!("expected a format of rows in the header, found {e}")))?;
+        let row_format: RowFormat = serde_json::from_value(found).map_err(|e| {
+            format(path, format!("expected a format of rows in the header, found {e}"))
+        })?;
         let section = |name: &str| {
-            let section = file.section(name).ok_or_else(|| format(path, format!("expected a section `{name}`, found none")))?;
+            let section = file
+                .section(name)
+                .ok_or_else(|| format(path, format!("expected a section `{name}`, found none")))?;
             section.check_range(0..section.bytes().len())?;
             Ok::<_, StoreError>(section)
         };
-        let (starts, checks) = (section(STARTS)?.numbers::<u64>().to_vec(), section(CHECKS)?.numbers::<u64>().to_vec());
+        let (starts, checks) = (
+            section(STARTS)?.numbers::<u64>().to_vec(),
+            section(CHECKS)?.numbers::<u64>().to_vec(),
+        );
         let ids = section(HOT_IDS)?.numbers::<u32>().to_vec();
-        let hot_rows = file.section(HOT_ROWS).ok_or_else(|| format(path, format!("expected a section `{HOT_ROWS}`, found none")))?;
-        let rows = file.section(ROWS).ok_or_else(|| format(path, format!("expected a section `{ROWS}`, found none")))?;
-        let (each, last) = (row_format.row_bytes(width) as u64, starts.last().copied().unwrap_or_default());
-        let agree = starts.len() == checks.len() + 1 && starts.is_sorted() && last.checked_mul(each) == Some(rows.bytes().len() as u64);
+        let hot_rows = file
+            .section(HOT_ROWS)
+            .ok_or_else(|| format(path, format!("expected a section `{HOT_ROWS}`, found none")))?;
+        let rows = file
+            .section(ROWS)
+            .ok_or_else(|| format(path, format!("expected a section `{ROWS}`, found none")))?;
+        let (each, last) =
+            (row_format.row_bytes(width) as u64, starts.last().copied().unwrap_or_default());
+        let agree = starts.len() == checks.len() + 1
+            && starts.is_sorted()
+            && last.checked_mul(each) == Some(rows.bytes().len() as u64);
         if !agree || hot_rows.bytes().len() as u64 != ids.len() as u64 * each {
             return Err(format(path, "expected sections that go together, found others"));
         }
@@ -181,18 +215,27 @@ impl PackedRows {
     /// No such batch; other ids than it was packed for; a file that cannot be read.
     pub fn gather(&self, batch: usize, ids: &[u32]) -> Result<Vec<f32>, StoreError> {
         if self.checks.get(batch) != Some(&hash(ids)) {
-            let why = format!("batch {batch} of {}: expected the ids that it was packed for, found others", self.checks.len());
+            let why = format!(
+                "batch {batch} of {}: expected the ids that it was packed for, found others",
+                self.checks.len()
+            );
             return Err(format(&self.file.path, why));
         }
         let each = self.format.row_bytes(self.width);
-        let (expected, found) = (self.starts[batch + 1] - self.starts[batch], ids.iter().filter(|&id| !self.hot.contains_key(id)).count());
+        let (expected, found) = (
+            self.starts[batch + 1] - self.starts[batch],
+            ids.iter().filter(|&id| !self.hot.contains_key(id)).count(),
+        );
         if expected != found as u64 {
-            let why = format!("batch {batch}: expected {expected} rows that are not in memory, found {found}; pack the batches again");
+            let why = format!(
+                "batch {batch}: expected {expected} rows that are not in memory, found {found}; pack the batches again"
+            );
             return Err(format(&self.file.path, why));
         }
         let (from, to) = (self.starts[batch] * each as u64, self.starts[batch + 1] * each as u64);
         let mut cold = vec![0; (to - from) as usize];
-        let piece = |at: u64| Read { at: self.offset + at, len: (to - at).min(PIECE as u64) as usize };
+        let piece =
+            |at: u64| Read { at: self.offset + at, len: (to - at).min(PIECE as u64) as usize };
         let reads: Vec<Read> = (from..to).step_by(PIECE).map(piece).collect();
         self.reader.read(&reads, &mut cold).map_err(io(&self.file.path))?;
         let (mut out, mut next) = (vec![0.0; ids.len() * self.width], 0);
@@ -204,7 +247,9 @@ impl PackedRows {
             }
         };
         let places: Vec<(bool, u32)> = ids.iter().map(place).collect();
-        let row = |(is_hot, at)| &(if is_hot { &self.hot_rows } else { &cold })[at as usize * each..][..each];
+        let row = |(is_hot, at)| {
+            &(if is_hot { &self.hot_rows } else { &cold })[at as usize * each..][..each]
+        };
         widen((self.format, self.width), &places, row, &mut out);
         Ok(out)
     }
@@ -219,7 +264,9 @@ fn hottest(uses: &[u32], capacity: usize) -> Vec<u32> {
     let mut ids: Vec<u32> = (0..).zip(uses).filter(|u| *u.1 > 1).map(|u| u.0).collect();
     if ids.len() > capacity {
         if capacity > 0 {
-            ids.select_nth_unstable_by_key(capacity - 1, |&id| (std::cmp::Reverse(uses[id as usize]), id));
+            ids.select_nth_unstable_by_key(capacity - 1, |&id| {
+                (std::cmp::Reverse(uses[id as usize]), id)
+            });
         }
         ids.truncate(capacity);
     }

@@ -95,14 +95,19 @@ impl<B: Send + 'static> PlannedRows<B> {
         let policy = if rows.share_sectors() {
             // An eighth is for rows on their way into the cache.
             let beside = capacity(&rows, room / 8);
-            Belady::new(capacity(&rows, room - room / 8)).with_sectors(rows.row_bytes(), rows.num_rows(), beside)
+            Belady::new(capacity(&rows, room - room / 8)).with_sectors(
+                rows.row_bytes(),
+                rows.num_rows(),
+                beside,
+            )
         } else {
             Belady::new(capacity(&rows, room))
         };
         let (shared, capacity) = (stats.clone(), policy.capacity());
         let reader = std::thread::spawn(move || {
             let cache = Slots::new(rows.clone(), policy);
-            let plan = Plan { rows, cache, window: window.max(1), reads: budget / 4 / PLANNED_BYTES };
+            let plan =
+                Plan { rows, cache, window: window.max(1), reads: budget / 4 / PLANNED_BYTES };
             plan.run(&make, |batch, of| {
                 let mut stats = shared.lock().unwrap_or_else(PoisonError::into_inner);
                 *stats = CacheStats { wait: stats.wait, ..of };
@@ -133,7 +138,13 @@ impl<B: Send + 'static> PlannedRows<B> {
     /// assert_eq!((batch.batch, batch.rows, planned.next_step()), (4, vec![2.0], 5));
     /// # Ok::<(), StoreError>(())
     /// ```
-    pub fn of_steps<F>(rows: Arc<StoredRows>, budget: u64, window: usize, steps: Range<u64>, make: F) -> Self
+    pub fn of_steps<F>(
+        rows: Arc<StoredRows>,
+        budget: u64,
+        window: usize,
+        steps: Range<u64>,
+        make: F,
+    ) -> Self
     where
         F: FnMut(u64) -> Result<(B, Vec<u32>), StoreError> + Send + 'static,
     {
@@ -177,7 +188,11 @@ impl Plan {
     ) {
         let (mut waiting, mut more, mut failed) = (VecDeque::new(), true, None);
         loop {
-            while more && (waiting.is_empty() || waiting.len() < self.window && (self.cache.policy.planned_reads() as u64) < self.reads) {
+            while more
+                && (waiting.is_empty()
+                    || waiting.len() < self.window
+                        && (self.cache.policy.planned_reads() as u64) < self.reads)
+            {
                 match make.recv() {
                     Ok(Ok((batch, ids))) => {
                         if let Err(e) = check_batch(&ids, self.rows.num_rows()) {

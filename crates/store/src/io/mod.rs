@@ -89,12 +89,15 @@ impl Reader {
     /// were read of the file.
     pub(crate) fn read(&self, reads: &[Read], out: &mut [u8]) -> std::io::Result<u64> {
         let requests = merge(reads, self.sector);
-        let mut buffer = pop(&self.buffers).unwrap_or_else(|| Aligned::new(WINDOW + LONGEST as usize));
+        let mut buffer =
+            pop(&self.buffers).unwrap_or_else(|| Aligned::new(WINDOW + LONGEST as usize));
         let (mut total, mut next, mut filled) = (0, 0, 0);
         while next < requests.len() {
             let mut size = 0;
             let mut window = vec![];
-            while let Some(request) = requests.get(next).filter(|r| window.is_empty() || size + r.len <= WINDOW) {
+            while let Some(request) =
+                requests.get(next).filter(|r| window.is_empty() || size + r.len <= WINDOW)
+            {
                 window.push(Request { to: size, ..request.clone() });
                 size += request.len.next_multiple_of(SECTOR as usize);
                 next += 1;
@@ -107,7 +110,8 @@ impl Reader {
             for request in &window {
                 for read in &reads[request.reads.clone()] {
                     let from = request.to + (read.at - request.at) as usize;
-                    out[filled..filled + read.len].copy_from_slice(&buffer.bytes()[from..from + read.len]);
+                    out[filled..filled + read.len]
+                        .copy_from_slice(&buffer.bytes()[from..from + read.len]);
                     filled += read.len;
                 }
                 total += request.len as u64;
@@ -141,7 +145,9 @@ fn open_direct(path: &Path) -> Result<(File, bool), StoreError> {
         if let Ok(file) = File::options().read(true).custom_flags(libc::O_DIRECT).open(path) {
             // Some file systems take the flag and refuse reads: the header page tells.
             let mut page = Aligned::new(SECTOR as usize);
-            if std::os::unix::fs::FileExt::read_at(&file, page.bytes_mut(), 0).is_ok_and(|n| n as u64 == SECTOR) {
+            if std::os::unix::fs::FileExt::read_at(&file, page.bytes_mut(), 0)
+                .is_ok_and(|n| n as u64 == SECTOR)
+            {
                 return Ok((file, true));
             }
         }
@@ -153,13 +159,19 @@ fn open_direct(path: &Path) -> Result<(File, bool), StoreError> {
 fn merge(reads: &[Read], sector: u64) -> Vec<Request> {
     let mut requests: Vec<Request> = vec![];
     for (i, read) in reads.iter().enumerate().filter(|(_, r)| r.len > 0) {
-        let (from, to) = (read.at / sector * sector, (read.at + read.len as u64).next_multiple_of(sector));
+        let (from, to) =
+            (read.at / sector * sector, (read.at + read.len as u64).next_multiple_of(sector));
         match requests.last_mut() {
             Some(last) if from <= last.at + last.len as u64 + GAP && to - last.at <= LONGEST => {
                 last.len = (to.max(last.at + last.len as u64) - last.at) as usize;
                 last.reads.end = i + 1;
             }
-            _ => requests.push(Request { at: from, len: (to - from) as usize, reads: i..i + 1, to: 0 }),
+            _ => requests.push(Request {
+                at: from,
+                len: (to - from) as usize,
+                reads: i..i + 1,
+                to: 0,
+            }),
         }
     }
     requests
@@ -180,12 +192,23 @@ mod tests {
     #[test]
     fn near_reads_are_one_request() {
         let read = |at, len| Read { at, len };
-        let of = |reads: &[Read], sector| merge(reads, sector).into_iter().map(|r| (r.at, r.len, r.reads)).collect::<Vec<_>>();
-        assert_eq!(of(&[read(10, 5), read(15, 5), read(9000, 10)], 1), [(10, 10, 0..2), (9000, 10, 2..3)]);
-        assert_eq!(of(&[read(10, 5), read(4090, 10), read(20_000, 10)], 4096), [(0, 8192, 0..2), (16_384, 4096, 2..3)]);
+        let of = |reads: &[Read], sector| {
+            merge(reads, sector).into_iter().map(|r| (r.at, r.len, r.reads)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            of(&[read(10, 5), read(15, 5), read(9000, 10)], 1),
+            [(10, 10, 0..2), (9000, 10, 2..3)]
+        );
+        assert_eq!(
+            of(&[read(10, 5), read(4090, 10), read(20_000, 10)], 4096),
+            [(0, 8192, 0..2), (16_384, 4096, 2..3)]
+        );
         let many: Vec<Read> = (0..1000).map(|i| read(i * 1000, 1000)).collect();
         let requests = of(&many, 4096);
-        assert!(requests.len() >= 4 && requests.iter().all(|r| r.1 as u64 <= LONGEST + 4096), "{requests:?}");
+        assert!(
+            requests.len() >= 4 && requests.iter().all(|r| r.1 as u64 <= LONGEST + 4096),
+            "{requests:?}"
+        );
         assert!(requests.windows(2).all(|w| w[0].2.end == w[1].2.start));
     }
 
@@ -194,11 +217,17 @@ mod tests {
     fn bytes_of_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
-        let bytes: Vec<u8> = (0..3_000_123u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let bytes: Vec<u8> =
+            (0..3_000_123u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
-        let reads: Vec<Read> =
-            (0..2000u64).map(|i| Read { at: i * 1490, len: 100 + (i % 7) as usize }).chain([Read { at: 3_000_000, len: 123 }]).collect();
-        let want: Vec<u8> = reads.iter().flat_map(|r| bytes[r.at as usize..r.at as usize + r.len].iter().copied()).collect();
+        let reads: Vec<Read> = (0..2000u64)
+            .map(|i| Read { at: i * 1490, len: 100 + (i % 7) as usize })
+            .chain([Read { at: 3_000_000, len: 123 }])
+            .collect();
+        let want: Vec<u8> = reads
+            .iter()
+            .flat_map(|r| bytes[r.at as usize..r.at as usize + r.len].iter().copied())
+            .collect();
         let reader = Reader::open(&path).unwrap();
         for _ in 0..2 {
             let mut out = vec![0; want.len()];
@@ -215,9 +244,19 @@ mod tests {
             })
             .collect();
         threads::read(&file, bytes.len() as u64, &window, &mut buffer).unwrap();
-        assert!(window.iter().all(|r| buffer[r.to..r.to + r.len] == bytes[r.at as usize..r.at as usize + r.len]));
         assert!(
-            threads::read(&file, 10 * bytes.len() as u64, &[Request { at: 2_999_990, len: 500, reads: 0..1, to: 0 }], &mut buffer).is_err()
+            window
+                .iter()
+                .all(|r| buffer[r.to..r.to + r.len] == bytes[r.at as usize..r.at as usize + r.len])
+        );
+        assert!(
+            threads::read(
+                &file,
+                10 * bytes.len() as u64,
+                &[Request { at: 2_999_990, len: 500, reads: 0..1, to: 0 }],
+                &mut buffer
+            )
+            .is_err()
         );
         #[cfg(target_os = "linux")]
         match uring::Ring::new() {
@@ -225,7 +264,10 @@ mod tests {
             Some(mut ring) => {
                 buffer.fill(0);
                 ring.read(&file, bytes.len() as u64, &window, &mut buffer).unwrap();
-                assert!(window.iter().all(|r| buffer[r.to..r.to + r.len] == bytes[r.at as usize..r.at as usize + r.len]));
+                assert!(
+                    window.iter().all(|r| buffer[r.to..r.to + r.len]
+                        == bytes[r.at as usize..r.at as usize + r.len])
+                );
                 let far = Request { at: 2_999_990, len: 500, reads: 0..1, to: 0 };
                 assert!(ring.read(&file, 10 * bytes.len() as u64, &[far], &mut buffer).is_err());
             }

@@ -9,7 +9,12 @@ use super::Request;
 const THREADS: usize = 16;
 
 /// Makes requests, whose bytes go to their places in `buffer`. A request may end behind the file.
-pub(super) fn read(file: &File, bytes: u64, window: &[Request], buffer: &mut [u8]) -> std::io::Result<()> {
+pub(super) fn read(
+    file: &File,
+    bytes: u64,
+    window: &[Request],
+    buffer: &mut [u8],
+) -> std::io::Result<()> {
     let mut places: Vec<(&Request, &mut [u8])> = vec![];
     let (mut rest, mut at) = (buffer, 0);
     for request in window {
@@ -29,12 +34,19 @@ pub(super) fn read(file: &File, bytes: u64, window: &[Request], buffer: &mut [u8
     }
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        workers
+            .into_iter()
+            .try_for_each(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
 
 /// Reads until the place is full or the file at its end.
-pub(super) fn whole(file: &File, bytes: u64, mut at: u64, mut place: &mut [u8]) -> std::io::Result<()> {
+pub(super) fn whole(
+    file: &File,
+    bytes: u64,
+    mut at: u64,
+    mut place: &mut [u8],
+) -> std::io::Result<()> {
     while !place.is_empty() && at < bytes {
         match read_some(file, place, at) {
             Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),

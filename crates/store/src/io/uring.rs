@@ -31,7 +31,13 @@ impl Ring {
 
     /// As [`threads::read`](super::threads::read).
     #[expect(unsafe_code, reason = "requests of the kernel")]
-    pub(super) fn read(&mut self, file: &File, bytes: u64, window: &[Request], buffer: &mut [u8]) -> std::io::Result<()> {
+    pub(super) fn read(
+        &mut self,
+        file: &File,
+        bytes: u64,
+        window: &[Request],
+        buffer: &mut [u8],
+    ) -> std::io::Result<()> {
         assert!(window.iter().all(|r| r.to + r.len <= buffer.len()), "requests lie in the buffer");
         let fd = types::Fd(file.as_raw_fd());
         let start = buffer.as_mut_ptr();
@@ -45,7 +51,10 @@ impl Ring {
                     let request = &window[next];
                     // SAFETY: in bounds of `buffer`, as was asserted.
                     let place = unsafe { start.add(request.to) };
-                    let entry = opcode::Read::new(fd, place, request.len as u32).offset(request.at).build().user_data(next as u64);
+                    let entry = opcode::Read::new(fd, place, request.len as u32)
+                        .offset(request.at)
+                        .build()
+                        .user_data(next as u64);
                     // SAFETY: the file and the buffer are borrowed until this function returns, which it does not
                     // before every request that was submitted is complete; places of requests do not overlap.
                     if unsafe { queue.push(&entry) }.is_err() {
@@ -60,7 +69,11 @@ impl Ring {
             }
             match self.0.submit_and_wait(1) {
                 Ok(_) => {}
-                Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) => {}
+                Err(e)
+                    if matches!(
+                        e.raw_os_error(),
+                        Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)
+                    ) => {}
                 Err(e) => {
                     // The kernel may write to the buffer later, so nobody may have its memory again: not even to
                     // unwind.
@@ -72,7 +85,9 @@ impl Ring {
                 under_way -= 1;
                 let request = entry.user_data() as usize;
                 match entry.result() {
-                    n if n >= 0 => short.extend(((n as usize) < window[request].len).then_some((request, n as usize))),
+                    n if n >= 0 => short.extend(
+                        ((n as usize) < window[request].len).then_some((request, n as usize)),
+                    ),
                     n if matches!(-n, libc::EINTR | libc::EAGAIN) => short.push((request, 0)),
                     n => failed = Some(std::io::Error::from_raw_os_error(-n)),
                 }

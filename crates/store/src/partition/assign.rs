@@ -100,7 +100,12 @@ impl Assignment {
     pub(super) fn check(&self, csc: &StoredCsc) -> Result<(), StoreError> {
         let nodes = of_one_type(csc)?;
         if self.part_of.len() != nodes {
-            return Err(setting("part_of", &format!("the parts of {nodes} nodes"), &format!("those of {}", self.part_of.len())).into());
+            return Err(setting(
+                "part_of",
+                &format!("the parts of {nodes} nodes"),
+                &format!("those of {}", self.part_of.len()),
+            )
+            .into());
         }
         Ok(())
     }
@@ -201,7 +206,8 @@ impl StreamCut {
                 let p = best.2;
                 sizes[p] += 1;
                 of.part_of[v as usize] = p as u32;
-                of.cut += row.iter().filter(|&&u| of.part_of[u as usize] != p as u32).count() as u64;
+                of.cut +=
+                    row.iter().filter(|&&u| of.part_of[u as usize] != p as u32).count() as u64;
                 met.drain(..).for_each(|p: u32| counts[p as usize] = 0);
                 Ok(())
             })?;
@@ -218,12 +224,20 @@ impl StreamCut {
 fn of_one_type(csc: &StoredCsc) -> Result<usize, StoreError> {
     match csc.num_nodes() {
         (sources, n) if n == sources => Ok(n),
-        (sources, n) => Err(setting("csc", "a relation on one node type", &format!("{sources} sources and {n} destinations")).into()),
+        (sources, n) => Err(setting(
+            "csc",
+            "a relation on one node type",
+            &format!("{sources} sources and {n} destinations"),
+        )
+        .into()),
     }
 }
 
 /// Calls `f` with every row of a file, in their order. A row of more edges than are read at a time is held as a whole.
-pub(super) fn each_row(csc: &StoredCsc, mut f: impl FnMut(u32, &[u32]) -> Result<(), StoreError>) -> Result<(), StoreError> {
+pub(super) fn each_row(
+    csc: &StoredCsc,
+    mut f: impl FnMut(u32, &[u32]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let n = csc.num_nodes().1;
     rows_of(csc, (0..n).map(|v| v as u32), &mut |v, _, row| f(v, row))
 }
@@ -243,7 +257,8 @@ pub(super) fn rows_of(
         let mut from = 0;
         while from < batch.len() {
             // Rows that are consecutive in the file are one read.
-            let (start, mut end, mut to) = (rows[from].0, rows[from].0 + u64::from(rows[from].1), from + 1);
+            let (start, mut end, mut to) =
+                (rows[from].0, rows[from].0 + u64::from(rows[from].1), from + 1);
             while to < batch.len() && rows[to].0 == end && end - start < EDGES {
                 end += u64::from(rows[to].1);
                 to += 1;

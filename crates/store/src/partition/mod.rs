@@ -91,8 +91,15 @@ impl Assignment {
         hash.finish()
     }
 
-    fn write_part(&self, csc: &StoredCsc, dir: &Path, (part, fingerprint): (usize, u64), local: &mut [u32]) -> Result<(), StoreError> {
-        let inner = || (0..).zip(&self.part_of).filter(|&(_, &p)| p as usize == part).map(|(v, _)| v);
+    fn write_part(
+        &self,
+        csc: &StoredCsc,
+        dir: &Path,
+        (part, fingerprint): (usize, u64),
+        local: &mut [u32],
+    ) -> Result<(), StoreError> {
+        let inner =
+            || (0..).zip(&self.part_of).filter(|&(_, &p)| p as usize == part).map(|(v, _)| v);
         let mut num_inner = 0;
         for v in inner() {
             local[v as usize] = num_inner;
@@ -113,8 +120,11 @@ impl Assignment {
             }
         }
         let [nodes, path] = paths(dir, part);
-        let mut header =
-            Header::new(KIND).with("part", part).with("parts", self.parts).with("nodes", self.part_of.len()).with(FINGERPRINT, fingerprint);
+        let mut header = Header::new(KIND)
+            .with("part", part)
+            .with("parts", self.parts)
+            .with("nodes", self.part_of.len())
+            .with(FINGERPRINT, fingerprint);
         header.section(INNER, 4 * u64::from(num_inner));
         header.section(HALO, 4 * halo.len() as u64);
         header.section(OWNERS, 4 * halo.len() as u64);
@@ -127,11 +137,17 @@ impl Assignment {
                 out.put(3, &csc.row(v)?.0.to_le_bytes())
             })
         })?;
-        let mut header = Header::new(CSC).with("num_src", num_inner as usize + halo.len()).with("num_dst", num_inner);
+        let mut header = Header::new(CSC)
+            .with("num_src", num_inner as usize + halo.len())
+            .with("num_dst", num_inner);
         header = header.with("num_edges", edges).with(FINGERPRINT, fingerprint);
         header.section(INDPTR, 8 * (u64::from(num_inner) + 1));
         header.section(SOURCES, 4 * edges);
-        for (name, has, each) in [(EDGE_IDS, csc.has_edge_ids(), 8), (WEIGHTS, csc.has_weights(), 4), (TIMES, csc.has_times(), 8)] {
+        for (name, has, each) in [
+            (EDGE_IDS, csc.has_edge_ids(), 8),
+            (WEIGHTS, csc.has_weights(), 4),
+            (TIMES, csc.has_times(), 8),
+        ] {
             if has {
                 header.section(name, each * edges);
             }
@@ -163,7 +179,12 @@ struct Columns {
 
 impl Columns {
     /// Appends those of a row to the sections behind the sources.
-    fn copy(&mut self, csc: &StoredCsc, row: Range<u64>, out: &mut SectionWriter) -> Result<(), StoreError> {
+    fn copy(
+        &mut self,
+        csc: &StoredCsc,
+        row: Range<u64>,
+        out: &mut SectionWriter,
+    ) -> Result<(), StoreError> {
         self.ids.clear();
         self.weights.clear();
         self.times.clear();

@@ -65,14 +65,23 @@ impl StoredPart {
         let (file, csc) = (SectionFile::open(&path, KIND)?, StoredCsc::open(csc)?);
         let number = |fact| file.header.number(&path, fact);
         let (found, parts, whole) = (number("part")?, number("parts")?, number("nodes")?);
-        if found != part as u64 || found >= parts || parts > u64::from(u32::MAX) || whole > u64::from(u32::MAX) {
-            let why = format!("expected part {part} of a graph of at most {} nodes, found part {found} of {parts}", u32::MAX);
+        if found != part as u64
+            || found >= parts
+            || parts > u64::from(u32::MAX)
+            || whole > u64::from(u32::MAX)
+        {
+            let why = format!(
+                "expected part {part} of a graph of at most {} nodes, found part {found} of {parts}",
+                u32::MAX
+            );
             return Err(format(&path, why));
         }
         let list = |name: &str, len: Option<u64>| -> Result<Vec<u32>, StoreError> {
             let section = match len {
                 Some(len) => file.required(name, 4 * len)?,
-                None => file.section(name).ok_or_else(|| format(&path, format!("expected a section `{name}`, found none")))?,
+                None => file.section(name).ok_or_else(|| {
+                    format(&path, format!("expected a section `{name}`, found none"))
+                })?,
             };
             section.check_range(0..section.bytes().len())?;
             Ok(section.numbers::<u32>().to_vec())
@@ -86,21 +95,45 @@ impl StoredPart {
         let owners = list(OWNERS, Some(halo.len() as u64))?;
         nodes.extend(halo);
         if file.header.facts.get(FINGERPRINT) != csc.fact(FINGERPRINT) {
-            return Err(format(&path, "expected nodes and edges of one partitioning, found those of two; write the parts again"));
+            return Err(format(
+                &path,
+                "expected nodes and edges of one partitioning, found those of two; write the parts again",
+            ));
         }
         if of != (nodes.len(), num_inner) {
-            let why = format!("expected edges from {} to {num_inner} nodes, found {of:?}", nodes.len());
+            let why =
+                format!("expected edges from {} to {num_inner} nodes, found {of:?}", nodes.len());
             return Err(format(csc.path(), why));
         }
-        let ascend = |ids: &[u32]| ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|&v| u64::from(v) < whole);
+        let ascend = |ids: &[u32]| {
+            ids.is_sorted_by(|a, b| a < b) && ids.last().is_none_or(|&v| u64::from(v) < whole)
+        };
         if !ascend(&nodes[..num_inner]) || !ascend(&nodes[num_inner..]) {
-            return Err(format(&path, format!("expected ascending ids in 0..{whole}, found others")));
+            return Err(format(
+                &path,
+                format!("expected ascending ids in 0..{whole}, found others"),
+            ));
         }
         if let Some(p) = owners.iter().find(|&&p| u64::from(p) >= parts || p as usize == part) {
-            return Err(format(&path, format!("`{OWNERS}`: expected other parts in 0..{parts}, found {p}")));
+            return Err(format(
+                &path,
+                format!("`{OWNERS}`: expected other parts in 0..{parts}, found {p}"),
+            ));
         }
         let (part, parts, whole) = (part as u32, parts as u32, whole as usize);
-        Ok(Self { of: Arc::new(Content { csc, path, nodes, num_inner, owners, starts, part, parts, whole }) })
+        Ok(Self {
+            of: Arc::new(Content {
+                csc,
+                path,
+                nodes,
+                num_inner,
+                owners,
+                starts,
+                part,
+                parts,
+                whole,
+            }),
+        })
     }
 
     /// A hash of the assignment and of the graph's sizes: the same for all parts of one partitioning, another for
@@ -179,7 +212,10 @@ impl Content {
                 let (from, len) = self.csc.row(local)?;
                 (row, start) = (from..from + u64::from(len), self.start(local)?);
                 if !row.contains(&p) {
-                    return Err(format(self.csc.path(), format!("position {p}: expected in row {local}, found that at {row:?}")));
+                    return Err(format(
+                        self.csc.path(),
+                        format!("position {p}: expected in row {local}, found that at {row:?}"),
+                    ));
                 }
             }
             *id = start.saturating_add(p - row.start);

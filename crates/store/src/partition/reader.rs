@@ -72,7 +72,11 @@ impl StoredPart {
         let relation = Relation::from_stored_csc(Arc::new(ByLocal(self.of.clone())))?;
         let edge_ids = vec![OriginalIds::unchanged(relation.num_edges())];
         let node_ids = vec![OriginalIds::new(self.of.nodes.clone(), self.of.whole)];
-        Ok(burn_gnn_graph::Subgraph { graph: homogeneous(self.of.nodes.len(), relation)?, node_ids, edge_ids })
+        Ok(burn_gnn_graph::Subgraph {
+            graph: homogeneous(self.of.nodes.len(), relation)?,
+            node_ids,
+            edge_ids,
+        })
     }
 }
 
@@ -104,7 +108,8 @@ impl EdgeReader for ByOriginal {
         self.0.csc.num_edges()
     }
     fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
-        let local = nodes.iter().map(|&v| self.0.local(v)).collect::<Result<Vec<u32>, StoreError>>()?;
+        let local =
+            nodes.iter().map(|&v| self.0.local(v)).collect::<Result<Vec<u32>, StoreError>>()?;
         self.0.csc.rows(&local, out)
     }
     fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {

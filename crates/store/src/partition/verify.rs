@@ -28,20 +28,28 @@ impl StoredParts {
                     return Err(wrong(format!("expected nodes in 0..{n}, found {v}")));
                 };
                 if *owner != NONE {
-                    return Err(wrong(format!("node {v}: expected in one part, found in {owner} and {p}")));
+                    return Err(wrong(format!(
+                        "node {v}: expected in one part, found in {owner} and {p}"
+                    )));
                 }
                 *owner = p as u32;
             }
         }
         if let Some(v) = part_of.iter().position(|&p| p == NONE) {
-            return Err(format(&self.dir, format!("node {v}: expected in one part, found in none")));
+            return Err(format(
+                &self.dir,
+                format!("node {v}: expected in one part, found in none"),
+            ));
         }
         let mut edges = 0u64;
         for p in 0..self.parts() {
             edges += verify_part(&self.part(p)?, whole, &part_of)?;
         }
         if edges != whole.num_edges() {
-            return Err(format(&self.dir, format!("expected {} edges in the parts, found {edges}", whole.num_edges())));
+            return Err(format(
+                &self.dir,
+                format!("expected {} edges in the parts, found {edges}", whole.num_edges()),
+            ));
         }
         Ok(())
     }
@@ -67,12 +75,16 @@ fn verify_part(part: &StoredPart, whole: &StoredCsc, part_of: &[u32]) -> Result<
     let plain = facts(whole) == (false, false, false);
     if facts(csc) != facts(whole) {
         let (expected, found) = (facts(whole), facts(csc));
-        return Err(wrong(format!("expected (edge ids, weights, times) as in the graph, {expected:?}, found {found:?}")));
+        return Err(wrong(format!(
+            "expected (edge ids, weights, times) as in the graph, {expected:?}, found {found:?}"
+        )));
     }
     for (&u, &owner) in halo.iter().zip(part.owners()) {
         let expected = part_of.get(u as usize).copied().unwrap_or(NONE);
         if expected != owner || expected as usize == part.number().0 {
-            return Err(wrong(format!("halo node {u}: expected in part {expected}, found {owner}")));
+            return Err(wrong(format!(
+                "halo node {u}: expected in part {expected}, found {owner}"
+            )));
         }
     }
     let (mut used, mut edges, mut row_of) = (vec![false; halo.len()], 0, vec![]);
@@ -85,14 +97,20 @@ fn verify_part(part: &StoredPart, whole: &StoredCsc, part_of: &[u32]) -> Result<
             && row.iter().map(|&u| nodes.get(u as usize)).eq(row_of.iter().map(Some))
             && (plain || more(csc, range)? == more(whole, start..start + u64::from(len))?);
         if !same {
-            return Err(wrong(format!("node {v}: expected the in-edges of the graph, found others")));
+            return Err(wrong(format!(
+                "node {v}: expected the in-edges of the graph, found others"
+            )));
         }
-        row.iter().filter(|&&u| u as usize >= inner.len()).for_each(|&u| used[u as usize - inner.len()] = true);
+        row.iter()
+            .filter(|&&u| u as usize >= inner.len())
+            .for_each(|&u| used[u as usize - inner.len()] = true);
         edges += row.len() as u64;
         Ok(())
     })?;
     match used.iter().position(|u| !u) {
-        Some(at) => Err(wrong(format!("halo node {}: expected an edge from it, found none", halo[at]))),
+        Some(at) => {
+            Err(wrong(format!("halo node {}: expected an edge from it, found none", halo[at])))
+        }
         None => Ok(edges),
     }
 }

@@ -18,7 +18,11 @@ pub struct RenumberedEdges<S> {
 impl<S: EdgeStream> RenumberedEdges<S> {
     /// Of edges in original ids; `src` and `dst` have the new ids of the endpoints, `None` for a node type that
     /// keeps its ids.
-    pub fn new(edges: S, src: impl Into<Option<Arc<Renumbering>>>, dst: impl Into<Option<Arc<Renumbering>>>) -> Self {
+    pub fn new(
+        edges: S,
+        src: impl Into<Option<Arc<Renumbering>>>,
+        dst: impl Into<Option<Arc<Renumbering>>>,
+    ) -> Self {
         Self { edges, of: [src.into(), dst.into()], read: 0 }
     }
 }
@@ -33,7 +37,12 @@ impl<S: EdgeStream> EdgeStream for RenumberedEdges<S> {
             for (i, v) in ids[before..].iter_mut().enumerate() {
                 let Some(&new) = of.new_ids().get(*v as usize) else {
                     let (edge, bound) = (self.read + i as u64, of.len() as u64);
-                    return Err(StoreError::NodeOutOfRange { edge, arg, bound, value: u64::from(*v) });
+                    return Err(StoreError::NodeOutOfRange {
+                        edge,
+                        arg,
+                        bound,
+                        value: u64::from(*v),
+                    });
                 };
                 *v = new;
             }

@@ -28,20 +28,33 @@ impl StoredGraph {
     ///
     /// # Cost
     /// `O(1)`; a look-up of 4 bytes more per destination and per edge that is sampled.
-    pub fn by_original_ids<N: NodeKey>(&self, renumbered: impl IntoIterator<Item = (N, Arc<Renumbering>)>) -> Result<Graph, StoreError> {
+    pub fn by_original_ids<N: NodeKey>(
+        &self,
+        renumbered: impl IntoIterator<Item = (N, Arc<Renumbering>)>,
+    ) -> Result<Graph, StoreError> {
         let schema = self.graph().schema();
         let mut of: Vec<Option<Arc<Renumbering>>> = vec![None; schema.ntypes().len()];
         for (ntype, new) in renumbered {
             let t = schema.ntype(ntype)?;
             let name = &schema.ntypes()[t];
-            check_len("renumbered", "one id per node", self.graph().node_counts()[t], new.len()).map_err(|e| e.in_relation(name))?;
+            check_len("renumbered", "one id per node", self.graph().node_counts()[t], new.len())
+                .map_err(|e| e.in_relation(name))?;
             if of[t].replace(new).is_some() {
-                return Err(setting("renumbered", "every node type once", &format!("`{name}` twice")).into());
+                return Err(setting(
+                    "renumbered",
+                    "every node type once",
+                    &format!("`{name}` twice"),
+                )
+                .into());
             }
         }
         let relation = |(t, csc): (usize, &Arc<StoredCsc>)| {
             let (s, d) = schema.endpoints(t);
-            Relation::from_stored_csc(Arc::new(ByOriginal { csc: csc.clone(), src: of[s].clone(), dst: of[d].clone() }))
+            Relation::from_stored_csc(Arc::new(ByOriginal {
+                csc: csc.clone(),
+                src: of[s].clone(),
+                dst: of[d].clone(),
+            }))
         };
         let relations = self.files().iter().enumerate().map(relation).collect::<Result<_, _>>()?;
         Ok(Graph::assemble(schema.clone(), self.graph().node_counts().to_vec(), relations))
@@ -83,7 +96,9 @@ impl EdgeReader for ByOriginal {
     fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
         match &self.dst {
             None => self.csc.rows(nodes, out),
-            Some(of) => self.csc.rows(&nodes.iter().map(|&v| of.new_ids()[v as usize]).collect::<Vec<_>>(), out),
+            Some(of) => self
+                .csc
+                .rows(&nodes.iter().map(|&v| of.new_ids()[v as usize]).collect::<Vec<_>>(), out),
         }
     }
     fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {

@@ -88,7 +88,12 @@ impl Renumbering {
         while edges.read(CHUNK, &mut chunk)? > 0 {
             for (i, &u) in chunk.src.iter().enumerate() {
                 let Some(degree) = degree.get_mut(u as usize) else {
-                    return Err(StoreError::NodeOutOfRange { edge: first + i as u64, arg: "src", bound: nodes as u64, value: u.into() });
+                    return Err(StoreError::NodeOutOfRange {
+                        edge: first + i as u64,
+                        arg: "src",
+                        bound: nodes as u64,
+                        value: u.into(),
+                    });
                 };
                 *degree = degree.saturating_add(1);
             }
@@ -171,7 +176,9 @@ impl Renumbering {
         let path = path.as_ref();
         let file = SectionFile::open(path, KIND)?;
         let nodes = file.header.number(path, "nodes")?;
-        let bytes = nodes.checked_mul(4).ok_or_else(|| format(path, format!("{nodes} nodes, more than a file holds")))?;
+        let bytes = nodes
+            .checked_mul(4)
+            .ok_or_else(|| format(path, format!("{nodes} nodes, more than a file holds")))?;
         let section = file.required(ORIGINAL, bytes)?;
         section.check_range(0..section.bytes().len())?;
         Self::new(section.numbers::<u32>().to_vec())

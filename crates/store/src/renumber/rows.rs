@@ -24,7 +24,12 @@ impl Renumbering {
     ///
     /// # Cost
     /// Two times the file is divided by `memory`; each time at most the whole file is read, in ascending order.
-    pub fn write_rows(&self, rows: &StoredRows, path: impl AsRef<Path>, memory: u64) -> Result<StoredRows, StoreError> {
+    pub fn write_rows(
+        &self,
+        rows: &StoredRows,
+        path: impl AsRef<Path>,
+        memory: u64,
+    ) -> Result<StoredRows, StoreError> {
         check_len("rows", "one per node", self.len(), rows.num_rows())?;
         let (path, each) = (path.as_ref(), rows.row_bytes());
         let mut out = RowWriter::create(path, rows.num_rows(), rows.width(), rows.format())?;
@@ -93,7 +98,11 @@ impl<F: burn_gnn_sampling::FeatureSource> burn_gnn_sampling::FeatureSource for R
     fn width(&self) -> usize {
         self.source.width()
     }
-    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), burn_gnn_structure::GraphError> {
+    fn read_rows(
+        &self,
+        ids: &[u32],
+        out: &mut [f32],
+    ) -> Result<(), burn_gnn_structure::GraphError> {
         self.source.read_rows(&self.of.to_new(ids)?, out)
     }
 }

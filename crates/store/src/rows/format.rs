@@ -62,7 +62,10 @@ impl RowFormat {
                 let scale = scale(row, 7.0)?;
                 out.extend(scale.to_le_bytes());
                 let four = |x: f32| (quantise(x, scale, 7.0) & 15) as u8;
-                out.extend(row.chunks(2).map(|pair| four(pair[0]) | pair.get(1).map_or(0, |&x| four(x) << 4)));
+                out.extend(
+                    row.chunks(2)
+                        .map(|pair| four(pair[0]) | pair.get(1).map_or(0, |&x| four(x) << 4)),
+                );
             }
         }
         Ok(())
@@ -74,8 +77,12 @@ impl RowFormat {
         match self {
             _ if out.is_empty() => {}
             Self::F32 => put(out, bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b))),
-            Self::F16 => widen_f16(bytes, |at, some| put(&mut out[at..at + some.len()], some.iter().copied())),
-            Self::Bf16 => put(out, bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32())),
+            Self::F16 => widen_f16(bytes, |at, some| {
+                put(&mut out[at..at + some.len()], some.iter().copied())
+            }),
+            Self::Bf16 => {
+                put(out, bytes.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f32()))
+            }
             Self::Int8 => {
                 let (scale, bytes) = split(bytes);
                 put(out, bytes.iter().map(|&b| f32::from(b as i8) * scale));
@@ -103,18 +110,29 @@ fn put(out: &mut [f32], numbers: impl Iterator<Item = f32>) {
 /// The nearest f16, of finite numbers a finite one.
 fn to_f16(x: f32) -> f16 {
     let near = f16::from_f32(x);
-    if near.is_infinite() && x.is_finite() { if x > 0.0 { f16::MAX } else { f16::MIN } } else { near }
+    if near.is_infinite() && x.is_finite() {
+        if x > 0.0 { f16::MAX } else { f16::MIN }
+    } else {
+        near
+    }
 }
 
 /// The nearest bf16, of finite numbers a finite one.
 fn to_bf16(x: f32) -> bf16 {
     let near = bf16::from_f32(x);
-    if near.is_infinite() && x.is_finite() { if x > 0.0 { bf16::MAX } else { bf16::MIN } } else { near }
+    if near.is_infinite() && x.is_finite() {
+        if x > 0.0 { bf16::MAX } else { bf16::MIN }
+    } else {
+        near
+    }
 }
 
 /// The scale of a row whose largest number becomes `most`.
 fn scale(row: &[f32], most: f32) -> Result<f32, usize> {
-    let largest = row.iter().enumerate().try_fold(0f32, |m, (i, x)| if x.is_finite() { Ok(m.max(x.abs())) } else { Err(i) })?;
+    let largest = row
+        .iter()
+        .enumerate()
+        .try_fold(0f32, |m, (i, x)| if x.is_finite() { Ok(m.max(x.abs())) } else { Err(i) })?;
     // Small rows have a scale that is not subnormal, so that quotients keep their bits.
     let scale = (largest / most).max(f32::MIN_POSITIVE);
     // A quotient that was rounded up may be too large for the largest finite number.
@@ -136,7 +154,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: [RowFormat; 5] = [RowFormat::F32, RowFormat::F16, RowFormat::Bf16, RowFormat::Int8, RowFormat::Int4];
+    const ALL: [RowFormat; 5] =
+        [RowFormat::F32, RowFormat::F16, RowFormat::Bf16, RowFormat::Int8, RowFormat::Int4];
 
     fn round_trip(format: RowFormat, row: &[f32]) -> Vec<f32> {
         let (mut bytes, mut out) = (vec![], vec![7.0; row.len()]);
@@ -174,7 +193,10 @@ mod tests {
             let tiny = round_trip(format, &[1e-44, -1e-44]);
             assert!(tiny.iter().all(|x| x.is_finite() && x.abs() < 1e-37), "{format:?}: {tiny:?}");
         }
-        assert_eq!(round_trip(RowFormat::F16, &[1e6, -1e6, f32::INFINITY]), [65_504.0, -65_504.0, f32::INFINITY]);
+        assert_eq!(
+            round_trip(RowFormat::F16, &[1e6, -1e6, f32::INFINITY]),
+            [65_504.0, -65_504.0, f32::INFINITY]
+        );
         assert!(round_trip(RowFormat::Bf16, &[f32::NAN])[0].is_nan());
         for format in [RowFormat::Int8, RowFormat::Int4] {
             assert_eq!(format.encode(&[1.0, f32::NAN], &mut vec![]), Err(1));

@@ -54,12 +54,20 @@ impl StoredRows {
         let file = SectionFile::open(path, KIND)?;
         let (rows, width) = (file.header.number(path, "rows")?, file.header.number(path, "width")?);
         let found = file.header.facts.get("format").cloned().unwrap_or_default();
-        let format: RowFormat =
-            serde_json::from_value(found).map_err(|e| wrong(path, format!("expected a format of rows in the header, found {e}")))?;
+        let format: RowFormat = serde_json::from_value(found).map_err(|e| {
+            wrong(path, format!("expected a format of rows in the header, found {e}"))
+        })?;
         file.required(ROWS, size(path, rows, width, format)?)?;
         let offset = file.header.sections.iter().find(|p| p.name == ROWS).map_or(0, |p| p.offset);
         let reader = Reader::open(path)?;
-        Ok(Self { path: path.into(), rows: rows as usize, width: width as usize, format, offset, reader })
+        Ok(Self {
+            path: path.into(),
+            rows: rows as usize,
+            width: width as usize,
+            format,
+            offset,
+            reader,
+        })
     }
 
     /// The file.
@@ -123,7 +131,9 @@ impl StoredRows {
         self.read_sorted(&sorted, &mut bytes)?;
         if self.width > 0 {
             for (id, row) in ids.iter().zip(out.chunks_exact_mut(self.width)) {
-                let at = sorted.binary_search(id).unwrap_or_else(|_| unreachable!("sorted out of the same ids"));
+                let at = sorted
+                    .binary_search(id)
+                    .unwrap_or_else(|_| unreachable!("sorted out of the same ids"));
                 self.format.decode(&bytes[at * each..][..each], row);
             }
         }
@@ -135,7 +145,10 @@ impl StoredRows {
         let each = self.row_bytes();
         out.clear();
         out.resize(ids.len() * each, 0);
-        let reads: Vec<Read> = ids.iter().map(|&id| Read { at: self.offset + u64::from(id) * each as u64, len: each }).collect();
+        let reads: Vec<Read> = ids
+            .iter()
+            .map(|&id| Read { at: self.offset + u64::from(id) * each as u64, len: each })
+            .collect();
         self.reader.read(&reads, out).map_err(io(&self.path))
     }
 }
@@ -145,8 +158,10 @@ pub(crate) const WIDEST: u64 = 1 << 28;
 
 /// Bytes of rows, if a file holds as many.
 fn size(path: &Path, rows: u64, width: u64, format: RowFormat) -> Result<u64, StoreError> {
-    let each = usize::try_from(width).ok().filter(|_| width <= WIDEST).map(|w| format.row_bytes(w) as u64);
-    let bytes = each.and_then(|each| each.checked_mul(rows)).filter(|_| rows <= u64::from(u32::MAX));
+    let each =
+        usize::try_from(width).ok().filter(|_| width <= WIDEST).map(|w| format.row_bytes(w) as u64);
+    let bytes =
+        each.and_then(|each| each.checked_mul(rows)).filter(|_| rows <= u64::from(u32::MAX));
     bytes.ok_or_else(|| {
         let most = u32::MAX;
         wrong(path, format!("expected at most {most} rows of {WIDEST} numbers, found {rows} rows of {width}; split the features"))
@@ -154,8 +169,10 @@ fn size(path: &Path, rows: u64, width: u64, format: RowFormat) -> Result<u64, St
 }
 
 fn header(path: &Path, rows: usize, width: usize, format: RowFormat) -> Result<Header, StoreError> {
-    let format_value = serde_json::to_value(format).unwrap_or_else(|e| unreachable!("a plain name: {e}"));
-    let mut header = Header::new(KIND).with("rows", rows).with("width", width).with("format", format_value);
+    let format_value =
+        serde_json::to_value(format).unwrap_or_else(|e| unreachable!("a plain name: {e}"));
+    let mut header =
+        Header::new(KIND).with("rows", rows).with("width", width).with("format", format_value);
     header.section(ROWS, size(path, rows as u64, width as u64, format)?);
     Ok(header)
 }
@@ -168,7 +185,11 @@ impl burn_gnn_sampling::FeatureSource for StoredRows {
     fn width(&self) -> usize {
         self.width
     }
-    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), burn_gnn_structure::GraphError> {
+    fn read_rows(
+        &self,
+        ids: &[u32],
+        out: &mut [f32],
+    ) -> Result<(), burn_gnn_structure::GraphError> {
         Ok(self.read_rows_into(ids, out)?)
     }
 }

@@ -26,7 +26,12 @@ impl RowWriter {
     ///
     /// # Errors
     /// More rows or numbers than a file holds; [`StoreError::Data`] for a file that cannot be written.
-    pub fn create(path: impl AsRef<Path>, rows: usize, width: usize, format: RowFormat) -> Result<Self, StoreError> {
+    pub fn create(
+        path: impl AsRef<Path>,
+        rows: usize,
+        width: usize,
+        format: RowFormat,
+    ) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let out = SectionWriter::replace(path, header(path, rows, width, format)?)?;
         Ok(Self { path: path.into(), out, rows, width, format, put: 0, bytes: vec![] })
@@ -40,15 +45,23 @@ impl RowWriter {
     pub fn put(&mut self, numbers: &[f32]) -> Result<(), StoreError> {
         let rows = numbers.len().checked_div(self.width).unwrap_or(0);
         if rows * self.width != numbers.len() || self.put + rows > self.rows {
-            let why =
-                format!("expected whole rows of {}, at most {} more, found {} numbers", self.width, self.rows - self.put, numbers.len());
+            let why = format!(
+                "expected whole rows of {}, at most {} more, found {} numbers",
+                self.width,
+                self.rows - self.put,
+                numbers.len()
+            );
             return Err(wrong(&self.path, why));
         }
         self.bytes.clear();
         for (i, row) in numbers.chunks_exact(self.width.max(1)).enumerate() {
             self.format.encode(row, &mut self.bytes).map_err(|column| {
-                let why =
-                    format!("row {}, column {column}: expected a finite number for {:?}, found {}", self.put + i, self.format, row[column]);
+                let why = format!(
+                    "row {}, column {column}: expected a finite number for {:?}, found {}",
+                    self.put + i,
+                    self.format,
+                    row[column]
+                );
                 wrong(&self.path, why)
             })?;
         }
@@ -69,7 +82,10 @@ impl RowWriter {
     /// Fewer rows than were announced; [`StoreError::Data`].
     pub fn finish(self) -> Result<u64, StoreError> {
         if self.put != self.rows && self.width > 0 {
-            return Err(wrong(&self.path, format!("`{ROWS}`: expected {} rows, found {}", self.rows, self.put)));
+            return Err(wrong(
+                &self.path,
+                format!("`{ROWS}`: expected {} rows, found {}", self.rows, self.put),
+            ));
         }
         self.out.finish(&[])
     }

@@ -46,18 +46,29 @@ fn rows(stored: &Arc<StoredCsc>) -> Vec<Row> {
         let (start, len) = stored.row(v).unwrap();
         let range = start..start + u64::from(len);
         let positions: Vec<u64> = range.clone().collect();
-        let (mut src, mut ids, mut weights, mut times) = (vec![0; positions.len()], vec![0; positions.len()], vec![], vec![]);
+        let (mut src, mut ids, mut weights, mut times) =
+            (vec![0; positions.len()], vec![0; positions.len()], vec![], vec![]);
         stored.sources(&positions, &mut src).unwrap();
         stored.edge_ids(&positions, &mut ids).unwrap();
-        let (w, t) = (stored.weights_of(range.clone(), &mut weights).unwrap(), stored.times_of(range, &mut times).unwrap());
-        all.push((0..positions.len()).map(|i| (src[i], ids[i], w.then(|| weights[i]), t.then(|| times[i]))).collect());
+        let (w, t) = (
+            stored.weights_of(range.clone(), &mut weights).unwrap(),
+            stored.times_of(range, &mut times).unwrap(),
+        );
+        all.push(
+            (0..positions.len())
+                .map(|i| (src[i], ids[i], w.then(|| weights[i]), t.then(|| times[i])))
+                .collect(),
+        );
     }
     all
 }
 
 /// The same by definition.
 fn expected(n: usize, edges: &Edges, loops: SelfLoops, simple: bool) -> Vec<Row> {
-    let (removes, adds) = (matches!(loops, SelfLoops::Remove | SelfLoops::Replace), matches!(loops, SelfLoops::Add | SelfLoops::Replace));
+    let (removes, adds) = (
+        matches!(loops, SelfLoops::Remove | SelfLoops::Replace),
+        matches!(loops, SelfLoops::Add | SelfLoops::Replace),
+    );
     (0..n as u32)
         .map(|v| {
             let mut row: Row = vec![];
@@ -65,7 +76,9 @@ fn expected(n: usize, edges: &Edges, loops: SelfLoops, simple: bool) -> Vec<Row>
                 let dropped = removes && src == dst || simple && row.iter().any(|e| e.0 == src);
                 row.extend((!dropped).then(|| (src, i as u64, Some(weight(i)), Some(time(i)))));
             }
-            row.extend(adds.then(|| (v, (edges.len() + v as usize) as u64, Some(1.0), Some(i64::MIN))));
+            row.extend(
+                adds.then(|| (v, (edges.len() + v as usize) as u64, Some(1.0), Some(i64::MIN))),
+            );
             row
         })
         .collect()
@@ -147,7 +160,11 @@ fn many_runs_and_long_rows() {
         .collect();
     let plenty = dir.path().join("plenty");
     let with = |path: &std::path::Path, bytes: u64, simple: bool| {
-        let build = CscBuild::new(path, n as usize, n as usize).with_memory(bytes).with_edge_ids().with_weights().with_times();
+        let build = CscBuild::new(path, n as usize, n as usize)
+            .with_memory(bytes)
+            .with_edge_ids()
+            .with_weights()
+            .with_times();
         let build = build.with_self_loops(SelfLoops::Add);
         if simple { build.with_simple() } else { build }.run(Full(edges.clone(), 0)).unwrap()
     };
@@ -163,7 +180,11 @@ fn many_runs_and_long_rows() {
         let positions: Vec<u64> = (start..start + u64::from(len)).collect();
         let mut ids = vec![0; positions.len()];
         stored.edge_ids(&positions, &mut ids).unwrap();
-        assert!(ids.is_sorted() && ids.last() == Some(&(600_000 + 777)) && ids[1] == if simple { ids[1] } else { 3 });
+        assert!(
+            ids.is_sorted()
+                && ids.last() == Some(&(600_000 + 777))
+                && ids[1] == if simple { ids[1] } else { 3 }
+        );
         if !simple {
             assert_eq!(len as usize, 1 + edges.iter().filter(|e| e.1 == 777).count());
         }
@@ -176,15 +197,30 @@ fn what_is_refused() {
     let path = dir.path().join("csc");
     let build = CscBuild::new(&path, 3, 4);
     let e = build.run(EdgeIter::new([(0, 0), (2, 3), (3, 0)])).unwrap_err();
-    assert!(matches!(e, StoreError::NodeOutOfRange { edge: 2, arg: "src", bound: 3, value: 3 }), "{e}");
+    assert!(
+        matches!(e, StoreError::NodeOutOfRange { edge: 2, arg: "src", bound: 3, value: 3 }),
+        "{e}"
+    );
     let e = build.run(EdgeIter::new([(0, 4)])).unwrap_err();
-    assert!(matches!(e, StoreError::NodeOutOfRange { edge: 0, arg: "dst", bound: 4, value: 4 }), "{e}");
-    assert!(matches!(build.clone().with_memory(1000).run(EdgeIter::new([])), Err(StoreError::Memory { given: 1000, .. })));
+    assert!(
+        matches!(e, StoreError::NodeOutOfRange { edge: 0, arg: "dst", bound: 4, value: 4 }),
+        "{e}"
+    );
+    assert!(matches!(
+        build.clone().with_memory(1000).run(EdgeIter::new([])),
+        Err(StoreError::Memory { given: 1000, .. })
+    ));
     let loops = build.clone().with_self_loops(SelfLoops::Add).run(EdgeIter::new([]));
     assert!(matches!(loops, Err(StoreError::Graph(e)) if matches!(*e, GraphError::Setting { .. })));
-    assert!(matches!(build.clone().with_weights().run(EdgeIter::new([(0, 0)])), Err(StoreError::Resume { .. })));
+    assert!(matches!(
+        build.clone().with_weights().run(EdgeIter::new([(0, 0)])),
+        Err(StoreError::Resume { .. })
+    ));
     std::fs::remove_dir_all(dir.path().join("csc.building")).unwrap();
-    assert!(matches!(build.clone().with_weights().run(EdgeIter::new([(0, 0)])), Err(StoreError::Source(_))));
+    assert!(matches!(
+        build.clone().with_weights().run(EdgeIter::new([(0, 0)])),
+        Err(StoreError::Source(_))
+    ));
     assert!(!path.exists());
 }
 
@@ -205,12 +241,18 @@ fn damaged_and_truncated_files() {
     // In the header, the offsets, the third block of sources, the checksums.
     assert!(matches!(damaged(40), Err(StoreError::Damaged { section, .. }) if section == "header"));
     let e = damaged(4096 + 80).unwrap().verify().unwrap_err();
-    assert!(matches!(&e, StoreError::Damaged { section, block: 0, .. } if section == "indptr"), "{e}");
+    assert!(
+        matches!(&e, StoreError::Damaged { section, block: 0, .. } if section == "indptr"),
+        "{e}"
+    );
     let sources = 4096 + 8192;
     assert!(damaged(4096 + 80).unwrap().row(10).is_err());
     let stored = damaged(sources + 2 * 65_536 + 5).unwrap();
     let e = stored.verify().unwrap_err();
-    assert!(matches!(&e, StoreError::Damaged { section, block: 2, .. } if section == "sources"), "{e}");
+    assert!(
+        matches!(&e, StoreError::Damaged { section, block: 2, .. } if section == "sources"),
+        "{e}"
+    );
     assert!(e.to_string().contains("csc: block 2 of `sources`"), "{e}");
     let mut out = [0];
     stored.sources(&[16_384], &mut out).unwrap();
@@ -218,11 +260,17 @@ fn damaged_and_truncated_files() {
     assert!(e.to_string().contains("block 2 of `sources`"), "{e}");
     assert!(stored.relation().unwrap().read_stored().is_err());
     let e = damaged(bytes.len() - 3).unwrap().verify().unwrap_err();
-    assert!(matches!(&e, StoreError::Damaged { section, block: 6, .. } if section == "sources"), "{e}");
+    assert!(
+        matches!(&e, StoreError::Damaged { section, block: 6, .. } if section == "sources"),
+        "{e}"
+    );
     for len in [0, 100, 4095, 4096, bytes.len() - 1] {
         std::fs::write(&path, &bytes[..len]).unwrap();
         let e = StoredCsc::open(&path).unwrap_err();
-        assert!(matches!(e, StoreError::Truncated { found, .. } if found == len as u64), "{len}: {e}");
+        assert!(
+            matches!(e, StoreError::Truncated { found, .. } if found == len as u64),
+            "{len}: {e}"
+        );
     }
     std::fs::write(&path, b"something else entirely".repeat(1000)).unwrap();
     assert!(matches!(StoredCsc::open(&path), Err(StoreError::Data(_))));
@@ -244,7 +292,14 @@ fn streams() {
     let npy = |name: &str, shape: &[usize], ids: &[i64]| {
         let bytes = ids.iter().flat_map(|v| v.to_le_bytes());
         let path = dir.path().join(name);
-        std::fs::write(&path, burn_gnn_files::NpyHead::bytes("<i8", shape).into_iter().chain(bytes).collect::<Vec<u8>>()).unwrap();
+        std::fs::write(
+            &path,
+            burn_gnn_files::NpyHead::bytes("<i8", shape)
+                .into_iter()
+                .chain(bytes)
+                .collect::<Vec<u8>>(),
+        )
+        .unwrap();
         path
     };
     let (src, dst) = (npy("src", &[3], &[0, 2, 1]), npy("dst", &[3], &[1, 0, 1]));
@@ -253,25 +308,43 @@ fn streams() {
     assert_eq!(indices(&mut || Box::new(NpyEdges::of_one(&both).unwrap())), of_text);
     let reversed = indices(&mut || Box::new(ReversedEdges(NpyEdges::of_one(&both).unwrap())));
     assert_eq!(reversed, (vec![1, 1, 0], vec![0, 1, 2]));
-    let chained = || ChainedEdges(NpyEdges::of_one(&both).unwrap(), ReversedEdges(NpyEdges::of_one(&both).unwrap()));
-    assert_eq!(indices(&mut || Box::new(chained())), (vec![2, 1, 0, 1, 1, 0], vec![0, 0, 1, 1, 1, 2]));
-    let e = CscBuild::new(&path, 4, 4).run(NpyEdges::of_one(npy("far", &[2, 1], &[-1, 0])).unwrap()).unwrap_err();
+    let chained = || {
+        ChainedEdges(
+            NpyEdges::of_one(&both).unwrap(),
+            ReversedEdges(NpyEdges::of_one(&both).unwrap()),
+        )
+    };
+    assert_eq!(
+        indices(&mut || Box::new(chained())),
+        (vec![2, 1, 0, 1, 1, 0], vec![0, 0, 1, 1, 1, 2])
+    );
+    let e = CscBuild::new(&path, 4, 4)
+        .run(NpyEdges::of_one(npy("far", &[2, 1], &[-1, 0])).unwrap())
+        .unwrap_err();
     assert!(matches!(e, StoreError::NodeOutOfRange { edge: 0, arg: "src", .. }), "{e}");
-    let e = CscBuild::new(&path, 4, 4).run(TextEdges::new("edges.txt", &b"0 1\n0 x"[..])).unwrap_err();
+    let e =
+        CscBuild::new(&path, 4, 4).run(TextEdges::new("edges.txt", &b"0 1\n0 x"[..])).unwrap_err();
     assert!(e.to_string().starts_with("edges.txt:2:2: expected a node id"), "{e}");
     let weighted = TextEdges::new("edges.txt", &b"0 1 2.5\n3 1 0"[..]).with_weights(true);
     std::fs::remove_dir_all(dir.path().join("csc.building")).unwrap();
     CscBuild::new(&path, 4, 4).with_weights().run(weighted).unwrap();
     let mut weights = vec![];
-    assert!(StoredCsc::open(&path).unwrap().weights_of(0..2, &mut weights).unwrap() && weights == [2.5, 0.0]);
+    assert!(
+        StoredCsc::open(&path).unwrap().weights_of(0..2, &mut weights).unwrap()
+            && weights == [2.5, 0.0]
+    );
 }
 
 /// Memory that offsets alone would fill is refused, with an amount that is enough.
 #[test]
 fn too_little_memory_for_the_nodes_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let build = |memory| CscBuild::new(dir.path().join("csc"), 111_059_956, 111_059_956).with_memory(memory);
-    let StoreError::Memory { least, .. } = build(8 << 20).plan(1_615_685_872).unwrap_err() else { panic!("expected a refusal") };
+    let build = |memory| {
+        CscBuild::new(dir.path().join("csc"), 111_059_956, 111_059_956).with_memory(memory)
+    };
+    let StoreError::Memory { least, .. } = build(8 << 20).plan(1_615_685_872).unwrap_err() else {
+        panic!("expected a refusal")
+    };
     assert!(least > 8 << 20 && build(least).plan(1_615_685_872).is_ok());
 }
 
@@ -280,7 +353,10 @@ fn too_little_memory_for_the_nodes_is_refused() {
 fn simple_files_are_short() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("csc");
-    let stats = CscBuild::new(&path, 10, 10).with_simple().run(EdgeIter::new((0..1_000_000).map(|e| (e % 3, e % 7)))).unwrap();
+    let stats = CscBuild::new(&path, 10, 10)
+        .with_simple()
+        .run(EdgeIter::new((0..1_000_000).map(|e| (e % 3, e % 7))))
+        .unwrap();
     assert_eq!((stats.edges, stats.bytes), (21, std::fs::metadata(&path).unwrap().len()));
     assert!(stats.bytes < 20_000, "{}", stats.bytes);
     StoredCsc::open(&path).unwrap().verify().unwrap();
@@ -307,23 +383,33 @@ fn more_edges_than_32_bits_count() {
         assert_eq!((start, u64::from(len)), (v * each, each));
         let mut row = vec![];
         csc.sources_of(start..start + each, &mut row).unwrap();
-        assert!(row.iter().zip((v..).step_by(NODES as usize)).all(|(&u, i)| u == src(i)), "row {v}");
+        assert!(
+            row.iter().zip((v..).step_by(NODES as usize)).all(|(&u, i)| u == src(i)),
+            "row {v}"
+        );
     }
     // Draws beyond 2^32 are edges of the graph.
     #[cfg(feature = "sampling")]
     {
         use burn_gnn_sampling::{NeighborSampler, SampleKey};
-        StoredGraph::create(dir.path(), [("_N", NODES as usize)], [(("_N", "_E", "_N"), "csc")]).unwrap();
+        StoredGraph::create(dir.path(), [("_N", NODES as usize)], [(("_N", "_E", "_N"), "csc")])
+            .unwrap();
         let g = StoredGraph::open(dir.path()).unwrap();
         let seeds: Vec<u32> = (NODES as u32 - 64..NODES as u32).collect();
-        let batch = NeighborSampler::new(g.graph(), [10]).unwrap().sample([("_N", &seeds[..])], SampleKey::new(0)).unwrap();
+        let batch = NeighborSampler::new(g.graph(), [10])
+            .unwrap()
+            .sample([("_N", &seeds[..])], SampleKey::new(0))
+            .unwrap();
         let block = &batch.blocks[0];
         assert_eq!(block.total_edges(), 640);
         assert!(block.original_edge_ids(0).iter().all(|&id| id > u64::from(u32::MAX)));
         let (nodes, relation) = (block.src_nodes(0), &block.relations()[0]);
         for (e, &id) in block.original_edge_ids(0).iter().enumerate() {
             let (v, k) = (id / each, id % each);
-            assert_eq!((nodes[relation.dst()[e] as usize], nodes[relation.src()[e] as usize]), (v as u32, src(v + k * NODES)));
+            assert_eq!(
+                (nodes[relation.dst()[e] as usize], nodes[relation.src()[e] as usize]),
+                (v as u32, src(v + k * NODES))
+            );
         }
     }
 }

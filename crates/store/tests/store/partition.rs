@@ -15,7 +15,13 @@ fn build(dir: &std::path::Path, n: usize, edges: &Edges) -> Arc<StoredCsc> {
 }
 
 /// LDG and Fennel by definition, over all edges at every node.
-fn by_definition(n: usize, edges: &Edges, parts: usize, method: StreamMethod, passes: usize) -> Vec<u32> {
+fn by_definition(
+    n: usize,
+    edges: &Edges,
+    parts: usize,
+    method: StreamMethod,
+    passes: usize,
+) -> Vec<u32> {
     let mean = n as f64 / parts as f64;
     let most = ((mean * 1.05) as usize).max(n.div_ceil(parts));
     let range = |v: u32| v as usize * parts / n;
@@ -26,8 +32,12 @@ fn by_definition(n: usize, edges: &Edges, parts: usize, method: StreamMethod, pa
         let mut sizes = vec![0usize; parts];
         for v in 0..n {
             let score = |p: usize| {
-                let neighbours =
-                    edges.iter().filter(|e| e.1 as usize == v && e.0 as usize != v && part[e.0 as usize] == Some(p)).count() as f64;
+                let neighbours = edges
+                    .iter()
+                    .filter(|e| {
+                        e.1 as usize == v && e.0 as usize != v && part[e.0 as usize] == Some(p)
+                    })
+                    .count() as f64;
                 let fill = sizes[p] as f64 / mean;
                 let score = match method {
                     StreamMethod::Ldg => neighbours * (1.0 - fill / 1.05).max(0.0),
@@ -35,17 +45,23 @@ fn by_definition(n: usize, edges: &Edges, parts: usize, method: StreamMethod, pa
                 };
                 (score, -fill)
             };
-            let best = (0..parts).filter(|&p| sizes[p] < most).fold(None, |best: Option<usize>, p| match best {
-                Some(b) if score(p) <= score(b) => Some(b),
-                _ => Some(p),
-            });
+            let best =
+                (0..parts).filter(|&p| sizes[p] < most).fold(None, |best: Option<usize>, p| {
+                    match best {
+                        Some(b) if score(p) <= score(b) => Some(b),
+                        _ => Some(p),
+                    }
+                });
             sizes[best.unwrap()] += 1;
             part[v] = best;
         }
     }
     let cut = edges.iter().filter(|e| part[e.0 as usize] != part[e.1 as usize]).count() as f64;
     let ranges = local && cut >= between;
-    (0..n as u32).zip(part).map(|(v, p)| if ranges { range(v) as u32 } else { p.unwrap() as u32 }).collect()
+    (0..n as u32)
+        .zip(part)
+        .map(|(v, p)| if ranges { range(v) as u32 } else { p.unwrap() as u32 })
+        .collect()
 }
 
 proptest! {
@@ -86,7 +102,11 @@ fn communities() {
         let edges: Edges = (0..n * 12)
             .map(|i| {
                 let (v, any) = (i % n, hash(i + 7));
-                let inside = if dealt { any % (n / of) * of + v % of } else { v / (n / of) * (n / of) + any % (n / of) };
+                let inside = if dealt {
+                    any % (n / of) * of + v % of
+                } else {
+                    v / (n / of) * (n / of) + any % (n / of)
+                };
                 (if hash(i) % 10 < 9 { inside } else { hash(i + 13) % n }, v)
             })
             .collect();
@@ -108,7 +128,13 @@ fn wrong_parts() {
     let edges: Edges = (0..400u32).map(|i| (i * 7 % 50, i % 50)).collect();
     let csc = build(dir.path(), 50, &edges);
     let parts = dir.path().join("parts");
-    let of = |second: bool| Assignment::new((0..50).map(|v| u32::from(v % 2 == 1) ^ u32::from(second && v == 7)).collect(), 2).unwrap();
+    let of = |second: bool| {
+        Assignment::new(
+            (0..50).map(|v| u32::from(v % 2 == 1) ^ u32::from(second && v == 7)).collect(),
+            2,
+        )
+        .unwrap()
+    };
     let written = of(false).write(&csc, &parts).unwrap();
     written.verify(&csc).unwrap();
     // The parts of another graph.
@@ -118,8 +144,12 @@ fn wrong_parts() {
     let e = written.verify(&StoredCsc::open(&path).unwrap()).unwrap_err();
     assert!(e.to_string().contains("expected the in-edges of the graph"), "{e}");
     // Part 1 of another cut: node 7 is in both.
-    let save =
-        ["nodes", "csc"].map(|f| (parts.join(format!("part-00000.{f}")), std::fs::read(parts.join(format!("part-00000.{f}"))).unwrap()));
+    let save = ["nodes", "csc"].map(|f| {
+        (
+            parts.join(format!("part-00000.{f}")),
+            std::fs::read(parts.join(format!("part-00000.{f}"))).unwrap(),
+        )
+    });
     of(true).write(&csc, &parts).unwrap();
     written.verify(&csc).unwrap();
     save.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
@@ -159,7 +189,12 @@ fn assignments_that_do_not_fit_are_refused() {
     CscBuild::new(&path, 100, 10).run(EdgeIter::new([(99, 3)])).unwrap();
     let bipartite = StoredCsc::open(&path).unwrap();
     let of = Assignment::new(vec![0; 10], 1).unwrap();
-    assert!(of.write(&bipartite, dir.path().join("parts")).unwrap_err().to_string().contains("one node type"));
+    assert!(
+        of.write(&bipartite, dir.path().join("parts"))
+            .unwrap_err()
+            .to_string()
+            .contains("one node type")
+    );
     assert!(of.cut(&bipartite).is_err());
     let csc = build(dir.path(), 4, &vec![(0, 1)]);
     assert!(of.cut(&csc).unwrap_err().to_string().contains("the parts of 4 nodes"));

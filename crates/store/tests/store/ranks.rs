@@ -7,7 +7,9 @@ use burn_gnn_graph::Graph;
 use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
 use burn_gnn_store::*;
 use burn_gnn_structure::{EdgeReader, GraphError};
-use proptest::prelude::{ProptestConfig, TestCaseError, any, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{
+    ProptestConfig, TestCaseError, any, prop_assert, prop_assert_eq, proptest,
+};
 
 type Edges = Vec<(u32, u32)>;
 
@@ -56,11 +58,17 @@ type Row = (Vec<(u32, u64)>, u32);
 
 /// What a sampler draws for some nodes at one hop, by destination.
 fn draw(sampler: &NeighborSampler, hop: usize, nodes: &[u32], step: u64) -> Vec<Row> {
-    let one = sampler.only_hop(hop).unwrap().sample([("_N", nodes)], SampleKey::new(3).at(0, step)).unwrap();
+    let one = sampler
+        .only_hop(hop)
+        .unwrap()
+        .sample([("_N", nodes)], SampleKey::new(3).at(0, step))
+        .unwrap();
     let block = &one.blocks[0];
-    let (csc, ids, degrees) = (block.relations()[0].csc(), block.original_edge_ids(0), block.in_degrees(0));
+    let (csc, ids, degrees) =
+        (block.relations()[0].csc(), block.original_edge_ids(0), block.in_degrees(0));
     let row = |i: usize| {
-        let edges = csc.row(i).map(|p| (block.src_nodes(0)[csc.indices()[p] as usize], ids[p])).collect();
+        let edges =
+            csc.row(i).map(|p| (block.src_nodes(0)[csc.indices()[p] as usize], ids[p])).collect();
         (edges, degrees[i])
     };
     (0..nodes.len()).map(row).collect()
@@ -167,23 +175,39 @@ proptest! {
 fn what_a_part_does_not_know() {
     let dir = tempfile::tempdir().unwrap();
     let csc = build(dir.path(), 6, &vec![(0, 1), (3, 1), (1, 2), (2, 3), (5, 4)], false);
-    Assignment::new(vec![0, 1, 1, 0, 2, 2], 3).unwrap().write(&csc, dir.path().join("parts")).unwrap();
+    Assignment::new(vec![0, 1, 1, 0, 2, 2], 3)
+        .unwrap()
+        .write(&csc, dir.path().join("parts"))
+        .unwrap();
     let own = &folders(dir.path(), 3)[1];
     let part = StoredPart::open(own, 1).unwrap();
     assert_eq!((part.inner(), part.halo(), part.owners()), (&[1, 2][..], &[0, 3][..], &[0, 0][..]));
     let sampler = NeighborSampler::new(&part.graph().unwrap(), [2, 2]).unwrap();
     let e = sampler.sample([("_N", [1])], SampleKey::new(0)).unwrap_err();
-    let text =
-        "part-00001.nodes: node 0: expected an inner node of part 1, found a halo node, which is in part 0; ask the rank of its part";
+    let text = "part-00001.nodes: node 0: expected an inner node of part 1, found a halo node, which is in part 0; ask the rank of its part";
     assert!(matches!(e, GraphError::Source(_)) && e.to_string().contains(text), "{e}");
     let e = sampler.only_hop(0).unwrap().sample([("_N", [4])], SampleKey::new(0)).unwrap_err();
     assert!(e.to_string().contains("found none of its nodes"), "{e}");
-    assert!(part.relation().unwrap().read_stored().unwrap_err().to_string().contains("node 0: expected an inner node"));
+    assert!(
+        part.relation()
+            .unwrap()
+            .read_stored()
+            .unwrap_err()
+            .to_string()
+            .contains("node 0: expected an inner node")
+    );
     // Another part, or its files under this one's name.
     assert!(StoredPart::open(own, 0).is_err());
     for ending in ["nodes", "csc"] {
-        std::fs::copy(own.join(format!("part-00001.{ending}")), own.join(format!("part-00000.{ending}"))).unwrap();
+        std::fs::copy(
+            own.join(format!("part-00001.{ending}")),
+            own.join(format!("part-00000.{ending}")),
+        )
+        .unwrap();
     }
     let e = StoredPart::open(own, 0).unwrap_err();
-    assert!(e.to_string().contains("expected part 0") && e.to_string().contains("found part 1 of 3"), "{e}");
+    assert!(
+        e.to_string().contains("expected part 0") && e.to_string().contains("found part 1 of 3"),
+        "{e}"
+    );
 }

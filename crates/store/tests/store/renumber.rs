@@ -6,7 +6,9 @@ use burn_gnn_graph::{Graph, OriginalIds, Subgraph};
 use burn_gnn_sampling::{FeatureSource, MiniBatch, NeighborSampler, SampleKey, Strategy};
 use burn_gnn_store::*;
 use burn_gnn_structure::GraphError;
-use proptest::prelude::{ProptestConfig, TestCaseError, any, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{
+    ProptestConfig, TestCaseError, any, prop_assert, prop_assert_eq, proptest,
+};
 use proptest::strategy::{Just, Strategy as Strategy_};
 
 const CITES: (&str, &str, &str) = ("paper", "cites", "paper");
@@ -21,14 +23,28 @@ fn weight(i: usize) -> f32 {
 }
 
 /// Files of the edges in new ids, or in their own.
-fn files(dir: &std::path::Path, cites: &Edges, writes: &Edges, papers: Option<&Arc<Renumbering>>) -> StoredGraph {
+fn files(
+    dir: &std::path::Path,
+    cites: &Edges,
+    writes: &Edges,
+    papers: Option<&Arc<Renumbering>>,
+) -> StoredGraph {
     std::fs::create_dir_all(dir).unwrap();
     let weighted = cites.iter().enumerate().map(|(i, &(u, v))| Ok((u, v, Some(weight(i)))));
     let edges = RenumberedEdges::new(EdgeResults::new(weighted), papers.cloned(), papers.cloned());
-    CscBuild::new(dir.join("cites"), PAPERS, PAPERS).with_edge_ids().with_weights().run(edges).unwrap();
+    CscBuild::new(dir.join("cites"), PAPERS, PAPERS)
+        .with_edge_ids()
+        .with_weights()
+        .run(edges)
+        .unwrap();
     let edges = RenumberedEdges::new(EdgeIter::new(writes.clone()), None, papers.cloned());
     CscBuild::new(dir.join("writes"), AUTHORS, PAPERS).with_edge_ids().run(edges).unwrap();
-    StoredGraph::create(dir, [("paper", PAPERS), ("author", AUTHORS)], [(WRITES, "writes"), (CITES, "cites")]).unwrap()
+    StoredGraph::create(
+        dir,
+        [("paper", PAPERS), ("author", AUTHORS)],
+        [(WRITES, "writes"), (CITES, "cites")],
+    )
+    .unwrap()
 }
 
 /// All of a batch; `ids` are the original ids of the papers of `b`.
@@ -37,10 +53,19 @@ fn same(a: &MiniBatch, b: &MiniBatch, ids: Option<&[u32]>) -> Result<(), TestCas
     for (a, b) in a.blocks.iter().zip(&b.blocks) {
         for t in 0..2 {
             let original = |v: &u32| ids.filter(|_| t == 1).map_or(*v, |ids| ids[*v as usize]);
-            prop_assert_eq!(a.src_nodes(t), b.src_nodes(t).iter().map(original).collect::<Vec<_>>());
-            prop_assert_eq!((&a.relations()[t], a.in_degrees(t)), (&b.relations()[t], b.in_degrees(t)));
+            prop_assert_eq!(
+                a.src_nodes(t),
+                b.src_nodes(t).iter().map(original).collect::<Vec<_>>()
+            );
+            prop_assert_eq!(
+                (&a.relations()[t], a.in_degrees(t)),
+                (&b.relations()[t], b.in_degrees(t))
+            );
             prop_assert_eq!(a.original_ids(t), b.original_ids(t));
-            prop_assert_eq!((a.edge_ids(t), a.original_edge_ids(t)), (b.edge_ids(t), b.original_edge_ids(t)));
+            prop_assert_eq!(
+                (a.edge_ids(t), a.original_edge_ids(t)),
+                (b.edge_ids(t), b.original_edge_ids(t))
+            );
         }
         prop_assert_eq!(a.src_in_degrees(0), b.src_in_degrees(0));
     }
@@ -125,7 +150,8 @@ fn rows_in_new_order() {
     let dir = tempfile::tempdir().unwrap();
     for format in [RowFormat::F32, RowFormat::F16, RowFormat::Int8, RowFormat::Int4] {
         for (nodes, width) in [(5000u32, 7), (1, 3), (0, 4), (30, 0)] {
-            let mut out = RowWriter::create(dir.path().join("rows"), nodes as usize, width, format).unwrap();
+            let mut out =
+                RowWriter::create(dir.path().join("rows"), nodes as usize, width, format).unwrap();
             (0..nodes).for_each(|v| out.put(&row(v, width)).unwrap());
             out.finish().unwrap();
             let before = StoredRows::open(dir.path().join("rows")).unwrap();
@@ -145,7 +171,8 @@ fn rows_in_new_order() {
 fn hubs_share_sectors() {
     let dir = tempfile::tempdir().unwrap();
     let (n, width) = (50_000u32, 16);
-    let mut out = RowWriter::create(dir.path().join("rows"), n as usize, width, RowFormat::F32).unwrap();
+    let mut out =
+        RowWriter::create(dir.path().join("rows"), n as usize, width, RowFormat::F32).unwrap();
     (0..n).for_each(|v| out.put(&row(v, width)).unwrap());
     out.finish().unwrap();
     let before = Arc::new(StoredRows::open(dir.path().join("rows")).unwrap());
@@ -158,7 +185,8 @@ fn hubs_share_sectors() {
         let mut planned = PlannedRows::new(rows.clone(), 0, 1, [Ok(((), ids))]);
         (planned.next().unwrap().unwrap().rows, planned.stats().bytes_read)
     };
-    let ((a, far), (b, near)) = (read(&before, hubs.clone()), read(&new, of.to_new(&hubs).unwrap()));
+    let ((a, far), (b, near)) =
+        (read(&before, hubs.clone()), read(&new, of.to_new(&hubs).unwrap()));
     assert!(a == b && near <= 4 * 4096, "{near}");
     // Where the file system refuses direct reads, both read these rows and nothing else.
     assert!(far == 200 * 64 || 5 * near < far, "{near} bytes against {far}");
@@ -169,30 +197,49 @@ fn hubs_share_sectors() {
 fn what_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let of = |ids: Vec<u32>| Renumbering::new(ids).map_err(|e| e.to_string());
-    assert!(of(vec![0, 0]).unwrap_err().contains("node 0 at 0 and at 1") && of(vec![0, 2]).unwrap_err().contains('2'));
+    assert!(
+        of(vec![0, 0]).unwrap_err().contains("node 0 at 0 and at 1")
+            && of(vec![0, 2]).unwrap_err().contains('2')
+    );
     let e = Renumbering::by_degree(2, EdgeIter::new([(0, 1), (2, 0)])).unwrap_err();
-    assert!(matches!(e, StoreError::NodeOutOfRange { edge: 1, arg: "src", bound: 2, value: 2 }), "{e}");
+    assert!(
+        matches!(e, StoreError::NodeOutOfRange { edge: 1, arg: "src", bound: 2, value: 2 }),
+        "{e}"
+    );
     let swap = Arc::new(Renumbering::new(vec![1, 0]).unwrap());
     let mut edges = RenumberedEdges::new(EdgeIter::new([(0, 1), (0, 2)]), None, swap.clone());
     edges.skip(1).unwrap();
     let e = edges.read(5, &mut EdgeChunk::default()).unwrap_err();
-    assert!(matches!(e, StoreError::NodeOutOfRange { edge: 1, arg: "dst", bound: 2, value: 2 }), "{e}");
+    assert!(
+        matches!(e, StoreError::NodeOutOfRange { edge: 1, arg: "dst", bound: 2, value: 2 }),
+        "{e}"
+    );
     let stored = files(dir.path(), &vec![(1, 2)], &vec![(3, 4)], None);
-    let by = |of: Vec<(&'static str, Arc<Renumbering>)>| stored.by_original_ids(of).unwrap_err().to_string();
-    assert!(by(vec![("paper", swap.clone())]).contains("one id per node") && by(vec![("book", swap.clone())]).contains("book"));
+    let by = |of: Vec<(&'static str, Arc<Renumbering>)>| {
+        stored.by_original_ids(of).unwrap_err().to_string()
+    };
+    assert!(
+        by(vec![("paper", swap.clone())]).contains("one id per node")
+            && by(vec![("book", swap.clone())]).contains("book")
+    );
     // All edges at once: the rows of the file stand in another order.
     let order = Arc::new(Renumbering::new((0..PAPERS as u32).rev().collect()).unwrap());
     assert!(stored.by_original_ids([("paper", order.clone()), ("paper", order.clone())]).is_err());
-    let moved = files(&dir.path().join("moved"), &vec![(1, 2), (1, 40), (3, 7)], &vec![], Some(&order));
+    let moved =
+        files(&dir.path().join("moved"), &vec![(1, 2), (1, 40), (3, 7)], &vec![], Some(&order));
     let g = moved.by_original_ids([("paper", order.clone())]).unwrap();
     assert!(matches!(g.relation(CITES).unwrap().read_stored(), Err(GraphError::Layout { .. })));
-    let rows = RowWriter::create(dir.path().join("rows"), 3, 1, RowFormat::F32).and_then(|mut out| {
-        out.put(&[0.0; 3])?;
-        out.finish()
-    });
+    let rows =
+        RowWriter::create(dir.path().join("rows"), 3, 1, RowFormat::F32).and_then(|mut out| {
+            out.put(&[0.0; 3])?;
+            out.finish()
+        });
     rows.unwrap();
     let rows = StoredRows::open(dir.path().join("rows")).unwrap();
-    assert!(swap.write_rows(&rows, dir.path().join("new"), 1).is_err() && RenumberedRows::new(rows, swap.clone()).is_err());
+    assert!(
+        swap.write_rows(&rows, dir.path().join("new"), 1).is_err()
+            && RenumberedRows::new(rows, swap.clone()).is_err()
+    );
     swap.write(dir.path().join("swap")).unwrap();
     let mut bytes = std::fs::read(dir.path().join("swap")).unwrap();
     bytes[4096] = 0;

@@ -31,15 +31,26 @@ fn child() {
 fn start(path: &Path, before: &str) -> Child {
     let run = format!("{before}exec \"$0\" --exact --ignored resume::child");
     let exe = std::env::current_exe().unwrap();
-    Command::new("sh").args(["-c", &run]).arg(exe).env(FILE, path).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    Command::new("sh")
+        .args(["-c", &run])
+        .arg(exe)
+        .env(FILE, path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
 }
 
 /// Waits until the journal has an entry, then kills; whether the build was still under way.
 fn kill_at(path: &Path, entry: &str, count: usize) -> bool {
     let (mut child, began) = (start(path, ""), Instant::now());
     let journal = path.with_file_name("csc.building").join("journal");
-    let reached = || std::fs::read_to_string(&journal).unwrap_or_default().matches(entry).count() >= count;
-    while !reached() && child.try_wait().unwrap().is_none() && began.elapsed() < Duration::from_secs(300) {
+    let reached =
+        || std::fs::read_to_string(&journal).unwrap_or_default().matches(entry).count() >= count;
+    while !reached()
+        && child.try_wait().unwrap().is_none()
+        && began.elapsed() < Duration::from_secs(300)
+    {
         std::thread::sleep(Duration::from_millis(1));
     }
     let killed = child.try_wait().unwrap().is_none();
@@ -84,6 +95,9 @@ fn in_the_memory_given() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("csc");
     let out = start(&path, "ulimit -d 40000 && ").wait_with_output().unwrap();
-    assert!(out.status.success() && String::from_utf8_lossy(&out.stdout).contains("1 passed"), "{out:?}");
+    assert!(
+        out.status.success() && String::from_utf8_lossy(&out.stdout).contains("1 passed"),
+        "{out:?}"
+    );
     StoredCsc::open(&path).unwrap().verify().unwrap();
 }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use burn_gnn_store::*;
 use proptest::prelude::*;
 
-const FORMATS: [RowFormat; 5] = [RowFormat::F32, RowFormat::F16, RowFormat::Bf16, RowFormat::Int8, RowFormat::Int4];
+const FORMATS: [RowFormat; 5] =
+    [RowFormat::F32, RowFormat::F16, RowFormat::Bf16, RowFormat::Int8, RowFormat::Int4];
 
 fn value(row: usize, column: usize) -> f32 {
     ((row * 31 + column * 7) % 257) as f32 - 128.0
@@ -29,7 +30,8 @@ fn every_format_and_width() {
             let stored = write(&path, rows, width, format);
             stored.verify().unwrap();
             assert_eq!((stored.num_rows(), stored.width(), stored.format()), (rows, width, format));
-            let ids: Vec<u32> = (0..rows as u32).rev().step_by(7).chain((0..rows as u32).step_by(13)).collect();
+            let ids: Vec<u32> =
+                (0..rows as u32).rev().step_by(7).chain((0..rows as u32).step_by(13)).collect();
             let got = stored.gather(&ids).unwrap();
             for (i, &id) in ids.iter().enumerate() {
                 let row: Vec<f32> = (0..width).map(|c| value(id as usize, c)).collect();
@@ -40,7 +42,10 @@ fn every_format_and_width() {
                     // Whole numbers up to 128 are exact in the others.
                     _ => 0.0,
                 };
-                assert!(row.iter().zip(&got[i * width..]).all(|(x, y)| (x - y).abs() <= bound), "{format:?}, row {id}");
+                assert!(
+                    row.iter().zip(&got[i * width..]).all(|(x, y)| (x - y).abs() <= bound),
+                    "{format:?}, row {id}"
+                );
             }
         }
     }
@@ -53,7 +58,10 @@ fn what_is_refused() {
     let mut out = RowWriter::create(&path, 2, 3, RowFormat::Int8).unwrap();
     assert!(out.put(&[1.0; 4]).is_err() && out.put(&[1.0; 9]).is_err());
     let e = out.put(&[0.0, 1.0, f32::NAN]).unwrap_err();
-    assert!(e.to_string().contains("row 0, column 2: expected a finite number for Int8, found NaN"), "{e}");
+    assert!(
+        e.to_string().contains("row 0, column 2: expected a finite number for Int8, found NaN"),
+        "{e}"
+    );
     assert!(out.finish().is_err() && !path.exists());
     let stored = write(&path, 2000, 30, RowFormat::F32);
     assert!(stored.gather(&[2000]).is_err());
@@ -61,7 +69,10 @@ fn what_is_refused() {
     bytes[4096 + 70_000] ^= 1;
     std::fs::write(&path, &bytes).unwrap();
     let e = StoredRows::open(&path).unwrap().verify().unwrap_err();
-    assert!(matches!(&e, StoreError::Damaged { section, block: 1, .. } if section == "rows"), "{e}");
+    assert!(
+        matches!(&e, StoreError::Damaged { section, block: 1, .. } if section == "rows"),
+        "{e}"
+    );
     std::fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
     assert!(matches!(StoredRows::open(&path), Err(StoreError::Truncated { .. })));
     assert!(matches!(StoredCsc::open(&path), Err(StoreError::Data(_))), "another kind of file");
@@ -132,7 +143,12 @@ fn the_future_is_worth_reads() {
     for ids in &batches {
         lru.gather_rows(ids).unwrap();
     }
-    let mut planned = PlannedRows::new(stored, rows / 3 * 4, 1000, batches.clone().into_iter().map(|ids| Ok(((), ids))));
+    let mut planned = PlannedRows::new(
+        stored,
+        rows / 3 * 4,
+        1000,
+        batches.clone().into_iter().map(|ids| Ok(((), ids))),
+    );
     for batch in planned.by_ref() {
         batch.unwrap();
     }
@@ -176,7 +192,8 @@ proptest! {
 fn errors_and_early_ends() {
     let dir = tempfile::tempdir().unwrap();
     let stored = Arc::new(write(&dir.path().join("rows"), 10, 2, RowFormat::F32));
-    let failing = [Ok((0, vec![1])), Ok((1, vec![2])), Err(StoreError::source("no more")), Ok((3, vec![3]))];
+    let failing =
+        [Ok((0, vec![1])), Ok((1, vec![2])), Err(StoreError::source("no more")), Ok((3, vec![3]))];
     let mut planned = PlannedRows::new(stored.clone(), 1000, 8, failing);
     assert_eq!(planned.next().unwrap().unwrap().batch, 0);
     assert_eq!(planned.next().unwrap().unwrap().rows, [value(2, 0), value(2, 1)]);
@@ -213,10 +230,13 @@ fn a_cache_is_right_after_a_failed_read() {
 fn a_row_twice_in_a_batch_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let rows = Arc::new(write(&dir.path().join("rows"), 10, 2, RowFormat::F32));
-    let mut planned = PlannedRows::new(rows.clone(), 1 << 20, 4, [Ok(((), vec![1, 2])), Ok(((), vec![3, 3]))]);
+    let mut planned =
+        PlannedRows::new(rows.clone(), 1 << 20, 4, [Ok(((), vec![1, 2])), Ok(((), vec![3, 3]))]);
     assert!(planned.next().unwrap().is_ok());
     assert!(planned.next().unwrap().unwrap_err().to_string().contains("row 3 twice"));
-    let packed = PackedRows::write(dir.path().join("packed"), &rows, 1 << 20, || [Ok(vec![4, 5, 4])].into_iter());
+    let packed = PackedRows::write(dir.path().join("packed"), &rows, 1 << 20, || {
+        [Ok(vec![4, 5, 4])].into_iter()
+    });
     assert!(packed.unwrap_err().to_string().contains("row 4 twice"));
 }
 
@@ -244,7 +264,10 @@ fn large_numbers_stay_finite() {
         out.put(&[f32::MAX, f32::MIN]).unwrap();
         out.finish().unwrap();
         let found = StoredRows::open(&path).unwrap().gather(&[0]).unwrap();
-        assert!(found[0].is_finite() && found[0] >= 65_504.0 && found[1] == -found[0], "{format:?}: {found:?}");
+        assert!(
+            found[0].is_finite() && found[0] >= 65_504.0 && found[1] == -found[0],
+            "{format:?}: {found:?}"
+        );
     }
 }
 
@@ -257,19 +280,32 @@ fn rows_of_a_sector_are_read_once() {
         let rows = 512;
         let stored = Arc::new(write(&dir.path().join("rows"), rows, width, RowFormat::F32));
         // Each row once, and those of a sector in sixteen batches.
-        let batches = (0..16u32).map(|step| Ok((step, (0..32).map(|i| 16 * i + step).collect::<Vec<u32>>())));
+        let batches =
+            (0..16u32).map(|step| Ok((step, (0..32).map(|i| 16 * i + step).collect::<Vec<u32>>())));
         let mut planned = PlannedRows::new(stored, 64 << 20, 1000, batches);
         for batch in &mut planned {
             let batch = batch.unwrap();
             for (i, row) in batch.rows.chunks_exact(width).enumerate() {
-                assert!(row.iter().enumerate().all(|(c, &x)| x == value(16 * i + batch.batch as usize, c)), "row {i} of {}", batch.batch);
+                assert!(
+                    row.iter()
+                        .enumerate()
+                        .all(|(c, &x)| x == value(16 * i + batch.batch as usize, c)),
+                    "row {i} of {}",
+                    batch.batch
+                );
             }
         }
         let stats = planned.stats();
         if !stats.bytes_read.is_multiple_of(4096) {
-            println!("skipped: the file system of temporary files refuses reads past the page cache");
+            println!(
+                "skipped: the file system of temporary files refuses reads past the page cache"
+            );
             return;
         }
-        assert_eq!((stats.misses, stats.hits + stats.misses), ((rows / per_sector) as u64, rows as u64), "{width} numbers");
+        assert_eq!(
+            (stats.misses, stats.hits + stats.misses),
+            ((rows / per_sector) as u64, rows as u64),
+            "{width} numbers"
+        );
     }
 }

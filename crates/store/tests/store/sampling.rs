@@ -18,17 +18,36 @@ fn weight(i: usize) -> f32 {
 fn both(dir: &std::path::Path, cites: &Edges, writes: &Edges, ids: bool) -> (Graph, StoredGraph) {
     let split = |edges: &Edges| -> (Vec<u32>, Vec<u32>) { edges.iter().copied().unzip() };
     let (c, w) = (split(cites), split(writes));
-    let memory = Graph::builder().nodes("paper", 50).nodes("author", 20).edges(CITES, c.0, c.1).edges(WRITES, w.0, w.1).build().unwrap();
+    let memory = Graph::builder()
+        .nodes("paper", 50)
+        .nodes("author", 20)
+        .edges(CITES, c.0, c.1)
+        .edges(WRITES, w.0, w.1)
+        .build()
+        .unwrap();
     let with = |build: CscBuild| if ids { build.with_edge_ids() } else { build };
     let weighted = cites.iter().enumerate().map(|(i, &(u, v))| Ok((u, v, Some(weight(i)))));
-    with(CscBuild::new(dir.join("cites"), 50, 50)).with_weights().run(EdgeResults::new(weighted)).unwrap();
+    with(CscBuild::new(dir.join("cites"), 50, 50))
+        .with_weights()
+        .run(EdgeResults::new(weighted))
+        .unwrap();
     with(CscBuild::new(dir.join("writes"), 20, 50)).run(EdgeIter::new(writes.clone())).unwrap();
-    StoredGraph::create(dir, [("paper", 50), ("author", 20)], [(WRITES, "writes"), (CITES, "cites")]).unwrap();
+    StoredGraph::create(
+        dir,
+        [("paper", 50), ("author", 20)],
+        [(WRITES, "writes"), (CITES, "cites")],
+    )
+    .unwrap();
     (memory, StoredGraph::open(dir).unwrap())
 }
 
 /// All of a batch. Edge ids are compared where the file has them.
-fn same(memory: &NeighborSampler, stored: &NeighborSampler, seeds: &[u32], ids: bool) -> Result<(), TestCaseError> {
+fn same(
+    memory: &NeighborSampler,
+    stored: &NeighborSampler,
+    seeds: &[u32],
+    ids: bool,
+) -> Result<(), TestCaseError> {
     for step in 0..3 {
         let key = SampleKey::new(5).at(1, step);
         let of = |s: &NeighborSampler| s.sample([("paper", seeds)], key).unwrap();
@@ -37,10 +56,16 @@ fn same(memory: &NeighborSampler, stored: &NeighborSampler, seeds: &[u32], ids: 
         for (a, b) in a.blocks.iter().zip(&b.blocks) {
             for t in 0..2 {
                 prop_assert_eq!((a.src_nodes(t), a.dst_nodes(t)), (b.src_nodes(t), b.dst_nodes(t)));
-                prop_assert_eq!((&a.relations()[t], a.in_degrees(t)), (&b.relations()[t], b.in_degrees(t)));
+                prop_assert_eq!(
+                    (&a.relations()[t], a.in_degrees(t)),
+                    (&b.relations()[t], b.in_degrees(t))
+                );
                 prop_assert_eq!(a.original_ids(t), b.original_ids(t));
                 if ids {
-                    prop_assert_eq!((a.edge_ids(t), a.original_edge_ids(t)), (b.edge_ids(t), b.original_edge_ids(t)));
+                    prop_assert_eq!(
+                        (a.edge_ids(t), a.original_edge_ids(t)),
+                        (b.edge_ids(t), b.original_edge_ids(t))
+                    );
                 }
             }
         }
@@ -120,12 +145,21 @@ fn what_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (memory, stored) = both(dir.path(), &vec![(1, 2)], &vec![(0, 0)], false);
     let sampler = NeighborSampler::new(stored.graph(), [2]).unwrap();
-    assert!(sampler.clone().with_weights(CITES, &[1.0]).is_err() && sampler.clone().with_mask(CITES, &[true]).is_err());
-    assert!(sampler.clone().with_times(CITES, &[1]).is_err() && sampler.clone().with_strategy(Strategy::InDegree).is_err());
+    assert!(
+        sampler.clone().with_weights(CITES, &[1.0]).is_err()
+            && sampler.clone().with_mask(CITES, &[true]).is_err()
+    );
+    assert!(
+        sampler.clone().with_times(CITES, &[1]).is_err()
+            && sampler.clone().with_strategy(Strategy::InDegree).is_err()
+    );
     assert!(sampler.clone().with_stored_weights(WRITES).is_err());
     assert!(NeighborSampler::new(&memory, [2]).unwrap().with_stored_weights(CITES).is_err());
     let e = StoredGraph::create(dir.path(), [("paper", 51)], [(CITES, "cites")]).unwrap_err();
-    assert!(e.to_string().contains("expected (51, 51) sources and destinations, found (50, 50)"), "{e}");
+    assert!(
+        e.to_string().contains("expected (51, 51) sources and destinations, found (50, 50)"),
+        "{e}"
+    );
 }
 
 /// A damaged block ends the batch that meets it with an error that names file and block, and no other one.
@@ -139,7 +173,8 @@ fn damage_is_an_error_of_the_batch() {
     let at = 4096 + 8192 + 4 * 190_000;
     bytes[at] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let stored = StoredGraph::create(dir.path(), [("_N", 1000)], [(("_N", "_E", "_N"), "csc")]).unwrap();
+    let stored =
+        StoredGraph::create(dir.path(), [("_N", 1000)], [(("_N", "_E", "_N"), "csc")]).unwrap();
     let sampler = NeighborSampler::new(stored.graph(), [3]).unwrap();
     let of = |v: u32| sampler.sample([("_N", [v])], SampleKey::new(0));
     assert_eq!(of(10).unwrap().total_edges(), 3);
@@ -167,7 +202,12 @@ fn damage_never_panics_later() {
         bytes[at] ^= 1;
         std::fs::write(&path, bytes).unwrap();
         for seed in [0, n / 2, n - 1] {
-            let stored = StoredGraph::create(dir.path(), [("_N", n as usize)], [(("_N", "_E", "_N"), "csc")]).unwrap();
+            let stored = StoredGraph::create(
+                dir.path(),
+                [("_N", n as usize)],
+                [(("_N", "_E", "_N"), "csc")],
+            )
+            .unwrap();
             let sampler = NeighborSampler::new(stored.graph(), [2, 2]).unwrap();
             match sampler.sample([("_N", [seed])], SampleKey::new(0)) {
                 Err(e) => {
@@ -178,9 +218,10 @@ fn damage_never_panics_later() {
                     for block in &batch.blocks {
                         let ids = (block.edge_ids(0).to_vec(), block.original_edge_ids(0).to_vec());
                         assert!(ids.0.iter().map(|&e| u64::from(e)).eq(ids.1));
-                        assert_eq!(block.in_degrees(0).len() + block.src_in_degrees(0).unwrap().len(), {
-                            block.dst_nodes(0).len() + block.src_nodes(0).len()
-                        });
+                        assert_eq!(
+                            block.in_degrees(0).len() + block.src_in_degrees(0).unwrap().len(),
+                            { block.dst_nodes(0).len() + block.src_nodes(0).len() }
+                        );
                     }
                     passed += 1;
                 }
@@ -198,8 +239,14 @@ fn excluded_edges() {
     let (memory, stored) = both(dir.path(), &cites, &vec![], true);
     let of = |g: &Graph| {
         let sampler = NeighborSampler::new(g, [4, 4]).unwrap();
-        let batch = sampler.sample_excluding([("paper", [3, 9])], [(CITES, [1u32, 51, 3, 103])], SampleKey::new(1)).unwrap();
-        batch.blocks.iter().map(|b| (b.src_nodes(1).to_vec(), b.edge_ids(0).to_vec())).collect::<Vec<_>>()
+        let batch = sampler
+            .sample_excluding([("paper", [3, 9])], [(CITES, [1u32, 51, 3, 103])], SampleKey::new(1))
+            .unwrap();
+        batch
+            .blocks
+            .iter()
+            .map(|b| (b.src_nodes(1).to_vec(), b.edge_ids(0).to_vec()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(of(&memory), of(stored.graph()));
 }

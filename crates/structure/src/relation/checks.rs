@@ -10,7 +10,12 @@ use crate::memory::room;
 pub fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<(), GraphError> {
     for (what, count) in [("nodes", num_src), ("nodes", num_dst), ("edges", num_edges)] {
         if count as u64 > LIMIT {
-            return Err(GraphError::TooLarge { relation: UNNAMED.into(), what, count: count as u64, limit: LIMIT });
+            return Err(GraphError::TooLarge {
+                relation: UNNAMED.into(),
+                what,
+                count: count as u64,
+                limit: LIMIT,
+            });
         }
     }
     // Layouts have an offset per node, and are made where no error can be returned. Asking takes no memory, but counts
@@ -22,7 +27,11 @@ pub fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<
 
 /// An empty list with room for the offsets of `rows` rows: of all that a layout takes, what grows with them.
 pub(super) fn offsets(rows: usize) -> Result<Vec<u32>, GraphError> {
-    room(rows as u128 + 1, || format!("a layout of {rows} nodes"), "number the nodes that have edges from 0")
+    room(
+        rows as u128 + 1,
+        || format!("a layout of {rows} nodes"),
+        "number the nodes that have edges from 0",
+    )
 }
 
 /// Refuses node ids that are not below `bound`.
@@ -30,7 +39,11 @@ pub fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), G
     // Searching for the first is slow; that there is one is not.
     let is_far = |&v: &u32| v as usize >= bound;
     const CHUNK: usize = 1 << 15;
-    let found = if ids.len() <= CHUNK { ids.iter().any(is_far) } else { ids.par_chunks(CHUNK).any(|chunk| chunk.iter().any(is_far)) };
+    let found = if ids.len() <= CHUNK {
+        ids.iter().any(is_far)
+    } else {
+        ids.par_chunks(CHUNK).any(|chunk| chunk.iter().any(is_far))
+    };
     if !found {
         return Ok(());
     }
@@ -38,13 +51,24 @@ pub fn check_nodes(arg: &'static str, ids: &[u32], bound: usize) -> Result<(), G
         None => Ok(()),
         Some(position) => {
             let value = i128::from(ids[position]);
-            Err(GraphError::NodeOutOfRange { relation: UNNAMED.into(), arg, position, bound, value })
+            Err(GraphError::NodeOutOfRange {
+                relation: UNNAMED.into(),
+                arg,
+                position,
+                bound,
+                value,
+            })
         }
     }
 }
 
 /// Refuses a length that is not the expected one.
-pub fn check_len(arg: &str, why: &'static str, expected: usize, actual: usize) -> Result<(), GraphError> {
+pub fn check_len(
+    arg: &str,
+    why: &'static str,
+    expected: usize,
+    actual: usize,
+) -> Result<(), GraphError> {
     if expected == actual {
         return Ok(());
     }

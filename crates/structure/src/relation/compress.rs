@@ -41,7 +41,11 @@ pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
         return Compressed::new(indptr, indices.into(), Some(edge_ids));
     }
     // Counters of one chunk cost `rows` words: no more chunks than edges pay for.
-    let chunks = if e < PARALLEL_FROM { 1 } else { rayon::current_num_threads().min(e / rows.max(1) + 1).max(1) };
+    let chunks = if e < PARALLEL_FROM {
+        1
+    } else {
+        rayon::current_num_threads().min(e / rows.max(1) + 1).max(1)
+    };
     let size = e.div_ceil(chunks).max(1);
     let mut counts: Vec<Vec<u32>> = key
         .par_chunks(size)

@@ -8,16 +8,20 @@ use super::*;
 const NODES: u32 = 40;
 
 fn relation() -> Relation {
-    let (src, dst) = (0..1000u32).map(|e| (e.wrapping_mul(7) % NODES, e.wrapping_mul(13) % NODES)).unzip();
+    let (src, dst) =
+        (0..1000u32).map(|e| (e.wrapping_mul(7) % NODES, e.wrapping_mul(13) % NODES)).unzip();
     Relation::from_coo(NODES as usize, NODES as usize, src, dst).unwrap()
 }
 
 /// All that is derived, as plain numbers.
 fn derived(r: &Relation) -> Vec<Vec<u32>> {
-    let layout = |l: &Compressed| [l.indptr().to_vec(), l.indices().to_vec(), l.edge_ids().unwrap_or_default().to_vec()];
+    let layout = |l: &Compressed| {
+        [l.indptr().to_vec(), l.indices().to_vec(), l.edge_ids().unwrap_or_default().to_vec()]
+    };
     let sorted = r.sorted_by_dst();
     let order = r.dst_order().map(|order| order.src().to_vec()).unwrap_or_default();
-    [layout(r.csc()), layout(r.csr()), [sorted.src().to_vec(), sorted.dst().to_vec(), order]].concat()
+    [layout(r.csc()), layout(r.csr()), [sorted.src().to_vec(), sorted.dst().to_vec(), order]]
+        .concat()
 }
 
 #[test]
@@ -49,7 +53,10 @@ fn bytes_grow_with_what_is_made() {
 fn cleared_and_made_again_the_same() {
     let mut r = relation();
     let (first, bytes) = (derived(&r), r.derived_bytes());
-    let beside = [r.csc().attached().get_or_insert((), || vec![1u8]), r.dst_attached().get_or_insert((), || vec![2u8])];
+    let beside = [
+        r.csc().attached().get_or_insert((), || vec![1u8]),
+        r.dst_attached().get_or_insert((), || vec![2u8]),
+    ];
     let of_sorted = r.sorted_by_dst().csr().attached().get_or_insert((), || vec![3u8]);
     let gone: Vec<_> = beside.iter().chain([&of_sorted]).map(Arc::downgrade).collect();
     drop((beside, of_sorted));
@@ -62,7 +69,8 @@ fn cleared_and_made_again_the_same() {
     assert!(clone.derived_bytes().host >= bytes.host && clone.is_same(&r) && clone == r);
     assert_eq!((derived(&r), derived(&clone), r.derived_bytes()), (first.clone(), first, bytes));
     // The other direction is of the same edges.
-    let (mut back, gone) = (r.reverse(), Arc::downgrade(&r.csr().attached().get_or_insert((), || 5u8)));
+    let (mut back, gone) =
+        (r.reverse(), Arc::downgrade(&r.csr().attached().get_or_insert((), || 5u8)));
     back.clear_derived();
     assert!(gone.upgrade().is_none());
 }
@@ -78,7 +86,8 @@ fn given_layouts_of_shared_memory_stay() {
     };
     let words = |ids: &[u32]| U32Array::shared(Arc::new(ids.to_vec()));
     let (nodes, csc, csr) = (own.num_src(), arrays(own.csc()), arrays(own.csr()));
-    let mut r = Relation::from_layouts(nodes, nodes, words(own.src()), words(own.dst()), csc, csr).unwrap();
+    let mut r =
+        Relation::from_layouts(nodes, nodes, words(own.src()), words(own.dst()), csc, csr).unwrap();
     r.csc().attached().get_or_insert((), || vec![1u8; 100]);
     let before = r.csc().indptr().as_ptr();
     r.clear_derived();
@@ -99,7 +108,11 @@ fn clearing_beside_others() {
                 while !done.load(Ordering::SeqCst) {
                     assert_eq!(derived(&own), want);
                     assert_eq!(
-                        *own.csc().attached().get_or_insert("sum", || own.csc().indices().iter().sum::<u32>()),
+                        *own.csc().attached().get_or_insert("sum", || own
+                            .csc()
+                            .indices()
+                            .iter()
+                            .sum::<u32>()),
                         r.src().iter().sum()
                     );
                     assert!(own.derived_bytes().host > 0);

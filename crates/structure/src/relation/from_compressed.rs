@@ -75,7 +75,11 @@ macro_rules! whole_number {
 whole_number!(u32, u64, usize, i32, i64);
 
 /// Refuses offsets of rows that do not go from 0 to `edges`.
-pub(super) fn check_indptr<P: WholeNumber>(rows: usize, indptr: &[P], edges: usize) -> Result<(), GraphError> {
+pub(super) fn check_indptr<P: WholeNumber>(
+    rows: usize,
+    indptr: &[P],
+    edges: usize,
+) -> Result<(), GraphError> {
     check_len("indptr", "number of rows + 1", rows + 1, indptr.len())?;
     let bad = |position: usize, expected: String| GraphError::Indptr {
         relation: UNNAMED.into(),
@@ -96,10 +100,20 @@ pub(super) fn check_indptr<P: WholeNumber>(rows: usize, indptr: &[P], edges: usi
 }
 
 /// Node ids below `bound` of any type.
-pub(super) fn narrow<I: WholeNumber>(arg: &'static str, ids: &[I], bound: usize) -> Result<Vec<u32>, GraphError> {
+pub(super) fn narrow<I: WholeNumber>(
+    arg: &'static str,
+    ids: &[I],
+    bound: usize,
+) -> Result<Vec<u32>, GraphError> {
     match ids.par_iter().position_first(|v| !(0..bound as i128).contains(&v.wide())) {
         None => Ok(ids.par_iter().map(|v| v.wide() as u32).collect()),
-        Some(position) => Err(GraphError::NodeOutOfRange { relation: UNNAMED.into(), arg, position, bound, value: ids[position].wide() }),
+        Some(position) => Err(GraphError::NodeOutOfRange {
+            relation: UNNAMED.into(),
+            arg,
+            position,
+            bound,
+            value: ids[position].wide(),
+        }),
     }
 }
 
@@ -126,7 +140,13 @@ fn expand<P: WholeNumber, I: WholeNumber>(
         let repeated = seen.get(id as usize).copied();
         if repeated != Some(false) {
             let (relation, value) = (UNNAMED.into(), u64::from(id));
-            return Err(GraphError::EdgeIds { relation, position, bound: e, value, repeated: repeated.is_some() });
+            return Err(GraphError::EdgeIds {
+                relation,
+                position,
+                bound: e,
+                value,
+                repeated: repeated.is_some(),
+            });
         }
         seen[id as usize] = true;
     }

@@ -40,20 +40,30 @@ impl Relation {
         check_len("dst", "one entry per entry of `src`", src.len(), dst.len())?;
         check_nodes("src", &src, num_src)?;
         check_nodes("dst", &dst, num_dst)?;
-        let layout = |name: &'static str, arrays: LayoutArrays, rows: usize, key: &U32Array, other: &U32Array| {
+        let layout = |name: &'static str,
+                      arrays: LayoutArrays,
+                      rows: usize,
+                      key: &U32Array,
+                      other: &U32Array| {
             let LayoutArrays { indptr, indices, edge_ids } = arrays;
             let layout = Compressed::new(indptr, indices, edge_ids);
-            let found = disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
-                // Above, edges were distinguished by `key`, which its owner may change meanwhile.
-                Some(ids) if key.is_shared() && !is_permutation(ids) => Some("an edge twice".into()),
-                _ => None,
-            });
+            let found =
+                disagreement(&layout, rows, key, other).or_else(|| match layout.edge_ids() {
+                    // Above, edges were distinguished by `key`, which its owner may change meanwhile.
+                    Some(ids) if key.is_shared() && !is_permutation(ids) => {
+                        Some("an edge twice".into())
+                    }
+                    _ => None,
+                });
             match found {
                 None => Ok(Derived::from(layout)),
-                Some(found) => Err(GraphError::Layout { relation: UNNAMED.into(), layout: name, found }),
+                Some(found) => {
+                    Err(GraphError::Layout { relation: UNNAMED.into(), layout: name, found })
+                }
             }
         };
-        let layouts = [layout("csc", csc, num_dst, &dst, &src)?, layout("csr", csr, num_src, &src, &dst)?];
+        let layouts =
+            [layout("csc", csc, num_dst, &dst, &src)?, layout("csr", csr, num_src, &src, &dst)?];
         Ok(Self::from_words(num_src, num_dst, src, dst, layouts))
     }
 
@@ -73,13 +83,17 @@ fn disagreement(l: &Compressed, rows: usize, key: &[u32], other: &[u32]) -> Opti
     if lengths != (rows + 1, edges, edges) {
         return Some(format!("arrays of {lengths:?} for {rows} rows and {edges} edges"));
     }
-    if indptr[0] != 0 || indptr[rows] as usize != edges || !indptr.par_windows(2).all(|w| w[0] <= w[1]) {
+    if indptr[0] != 0
+        || indptr[rows] as usize != edges
+        || !indptr.par_windows(2).all(|w| w[0] <= w[1])
+    {
         return Some(format!("offsets that do not go from 0 to {edges}"));
     }
     // Ids that ascend in a row and belong to it differ everywhere, so all of them are there.
     let is_right = |r: usize| {
         let ids = || l.row(r).map(|p| (p, l.edge_id(p) as usize));
-        let in_row = ids().all(|(p, id)| id < edges && key[id] as usize == r && other[id] == l.indices()[p]);
+        let in_row =
+            ids().all(|(p, id)| id < edges && key[id] as usize == r && other[id] == l.indices()[p]);
         in_row && ids().zip(ids().skip(1)).all(|(a, b)| a.1 < b.1)
     };
     let wrong = (0..rows).into_par_iter().with_min_len(1 << 10).find_first(|&r| !is_right(r))?;
@@ -110,14 +124,25 @@ mod tests {
     /// Edges 2 -> 1, 0 -> 0, 2 -> 0 with their layouts, `change` having changed one of the arrays.
     fn with(shared: bool, change: impl FnOnce(&mut [Vec<u32>; 8])) -> Result<Relation, GraphError> {
         let (src, dst) = (vec![2, 0, 2], vec![1, 0, 0]);
-        let (csc, csr) = ([vec![0, 2, 3], vec![0, 2, 2], vec![1, 2, 0]], [vec![0, 1, 1, 3], vec![0, 1, 0], vec![1, 0, 2]]);
+        let (csc, csr) = (
+            [vec![0, 2, 3], vec![0, 2, 2], vec![1, 2, 0]],
+            [vec![0, 1, 1, 3], vec![0, 1, 0], vec![1, 0, 2]],
+        );
         let ([a, b, c], [d, e, f]) = (csc, csr);
         let mut arrays = [src, dst, a, b, c, d, e, f];
         change(&mut arrays);
         let [src, dst, csc_indptr, csc_indices, csc_ids, csr_indptr, csr_indices, csr_ids] = arrays;
         let words = |v: Vec<u32>| if shared { U32Array::shared(Arc::new(v)) } else { v.into() };
-        let csc = LayoutArrays { indptr: csc_indptr, indices: words(csc_indices), edge_ids: Some(csc_ids) };
-        let csr = LayoutArrays { indptr: csr_indptr, indices: words(csr_indices), edge_ids: Some(csr_ids) };
+        let csc = LayoutArrays {
+            indptr: csc_indptr,
+            indices: words(csc_indices),
+            edge_ids: Some(csc_ids),
+        };
+        let csr = LayoutArrays {
+            indptr: csr_indptr,
+            indices: words(csr_indices),
+            edge_ids: Some(csr_ids),
+        };
         Relation::from_layouts(3, 2, words(src), words(dst), csc, csr)
     }
 
@@ -132,16 +157,31 @@ mod tests {
             for array in 0..8 {
                 for at in 0..LENGTHS[array] {
                     for change in [1, u32::MAX] {
-                        let e = with(shared, |arrays| arrays[array][at] = arrays[array][at].wrapping_add(change)).unwrap_err();
-                        assert!(matches!(e, GraphError::Layout { .. } | GraphError::NodeOutOfRange { .. }), "{array}, {at}: {e}");
+                        let e = with(shared, |arrays| {
+                            arrays[array][at] = arrays[array][at].wrapping_add(change)
+                        })
+                        .unwrap_err();
+                        assert!(
+                            matches!(
+                                e,
+                                GraphError::Layout { .. } | GraphError::NodeOutOfRange { .. }
+                            ),
+                            "{array}, {at}: {e}"
+                        );
                     }
                 }
                 let e = with(shared, |arrays| arrays[array].push(0)).unwrap_err();
-                assert!(matches!(e, GraphError::Layout { .. } | GraphError::Length { .. }), "{array}: {e}");
+                assert!(
+                    matches!(e, GraphError::Layout { .. } | GraphError::Length { .. }),
+                    "{array}: {e}"
+                );
             }
         }
         assert!(!expected.is_mapped());
-        let e = with(false, |arrays| arrays[4] = vec![2, 1, 0]).unwrap_err().in_relation("a:r:b").to_string();
+        let e = with(false, |arrays| arrays[4] = vec![2, 1, 0])
+            .unwrap_err()
+            .in_relation("a:r:b")
+            .to_string();
         assert_eq!(
             e,
             "relation `a:r:b`, `csc`: expected the layout of the edges, found other edges in row 0; build the layout from these edges"

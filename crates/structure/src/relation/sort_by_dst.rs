@@ -49,7 +49,11 @@ impl Relation {
     /// edge `i`, and ends at its only destination. `None` where ids stay. Kept as well.
     pub fn dst_order(&self) -> Option<&Self> {
         let ids = self.csc().edge_ids()?;
-        Some(self.sorted().order.get_or_compute(|| unchecked(self.num_edges(), 1, ids.to_vec(), vec![0; ids.len()])))
+        Some(
+            self.sorted().order.get_or_compute(|| {
+                unchecked(self.num_edges(), 1, ids.to_vec(), vec![0; ids.len()])
+            }),
+        )
     }
 
     fn sorted(&self) -> &Sorted {

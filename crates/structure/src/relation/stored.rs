@@ -96,7 +96,11 @@ impl Relation {
     /// the reader fails; [`read_stored`](Self::read_stored) gives the error instead.
     pub fn from_stored_csc(reader: Arc<dyn EdgeReader>) -> Result<Self, GraphError> {
         check_counts(reader.num_src(), reader.num_dst(), 0)?;
-        let edges = Edges { num_src: reader.num_src(), num_dst: reader.num_dst(), endpoints: Endpoints::Stored(reader) };
+        let edges = Edges {
+            num_src: reader.num_src(),
+            num_dst: reader.num_dst(),
+            endpoints: Endpoints::Stored(reader),
+        };
         Ok(Self { edges: Arc::new(edges), kept: Arc::new(Kept::default()), reversed: false })
     }
 
@@ -120,7 +124,9 @@ impl Relation {
     pub fn read_stored(&self) -> Result<(), GraphError> {
         match &self.edges.endpoints {
             Endpoints::Given { .. } => Ok(()),
-            Endpoints::Stored(reader) => self.kept.coo.try_get_or_compute(|| read(&**reader)).map(|_| ()),
+            Endpoints::Stored(reader) => {
+                self.kept.coo.try_get_or_compute(|| read(&**reader)).map(|_| ())
+            }
         }
     }
 
@@ -135,9 +141,20 @@ impl Relation {
 fn read(reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
     let (count, rows) = (reader.num_edges(), reader.num_dst());
     if count > LIMIT {
-        return Err(GraphError::TooLarge { relation: UNNAMED.into(), what: "edges in memory", count, limit: LIMIT });
+        return Err(GraphError::TooLarge {
+            relation: UNNAMED.into(),
+            what: "edges in memory",
+            count,
+            limit: LIMIT,
+        });
     }
-    let list = |what: &str| room(u128::from(count), || format!("the {what} of {count} edges"), "sample the relation instead");
+    let list = |what: &str| {
+        room(
+            u128::from(count),
+            || format!("the {what} of {count} edges"),
+            "sample the relation instead",
+        )
+    };
     let (mut src, mut dst) = (list("sources")?, list("destinations")?);
     let (mut found, mut next) = (vec![], 0u64);
     for from in (0..rows).step_by(ROWS) {
@@ -146,7 +163,9 @@ fn read(reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
         reader.rows(&nodes, &mut found)?;
         for (&v, &(start, len)) in nodes.iter().zip(&found) {
             if start != next {
-                return Err(layout(format!("row {v} at position {start} after one that ends at {next}")));
+                return Err(layout(format!(
+                    "row {v} at position {start} after one that ends at {next}"
+                )));
             }
             dst.resize(dst.len() + len as usize, v);
             next += u64::from(len);
@@ -154,7 +173,10 @@ fn read(reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
         reader.sources_of(found[0].0..next, &mut src)?;
     }
     if (next, src.len() as u64) != (count, count) {
-        return Err(layout(format!("{next} edges in rows and {} sources where {count} are said", src.len())));
+        return Err(layout(format!(
+            "{next} edges in rows and {} sources where {count} are said",
+            src.len()
+        )));
     }
     check_nodes("src", &src, reader.num_src())?;
     if reader.has_edge_ids() {
@@ -168,7 +190,11 @@ fn layout(found: String) -> GraphError {
 }
 
 /// Endpoints of edges in the order of their ids.
-fn by_edge_id(reader: &dyn EdgeReader, src: &[u32], dst: &[u32]) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
+fn by_edge_id(
+    reader: &dyn EdgeReader,
+    src: &[u32],
+    dst: &[u32],
+) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
     let mut endpoints = (vec![u32::MAX; src.len()], vec![0u32; src.len()]);
     let (mut positions, mut ids) = (vec![], vec![]);
     for from in (0..src.len()).step_by(ROWS) {
@@ -179,10 +205,18 @@ fn by_edge_id(reader: &dyn EdgeReader, src: &[u32], dst: &[u32]) -> Result<(Vec<
         reader.edge_ids(&positions, &mut ids)?;
         for (p, &id) in (from..to).zip(&ids) {
             match endpoints.0.get_mut(id as usize) {
-                Some(end) if *end == u32::MAX => (*end, endpoints.1[id as usize]) = (src[p], dst[p]),
+                Some(end) if *end == u32::MAX => {
+                    (*end, endpoints.1[id as usize]) = (src[p], dst[p])
+                }
                 found => {
                     let (position, bound, value, repeated) = (p, src.len(), id, found.is_some());
-                    return Err(GraphError::EdgeIds { relation: UNNAMED.into(), position, bound, value, repeated });
+                    return Err(GraphError::EdgeIds {
+                        relation: UNNAMED.into(),
+                        position,
+                        bound,
+                        value,
+                        repeated,
+                    });
                 }
             }
         }
@@ -209,22 +243,33 @@ mod tests {
             self.1
         }
         fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
-            out.extend(nodes.iter().map(|&v| self.0.csc().row(v as usize)).map(|r| (r.start as u64, r.len() as u32)));
+            out.extend(
+                nodes
+                    .iter()
+                    .map(|&v| self.0.csc().row(v as usize))
+                    .map(|r| (r.start as u64, r.len() as u32)),
+            );
             Ok(())
         }
         fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
-            out.iter_mut().zip(positions).for_each(|(u, &p)| *u = self.0.csc().indices()[p as usize]);
+            out.iter_mut()
+                .zip(positions)
+                .for_each(|(u, &p)| *u = self.0.csc().indices()[p as usize]);
             Ok(())
         }
         fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError> {
-            out.extend_from_slice(&self.0.csc().indices()[positions.start as usize..positions.end as usize]);
+            out.extend_from_slice(
+                &self.0.csc().indices()[positions.start as usize..positions.end as usize],
+            );
             Ok(())
         }
         fn has_edge_ids(&self) -> bool {
             self.0.csc().edge_ids().is_some()
         }
         fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), GraphError> {
-            out.iter_mut().zip(positions).for_each(|(id, &p)| *id = u64::from(self.0.csc().edge_id(p as usize)));
+            out.iter_mut()
+                .zip(positions)
+                .for_each(|(id, &p)| *id = u64::from(self.0.csc().edge_id(p as usize)));
             Ok(())
         }
     }
@@ -235,14 +280,19 @@ mod tests {
 
     #[test]
     fn all_edges_are_those_in_memory() {
-        let edges = |e: u32| (0..e).map(|i| (i.wrapping_mul(7) % 9, i.wrapping_mul(5) % 11)).unzip();
+        let edges =
+            |e: u32| (0..e).map(|i| (i.wrapping_mul(7) % 9, i.wrapping_mul(5) % 11)).unzip();
         for e in [0, 1, 200] {
             let (src, dst) = edges(e);
             let memory = Relation::from_coo(9, 11, src, dst).unwrap();
             for memory in [memory.clone(), memory.sorted_by_dst()] {
                 let mut r = stored(&memory);
                 assert!(r.stored().is_some() && r.reverse().stored().is_none() && !r.is_mapped());
-                assert_eq!(r.derived_bytes(), Bytes::default(), "nothing is read before it is asked for");
+                assert_eq!(
+                    r.derived_bytes(),
+                    Bytes::default(),
+                    "nothing is read before it is asked for"
+                );
                 r.read_stored().unwrap();
                 assert_eq!(r.derived_bytes().host, 8 * e as usize);
                 assert_eq!((&r, r.csc(), r.csr()), (&memory, memory.csc(), memory.csr()));
@@ -257,10 +307,13 @@ mod tests {
     #[test]
     fn what_memory_does_not_hold_is_an_error() {
         let memory = Relation::from_coo(2, 2, vec![0, 1], vec![1, 0]).unwrap();
-        let of = |edges| Relation::from_stored_csc(Arc::new(Reader(memory.clone(), edges))).unwrap();
+        let of =
+            |edges| Relation::from_stored_csc(Arc::new(Reader(memory.clone(), edges))).unwrap();
         let large = of(LIMIT + 5);
         assert_eq!(large.num_edges() as u64, LIMIT + 5);
-        assert!(matches!(large.read_stored(), Err(GraphError::TooLarge { count, .. }) if count == LIMIT + 5));
+        assert!(
+            matches!(large.read_stored(), Err(GraphError::TooLarge { count, .. }) if count == LIMIT + 5)
+        );
         assert!(matches!(of(3).read_stored(), Err(GraphError::Layout { .. })));
         assert!(memory.read_stored().is_ok() && memory.stored().is_none());
     }

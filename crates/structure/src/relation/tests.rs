@@ -3,7 +3,9 @@ use super::*;
 use proptest::prelude::*;
 
 fn edges() -> impl Strategy<Value = (usize, usize, Vec<(u32, u32)>)> {
-    (1usize..20, 1usize..20).prop_flat_map(|(a, b)| (Just(a), Just(b), proptest::collection::vec((0..a as u32, 0..b as u32), 0..80)))
+    (1usize..20, 1usize..20).prop_flat_map(|(a, b)| {
+        (Just(a), Just(b), proptest::collection::vec((0..a as u32, 0..b as u32), 0..80))
+    })
 }
 
 proptest! {
@@ -33,7 +35,13 @@ fn parallel_sort_is_stable_for_any_thread_count() {
     let e = 3 * PARALLEL_FROM;
     let key: Vec<u32> = (0..e).map(|i| (i as u32).wrapping_mul(2_654_435_761) % 1000).collect();
     let other: Vec<u32> = (0..e as u32).collect();
-    let run = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| compress(1000, &key, &other));
+    let run = |n| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(n)
+            .build()
+            .unwrap()
+            .install(|| compress(1000, &key, &other))
+    };
     let one = run(1);
     assert!(one.edge_ids().unwrap().windows(2).zip(one.indices().windows(2)).all(|(a, b)| a == b));
     for n in [2, 3, 7] {
@@ -47,7 +55,10 @@ fn more_rows_than_edges() {
     for e in [2, 7, 3 * PARALLEL_FROM as u32] {
         let key: Vec<u32> = (0..e).map(|i| i.wrapping_mul(7) % 4 * e).collect();
         let other: Vec<u32> = (0..e).map(|i| i.wrapping_mul(5) % e).collect();
-        let (few, many) = (compress(3 * e as usize + 1, &key, &other), compress(4 * e as usize + 1, &key, &other));
+        let (few, many) = (
+            compress(3 * e as usize + 1, &key, &other),
+            compress(4 * e as usize + 1, &key, &other),
+        );
         assert_eq!((few.indices(), few.edge_ids()), (many.indices(), many.edge_ids()));
         assert_eq!(few.indptr(), &many.indptr()[..few.indptr().len()]);
     }
@@ -58,9 +69,17 @@ fn more_rows_than_edges() {
 fn layouts_that_are_not_kept() {
     let r = Relation::from_coo(3, 2, vec![2, 0, 2], vec![1, 0, 0]).unwrap();
     for r in [r.clone(), r.reverse()] {
-        let again = || Relation::from_coo(r.num_src(), r.num_dst(), r.src().to_vec(), r.dst().to_vec()).unwrap();
-        for (by, kept) in [(By::Dst, again().csc().indptr().to_vec()), (By::Src, again().csr().indptr().to_vec())] {
-            assert_eq!(r.with_layout(by, |l| (l.indptr().to_vec(), l.edge_ids().is_some())), (kept, r.has_edge_ids(by)));
+        let again = || {
+            Relation::from_coo(r.num_src(), r.num_dst(), r.src().to_vec(), r.dst().to_vec())
+                .unwrap()
+        };
+        for (by, kept) in
+            [(By::Dst, again().csc().indptr().to_vec()), (By::Src, again().csr().indptr().to_vec())]
+        {
+            assert_eq!(
+                r.with_layout(by, |l| (l.indptr().to_vec(), l.edge_ids().is_some())),
+                (kept, r.has_edge_ids(by))
+            );
         }
     }
     let fresh = Relation::from_coo(3, 2, vec![2, 0, 2], vec![1, 0, 0]).unwrap();
@@ -79,13 +98,25 @@ fn sorted_edges_need_no_permutation() {
 fn refusals_name_place_bound_and_value() {
     let text = |r: Result<Relation, GraphError>| r.unwrap_err().in_relation("a:b:c").to_string();
     let t = text(Relation::from_coo(3, 3, vec![0, 3], vec![0, 0]));
-    assert_eq!(t, "relation `a:b:c`, position 1: `src` must lie in 0..3, got 3; number nodes from 0, or give the graph more nodes");
+    assert_eq!(
+        t,
+        "relation `a:b:c`, position 1: `src` must lie in 0..3, got 3; number nodes from 0, or give the graph more nodes"
+    );
     let t = text(Relation::from_coo_i64(3, 3, &[0, 1], &[0, -1]));
-    assert_eq!(t, "relation `a:b:c`, position 1: `dst` must lie in 0..3, got -1; number nodes from 0, or give the graph more nodes");
+    assert_eq!(
+        t,
+        "relation `a:b:c`, position 1: `dst` must lie in 0..3, got -1; number nodes from 0, or give the graph more nodes"
+    );
     let t = text(Relation::from_coo(3, 3, vec![0, 1], vec![0]));
-    assert_eq!(t, "`dst` of relation `a:b:c`: expected length 2 (one entry per entry of `src`), got 1; give 2 entries");
+    assert_eq!(
+        t,
+        "`dst` of relation `a:b:c`: expected length 2 (one entry per entry of `src`), got 1; give 2 entries"
+    );
     let csr = |p: &[u32], i: &[u32], e: Option<&[u32]>| text(Relation::from_csr(2, 2, p, i, e));
-    assert_eq!(csr(&[0, 1], &[0], None), "`indptr` of relation `a:b:c`: expected length 3 (number of rows + 1), got 2; give 3 entries");
+    assert_eq!(
+        csr(&[0, 1], &[0], None),
+        "`indptr` of relation `a:b:c`: expected length 3 (number of rows + 1), got 2; give 3 entries"
+    );
     assert_eq!(
         csr(&[1, 1, 1], &[0], None),
         "relation `a:b:c`: `indptr[0]` must be 0, got 1; compute `indptr` as the cumulative sum of the row lengths, from 0"
@@ -110,7 +141,10 @@ fn refusals_name_place_bound_and_value() {
         "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 1 a second time; give every edge id once"
     );
     let far = csr(&[0, 1, 2], &[0, 1], Some(&[0, 2]));
-    assert_eq!(far, "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 2; give every edge id once");
+    assert_eq!(
+        far,
+        "relation `a:b:c`, position 1: `edge_ids` must be a permutation of 0..2, got 2; give every edge id once"
+    );
     let t = text(Relation::from_coo(u32::MAX as usize, 1, vec![], vec![]));
     assert!(t.contains("exceed the limit"), "{t}");
     let t = text(Relation::from_csr(2, 2, &[0i64, -1, 1], &[0u64], None));
@@ -126,7 +160,10 @@ fn refusals_name_place_bound_and_value() {
          compute `indptr` as the cumulative sum of the row lengths, from 0"
     );
     let t = text(Relation::from_csc(2, 2, &[0usize, 1, 2], &[0i64, -3], None));
-    assert_eq!(t, "relation `a:b:c`, position 1: `indices` must lie in 0..2, got -3; number nodes from 0, or give the graph more nodes");
+    assert_eq!(
+        t,
+        "relation `a:b:c`, position 1: `indices` must lie in 0..2, got -3; number nodes from 0, or give the graph more nodes"
+    );
 }
 
 /// Offsets and nodes of every type make the same relation, edge ids or not.
@@ -155,7 +192,10 @@ fn a_relation_of_most_nodes() {
     let most = LIMIT as usize;
     for (src, dst) in [(most, 1), (1, most)] {
         let e = Relation::from_coo(src, dst, vec![0], vec![0]).unwrap_err();
-        assert!(matches!(&e, GraphError::OutOfMemory { bytes, .. } if *bytes == 4 * u128::from(LIMIT + 1)), "{e:?}");
+        assert!(
+            matches!(&e, GraphError::OutOfMemory { bytes, .. } if *bytes == 4 * u128::from(LIMIT + 1)),
+            "{e:?}"
+        );
     }
     // Memory for the offsets of a layout, and not for a counter per node beside them.
     let nodes = 250_000_000;
@@ -169,6 +209,13 @@ fn a_relation_of_most_nodes() {
 #[test]
 fn node_counts_that_memory_does_not_hold() {
     let run = "ulimit -v 1600000 && exec \"$0\" --exact --ignored relation::tests::a_relation_of_most_nodes";
-    let out = std::process::Command::new("sh").args(["-c", run]).arg(std::env::current_exe().unwrap()).output().unwrap();
-    assert!(out.status.success() && String::from_utf8_lossy(&out.stdout).contains("1 passed"), "{out:?}");
+    let out = std::process::Command::new("sh")
+        .args(["-c", run])
+        .arg(std::env::current_exe().unwrap())
+        .output()
+        .unwrap();
+    assert!(
+        out.status.success() && String::from_utf8_lossy(&out.stdout).contains("1 passed"),
+        "{out:?}"
+    );
 }

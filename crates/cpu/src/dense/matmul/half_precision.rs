@@ -30,7 +30,13 @@ fn blocks(rows: Range<usize>, width: usize) -> Vec<Range<usize>> {
 
 /// `x · w`, or `x · wᵀ` for a `w` that is stored transposed, onto `sum` where there is one; `x: [n, k]`, the result
 /// `[n, m]`.
-pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], transposed: bool, [n, k, m]: [usize; 3], sum: Option<&[T]>) -> Vec<T> {
+pub(super) fn rows<T: Elem<Acc = f32>>(
+    x: &[T],
+    w: &[T],
+    transposed: bool,
+    [n, k, m]: [usize; 3],
+    sum: Option<&[T]>,
+) -> Vec<T> {
     let w = widen::<f32, T>(w);
     let right = if transposed { [m, k] } else { [k, m] };
     collect_rows(&blocks(0..n, k + m), m, &|run, out| {
@@ -39,7 +45,8 @@ pub(super) fn rows<T: Elem<Acc = f32>>(x: &[T], w: &[T], transposed: bool, [n, k
         if let Some(sum) = sum {
             append(once(&sum[run.start * m..run.end * m]), &mut sums);
         }
-        Product::new([run.len(), k], right, Transposed { left: false, right: transposed }).alone(&wide, &w, &mut sums);
+        Product::new([run.len(), k], right, Transposed { left: false, right: transposed })
+            .alone(&wide, &w, &mut sums);
         put_sums(&sums, out);
     })
 }
@@ -54,12 +61,14 @@ pub(super) fn gradient<T: Elem<Acc = f32>>(x: &[T], grad: &[T], [n, k, m]: [usiz
             right.clear();
             append(once(&x[run.start * k..run.end * k]), &mut left);
             append(once(&grad[run.start * m..run.end * m]), &mut right);
-            Product::new([run.len(), k], [run.len(), m], Transposed { left: true, right: false }).alone(&left, &right, &mut sums);
+            Product::new([run.len(), k], [run.len(), m], Transposed { left: true, right: false })
+                .alone(&left, &right, &mut sums);
         }
         sums
     };
     let starts: Vec<usize> = (0..n).step_by(size).collect();
-    let parts: Vec<Vec<f32>> = if starts.len() == 1 { vec![one(0)] } else { starts.into_par_iter().map(one).collect() };
+    let parts: Vec<Vec<f32>> =
+        if starts.len() == 1 { vec![one(0)] } else { starts.into_par_iter().map(one).collect() };
     let add = |mut all: Vec<f32>, part: Vec<f32>| {
         all.iter_mut().zip(part).for_each(|(sum, s)| *sum += s);
         all

@@ -29,11 +29,19 @@ pub type Matrix<'a, T> = (&'a [T], [usize; 2]);
 ///
 /// # Panics
 /// If sizes do not fit each other or the slices.
-pub fn product<A: Real>((l, l_size): Matrix<'_, A>, (r, r_size): Matrix<'_, A>, transposed: Transposed) -> Vec<A> {
+pub fn product<A: Real>(
+    (l, l_size): Matrix<'_, A>,
+    (r, r_size): Matrix<'_, A>,
+    transposed: Transposed,
+) -> Vec<A> {
     let job = Product::new(l_size, r_size, transposed);
     match transposed {
-        Transposed { left: true, right: false } if narrow_grad::suits(job.n) => narrow_grad::gradient(l, r, [job.k, job.m, job.n]),
-        Transposed { left: true, right: false } if let Some(size) = weight_grad::size([job.k, job.m, job.n]) => {
+        Transposed { left: true, right: false } if narrow_grad::suits(job.n) => {
+            narrow_grad::gradient(l, r, [job.k, job.m, job.n])
+        }
+        Transposed { left: true, right: false }
+            if let Some(size) = weight_grad::size([job.k, job.m, job.n]) =>
+        {
             weight_grad::gradient(l, r, [job.k, job.m, job.n], size)
         }
         _ => job.fresh(l, r),

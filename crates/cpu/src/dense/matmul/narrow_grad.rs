@@ -34,16 +34,29 @@ pub(super) fn gradient<A: Real>(x: &[A], grad: &[A], [n, k, m]: [usize; 3]) -> V
     let size = n.div_ceil(MAX_RUNS).max(MIN_RUN);
     let one = |from: usize| {
         let rows = from..(from + size).min(n);
-        vectorised(Gradient { x: &x[rows.start * k..rows.end * k], grad: &grad[rows.start * m..rows.end * m], k, m })
+        vectorised(Gradient {
+            x: &x[rows.start * k..rows.end * k],
+            grad: &grad[rows.start * m..rows.end * m],
+            k,
+            m,
+        })
     };
     let starts: Vec<usize> = (0..n).step_by(size).collect();
-    let mut parts = if starts.len() == 1 { vec![one(0)] } else { starts.into_par_iter().map(one).collect::<Vec<_>>() };
+    let mut parts = if starts.len() == 1 {
+        vec![one(0)]
+    } else {
+        starts.into_par_iter().map(one).collect::<Vec<_>>()
+    };
     let rest = parts.split_off(1);
     let Some(mut sums) = parts.pop() else { unreachable!("there is a row, so there is a run") };
     for part in rest {
         sums.iter_mut().zip(part).for_each(|(sum, s)| *sum += s);
     }
-    if m == LANES { sums } else { sums.chunks_exact(LANES).flat_map(|row| &row[..m]).copied().collect() }
+    if m == LANES {
+        sums
+    } else {
+        sums.chunks_exact(LANES).flat_map(|row| &row[..m]).copied().collect()
+    }
 }
 
 /// The sums of one run of rows, `[k, LANES]`.
@@ -83,7 +96,12 @@ impl<A: Real> Vectorised for Gradient<'_, A> {
                 });
             }
             for i in whole..k {
-                outer::<A, 1>(|r| &rows[r * k + i..][..1], (&right, LANES), rows.len() / k, (&mut sums[i * LANES..], LANES));
+                outer::<A, 1>(
+                    |r| &rows[r * k + i..][..1],
+                    (&right, LANES),
+                    rows.len() / k,
+                    (&mut sums[i * LANES..], LANES),
+                );
             }
         }
         sums

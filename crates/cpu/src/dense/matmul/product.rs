@@ -20,9 +20,14 @@ impl Product {
     /// For operands that are stored in row-major order.
     pub(super) fn new(l: [usize; 2], r: [usize; 2], transpose: Transposed) -> Self {
         let side = |[rows, columns]: [usize; 2], transposed: bool| {
-            if transposed { ([columns, rows], [1, columns]) } else { ([rows, columns], [columns, 1]) }
+            if transposed {
+                ([columns, rows], [1, columns])
+            } else {
+                ([rows, columns], [columns, 1])
+            }
         };
-        let (([m, k], left), ([inner, n], right)) = (side(l, transpose.left), side(r, transpose.right));
+        let (([m, k], left), ([inner, n], right)) =
+            (side(l, transpose.left), side(r, transpose.right));
         assert_eq!(k, inner, "sizes were checked before");
         Self { m, n, k, strides: [left, right] }
     }
@@ -50,7 +55,10 @@ impl Product {
     }
 
     fn checked<A>(&self, l: &[A], r: &[A]) -> [[usize; 2]; 2] {
-        assert!(l.len() == self.m * self.k && r.len() == self.k * self.n, "operands of other sizes");
+        assert!(
+            l.len() == self.m * self.k && r.len() == self.k * self.n,
+            "operands of other sizes"
+        );
         self.strides
     }
 

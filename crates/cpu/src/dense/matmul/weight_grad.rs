@@ -30,11 +30,13 @@ pub(super) fn size([n, k, m]: [usize; 3]) -> Option<usize> {
 pub(super) fn gradient<A: Real>(x: &[A], grad: &[A], [n, k, m]: [usize; 3], size: usize) -> Vec<A> {
     let one = |(x, grad): (&[A], &[A])| {
         let (rows, mut sums) = (x.len() / k, vec![]);
-        Product::new([rows, k], [rows, m], Transposed { left: true, right: false }).alone(x, grad, &mut sums);
+        Product::new([rows, k], [rows, m], Transposed { left: true, right: false })
+            .alone(x, grad, &mut sums);
         sums
     };
     debug_assert_eq!((x.len(), grad.len()), (n * k, n * m), "operands of these sizes");
-    let mut parts: Vec<Vec<A>> = x.par_chunks(size * k).zip(grad.par_chunks(size * m)).map(one).collect();
+    let mut parts: Vec<Vec<A>> =
+        x.par_chunks(size * k).zip(grad.par_chunks(size * m)).map(one).collect();
     let rest = parts.split_off(1);
     let Some(mut sums) = parts.pop() else { unreachable!("there is a row, so there is a run") };
     sums.par_chunks_mut(SPAN).enumerate().for_each(|(i, sums)| {
@@ -63,7 +65,9 @@ mod tests {
     fn exact<A: Real>(of: impl Fn(f64) -> A) {
         let [n, k, m] = [4 * MIN_RUN + 7, 70, 130];
         assert!(k * m > SPAN);
-        let whole = |len: usize, times: usize| (0..len).map(|i| of((i * times % 7) as f64 - 3.0)).collect::<Vec<A>>();
+        let whole = |len: usize, times: usize| {
+            (0..len).map(|i| of((i * times % 7) as f64 - 3.0)).collect::<Vec<A>>()
+        };
         let (x, grad) = (whole(n * k, 5), whole(n * m, 3));
         let got = gradient(&x, &grad, [n, k, m], MIN_RUN);
         let mut want = vec![of(0.0); k * m];
@@ -84,7 +88,8 @@ mod tests {
     #[test]
     fn any_number_of_threads() {
         let [n, k, m] = [5 * MIN_RUN + 1, 9, 33];
-        let odd = |len: usize, by: f32| (0..len).map(|i| (i as f32 * by).sin()).collect::<Vec<f32>>();
+        let odd =
+            |len: usize, by: f32| (0..len).map(|i| (i as f32 * by).sin()).collect::<Vec<f32>>();
         let (x, grad) = (odd(n * k, 0.37), odd(n * m, 0.11));
         let with = |threads| match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
             Ok(pool) => pool.install(|| gradient(&x, &grad, [n, k, m], MIN_RUN)),

@@ -3,11 +3,16 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::Ids;
 
 use super::Files;
-use crate::{AttrType, Builder, Csv, Decoder, ReadOptions, Source, read_edges, read_nodes, read_nodes_with};
+use crate::{
+    AttrType, Builder, Csv, Decoder, ReadOptions, Source, read_edges, read_nodes, read_nodes_with,
+};
 use AttrType::{Float, Int, Text};
 
 fn people() -> Decoder {
-    Decoder::new().labeled().with_attributes([Float, Text]).csv(Csv::new(["height", "name"]).with_label("group"))
+    Decoder::new()
+        .labeled()
+        .with_attributes([Float, Text])
+        .csv(Csv::new(["height", "name"]).with_label("group"))
 }
 
 const PEOPLE: &str = "\u{feff}name,id,height,group,unread\r\n\"Ann, \"\"A\"\"\",7,1.5,0,x\r\n\"two\nlines\",-3,2,1,\r\nCy,9,0.5,2,\"\"";
@@ -18,13 +23,23 @@ fn columns_by_name_in_any_order() {
     let t = read_nodes(files.put("p.csv", PEOPLE), &people()).unwrap();
     assert_eq!(t.ids.ids(), &Ids::Int(vec![7, -3, 9]));
     assert_eq!((t.labels.unwrap(), t.attributes.floats), (vec![0, 1, 2], vec![1.5, 2.0, 0.5]));
-    assert_eq!(t.attributes.texts[0].iter().collect::<Vec<_>>(), ["Ann, \"A\"", "two\nlines", "Cy"]);
-    let edges = Decoder::new()
-        .weighted()
-        .timestamped()
-        .csv(Csv::new([""; 0]).with_endpoints("from", "to").with_text_ids().with_delimiter('|').with_weight("w"));
-    let e = read_edges(files.put("e", "w|to|timestamp|from\n0.5|b|4|a\n1|a|5|b\n"), &edges).unwrap();
-    assert_eq!((e.src, e.dst), (Ids::Text(["a", "b"].into_iter().collect()), Ids::Text(["b", "a"].into_iter().collect())));
+    assert_eq!(
+        t.attributes.texts[0].iter().collect::<Vec<_>>(),
+        ["Ann, \"A\"", "two\nlines", "Cy"]
+    );
+    let edges = Decoder::new().weighted().timestamped().csv(
+        Csv::new([""; 0])
+            .with_endpoints("from", "to")
+            .with_text_ids()
+            .with_delimiter('|')
+            .with_weight("w"),
+    );
+    let e =
+        read_edges(files.put("e", "w|to|timestamp|from\n0.5|b|4|a\n1|a|5|b\n"), &edges).unwrap();
+    assert_eq!(
+        (e.src, e.dst),
+        (Ids::Text(["a", "b"].into_iter().collect()), Ids::Text(["b", "a"].into_iter().collect()))
+    );
     assert_eq!((e.weights.unwrap(), e.timestamps.unwrap()), (vec![0.5, 1.0], vec![4, 5]));
 }
 
@@ -35,10 +50,21 @@ fn a_graph_of_csv_files_compressed_and_in_parts() {
     files.put("n/2.csv.zst", zstd::encode_all("x,id\n3,30\n".as_bytes(), 1).unwrap());
     let e = files.put("e.csv", "dst_id,src_id\n30,10\n");
     let nodes = Decoder::new().with_attributes([Int]).csv(Csv::new(["x"]));
-    let b = Builder::new().node(files.0.path().join("n"), "a", nodes).edge(e, ("a", "r", "a"), Decoder::new().csv(Csv::default()), true);
+    let b = Builder::new().node(files.0.path().join("n"), "a", nodes).edge(
+        e,
+        ("a", "r", "a"),
+        Decoder::new().csv(Csv::default()),
+        true,
+    );
     let g = b.build(&Device::flex()).unwrap();
-    assert_eq!((g.relation("r").unwrap().src(), g.relation("r").unwrap().dst()), (&[0][..], &[2][..]));
-    assert_eq!(g.nodes("a").unwrap().column("int_attrs").unwrap().to_data().try_to_vec::<i64>().unwrap(), [1, 2, 3]);
+    assert_eq!(
+        (g.relation("r").unwrap().src(), g.relation("r").unwrap().dst()),
+        (&[0][..], &[2][..])
+    );
+    assert_eq!(
+        g.nodes("a").unwrap().column("int_attrs").unwrap().to_data().try_to_vec::<i64>().unwrap(),
+        [1, 2, 3]
+    );
 }
 
 #[test]
@@ -46,7 +72,10 @@ fn errors_name_the_line_even_behind_records_of_several() {
     let files = Files::new();
     let refused = |text: &str, end: &str| {
         let e = read_nodes(files.put("p.csv", text), &people()).unwrap_err();
-        assert!(matches!(e, DataError::Table { .. }) && e.to_string().ends_with(end), "expected {end:?} at the end of {e}");
+        assert!(
+            matches!(e, DataError::Table { .. }) && e.to_string().ends_with(end),
+            "expected {end:?} at the end of {e}"
+        );
     };
     let row = |r: &str| format!("name,id,height,group\n\"two\nlines\",1,1,1\n{r}\n");
     refused(&row("x,z,1,1"), "p.csv:4:2: expected an int64 (`id`), got \"z\"");
@@ -54,17 +83,29 @@ fn errors_name_the_line_even_behind_records_of_several() {
     refused(&row("x,2,1"), "p.csv:4: expected 4 fields, not 3, got \"x21\"");
     refused(
         &row("x,1,1,1"),
-        "(p.csv:2 has it), got \"1\"".replace("(p.csv", &format!("({}", files.0.path().join("p.csv").display())).as_str(),
+        "(p.csv:2 has it), got \"1\""
+            .replace("(p.csv", &format!("({}", files.0.path().join("p.csv").display()))
+            .as_str(),
     );
     refused("name,id,group\n", "p.csv:1: expected a column `height`, got \"name, id, group\"");
     refused("name,id,id,height,group\n", "p.csv:1:3: expected one column `id`, got \"id\"");
     refused("", "expected a column `id`, got \"\"");
-    let several = read_nodes_with(files.put("p.csv", row("x,z,1,1\ny,2,1,q")), &people(), &ReadOptions::new().with_max_problems(9));
+    let several = read_nodes_with(
+        files.put("p.csv", row("x,z,1,1\ny,2,1,q")),
+        &people(),
+        &ReadOptions::new().with_max_problems(9),
+    );
     assert!(matches!(several, Err(DataError::Problems { problems }) if problems.len() == 2));
     let path = files.put("p.csv", PEOPLE);
-    assert!(matches!(read_nodes(Source::from(&path).shard(0, 2), &people()), Err(DataError::Format { .. })));
+    assert!(matches!(
+        read_nodes(Source::from(&path).shard(0, 2), &people()),
+        Err(DataError::Format { .. })
+    ));
     for csv in [Csv::new(["height"]), Csv::new(["height", "name"]).with_delimiter('é')] {
-        assert!(matches!(read_nodes(&path, &people().csv(csv.with_label("group"))), Err(DataError::Decoder { .. })));
+        assert!(matches!(
+            read_nodes(&path, &people().csv(csv.with_label("group"))),
+            Err(DataError::Decoder { .. })
+        ));
     }
 }
 
@@ -73,21 +114,33 @@ fn errors_name_the_line_even_behind_records_of_several() {
 #[test]
 fn errors_name_the_line_behind_any_line_ends() {
     let files = Files::new();
-    for (end, empty, rows) in
-        ["\n", "\r\n", "\r"].into_iter().flat_map(|end| (0..4).flat_map(move |n| [0, 1, 3000].map(|rows| (end, n, rows))))
+    for (end, empty, rows) in ["\n", "\r\n", "\r"]
+        .into_iter()
+        .flat_map(|end| (0..4).flat_map(move |n| [0, 1, 3000].map(|rows| (end, n, rows))))
     {
         // More rows than a buffer of the parser holds.
         let good: String = (0..rows).map(|i| format!("\"a{end}b\",{i},1,1{end}")).collect();
-        let text = |last: &str| format!("name,id,height,group{end}{good}{}{last}{end}", end.repeat(empty));
+        let text =
+            |last: &str| format!("name,id,height,group{end}{good}{}{last}{end}", end.repeat(empty));
         let line = 2 + 2 * rows + empty;
         let e = read_nodes(files.put("p.csv", text("x,z,1,1")), &people()).unwrap_err();
-        assert!(matches!(e, DataError::Table { line: found, column: 2, .. } if found == line as u64), "{end:?} {empty} {rows}: {e}");
+        assert!(
+            matches!(e, DataError::Table { line: found, column: 2, .. } if found == line as u64),
+            "{end:?} {empty} {rows}: {e}"
+        );
         let head = format!("{}name,id,group{end}", end.repeat(empty));
         let e = read_nodes(files.put("p.csv", head), &people()).unwrap_err().to_string();
-        assert!(e.contains(&format!("p.csv:{}: expected a column `height`", 1 + empty)), "{end:?} {empty}: {e}");
+        assert!(
+            e.contains(&format!("p.csv:{}: expected a column `height`", 1 + empty)),
+            "{end:?} {empty}: {e}"
+        );
         if rows > 0 {
-            let e = read_nodes(files.put("p.csv", text("x,0,1,1")), &people()).unwrap_err().to_string();
-            assert!(e.contains(&format!("p.csv:{line}:")) && e.contains("p.csv:2 has it"), "{end:?} {empty} {rows}: {e}");
+            let e =
+                read_nodes(files.put("p.csv", text("x,0,1,1")), &people()).unwrap_err().to_string();
+            assert!(
+                e.contains(&format!("p.csv:{line}:")) && e.contains("p.csv:2 has it"),
+                "{end:?} {empty} {rows}: {e}"
+            );
         }
     }
 }

@@ -33,14 +33,22 @@ fn every_row_of_a_folder_once() {
     let all: Vec<(i64, i64)> = (0..6).map(|i| (i, 0)).collect();
     assert_eq!(read(files.0.path().join("edges")).unwrap(), all);
     assert_eq!(read(Source::list([&a, &b])).unwrap(), all);
-    assert_eq!(read(Source::graphlearn(&format!(" {} , {}", a.display(), b.display()))).unwrap(), all);
+    assert_eq!(
+        read(Source::graphlearn(&format!(" {} , {}", a.display(), b.display()))).unwrap(),
+        all
+    );
     assert_eq!(read(Source::list([&b, &b])).unwrap().len(), 6, "a file named twice is read twice");
 }
 
 #[test]
 fn plain_gzip_and_zstd() {
     let files = Files::new();
-    let text = |from: i64| format!("{HEADER}{}", (from..from + 3000).map(|i| format!("{i}\t{}\n", i * 7)).collect::<String>());
+    let text = |from: i64| {
+        format!(
+            "{HEADER}{}",
+            (from..from + 3000).map(|i| format!("{i}\t{}\n", i * 7)).collect::<String>()
+        )
+    };
     files.put("e/1", text(0));
     // Two members and two frames, as appended files have.
     let (start, end) = (text(3000), text(6000));
@@ -48,7 +56,10 @@ fn plain_gzip_and_zstd() {
     files.put("e/2.gz", [gzip(&start[..half]), gzip(&start[half..])].concat());
     let frame = |t: &str| zstd::encode_all(t.as_bytes(), 1).unwrap();
     files.put("e/3.zst", [frame(&end[..half]), frame(&end[half..])].concat());
-    assert_eq!(read(files.0.path().join("e")).unwrap(), (0..9000).map(|i| (i, i * 7)).collect::<Vec<_>>());
+    assert_eq!(
+        read(files.0.path().join("e")).unwrap(),
+        (0..9000).map(|i| (i, i * 7)).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -59,8 +70,11 @@ fn damaged_and_exploding_compressed_files() {
     let mut flipped = whole.clone();
     let last = flipped.len() - 6;
     flipped[last] ^= 1;
-    for (name, bytes) in [("cut", whole[..whole.len() / 2].to_vec()), ("checksum", flipped), ("zstd", b"\x28\xb5\x2f\xfdnonsense".to_vec())]
-    {
+    for (name, bytes) in [
+        ("cut", whole[..whole.len() / 2].to_vec()),
+        ("checksum", flipped),
+        ("zstd", b"\x28\xb5\x2f\xfdnonsense".to_vec()),
+    ] {
         let e = read(files.put(name, bytes)).unwrap_err();
         assert!(matches!(e, DataError::Io { .. } | DataError::Format { .. }), "{e:?}");
         assert!(e.to_string().contains(name), "{e}");
@@ -85,7 +99,10 @@ fn long_lines_and_many_blocks() {
     let long = "x".repeat(5 << 20);
     let path = files.put("t", format!("id:int64\tf:string\n1\ta\n2\t{long}\n3\tb"));
     let t = read_nodes(path, &Decoder::new().with_attributes([AttrType::Text])).unwrap();
-    assert_eq!((t.ids.len(), t.attributes.texts[0].get(1).len(), t.attributes.texts[0].get(2)), (3, 5 << 20, "b"));
+    assert_eq!(
+        (t.ids.len(), t.attributes.texts[0].get(1).len(), t.attributes.texts[0].get(2)),
+        (3, 5 << 20, "b")
+    );
     // Some ten megabytes; the last line is wrong, and its number is right.
     let n = 1_000_000;
     let rows: String = (0..n).map(|i| format!("{i}\t{}\n", n - i)).collect();
@@ -98,9 +115,18 @@ fn long_lines_and_many_blocks() {
 #[test]
 fn threads_do_not_matter() {
     let files = Files::new();
-    let text = format!("{HEADER}{}", (0..400_000).map(|i| format!("{i}\t{}\n", i % 91)).collect::<String>());
+    let text = format!(
+        "{HEADER}{}",
+        (0..400_000).map(|i| format!("{i}\t{}\n", i % 91)).collect::<String>()
+    );
     let path = files.put("e", text);
-    let on = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| read(&path).unwrap());
+    let on = |n| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(n)
+            .build()
+            .unwrap()
+            .install(|| read(&path).unwrap())
+    };
     let one = on(1);
     assert_eq!(one.len(), 400_000);
     assert!(one == on(3) && one == on(8));
@@ -137,7 +163,9 @@ proptest! {
 #[test]
 fn a_shard_names_the_line_of_the_whole_file() {
     let files = Files::new();
-    let rows: String = (0..90).map(|i| if i == 80 { "80\tx\n".to_owned() } else { format!("{i}\t{i}\n") }).collect();
+    let rows: String = (0..90)
+        .map(|i| if i == 80 { "80\tx\n".to_owned() } else { format!("{i}\t{i}\n") })
+        .collect();
     let path = files.put("e", format!("{HEADER}{rows}"));
     let e = read(Source::from(&path).shard(1, 2)).unwrap_err();
     assert!(matches!(e, DataError::Table { line: 82, column: 2, .. }), "{e}");
@@ -157,14 +185,26 @@ fn refused_sources() {
         e
     };
     assert!(matches!(e(Source::from(at("none")), "none"), DataError::Io { .. }));
-    assert!(matches!(e(Source::from(at("deep")), "found a folder in it; name each folder"), DataError::Format { .. }));
+    assert!(matches!(
+        e(Source::from(at("deep")), "found a folder in it; name each folder"),
+        DataError::Format { .. }
+    ));
     assert!(matches!(e(Source::from(at("empty")), "at least one file"), DataError::Format { .. }));
-    assert!(matches!(e(Source::list([""; 0]), "name at least one file"), DataError::Graph(GraphError::Empty { .. })));
+    assert!(matches!(
+        e(Source::list([""; 0]), "name at least one file"),
+        DataError::Graph(GraphError::Empty { .. })
+    ));
     assert!(matches!(
         e(Source::from(&path).shard(2, 2), "shard id 2 is out of range 0..2"),
         DataError::Graph(GraphError::IdOutOfRange { .. })
     ));
-    assert!(matches!(e(Source::from(&gz).shard(0, 2), "for 2 shards, found a compressed file; decompress it"), DataError::Format { .. }));
-    let mixed = Source::list([files.put("a", "src_id:int64\tdst_id:int64\n1\t2\n"), files.put("b", "s:string\td:string\nx\ty\n")]);
+    assert!(matches!(
+        e(Source::from(&gz).shard(0, 2), "for 2 shards, found a compressed file; decompress it"),
+        DataError::Format { .. }
+    ));
+    let mixed = Source::list([
+        files.put("a", "src_id:int64\tdst_id:int64\n1\t2\n"),
+        files.put("b", "s:string\td:string\nx\ty\n"),
+    ]);
     assert!(matches!(e(mixed, "b:1:1: expected int64 ids as in"), DataError::Table { .. }));
 }

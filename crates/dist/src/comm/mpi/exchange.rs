@@ -42,7 +42,8 @@ impl MessageHeader {
 
 /// FNV-1a.
 fn fingerprint(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// The heads of all ranks for this one.
@@ -56,10 +57,20 @@ pub(super) fn heads(comm: &SimpleCommunicator, mine: &[MessageHeader]) -> Vec<Me
 
 /// Sends `send[p]` to every other rank `p` and receives as much as its head has announced. Nothing goes through MPI for
 /// a message without bytes: the pointer of an empty vector is that of `MPI_IN_PLACE` in Open MPI.
-pub(super) fn swap(comm: &SimpleCommunicator, rank: usize, send: &[&[u8]], heads: &[MessageHeader]) -> Vec<Vec<u8>> {
-    let mut received: Vec<Vec<u8>> = heads.iter().enumerate().map(|(p, h)| vec![0; if p == rank { 0 } else { h.len() }]).collect();
+pub(super) fn swap(
+    comm: &SimpleCommunicator,
+    rank: usize,
+    send: &[&[u8]],
+    heads: &[MessageHeader],
+) -> Vec<Vec<u8>> {
+    let mut received: Vec<Vec<u8>> = heads
+        .iter()
+        .enumerate()
+        .map(|(p, h)| vec![0; if p == rank { 0 } else { h.len() }])
+        .collect();
     let pieces = |bytes: usize| bytes.div_ceil(PIECE);
-    let count = received.iter().map(|r| pieces(r.len())).chain(send.iter().map(|s| pieces(s.len()))).sum();
+    let count =
+        received.iter().map(|r| pieces(r.len())).chain(send.iter().map(|s| pieces(s.len()))).sum();
     multiple_scope(count, |scope, requests| {
         for (p, to) in received.iter_mut().enumerate() {
             // Pieces of a message arrive in the order they were sent in.
@@ -84,12 +95,15 @@ mod tests {
     #[test]
     fn heads_name_calls_and_lengths() {
         let long = "x".repeat(300);
-        let (a, b) = (MessageHeader::new("all_gather `a`", 5), MessageHeader::new("all_gather `b`", 5));
+        let (a, b) =
+            (MessageHeader::new("all_gather `a`", 5), MessageHeader::new("all_gather `b`", 5));
         assert_eq!((a.len(), a.call().as_str()), (5, "all_gather `a`"));
         assert!(!a.is_call_of(&b) && a.is_call_of(&MessageHeader::new("all_gather `a`", 6)));
         // Cut at a character, distinguished behind the cut.
         let cut = MessageHeader::new(&format!("{}é", "x".repeat(NAME - 1)), 0);
         assert_eq!(cut.call().len(), NAME - 1);
-        assert!(!MessageHeader::new(&long, 0).is_call_of(&MessageHeader::new(&format!("{long}y"), 0)));
+        assert!(
+            !MessageHeader::new(&long, 0).is_call_of(&MessageHeader::new(&format!("{long}y"), 0))
+        );
     }
 }

@@ -52,12 +52,16 @@ impl MpiComm {
     fn exchange(&self, call: &str, bytes: &[&[u8]]) -> Result<Vec<Vec<u8>>, Failure> {
         let handle = self.lock();
         let _call = self.calls.enter(call);
-        let heads: Vec<MessageHeader> = bytes.iter().map(|b| MessageHeader::new(call, b.len())).collect();
+        let heads: Vec<MessageHeader> =
+            bytes.iter().map(|b| MessageHeader::new(call, b.len())).collect();
         let theirs = exchange::heads(&handle.0, &heads);
         let own = &heads[self.rank];
         if let Some((p, other)) = theirs.iter().enumerate().find(|(_, h)| !h.is_call_of(own)) {
-            let message =
-                format!("is in {} while rank {p} is in {}; all ranks must make the same calls in the same order", own.call(), other.call());
+            let message = format!(
+                "is in {} while rank {p} is in {}; all ranks must make the same calls in the same order",
+                own.call(),
+                other.call()
+            );
             return Err(Failure { rank: self.rank, message });
         }
         Ok(swap(&handle.0, self.rank, bytes, &theirs))
@@ -72,16 +76,24 @@ impl Communicator for MpiComm {
         self.size
     }
     fn all_gather(&self, name: &str, bytes: Vec<u8>) -> Result<Vec<Vec<u8>>, Failure> {
-        let mut all = self.exchange(&format!("all_gather `{name}`"), &vec![bytes.as_slice(); self.size])?;
+        let mut all =
+            self.exchange(&format!("all_gather `{name}`"), &vec![bytes.as_slice(); self.size])?;
         all[self.rank] = bytes;
         Ok(all)
     }
     fn all_to_all_v(&self, name: &str, mut send: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
         if send.len() != self.size {
-            let message = format!("`{name}` sends {} messages, expected one for each of {} ranks", send.len(), self.size);
+            let message = format!(
+                "`{name}` sends {} messages, expected one for each of {} ranks",
+                send.len(),
+                self.size
+            );
             return Err(Failure { rank: self.rank, message });
         }
-        let mut all = self.exchange(&format!("all_to_all_v `{name}`"), &send.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
+        let mut all = self.exchange(
+            &format!("all_to_all_v `{name}`"),
+            &send.iter().map(Vec::as_slice).collect::<Vec<_>>(),
+        )?;
         all[self.rank] = std::mem::take(&mut send[self.rank]);
         Ok(all)
     }
@@ -146,8 +158,12 @@ impl MpiRanks {
         F: FnOnce(Arc<dyn Communicator>) -> Result<R, E> + Send,
     {
         let failure = |message: String| Failure { rank: 0, message };
-        let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Multiple) else {
-            return Err(failure("MPI was started before; `run_mpi` starts and ends it and can be called once".into()));
+        let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Multiple)
+        else {
+            return Err(failure(
+                "MPI was started before; `run_mpi` starts and ends it and can be called once"
+                    .into(),
+            ));
         };
         let world = universe.world();
         let rank = world.rank() as usize;
@@ -170,7 +186,8 @@ impl MpiRanks {
         // A panic that leaves the closure is the end of all ranks: unwinding on would reach `MPI_Finalize`, which waits
         // for ranks that wait for this one. One that is caught inside (by a reader of damaged files, by a loader) is an
         // error there and nothing else.
-        let outcome = catch_unwind(AssertUnwindSafe(|| pool.install(|| f(for_f).map_err(|e| e.to_string()))));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| pool.install(|| f(for_f).map_err(|e| e.to_string()))));
         let value = match outcome {
             Ok(Ok(value)) => value,
             Ok(Err(message)) => fail(rank, &message),
@@ -208,7 +225,8 @@ fn default_threads() -> usize {
         .into_iter()
         .find_map(|name| std::env::var(name).ok()?.parse().ok())
         .unwrap_or(1);
-    let online = std::fs::read_to_string("/proc/cpuinfo").map_or(mine, |s| s.lines().filter(|l| l.starts_with("processor")).count());
+    let online = std::fs::read_to_string("/proc/cpuinfo")
+        .map_or(mine, |s| s.lines().filter(|l| l.starts_with("processor")).count());
     if mine < online { mine } else { (mine / local.max(1)).max(1) }
 }
 

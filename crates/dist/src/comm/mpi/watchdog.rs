@@ -41,7 +41,11 @@ impl Calls {
     }
     /// A call that has taken longer than it may.
     fn overdue(&self) -> Option<String> {
-        self.with(|open| open.iter().find(|c| c.2.elapsed() > self.timeout).map(|c| format!("waited {:?} in {}", self.timeout, c.1)))
+        self.with(|open| {
+            open.iter()
+                .find(|c| c.2.elapsed() > self.timeout)
+                .map(|c| format!("waited {:?} in {}", self.timeout, c.1))
+        })
     }
 }
 
@@ -71,7 +75,9 @@ impl Watch {
             .name("watch".into())
             .spawn(move || {
                 // Without it lost ranks would go unnoticed.
-                if catch_unwind(AssertUnwindSafe(|| look_on(handle, &calls, silence, &stop))).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| look_on(handle, &calls, silence, &stop)))
+                    .is_err()
+                {
                     fail(rank, "the thread that watches the others panicked");
                 }
             })

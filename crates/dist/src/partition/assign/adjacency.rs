@@ -33,7 +33,13 @@ impl Adjacency {
         let ids = graph.node_id_map()?;
         let (total, limit) = (ids.total(), u64::from(u32::MAX));
         if total > limit {
-            return Err(GraphError::TooLarge { relation: "(all)".into(), what: "nodes", count: total, limit }.into());
+            return Err(GraphError::TooLarge {
+                relation: "(all)".into(),
+                what: "nodes",
+                count: total,
+                limit,
+            }
+            .into());
         }
         let total = total as usize;
         let begin = |t: usize| ids.range(t).map(|r| r.start as u32);
@@ -42,7 +48,11 @@ impl Adjacency {
             let (s, d) = graph.schema().endpoints(t);
             relations.push((r, begin(s)?, begin(d)?));
         }
-        let edges = || relations.iter().flat_map(|&(r, s, d)| r.src().iter().zip(r.dst()).map(move |(&u, &v)| (s + u, d + v)));
+        let edges = || {
+            relations.iter().flat_map(|&(r, s, d)| {
+                r.src().iter().zip(r.dst()).map(move |(&u, &v)| (s + u, d + v))
+            })
+        };
         // In sequence: with atomic counters two threads take far longer than one, as neighbours are anywhere.
         let (mut start, mut in_degrees) = (vec![0u64; total + 1], vec![0u32; total]);
         edges().for_each(|(u, v)| {
@@ -93,7 +103,9 @@ impl Adjacency {
         // Rows in groups of about `CHUNK` edges: each group is sorted and merged on its own.
         let (mut groups, mut rest, mut from) = (vec![], &mut neighbours[..], 0);
         while from + 1 < start.len() {
-            let to = start.partition_point(|&s| s < start[from] + CHUNK as u64).clamp(from + 1, start.len() - 1);
+            let to = start
+                .partition_point(|&s| s < start[from] + CHUNK as u64)
+                .clamp(from + 1, start.len() - 1);
             let (own, tail) = rest.split_at_mut((start[to] - start[from]) as usize);
             groups.push((&start[from..=to], own));
             (rest, from) = (tail, to);
@@ -101,7 +113,8 @@ impl Adjacency {
         let merged: Vec<_> = groups
             .into_par_iter()
             .map(|(start, own)| {
-                let (mut lens, mut adjncy, mut weight) = (vec![], Vec::with_capacity(own.len()), Vec::with_capacity(own.len()));
+                let (mut lens, mut adjncy, mut weight) =
+                    (vec![], Vec::with_capacity(own.len()), Vec::with_capacity(own.len()));
                 for w in start.windows(2) {
                     let row = &mut own[(w[0] - start[0]) as usize..(w[1] - start[0]) as usize];
                     row.sort_unstable();
@@ -192,7 +205,13 @@ mod tests {
     fn what_metis_cannot_number() {
         fits("nodes", (1 << 31) - 2).unwrap();
         let e = fits("edges (both directions)", 3_000_000_000).unwrap_err();
-        assert!(matches!(e, DistError::TooLarge { count: 3_000_000_000, limit: 2_147_483_646, .. }));
-        assert!(e.to_string().contains("`PartitionMethod::Ldg` or `PartitionMethod::Fennel`"), "{e}");
+        assert!(matches!(
+            e,
+            DistError::TooLarge { count: 3_000_000_000, limit: 2_147_483_646, .. }
+        ));
+        assert!(
+            e.to_string().contains("`PartitionMethod::Ldg` or `PartitionMethod::Fennel`"),
+            "{e}"
+        );
     }
 }

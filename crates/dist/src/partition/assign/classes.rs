@@ -23,15 +23,19 @@ impl Classes {
     pub(crate) fn of(graph: &Graph, config: &PartitionConfig) -> Self {
         // Key of a class: its type (0 for all that are not distinguished, else number + 1) and the class given.
         let types = || {
-            graph.schema().ntypes().iter().zip(graph.node_counts()).enumerate().map(|(t, (name, &n))| {
-                let given = config.balance_classes.get(name);
-                (if config.balances_ntypes() || given.is_some() { t + 1 } else { 0 }, given, n)
-            })
+            graph.schema().ntypes().iter().zip(graph.node_counts()).enumerate().map(
+                |(t, (name, &n))| {
+                    let given = config.balance_classes.get(name);
+                    (if config.balances_ntypes() || given.is_some() { t + 1 } else { 0 }, given, n)
+                },
+            )
         };
         let mut sizes: BTreeMap<(usize, u32), usize> = BTreeMap::new();
         for (t, given, n) in types() {
             match given {
-                Some(classes) => classes.iter().for_each(|&c| *sizes.entry((t, c)).or_default() += 1),
+                Some(classes) => {
+                    classes.iter().for_each(|&c| *sizes.entry((t, c)).or_default() += 1)
+                }
                 None if n > 0 => *sizes.entry((t, 0)).or_default() += n,
                 None => {}
             }
@@ -72,7 +76,13 @@ mod tests {
         let c = Classes::of(&g, &config.clone().with_balance_ntypes(false));
         assert_eq!(c.sizes, [8]);
         // Training nodes of one type; the rest together.
-        let c = Classes::of(&g, &config.clone().with_balance_ntypes(false).with_balance_mask("b", &[true, false, false, false, true]));
+        let c = Classes::of(
+            &g,
+            &config
+                .clone()
+                .with_balance_ntypes(false)
+                .with_balance_mask("b", &[true, false, false, false, true]),
+        );
         assert_eq!((c.sizes.clone(), c.of), (vec![3, 3, 2], vec![0, 0, 0, 2, 1, 1, 1, 2]));
         // More classes than METIS gets: the smallest are one.
         let c = Classes::of(

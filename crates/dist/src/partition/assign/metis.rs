@@ -29,7 +29,11 @@ const CUTS: Idx = 2;
 const BISECT_UP_TO: usize = 8;
 
 /// Few cut edges under balance of every class (and, on request, of in-edges): the piece of each node.
-pub(crate) fn metis(adj: Merged, classes: &Classes, config: &PartitionConfig) -> Result<Vec<u32>, DistError> {
+pub(crate) fn metis(
+    adj: Merged,
+    classes: &Classes,
+    config: &PartitionConfig,
+) -> Result<Vec<u32>, DistError> {
     let (pieces, total) = (config.pieces(), adj.xadj.len() - 1);
     let ncon = classes.sizes.len() + usize::from(config.balance_edges);
     // Sizes of METIS' arrays and sums of weights are numbers of 32 bits as well.
@@ -45,7 +49,8 @@ pub(crate) fn metis(adj: Merged, classes: &Classes, config: &PartitionConfig) ->
         }
     }
     // 3 %, or what whole nodes allow.
-    let slack = |n: usize| (n.div_ceil(pieces) as f64 * pieces as f64 / n as f64 * 1.001).max(1.03) as Real;
+    let slack =
+        |n: usize| (n.div_ceil(pieces) as f64 * pieces as f64 / n as f64 * 1.001).max(1.03) as Real;
     let mut ubvec: Vec<Real> = classes.sizes.iter().map(|&n| slack(n)).collect();
     ubvec.resize(ncon, 1.04);
     let mut options = [-1; NOPTIONS];
@@ -61,12 +66,20 @@ pub(crate) fn metis(adj: Merged, classes: &Classes, config: &PartitionConfig) ->
     }
 
     // Bisection cuts fewer edges into few parts. Several balances at once it keeps less well than k-way does.
-    let bisect = config.effort == MetisEffort::Full && config.objective == Objective::Cut && ncon == 1 && pieces <= BISECT_UP_TO;
+    let bisect = config.effort == MetisEffort::Full
+        && config.objective == Objective::Cut
+        && ncon == 1
+        && pieces <= BISECT_UP_TO;
     if bisect {
         options[NCuts::INDEX] = CUTS;
     }
 
-    let failed = |message: String| DistError::Metis { nodes: total, edges: adj.adjncy.len() / 2, parts: pieces, message };
+    let failed = |message: String| DistError::Metis {
+        nodes: total,
+        edges: adj.adjncy.len() / 2,
+        parts: pieces,
+        message,
+    };
     let mut out = vec![0 as Idx; total];
     {
         let _one_at_a_time = METIS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -78,7 +91,8 @@ pub(crate) fn metis(adj: Merged, classes: &Classes, config: &PartitionConfig) ->
         if !bisect || is_uneven(&adj.weight) {
             problem = problem.set_adjwgt(&adj.weight);
         }
-        let done = if bisect { problem.part_recursive(&mut out) } else { problem.part_kway(&mut out) };
+        let done =
+            if bisect { problem.part_recursive(&mut out) } else { problem.part_kway(&mut out) };
         done.map_err(|e| failed(e.to_string()))?;
     }
     if let Some(p) = out.iter().find(|&&p| p < 0 || p as usize >= pieces) {
@@ -89,7 +103,10 @@ pub(crate) fn metis(adj: Merged, classes: &Classes, config: &PartitionConfig) ->
 
 /// Whether weights differ enough to be worth METIS' attention.
 fn is_uneven(weight: &[Idx]) -> bool {
-    let (least, sum) = (weight.iter().min().copied().unwrap_or(0), weight.iter().map(|&w| i64::from(w)).sum::<i64>());
+    let (least, sum) = (
+        weight.iter().min().copied().unwrap_or(0),
+        weight.iter().map(|&w| i64::from(w)).sum::<i64>(),
+    );
     (sum - i64::from(least) * weight.len() as i64) as f64 > WEIGHTS_FROM * sum as f64
 }
 

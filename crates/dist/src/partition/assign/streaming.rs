@@ -40,8 +40,14 @@ struct Loads<'a> {
 }
 
 impl<'a> Loads<'a> {
-    fn new(classes: &'a Classes, in_degrees: &'a [u32], pieces: usize, balance_edges: bool) -> Self {
-        let most = |n: usize| ((n as f64 * SLACK / pieces as f64) as u64).max(n.div_ceil(pieces) as u64);
+    fn new(
+        classes: &'a Classes,
+        in_degrees: &'a [u32],
+        pieces: usize,
+        balance_edges: bool,
+    ) -> Self {
+        let most =
+            |n: usize| ((n as f64 * SLACK / pieces as f64) as u64).max(n.div_ceil(pieces) as u64);
         let mean_edges = mean(in_degrees, pieces);
         Self {
             classes,
@@ -74,8 +80,13 @@ impl<'a> Loads<'a> {
     /// them.
     fn fill(&self, p: usize, class: usize) -> f64 {
         let pieces = self.edges.len() as f64;
-        let nodes = self.nodes[p * self.classes.sizes.len() + class] as f64 * pieces / self.classes.sizes[class] as f64;
-        if self.most_edges == u64::MAX || self.mean_edges == 0.0 { nodes } else { nodes.max(self.edges[p] as f64 / self.mean_edges) }
+        let nodes = self.nodes[p * self.classes.sizes.len() + class] as f64 * pieces
+            / self.classes.sizes[class] as f64;
+        if self.most_edges == u64::MAX || self.mean_edges == 0.0 {
+            nodes
+        } else {
+            nodes.max(self.edges[p] as f64 / self.mean_edges)
+        }
     }
 }
 
@@ -99,7 +110,13 @@ impl Counts {
 }
 
 /// Streams all nodes `passes` times; the piece of each. `O(passes · (E + V · pieces))`, in sequence.
-pub(crate) fn stream(adj: &Adjacency, classes: &Classes, config: &PartitionConfig, score: Score, passes: usize) -> Vec<u32> {
+pub(crate) fn stream(
+    adj: &Adjacency,
+    classes: &Classes,
+    config: &PartitionConfig,
+    score: Score,
+    passes: usize,
+) -> Vec<u32> {
     let (n, pieces) = (adj.num_nodes(), config.pieces());
     let order = Traversal::Shuffled.positions(n, config.seed, 0);
     // α γ |p|^(1/2) = 3/2 · edges per node · (share of the mean)^(1/2), class by class.
@@ -107,7 +124,12 @@ pub(crate) fn stream(adj: &Adjacency, classes: &Classes, config: &PartitionConfi
     (0..n).for_each(|v| price[classes.class(v)] += adj.neighbours(v).len() as f64);
     price.iter_mut().zip(&classes.sizes).for_each(|(x, &n)| *x *= 0.75 / n as f64);
     let (mut part, mut counts) = (vec![NONE; n], Counts { of: vec![0; pieces] });
-    let progress = Progress::steps(config.draws(passes * n), "assigning nodes to parts", "nodes", (passes * n) as u64);
+    let progress = Progress::steps(
+        config.draws(passes * n),
+        "assigning nodes to parts",
+        "nodes",
+        (passes * n) as u64,
+    );
     for _ in 0..passes {
         let mut loads = Loads::new(classes, adj.in_degrees(), pieces, config.balance_edges);
         for (i, &v) in order.iter().enumerate() {
@@ -124,9 +146,15 @@ pub(crate) fn stream(adj: &Adjacency, classes: &Classes, config: &PartitionConfi
                         Score::Ldg => count * (1.0 - fill / SLACK).max(0.0),
                         Score::Fennel => count - price[class] * fill.sqrt(),
                     };
-                    if loads.has_room_for_edges(p, v) { (true, score, -fill) } else { (false, -(loads.edges[p] as f64), -fill) }
+                    if loads.has_room_for_edges(p, v) {
+                        (true, score, -fill)
+                    } else {
+                        (false, -(loads.edges[p] as f64), -fill)
+                    }
                 };
-                let free = (0..pieces).filter(|&p| loads.has_room_for_node(p, class)).map(|p| (p, rank(p)));
+                let free = (0..pieces)
+                    .filter(|&p| loads.has_room_for_node(p, class))
+                    .map(|p| (p, rank(p)));
                 // The first of equals.
                 free.reduce(|a, b| if better(b.1, a.1) { b } else { a }).map_or(0, |best| best.0)
             });
@@ -170,8 +198,12 @@ pub(crate) fn spread_edges(adj: &Adjacency, classes: &Classes, pieces: usize, pa
             Some((lost / f64::from(d), v as u32))
         };
         let new = || Counts { of: vec![0; pieces] };
-        let mut movable: Vec<(f64, u32)> =
-            (0..part.len()).into_par_iter().with_min_len(1 << 12).map_init(new, price).flatten_iter().collect();
+        let mut movable: Vec<(f64, u32)> = (0..part.len())
+            .into_par_iter()
+            .with_min_len(1 << 12)
+            .map_init(new, price)
+            .flatten_iter()
+            .collect();
         movable.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut moved = false;
         for (_, v) in movable {
@@ -181,7 +213,9 @@ pub(crate) fn spread_edges(adj: &Adjacency, classes: &Classes, pieces: usize, pa
                 continue;
             }
             let target = counts.with(adj.neighbours(v), part, |counts| {
-                let fits = |&q: &usize| q != p && loads.has_room_for_node(q, class) && loads.has_room_for_edges(q, v);
+                let fits = |&q: &usize| {
+                    q != p && loads.has_room_for_node(q, class) && loads.has_room_for_edges(q, v)
+                };
                 let rank = |q: usize| (true, f64::from(counts[q]), -(loads.edges[q] as f64));
                 (0..pieces).filter(fits).reduce(|a, b| if better(rank(b), rank(a)) { b } else { a })
             });

@@ -56,27 +56,54 @@ impl ChunkedColumn {
             let bad = |message: String| DistError::format(path, message);
             let NpyHead { descr, shape, offset } = NpyHead::read(path, &map[..])?;
             let Some(&(_, dtype, stored)) = DTYPES.iter().find(|d| d.0 == descr) else {
-                return Err(bad(format!("expected a dtype of {:?}, found {descr:?}", DTYPES.map(|d| d.0))));
+                return Err(bad(format!(
+                    "expected a dtype of {:?}, found {descr:?}",
+                    DTYPES.map(|d| d.0)
+                )));
             };
             let [len, row_shape @ ..] = &shape[..] else {
-                return Err(bad("expected an array with an axis of rows, found a single number".into()));
+                return Err(bad(
+                    "expected an array with an axis of rows, found a single number".into()
+                ));
             };
             // No product overflows for a file that is there.
-            let size = |axes: &[usize]| axes.iter().try_fold(stored.bitsize() / 8, |n, &axis| n.checked_mul(axis));
+            let size = |axes: &[usize]| {
+                axes.iter().try_fold(stored.bitsize() / 8, |n, &axis| n.checked_mul(axis))
+            };
             let (row_bytes, bytes) = (size(row_shape).unwrap_or(usize::MAX), size(&shape));
             if bytes != Some(map.len() - offset) {
-                return Err(bad(format!("shape {shape:?} of {descr:?} does not fit the {} bytes after the header", map.len() - offset)));
+                return Err(bad(format!(
+                    "shape {shape:?} of {descr:?} does not fit the {} bytes after the header",
+                    map.len() - offset
+                )));
             }
-            let column =
-                first.get_or_insert_with(|| Self { files: [].into(), dtype, stored, row_shape: row_shape.to_vec(), row_bytes, rows: 0 });
+            let column = first.get_or_insert_with(|| Self {
+                files: [].into(),
+                dtype,
+                stored,
+                row_shape: row_shape.to_vec(),
+                row_bytes,
+                rows: 0,
+            });
             if (column.dtype, &column.row_shape[..]) != (dtype, row_shape) {
                 let (expected, found) = ((column.stored, &column.row_shape), (stored, row_shape));
-                return Err(bad(format!("expected rows of {expected:?} as in the chunks before, found {found:?}")));
+                return Err(bad(format!(
+                    "expected rows of {expected:?} as in the chunks before, found {found:?}"
+                )));
             }
             files.push(Chunk { map, offset, from: rows });
-            rows = rows.checked_add(*len).ok_or_else(|| bad("more rows than can be numbered".into()))?;
+            rows = rows
+                .checked_add(*len)
+                .ok_or_else(|| bad("more rows than can be numbered".into()))?;
         }
-        let no_rows = || Self { files: [].into(), dtype: DType::F32, stored: Dtype::F32, row_shape: vec![], row_bytes: 4, rows: 0 };
+        let no_rows = || Self {
+            files: [].into(),
+            dtype: DType::F32,
+            stored: Dtype::F32,
+            row_shape: vec![],
+            row_bytes: 4,
+            rows: 0,
+        };
         Ok(Self { files: files.into(), rows, ..first.unwrap_or_else(no_rows) })
     }
     pub(crate) fn len(&self) -> usize {
@@ -98,7 +125,8 @@ impl ChunkedColumn {
         if self.stored == Dtype::BOOL {
             bytes.iter_mut().for_each(|b| *b = u8::from(*b != 0));
         }
-        let shape: Vec<usize> = std::iter::once(ids.len()).chain(self.row_shape.iter().copied()).collect();
+        let shape: Vec<usize> =
+            std::iter::once(ids.len()).chain(self.row_shape.iter().copied()).collect();
         TensorData::from_bytes_vec(bytes, shape, self.dtype)
     }
 }

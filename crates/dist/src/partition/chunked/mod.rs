@@ -38,13 +38,18 @@ impl ChunkedGraph {
         let json = metadata.as_ref();
         let all = open_chunked(json)?;
         let (nodes, edges) = (all.graph.node_counts(), all.graph.relations());
-        let (mut node_rows, mut edge_rows) = (vec![Rows::new(); nodes.len()], vec![Rows::new(); edges.len()]);
+        let (mut node_rows, mut edge_rows) =
+            (vec![Rows::new(); nodes.len()], vec![Rows::new(); edges.len()]);
         for d in &all.node_data {
-            node_rows[d.ty].insert(d.name.clone(), column(json, d, &all.graph.schema().ntypes()[d.ty], nodes[d.ty])?);
+            node_rows[d.ty].insert(
+                d.name.clone(),
+                column(json, d, &all.graph.schema().ntypes()[d.ty], nodes[d.ty])?,
+            );
         }
         for d in &all.edge_data {
             let etype = all.graph.schema().etypes()[d.ty].to_string();
-            edge_rows[d.ty].insert(d.name.clone(), column(json, d, &etype, edges[d.ty].num_edges())?);
+            edge_rows[d.ty]
+                .insert(d.name.clone(), column(json, d, &etype, edges[d.ty].num_edges())?);
         }
         Ok(Self { graph: all.graph, ids: all.ids, node_rows, edge_rows })
     }
@@ -75,11 +80,17 @@ impl ChunkedGraph {
 fn column(json: &Path, data: &ChunkedData, ty: &str, count: usize) -> Result<Source, DistError> {
     let name = &data.name;
     if data.format != "numpy" {
-        return Err(DistError::format(json, format!("`{name}` of `{ty}`: expected format `numpy`, got `{}`", data.format)));
+        return Err(DistError::format(
+            json,
+            format!("`{name}` of `{ty}`: expected format `numpy`, got `{}`", data.format),
+        ));
     }
     let column = ChunkedColumn::open(&data.files)?;
     if column.len() != count {
-        return Err(DistError::format(json, format!("`{name}` of `{ty}`: expected {count} rows, the files have {}", column.len())));
+        return Err(DistError::format(
+            json,
+            format!("`{name}` of `{ty}`: expected {count} rows, the files have {}", column.len()),
+        ));
     }
     Ok(Source::Chunks(column))
 }

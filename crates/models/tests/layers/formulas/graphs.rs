@@ -16,8 +16,14 @@ fn attention_readout() {
     for device in &devices() {
         let x = matrix(device, "x", 5, 3);
         let readout = drawn(AttentionReadoutConfig::new(3).with_d_output(Some(2)).init(device));
-        let (scores, rows) = (linear(&readout.gate_nn, x.clone()), linear(readout.feat_nn.as_ref().unwrap(), x.clone()));
-        let of = |a: usize, b: usize| (softmax(scores.clone().slice_dim(0, a..b), 0) * rows.clone().slice_dim(0, a..b)).sum_dim(0);
+        let (scores, rows) = (
+            linear(&readout.gate_nn, x.clone()),
+            linear(readout.feat_nn.as_ref().unwrap(), x.clone()),
+        );
+        let of = |a: usize, b: usize| {
+            (softmax(scores.clone().slice_dim(0, a..b), 0) * rows.clone().slice_dim(0, a..b))
+                .sum_dim(0)
+        };
         let want = Tensor::cat(vec![of(0, 2), of(0, 1) * 0.0, of(2, 5)], 0);
         same("attention_readout", &readout.forward(x, &Segments::from_lengths(&[2, 0, 3])), &want);
     }
@@ -28,11 +34,16 @@ fn logits_of_graphs_do_not_depend_on_the_batch() {
     for device in &devices() {
         let (one, x) = (graph(), matrix(device, "x", 6, 3));
         let r = &one.relations()[0];
-        let twice = |ids: &[u32]| ids.iter().copied().chain(ids.iter().map(|v| v + 6)).collect::<Vec<_>>();
+        let twice =
+            |ids: &[u32]| ids.iter().copied().chain(ids.iter().map(|v| v + 6)).collect::<Vec<_>>();
         let both = Graph::homogeneous(12, twice(r.src()), twice(r.dst())).unwrap();
         let gin = drawn(GinConfig::new(3, 2).with_hidden(4).with_num_layers(2).init(device));
         let a = gin.forward_graphs(&one, x.clone(), &Segments::from_lengths(&[6]));
-        let b = gin.forward_graphs(&both, Tensor::cat(vec![x.clone(), x], 0), &Segments::from_lengths(&[6, 0, 6]));
+        let b = gin.forward_graphs(
+            &both,
+            Tensor::cat(vec![x.clone(), x], 0),
+            &Segments::from_lengths(&[6, 0, 6]),
+        );
         close("first", &values(&b.clone().slice_dim(0, 0..1)), &values(&a), 1e-12);
         close("last", &values(&b.slice_dim(0, 2..3)), &values(&a), 1e-12);
     }
@@ -69,6 +80,11 @@ fn batch_norm_of_gin() {
         close("evaluation", &eval, &values(&logits(&by_running)), 1e-4);
         assert_ne!(eval, last);
         let chunks = InferenceConfig::new().with_max_nodes(2);
-        close("chunks", &values(&infer(&plain, &g, x.clone(), "_N", &chunks).unwrap()), &eval, 1e-5);
+        close(
+            "chunks",
+            &values(&infer(&plain, &g, x.clone(), "_N", &chunks).unwrap()),
+            &eval,
+            1e-5,
+        );
     }
 }

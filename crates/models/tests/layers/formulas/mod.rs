@@ -34,7 +34,10 @@ pub(crate) fn drawn<M: Module>(layer: M) -> M {
 }
 
 pub(crate) fn one_hot(device: &Device, ids: &[u32], n: usize) -> Tensor<2> {
-    let v: Vec<f64> = ids.iter().flat_map(|&i| (0..n).map(move |j| f64::from(u8::from(i as usize == j)))).collect();
+    let v: Vec<f64> = ids
+        .iter()
+        .flat_map(|&i| (0..n).map(move |j| f64::from(u8::from(i as usize == j))))
+        .collect();
     Tensor::from_data(TensorData::new(v, [ids.len(), n]), (device, DType::F64))
 }
 

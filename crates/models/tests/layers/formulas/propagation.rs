@@ -14,7 +14,9 @@ fn normalised(device: &Device, g: &Graph, w: &Tensor<2>) -> Tensor<2> {
     let r = &g.relations()[0];
     let (s, d) = endpoints(device, r);
     let (into, out): (Vec<_>, Vec<_>) = (r.in_degrees().collect(), r.out_degrees().collect());
-    let c: Vec<f64> = (0..r.num_edges()).map(|e| (f64::from(into[r.dst()[e] as usize] * out[r.src()[e] as usize])).powf(-0.5)).collect();
+    let c: Vec<f64> = (0..r.num_edges())
+        .map(|e| (f64::from(into[r.dst()[e] as usize] * out[r.src()[e] as usize])).powf(-0.5))
+        .collect();
     let c = Tensor::<2>::from_data(TensorData::new(c, [r.num_edges(), 1]), (device, DType::F64));
     d.transpose().matmul(s * c * w.clone())
 }
@@ -30,7 +32,8 @@ fn propagation() {
         same("appnp_conv", &appnp.forward(&edges, x.clone()), &hop(hop(x.clone())));
         for width in [3, 6] {
             let sg = drawn(SgConvConfig::new(4, width).with_hops(2).init(device));
-            let want = a.clone().matmul(a.clone()).matmul(x.clone()).matmul(sg.weight.val()) + sg.bias.as_ref().unwrap().val().unsqueeze();
+            let want = a.clone().matmul(a.clone()).matmul(x.clone()).matmul(sg.weight.val())
+                + sg.bias.as_ref().unwrap().val().unsqueeze();
             same("sg_conv", &sg.forward(&edges, x.clone()), &want);
         }
     }
@@ -45,14 +48,18 @@ fn by_sums(device: &Device, g: &Graph, w: &Tensor<2>, (c, at_src): (&[f64], AtSr
     let root = |sum: f64| if sum > 0.0 { sum.powf(-0.5) } else { 0.0 };
     let edges = 0..r.num_edges();
     let into = |v: u32| edges.clone().filter(|&e| r.dst()[e] == v).map(|e| c[e]).sum::<f64>();
-    let src = |e: usize| edges.clone().filter(|&k| at_src(g, k) == r.src()[e]).map(|k| c[k]).sum::<f64>();
+    let src =
+        |e: usize| edges.clone().filter(|&k| at_src(g, k) == r.src()[e]).map(|k| c[k]).sum::<f64>();
     let factors: Vec<f64> = edges.clone().map(|e| root(src(e)) * root(into(r.dst()[e]))).collect();
-    w.clone() * Tensor::<2>::from_data(TensorData::new(factors, [r.num_edges(), 1]), (device, DType::F64))
+    w.clone()
+        * Tensor::<2>::from_data(TensorData::new(factors, [r.num_edges(), 1]), (device, DType::F64))
 }
 
 /// Edges with as many in-edges of sources, and edges out of sources.
-const AT_SRC: [(DegreeNorm, AtSrc); 2] =
-    [(DegreeNorm::BothIn, |g, e| g.relations()[0].dst()[e]), (DegreeNorm::Both, |g, e| g.relations()[0].src()[e])];
+const AT_SRC: [(DegreeNorm, AtSrc); 2] = [
+    (DegreeNorm::BothIn, |g, e| g.relations()[0].dst()[e]),
+    (DegreeNorm::Both, |g, e| g.relations()[0].src()[e]),
+];
 
 #[test]
 fn norms_by_in_degrees_and_by_weights() {
@@ -67,7 +74,10 @@ fn norms_by_in_degrees_and_by_weights() {
             let by_degree = by_sums(device, &g, &w, (&[1.0; 8], at_src));
             for width in [3, 6] {
                 let conv = drawn(GcnConvConfig::new(4, width).with_norm(norm).init(device));
-                let (own, bias) = (conv.weight.as_ref().unwrap().val(), conv.bias.as_ref().unwrap().val().unsqueeze::<2>());
+                let (own, bias) = (
+                    conv.weight.as_ref().unwrap().val(),
+                    conv.bias.as_ref().unwrap().val().unsqueeze::<2>(),
+                );
                 let want = adjacency(by_degree.clone()).matmul(x.clone()).matmul(own) + bias;
                 same(&format!("gcn_conv {norm:?}"), &conv.forward(&edges, x.clone()), &want);
             }
@@ -76,11 +86,26 @@ fn norms_by_in_degrees_and_by_weights() {
             same(&format!("edge_weight_norm {norm:?}"), &normed.unsqueeze_dim::<2>(1), &by_weight);
             for (weighted, by_edge) in [(false, by_degree), (true, by_weight)] {
                 let a = adjacency(by_edge);
-                let sg = drawn(SgConvConfig::new(4, 3).with_hops(2).with_norm(norm).with_weighted_norm(weighted).init(device));
+                let sg = drawn(
+                    SgConvConfig::new(4, 3)
+                        .with_hops(2)
+                        .with_norm(norm)
+                        .with_weighted_norm(weighted)
+                        .init(device),
+                );
                 let want = a.clone().matmul(a.clone()).matmul(x.clone()).matmul(sg.weight.val());
                 let want = want + sg.bias.as_ref().unwrap().val().unsqueeze();
-                same(&format!("sg_conv {norm:?} {weighted}"), &sg.forward(&edges, x.clone()), &want);
-                let appnp = AppnpConvConfig::new().with_hops(2).with_alpha(0.3).with_norm(norm).with_weighted_norm(weighted).init(device);
+                same(
+                    &format!("sg_conv {norm:?} {weighted}"),
+                    &sg.forward(&edges, x.clone()),
+                    &want,
+                );
+                let appnp = AppnpConvConfig::new()
+                    .with_hops(2)
+                    .with_alpha(0.3)
+                    .with_norm(norm)
+                    .with_weighted_norm(weighted)
+                    .init(device);
                 let hop = |z: Tensor<2>| a.clone().matmul(z) * 0.7 + x.clone() * 0.3;
                 let got = appnp.forward(&edges, x.clone());
                 same(&format!("appnp_conv {norm:?} {weighted}"), &got, &hop(hop(x.clone())));
@@ -111,7 +136,9 @@ fn gcn_conv_without_a_weight_takes_another_or_none() {
 #[test]
 fn an_edge_dropped_from_a_hop_leaves_no_message() {
     let (device, g) = (Device::flex().autodiff(), graph());
-    let appnp = seeded(1, || AppnpConvConfig::new().with_hops(1).with_alpha(0.0).with_dropout(0.5).init(&device));
+    let appnp = seeded(1, || {
+        AppnpConvConfig::new().with_hops(1).with_alpha(0.0).with_dropout(0.5).init(&device)
+    });
     let ones = matrix(&device, "x", 6, 1) * 0.0 + 1.0;
     let kept = values(&appnp.forward(&g.at_step(1, 1), ones.clone()));
     assert_ne!(kept, values(&appnp.forward(&g.at_step(1, 2), ones.clone())));
@@ -128,24 +155,50 @@ fn an_edge_dropped_from_a_hop_leaves_no_message() {
 fn edge_weight_norm_refuses_what_it_cannot_divide() {
     let (device, g) = (Device::flex(), graph());
     let norm = EdgeWeightNorm::new();
-    let refuse = |w: Vec<f32>| norm.forward(&g, Tensor::from_data(w.as_slice(), &device)).unwrap_err().to_string();
-    assert_eq!(refuse(vec![1.0; 7]), "`weight`: expected 8 (one per edge of the relation), got 7; give 8");
-    assert_eq!(refuse(vec![1.0, 1.0, -2.0, 1.0, 1.0, 1.0, 1.0, 1.0]), "`weight of edge 2` must lie in numbers above 0, got -2");
+    let refuse = |w: Vec<f32>| {
+        norm.forward(&g, Tensor::from_data(w.as_slice(), &device)).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refuse(vec![1.0; 7]),
+        "`weight`: expected 8 (one per edge of the relation), got 7; give 8"
+    );
+    assert_eq!(
+        refuse(vec![1.0, 1.0, -2.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+        "`weight of edge 2` must lie in numbers above 0, got -2"
+    );
     // Ones: the normalisation by degree.
     let ones = Tensor::<1>::ones([8], (&device, DType::F64));
     let conv = drawn(GcnConvConfig::new(3, 2).with_norm(DegreeNorm::None).init(&device));
     let both = drawn(GcnConvConfig::new(3, 2).init(&device));
     let x = matrix(&device, "x", 6, 3);
     let w = norm.forward(&g, ones).unwrap();
-    close("ones", &values(&conv.forward(g.edge_type("_E").unwrap().with_weight(w), x.clone())), &values(&both.forward(&g, x)), 1e-12);
+    close(
+        "ones",
+        &values(&conv.forward(g.edge_type("_E").unwrap().with_weight(w), x.clone())),
+        &values(&both.forward(&g, x)),
+        1e-12,
+    );
     // A block does not hold all edges out of its sources.
     let block = crate::views::View::block(&g, &[2]);
     let refused = norm.forward(&block, Tensor::ones([1], &device)).unwrap_err().to_string();
-    assert!(refused.starts_with("`norm` must lie in Right or None on a part of a graph"), "{refused}");
+    assert!(
+        refused.starts_with("`norm` must lie in Right or None on a part of a graph"),
+        "{refused}"
+    );
     let both_in = norm.clone().with_norm(DegreeNorm::BothIn);
     let refused = both_in.forward(&block, Tensor::ones([1], &device)).unwrap_err().to_string();
-    assert!(refused.starts_with("`norm` must lie in Right or None on a part of a graph") && refused.ends_with("BothIn"), "{refused}");
-    let refused = both_in.forward(super::two_types().edge_type("t").unwrap(), Tensor::ones([3], &device)).unwrap_err().to_string();
-    assert_eq!(refused, "`norm` must lie in None, Left, Right or Both on an edge type of two node types, got BothIn");
+    assert!(
+        refused.starts_with("`norm` must lie in Right or None on a part of a graph")
+            && refused.ends_with("BothIn"),
+        "{refused}"
+    );
+    let refused = both_in
+        .forward(super::two_types().edge_type("t").unwrap(), Tensor::ones([3], &device))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        refused,
+        "`norm` must lie in None, Left, Right or Both on an edge type of two node types, got BothIn"
+    );
     assert!(norm.with_norm(DegreeNorm::Right).forward(&block, Tensor::ones([1], &device)).is_ok());
 }

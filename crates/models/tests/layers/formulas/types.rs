@@ -22,7 +22,8 @@ fn han(device: &Device, layer: &HanConv, x: &[Tensor<2>; 2], nodes: &[u32]) -> T
             let head = |h: usize| {
                 let of = |y: &Tensor<2>| y.clone().slice_dim(1, 2 * h..2 * h + 2);
                 let a = |p: &Param<Tensor<3>>| p.val().slice_dim(1, h..h + 1).reshape([2, 1]);
-                let score = of(&u).matmul(a(&layer.lin_src[r])) + of(&v).matmul(a(&layer.lin_dst[r]));
+                let score =
+                    of(&u).matmul(a(&layer.lin_src[r])) + of(&v).matmul(a(&layer.lin_dst[r]));
                 let shares = softmax_into(&d, leaky_relu(score, 0.2));
                 d.clone().transpose().matmul(of(&u) * shares)
             };
@@ -58,7 +59,11 @@ fn han_conv_on_a_block_by_its_nodes() {
         let x = [matrix(device, "a", 4, 3), matrix(device, "b", 3, 5)];
         let seeds = [("a", vec![1u32, 0])];
         let block = g.in_subgraph(seeds.clone(), Relabel::No).unwrap().to_block(&g, seeds).unwrap();
-        let rows = x.iter().enumerate().map(|(t, x)| one_hot(device, block.src_nodes(t), x.dims()[0]).matmul(x.clone())).collect();
+        let rows = x
+            .iter()
+            .enumerate()
+            .map(|(t, x)| one_hot(device, block.src_nodes(t), x.dims()[0]).matmul(x.clone()))
+            .collect();
         let rows = typed(&g, rows);
         let layer = drawn(config.clone().init(device));
         let refused = layer.try_forward(&block, rows.clone()).unwrap_err();
@@ -79,12 +84,15 @@ fn link_scorers() {
     for device in &devices() {
         let (h, t) = (matrix(device, "h", 3, 4), matrix(device, "t", 3, 4));
         let ids = Tensor::<1, Int>::from_data(TensorData::new(vec![1i64, 0, 1], [3]), device);
-        for score in [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2] {
+        for score in
+            [LinkScore::DistMult, LinkScore::ComplEx, LinkScore::TransEL1, LinkScore::TransEL2]
+        {
             let scorer = drawn(LinkScorerConfig::new(score, 2, 4).init(device));
             let (hv, tv, rv) = (values(&h), values(&t), values(&scorer.relations.val()));
             let of = |i: usize, j: usize| {
                 let r = if i == 1 { 0 } else { 1 };
-                let (h, t, r) = (&hv[4 * i..4 * i + 4], &tv[4 * j..4 * j + 4], &rv[4 * r..4 * r + 4]);
+                let (h, t, r) =
+                    (&hv[4 * i..4 * i + 4], &tv[4 * j..4 * j + 4], &rv[4 * r..4 * r + 4]);
                 match score {
                     LinkScore::DistMult => (0..4).map(|k| h[k] * r[k] * t[k]).sum(),
                     // Re((a + bi)(c + di)(e - fi)), columns k and k + 2
@@ -95,13 +103,25 @@ fn link_scorers() {
                         })
                         .sum::<f64>(),
                     LinkScore::TransEL1 => -(0..4).map(|k| (h[k] + r[k] - t[k]).abs()).sum::<f64>(),
-                    LinkScore::TransEL2 => -((0..4).map(|k| (h[k] + r[k] - t[k]).powi(2)).sum::<f64>() + 1e-12).sqrt(),
+                    LinkScore::TransEL2 => {
+                        -((0..4).map(|k| (h[k] + r[k] - t[k]).powi(2)).sum::<f64>() + 1e-12).sqrt()
+                    }
                 }
             };
             let want: Vec<f64> = (0..3).map(|i| of(i, i)).collect();
-            close(&format!("{score:?}"), &values(&scorer.forward(h.clone(), ids.clone(), t.clone())), &want, 1e-12);
+            close(
+                &format!("{score:?}"),
+                &values(&scorer.forward(h.clone(), ids.clone(), t.clone())),
+                &want,
+                1e-12,
+            );
             let want: Vec<f64> = (0..9).map(|k| of(k / 3, k % 3)).collect();
-            close(&format!("{score:?} against all"), &values(&scorer.against_all(h.clone(), ids.clone(), t.clone())), &want, 1e-11);
+            close(
+                &format!("{score:?} against all"),
+                &values(&scorer.against_all(h.clone(), ids.clone(), t.clone())),
+                &want,
+                1e-11,
+            );
         }
     }
 }
@@ -119,13 +139,22 @@ fn typed_linear() {
                     let c = values(&layer.coeff.as_ref().unwrap().val());
                     (0..b).map(|k| c[t * b + k] * w[(k * 4 + i) * 6 + o]).sum()
                 }
-                RelWeights::BlockDiagonal(b) if i / (4 / b) == o / (6 / b) => w[((t * b + i / 2) * 2 + i % 2) * 3 + o % 3],
+                RelWeights::BlockDiagonal(b) if i / (4 / b) == o / (6 / b) => {
+                    w[((t * b + i / 2) * 2 + i % 2) * 3 + o % 3]
+                }
                 RelWeights::BlockDiagonal(_) => 0.0,
             };
             let xv = values(&x);
-            let dot = |i: usize, o: usize| (0..4).map(|k| xv[i * 4 + k] * entry(types[i] as usize, k, o)).sum();
+            let dot = |i: usize, o: usize| {
+                (0..4).map(|k| xv[i * 4 + k] * entry(types[i] as usize, k, o)).sum()
+            };
             let want: Vec<f64> = (0..30).map(|k| dot(k / 6, k % 6)).collect();
-            close(&format!("{weights:?}"), &values(&layer.forward(x.clone(), &TypeIndex::new(&types, 3))), &want, 1e-12);
+            close(
+                &format!("{weights:?}"),
+                &values(&layer.forward(x.clone(), &TypeIndex::new(&types, 3))),
+                &want,
+                1e-12,
+            );
         }
     }
 }

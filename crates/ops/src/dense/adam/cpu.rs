@@ -27,7 +27,9 @@ impl<B: Host, T: Float> Buffer<B, T> {
         match self {
             Self::Own(tensor) => match B::floats_mut::<T>(tensor) {
                 Some(entries) => entries,
-                None => unreachable!("the tensor was ours alone when the buffer was made, and is still here"),
+                None => unreachable!(
+                    "the tensor was ours alone when the buffer was made, and is still here"
+                ),
             },
             Self::Copy(data, _) => data,
         }
@@ -58,7 +60,14 @@ mod tests {
     use super::*;
     use crate::AdamDecay;
 
-    const STEP: AdamStep = AdamStep { lr: 0.1, beta_1: 0.9, beta_2: 0.99, epsilon: 1e-8, time: 1, decay: AdamDecay::None };
+    const STEP: AdamStep = AdamStep {
+        lr: 0.1,
+        beta_1: 0.9,
+        beta_2: 0.99,
+        epsilon: 1e-8,
+        time: 1,
+        decay: AdamDecay::None,
+    };
 
     fn tensor(value: f32) -> FlexTensor {
         FlexTensor::from_data(TensorData::new(vec![value; 6], [2, 3]))
@@ -80,11 +89,15 @@ mod tests {
 
     #[test]
     fn views_are_not_written_through() {
-        let p = FlexTensor::from_data(TensorData::new((0..6).map(|x| x as f32).collect::<Vec<_>>(), [2, 3]));
+        let p = FlexTensor::from_data(TensorData::new(
+            (0..6).map(|x| x as f32).collect::<Vec<_>>(),
+            [2, 3],
+        ));
         let transposed = p.transpose(0, 1);
         drop(p);
         let zeros = || FlexTensor::from_data(TensorData::new(vec![0f32; 6], [3, 2]));
-        let [p, ..] = step::<Flex>(&STEP, vec![transposed, zeros(), zeros(), zeros()].into()).take::<3>();
+        let [p, ..] =
+            step::<Flex>(&STEP, vec![transposed, zeros(), zeros(), zeros()].into()).take::<3>();
         assert_eq!(p.as_slice::<f32>().unwrap(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
     }
 }

@@ -9,7 +9,9 @@ use crate::operator::{GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 use crate::primitives::index;
 use burn_gnn_plan::{AdamRows, AdamStep};
 
-const UPDATE: Gradient = Gradient::Refused("an update is not differentiable; pass tensors that are not tracked (`inner` or `detach`)");
+const UPDATE: Gradient = Gradient::Refused(
+    "an update is not differentiable; pass tensors that are not tracked (`inner` or `detach`)",
+);
 
 /// Parameter and moments after the step, from parameter, gradient and moments.
 impl Operator for AdamStep {
@@ -42,8 +44,10 @@ impl Operator for AdamRows {
         let [param, grad, moment_1, moment_2] = inputs.take();
         let index = index::<B>(self.ids(), &param.device());
         let at = |x: &B::FloatTensorPrimitive| B::float_select(x.clone(), 0, index.clone());
-        let rows = B::run(vec![at(&param), grad, at(&moment_1), at(&moment_2)].into(), *self.step());
-        let put = |(x, rows)| B::float_select_assign(x, 0, index.clone(), rows, IndexingUpdateOp::Assign);
+        let rows =
+            B::run(vec![at(&param), grad, at(&moment_1), at(&moment_2)].into(), *self.step());
+        let put =
+            |(x, rows)| B::float_select_assign(x, 0, index.clone(), rows, IndexingUpdateOp::Assign);
         [param, moment_1, moment_2].into_iter().zip(rows.floats).map(put).collect::<Vec<_>>().into()
     }
     fn gradient(&self) -> Gradient {

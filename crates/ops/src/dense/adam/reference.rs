@@ -33,6 +33,8 @@ pub(crate) fn step<B: Backend>(
         }
     };
     let p = B::float_sub(p, times(delta, f.lr));
-    let narrow = |x: FloatTensor<B>| if x.dtype() == dtype { x } else { B::float_cast(x, FloatDType::from(dtype)) };
+    let narrow = |x: FloatTensor<B>| {
+        if x.dtype() == dtype { x } else { B::float_cast(x, FloatDType::from(dtype)) }
+    };
     (narrow(p), narrow(m), narrow(v))
 }

@@ -68,7 +68,11 @@ pub fn try_adam_step_rows(
     check_dtype(NAME, "param", param.dtype())?;
     let [rows, width] = param.dims();
     check_rows(NAME, "grad", "one per id", ids.len(), grad.dims()[0])?;
-    let shapes = [("grad", &grad, [ids.len(), width]), ("moment_1", &moment_1, [rows, width]), ("moment_2", &moment_2, [rows, width])];
+    let shapes = [
+        ("grad", &grad, [ids.len(), width]),
+        ("moment_1", &moment_1, [rows, width]),
+        ("moment_2", &moment_2, [rows, width]),
+    ];
     for (arg, x, expected) in shapes {
         check_shape(NAME, arg, &expected, &x.dims())?;
         check_same(NAME, (arg, x), ("param", &param))?;

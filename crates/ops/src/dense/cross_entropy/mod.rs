@@ -59,7 +59,12 @@ const NAME: &str = "cross_entropy_rows";
 /// assert!((loss - 2f32.ln()).abs() < 1e-6);
 /// ```
 #[track_caller]
-pub fn cross_entropy_rows(logits: Tensor<2>, rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Tensor<1> {
+pub fn cross_entropy_rows(
+    logits: Tensor<2>,
+    rows: &Arc<[u32]>,
+    targets: &Arc<[u32]>,
+    reduction: LossReduction,
+) -> Tensor<1> {
     accept(try_cross_entropy_rows(logits, rows, targets, reduction))
 }
 
@@ -83,12 +88,22 @@ pub fn try_cross_entropy_rows(
 /// # Panics
 /// As [`cross_entropy_rows`].
 #[track_caller]
-pub fn cross_entropy_rows_reference(logits: Tensor<2>, rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Tensor<1> {
+pub fn cross_entropy_rows_reference(
+    logits: Tensor<2>,
+    rows: &Arc<[u32]>,
+    targets: &Arc<[u32]>,
+    reduction: LossReduction,
+) -> Tensor<1> {
     let plan = accept(plan(&logits, rows, targets, reduction));
     plain(plan, [logits.into_dispatch()])
 }
 
-fn plan(logits: &Tensor<2>, rows: &Arc<[u32]>, targets: &Arc<[u32]>, reduction: LossReduction) -> Result<CrossEntropyPlan, OpsError> {
+fn plan(
+    logits: &Tensor<2>,
+    rows: &Arc<[u32]>,
+    targets: &Arc<[u32]>,
+    reduction: LossReduction,
+) -> Result<CrossEntropyPlan, OpsError> {
     check_dtype(NAME, "logits", logits.dtype())?;
     Ok(CrossEntropyPlan::new(logits.dims(), rows, targets, reduction)?)
 }

@@ -5,7 +5,9 @@ use burn::tensor::DType;
 
 use super::{CrossEntropyPlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
+};
 
 /// The loss `[1]` of the logits, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[rows, 2]`.
 impl Operator for CrossEntropyPlan {
@@ -30,7 +32,12 @@ impl Operator for CrossEntropyPlan {
     fn keeps(&self, _tracked: &[bool]) -> SavedForBackward {
         SavedForBackward { inputs: vec![true], result: false }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        mut saved: Saved<B>,
+        _wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         let mut floats = vec![grad];
         floats.append(&mut saved.results.floats);
         floats.append(&mut saved.kept_inputs());

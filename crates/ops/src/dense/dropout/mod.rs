@@ -61,8 +61,18 @@ pub fn dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64]>>)
 /// # Errors
 /// `prob` is not in `[0, 1)`, the number of ids is not the number of rows, or the element type has no
 /// kernel.
-pub fn try_dropout(x: Tensor<2>, prob: f64, stream: Stream, ids: Option<Arc<[u64]>>) -> Result<Tensor<2>, OpsError> {
-    let plan = KeyedDropout { prob, stream, ids }.plan(NAME, ["prob", "ids"], "one per row of `x`", x.dims()[0])?;
+pub fn try_dropout(
+    x: Tensor<2>,
+    prob: f64,
+    stream: Stream,
+    ids: Option<Arc<[u64]>>,
+) -> Result<Tensor<2>, OpsError> {
+    let plan = KeyedDropout { prob, stream, ids }.plan(
+        NAME,
+        ["prob", "ids"],
+        "one per row of `x`",
+        x.dims()[0],
+    )?;
     check_dtype(NAME, "x", x.dtype())?;
     let Some(plan) = plan else { return Ok(x) };
     Ok(tensor(plan, [x.into_dispatch()]))
@@ -82,12 +92,19 @@ impl Operator for DropoutPlan {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
         let shape = x.shape();
-        Tensors::one(by_dtype!(x.dtype(), T => B::from_floats(dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)))
+        Tensors::one(
+            by_dtype!(x.dtype(), T => B::from_floats(dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)),
+        )
     }
     fn gradient(&self) -> Gradient {
         Gradient::Backward
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        _saved: Saved<B>,
+        _wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         vec![Some(B::run(Tensors::one(grad), self.clone()).read().float())]
     }
 }
@@ -98,7 +115,11 @@ pub(crate) fn reference<B: Backend>(x: FloatTensor<B>, plan: &DropoutPlan) -> Fl
     let mut mask = Vec::with_capacity(shape.num_elements());
     for r in 0..shape[0] {
         let id = plan.id(r);
-        mask.extend((0..shape[1] as u64).map(|c| if plan.stream().uniform(id, c) >= plan.prob() { plan.scale() } else { 0.0 }));
+        mask.extend(
+            (0..shape[1] as u64).map(|c| {
+                if plan.stream().uniform(id, c) >= plan.prob() { plan.scale() } else { 0.0 }
+            }),
+        );
     }
     let mask = B::float_from_data(TensorData::new(mask, shape).convert_dtype(dtype), &device);
     B::float_mul(x, mask)

@@ -55,7 +55,12 @@ const NAME: &str = "bias_activation";
 /// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [1.5, 0.0, 0.0, 5.0]);
 /// ```
 #[track_caller]
-pub fn bias_activation(x: Tensor<2>, bias: Option<Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
+pub fn bias_activation(
+    x: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    activation: Activation,
+    dropout: Option<&RowDropout>,
+) -> Tensor<2> {
     accept(try_bias_activation(x, bias, activation, dropout))
 }
 
@@ -82,7 +87,11 @@ pub fn try_bias_activation(
 }
 
 /// The operator and its inputs.
-fn call(x: Tensor<2>, bias: Option<Tensor<1>>, plan: EpiloguePlan) -> (Epilogue, Vec<DispatchTensor>) {
+fn call(
+    x: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    plan: EpiloguePlan,
+) -> (Epilogue, Vec<DispatchTensor>) {
     let op = Epilogue { plan, biased: bias.is_some(), open: false };
     (op, std::iter::once(x.into_dispatch()).chain(bias.map(Tensor::into_dispatch)).collect())
 }
@@ -92,13 +101,23 @@ fn call(x: Tensor<2>, bias: Option<Tensor<1>>, plan: EpiloguePlan) -> (Epilogue,
 /// # Panics
 /// As [`bias_activation`].
 #[track_caller]
-pub fn bias_activation_reference(x: Tensor<2>, bias: Option<Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Tensor<2> {
+pub fn bias_activation_reference(
+    x: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    activation: Activation,
+    dropout: Option<&RowDropout>,
+) -> Tensor<2> {
     let plan = accept(plan(&x, bias.as_ref(), activation, dropout));
     let (op, inputs) = call(x, bias, plan);
     plain(op, inputs)
 }
 
-fn plan(x: &Tensor<2>, bias: Option<&Tensor<1>>, activation: Activation, dropout: Option<&RowDropout>) -> Result<EpiloguePlan, OpsError> {
+fn plan(
+    x: &Tensor<2>,
+    bias: Option<&Tensor<1>>,
+    activation: Activation,
+    dropout: Option<&RowDropout>,
+) -> Result<EpiloguePlan, OpsError> {
     check_dtype(NAME, "x", x.dtype())?;
     if let Some(bias) = bias {
         check_rows(NAME, "bias", "one per feature of `x`", x.dims()[1], bias.dims()[0])?;

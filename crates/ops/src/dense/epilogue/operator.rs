@@ -5,7 +5,9 @@ use burn::tensor::DType;
 
 use super::{EpiloguePlan, cpu, reference};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
+};
 
 /// `dropout(activation(x + bias))` of `x` and the bias, if there is one.
 #[derive(Clone, Debug)]
@@ -45,13 +47,22 @@ impl Operator for Epilogue {
     fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         SavedForBackward { inputs: vec![false; tracked.len()], result: self.plan.keeps_output() }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         let Tensors { mut floats, ints } = saved.results;
         floats.insert(0, grad);
         let op = EpilogueGrad { plan: self.plan.clone(), bias: wants.get(1) == Some(&true) };
         let mut all = B::run(Tensors { floats, ints }, op.clone()).read();
         let (d_x, d_bias) = (all.float(), all.float_if(op.bias));
-        [Some(d_x), d_bias].into_iter().zip(wants).map(|(d, &wanted)| d.filter(|_| wanted)).collect()
+        [Some(d_x), d_bias]
+            .into_iter()
+            .zip(wants)
+            .map(|(d, &wanted)| d.filter(|_| wanted))
+            .collect()
     }
 }
 
@@ -74,7 +85,11 @@ impl EpilogueGrad {
     /// The inputs by name.
     pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let mut inputs = inputs.read();
-        GradInputs { grad: inputs.float(), out: inputs.float_if(self.plan.keeps_output()), open: inputs.int() }
+        GradInputs {
+            grad: inputs.float(),
+            out: inputs.float_if(self.plan.keeps_output()),
+            open: inputs.int(),
+        }
     }
 }
 

@@ -28,11 +28,18 @@ fn dropped<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B>
     }
     // Not every device stores a bool in a byte.
     let stored = get_device_settings::<B>(&device).bool_dtype;
-    let gone = B::bool_from_data(TensorData::new(gone, [rows, columns]).convert_dtype(stored.into()), &device);
+    let gone = B::bool_from_data(
+        TensorData::new(gone, [rows, columns]).convert_dtype(stored.into()),
+        &device,
+    );
     B::float_mask_fill(B::float_mul_scalar(x, dropout.scale().into()), gone, 0.0.into())
 }
 
-pub(super) fn forward<B: Backend>(x: FloatTensor<B>, bias: Option<FloatTensor<B>>, plan: &EpiloguePlan) -> FloatTensor<B> {
+pub(super) fn forward<B: Backend>(
+    x: FloatTensor<B>,
+    bias: Option<FloatTensor<B>>,
+    plan: &EpiloguePlan,
+) -> FloatTensor<B> {
     let (dtype, [_, columns]) = (x.dtype(), plan.shape());
     let mut x = widen::<B>(x);
     if let Some(bias) = bias {
@@ -41,11 +48,15 @@ pub(super) fn forward<B: Backend>(x: FloatTensor<B>, bias: Option<FloatTensor<B>
     narrow::<B>(dropped::<B>(activation::value::<B>(x, plan.activation()), plan), dtype)
 }
 
-pub(super) fn gradient<B: GnnBackend>(EpilogueGrad { plan, bias }: &EpilogueGrad, given: GradInputs<B>) -> Tensors<B> {
+pub(super) fn gradient<B: GnnBackend>(
+    EpilogueGrad { plan, bias }: &EpilogueGrad,
+    given: GradInputs<B>,
+) -> Tensors<B> {
     let (dtype, device, [_, columns]) = (given.grad.dtype(), given.grad.device(), plan.shape());
     let mut d = dropped::<B>(widen::<B>(given.grad), plan);
     if let Some(open) = given.open {
-        let closed = B::int_equal_elem(open, 0.into(), get_device_settings::<B>(&device).bool_dtype);
+        let closed =
+            B::int_equal_elem(open, 0.into(), get_device_settings::<B>(&device).bool_dtype);
         d = B::float_mask_fill(d, closed, 0.0.into());
     }
     if let Some(y) = given.out {
@@ -54,6 +65,8 @@ pub(super) fn gradient<B: GnnBackend>(EpilogueGrad { plan, bias }: &EpilogueGrad
         let y = B::float_div_scalar(widen::<B>(y), scale.into());
         d = activation::chain::<B>(y, d, plan.activation());
     }
-    let d_bias = bias.then(|| narrow::<B>(B::float_reshape(B::float_sum_dim(d.clone(), 0), Shape::from([columns])), dtype));
+    let d_bias = bias.then(|| {
+        narrow::<B>(B::float_reshape(B::float_sum_dim(d.clone(), 0), Shape::from([columns])), dtype)
+    });
     std::iter::once(narrow::<B>(d, dtype)).chain(d_bias).collect::<Vec<_>>().into()
 }

@@ -21,12 +21,24 @@ fn out_dims<B: Host>(l: &FloatTensor<B>, r: &FloatTensor<B>, transposed: Transpo
     [dims::<B>(l)[usize::from(transposed.left)], dims::<B>(r)[usize::from(!transposed.right)]]
 }
 
-fn fresh<B: Host, A: Float + Real>(l: &FloatTensor<B>, r: &FloatTensor<B>, transposed: Transposed) -> FloatTensor<B> {
-    let out = kernel::product((&*B::floats::<A>(l), dims::<B>(l)), (&*B::floats::<A>(r), dims::<B>(r)), transposed);
+fn fresh<B: Host, A: Float + Real>(
+    l: &FloatTensor<B>,
+    r: &FloatTensor<B>,
+    transposed: Transposed,
+) -> FloatTensor<B> {
+    let out = kernel::product(
+        (&*B::floats::<A>(l), dims::<B>(l)),
+        (&*B::floats::<A>(r), dims::<B>(r)),
+        transposed,
+    );
     B::from_floats(out, out_dims::<B>(l, r, transposed).into())
 }
 
-fn onto<B: Host, A: Float + Real>(x: &FloatTensor<B>, w: &FloatTensor<B>, mut sum: FloatTensor<B>) -> FloatTensor<B> {
+fn onto<B: Host, A: Float + Real>(
+    x: &FloatTensor<B>,
+    w: &FloatTensor<B>,
+    mut sum: FloatTensor<B>,
+) -> FloatTensor<B> {
     let shape = out_dims::<B>(x, w, Transposed::default());
     let (x, w) = ((&*B::floats::<A>(x), dims::<B>(x)), (&*B::floats::<A>(w), dims::<B>(w)));
     if let Some(own) = B::floats_mut::<A>(&mut sum) {
@@ -47,7 +59,10 @@ fn halves<B: Host, T: Float<Acc = f32>>(
 ) -> FloatTensor<B> {
     let onto = onto.map(|s| B::floats::<T>(s));
     let (left, right) = ((&*B::floats::<T>(l), dims::<B>(l)), (&*B::floats::<T>(r), dims::<B>(r)));
-    B::from_floats(kernel::product_of_halves(left, right, transposed, onto.as_deref()), out_dims::<B>(l, r, transposed).into())
+    B::from_floats(
+        kernel::product_of_halves(left, right, transposed, onto.as_deref()),
+        out_dims::<B>(l, r, transposed).into(),
+    )
 }
 
 /// The type of products that run here: views that would be copied first, such as a transposed matrix, go the way of the

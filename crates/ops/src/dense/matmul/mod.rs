@@ -56,7 +56,9 @@ pub fn try_matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Result<Tensor<2>, OpsError
     check_rows(NAME, "w", "one per feature of `x`", k, actual)?;
     check_same(NAME, ("w", &w), ("x", &x))?;
     let device = x.device();
-    let product = |x: Tensor<2>, w: Tensor<2>| tensor(Product::default(), [x.into_dispatch(), w.into_dispatch()]);
+    let product = |x: Tensor<2>, w: Tensor<2>| {
+        tensor(Product::default(), [x.into_dispatch(), w.into_dispatch()])
+    };
     if n > 0 && k > 0 && m > 0 {
         return Ok(product(x, w));
     }
@@ -117,7 +119,11 @@ pub fn matmul_rows_onto(x: Tensor<2>, w: Tensor<2>, sum: Tensor<2>) -> Tensor<2>
 ///
 /// # Errors
 /// As [`try_matmul_rows`]; a `sum` of another shape, element type or device.
-pub fn try_matmul_rows_onto(x: Tensor<2>, w: Tensor<2>, sum: Tensor<2>) -> Result<Tensor<2>, OpsError> {
+pub fn try_matmul_rows_onto(
+    x: Tensor<2>,
+    w: Tensor<2>,
+    sum: Tensor<2>,
+) -> Result<Tensor<2>, OpsError> {
     const NAME: &str = "matmul_rows_onto";
     let (x, w, sum) = (enter(NAME, "x", x)?, enter(NAME, "w", w)?, enter(NAME, "sum", sum)?);
     let ([n, k], [actual, m], [rows, columns]) = (x.dims(), w.dims(), sum.dims());

@@ -5,7 +5,9 @@ use burn_gnn_cpu::dense::matmul::Transposed;
 
 use super::cpu;
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors};
+use crate::operator::{
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
+};
 
 /// `l · r`, of operands that may be stored transposed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,12 +25,22 @@ impl crate::operator::OnCube for ProductOnto {}
 
 /// The gradients of `x` and `w`. The operand that is given up first is `x`: for hidden rows this is the moment at which
 /// a training step holds most, and the gradient of `x` has its size.
-fn operands<B: GnnBackend>(grad: FloatTensor<B>, saved: &mut Saved<B>, wants: &[bool]) -> [Option<FloatTensor<B>>; 2] {
-    let run = |inputs: [FloatTensor<B>; 2], op: Product| B::run(Vec::from(inputs).into(), op).read().float();
+fn operands<B: GnnBackend>(
+    grad: FloatTensor<B>,
+    saved: &mut Saved<B>,
+    wants: &[bool],
+) -> [Option<FloatTensor<B>>; 2] {
+    let run = |inputs: [FloatTensor<B>; 2], op: Product| {
+        B::run(Vec::from(inputs).into(), op).read().float()
+    };
     let x = saved.inputs[0].take();
-    let d_w = x.filter(|_| wants[1]).map(|x| run([x, grad.clone()], Product(Transposed { left: true, right: false })));
+    let d_w = x
+        .filter(|_| wants[1])
+        .map(|x| run([x, grad.clone()], Product(Transposed { left: true, right: false })));
     let w = saved.inputs[1].take();
-    let d_x = w.filter(|_| wants[0]).map(|w| run([grad, w], Product(Transposed { left: false, right: true })));
+    let d_x = w
+        .filter(|_| wants[0])
+        .map(|w| run([grad, w], Product(Transposed { left: false, right: true })));
     [d_x, d_w]
 }
 
@@ -53,7 +65,12 @@ impl Operator for Product {
     fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         SavedForBackward { inputs: vec![tracked[1], tracked[0]], result: false }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        mut saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         operands::<B>(grad, &mut saved, wants).into()
     }
 }
@@ -77,7 +94,12 @@ impl Operator for ProductOnto {
     fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
         SavedForBackward { inputs: vec![tracked[1], tracked[0], false], result: false }
     }
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, mut saved: Saved<B>, wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        mut saved: Saved<B>,
+        wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         let d_sum = wants[2].then(|| grad.clone());
         let [d_x, d_w] = operands::<B>(grad, &mut saved, wants);
         vec![d_x, d_w, d_sum]

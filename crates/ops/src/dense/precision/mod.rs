@@ -105,7 +105,11 @@ pub fn with_precision<T>(precision: Precision, f: impl FnOnce() -> T) -> T {
 
 /// An input of an operator in the precision in effect. Every operator calls it on its float inputs before it
 /// looks at their types.
-pub(crate) fn enter<const D: usize>(op: &'static str, arg: &'static str, x: Tensor<D>) -> Result<Tensor<D>, OpsError> {
+pub(crate) fn enter<const D: usize>(
+    op: &'static str,
+    arg: &'static str,
+    x: Tensor<D>,
+) -> Result<Tensor<D>, OpsError> {
     let Some(to) = precision().dtype() else {
         return Ok(x);
     };
@@ -114,7 +118,12 @@ pub(crate) fn enter<const D: usize>(op: &'static str, arg: &'static str, x: Tens
         return Ok(x);
     }
     if !x.device().supports_dtype(to) {
-        return Err(OpsError::Precision { op, arg, dtype: to.into(), device: Box::new(x.device()) });
+        return Err(OpsError::Precision {
+            op,
+            arg,
+            dtype: to.into(),
+            device: Box::new(x.device()),
+        });
     }
     Ok(cast(x, to))
 }

@@ -46,7 +46,12 @@ impl Operator for Cast {
         Gradient::Backward
     }
     /// A cast back.
-    fn backward<B: GnnBackend>(&self, grad: FloatTensor<B>, _saved: Saved<B>, _wants: &[bool]) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        _saved: Saved<B>,
+        _wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
         vec![Some(B::run(Tensors::one(grad), Self { from: self.to, to: self.from }).read().float())]
     }
 }

@@ -75,7 +75,9 @@ pub(crate) fn run<B: Host, O: Operator>(inputs: Tensors<B>, op: &O) -> Tensors<B
     if !cfg!(debug_assertions) {
         return op.cpu(inputs);
     }
-    let specs = |x: &Tensors<B>| x.floats.iter().map(|x| Spec::new(x.shape(), x.dtype())).collect::<Vec<_>>();
+    let specs = |x: &Tensors<B>| {
+        x.floats.iter().map(|x| Spec::new(x.shape(), x.dtype())).collect::<Vec<_>>()
+    };
     let announced = op.results(&specs(&inputs));
     let results = op.cpu(inputs);
     if let Some(announced) = announced {

@@ -27,7 +27,10 @@ pub(crate) fn named() -> Vec<(&'static str, Relation)> {
 /// `num_edges` edges, degrees skewed by `skew` (1 is uniform).
 pub(crate) fn random(num_src: usize, num_dst: usize, num_edges: usize, skew: f64) -> Relation {
     let stream = burn_gnn_ops::Stream::new(5, "graph", 0);
-    let end = |e: u64, side: u64, n: usize| ((stream.uniform(e, side).powf(skew) * n as f64) as u32).min(n as u32 - 1);
-    let edges: Vec<_> = (0..num_edges as u64).map(|e| (end(e, 0, num_src), end(e, 1, num_dst))).collect();
+    let end = |e: u64, side: u64, n: usize| {
+        ((stream.uniform(e, side).powf(skew) * n as f64) as u32).min(n as u32 - 1)
+    };
+    let edges: Vec<_> =
+        (0..num_edges as u64).map(|e| (end(e, 0, num_src), end(e, 1, num_dst))).collect();
     relation(num_src, num_dst, &edges)
 }

@@ -38,19 +38,29 @@ fn gspmm_of(ops: &[BinaryOp], w: usize) -> Vec<Family> {
             BinaryOp::CopyRhs => &[(On::Edge, w)],
             _ => &[(On::Src, w), (On::Edge, w)],
         };
-        let family = Family::new(format!("gspmm {op:?} {reduce:?}"), operands, (On::Dst, w), move |g, x, reference| {
-            let f = if reference { gspmm_reference::<2, 2, 2> } else { gspmm::<2, 2, 2> };
-            let (lhs, rhs) = (rows(&x[0], w), rows(x.last().unwrap(), w));
-            flat(f(&g.relation, op, reduce, lhs, rhs))
-        });
+        let family = Family::new(
+            format!("gspmm {op:?} {reduce:?}"),
+            operands,
+            (On::Dst, w),
+            move |g, x, reference| {
+                let f = if reference { gspmm_reference::<2, 2, 2> } else { gspmm::<2, 2, 2> };
+                let (lhs, rhs) = (rows(&x[0], w), rows(x.last().unwrap(), w));
+                flat(f(&g.relation, op, reduce, lhs, rhs))
+            },
+        );
         all.push(family.selecting(reduce.selects()));
     }
     for reduce in Reduce::ALL {
         let operands = [(On::Src, 2 * w), (On::Edge, 2)];
-        let family = Family::new(format!("gspmm of heads {reduce:?}"), &operands, (On::Dst, 2 * w), move |g, x, reference| {
-            let f = if reference { gspmm_reference::<3, 3, 3> } else { gspmm::<3, 3, 3> };
-            flat(f(&g.relation, BinaryOp::Mul, reduce, heads(&x[0], 2, w), heads(&x[1], 2, 1)))
-        });
+        let family = Family::new(
+            format!("gspmm of heads {reduce:?}"),
+            &operands,
+            (On::Dst, 2 * w),
+            move |g, x, reference| {
+                let f = if reference { gspmm_reference::<3, 3, 3> } else { gspmm::<3, 3, 3> };
+                flat(f(&g.relation, BinaryOp::Mul, reduce, heads(&x[0], 2, w), heads(&x[1], 2, 1)))
+            },
+        );
         all.push(family.selecting(reduce.selects()));
     }
     all
@@ -73,10 +83,15 @@ fn gsddmm_of(ops: &[SddmmOp], pairs: &[[Target; 2]], w: usize) -> Vec<Family> {
             _ => &[(on(l), w), (on(r), w)],
         };
         let out = if op == SddmmOp::Dot { 1 } else { w };
-        all.push(Family::new(format!("gsddmm {op:?} {l:?} {r:?}"), operands, (On::Edge, out), move |g, x, reference| {
-            let f = if reference { gsddmm_reference::<2, 2, 2> } else { gsddmm::<2, 2, 2> };
-            flat(f(&g.relation, op, l, r, rows(&x[0], w), rows(x.last().unwrap(), w)))
-        }));
+        all.push(Family::new(
+            format!("gsddmm {op:?} {l:?} {r:?}"),
+            operands,
+            (On::Edge, out),
+            move |g, x, reference| {
+                let f = if reference { gsddmm_reference::<2, 2, 2> } else { gsddmm::<2, 2, 2> };
+                flat(f(&g.relation, op, l, r, rows(&x[0], w), rows(x.last().unwrap(), w)))
+            },
+        ));
     }
     all
 }
@@ -92,29 +107,43 @@ fn softmaxes(w: usize) -> Vec<Family> {
             })
         })
         .collect();
-    all.push(Family::new("edge_softmax_across".into(), &edges, edges[0], move |g, x, reference| {
-        let present = || (0..TYPES).filter(|&ty| g.edges_of(ty).next().is_some());
-        let (stack, (order, place), device) = (g.stack(present()), g.sorted(), x[0].device());
-        let sorted = rows(&x[0], w).select(0, ints(&order, &device));
-        let y = if reference {
-            edge_softmax_reference(stack.concatenated(), sorted, NormBy::Dst)
-        } else {
-            let parts = (0..stack.len()).map(|r| sorted.clone().slice_dim(0, stack.edge_range(r)));
-            let y = edge_softmax_across(&stack, parts.collect());
-            // Without edges there is no relation in the stack.
-            if y.is_empty() { sorted } else { Tensor::cat(y, 0) }
-        };
-        flat(y.select(0, ints(&place, &device)))
-    }));
+    all.push(Family::new(
+        "edge_softmax_across".into(),
+        &edges,
+        edges[0],
+        move |g, x, reference| {
+            let present = || (0..TYPES).filter(|&ty| g.edges_of(ty).next().is_some());
+            let (stack, (order, place), device) = (g.stack(present()), g.sorted(), x[0].device());
+            let sorted = rows(&x[0], w).select(0, ints(&order, &device));
+            let y = if reference {
+                edge_softmax_reference(stack.concatenated(), sorted, NormBy::Dst)
+            } else {
+                let parts =
+                    (0..stack.len()).map(|r| sorted.clone().slice_dim(0, stack.edge_range(r)));
+                let y = edge_softmax_across(&stack, parts.collect());
+                // Without edges there is no relation in the stack.
+                if y.is_empty() { sorted } else { Tensor::cat(y, 0) }
+            };
+            flat(y.select(0, ints(&place, &device)))
+        },
+    ));
     // On the edges of one type; the others stay 0.
     all.extend([NormBy::Dst, NormBy::Src].into_iter().map(|by| {
         Family::new(format!("edge_softmax_on {by:?}"), &edges, edges[0], move |g, x, reference| {
-            let (eids, all): (Vec<u32>, _) = (g.edges_of(0).map(|e| e as u32).collect(), rows(&x[0], w));
+            let (eids, all): (Vec<u32>, _) =
+                (g.edges_of(0).map(|e| e as u32).collect(), rows(&x[0], w));
             let index = ints(&eids, &x[0].device());
             let some = all.clone().select(0, index.clone());
             let y = if reference {
-                let endpoints: Vec<_> = eids.iter().map(|&e| (g.relation.src()[e as usize], g.relation.dst()[e as usize])).collect();
-                edge_softmax_reference(&super::graphs::relation(g.rows(On::Src), g.rows(On::Dst), &endpoints), some, by)
+                let endpoints: Vec<_> = eids
+                    .iter()
+                    .map(|&e| (g.relation.src()[e as usize], g.relation.dst()[e as usize]))
+                    .collect();
+                edge_softmax_reference(
+                    &super::graphs::relation(g.rows(On::Src), g.rows(On::Dst), &endpoints),
+                    some,
+                    by,
+                )
             } else {
                 edge_softmax_on(&g.relation, &eids, some, by)
             };
@@ -127,19 +156,44 @@ fn softmaxes(w: usize) -> Vec<Family> {
 fn attentions(w: usize) -> Vec<Family> {
     const HEADS: usize = 2;
     let (z, out) = ((On::Src, HEADS * w), (On::Dst, HEADS * w));
-    let dropout = |prob: f64, g: &Typed| EdgeDropout { prob, stream: Stream::new(2, "attention", 1), ids: Some(g.ids.clone()) };
+    let dropout = |prob: f64, g: &Typed| EdgeDropout {
+        prob,
+        stream: Stream::new(2, "attention", 1),
+        ids: Some(g.ids.clone()),
+    };
     let mut all = Vec::new();
     for prob in [0.0, 0.3] {
         let scores = [z, (On::Src, HEADS), (On::Dst, HEADS)];
-        all.push(Family::new(format!("gat_attention {prob}"), &scores, out, move |g, x, reference| {
-            let options = GatOptions { slope: 0.2, dropout: Some(dropout(prob, g)) };
-            let f = if reference { gat_attention_reference } else { gat_attention };
-            flat(f(&g.relation, heads(&x[0], HEADS, w), rows(&x[1], HEADS), rows(&x[2], HEADS), &options))
-        }));
-        all.push(Family::new(format!("attention {prob}"), &[z, (On::Edge, HEADS)], out, move |g, x, reference| {
-            let f = if reference { attention_reference } else { attention };
-            flat(f(&g.relation, rows(&x[1], HEADS), heads(&x[0], HEADS, w), Some(&dropout(prob, g))))
-        }));
+        all.push(Family::new(
+            format!("gat_attention {prob}"),
+            &scores,
+            out,
+            move |g, x, reference| {
+                let options = GatOptions { slope: 0.2, dropout: Some(dropout(prob, g)) };
+                let f = if reference { gat_attention_reference } else { gat_attention };
+                flat(f(
+                    &g.relation,
+                    heads(&x[0], HEADS, w),
+                    rows(&x[1], HEADS),
+                    rows(&x[2], HEADS),
+                    &options,
+                ))
+            },
+        ));
+        all.push(Family::new(
+            format!("attention {prob}"),
+            &[z, (On::Edge, HEADS)],
+            out,
+            move |g, x, reference| {
+                let f = if reference { attention_reference } else { attention };
+                flat(f(
+                    &g.relation,
+                    rows(&x[1], HEADS),
+                    heads(&x[0], HEADS, w),
+                    Some(&dropout(prob, g)),
+                ))
+            },
+        ));
     }
     all
 }
@@ -158,14 +212,22 @@ fn aggregates(w: usize) -> Vec<Family> {
         }
         let name = format!("weighted_aggregate {norm:?} {activation:?}");
         all.push(Family::new(name, &operands, (On::Dst, w), move |g, x, reference| {
-            let scale = |power: f64, degrees: Vec<u32>| (power != 0.0).then(|| DegreeScale::new(&degrees, power));
+            let scale = |power: f64, degrees: Vec<u32>| {
+                (power != 0.0).then(|| DegreeScale::new(&degrees, power))
+            };
             let options = AggregateOptions {
                 source: scale(norm.0, g.relation.out_degrees().collect()),
                 destination: scale(norm.1, g.relation.in_degrees().collect()),
                 activation,
             };
             let f = if reference { weighted_aggregate_reference } else { weighted_aggregate };
-            flat(f(&g.relation, rows(&x[0], w), x.get(2).cloned().map(flat), Some(flat(x[1].clone())), &options))
+            flat(f(
+                &g.relation,
+                rows(&x[0], w),
+                x.get(2).cloned().map(flat),
+                Some(flat(x[1].clone())),
+                &options,
+            ))
         }));
     }
     all
@@ -180,22 +242,43 @@ fn relationals(w: usize) -> Vec<Family> {
             let index = RelationalIndex::new(&g.relation, &g.types, TYPES);
             if mean { index.mean() } else { index }
         };
-        let f = |reference| if reference { relational_aggregate_reference } else { relational_aggregate };
+        let f = |reference| {
+            if reference { relational_aggregate_reference } else { relational_aggregate }
+        };
         let operands = [(On::Src, w), (On::Whole, TYPES * w * O), (On::Edge, 1)];
-        all.push(Family::new(format!("relational Full, mean {mean}"), &operands, (On::Dst, O), move |g, x, reference| {
-            let weight = RelationalWeight::Full(x[1].clone().reshape([TYPES, w, O]));
-            flat(f(reference)(&index(g), rows(&x[0], w), weight, Some(flat(x[2].clone()))))
-        }));
+        all.push(Family::new(
+            format!("relational Full, mean {mean}"),
+            &operands,
+            (On::Dst, O),
+            move |g, x, reference| {
+                let weight = RelationalWeight::Full(x[1].clone().reshape([TYPES, w, O]));
+                flat(f(reference)(&index(g), rows(&x[0], w), weight, Some(flat(x[2].clone()))))
+            },
+        ));
         let operands = [(On::Src, 2 * w), (On::Whole, TYPES * w * O)];
-        all.push(Family::new(format!("relational Blocks, mean {mean}"), &operands, (On::Dst, O), move |g, x, reference| {
-            let weight = RelationalWeight::BlockDiagonal(x[1].clone().reshape([TYPES, 2, w, O / 2]));
-            flat(f(reference)(&index(g), rows(&x[0], 2 * w), weight, None))
-        }));
+        all.push(Family::new(
+            format!("relational Blocks, mean {mean}"),
+            &operands,
+            (On::Dst, O),
+            move |g, x, reference| {
+                let weight =
+                    RelationalWeight::BlockDiagonal(x[1].clone().reshape([TYPES, 2, w, O / 2]));
+                flat(f(reference)(&index(g), rows(&x[0], 2 * w), weight, None))
+            },
+        ));
         let operands = [(On::Src, w), (On::Whole, 2 * w * O), (On::Whole, 2 * TYPES)];
-        let basis = Family::new(format!("relational Basis, mean {mean}"), &operands, (On::Dst, O), move |g, x, reference| {
-            let weight = RelationalWeight::Basis { bases: x[1].clone().reshape([2, w, O]), coeff: rows(&x[2], 2) };
-            flat(f(reference)(&index(g), rows(&x[0], w), weight, None))
-        });
+        let basis = Family::new(
+            format!("relational Basis, mean {mean}"),
+            &operands,
+            (On::Dst, O),
+            move |g, x, reference| {
+                let weight = RelationalWeight::Basis {
+                    bases: x[1].clone().reshape([2, w, O]),
+                    coeff: rows(&x[2], 2),
+                };
+                flat(f(reference)(&index(g), rows(&x[0], w), weight, None))
+            },
+        );
         all.push(Family { by_gemm: true, ..basis });
     }
     all
@@ -204,20 +287,35 @@ fn relationals(w: usize) -> Vec<Family> {
 fn multis(crosses: &[CrossReduce], w: usize) -> Vec<Family> {
     let tables = [(On::Src, w), (On::Src, w)];
     let joint = move |g: &Typed, x: &[Tensor<2>], reduce| {
-        let (stack, both) = (g.stack(0..TYPES), Tensor::cat(vec![rows(&x[0], w), rows(&x[1], w)], 0));
-        gspmm_reference::<2, 2, 2>(stack.concatenated(), BinaryOp::CopyLhs, reduce, both.clone(), both)
+        let (stack, both) =
+            (g.stack(0..TYPES), Tensor::cat(vec![rows(&x[0], w), rows(&x[1], w)], 0));
+        gspmm_reference::<2, 2, 2>(
+            stack.concatenated(),
+            BinaryOp::CopyLhs,
+            reduce,
+            both.clone(),
+            both,
+        )
     };
     let mut all = Vec::new();
     for reduce in Reduce::ALL {
-        let family = Family::new(format!("multi_gspmm {reduce:?}"), &tables, (On::Dst, w), move |g, x, reference| {
-            if reference {
-                return flat(joint(g, x, reduce));
-            }
-            flat(multi_gspmm(&g.stack(0..TYPES), vec![rows(&x[0], w), rows(&x[1], w)], reduce))
-        });
+        let family = Family::new(
+            format!("multi_gspmm {reduce:?}"),
+            &tables,
+            (On::Dst, w),
+            move |g, x, reference| {
+                if reference {
+                    return flat(joint(g, x, reduce));
+                }
+                flat(multi_gspmm(&g.stack(0..TYPES), vec![rows(&x[0], w), rows(&x[1], w)], reduce))
+            },
+        );
         all.push(family.selecting(reduce.selects()));
         for &cross in crosses {
-            let together = matches!((reduce, cross), (Reduce::Max, CrossReduce::Max) | (Reduce::Min, CrossReduce::Min));
+            let together = matches!(
+                (reduce, cross),
+                (Reduce::Max, CrossReduce::Max) | (Reduce::Min, CrossReduce::Min)
+            );
             let selects = reduce.selects() && matches!(cross, CrossReduce::Max | CrossReduce::Min);
             let name = format!("multi_gspmm_cross {reduce:?} {cross:?}");
             let family = Family::new(name, &tables, (On::Dst, w), move |g, x, reference| {
@@ -251,7 +349,8 @@ fn segments(w: usize) -> Vec<Family> {
     const O: usize = 7;
     let edges = [(On::Edge, w)];
     let index = |g: &Typed| TypeIndex::new(&g.types, TYPES);
-    let sorted = move |g: &Typed, x: &Tensor<2>| rows(x, w).select(0, ints(&g.sorted().0, &x.device()));
+    let sorted =
+        move |g: &Typed, x: &Tensor<2>| rows(x, w).select(0, ints(&g.sorted().0, &x.device()));
     let back = |g: &Typed, y: Tensor<2>| {
         let place = ints(&g.sorted().1, &y.device());
         flat(y.select(0, place))
@@ -259,10 +358,15 @@ fn segments(w: usize) -> Vec<Family> {
     let mut all = Vec::new();
     for reduce in SegmentReduce::ALL {
         let out = (On::Whole, TYPES * w);
-        let family = Family::new(format!("segment_reduce {reduce:?}"), &edges, out, move |g, x, reference| {
-            let f = if reference { segment_reduce_reference } else { segment_reduce };
-            flat(f(sorted(g, &x[0]), index(g).segments(), reduce))
-        });
+        let family = Family::new(
+            format!("segment_reduce {reduce:?}"),
+            &edges,
+            out,
+            move |g, x, reference| {
+                let f = if reference { segment_reduce_reference } else { segment_reduce };
+                flat(f(sorted(g, &x[0]), index(g).segments(), reduce))
+            },
+        );
         all.push(family.selecting(matches!(reduce, SegmentReduce::Max | SegmentReduce::Min)));
     }
     all.push(Family::new("segment_softmax".into(), &edges, edges[0], move |g, x, reference| {
@@ -285,28 +389,39 @@ fn segments(w: usize) -> Vec<Family> {
 fn rowwise(w: usize) -> Vec<Family> {
     let edges = (On::Edge, w);
     let mut all = Vec::new();
-    let kinds = [Activation::None, Activation::Relu, Activation::Elu(0.9), Activation::LeakyRelu(0.2)];
+    let kinds =
+        [Activation::None, Activation::Relu, Activation::Elu(0.9), Activation::LeakyRelu(0.2)];
     for (activation, prob) in kinds.into_iter().flat_map(|a| [(a, 0.0), (a, 0.4)]) {
         let name = format!("bias_activation {activation:?} {prob}");
         all.push(Family::new(name, &[edges, (On::Whole, w)], edges, move |g, x, reference| {
-            let dropout = RowDropout { prob, stream: Stream::new(4, "rows", 2), ids: Some(g.ids.clone()) };
+            let dropout =
+                RowDropout { prob, stream: Stream::new(4, "rows", 2), ids: Some(g.ids.clone()) };
             let f = if reference { bias_activation_reference } else { bias_activation };
             flat(f(rows(&x[0], w), Some(flat(x[1].clone())), activation, Some(&dropout)))
         }));
     }
-    all.push(Family::new("bias_activation without bias".into(), &[edges], edges, move |_, x, reference| {
-        let f = if reference { bias_activation_reference } else { bias_activation };
-        flat(f(rows(&x[0], w), None, Activation::Relu, None))
-    }));
+    all.push(Family::new(
+        "bias_activation without bias".into(),
+        &[edges],
+        edges,
+        move |_, x, reference| {
+            let f = if reference { bias_activation_reference } else { bias_activation };
+            flat(f(rows(&x[0], w), None, Activation::Relu, None))
+        },
+    ));
     all.push(Family::new("dropout".into(), &[edges], edges, move |g, x, reference| {
         let stream = Stream::new(5, "rows", 3);
         if !reference {
             return flat(dropout(rows(&x[0], w), 0.4, stream, Some(g.ids.clone())));
         }
         let kept = |(e, c): (u64, u64)| if stream.uniform(e, c) >= 0.4 { 1.0 / 0.6 } else { 0.0 };
-        let mask: Vec<f64> = g.ids.iter().flat_map(|&e| (0..w as u64).map(move |c| (e, c))).map(kept).collect();
+        let mask: Vec<f64> =
+            g.ids.iter().flat_map(|&e| (0..w as u64).map(move |c| (e, c))).map(kept).collect();
         let mask = TensorData::new(mask, x[0].dims());
-        flat(x[0].clone() * Tensor::<2>::from_data(mask, (&x[0].device().without_autodiff(), x[0].dtype())))
+        flat(
+            x[0].clone()
+                * Tensor::<2>::from_data(mask, (&x[0].device().without_autodiff(), x[0].dtype())),
+        )
     }));
     const O: usize = 5;
     for onto in [false, true] {
@@ -329,24 +444,35 @@ fn rowwise(w: usize) -> Vec<Family> {
     if w == 0 {
         return all;
     }
-    all.push(Family::new("cross_entropy_rows".into(), &[edges], (On::Whole, 1), move |g, x, reference| {
-        let chosen: Arc<[u32]> = (0..g.relation.num_edges() as u32).collect();
-        let targets = g.types.iter().map(|&t| u32::from(t) % w as u32).collect();
-        let f = if reference { cross_entropy_rows_reference } else { cross_entropy_rows };
-        f(rows(&x[0], w), &chosen, &targets, LossReduction::Sum)
-    }));
+    all.push(Family::new(
+        "cross_entropy_rows".into(),
+        &[edges],
+        (On::Whole, 1),
+        move |g, x, reference| {
+            let chosen: Arc<[u32]> = (0..g.relation.num_edges() as u32).collect();
+            let targets = g.types.iter().map(|&t| u32::from(t) % w as u32).collect();
+            let f = if reference { cross_entropy_rows_reference } else { cross_entropy_rows };
+            f(rows(&x[0], w), &chosen, &targets, LossReduction::Sum)
+        },
+    ));
     all
 }
 
 fn fused(w: usize) -> Vec<Family> {
-    [softmaxes(w), attentions(w), aggregates(w), relationals(w), segments(w), rowwise(w)].into_iter().flatten().collect()
+    [softmaxes(w), attentions(w), aggregates(w), relationals(w), segments(w), rowwise(w)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Every operator at a width.
 pub(crate) fn all(w: usize) -> Vec<Family> {
     let pairs: Vec<_> = Target::ALL.into_iter().flat_map(|l| Target::ALL.map(|r| [l, r])).collect();
     let multis = multis(&CrossReduce::ALL, w);
-    [gspmm_of(&BinaryOp::ALL, w), gsddmm_of(&SddmmOp::ALL, &pairs, w), multis, fused(w)].into_iter().flatten().collect()
+    [gspmm_of(&BinaryOp::ALL, w), gsddmm_of(&SddmmOp::ALL, &pairs, w), multis, fused(w)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// One of each kind, for large graphs.
@@ -354,5 +480,8 @@ pub(crate) fn few(w: usize) -> Vec<Family> {
     let ops = [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul];
     let pairs = [[Target::Src, Target::Dst], [Target::Edge, Target::Dst]];
     let multis = multis(&[CrossReduce::Max], w);
-    [gspmm_of(&ops, w), gsddmm_of(&[SddmmOp::Mul, SddmmOp::Dot], &pairs, w), multis, fused(w)].into_iter().flatten().collect()
+    [gspmm_of(&ops, w), gsddmm_of(&[SddmmOp::Mul, SddmmOp::Dot], &pairs, w), multis, fused(w)]
+        .into_iter()
+        .flatten()
+        .collect()
 }

@@ -31,7 +31,10 @@ pub(crate) fn f64s<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
 pub(crate) fn assert_near(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
     assert_eq!(a.len(), b.len(), "{what}: lengths");
     for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{what}, element {i}: {a} against {b}");
+        assert!(
+            (a - b).abs() <= tolerance * (1.0 + b.abs()),
+            "{what}, element {i}: {a} against {b}"
+        );
     }
 }
 
@@ -65,7 +68,8 @@ impl Typed {
     pub(crate) fn new(relation: &Relation) -> Self {
         let stream = Stream::new(8, "types", 0);
         let n = relation.num_edges() as u64;
-        let types = (0..n).map(|e| [0, 0, 0, 0, 1, 2][(stream.uniform(e, 0) * 6.0) as usize]).collect();
+        let types =
+            (0..n).map(|e| [0, 0, 0, 0, 1, 2][(stream.uniform(e, 0) * 6.0) as usize]).collect();
         Self { relation: relation.clone(), types, ids: (0..n).map(|e| 1_000_000 - 3 * e).collect() }
     }
 
@@ -82,7 +86,10 @@ impl Typed {
     fn stack(&self, types: impl Iterator<Item = usize>) -> RelationStack {
         let (n, m) = (self.relation.num_src(), self.relation.num_dst());
         let relation = |ty: usize| {
-            let edges: Vec<_> = self.edges_of(ty).map(|e| (self.relation.src()[e], self.relation.dst()[e])).collect();
+            let edges: Vec<_> = self
+                .edges_of(ty)
+                .map(|e| (self.relation.src()[e], self.relation.dst()[e]))
+                .collect();
             (ty % 2, graphs::relation(n, m, &edges))
         };
         RelationStack::new(m, &[n, n], &types.map(relation).collect::<Vec<_>>()).unwrap()
@@ -122,7 +129,14 @@ impl Family {
         out: (On, usize),
         call: impl Fn(&Typed, &[Tensor<2>], bool) -> Tensor<1> + Sync + 'static,
     ) -> Self {
-        Self { name, operands: operands.to_vec(), out, selects: false, by_gemm: false, call: Box::new(call) }
+        Self {
+            name,
+            operands: operands.to_vec(),
+            out,
+            selects: false,
+            by_gemm: false,
+            call: Box::new(call),
+        }
     }
 
     fn selecting(self, selects: bool) -> Self {
@@ -141,8 +155,15 @@ impl Family {
     }
 
     /// Gradients of the operands, and behind them the result.
-    pub(crate) fn run(&self, g: &Typed, values: &[Vec<f64>], place: (&Device, DType), reference: bool) -> Vec<Vec<f64>> {
-        let (gradients, out) = self.run_tracking(g, values, place, reference, &vec![true; self.operands.len()]);
+    pub(crate) fn run(
+        &self,
+        g: &Typed,
+        values: &[Vec<f64>],
+        place: (&Device, DType),
+        reference: bool,
+    ) -> Vec<Vec<f64>> {
+        let (gradients, out) =
+            self.run_tracking(g, values, place, reference, &vec![true; self.operands.len()]);
         gradients.into_iter().flatten().chain([out]).collect()
     }
 
@@ -156,9 +177,14 @@ impl Family {
         tracked: &[bool],
     ) -> (Vec<Option<Vec<f64>>>, Vec<f64>) {
         let device = place.0.clone().autodiff();
-        let Some((cotangent, operands)) = values.split_last() else { unreachable!("a family has a result") };
+        let Some((cotangent, operands)) = values.split_last() else {
+            unreachable!("a family has a result")
+        };
         let leaf = |((&(on, width), x), &tracked): ((&(On, usize), &Vec<f64>), &bool)| {
-            let x = Tensor::<2>::from_data(TensorData::new(x.clone(), [g.rows(on), width]), (&device, place.1));
+            let x = Tensor::<2>::from_data(
+                TensorData::new(x.clone(), [g.rows(on), width]),
+                (&device, place.1),
+            );
             if tracked { x.require_grad() } else { x }
         };
         let operands: Vec<_> = self.operands.iter().zip(operands).zip(tracked).map(leaf).collect();
@@ -176,7 +202,12 @@ impl Family {
         let grads = loss.backward();
         let gradient = |(x, &tracked): (&Tensor<2>, &bool)| {
             let gradient = x.grad(&grads).map(f64s);
-            assert_eq!(gradient.is_some(), tracked, "{}: operands with a gradient are those that are tracked", self.name);
+            assert_eq!(
+                gradient.is_some(),
+                tracked,
+                "{}: operands with a gradient are those that are tracked",
+                self.name
+            );
             gradient
         };
         (operands.iter().zip(tracked).map(gradient).collect(), f64s(out))
