@@ -54,8 +54,8 @@ struct Group(Vec<(Device, Tensor<2>)>);
 const PIECE: usize = 1 << 16;
 
 impl<S: FeatureSource> DeviceRows<S> {
-    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids by falling hotness, on the devices of each
-    /// group.
+    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids in descending order of hotness, on the
+    /// devices of each group.
     ///
     /// # Errors
     /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; a group without devices, a device in two
@@ -197,7 +197,7 @@ mod tests {
     use crate::MemoryRows;
     use crate::RowType;
 
-    /// Burn deprecates its ndarray backend, which users still ask for.
+    /// Burn deprecates its ndarray backend, which users still need.
     #[allow(deprecated)]
     fn ndarray() -> Device {
         Device::ndarray()

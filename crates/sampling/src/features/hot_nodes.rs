@@ -6,7 +6,7 @@ use burn_gnn_graph::internal::{check_ids, setting};
 /// Stands for a row that is not hot.
 pub(super) const COLD: u32 = u32::MAX;
 
-/// The first `round(split_ratio · rows)` of `hot_order`, the ids by falling hotness.
+/// The first `round(split_ratio · rows)` of `hot_order`, the ids in descending order of hotness.
 ///
 /// # Errors
 /// A ratio outside `0.0..=1.0`, too few ids.

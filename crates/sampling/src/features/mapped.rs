@@ -6,6 +6,7 @@ use std::sync::Arc;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
+use super::check_sources;
 use super::format::{CHECKSUM, SCALE, TENSOR, row_hash};
 use super::packed::Packed;
 use crate::FeatureSource;
@@ -13,8 +14,8 @@ use crate::RowType;
 use burn_gnn_files::internal::cut;
 use burn_gnn_files::internal::{MappedFile, TensorViews, format_error};
 use burn_gnn_files::{DataError, NpyHead};
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::check_ids;
+use burn_gnn_graph::{GraphError, Relation};
 
 /// How a `.npy` file begins.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
@@ -207,6 +208,10 @@ impl FeatureSource for MappedRows {
     fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
         check_ids("ids", "the features", ids, self.rows)?;
         Ok(self.packed().gather(ids))
+    }
+    fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+        check_sources(relation, ids, self.rows)?;
+        Ok(self.packed().mean(relation.csc(), ids))
     }
 }
 

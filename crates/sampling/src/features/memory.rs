@@ -2,12 +2,13 @@
 
 use burn::tensor::Tensor;
 
+use super::check_sources;
 use super::format::RowConversion;
 use super::packed::Packed;
 use crate::FeatureSource;
 use crate::RowType;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, check_len};
+use burn_gnn_graph::{GraphError, Relation};
 
 /// Rows in the memory of the process, narrower than f32 if asked for.
 #[derive(Clone, Debug)]
@@ -93,6 +94,10 @@ impl FeatureSource for MemoryRows {
     fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
         check_ids("ids", "the features", ids, self.rows)?;
         Ok(self.packed().gather(ids))
+    }
+    fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+        check_sources(relation, ids, self.rows)?;
+        Ok(self.packed().mean(relation.csc(), ids))
     }
 }
 

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use rayon::prelude::*;
 
 use crate::RowType;
-use burn_gnn_graph::prefetch;
+use burn_gnn_graph::{Compressed, prefetch};
 
 /// Contiguous rows.
 pub(crate) struct Packed<'a> {
@@ -41,6 +41,51 @@ impl Packed<'_> {
         self.write(ids, unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) });
     }
 
+    /// Means of the rows `ids[u]` over the sources `u` of each destination; zeros without any.
+    pub(crate) fn mean(&self, by_dst: &Compressed, ids: &[u32]) -> Vec<f32> {
+        let &Self { bytes, width, kept } = self;
+        let (rows, size) = (by_dst.num_rows(), width * kept.bytes());
+        let mut out = vec![0.0; rows * width];
+        if width == 0 {
+            return out;
+        }
+        let sources = by_dst.indices();
+        let run = |(first, out): (usize, &mut [f32])| {
+            let mut row = vec![0.0; width];
+            for (v, sum) in (first..).zip(out.chunks_exact_mut(width)) {
+                let edges = by_dst.row(v);
+                let count = edges.len() as f32;
+                for position in edges {
+                    if let Some(&next) = sources.get(position + AHEAD) {
+                        prefetch(bytes, ids[next as usize] as usize * size, size);
+                    }
+                    self.widen(ids[sources[position] as usize], &mut row);
+                    sum.iter_mut().zip(&row).for_each(|(sum, x)| *sum += x);
+                }
+                if count > 1.0 {
+                    sum.iter_mut().for_each(|sum| *sum /= count);
+                }
+            }
+        };
+        if sources.len() * width < ALONE {
+            run((0, &mut out));
+        } else {
+            let pieces = split_by_edges(by_dst, &mut out, width);
+            pieces.into_par_iter().for_each(run);
+        }
+        out
+    }
+
+    /// One row, on the calling thread.
+    #[expect(unsafe_code, reason = "numbers as memory that may not be initialised")]
+    fn widen(&self, id: u32, out: &mut [f32]) {
+        let size = self.width * self.kept.bytes();
+        let row = &self.bytes[id as usize * size..][..size];
+        // SAFETY: the layout is the same, and `widen` stores no uninitialised entry.
+        let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
+        self.kept.widen(row, out);
+    }
+
     /// Writes every entry of `out`, `ids.len() · width` of them; by all threads where there are many. Memory that
     /// nothing has touched yet is written once: filling it with zeros first takes as long as reading the rows.
     fn write(&self, ids: &[u32], out: &mut [MaybeUninit<f32>]) {
@@ -64,6 +109,25 @@ impl Packed<'_> {
             ids.par_chunks(RUN).zip(out.par_chunks_mut(RUN * width)).for_each(run);
         }
     }
+}
+
+/// Runs of destinations with about as many edges each, and their rows of `out`.
+fn split_by_edges<'o>(
+    by_dst: &Compressed,
+    mut out: &'o mut [f32],
+    width: usize,
+) -> Vec<(usize, &'o mut [f32])> {
+    let (indptr, mut first, mut pieces) = (by_dst.indptr(), 0, vec![]);
+    while first < by_dst.num_rows() {
+        let end = indptr[first].saturating_add(RUN as u32);
+        // At least one destination, however many edges it has.
+        let next = indptr.partition_point(|&start| start <= end).saturating_sub(1);
+        let next = next.clamp(first + 1, by_dst.num_rows().min(first + RUN));
+        let (piece, rest) = std::mem::take(&mut out).split_at_mut((next - first) * width);
+        pieces.push((first, piece));
+        (out, first) = (rest, next);
+    }
+    pieces
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ pub struct TieredRows<S> {
 }
 
 impl<S: FeatureSource> TieredRows<S> {
-    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids by falling hotness, in memory.
+    /// Keeps the first `round(split_ratio · rows)` of `hot_order`, the ids in descending order of hotness, in memory.
     ///
     /// # Errors
     /// A ratio outside `0.0..=1.0`; ids out of range or repeated; too few; what keeps the source from reading.

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
     use crate::{IndexedRows, NO_ROW, write_rows};
 
-    /// Burn deprecates its ndarray backend, which users still ask for.
+    /// Burn deprecates its ndarray backend, which users still need.
     #[allow(deprecated)]
     fn ndarray() -> Device {
         Device::ndarray()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_files::{DataError, NpyHead};
-use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_graph::{Graph, GraphError, Relation};
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{
     DeviceRows, FeatureSource, GraphFeatures, MappedRows, MemoryRows, NO_ROW, TieredRows,
@@ -15,6 +15,74 @@ use crate::common::{skewed, typed};
 
 fn values(rows: usize, width: usize) -> Vec<f32> {
     (0..rows * width).map(|i| (i % 251) as f32 - 125.0).collect()
+}
+
+/// A source that has what the trait gives it.
+struct Plain(MemoryRows);
+
+impl FeatureSource for Plain {
+    fn num_rows(&self) -> usize {
+        self.0.num_rows()
+    }
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
+        self.0.read_rows(ids, out)
+    }
+}
+
+/// Sums of rows, in the order of edges, divided by their number; the same bits on all sources, with hubs of more edges
+/// than are read at a time, nodes without edges and parallel edges.
+#[test]
+fn means_are_those_of_gathered_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    for (nodes, edges, width) in [(1, 0, 3), (3, 5, 0), (40, 300, 5), (2_000, 30_000, 9)] {
+        let mut g = skewed(nodes, edges, 7).relation("_E").unwrap().clone();
+        if nodes == 2_000 {
+            let hub = |g: &Relation, add: &[u32]| [g.dst(), add].concat();
+            let dst = hub(&g, &[3; 5_000]);
+            let src = [g.src(), &(0..5_000).map(|u| u % 2_000).collect::<Vec<_>>()[..]].concat();
+            g = Relation::from_coo(nodes, nodes, src, dst).unwrap();
+        }
+        let table = 3 * nodes + 1;
+        let ids: Vec<u32> = (0..nodes as u32).map(|u| u * 7919 % table as u32).collect();
+        let values: Vec<f32> =
+            values(table, width.max(1)).into_iter().take(table * width).collect();
+        for kept in [RowType::F32, RowType::F16, RowType::BF16, RowType::I8 { scale: 1.0 }] {
+            let Ok(memory) = MemoryRows::new(&values, width, kept) else { unreachable!() };
+            if width == 0 {
+                let none = Relation::from_coo(0, 2, vec![], vec![]).unwrap();
+                assert_eq!(memory.gather_mean(&none, &[]).unwrap(), [0.0; 0]);
+                continue;
+            }
+            let mut want = vec![];
+            for v in 0..nodes as u32 {
+                let of: Vec<usize> = (0..g.num_edges()).filter(|&e| g.dst()[e] == v).collect();
+                for j in 0..width {
+                    let x = |e: &usize| values[ids[g.src()[*e] as usize] as usize * width + j];
+                    let sum = of.iter().map(x).fold(0.0f32, |sum, x| sum + x);
+                    want.push(sum / of.len().max(1) as f32);
+                }
+            }
+            let path = dir.path().join("rows.safetensors");
+            write_rows(&path, &memory, kept).unwrap();
+            assert_eq!(memory.gather_mean(&g, &ids).unwrap(), want, "{kept:?}, {nodes} nodes");
+            let mapped = MappedRows::open(&path).unwrap();
+            assert_eq!(Arc::new(mapped).gather_mean(&g, &ids).unwrap(), want, "{kept:?}, mapped");
+            assert_eq!(
+                Plain(memory.clone()).gather_mean(&g, &ids).unwrap(),
+                want,
+                "{kept:?}, read"
+            );
+            for source in [&memory as &dyn FeatureSource, &Plain(memory.clone())] {
+                let e = source.gather_mean(&g, &ids[1..]).unwrap_err().to_string();
+                assert!(e.contains("one per source of the relation"), "{e}");
+                let far = vec![table as u32; nodes];
+                assert!(source.gather_mean(&g, &far).unwrap_err().to_string().contains("`ids`"));
+            }
+        }
+    }
 }
 
 #[test]
