@@ -164,7 +164,7 @@ fn cast<M: Module>(layer: M, device: &Device) -> M {
 }
 
 /// Each runs in a seeded scope, so every rank makes the same layer; masks follow original ids.
-const LAYERS: [(&str, Run); 15] = [
+const LAYERS: [(&str, Run); 16] = [
     ("sage mean", |g, [a, b], d| {
         vec![(1, cast(SageConvConfig::new(3, 2).init(d), d).forward(of(g, R), (a, b)))]
     }),
@@ -217,6 +217,10 @@ const LAYERS: [(&str, Run); 15] = [
     }),
     ("transformer", |g, [a, b], d| {
         let layer = cast(TransformerConvConfig::new(3, 2, 2).with_dropout(0.4).init(d), d);
+        vec![(1, layer.forward(of(g, R), (a, b)))]
+    }),
+    ("res_gated", |g, [a, b], d| {
+        let layer = cast(ResGatedGraphConvConfig::new(3, 2).init(d), d);
         vec![(1, layer.forward(of(g, R), (a, b)))]
     }),
     ("appnp", |g, [a, _], d| {

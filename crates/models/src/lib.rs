@@ -9,7 +9,7 @@
 //!
 //! | for | there is |
 //! | --- | --- |
-//! | one relation | [`GcnConv`], [`SageConv`], [`GatConv`], [`Gatv2Conv`], [`TransformerConv`], [`GinConv`], [`GineConv`], [`EdgeConv`], [`PnaConv`] |
+//! | one relation | [`GcnConv`], [`SageConv`], [`GatConv`], [`Gatv2Conv`], [`TransformerConv`], [`GinConv`], [`GineConv`], [`EdgeConv`], [`PnaConv`], [`ResGatedGraphConv`] |
 //! | several hops | [`SgConv`], [`AppnpConv`], [`GatedGraphConv`] |
 //! | several types | [`RelGraphConv`], [`HeteroGraphConv`] of any [`Conv`], [`HgtConv`], [`HanConv`], [`TypedLinear`] |
 //! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`], ranked by [`rank_links`] |
@@ -61,6 +61,7 @@ mod one_hot_conv;
 mod pna_conv;
 mod readout;
 mod rel_graph_conv;
+mod res_gated_graph_conv;
 mod sage_conv;
 mod sg_conv;
 mod sparse_rows;
@@ -130,6 +131,7 @@ pub use ranking::{LinkMetrics, TrueTails, filtered_ranks, rank_links};
 pub use readout::{AttentionReadout, AttentionReadoutConfig};
 pub use rel_graph_conv::{RelGraphConv, RelGraphConvConfig, RelNorm};
 pub use rel_weights::RelWeights;
+pub use res_gated_graph_conv::{ResGatedGraphConv, ResGatedGraphConvConfig};
 pub use rgcn::{Rgcn, RgcnConfig, RgcnLayers};
 pub use sage::{Sage, SageConfig};
 pub use sage_conv::{SageAggregator, SageConv, SageConvConfig};

@@ -160,6 +160,12 @@ macro_rules! each_layer {
                 .init(d),
             Features
         );
+        conv!("res_gated_graph_conv", || ResGatedGraphConvConfig::new(4, 3).init(d), Nothing);
+        conv!(
+            "res_gated_graph_conv with edges",
+            || ResGatedGraphConvConfig::new(4, 3).with_d_edge(Some(3)).init(d),
+            Features
+        );
         conv!("sg_conv", || SgConvConfig::new(4, 3).init(d), Weight);
         // The list of layers on all edge types, of which there is one here.
         macro_rules! hetero_conv {
@@ -251,8 +257,8 @@ macro_rules! each_model {
     }};
 }
 
-/// As [`each_model`] for models of a graph of three types, of which the first has 4 features, the second learned rows,
-/// the third 3 features.
+/// As [`each_model`] for models of a graph of three types, of which the first has 4 features, the second learned
+/// embeddings, the third 3 features.
 macro_rules! each_typed_model {
     ($check:ident, $g:expr, $device:expr) => {{
         use burn_gnn_models::*;

@@ -178,6 +178,11 @@ fn attention_layers() {
         "{refused}"
     );
 
+    let gated = ResGatedGraphConvConfig::new(3, 2);
+    check!("pyg_res_gated_graph_conv", gated.clone(), [], |l, g, f| l.forward(&g, x(f)));
+    let gated = gated.with_root_weight(false).with_bias(false).with_d_edge(Some(2));
+    check!("pyg_res_gated_graph_conv_edges", gated, [], |l, g, f| l
+        .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     let transformer = TransformerConvConfig::new(3, 2, 2);
     let unread = ["lin_skip.weight", "lin_skip.bias"];
     let no_root = transformer.clone().with_root_weight(false);
@@ -497,7 +502,7 @@ fn layers_of_several_types() {
     short.load(make(3), Framework::Dgl).unwrap();
 }
 
-/// Projections, learned rows and layers of a whole model, under the names that its documentation states.
+/// Projections, learned embeddings and layers of a whole model, under the names that its documentation states.
 #[test]
 fn models_of_several_types() {
     fn check<M: Pretrained + NodeClassifier>(g: &Graph, new: impl Fn() -> M, of_layers: [&str; 2]) {

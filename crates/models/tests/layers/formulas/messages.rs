@@ -395,3 +395,29 @@ fn transformer_conv() {
         }
     }
 }
+
+#[test]
+fn res_gated_graph_conv() {
+    for device in &devices() {
+        let g = graph();
+        let (s, d) = endpoints(device, &g.relations()[0]);
+        let (x, f) = (matrix(device, "x", 6, 4), matrix(device, "e", 8, 3));
+        for (root, d_edge) in [(true, None), (false, None), (true, Some(3))] {
+            let config = ResGatedGraphConvConfig::new(4, 3).with_root_weight(root);
+            let layer = drawn(config.with_d_edge(d_edge).init(device));
+            let at_edges = |l: &Linear, endpoints: &Tensor<2>| {
+                let of_nodes = endpoints.clone().matmul(x.clone());
+                let parts = [Some(of_nodes), d_edge.map(|_| f.clone())];
+                linear(l, Tensor::cat(parts.into_iter().flatten().collect(), 1))
+            };
+            let gate = sigmoid(at_edges(&layer.lin_key, &d) + at_edges(&layer.lin_query, &s));
+            let sum = d.clone().transpose().matmul(gate * at_edges(&layer.lin_value, &s));
+            let own = layer.lin_skip.as_ref().map(|l| linear(l, x.clone()));
+            let want = own.map_or(sum.clone(), |own| sum + own);
+            let want = want + layer.bias.as_ref().unwrap().val().unsqueeze();
+            let edges = g.edge_type("_E").unwrap().with_features(d_edge.map(|_| f.clone()));
+            let what = format!("res_gated_graph_conv root {root}, edges {d_edge:?}");
+            same(&what, &layer.forward(edges, x.clone()), &want);
+        }
+    }
+}

@@ -15,7 +15,7 @@ use burn_gnn_models::{Mlp, to_dtype};
 
 use crate::{close, matrix, values};
 
-/// Every parameter drawn anew, so that no bias is 0.
+/// Every parameter drawn again, so that no bias is 0.
 struct Draw(usize);
 
 impl ModuleMapper for Draw {

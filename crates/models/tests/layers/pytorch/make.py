@@ -170,6 +170,13 @@ def defaults_of_layers():
     save("pyg_hgt_conv_dot", pnn.HGTConv(4, 4, (["a", "b"], types), heads=2), lambda m: m(x, edges), x=x)
 
 
+def gates():
+    torch.manual_seed(10)
+    pyg("res_gated_graph_conv", pnn.ResGatedGraphConv(3, 2))
+    bare = pnn.ResGatedGraphConv(3, 2, edge_dim=2, root_weight=False, bias=False)
+    pyg("res_gated_graph_conv_edges", bare, edge=2)
+
+
 class Command:
     def __reduce__(self):
         return os.system, ("echo run by a checkpoint",)
@@ -196,3 +203,4 @@ layers_of_dgl()
 files()
 options_of_layers()
 defaults_of_layers()
+gates()

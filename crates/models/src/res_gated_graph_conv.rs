@@ -1,0 +1,186 @@
+//! Implements residual gated graph convolution (GatedGCN).
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::nn::{Initializer, Linear};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{
+    Activation, Edges, bias_activation, copy_e_sum, matmul_rows, u_add_v, u_mul_e_sum,
+};
+
+use crate::conv::{Conv, Endpoints};
+use crate::init::Init;
+use crate::mlp::{apply, sigmoid};
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::{ModelError, init};
+
+/// Describes a [`ResGatedGraphConv`].
+#[derive(Config, Debug)]
+pub struct ResGatedGraphConvConfig {
+    /// Feature size of source nodes.
+    pub d_input: usize,
+    /// Output feature size.
+    pub d_output: usize,
+    /// Feature size of destination nodes where it differs from that of source nodes.
+    pub d_dst: Option<usize>,
+    /// Edge feature size, if edges have features.
+    pub d_edge: Option<usize>,
+    /// Whether destination features are added, through a weight.
+    #[config(default = true)]
+    pub root_weight: bool,
+    /// Whether a bias is added to the result.
+    #[config(default = true)]
+    pub bias: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
+}
+
+/// Residual gated graph convolution: every feature of a message has a gate of its own.
+///
+/// ```text
+/// η[e] = σ([x[v], f[e]] W_k + b_k + [x[u], f[e]] W_q + b_q)
+/// y[v] = Σ_(u,v,e) η[e] ⊙ ([x[u], f[e]] W_v + b_v) + x[v] W_r + b
+/// ```
+///
+/// without `f` where edges have no features.
+///
+/// # Shapes
+/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `f: [num_edges, d_edge]`, output
+/// `[num_dst, d_output]`. A node without in-edges has its own term and the bias.
+///
+/// # Departures from the paper
+/// As in PyTorch Geometric: products have biases, destination features are added through a weight, and there is no
+/// batch norm, no activation and no state of edges behind it.
+///
+/// # Cost
+/// Gates take edges × `d_output`, with edge features three times; the exchange moves input features.
+///
+/// # Paper
+/// Bresson, Laurent, "Residual gated graph ConvNets", 2017.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{Conv, ResGatedGraphConvConfig};
+/// let (device, g) = (Device::flex(), Graph::homogeneous(3, vec![0, 2], vec![1, 1])?);
+/// let conv = ResGatedGraphConvConfig::new(4, 2).init(&device);
+/// assert_eq!(conv.forward(&g, Tensor::ones([3, 4], &device)).dims(), [3, 2]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+#[derive(Module, Debug)]
+pub struct ResGatedGraphConv {
+    /// `W_k: [d_dst + d_edge, d_output]` and `b_k`.
+    pub lin_key: Linear,
+    /// `W_q: [d_input + d_edge, d_output]` and `b_q`.
+    pub lin_query: Linear,
+    /// `W_v: [d_input + d_edge, d_output]` and `b_v`.
+    pub lin_value: Linear,
+    /// `W_r: [d_dst, d_output]`.
+    pub lin_skip: Option<Linear>,
+    /// `[d_output]`.
+    pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    config: ResGatedGraphConvConfig,
+}
+
+impl ResGatedGraphConvConfig {
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    ///
+    /// # Errors
+    /// No features.
+    pub fn try_init(&self, device: &Device) -> Result<ResGatedGraphConv, ModelError> {
+        ModelError::check_sizes(&[("d_output", self.d_output)], 0.0)?;
+        let (d_dst, d_edge) = (self.d_dst.unwrap_or(self.d_input), self.d_edge.unwrap_or(0));
+        let init = Init { initializer: &self.initializer, device };
+        let linear = |d: usize, bias| init.linear([d, self.d_output], bias);
+        Ok(ResGatedGraphConv {
+            lin_key: linear(d_dst + d_edge, true),
+            lin_query: linear(self.d_input + d_edge, true),
+            lin_value: linear(self.d_input + d_edge, true),
+            lin_skip: self.root_weight.then(|| linear(d_dst, false)),
+            bias: self.bias.then(|| init::zeros(self.d_output, device)),
+            config: self.clone(),
+        })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> ResGatedGraphConv {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+}
+
+/// `x W + b` of the features of nodes, and `f W` of those of edges, where `[x, f] W + b` is asked for.
+fn apart(layer: &Linear, x: Tensor<2>, f: Option<&Tensor<2>>) -> (Tensor<2>, Option<Tensor<2>>) {
+    let Some(f) = f else { return (apply(layer, x, Activation::None), None) };
+    let ([_, of_nodes], weight) = (x.dims(), layer.weight.val());
+    let [d, _] = weight.dims();
+    let bias = layer.bias.as_ref().map(|b| b.val());
+    let nodes = matmul_rows(x, weight.clone().slice_dim(0, 0..of_nodes));
+    let edges = matmul_rows(f.clone(), weight.slice_dim(0, of_nodes..d));
+    (bias_activation(nodes, bias, Activation::None, None), Some(edges))
+}
+
+impl Conv for ResGatedGraphConv {
+    const NAME: &'static str = "res_gated_graph_conv";
+    const READS_FEATURES: bool = true;
+
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [Some(self.config.d_input), Some(self.config.d_dst.unwrap_or(self.config.d_input))]
+    }
+
+    #[track_caller]
+    fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
+        let (relation, f) = (edges.relation(), edge_features(edges, self.config.d_edge));
+        let (key, key_e) = apart(&self.lin_key, rows.dst.clone(), f.as_ref());
+        let (query, query_e) = apart(&self.lin_query, rows.src.clone(), f.as_ref());
+        let (value, value_e) = apart(&self.lin_value, rows.src, f.as_ref());
+        let logits: Tensor<2> = u_add_v(relation, query, key);
+        let logits = match (key_e, query_e) {
+            (Some(k), Some(q)) => logits + k + q,
+            _ => logits,
+        };
+        let gate = sigmoid(logits);
+        let y: Tensor<2> = u_mul_e_sum(relation, value, gate.clone());
+        let y = match value_e {
+            Some(e) => y + copy_e_sum(relation, gate * e),
+            None => y,
+        };
+        let y = match &self.lin_skip {
+            Some(skip) => y + apply(skip, rows.dst, Activation::None),
+            None => y,
+        };
+        bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
+    }
+}
+
+/// The features that the layer is described with, one row per edge.
+#[track_caller]
+fn edge_features(edges: &Edges<'_>, d_edge: Option<usize>) -> Option<Tensor<2>> {
+    let (call, n) = (ResGatedGraphConv::NAME, edges.relation().num_edges());
+    match (edges.features(), d_edge) {
+        (None, None) => None,
+        (Some(f), Some(d)) if f.dims() == [n, d] => Some(f),
+        (Some(f), Some(d)) => {
+            panic!("{call}: edge features: expected [{n}, {d}] (`d_edge`), got {:?}", f.dims())
+        }
+        (Some(f), None) => panic!(
+            "{call}: expected no edge features, got some of size {0}; describe the layer with `d_edge` {0}",
+            f.dims()[1]
+        ),
+        (None, Some(d)) => panic!(
+            "{call}: expected edge features of size {d} (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, {d}]`"
+        ),
+    }
+}
+
+impl Pretrained for ResGatedGraphConv {
+    /// PyTorch Geometric's names.
+    fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
+        ParamMapping::same(path)
+    }
+}
