@@ -106,3 +106,23 @@ fn every_relative_link_leads_to_a_file_and_a_heading() {
     }
     assert!(wrong.is_empty(), "links to no file or heading:\n{}", wrong.join("\n"));
 }
+
+/// The table of cargo features in the book has all of them, and no others.
+#[test]
+fn every_cargo_feature_is_in_the_book() {
+    let manifest = read(&root().join("Cargo.toml"));
+    let of_features =
+        manifest.split("[features]\n").nth(1).and_then(|rest| rest.split("\n[").next());
+    let lines = of_features.unwrap().lines();
+    let features: BTreeSet<&str> = lines
+        .filter_map(|line| Some(line.split_once(" = ")?.0))
+        .filter(|f| *f != "default")
+        .collect();
+    let page = read(&root().join("docs/getting-started.md"));
+    let table =
+        page.split("| feature |").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
+    let names = table.lines().filter_map(|row| row.strip_prefix("| ")?.split(" | ").next());
+    let listed: BTreeSet<&str> =
+        names.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    assert_eq!(listed, features, "left: docs/getting-started.md, right: Cargo.toml");
+}
