@@ -1,6 +1,6 @@
 //! Graph neural networks for the [Burn](https://burn.dev) framework.
 //!
-//! This package re-exports the crates of the project, and joins two that do not know each other in `ranks`:
+//! This package re-exports the crates of the project, and connects `models` and `dist` in `ranks`:
 //!
 //! | module | what |
 //! | --- | --- |

@@ -4,7 +4,7 @@
 //!
 //! `BENCH_ALLOCATOR` is `mimalloc` (the default; it keeps freed blocks for the next output, forever where cargo starts
 //! the benchmark: `MIMALLOC_PURGE_DELAY=-1` in `.cargo/config.toml`), `system` (the C library's, which maps a large
-//! block anew each time), `huge` (the same, on huge pages) or `counted` (the same, counting the bytes in use).
+//! block again each time), `huge` (the same, on huge pages) or `counted` (the same, counting the bytes in use).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};

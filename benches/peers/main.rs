@@ -26,7 +26,7 @@
 //! `BENCH_ALLOCATOR` (see `alloc.rs`), `BENCH_BACKEND` (flex; wgpu, cuda and so on with the feature of that name):
 //! where tensors are, and blocks are sampled. Times end when the device has settled.
 //!
-//! `median_ms` and `min_ms` are wall times, `cpu_ms` is the median processor time of all threads. CSR and CSC
+//! `median_ms` and `min_ms` are wall times, `cpu_ms` is the median CPU time of all threads. CSR and CSC
 //! are built before; `fwd+bwd` is forward and the backward of a cotangent of ones that is made once.
 
 mod alloc;

@@ -78,7 +78,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     if v.len() % 2 == 1 { v[half] } else { (v[half - 1] + v[half]) / 2.0 }
 }
 
-/// Processor time of all threads so far, in seconds.
+/// CPU time of all threads so far, in seconds.
 pub(crate) fn cpu_time() -> f64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes one `timespec`, which outlives it.

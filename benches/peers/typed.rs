@@ -38,7 +38,7 @@ fn layouts(graph: &Graph) {
     }
 }
 
-/// A learned row for every node, type by type.
+/// A learned embedding for every node, type by type.
 fn embeddings(graph: &Graph, width: usize, device: &Device) -> Vec<Param<Tensor<2>>> {
     let row = |&n: &usize| {
         Param::from_tensor(Tensor::random([n, width], Distribution::Normal(0.0, 1.0), device))
@@ -104,7 +104,7 @@ impl BasisLayer {
     }
 }
 
-/// Two such layers on learned rows.
+/// Two such layers on learned embeddings.
 #[derive(Module, Debug)]
 struct Rgcn {
     rows: Param<Tensor<2>>,

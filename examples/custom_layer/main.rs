@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut net = (Gated::new(34, 8, &device), Gated::new(8, 2, &device));
     let mut optimizer = AdamConfig::new().init();
     for epoch in 0..60 {
-        let loss = cross_entropy(forward(&net, x.clone()), &club.labels, &[0, 33]);
+        let loss = cross_entropy(forward(&net, x.clone()), &club.labels, [0, 33]);
         if epoch % 10 == 0 {
             println!("epoch {epoch:>2}  loss {:.6}", loss.clone().into_scalar::<f32>());
         }

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Choose them by what so many trial batches ask for; without it by out-degree among the neighbours of the part.
     #[arg(long)]
     presample: Option<usize>,
-    /// Batches made ahead by a thread of each rank; by default 2, or none where a rank has one thread, which it would
+    /// Batches prefetched by a thread of each rank; by default 2, or none where a rank has one thread, which it would
     /// take time from.
     #[arg(long)]
     prefetch: Option<usize>,
@@ -217,7 +217,7 @@ fn rank(
     Ok(out)
 }
 
-/// Processor time of this process so far, where the system reports it (Linux, in hundredths of a second).
+/// CPU time of this process so far, where the system reports it (Linux, in hundredths of a second).
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();

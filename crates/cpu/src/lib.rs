@@ -10,8 +10,8 @@
 //!
 //! Unsafe code is in six modules: `scatter` and `output_buffer` (outputs that are written once, by several threads,
 //! in the order of a layout and stored by edge id), [`split_rows`] (a gradient that is filled part by part), `simd`
-//! (calls for instruction sets that were found), `dense::gemm` (products of the `gemm` crate), `dense::small_products` (the
-//! loop that products spend their time in).
+//! (calls for instruction sets that were found), `dense::gemm` (products of the `gemm` crate),
+//! `dense::small_products` (the loop that products spend their time in).
 
 #![deny(unsafe_code)]
 

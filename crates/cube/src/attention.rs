@@ -329,7 +329,7 @@ impl<'a> Attention<'a> {
 ///   destination and head, and 1 / Σ exp(score - largest); zeros where no in-edge has a score above -inf
 ///
 /// # Semantics
-/// `-inf` is a mask; a destination of masks only, or without in-edges, gets 0. NaN and `+inf` stay visible. f16 and
+/// `-inf` is a mask; a destination of masks only, or without in-edges, gets 0. NaN and `+inf` propagate. f16 and
 /// bf16 are computed in f32 and rounded once.
 ///
 /// # Panics

@@ -83,7 +83,7 @@ pub(crate) fn upload(what: &'static str, values: &[u32], device: &CubeDevice) ->
     )
 }
 
-/// An array in the place of one that a kernel does not read.
+/// An array instead of one that a kernel does not read.
 pub(crate) fn dummy(like: &CubeTensor) -> CubeTensor {
     empty(like, Shape::from(vec![LEAST]), DType::U32)
 }

@@ -144,11 +144,11 @@ impl Features {
 /// Nodes of the target type to train on, to choose settings on, and to test on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// Nodes whose labels training sees.
+    /// Training nodes.
     pub train: Vec<u32>,
-    /// Nodes to choose settings on; empty where the data set has none (take a part of `train` then).
+    /// Validation nodes; empty where the data set has none (take a part of `train` then).
     pub val: Vec<u32>,
-    /// Nodes that only the final number sees.
+    /// Test nodes.
     pub test: Vec<u32>,
 }
 

@@ -18,10 +18,10 @@ use crate::node_split::{Share, shuffled, wrong};
 /// | validation | all training edges | validation edges |
 /// | test | training and validation edges | test edges |
 ///
-/// Edges of a reverse type follow those of their type, so that no part sees an edge from its other endpoint; edges of
-/// types that are not named stay in every part. In an undirected relation an edge and its reverse are one, which falls
-/// into one part and is predicted once, from its smaller endpoint. Negatives are pairs without an edge in the **whole**
-/// relation, never self loops, all different over all three parts.
+/// Edges of a reverse type follow those of their type, so that no part sees an edge from its other endpoint; edges
+/// of types that are not named stay in every part. In an undirected relation an edge and its reverse are one, which
+/// falls into one part and is predicted once, from the endpoint with the smaller id. Negatives are pairs without an
+/// edge in the **whole** relation, never self loops, all different over all three parts.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -74,11 +74,11 @@ impl Default for RandomLinkSplit {
 /// A graph's edges shared out.
 #[derive(Clone, Debug)]
 pub struct LinkSplit {
-    /// To learn from.
+    /// Training edges.
     pub train: LinkPart,
-    /// To choose settings on.
+    /// Validation edges.
     pub val: LinkPart,
-    /// For the final number.
+    /// Test edges.
     pub test: LinkPart,
 }
 

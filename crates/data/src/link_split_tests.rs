@@ -1,4 +1,4 @@
-//! The rules of leaks, over random graphs.
+//! Tests that link splits leak no edge, on random graphs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -26,7 +26,7 @@ pub enum DistError {
     },
     /// More parts than nodes.
     #[error(
-        "`num_parts`: {parts} parts were asked for, the graph has {nodes} nodes; ask for at most one part per node"
+        "`num_parts`: expected at most {nodes} (one part per node), got {parts}; use fewer parts"
     )]
     TooManyParts {
         /// Parts asked for.
@@ -96,7 +96,7 @@ pub enum DistError {
     },
     /// A range of ids was asked for where ids were kept as they are in the input, so that a part owns no range.
     #[error(
-        "part {part} owns no range of {what} ids: the graph was cut without reshuffle; ask for a list, with `nids_of_part` or `eids_of_part`"
+        "part {part} has no contiguous range of {what} ids: the graph was partitioned without reshuffling; use `nids_of_part` or `eids_of_part`"
     )]
     KeptIds {
         /// `node` or `edge`.

@@ -77,7 +77,9 @@ pub use comm::{MpiRanks, run_mpi};
 pub use element::DistElement;
 pub use embedding::{DistEmbedding, EmbeddingElement, EmbeddingRows, SparseOptimizer};
 pub use error::DistError;
-pub use graph::{CacheStats, DataSpace, DistGraph, FeatureCache, FeatureData, InEdges, RowCounts};
+pub use graph::{
+    DataSpace, DistGraph, FeatureCache, FeatureCacheStats, FeatureData, InEdges, RowCounts,
+};
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
 pub use loading::{DistFeatures, Presampling, RankSampler};
 pub use local_partition::LocalPartition;

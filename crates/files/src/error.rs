@@ -85,7 +85,7 @@ pub enum DataError {
     },
     /// Files of a published data set that are not on disk.
     #[error(
-        "data set `{set}`: missing are {}; put them there, or set BURN_GNN_DATA to the folder that holds the folder `{set}`, {remedy}",
+        "data set `{set}`: missing files: {}; copy them there, or set BURN_GNN_DATA to the parent folder of `{set}`, {remedy}",
         files.iter().map(|(name, url)| format!("{} (from {url})", dir.join(name).display())).collect::<Vec<_>>().join(", ")
     )]
     DataMissing {

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
     use crate::{Graph, batch};
 
-    /// Burn deprecates its ndarray backend, which users still ask for.
+    /// Burn deprecates its ndarray backend, which users still need.
     #[allow(deprecated)]
     fn devices() -> [Device; 2] {
         [Device::flex(), Device::ndarray()]

@@ -384,7 +384,7 @@ impl Frame {
 mod tests {
     use super::*;
 
-    /// Burn deprecates its ndarray backend, which users still ask for.
+    /// Burn deprecates its ndarray backend, which users still need.
     #[allow(deprecated)]
     fn ndarray() -> Device {
         Device::ndarray()
@@ -502,7 +502,7 @@ mod tests {
         );
         let e = f.get::<1>("x").unwrap_err();
         assert!(matches!(e, GraphError::ColumnType { .. }));
-        let text = "nodes of `a`: column `x` is a Float tensor of rank 2 and dtype F32, asked for a Float tensor of rank 1; \
+        let text = "nodes of `a`: column `x`: expected a Float tensor of rank 1, found a Float tensor of rank 2 and dtype F32; \
                     ask for what is stored, or convert the column";
         assert_eq!(e.to_string(), text);
         assert!(matches!(f.get_int::<2>("x"), Err(GraphError::ColumnType { .. })));

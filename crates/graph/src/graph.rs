@@ -18,6 +18,8 @@ pub(crate) const ONE_RELATION: &str = "_E";
 
 /// Node types, canonical edge types, one [`Relation`] per edge type and a [`Frame`] per type.
 ///
+/// The book: [getting started](https://github.com/burn-gnn/burn-gnn/blob/main/docs/getting-started.md).
+///
 /// A homogeneous graph is a graph with node type `_N` and edge type `_E`. Types are sorted by name
 /// whatever order they were given in; isolated nodes, empty relations and empty types are allowed.
 /// Structure is shared between clones, frames belong to each clone (their tensors are shared), so

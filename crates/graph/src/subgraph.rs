@@ -3,7 +3,7 @@
 use crate::Compressed;
 use crate::{EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Subgraph};
 
-/// Whether a subgraph numbers its nodes anew.
+/// Whether a subgraph renumbers its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relabel {
     /// Keep only the nodes that take part and number them from 0.
@@ -56,8 +56,8 @@ impl Graph {
     /// ```
     ///
     /// # Errors
-    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would have two endpoints
-    /// to choose from).
+    /// Unknown type or one named twice, an id out of range, an id given twice (its edges would
+    /// be ambiguous).
     ///
     /// # Cost
     /// `O(V + in-edges of the nodes · log)`, `O(V + E)` once for CSC.
@@ -223,7 +223,7 @@ impl Graph {
         self.with_types(&ids, &etypes)
     }
 
-    /// The given edge types and the their endpoint node types; ids and features stay.
+    /// The given edge types and their endpoint node types; ids and features stay.
     ///
     /// # Errors
     /// Unknown or ambiguous type, or one named twice.

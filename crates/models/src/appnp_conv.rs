@@ -12,7 +12,8 @@ use crate::{DegreeNorm, DropoutKey, ModelError};
 /// Describes an [`AppnpConv`].
 #[derive(Config, Debug)]
 pub struct AppnpConvConfig {
-    /// Number of hops.
+    /// Number of hops (`K` of PyTorch Geometric, `k` of DGL).
+    #[doc(alias = "K")]
     #[config(default = 10)]
     pub hops: usize,
     /// Probability to go back to the start, the weight of the input in every hop.
@@ -45,7 +46,7 @@ pub struct AppnpConvConfig {
 ///
 /// # Departures from the paper
 /// None; the caller must add self loops, as the paper does (`Graph::add_self_loops`). Edges are dropped as in DGL, in
-/// every hop anew.
+/// every hop again.
 ///
 /// # Cost
 /// One pass over the edges and one exchange per hop. `weighted_norm` normalises weights in every call.

@@ -36,12 +36,14 @@ pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
 
 /// A layer on one relation: `conv.forward(&edges, x)`, on a graph, a block and a partition alike.
 ///
+/// The book: [layers](https://github.com/burn-gnn/burn-gnn/blob/main/docs/layers.md).
+///
 /// `edges` are the [`Edges`] of one type, `g.edge_type("writes")?`, or a view of one edge type, `&g`. Edge weights,
 /// edge features and the activation and dropout that follow are options of the edges; degrees, ids and keys of dropout
 /// come from their view. `x` is one tensor, or a pair `(source, destination)` where the relation joins two node types.
-/// Dropout drops on autodiff devices ([`DrawKey`](burn_gnn_ops::DrawKey)).
+/// Dropout is in effect on autodiff devices only ([`DrawKey`](burn_gnn_ops::DrawKey)).
 ///
-/// A custom layer states [`aggregate`](Self::aggregate), and [`project`](Self::project) where it transforms sources
+/// A custom layer implements [`aggregate`](Self::aggregate), and [`project`](Self::project) where it transforms sources
 /// before messages are made. [`HeteroGraphConv`](crate::HeteroGraphConv) is made of such layers, with one exchange of
 /// features for all of them.
 ///
@@ -89,8 +91,9 @@ pub trait Conv: Module + ModuleDisplay {
         [None, None]
     }
 
-    /// What becomes of the features of a source before messages are made of them. A layer on its own does this before
-    /// features travel between ranks, where that makes them narrower.
+    /// Transforms source features before messages are computed. Outside of
+    /// [`HeteroGraphConv`](crate::HeteroGraphConv) this runs before the halo exchange, where that reduces the
+    /// feature size.
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         x
     }
@@ -120,7 +123,10 @@ pub trait Conv: Module + ModuleDisplay {
 #[track_caller]
 pub(crate) fn check_options<M: Conv>(edges: &Edges<'_>) {
     let refuse = |what: &str| {
-        panic!("{}: expected no edge {what}, got some; this layer does not read them", M::NAME)
+        panic!(
+            "{}: expected no edge {what}, got some; remove them, this layer does not use them",
+            M::NAME
+        )
     };
     if !M::READS_WEIGHT && edges.weight().is_some() {
         refuse("weights");

@@ -64,7 +64,7 @@ pub enum ModelError {
     },
     /// A parameter has no tensor in a state dict.
     #[error(
-        "state dict: parameter `{parameter}` is looked for under {tensor}, found only {found}; \
+        "state dict: expected parameter `{parameter}` under {tensor}, found only {found}; \
          rename tensors, take a part with `at`, or describe the layer as it was trained"
     )]
     WeightMissing {

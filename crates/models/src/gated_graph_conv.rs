@@ -24,7 +24,9 @@ use crate::{LayerViews, ModelError, Whole};
 pub struct GatedGraphConvConfig {
     /// Hidden size of states; smaller input is padded with zeros.
     pub hidden: usize,
-    /// Number of steps.
+    /// Number of steps (`num_layers` of PyTorch Geometric, `n_steps` of DGL).
+    #[doc(alias = "num_layers")]
+    #[doc(alias = "n_steps")]
     pub steps: usize,
     /// Number of edge types.
     #[config(default = 1)]

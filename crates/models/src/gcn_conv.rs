@@ -33,8 +33,8 @@ pub enum DegreeNorm {
     ///
     /// For edge types on one node type. The view must know the in-degrees of its input rows
     /// ([`Edges::input_in_degrees`]): a graph, a partition, a block of a graph that this machine holds. Inside
-    /// [`HeteroGraphConv`](crate::HeteroGraphConv) no partition, for there rows are scaled behind the exchange. It
-    /// costs one pass over the input rows.
+    /// [`HeteroGraphConv`](crate::HeteroGraphConv) no partition, because features are scaled after the exchange
+    /// there. It costs one pass over the input rows.
     BothIn,
 }
 
@@ -111,8 +111,8 @@ pub struct GcnConvConfig {
 
 /// Graph convolution, `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`.
 ///
-/// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees;
-/// [`EdgeWeightNorm`](crate::EdgeWeightNorm) and [`DegreeNorm::None`] make them. The caller must add self loops, as the
+/// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees: to normalise by sums of weights, use
+/// [`EdgeWeightNorm`](crate::EdgeWeightNorm) with [`DegreeNorm::None`]. The caller must add self loops, as the
 /// paper does (`Graph::add_self_loops`).
 ///
 /// `W` is the layer's own; without (`weight` false) that of [`with_weight`](Self::with_weight), or none: then

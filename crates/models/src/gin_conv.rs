@@ -17,7 +17,7 @@ use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 pub struct GinConvConfig {
     /// Feature sizes of the perceptron, input first; empty for the identity.
     pub widths: Vec<usize>,
-    /// How neighbours become one row.
+    /// How neighbours are aggregated.
     #[config(default = "Reduce::Sum")]
     pub aggregator: Reduce,
     /// First value of ε.

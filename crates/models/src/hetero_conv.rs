@@ -9,13 +9,15 @@ use crate::NodeTensors;
 /// A layer on several edge types: `conv.forward(&g, x)`, on a graph, a block and a partition alike. What
 /// [`Conv`](crate::Conv) is for one edge type.
 ///
+/// The book: [heterogeneous graphs](https://github.com/burn-gnn/burn-gnn/blob/main/docs/heterogeneous.md).
+///
 /// `edges` are the [`EdgeTypes`] of a view, `g.edge_types()` with weights and features of some, or the view itself,
-/// `&g`. Features and results are [`NodeTensors`], by the names of node types. Dropout drops on autodiff devices
-/// ([`DrawKey`](burn_gnn_ops::DrawKey)).
+/// `&g`. Features and results are [`NodeTensors`], by the names of node types. Dropout is in effect on autodiff devices
+/// only ([`DrawKey`](burn_gnn_ops::DrawKey)).
 ///
 /// [`RelGraphConv`](crate::RelGraphConv), [`HgtConv`](crate::HgtConv), [`HanConv`](crate::HanConv) and
 /// [`GatedGraphConv`](crate::GatedGraphConv) have parameters of their own for each edge type;
-/// [`HeteroGraphConv`](crate::HeteroGraphConv) is made of one [`Conv`](crate::Conv) for each. A custom layer states
+/// [`HeteroGraphConv`](crate::HeteroGraphConv) is made of one [`Conv`](crate::Conv) for each. A custom layer implements
 /// [`forward`](Self::forward).
 ///
 /// ```

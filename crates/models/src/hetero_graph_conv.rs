@@ -14,12 +14,12 @@ use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 /// Describes a [`HeteroGraphConv`].
 #[derive(Config, Debug)]
 pub struct HeteroGraphConvConfig {
-    /// How the results of relations into one node type become one.
+    /// How the results of edge types are aggregated per destination node type.
     #[config(default = "Reduce::Sum")]
     pub aggregate: Reduce,
 }
 
-/// A layer of its own for every edge type; results that belong to one node type are joined:
+/// A separate layer for every edge type; results for one node type are aggregated:
 /// `y[v] = AGG over relations r into type(v) of conv_r(x)[v]`.
 ///
 /// # Shapes

@@ -125,7 +125,7 @@ impl ModuleMapper for Cast {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let dtype = self.0;
         param.map(|t| {
-            // A cast of a tracked tensor is no leaf; a leaf is made anew on the plain device.
+            // A cast of a tracked tensor is no leaf; a leaf is made again on the plain device.
             let (tracked, autodiff) = (t.is_require_grad(), t.is_autodiff());
             let plain = t.without_autodiff().cast(dtype);
             if autodiff { plain.autodiff().set_require_grad(tracked) } else { plain }

@@ -11,12 +11,12 @@ use crate::pretrained::{Framework, ParamMapping, Pretrained, in_layers, pyg_key}
 use crate::type_map::{NodeTensors, TypeMap};
 use crate::{LayerViews, ModelError, NodeEmbedding, init};
 
-/// What a node type brings to the first layer.
+/// The input of a node type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeInput {
     /// Features of this size, projected to the hidden size.
     Features(usize),
-    /// A learned row per node.
+    /// A learned embedding per node.
     Embedding,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// What each node type of `g` brings; a learned row where `inputs` has no entry.
+    /// What each node type of `g` brings; a learned embedding where `inputs` has no entry.
     pub(crate) fn new<G: GraphView + ?Sized>(
         g: &G,
         inputs: TypeMap<TypeInput>,
@@ -74,7 +74,7 @@ pub(crate) fn encode<V: LayerViews + ?Sized>(
     {
         Some(i) => {
             let x = x
-                .unwrap_or_else(|| panic!("node type `{ntype}` was built with features, got none"));
+                .unwrap_or_else(|| panic!("expected features of node type `{ntype}` (`TypeInput::Features`), got none; add them to `x`"));
             let w = projections[i].val();
             (ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w))
         }

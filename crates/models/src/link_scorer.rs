@@ -33,7 +33,7 @@ pub struct LinkScorerConfig {
     pub d: usize,
 }
 
-/// Scores of triples for link prediction, by [`LinkScore`], with one learned row per relation.
+/// Scores of triples for link prediction, by [`LinkScore`], with one learned embedding per relation.
 ///
 /// # Shapes
 /// Heads and tails `[n, d]`, relations `[n]`, scores `[n]`: larger is likelier.

@@ -7,7 +7,7 @@ use burn_gnn_ops::GraphView;
 
 use crate::{ModelError, init, next_stream};
 
-/// One learned row per node, for some node types.
+/// One learned embedding per node, for some node types.
 ///
 /// Embeddings belong to the rank that owns the node. Their gradients are complete there, as the exchange sends
 /// gradients of halo rows back to the owner rank, so the owner steps them and they are kept out of the all-reduce.

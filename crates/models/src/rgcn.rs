@@ -33,12 +33,12 @@ pub struct RgcnConfig {
     /// How relations share weights.
     #[config(default = "RelWeights::Full")]
     pub weights: RelWeights,
-    /// Whether a node's own row takes part in each layer.
+    /// Whether each layer adds the self-loop term `x[v] W_0`.
     #[config(default = true)]
     pub self_loop: bool,
-    /// Whether the first layer takes one-hot node ids ([`OneHotConv`]), as in the paper, instead of a learned row per
-    /// node. It needs [`RelWeights::Basis`], two layers or more, and no type with features; a node has `hidden · bases`
-    /// numbers.
+    /// Whether the first layer takes one-hot node ids ([`OneHotConv`]), as in the paper, instead of a learned
+    /// embedding per node. It needs [`RelWeights::Basis`], two layers or more, and no type with features; a node
+    /// has `hidden · bases` numbers.
     #[config(default = false)]
     pub one_hot: bool,
     /// Dropout before every layer.

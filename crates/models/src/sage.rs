@@ -31,7 +31,7 @@ pub struct SageConfig {
     /// Number of layers.
     #[config(default = 2)]
     pub num_layers: usize,
-    /// How neighbours become one row.
+    /// How neighbours are aggregated.
     #[config(default = "SageAggregator::Mean")]
     pub aggregator: SageAggregator,
     /// Dropout before every layer but the first.

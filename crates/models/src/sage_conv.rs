@@ -16,7 +16,7 @@ use crate::lstm::{LstmCell, over_neighbours};
 use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
-/// How [`SageConv`] makes one row of a node's neighbours.
+/// How [`SageConv`] aggregates the neighbours of a node.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum SageAggregator {
     /// Mean.
@@ -42,7 +42,7 @@ pub struct SageConvConfig {
     pub d_output: usize,
     /// Feature size of destination nodes where it differs from that of source nodes.
     pub d_dst: Option<usize>,
-    /// How neighbours become one row.
+    /// How neighbours are aggregated.
     #[config(default = "SageAggregator::Mean")]
     pub aggregator: SageAggregator,
     /// Whether destination features are added, by a weight; never under gcn.
@@ -194,7 +194,10 @@ impl Conv for SageConv {
                 (reduce(Reduce::Sum, src) + own) * Tensor::<2>::from_data(shares, (&device, dtype))
             }
             (SageAggregator::Lstm, Some(cell)) => {
-                assert!(weight.is_none(), "sage_conv: the lstm aggregator takes no edge weights");
+                assert!(
+                    weight.is_none(),
+                    "sage_conv: expected no edge weights with `SageAggregator::Lstm`, got some; remove them"
+                );
                 over_neighbours(cell, relation, src)
             }
             (SageAggregator::Lstm, None) => {

@@ -21,7 +21,8 @@ pub struct SgConvConfig {
     pub d_input: usize,
     /// Output feature size.
     pub d_output: usize,
-    /// Number of hops.
+    /// Number of hops (`K` of PyTorch Geometric, `k` of DGL).
+    #[doc(alias = "K")]
     #[config(default = 1)]
     pub hops: usize,
     /// What messages are normalised by. DGL's `SGConv` has [`DegreeNorm::BothIn`], with edge weights `Both`; PyTorch

@@ -8,7 +8,7 @@ use burn_gnn_ops::GraphView;
 
 use crate::{GradientSync, ModelError, NoSync, NodeTensors, TypeInput, TypeMap};
 
-/// Labelled rows of one part of a split that this rank holds.
+/// Labelled nodes of a training, validation or test set that this rank holds.
 ///
 /// A clone shares the lists, and devices copy them once for as long as one of them lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,11 +71,11 @@ pub struct NodeTask<'a, G: ?Sized> {
     pub features: NodeTensors,
     /// The node type to classify.
     pub target: String,
-    /// Rows of the loss.
+    /// Training nodes.
     pub train: Rows,
-    /// Rows that choose the epoch to keep; may be empty.
+    /// Validation nodes; may be empty.
     pub val: Rows,
-    /// Rows that judge the model; may be empty.
+    /// Test nodes; may be empty.
     pub test: Rows,
 }
 
@@ -152,7 +152,7 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
         })
     }
 
-    /// What a model reads of each node type: features where a type has them, a learned row per node otherwise.
+    /// What a model reads of each node type: features where a type has them, a learned embedding per node otherwise.
     pub fn inputs(&self) -> TypeMap<TypeInput> {
         self.features.clone().map(|_, x| TypeInput::Features(x.dims()[1]))
     }

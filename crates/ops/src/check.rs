@@ -68,7 +68,7 @@ pub(crate) fn check_same<const A: usize, const B: usize>(
     Ok(())
 }
 
-/// Whether the tensors of a list can go behind each other: one for each of `rows`, their numbers of
+/// Whether the tensors of a list can be concatenated: one for each of `rows`, their numbers of
 /// rows, with equal feature shapes, element types and devices.
 pub(crate) fn check_list<const D: usize>(
     op: &'static str,

@@ -18,7 +18,7 @@ pub enum OpsError {
     Plan(#[from] PlanError),
     /// The rank asked for is not the rank of the result.
     #[error(
-        "{op}: the result has rank {expected}, asked for rank {actual}; change the rank parameter of the output"
+        "{op}: the result has rank {expected}, the output type has rank {actual}; change the rank parameter of the output"
     )]
     Rank {
         /// Operator.
@@ -80,7 +80,7 @@ pub enum OpsError {
     },
     /// The device has no tensors of the type that mixed precision asks for.
     #[error(
-        "{op}: `with_precision` asks to cast `{arg}` to {dtype:?}, which {device:?} does not have; leave the setting or the device"
+        "{op}: `with_precision` casts `{arg}` to {dtype:?}, which {device:?} does not support; use another precision or device"
     )]
     Precision {
         /// Operator.

@@ -1,4 +1,4 @@
-//! What a backend without kernels runs, against the kernels of the CPU backends.
+//! Compares the reference implementations with the kernels of the CPU backends.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

@@ -17,7 +17,7 @@ pub(crate) fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B>
     if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
 }
 
-/// A constant tensor without entries, in the place of one that is not there. It is made from data: Burn 0.22.1 fuses
+/// A constant tensor without entries, instead of one that is not there. It is made from data: Burn 0.22.1 fuses
 /// `zeros` of no entries with what stands beside it, and then launches nothing of either.
 pub(crate) fn no_tensor<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
     let dtype = like.dtype();
@@ -49,7 +49,7 @@ fn index_data(values: &[u32]) -> TensorData {
     }
 }
 
-/// `x` with `by` in the place of every entry that is `value`; such entries pass no gradient on.
+/// `x` with `by` instead of every entry that is `value`; such entries pass no gradient on.
 pub(crate) fn replace<B: Backend>(x: FloatTensor<B>, value: f64, by: f64) -> FloatTensor<B> {
     let found = B::float_equal_elem(
         x.clone(),

@@ -316,7 +316,9 @@ impl Block {
         if let Some(reader) = relation.stored() {
             let narrow = |id: u64| {
                 u32::try_from(id).unwrap_or_else(|_| {
-                    panic!("edge id {id}: ask for `original_edge_ids`, which are u64")
+                    panic!(
+                        "edge id {id} does not fit u32; call `original_edge_ids`, which returns u64"
+                    )
                 })
             };
             return self.ids.edges[etype].get_or_compute(|| {
@@ -526,8 +528,8 @@ impl MiniBatch {
             None => &[],
         }
     }
-    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: of which the
-    /// loss is.
+    /// Row of each seed of a type among the [`output_nodes`](Self::output_nodes), in the order given: the
+    /// rows of the loss.
     ///
     /// # Panics
     /// There is no such type.

@@ -106,7 +106,7 @@ impl HeteroLinkSampler {
         self.sample_batch(&Seeds::edges(self.sampler.graph(), edges)?, key)
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own; see
+    /// As [`sample`](Self::sample), with a time of each seed instead of its edge's own; see
     /// [Times](LinkSampler#times).
     ///
     /// # Errors

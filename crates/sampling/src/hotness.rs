@@ -6,7 +6,8 @@ use crate::Fanouts;
 use crate::fanout::ALL;
 use burn_gnn_graph::{Graph, GraphError, NodeKey};
 
-/// Nodes of a type by falling hotness, equal ones by id: what [`TieredRows`](crate::TieredRows) keeps first.
+/// Nodes of a type in descending order of hotness, equal ones by id: what [`TieredRows`](crate::TieredRows) keeps
+/// first.
 pub fn hot_order(hotness: &[f64]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..hotness.len() as u32).collect();
     order.par_sort_by(|&a, &b| hotness[b as usize].total_cmp(&hotness[a as usize]));

@@ -291,7 +291,7 @@ impl LinkSampler {
         self.batch(edges, None, key)
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own; see [Times](Self#times).
+    /// As [`sample`](Self::sample), with a time of each seed instead of its edge's own; see [Times](Self#times).
     ///
     /// ```
     /// use burn_gnn_graph::Graph;

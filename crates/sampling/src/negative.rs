@@ -59,8 +59,8 @@ impl Negatives {
 
 /// Draws pairs of nodes that have no edge of a relation, as negative examples of link prediction.
 ///
-/// Strict by default: a pair is never an edge, over the exact range of destinations, without leaving any out. The
-/// number asked for always comes back; where there are not enough such pairs the rest is drawn from all, and
+/// Strict by default: a pair is never an edge, and every other pair can be drawn. The
+/// requested number of pairs is always returned; where there are not enough such pairs the rest is drawn from all, and
 /// [`Negatives::is_strict`] says so.
 ///
 /// [`new`](Self::new) replaces the destinations of positive pairs (corrupts tails), [`of_sources`](Self::of_sources)

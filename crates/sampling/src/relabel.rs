@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn rows_by_first_appearance_and_nothing_left_behind() {
         let mut rows = Rows::new(9);
-        // The last batches before entries begin anew, and some after them.
+        // The last batches before entries begin again, and some after them.
         for first in [0, NONE - 18, NONE - 14, NONE - 11] {
             rows.first = first;
             for _ in 0..3 {

@@ -9,8 +9,8 @@ use burn_gnn_graph::{GraphError, KHop, OriginalIds, Subgraph};
 /// Makes batches of seeds: of the neighbours of nodes, of edges with negatives, of parts of a graph, on a device, over
 /// many machines.
 ///
-/// One `impl` of it is all that a user-defined sampler takes: a [`Loader`](crate::Loader) gives it batches made ahead
-/// by several threads, orders of seeds, epochs that go on where they were saved, features, labels and throughput.
+/// A user-defined sampler needs this one `impl`; a [`Loader`](crate::Loader) adds prefetching on several threads, seed
+/// orders, resuming, features, labels and throughput.
 ///
 /// ```
 /// use burn::tensor::Device;

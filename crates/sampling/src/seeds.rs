@@ -93,7 +93,7 @@ impl Seeds {
             .with_schema(g.schema()))
     }
 
-    /// Edges with a time of each in the place of its own, given per edge type by name.
+    /// Edges with a time of each instead of its own, given per edge type by name.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -207,7 +207,7 @@ impl<T> Seeds<T> {
         self.total
     }
 
-    /// These ids in the place of those that there are, of which they are the own ones; times are forgotten.
+    /// Replaces the ids by those that this process owns; drops their times.
     #[must_use]
     pub fn with_own(self, ids: Vec<Vec<T>>) -> Self {
         Self { ids, times: None, ..self }

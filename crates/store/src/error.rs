@@ -75,7 +75,7 @@ pub enum StoreError {
     },
     /// Something else than what was begun is to be resumed.
     #[error(
-        "{}: expected to go on with {expected}, found {found}; remove the folder to begin anew",
+        "{}: expected to resume {expected}, found {found}; remove the folder to start over",
         path.display()
     )]
     Resume {

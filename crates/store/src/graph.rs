@@ -26,6 +26,8 @@ struct Manifest {
 
 /// A graph of several types whose relations are in files of one folder: samplers take it as any other graph.
 ///
+/// The book: [graphs larger than memory](https://github.com/burn-gnn/burn-gnn/blob/main/docs/out-of-core.md).
+///
 /// ```
 /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
 /// use burn_gnn_store::{CscBuild, EdgeIter, StoredGraph};

@@ -187,8 +187,8 @@ pub enum GraphError {
     },
     /// A column read at the wrong rank or kind.
     #[error(
-        "{frame}: column `{name}` is a {actual}, asked for a {expected}{}",
-        if expected.contains(';') { "" } else { "; ask for what is stored, or convert the column" }
+        "{frame}: column `{name}`: expected a {expected}, found a {actual}{}",
+        if expected.contains(';') { "" } else { "; read it as stored, or convert the column" }
     )]
     ColumnType {
         /// Which frame.
@@ -274,7 +274,7 @@ pub enum GraphError {
     },
     /// Edge types of a metapath that do not follow each other.
     #[error(
-        "metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it endpoints; \
+        "metapath, position {position}: `{etype}` must start in node type `{expected}`, where the edge type before it ends; \
          choose an edge type with source `{expected}`"
     )]
     Metapath {

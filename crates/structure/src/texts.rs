@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     bytes: String,
-    endpoints: Vec<usize>,
+    ends: Vec<usize>,
 }
 
 impl Texts {
@@ -16,18 +16,18 @@ impl Texts {
     }
     /// Number of texts.
     pub fn len(&self) -> usize {
-        self.endpoints.len()
+        self.ends.len()
     }
     /// Whether there are no texts.
     pub fn is_empty(&self) -> bool {
-        self.endpoints.is_empty()
+        self.ends.is_empty()
     }
     /// Text `i`.
     ///
     /// # Panics
     /// `i` is not below [`len`](Self::len).
     pub fn get(&self, i: usize) -> &str {
-        &self.bytes[if i == 0 { 0 } else { self.endpoints[i - 1] }..self.endpoints[i]]
+        &self.bytes[if i == 0 { 0 } else { self.ends[i - 1] }..self.ends[i]]
     }
     /// All texts in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
@@ -36,7 +36,7 @@ impl Texts {
     /// One more text.
     pub fn push(&mut self, text: &str) {
         self.bytes.push_str(text);
-        self.endpoints.push(self.bytes.len());
+        self.ends.push(self.bytes.len());
     }
     /// The texts at `rows`, in that order.
     ///
@@ -49,22 +49,21 @@ impl Texts {
     /// All bytes, and where each text ends in them.
     #[doc(hidden)]
     pub fn parts(&self) -> (&str, &[usize]) {
-        (&self.bytes, &self.endpoints)
+        (&self.bytes, &self.ends)
     }
     /// From [`parts`](Self::parts); `None` unless the ends rise to the length and cut between characters.
     #[doc(hidden)]
-    pub fn from_parts(bytes: String, endpoints: Vec<usize>) -> Option<Self> {
-        let rises = endpoints.windows(2).all(|w| w[0] <= w[1])
-            && endpoints.last().copied().unwrap_or(0) == bytes.len();
-        (rises && endpoints.iter().all(|&e| bytes.is_char_boundary(e)))
-            .then_some(Self { bytes, endpoints })
+    pub fn from_parts(bytes: String, ends: Vec<usize>) -> Option<Self> {
+        let rises = ends.windows(2).all(|w| w[0] <= w[1])
+            && ends.last().copied().unwrap_or(0) == bytes.len();
+        (rises && ends.iter().all(|&e| bytes.is_char_boundary(e))).then_some(Self { bytes, ends })
     }
     /// The texts of another column behind these.
     #[doc(hidden)]
     pub fn append(&mut self, other: &Self) {
         let before = self.bytes.len();
         self.bytes.push_str(&other.bytes);
-        self.endpoints.extend(other.endpoints.iter().map(|e| before + e));
+        self.ends.extend(other.ends.iter().map(|e| before + e));
     }
 }
 
@@ -93,8 +92,8 @@ mod tests {
         t.append(&["x", ""].into_iter().collect());
         assert_eq!(t.iter().collect::<Vec<_>>(), ["ä", "", "bc", "x", ""]);
         assert_eq!(t.select([3, 0, 3]), ["x", "ä", "x"].into_iter().collect());
-        let (bytes, endpoints) = t.parts();
-        assert_eq!(Texts::from_parts(bytes.to_owned(), endpoints.to_vec()), Some(t.clone()));
+        let (bytes, ends) = t.parts();
+        assert_eq!(Texts::from_parts(bytes.to_owned(), ends.to_vec()), Some(t.clone()));
         for bad in [
             vec![1, 2, 4, 5, 5],
             vec![2, 1, 4, 5, 5],

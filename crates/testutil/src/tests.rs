@@ -1,4 +1,4 @@
-//! The record, in separate processes: tests of one process share one environment.
+//! Tests the record of skipped tests in separate processes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

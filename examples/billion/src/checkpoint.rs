@@ -58,7 +58,7 @@ impl Checkpoint {
         Ok(write_atomic(&self.path, |file| parts.iter().try_for_each(|part| file.write_all(part)))?)
     }
 
-    /// The state in the file, in the place of one before the first step; that one where there is no file.
+    /// The state in the file, instead of one before the first step; that one where there is no file.
     pub(crate) fn load(&self, new: State) -> Result<State> {
         let bytes = match std::fs::read(&self.path) {
             Ok(bytes) => bytes,

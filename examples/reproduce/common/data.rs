@@ -91,7 +91,7 @@ impl fmt::Display for Loaded {
 }
 
 impl Loaded {
-    /// Features where a type has them, a learned row otherwise.
+    /// Features where a type has them, a learned embedding otherwise.
     pub(crate) fn inputs(&self) -> TypeMap<TypeInput> {
         self.features().map(|_, x| TypeInput::Features(x.dims()[1]))
     }

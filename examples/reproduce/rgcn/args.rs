@@ -52,10 +52,10 @@ pub(crate) struct Args {
     /// Whether a node's own row takes part in each layer.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) self_loop: bool,
-    /// One-hot node ids as input, as in the paper, instead of a learned row per node; needs `--bases`.
+    /// One-hot node ids as input, as in the paper, instead of a learned embedding per node; needs `--bases`.
     #[arg(long)]
     pub(crate) one_hot: bool,
-    /// Types without features get the mean of their neighbours', not a learned row per node.
+    /// Types without features get the mean of their neighbours', not a learned embedding per node.
     #[arg(long, conflicts_with = "one_hot")]
     pub(crate) mean_features: bool,
     /// Seed of initial weights, dropout and partitioning.

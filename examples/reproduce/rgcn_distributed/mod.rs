@@ -8,9 +8,9 @@
 //! ```
 //!
 //! The first rank reads the data set and cuts it; every rank, the first too, then holds only its part. Node types
-//! without features have learned rows, kept by the ranks that own the nodes and stepped there. Batches, samples and
-//! initial values are functions of original ids: losses are the same for any `--parts`, up to the order of sums (1e-4
-//! relative in f32).
+//! without features have learned embeddings, kept by the ranks that own the nodes and stepped there. Batches,
+//! samples and initial values are functions of original ids: losses are the same for any `--parts`, up to the order
+//! of sums (1e-4 relative in f32).
 
 mod net;
 mod task;
@@ -60,13 +60,13 @@ pub(crate) struct Args {
     /// Hidden size.
     #[arg(long, default_value_t = 32)]
     hidden: usize,
-    /// Learning rate of Adam, for weights and learned rows.
+    /// Learning rate of Adam, for weights and learned embeddings.
     #[arg(long, default_value_t = 0.01)]
     lr: f64,
     /// Remote features of hot nodes that each rank caches, per node type.
     #[arg(long, default_value_t = 200)]
     cache: usize,
-    /// Batches made ahead by a thread of each rank.
+    /// Batches prefetched by a thread of each rank.
     #[arg(long, default_value_t = 2)]
     prefetch: usize,
     /// Seed of initial values, order and samples.

@@ -84,7 +84,7 @@ impl Task {
     }
 }
 
-/// Features where a type has them, a learned row otherwise, as described by the part of this rank.
+/// Features where a type has them, a learned embedding otherwise, as described by the part of this rank.
 pub(crate) fn inputs(g: &DistGraph) -> Vec<TypeInput> {
     let part = g.local_partition();
     let input = |t: usize| {

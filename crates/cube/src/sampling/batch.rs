@@ -75,8 +75,8 @@ impl DeviceBatch {
     pub fn seeds(&self, ntype: usize) -> Tensor<1, Int> {
         of_ntype(&self.seeds, ntype).tensor(self.graph.node_counts()[ntype])
     }
-    /// Where trees are disjoint: for each of the [`nodes`](Self::nodes) the position of its seed in the joint list of
-    /// seeds, type after type, `[nodes]`.
+    /// Where trees are disjoint: for each of the [`nodes`](Self::nodes) the position of its seed in the
+    /// concatenated list of seeds, type after type, `[nodes]`.
     ///
     /// # Panics
     /// There is no such type.

@@ -8,7 +8,7 @@ use cubecl::prelude::*;
 
 use crate::philox::{philox, pick};
 
-/// DrawOptions the edges of a node are drawn, when a kernel is compiled.
+/// How the edges of a node are drawn, fixed when a kernel is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct DrawOptions {
     /// Whether an edge may be drawn several times.

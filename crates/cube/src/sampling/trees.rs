@@ -1,6 +1,6 @@
 //! Numbers nodes of disjoint trees: one row per node and root.
 //!
-//! As [`renumber`](super::renumber) does for nodes, with a hash table of open addressing in the place of a table of all
+//! As [`renumber`](super::renumber) does for nodes, with a hash table of open addressing instead of a table of all
 //! nodes. Items are the rows so far, then the edges found; an item goes to the slot of its node and root, where the
 //! smallest number stays.
 

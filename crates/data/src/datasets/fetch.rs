@@ -17,7 +17,7 @@ use crate::files::{
     create_dirs, cut, format_error, io_error, read_bounded, remove_abandoned, sync_dir,
 };
 
-/// Transfers that are started anew where they broke off, before it is an error.
+/// Transfers that are started again where they broke off, before it is an error.
 const TRIES: usize = 4;
 /// How long a server may take to answer, or to send the next bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,7 +40,7 @@ pub struct Download<'a> {
 /// Bytes go to a file of this call alone beside it, `.<name>.part` and six random characters, which is renamed when it
 /// is whole: of several calls and processes that fetch one file each gets it whole, and the last one wins. A transfer
 /// that breaks off is taken up where it did, in this call or in a later one (never in one beside it), if the server
-/// marks its files (`ETag` or `Last-Modified`) and the mark has not changed; otherwise it starts anew.
+/// marks its files (`ETag` or `Last-Modified`) and the mark has not changed; otherwise it starts again.
 ///
 /// # Errors
 /// [`DataError::Download`] for an answer other than success, another length than the server says or another SHA-256,
@@ -248,7 +248,7 @@ impl Transfer<'_> {
                     })?;
                 (start, Some(total))
             }
-            // The part is as long as the file, or longer: start anew.
+            // The part is as long as the file, or longer: start again.
             StatusCode::RANGE_NOT_SATISFIABLE if mark.is_some() => {
                 self.part.file.set_len(0).map_err(|e| io_error(self.path, e))?;
                 return Err(TransferError::Again(

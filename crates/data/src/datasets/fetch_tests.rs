@@ -512,7 +512,7 @@ fn downloads_killed_at_any_moment() {
     let (url, tmp) = (slow_and_unsteady(), tempfile::tempdir().unwrap());
     let (mut whole, mut missing) = (0, 0);
     for i in 0..kills() {
-        // Every third one begins anew, the others go on where the one before was killed.
+        // Every third one begins again, the others go on where the one before was killed.
         let home = tmp.path().join((i / 3).to_string());
         std::fs::create_dir_all(&home).unwrap();
         let mut child = process("datasets::fetch_tests::downloads_to_be_killed")

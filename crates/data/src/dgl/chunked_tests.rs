@@ -68,7 +68,7 @@ fn pieces_of_parquet() {
     assert_eq!(c.graph.nodes("author").unwrap().get::<3>("cube").unwrap().dims(), [3, 2, 2]);
 }
 
-// Burn deprecates its ndarray backend, which users still ask for.
+// Burn deprecates its ndarray backend, which users still need.
 #[allow(deprecated)]
 #[test]
 fn pieces_are_joined_and_ids_follow_the_description() {

@@ -62,7 +62,7 @@ fn the_other_types() {
     );
 }
 
-// Burn deprecates its ndarray backend, which users still ask for.
+// Burn deprecates its ndarray backend, which users still need.
 #[allow(deprecated)]
 #[test]
 fn columns_keep_their_type() {

@@ -383,7 +383,10 @@ fn unquote(line: &str) -> Step<Vec<u8>> {
                 hex.ok_or("expected two digits behind \\x, found others")?
             }
             other => {
-                return Err(format!("expected an escape of a text, found {:?}", char::from(*other)));
+                return Err(format!(
+                    "expected an escape of a text, found {:?}",
+                    char::from(*other)
+                ));
             }
         });
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::corrupt_file::{damage, spoil};
 use crate::{MapOptions, load_graph, map_graph, map_graph_with, save_graph};
 
-/// Burn deprecates its ndarray backend, which users still ask for.
+/// Burn deprecates its ndarray backend, which users still need.
 #[allow(deprecated)]
 fn ndarray() -> Device {
     Device::ndarray()

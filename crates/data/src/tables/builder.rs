@@ -39,6 +39,8 @@ pub fn text_attr(i: usize) -> String {
 
 /// Reads node tables and edge tables into one [`Graph`].
 ///
+/// The book: [data](https://github.com/burn-gnn/burn-gnn/blob/main/docs/data.md).
+///
 /// Nodes are numbered in the order of the rows of their table, whatever their ids are; [`Frame::ids`] of the graph's
 /// frames keeps the ids, both directions. Edge `i` is row `i`. Weights, labels, timestamps and attributes become
 /// columns of the frames, under the names beside this type ([`WEIGHT`], [`FLOAT_ATTRS`], …) and, for multi-valued

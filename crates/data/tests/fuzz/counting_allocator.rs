@@ -9,7 +9,7 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static START: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on the peak is counted anew.
+/// From now on the peak is counted again.
 pub(crate) fn reset() {
     START.store(LIVE.load(Relaxed), Relaxed);
     MOST.store(LIVE.load(Relaxed), Relaxed);

@@ -113,7 +113,7 @@ struct Worst {
     /// Bytes of memory beyond what any file may take, for each byte.
     memory: f64,
     most: usize,
-    /// Seconds of processor time for a megabyte, of files long enough to measure.
+    /// Seconds of CPU time for a megabyte, of files long enough to measure.
     time: f64,
 }
 

@@ -11,7 +11,7 @@ pub(crate) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Processor time of the calling thread in seconds, which other programs do not change; where the system does not
+/// CPU time of the calling thread in seconds, which other programs do not change; where the system does not
 /// report it, time itself.
 pub(crate) fn thread_seconds() -> f64 {
     #[cfg(unix)]

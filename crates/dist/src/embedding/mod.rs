@@ -11,7 +11,7 @@ use crate::{DistElement, DistError, DistGraph, DistTensor, PartitionPolicy};
 pub use optimizer::SparseOptimizer;
 use optimizer::State;
 
-/// One learned row per node or edge of a type, kept by owners (DGL's `DistEmbedding`).
+/// One learned embedding per node or edge of a type, kept by owners (DGL's `DistEmbedding`).
 ///
 /// [`rows`](Self::rows) brings the rows of a batch as a leaf of autodiff; after `backward`, [`step`](Self::step) sends
 /// their gradients to the owners, who apply the optimizer to the rows that got one. Rows that no batch met do not

@@ -9,7 +9,7 @@ use super::fetch::RowBytes;
 
 /// Hits, misses and size of a [`FeatureCache`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStats {
+pub struct FeatureCacheStats {
     /// Rows kept.
     pub rows: usize,
     /// Their bytes.
@@ -22,14 +22,14 @@ pub struct CacheStats {
     pub bytes_saved: u64,
 }
 
-impl CacheStats {
+impl FeatureCacheStats {
     /// Hits per requested remote row, in `0.0..=1.0`; 0 before the first request.
     pub fn hit_rate(&self) -> f64 {
         self.hits as f64 / (self.hits + self.misses).max(1) as f64
     }
 }
 
-impl fmt::Display for CacheStats {
+impl fmt::Display for FeatureCacheStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rate, saved) = (100.0 * self.hit_rate(), self.bytes_saved as f64 / 1e6);
         write!(
@@ -84,10 +84,10 @@ impl FeatureCache {
         self.misses.fetch_add(misses, Ordering::Relaxed);
     }
     /// Statistics since the cache was made.
-    pub fn stats(&self) -> CacheStats {
+    pub fn stats(&self) -> FeatureCacheStats {
         let (hits, misses) =
             (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed));
-        CacheStats {
+        FeatureCacheStats {
             rows: self.place.len(),
             bytes: self.bytes.len(),
             hits,

@@ -24,7 +24,7 @@ use crate::local_partition::{
 use crate::partition::{Features, Opened};
 use crate::trainer_rank::TrainerRank;
 use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook};
-pub use cache::{CacheStats, FeatureCache};
+pub use cache::{FeatureCache, FeatureCacheStats};
 pub(crate) use data::{ChangingRows, WantedRows};
 pub use data::{DataSpace, FeatureData};
 pub use fetch::RowCounts;
@@ -34,6 +34,8 @@ pub use query::InEdges;
 pub(crate) use registry::Registry;
 
 /// A partitioned heterogeneous graph, of which every rank holds one part (DGL's `DistGraph`, without servers).
+///
+/// The book: [distributed training](https://github.com/burn-gnn/burn-gnn/blob/main/docs/distributed.md).
 ///
 /// Types are given by name or by number, the only one there is as `..` ([`NodeKey`], [`EdgeKey`]). Nodes and edges are
 /// named by *type-wise* ids of the [`PartitionBook`], `0..num_nodes(type)`, whichever rank owns them.

@@ -1,4 +1,4 @@
-//! Makes a rank's part from edges that it has in a file of its own.
+//! Builds the part of a rank from its own edge file.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -116,7 +116,7 @@ impl DistHeteroLinkSampler {
         )
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own. Collective.
+    /// As [`sample`](Self::sample), with a time of each seed instead of its edge's own. Collective.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times; on all ranks.

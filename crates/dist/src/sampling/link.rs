@@ -239,7 +239,7 @@ impl DistLinkSampler {
         self.batch(edges, None, key)
     }
 
-    /// As [`sample`](Self::sample), with a time of each seed in the place of its edge's own. Collective.
+    /// As [`sample`](Self::sample), with a time of each seed instead of its edge's own. Collective.
     ///
     /// # Errors
     /// As [`sample`](Self::sample); not one time per seed; no edges of the sampler have times; on all ranks.

@@ -142,7 +142,7 @@ proptest! {
     }
 }
 
-/// The property above for two graphs, whose ids were given anew or kept.
+/// The property above for two graphs, whose ids were renumbered or kept.
 pub(crate) fn every_rank_reads_two_graphs(n: usize) {
     for seed in [3, 4] {
         let g = random(seed, SOME);

@@ -1,4 +1,4 @@
-//! Loaders: shares of one machine's batches, made ahead or not, from any batch on, stopping at any moment.
+//! Loaders: shares of one machine's batches, prefetched or not, from any batch on, stopping at any moment.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ pub(crate) fn every_rank_has_its_share_of_the_batches_of_one_machine(n: usize) {
         for (rank, (ids, global, content_here, a, c)) in
             ranks.iter().map(|r| r[i].clone()).enumerate()
         {
-            assert_eq!(global, seeds_of(&batch, 0).len());
+            assert_eq!(global, seeds_of(batch, 0).len());
             let old: Vec<u32> = ids.iter().map(|&id| parts.original_nids(0)[id as usize]).collect();
             assert!(
                 old.iter().all(|&v| parts.assignment(0)[v as usize] as usize == rank),
@@ -115,7 +115,7 @@ pub(crate) fn every_rank_has_its_share_of_the_batches_of_one_machine(n: usize) {
             // In the order of the batch.
             assert_eq!(
                 old,
-                seeds_of(&batch, 0).iter().copied().filter(|v| old.contains(v)).collect::<Vec<_>>()
+                seeds_of(batch, 0).iter().copied().filter(|v| old.contains(v)).collect::<Vec<_>>()
             );
             let key = SampleKey::new(9).at(i as u64 / 4, i as u64);
             let expected = sampler.sample([("a", &old)], key).unwrap();
@@ -133,7 +133,7 @@ pub(crate) fn every_rank_has_its_share_of_the_batches_of_one_machine(n: usize) {
             all.extend(old);
         }
         all.sort_unstable();
-        let mut expected = seeds_of(&batch, 0);
+        let mut expected = seeds_of(batch, 0);
         expected.sort_unstable();
         assert_eq!(all, expected, "batch {i} on {n} ranks");
     }

@@ -27,7 +27,7 @@ const HIDDEN: usize = 4;
 const CLASSES: usize = 5;
 const EPOCHS: u64 = 4;
 
-/// Two layers of means over relations; type `b` has learned rows, which are no part of the net.
+/// Two layers of means over relations; type `b` has learned embeddings, which are no part of the net.
 #[derive(Module, Debug)]
 struct Net {
     input: Vec<Param<Tensor<2>>>,
@@ -114,7 +114,7 @@ fn value(loss: &Tensor<1>) -> f64 {
     loss.clone().into_data().iter::<f64>().next().unwrap()
 }
 
-/// One machine, without anything of this crate: learned rows in one table, stepped by plain gradients.
+/// One machine, without anything of this crate: learned embeddings in one table, stepped by plain gradients.
 fn alone(g: &Graph, dtype: DType, device: &Device, lr: f64) -> Vec<f64> {
     let mut net = Net::new(g.schema(), dtype, device);
     let mut adam = AdamConfig::new().init();
@@ -330,7 +330,7 @@ pub(crate) fn losses_are_those_of_one_machine(n: usize) {
     }
 }
 
-/// Moments of learned rows do not depend on who keeps them, either.
+/// Moments of learned embeddings do not depend on who keeps them, either.
 pub(crate) fn sparse_adam_and_adagrad_do_not_depend_on_the_number_of_ranks(n: usize) {
     let g = random(11, SOME);
     let device = Device::flex().autodiff();

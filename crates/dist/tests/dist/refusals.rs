@@ -63,7 +63,7 @@ fn settings() {
     let many = text(with(config(125, PartitionMethod::Random)));
     assert_eq!(
         many,
-        "`num_parts`: 125 parts were asked for, the graph has 124 nodes; ask for at most one part per node"
+        "`num_parts`: expected at most 124 (one part per node), got 125; use fewer parts"
     );
 }
 

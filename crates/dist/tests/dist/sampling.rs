@@ -291,7 +291,7 @@ pub(crate) fn some_trees(n: usize) {
     }
 }
 
-/// However the graph was cut and how deep the halo is, through files, with ids given anew or kept.
+/// However the graph was cut and how deep the halo is, through files, with ids renumbered or kept.
 pub(crate) fn any_partitioning_will_do(n: usize) {
     let g = random(4, SOME);
     let key = SampleKey::new(8);

@@ -360,7 +360,7 @@ pub(crate) fn tensors_are_feature_columns(n: usize) {
             drop(t);
             assert_eq!(read()?, expected(1.0));
 
-            // Learned rows feed a loader, made anew for each batch; caches leave them out.
+            // Learned rows feed a loader, made again for each batch; caches leave them out.
             let mut emb = DistEmbedding::<f32>::new(
                 d,
                 "emb",

@@ -1,4 +1,4 @@
-//! Pictures say what the graph is.
+//! Tests that drawings show every node, edge, group and weight of the graph.
 
 use super::{Drawing, DrawingLayout};
 use crate::{Graph, Ids, NodeIds};

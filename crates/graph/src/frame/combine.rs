@@ -17,9 +17,9 @@ pub enum Combine {
     Sum,
     /// The mean. For float columns.
     Mean,
-    /// The largest entry; a NaN wins. For float and integer columns.
+    /// The largest entry, NaN if there is one. For float and integer columns.
     Max,
-    /// The smallest entry; a NaN wins. For float and integer columns.
+    /// The smallest entry, NaN if there is one. For float and integer columns.
     Min,
 }
 

@@ -116,7 +116,7 @@ fn edits() {
         .unwrap()
         .insert("deep", Tensor::<6>::zeros([3, 1, 1, 1, 1, 1], device))
         .unwrap();
-    assert!(text(g.add_nodes("a", 1, &[])).contains("asked for a tensor of rank 5 at most"));
+    assert!(text(g.add_nodes("a", 1, &[])).contains("expected a tensor of rank 5 at most"));
     let far = Column::new(Tensor::<1>::zeros([2], &devices()[1]));
     assert!(matches!(
         g.add_nodes("b", 2, &[("z", far)]),

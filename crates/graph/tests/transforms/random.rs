@@ -67,7 +67,7 @@ pub(crate) fn named(ids: &[Vec<u32>]) -> Vec<(&'static str, &Vec<u32>)> {
     NTYPES.into_iter().zip(ids).collect()
 }
 
-/// Burn deprecates its ndarray backend, which users still ask for.
+/// Burn deprecates its ndarray backend, which users still need.
 #[allow(deprecated)]
 pub(crate) fn devices() -> [Device; 2] {
     [Device::flex(), Device::ndarray()]

@@ -53,7 +53,7 @@ pub trait Layerwise {
         true
     }
 
-    /// What the first layer reads, one row per node, for every node type: features, learned rows.
+    /// What the first layer reads, one row per node, for every node type: features, learned embeddings.
     ///
     /// # Errors
     /// Features that the model or the graph does not fit.

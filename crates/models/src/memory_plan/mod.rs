@@ -303,7 +303,7 @@ pub struct MemoryPlan {
     pub features: usize,
     /// Parameters, their gradients and the two moments of Adam.
     pub parameters: usize,
-    /// Batches that are made ahead, and the one in use: blocks and feature rows.
+    /// Batches that are prefetched, and the one in use: blocks and feature rows.
     pub batches: usize,
     /// What a step keeps for backward, and the most that an operator holds beside it.
     pub step: usize,

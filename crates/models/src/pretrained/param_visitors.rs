@@ -206,7 +206,7 @@ impl ModuleMapper for Loader<'_> {
         }) {
             Ok(plain) => param.map(|t| {
                 let (tracked, autodiff) = (t.is_require_grad(), t.is_autodiff());
-                // A leaf is made anew on the plain device.
+                // A leaf is made again on the plain device.
                 if autodiff { plain.autodiff().set_require_grad(tracked) } else { plain }
             }),
             Err(error) => {

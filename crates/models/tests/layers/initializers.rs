@@ -92,7 +92,7 @@ fn the_loss_of_seeds_is_that_of_their_rows() {
     };
     crate::close(
         "loss",
-        &values(&cross_entropy(logits.clone(), &labels, &seeds)),
+        &values(&cross_entropy(logits.clone(), &labels, seeds)),
         &[(term(3, 1) + term(0, 2)) / 2.0],
         1e-12,
     );

@@ -111,6 +111,28 @@ fn refusals_of_layers() {
         )
         .contains("num_layers · d / 2")
     );
+    assert!(
+        text(ResGatedGraphConvConfig::new(3, 0).try_init(d).unwrap_err()).contains("`d_output`")
+    );
+    let (gated, x) = (ResGatedGraphConvConfig::new(3, 2).with_d_edge(Some(2)).init(d), || {
+        Tensor::<2>::ones([6, 3], d)
+    });
+    let g = graph();
+    let edges = || g.edge_type("_E").unwrap();
+    assert_eq!(
+        panic_of(|| gated.forward(edges(), x())),
+        "res_gated_graph_conv: expected edge features of size 2 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 2]`"
+    );
+    let wide = || Tensor::<2>::ones([8, 5], d);
+    assert_eq!(
+        panic_of(|| gated.forward(edges().with_features(wide()), x())),
+        "res_gated_graph_conv: edge features: expected [8, 2] (`d_edge`), got [8, 5]"
+    );
+    let bare = ResGatedGraphConvConfig::new(3, 2).init(d);
+    assert!(
+        panic_of(|| bare.forward(edges().with_features(wide()), x()))
+            .contains("describe the layer with `d_edge` 5")
+    );
     assert!(text(GatedGraphConvConfig::new(0, 1).try_init(d).unwrap_err()).contains("`hidden`"));
     assert!(
         text(
@@ -166,7 +188,9 @@ fn edge_features_that_are_missing_or_not_expected() {
     // What a layer does not read is refused, not ignored.
     let weighted = || g.edge_type("_E").unwrap().with_weight(Tensor::<1>::ones([8], d));
     let text = |what: &str, layer: &str| {
-        format!("{layer}: expected no edge {what}, got some; this layer does not read them")
+        format!(
+            "{layer}: expected no edge {what}, got some; remove them, this layer does not use them"
+        )
     };
     assert_eq!(panic_of(|| gatv2(None).forward(weighted(), x())), text("weights", "gatv2_conv"));
     assert_eq!(
@@ -184,7 +208,7 @@ fn edge_features_that_are_missing_or_not_expected() {
     let bare = panic_of(|| hgt.forward(&typed, x()));
     assert_eq!(
         bare,
-        "hgt_conv: expected no edge weights, got some of `_N:_E:_N`; this layer does not read them"
+        "hgt_conv: expected no edge weights, got some of `_N:_E:_N`; remove them, this layer does not use them"
     );
 }
 

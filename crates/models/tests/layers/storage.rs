@@ -381,7 +381,7 @@ fn parameters_that_share_tensors_or_span_them() {
             .load(LinkScorerConfig::new(LinkScore::ComplEx, 2, 4).init(d), Framework::Pyg);
         let refused = half.unwrap_err().to_string();
         assert!(
-            refused.contains("parameter `relations` is looked for under `rel_emb.weight`"),
+            refused.contains("expected parameter `relations` under `rel_emb.weight`"),
             "{refused}"
         );
     }
@@ -423,7 +423,7 @@ fn state_dicts_that_do_not_fit_are_refused() {
     assert!(refuse(GcnConvConfig::new(3, 4), Framework::Dgl).starts_with(shape));
     assert!(
         refuse(GcnConvConfig::new(3, 2), Framework::Pyg)
-            .contains("parameter `weight` is looked for under `lin.weight`")
+            .contains("expected parameter `weight` under `lin.weight`")
     );
     assert!(
         refuse(GcnConvConfig::new(3, 2).with_bias(false), Framework::Dgl)

@@ -43,7 +43,7 @@ const EDGES: &str = "attention";
 /// - A destination without in-edges gets 0. Parallel edges all count.
 /// - The softmax subtracts the largest score, so no finite score overflows. A score of -inf is a mask: weight
 ///   0, gradient 0; a destination all of whose scores are -inf is as one without in-edges. A NaN score or one
-///   of +inf stays visible, as NaN.
+///   of +inf propagates, as NaN.
 /// - f16 and bf16 are calculated in f32. On CPU sums run in ascending edge id, so results are the same bits
 ///   for any number of threads.
 ///
@@ -143,7 +143,7 @@ pub fn gat_attention_reference(
 /// # Gradients
 /// Of `z` and of the logits, as in [`gat_attention`]:
 /// `d logits[e] = α[e] (m[e] <d out[v], z[u]> - T[v])`. Kept for backward: both inputs, the result, and two numbers per
-/// destination and head. The gradient itself is not differentiable and panics if asked.
+/// destination and head. Second-order gradients are not implemented and panic.
 ///
 /// # Cost
 /// As [`gat_attention`], with logits given per edge instead of scores computed from both endpoints.
@@ -209,7 +209,7 @@ pub fn attention_reference(
 /// - returns `[num_edges, heads]` in edge-id order; over the in-edges of a destination they sum to 1 without dropout
 ///
 /// # Semantics
-/// Those of [`gat_attention`]: -inf is a mask, NaN and +inf stay visible. Numbers are those of the fused operator up
+/// Those of [`gat_attention`]: -inf is a mask, NaN and +inf propagate. Numbers are those of the fused operator up
 /// to rounding, which here happens at every step, also in f16 and bf16.
 ///
 /// # Gradients

@@ -36,7 +36,7 @@ const NAME: &str = "gspmm";
 ///
 /// # Semantics
 /// - A destination without in-edges gets 0 from every reducer. That is decided by degree: a `-inf` or
-///   NaN message stays visible.
+///   NaN message propagates.
 /// - Parallel edges all count; mean divides by the number of in-edges.
 /// - Of equal messages under max or min the one with the smallest edge id wins; the first NaN wins over
 ///   every number.
@@ -45,10 +45,10 @@ const NAME: &str = "gspmm";
 ///
 /// # Gradients
 /// The gradient of `lhs` gathers over out-edges, that of `rhs` over edges; broadcast axes are summed.
-/// Under max and min only the winning edge passes it on. Kept for backward: nothing for add, sub and
+/// Under max and min only the argmax (argmin) edge passes it on. Kept for backward: nothing for add, sub and
 /// copies; `rhs` of mul and div if `lhs` is tracked; `lhs` of mul if `rhs` is tracked, both of div; for
-/// max and min the winning edge ids, on CPU of copied sources whose features are a multiple of 16 a bit per edge and
-/// feature if that is smaller. The gradient itself is not differentiable and panics if asked.
+/// max and min the argmax edge ids, on CPU of copied sources whose features are a multiple of 16 a bit per edge and
+/// feature if that is smaller. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_gspmm`] returns.

@@ -1,4 +1,4 @@
-//! Which gradients GSpMM computes.
+//! Tests which gradients GSpMM computes.
 
 use burn::backend::autodiff::checkpoint::strategy::NoCheckpointing;
 use burn::backend::flex::FlexTensor;

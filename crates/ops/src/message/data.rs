@@ -274,7 +274,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// A whole column, also in the place of one of another element type. Frames are copies of the caller's here.
+/// A whole column, also instead of one of another element type. Frames are copies of the caller's here.
 pub(super) fn replace(frame: &mut Frame, name: &str, column: Column) -> Result<(), OpsError> {
     frame.remove(name);
     Ok(frame.insert_column(name, column)?)

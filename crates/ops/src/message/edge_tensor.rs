@@ -21,8 +21,8 @@ const NAME: &str = "edge_tensor";
 /// [`reduce`](Self::reduce) of `x_j`, or of `x_j` and edge features under `+ - * /`, is one [`gspmm`](crate::gspmm)
 /// that makes nothing of size edges; any other makes the rows once. Columns broadcast: equal, or 1.
 ///
-/// Rows that are made stand by destination, then by edge id, whatever the order of edge ids, so that they are reduced
-/// as they lie; [`tensor`](Self::tensor) and [`map`](Self::map) show that order.
+/// Materialised rows are sorted by destination, then by edge id, so that they are reduced in
+/// memory order; [`tensor`](Self::tensor) and [`map`](Self::map) show that order.
 ///
 /// # Panics
 /// Operators, [`tensor`](Self::tensor), [`reduce`](Self::reduce) and [`softmax`](Self::softmax) panic with the text of
@@ -48,7 +48,7 @@ impl EdgeTensor {
         self.relation.sorted_by_dst()
     }
 
-    /// These rows, by destination, in the place of this tensor's.
+    /// These rows, by destination, instead of this tensor's.
     ///
     /// # Panics
     /// Not one row per edge.
@@ -84,7 +84,7 @@ impl EdgeTensor {
         }
     }
 
-    /// `f` of the rows, which are made.
+    /// Materialises the rows and applies `f` to them.
     #[must_use]
     #[track_caller]
     pub fn map(&self, f: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
@@ -98,7 +98,7 @@ impl EdgeTensor {
         self.binary(SddmmOp::Dot, other)
     }
 
-    /// The features of several tensors beside each other, `[edges, Σ columns]`: `torch.cat([x_i, x_j, e], dim=-1)`. The
+    /// Concatenates the features of several tensors, `[edges, Σ columns]`: `torch.cat([x_i, x_j, e], dim=-1)`. The
     /// rows are made.
     ///
     /// ```

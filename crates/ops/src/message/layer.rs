@@ -36,6 +36,8 @@ impl From<(Tensor<2>, Tensor<2>)> for ConvInput {
 /// A layer as PyG writes it: `y_i = update(aggregate over j of message(x_j, x_i, edge_attr), x_i)`, on a graph, a block
 /// or a partition.
 ///
+/// The book: [message passing](https://github.com/burn-gnn/burn-gnn/blob/main/docs/message-passing.md).
+///
 /// Every method has a default; a layer overrides those that differ and calls [`propagate`](Self::propagate) in its
 /// `forward`. A message that is `x_j`, or `x_j` and `edge_attr` under `+ - * /`, is reduced by one fused kernel with
 /// nothing made per edge, without the layer asking for it: see [`EdgeTensor`].

@@ -75,7 +75,7 @@ impl<const D: usize> Mailbox<D> {
     pub fn degrees(&self) -> Vec<u32> {
         self.relation.in_degrees().collect()
     }
-    /// The same mailbox with other rows in the place of the messages.
+    /// The same mailbox with other rows instead of the messages.
     ///
     /// # Panics
     /// `f` returns another number of rows.

@@ -54,7 +54,7 @@ type Change<'a> = dyn FnMut(&mut RelationData) -> Result<(), OpsError> + 'a;
 /// # Semantics
 /// - A destination without messages gets 0 and gradient 0, from every reducer, builtin or closure.
 /// - Parallel edges all count. Of equal messages under max or min the one with the smallest edge id wins; the first NaN
-///   wins over every number; infinities stay visible.
+///   wins over every number; infinities propagate.
 /// - A whole column is replaced, whatever its rank and element type. Where only some rows are written, the others stay,
 ///   and a column that was not there is 0 in them.
 /// - Under [`with_precision`](crate::with_precision) messages and results have its element type.

@@ -28,7 +28,7 @@ pub type CrossReduce = Reduce;
 /// # Semantics, gradients, cost
 /// Those of [`gspmm`](crate::gspmm) on the concatenated relation, whose edges come relation by relation: mean
 /// divides by the number of all edges into `v`, of equal largest entries the one of the first relation
-/// wins. Several tables are copied behind each other first.
+/// wins. Several tables are concatenated first.
 ///
 /// # Panics
 /// With the text of the error that [`try_multi_gspmm`] returns.

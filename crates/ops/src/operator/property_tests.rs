@@ -33,7 +33,7 @@ fn watched<R>(watch: Watch, f: impl FnOnce() -> R) -> (R, Watch) {
     (result, WATCH.take().expect("a watch lasts as long as its call"))
 }
 
-/// What stands in the place of a kernel's results; called by the CPU backends.
+/// What stands instead of a kernel's results; called by the CPU backends.
 pub(crate) fn instead_of_kernel<B: GnnBackend, O: Operator>(
     inputs: &Tensors<B>,
     op: &O,

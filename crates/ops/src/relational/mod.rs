@@ -48,7 +48,7 @@ pub enum RelationalWeight {
 ///
 /// # Semantics
 /// - A destination without in-edges gets 0; parallel edges all count.
-/// - Infinities and NaN stay visible as in a product of matrices: `inf · 0` is NaN.
+/// - Infinities and NaN propagate as in a product of matrices: `inf · 0` is NaN.
 /// - f16 and bf16 are summed in f32 and rounded once. On CPU a row's sum runs by relation, then by edge
 ///   id, and gradients of weights add up pieces that are cut without regard to threads: the same bits
 ///   for any number of threads.
@@ -56,7 +56,7 @@ pub enum RelationalWeight {
 /// # Gradients
 /// For `x`, the weights, and `norm` where it is tracked. Kept for backward: `x` if weights or `norm` are
 /// tracked, the weights if `x` or `norm` is, `norm` if `x` or the weights are. Nothing per edge is kept;
-/// sums of messages are made again. The gradient itself is not differentiable and panics if asked.
+/// sums of messages are made again. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_relational_aggregate`] returns.

@@ -30,7 +30,7 @@ pub type SegmentReduce = Reduce;
 /// f32; sums run in the order of rows, the same bits for any number of threads.
 ///
 /// # Gradients
-/// Of the row's segment; divided by its length for mean, of the winning row only for max and min. Kept are
+/// Of the row's segment; divided by its length for mean, of the argmax (argmin) row only for max and min. Kept are
 /// winning rows for max and min, nothing else.
 ///
 /// # Panics
@@ -98,7 +98,7 @@ pub fn segment_reduce_reference<const D: usize>(
 /// rounded once. The same bits for any number of threads.
 ///
 /// # Gradients
-/// `d x = y · (d y - Σ d y · y)`; kept is the result. The gradient itself is not differentiable and panics if asked.
+/// `d x = y · (d y - Σ d y · y)`; kept is the result. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_segment_softmax`] returns.

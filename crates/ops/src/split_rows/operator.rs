@@ -26,7 +26,7 @@ pub(super) struct Part {
     pub(super) part: usize,
 }
 
-/// SavedForBackward the gradient of a part; one entry comes back, which says only that there is something to [`Join`].
+/// Keeps the gradient of a part; one entry comes back, which says only that there is something to [`Join`].
 #[derive(Clone, Debug)]
 struct Put(Part);
 

@@ -25,7 +25,7 @@ impl Split {
     pub(super) fn plan(&self) -> &SplitPlan {
         &self.plan
     }
-    /// SavedForBackward the gradient of a part as it is; the entry to pass on.
+    /// Keeps the gradient of a part as it is; the entry to pass on.
     pub(super) fn keep<B: Backend>(&self, grad: FloatTensor<B>, part: usize) -> FloatTensor<B> {
         let due = zeros::<B>(Shape::from([1]), &grad);
         let none = || -> Parts<B> { (0..self.plan.parts()).map(|_| None).collect() };

@@ -24,13 +24,13 @@ use crate::segment::{Segments, TypeIndex};
 /// - returns `[N, d_output]`
 ///
 /// # Semantics
-/// An empty segment has no rows, and its matrix gets the gradient 0. Infinities and NaN stay visible as in
+/// An empty segment has no rows, and its matrix gets the gradient 0. Infinities and NaN propagate as in
 /// a product of matrices. f16 and bf16 are summed in f32 and rounded once. Long segments are cut at fixed
 /// rows, so results are the same bits for any number of threads.
 ///
 /// # Gradients
 /// For `a` and `b`; kept are `b` if `a` is tracked, and `a` if `b` is. `d b[k]` is a sum over the rows of
-/// segment `k` in their order. The gradient itself is not differentiable and panics if asked.
+/// segment `k` in their order. Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_segment_mm`] returns.

@@ -109,7 +109,7 @@ impl<'a> EdgeTypes<'a> {
             let etype = &self.view.schema().etypes()[r];
             assert!(
                 w.is_none() && f.is_none(),
-                "{layer}: expected no edge {what}, got some of `{etype}`; this layer does not read them"
+                "{layer}: expected no edge {what}, got some of `{etype}`; remove them, this layer does not use them"
             );
         }
     }

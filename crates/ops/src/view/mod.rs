@@ -22,6 +22,8 @@ use crate::{DegreeScale, DegreesOf};
 
 /// A graph as a layer sees it: a whole [`Graph`], a sampled block, or one partition with its halo.
 ///
+/// The book: [custom operators](https://github.com/burn-gnn/burn-gnn/blob/main/docs/custom-operators.md).
+///
 /// Node and edge types are numbers of the [`Schema`]. Input features of a node type are those that the caller
 /// holds (all nodes of a graph, the sources of a block, the inner nodes of a partition); source rows are
 /// what relations index, destination rows what the layer computes.
@@ -67,7 +69,7 @@ pub trait GraphView: Send + Sync {
     }
 
     /// `x` itself and its [destination rows](Self::dst_rows), for a layer that reads both: on a block their gradients
-    /// meet in one tensor, where a clone of `x` would have two that are added.
+    /// are accumulated in one tensor instead of two that are added.
     fn with_dst_rows(&self, ntype: usize, x: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
         (x.clone(), self.dst_rows(ntype, x))
     }

@@ -32,8 +32,8 @@ thread_local! {
 /// `burn-gnn-dist`, whose `check_replicas` compares the parameters of ranks.
 ///
 /// The scope holds for layers of this crate (and for custom layers that draw by [`next_stream`]) on the thread that
-/// calls `seeded`; threads that `init` starts are outside of it. Layers of Burn do not know it. A scope inside a scope
-/// counts for itself; the outer one goes on after it. It also ends when `init` panics.
+/// calls `seeded`; threads that `init` starts are outside of it. Layers of Burn ignore it. Scopes nest: an inner scope
+/// has its own counter, and the outer one continues after it. It also ends when `init` panics.
 ///
 /// # Cost
 /// Nothing per draw; without a scope every draw reads three numbers from the device.

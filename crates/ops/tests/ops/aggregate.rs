@@ -347,7 +347,7 @@ fn corners() {
         };
         assert_eq!(of(&[1.0, 4.0], bias.clone(), Activation::None), [2.0, -3.0], "{backend}");
         assert_eq!(of(&[1.0, 4.0], bias, Activation::Relu), [2.0, 0.0], "{backend}");
-        // What is not finite stays visible.
+        // What is not finite propagates.
         let nan = of(&[f32::NAN, 1.0], None, Activation::Relu);
         assert!(nan[0].is_nan() && nan[1] == 0.0, "{backend}");
         assert_eq!(

@@ -71,7 +71,7 @@ fn rank() {
     let text = mul::<2, 1, 3>(zeros([5, 2]), zeros([8]));
     assert_eq!(
         text,
-        "gspmm: the result has rank 2, asked for rank 3; change the rank parameter of the output"
+        "gspmm: the result has rank 2, the output type has rank 3; change the rank parameter of the output"
     );
 }
 

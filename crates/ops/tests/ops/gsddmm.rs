@@ -507,7 +507,7 @@ fn errors() {
             .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "gsddmm: the result has rank 2, asked for rank 3; change the rank parameter of the output"
+        "gsddmm: the result has rank 2, the output type has rank 3; change the rank parameter of the output"
     );
     let (wide, tall) = (
         Tensor::<3>::zeros([0, 1 << 20, 1], &Device::flex()),

@@ -195,7 +195,7 @@ fn a_device_without_16_bit_types() {
     assert_eq!(
         error.to_string(),
         format!(
-            "gspmm: `with_precision` asks to cast `lhs` to F16, which {device} does not have; leave the setting or the device"
+            "gspmm: `with_precision` casts `lhs` to F16, which {device} does not support; use another precision or device"
         )
     );
     let w = Tensor::<2>::ones([6, 2], &Device::ndarray());
@@ -441,8 +441,7 @@ fn every_family_names_itself_on_a_device_without_16_bit_types() {
             family.lengths.iter().map(|&n| Tensor::<1>::ones([n], &Device::ndarray())).collect();
         let error =
             with_precision(Precision::BF16, || (family.call)(&inputs)).unwrap_err().to_string();
-        let want =
-            format!("{}: `with_precision` asks to cast `{}` to BF16", family.name, family.arg);
+        let want = format!("{}: `with_precision` casts `{}` to BF16", family.name, family.arg);
         assert!(error.starts_with(&want), "{error}, not {want}");
         (family.call)(&inputs).unwrap();
     }

@@ -57,7 +57,7 @@ pub struct BatchRows {
 ///
 /// # Errors
 /// All methods that take a type err where there is no such type, or a relation name is that of several edge types; and
-/// where the loader was not told to read what is asked for, with the call that does so.
+/// where the loader has no source for it; the message names the call that adds one.
 #[derive(Clone, Debug)]
 pub struct LoadedBatch<B, T = u32> {
     /// What the sampler made.
@@ -177,7 +177,7 @@ impl<B, T> LoadedBatch<B, T> {
             setting(
                 arg,
                 &format!(
-                    "those of the {of} of type `{}` (`{with}` of the loader's features)",
+                    "values for the {of} of type `{}` (add them by `{with}` of the loader's features)",
                     name()
                 ),
                 "none",

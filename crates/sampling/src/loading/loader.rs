@@ -11,7 +11,7 @@ use crate::{SampleKey, Traversal};
 use crate::{Sampler, Seeds};
 use burn_gnn_graph::internal::setting;
 
-/// Where a loader is: saved with a checkpoint, it goes on with the batch that would have come.
+/// Position of a loader; save it with a checkpoint to resume at the next batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoaderState {
     /// Epoch, from 0.
@@ -20,7 +20,9 @@ pub struct LoaderState {
     pub batch: usize,
 }
 
-/// Makes batches ahead on its own threads and hands them out in order, with features.
+/// Prefetches batches on worker threads and returns them in order, with features.
+///
+/// The book: [mini-batches](https://github.com/burn-gnn/burn-gnn/blob/main/docs/mini-batches.md).
 ///
 /// Batch `i` of an epoch is a function of (seed, epoch, `i`): it does not depend on the number of workers. At most
 /// `workers · prefetch` batches wait to be taken. A [`LoaderEpoch`] may be dropped at any moment: its threads end after
@@ -84,7 +86,7 @@ impl<S: Sampler> Loader<S> {
 }
 
 impl<S: Sampler, F> Loader<S, F> {
-    /// What is read with each batch, in the place of what was before.
+    /// Sets the features and labels that are read with each batch.
     #[must_use]
     pub fn with_features<G: BatchFeatures<S>>(self, features: G) -> Loader<S, G> {
         let Self {
@@ -179,7 +181,7 @@ impl<S: Sampler, F: BatchFeatures<S>> Loader<S, F> {
         LoaderEpoch::new(self, state)
     }
 
-    /// One batch on the caller's thread: of the seeds at some positions of the joint list.
+    /// One batch on the caller's thread: of the seeds at some positions of the concatenated list.
     ///
     /// # Errors
     /// As the batches of an epoch.

@@ -21,6 +21,8 @@ pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
 /// Samples, around seeds, some in-edges of every node found so far, hop after hop, and makes a [`Block`](crate::Block)
 /// of each hop (Hamilton, Ying, Leskovec, NeurIPS 2017; DGL's `NeighborSampler`, PyG's `NeighborLoader`).
 ///
+/// The book: [mini-batches](https://github.com/burn-gnn/burn-gnn/blob/main/docs/mini-batches.md).
+///
 /// * **Types.** All relations in one pass; seeds may be of several types at once. A fan-out counts per node and
 ///   relation.
 /// * **Direction.** Messages flow along sampled edges to the seeds. To follow out-edges, sample

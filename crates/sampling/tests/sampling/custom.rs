@@ -91,7 +91,7 @@ fn khop(b: &LoadedBatch<KHop>) -> Content {
     ]
 }
 
-/// The same batches with any number of workers and batches made ahead, gone on with after any of them; features are
+/// The same batches with any number of workers and batches prefetched, gone on with after any of them; features are
 /// those of the ids.
 fn check<S: Sampler<Seed = u32, Error = GraphError>>(
     g: &Graph,

@@ -246,7 +246,7 @@ impl CachedRows {
     }
 
     /// After an error, or a panic of another thread, what slots hold is not what the policy says: the cache begins
-    /// anew.
+    /// again.
     fn gather_distinct(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
         let mut slots = self.slots.lock().unwrap_or_else(|poisoned| {
             self.slots.clear_poison();

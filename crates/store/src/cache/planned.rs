@@ -29,7 +29,7 @@ pub struct PlannedBatch<B> {
 /// Batches in their order, each with its rows: while one is used, the next ones are made and read.
 ///
 /// What a batch reads is known before it is used, since draws are functions of (seed, step, original id): so the
-/// batches of a window are made ahead, and of the rows in memory those stay that are needed first (Belady's optimal
+/// batches of a window are prefetched, and of the rows in memory those stay that are needed first (Belady's optimal
 /// cache). Reads of a batch are sorted, merged and made at once. Three quarters of the budget are rows, the rest is
 /// the plan, which is how long the window can be.
 ///

@@ -1,4 +1,4 @@
-//! Cuts a graph in a file, and writes its parts, without holding its edges.
+//! Partitions a graph in a file without loading its edges into memory.
 
 mod assign;
 mod part;

@@ -91,7 +91,7 @@ fn homogeneous(nodes: usize, relation: Relation) -> Result<burn_gnn_graph::Graph
 struct ByOriginal(Arc<Content>);
 
 impl ByOriginal {
-    /// Original ids in the place of local ones, which were compared with the number of nodes.
+    /// Original ids instead of local ones, which were compared with the number of nodes.
     fn originals(&self, ids: &mut [u32]) {
         ids.iter_mut().for_each(|u| *u = self.0.nodes[*u as usize]);
     }

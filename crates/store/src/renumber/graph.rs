@@ -70,7 +70,7 @@ struct ByOriginal {
 }
 
 impl ByOriginal {
-    /// Original ids in the place of new ones, which were compared with the number of nodes.
+    /// Original ids instead of new ones, which were compared with the number of nodes.
     fn originals(&self, ids: &mut [u32]) {
         let Some(of) = &self.src else { return };
         let original = of.original_ids();

@@ -1,4 +1,4 @@
-//! Numbers nodes anew, so that what is read together lies together in files.
+//! Renumbers nodes for locality in files.
 
 mod edges;
 #[cfg(feature = "sampling")]

@@ -48,7 +48,7 @@ impl MpiComm {
         // A panic under the lock ends the process.
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Sends `bytes(p)` to every other rank `p`; what they sent here, by rank, with nothing in the place of this rank.
+    /// Sends `bytes(p)` to every other rank `p`; what they sent here, by rank, with nothing instead of this rank.
     fn exchange(&self, call: &str, bytes: &[&[u8]]) -> Result<Vec<Vec<u8>>, Failure> {
         let handle = self.lock();
         let _call = self.calls.enter(call);

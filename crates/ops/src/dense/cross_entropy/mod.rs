@@ -33,7 +33,7 @@ const NAME: &str = "cross_entropy_rows";
 /// # Semantics
 /// - A row may be chosen more than once and then counts so often. Without rows the result is 0 (of a mean too)
 ///   and still tracked, with gradient 0: ranks of a partition all run the same calls.
-/// - The largest logit is subtracted before the exponential. NaN and infinities stay visible: a row with NaN,
+/// - The largest logit is subtracted before the exponential. NaN and infinities propagate: a row with NaN,
 ///   with +inf, or all -inf gives NaN; -inf at the target gives +inf.
 /// - Losses of rows are added in f64 in the order of `rows`, so the result is the same bits for any number of
 ///   threads. f16 and bf16 are calculated in f32.
@@ -41,7 +41,7 @@ const NAME: &str = "cross_entropy_rows";
 /// # Gradients
 /// `softmax(logits[r]) - onehot(target)` times the gradient of the loss (over the number of rows for a mean)
 /// at chosen rows, 0 elsewhere. Kept for backward: `logits`, and two numbers per chosen row (largest logit,
-/// inverse sum). The gradient itself is not differentiable and panics if asked.
+/// inverse sum). Second-order gradients are not implemented and panic.
 ///
 /// # Panics
 /// With the text of the error that [`try_cross_entropy_rows`] returns.
