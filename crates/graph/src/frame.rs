@@ -503,7 +503,7 @@ mod tests {
         let e = f.get::<1>("x").unwrap_err();
         assert!(matches!(e, GraphError::ColumnType { .. }));
         let text = "nodes of `a`: column `x`: expected a Float tensor of rank 1, found a Float tensor of rank 2 and dtype F32; \
-                    ask for what is stored, or convert the column";
+                    read it as stored, or convert the column";
         assert_eq!(e.to_string(), text);
         assert!(matches!(f.get_int::<2>("x"), Err(GraphError::ColumnType { .. })));
         let e = f.insert("x", Tensor::<2>::zeros([3, 2], (&device, DType::F64))).unwrap_err();

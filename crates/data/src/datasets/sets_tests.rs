@@ -192,8 +192,5 @@ fn names_files_and_what_is_missing() {
         )),
         "{text}"
     );
-    assert!(
-        text.contains("set BURN_GNN_DATA to the folder that holds the folder `ogbn-mag`"),
-        "{text}"
-    );
+    assert!(text.contains("set BURN_GNN_DATA to the parent folder of `ogbn-mag`"), "{text}");
 }

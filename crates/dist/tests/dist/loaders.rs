@@ -285,14 +285,14 @@ pub(crate) fn what_is_wrong_is_wrong_on_all_ranks(n: usize) {
         let text = |e: Result<DistFeatures, DistError>| e.map(drop).unwrap_err().to_string();
         let e = text(features()?.with_labels("a", "feat"));
         assert!(
-            e.starts_with("nodes of `a`: column `feat` is a F32 tensor")
-                && e.contains("Int tensor of rank 1"),
+            e.starts_with("nodes of `a`: column `feat`: expected a Int tensor of rank 1")
+                && e.contains("found a F32 tensor"),
             "{e}"
         );
         let e = text(features()?.with_edges("self", "w"));
         assert!(
-            e.starts_with("edges of `a:self:a`: column `w` is a F32 tensor")
-                && e.contains("Float tensor of rank 2"),
+            e.starts_with("edges of `a:self:a`: column `w`: expected a Float tensor of rank 2")
+                && e.contains("found a F32 tensor"),
             "{e}"
         );
         assert!(text(features()?.with_edges("self", "none")).contains("no column `none`"));

@@ -151,8 +151,9 @@ fn fills_and_rules_that_do_not_fit() {
     let fill = |f: ByColumn<LoopFill>| text(g.add_self_loops_with("s", LoopsAt::EveryNode, f));
     let t = fill(LoopFill::Value(0.5).into());
     assert!(
-        t.starts_with("edges of `a:s:a`: column `m` is a Bool tensor of rank 1")
-            && t.contains("fill value 0.5"),
+        t.starts_with(
+            "edges of `a:s:a`: column `m`: expected a column that holds the fill value 0.5"
+        ) && t.contains("found a Bool tensor of rank 1"),
         "{t}"
     );
     assert!(fill(LoopFill::InEdges(Combine::Sum).into()).contains("give `m` a rule of its own"));

@@ -244,7 +244,7 @@ fn layers_of_several_hops_take_a_block_for_each() {
             let gated =
                 GatedGraphConvConfig::from_graph(&g, 5, HOPS).with_weight_per_step(per_step);
             let gated = crate::formulas::drawn(gated.init(device));
-            let want = pick(&gated.forward(&g, x.clone())["_N"], all.output_nodes(0));
+            let want = pick(&gated.forward(&g, x.clone()).into_values()[0], all.output_nodes(0));
             let got = gated.forward_blocks(&all.blocks, pick(&x, all.input_nodes(0)));
             close("gated_graph_conv", &values(&got), &values(&want), 1e-12);
         }

@@ -89,15 +89,15 @@ fn ranks_and_kinds() {
     let g = graph();
     let on = g.on(LIKES).unwrap();
     let want = "nodes of `user`: column `n`: expected a Float tensor of rank 1 to 5, found a Int tensor of rank 1 and dtype I32; \
-                ask for what is stored, or convert the column";
+                read it as stored, or convert the column";
     assert_eq!(text(on.update_all(copy_u("n", "m"), sum("m", "y"))), want);
     let closure = |e: &EdgeBatch| Ok(Fields::of("m", e.src::<3>("h")?));
     let want = "nodes of `user`: column `h`: expected a Float tensor of rank 3, found a Float tensor of rank 2 and dtype F32; \
-                ask for what is stored, or convert the column";
+                read it as stored, or convert the column";
     assert_eq!(text(on.update_all(closure, sum("m", "y"))), want);
     let closure = |e: &EdgeBatch| Ok(Fields::of("m", e.endpoints::<1, Int>(Target::Src, "n")?));
     let want = "messages: column `m`: expected a Float tensor of rank 1 to 5, found a Int tensor of rank 1 and dtype I32; \
-                ask for what is stored, or convert the column";
+                read it as stored, or convert the column";
     assert_eq!(text(on.update_all(closure, sum("m", "y"))), want);
     let closure = |n: &NodeBatch| Ok(Fields::of("y", n.mailbox::<2>("m")?.dense::<2>()?));
     let want = "mailbox: the result has rank 3, the output type has rank 2; change the rank parameter of the output";
@@ -321,7 +321,7 @@ fn relations_that_do_not_fit_each_other() {
     let ranks =
         [on("has", copy_u("h", "m"), sum("m", "y")), on(LIKES, copy_u("h", "m"), sum("m", "y"))];
     let want = "cross reducer: column `rows of an edge type`: expected a Float tensor of rank 3, found a Float tensor of rank 2; \
-                ask for what is stored, or convert the column";
+                read it as stored, or convert the column";
     assert_eq!(
         text(g.multi_update_all(ranks, Cross::with(|rows: Vec<Tensor<3>>| rows[0].clone()))),
         want

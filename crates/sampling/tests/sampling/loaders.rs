@@ -368,7 +368,7 @@ fn edges_of_link_batches_have_features_and_labels() {
             let w = w[0].clone().unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(w, block.edge_ids(0).iter().map(|&e| e as f32).collect::<Vec<_>>());
         }
-        let labels: Vec<i64> = b.labels(0).unwrap().into_data().iter::<i64>().collect();
+        let labels: Vec<i64> = b.edge_labels(0).unwrap().into_data().iter::<i64>().collect();
         assert_eq!(labels, b.batch.edges.iter().map(|&e| i64::from(e % 7)).collect::<Vec<_>>());
         assert_eq!(b.batch.negative.src.len(), 2 * b.batch.edges.len());
     }
