@@ -202,7 +202,7 @@ fn a_device_without_16_bit_types() {
     let error =
         with_precision(Precision::BF16, || try_gspmm_copy(&relation(), Side::Rhs, Reduce::Sum, w))
             .unwrap_err();
-    assert!(error.to_string().contains("cast `rhs` to BF16"), "{error}");
+    assert!(error.to_string().contains("casts `rhs` to BF16"), "{error}");
     assert_eq!(copy_u_sum(&relation(), x).dtype(), DType::F32);
 }
 
