@@ -7,7 +7,8 @@ use burn_gnn_graph::{Graph, GraphError, KHop, Relabel, Stream, Subgraph};
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{
     ClusterSampler, GraphFeatures, LoadedBatch, Loader, LoaderState, MemoryRows, NeighborSampler,
-    Node2Vec, PinSage, RandomWalk, SampleKey, Sampler, Seeds, ShadowSampler, Traversal,
+    Node2Vec, PinSage, RandomWalk, SaintMethod, SaintSampler, SampleKey, Sampler, Seeds,
+    ShadowSampler, Traversal,
 };
 
 use crate::common::{own, skewed};
@@ -183,6 +184,19 @@ fn parts_and_trees_are_loaded() {
         .collect();
     met.sort_unstable();
     assert_eq!(met, (0..NODES as u32).collect::<Vec<_>>(), "each node once an epoch");
+
+    for method in [
+        SaintMethod::Nodes { budget: 12 },
+        SaintMethod::Edges { budget: 9 },
+        SaintMethod::Walks { roots: 4, length: 3 },
+    ] {
+        let saint = || {
+            let sampler = SaintSampler::new(&g, method).unwrap();
+            let seeds = sampler.seeds(90).unwrap();
+            (sampler, seeds)
+        };
+        check(&g, saint, subgraph);
+    }
 
     let sampler = || NeighborSampler::new(&g, [3, 2]).unwrap();
     check(&g, || (ShadowSampler::new(sampler()), seeds(&g)), khop);

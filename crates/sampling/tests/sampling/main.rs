@@ -11,6 +11,7 @@ mod hetero_links;
 mod links;
 mod loaders;
 mod repeatable;
+mod saint;
 mod shared;
 mod subgraphs;
 mod times;
