@@ -285,8 +285,7 @@ fn epoch<M: NodeClassifier>(
     begin();
     for b in loader.epoch(0) {
         let b = b?;
-        let labels: Vec<i64> =
-            b.seeds(t).expect("seeds are nodes").iter().map(|&v| task.labels[v as usize]).collect();
+        let labels: Vec<i64> = b.seeds(t)?.iter().map(|&v| task.labels[v as usize]).collect();
         let rows = Rows::new(&(0..labels.len() as u32).collect::<Vec<_>>(), &labels, task.classes)?;
         let x: NodeTensors =
             b.features().map(|(ntype, x)| (ntype, Tensor::from_inner(x))).collect();

@@ -187,12 +187,12 @@ impl GatedGraphConv {
         }
         let schema = views.view(0).schema();
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
+        check_graph_types("gated_graph_conv", schema, &[], &self.etypes);
         assert_eq!(
             schema.etypes().len(),
             self.num_etypes,
             "`num_etypes` of the layer and edge types of the graph"
         );
-        check_graph_types("gated_graph_conv", schema, &[], &self.etypes);
         if count < self.steps {
             check_computed("gated_graph_conv", views.view(0).num_dst(0), &h);
         }

@@ -234,6 +234,7 @@ impl HeteroConv for HgtConv {
         edges.expect_bare("hgt_conv");
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
+        check_graph_types("hgt_conv", schema, &config.ntypes, &config.etypes);
         assert_eq!(
             schema.etypes().len(),
             config.num_etypes,
@@ -244,7 +245,6 @@ impl HeteroConv for HgtConv {
             config.num_ntypes,
             "`num_ntypes` of the layer and node types of the graph"
         );
-        check_graph_types("hgt_conv", schema, &config.ntypes, &config.etypes);
         let x = of_all_types("hgt_conv", g, x.into(), |_| config.d_input);
         let src = g.src_rows("hgt_conv", x.clone());
         let [keys, values] = self.composed(g);

@@ -177,12 +177,12 @@ impl HeteroConv for RelGraphConv {
         let edges = edges.into();
         let (g, edge_weights) = (edges.view(), edges.weights());
         let schema = g.schema();
+        check_graph_types("rel_graph_conv", schema, &[], &self.etypes);
         assert_eq!(
             schema.etypes().len(),
             self.num_relations,
             "`num_relations` of the layer and edge types of the graph"
         );
-        check_graph_types("rel_graph_conv", schema, &[], &self.etypes);
         let [d_input, d_output] = self.widths();
         let x = of_all_types("rel_graph_conv", g, x.into(), |_| d_input);
         let (x, own): (Vec<_>, Vec<_>) =

@@ -5,7 +5,8 @@ use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{
-    Activation, Edges, bias_activation, copy_e_sum, matmul_rows, u_add_v, u_mul_e_sum,
+    Activation, Edges, bias_activation, copy_e_sum, matmul_rows, matmul_rows_onto, u_add_v,
+    u_mul_e_sum,
 };
 
 use crate::conv::{Conv, Endpoints};
@@ -54,7 +55,7 @@ pub struct ResGatedGraphConvConfig {
 /// batch norm, no activation and no state of edges behind it.
 ///
 /// # Cost
-/// Gates take edges × `d_output`, with edge features three times; the exchange moves input features.
+/// Gates take edges × `d_output`, with edge features twice; the exchange moves input features.
 ///
 /// # Paper
 /// Bresson, Laurent, "Residual gated graph ConvNets", 2017.
@@ -114,15 +115,21 @@ impl ResGatedGraphConvConfig {
     }
 }
 
-/// `x W + b` of the features of nodes, and `f W` of those of edges, where `[x, f] W + b` is asked for.
-fn apart(layer: &Linear, x: Tensor<2>, f: Option<&Tensor<2>>) -> (Tensor<2>, Option<Tensor<2>>) {
-    let Some(f) = f else { return (apply(layer, x, Activation::None), None) };
-    let ([_, of_nodes], weight) = (x.dims(), layer.weight.val());
+/// `x W + b` with the rows of `W` that belong to features of nodes, which come first.
+fn of_nodes(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
+    let ([_, d], weight) = (x.dims(), layer.weight.val());
+    if weight.dims()[0] == d {
+        return apply(layer, x, Activation::None);
+    }
+    let y = matmul_rows(x, weight.slice_dim(0, 0..d));
+    bias_activation(y, layer.bias.as_ref().map(|b| b.val()), Activation::None, None)
+}
+
+/// The rows of `W` that belong to features of edges.
+fn edge_weight(layer: &Linear, d_edge: usize) -> Tensor<2> {
+    let weight = layer.weight.val();
     let [d, _] = weight.dims();
-    let bias = layer.bias.as_ref().map(|b| b.val());
-    let nodes = matmul_rows(x, weight.clone().slice_dim(0, 0..of_nodes));
-    let edges = matmul_rows(f.clone(), weight.slice_dim(0, of_nodes..d));
-    (bias_activation(nodes, bias, Activation::None, None), Some(edges))
+    weight.slice_dim(0, d - d_edge..d)
 }
 
 impl Conv for ResGatedGraphConv {
@@ -136,18 +143,23 @@ impl Conv for ResGatedGraphConv {
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
         let (relation, f) = (edges.relation(), edge_features(edges, self.config.d_edge));
-        let (key, key_e) = apart(&self.lin_key, rows.dst.clone(), f.as_ref());
-        let (query, query_e) = apart(&self.lin_query, rows.src.clone(), f.as_ref());
-        let (value, value_e) = apart(&self.lin_value, rows.src, f.as_ref());
+        let of_edges = |layer| edge_weight(layer, self.config.d_edge.unwrap_or(0));
+        let key = of_nodes(&self.lin_key, rows.dst.clone());
+        let query = of_nodes(&self.lin_query, rows.src.clone());
+        let value = of_nodes(&self.lin_value, rows.src);
         let logits: Tensor<2> = u_add_v(relation, query, key);
-        let logits = match (key_e, query_e) {
-            (Some(k), Some(q)) => logits + k + q,
-            _ => logits,
+        // One product for both terms of the gate.
+        let logits = match &f {
+            Some(f) => {
+                let weight = of_edges(&self.lin_key) + of_edges(&self.lin_query);
+                matmul_rows_onto(f.clone(), weight, logits)
+            }
+            None => logits,
         };
         let gate = sigmoid(logits);
         let y: Tensor<2> = u_mul_e_sum(relation, value, gate.clone());
-        let y = match value_e {
-            Some(e) => y + copy_e_sum(relation, gate * e),
+        let y = match f {
+            Some(f) => y + copy_e_sum(relation, gate * matmul_rows(f, of_edges(&self.lin_value))),
             None => y,
         };
         let y = match &self.lin_skip {

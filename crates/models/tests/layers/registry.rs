@@ -173,16 +173,12 @@ macro_rules! each_layer {
                 $check!($name, $make, |l, g, x, _| l.forward(g, x)["_N"].clone())
             };
         }
-        let etypes = vec![burn_gnn_graph::EdgeType::new("_N", "_E", "_N")];
         hetero_conv!("rel_graph_conv", || RelGraphConvConfig::new(4, 6, 1)
             .with_weights(RelWeights::BlockDiagonal(2))
             .with_layer_norm(true)
             .init(d));
         hetero_conv!("hgt_conv", || HgtConvConfig::new(4, 3, 2, 1, 1)
             .with_layer_norm(true)
-            .with_dropout(0.3)
-            .init(d));
-        hetero_conv!("han_conv", || HanConvConfig::new([("_N", 4)].into(), etypes.clone(), 3, 2)
             .with_dropout(0.3)
             .init(d));
     }};
