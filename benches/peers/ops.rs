@@ -47,7 +47,7 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
     );
 
     let big = e > 5_000_000;
-    let widths: &[usize] = if graph == "products-slice" { &[16, 100] } else { &[16, 128] };
+    let widths: &[usize] = if graph == "products-slice" { &[1, 16, 100] } else { &[1, 16, 128] };
     let relation = &relation;
     for &width in widths {
         let dim = [("dim", json!(width))];

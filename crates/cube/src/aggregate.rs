@@ -20,7 +20,9 @@ use crate::broadcast::Map;
 use crate::check::Call;
 use crate::column_sums::column_sums;
 use crate::device::{device_bytes, upload_floats};
-use crate::launch::{address, arg, empty, grid, grid_of, reshaped, vector, wide, zeros};
+use crate::launch::{
+    address, arg, empty, grid, grid_of_rows, in_flight, reshaped, vector, wide, zeros,
+};
 use crate::layout::{CHUNK, Layout, csc, csr, endpoints};
 use crate::message::*;
 use crate::message_pass::{MessagePass, Over, Source};
@@ -257,58 +259,39 @@ impl Pass<'_> {
         // Nobody reads a row of an operand without rows, but a buffer there must be.
         let rows = if x.meta.num_elements() == 0 { &out } else { x };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
-            let how = Message::new(visit, Some(layout));
-            let launch = layout.launch(visit, width, n);
-            let arrays = [
-                &layout.indptr,
-                &layout.indices,
-                layout.ids(),
-                &launch.table,
-                rows,
-                &weight,
-                &scale,
-                &after,
-                &bias,
-                out,
-            ];
-            let [indptr, indices, ids, table, rows, weight, scale, after, bias, out] =
-                arrays.map(CubeTensor::clone);
-            let (client, x) = (client.clone(), x.dtype);
-            let name = || format!("aggregate {parts:?} {how:?}");
-            launch.run(&rows.clone(), name, move |variant| {
-                let n = if variant.halved { n / 2 } else { n };
-                let threads = tasks * width / n;
-                let (count, dim) = grid_of(&client, threads, variant.threads);
-                // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
-                // entry or a row (checked by `aggregate` and its gradients); `table` names rows or chunks of the
-                // layout; `out` has `tasks` rows, and threads beyond them return early.
-                unsafe {
-                    aggregate_kernel::launch_unchecked(
-                        &client,
-                        count,
-                        dim,
-                        address(&[&rows, &out], threads),
-                        n,
-                        arg(&indptr),
-                        arg(&indices),
-                        arg(&ids),
-                        arg(&table),
-                        arg(&rows),
-                        arg(&weight),
-                        arg(&scale),
-                        arg(&after),
-                        arg(&bias),
-                        arg(&out),
-                        InputScalar::new(parameter, elem(sums)),
-                        tasks,
-                        width / n,
-                        parts,
-                        how.varied(variant),
-                        CHUNK,
-                        [elem(x), elem(sums), elem(out.dtype)],
-                    );
-                }
-            });
+            let flight = in_flight(width);
+            let how = Message { flight, ..Message::new(visit, Some(layout)) };
+            let threads = tasks * width / n;
+            let (count, dim) = grid_of_rows(&client, threads, width);
+            // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
+            // entry or a row (checked by `aggregate` and its gradients); `table` names rows or chunks of the
+            // layout; `out` has `tasks` rows, and threads beyond them return early.
+            unsafe {
+                aggregate_kernel::launch_unchecked(
+                    &client,
+                    count,
+                    dim,
+                    address(&[rows, out], threads),
+                    n,
+                    arg(&layout.indptr),
+                    arg(&layout.indices),
+                    arg(layout.ids()),
+                    arg(layout.table()),
+                    arg(rows),
+                    arg(&weight),
+                    arg(&scale),
+                    arg(&after),
+                    arg(&bias),
+                    arg(out),
+                    InputScalar::new(parameter, elem(sums)),
+                    tasks,
+                    width / n,
+                    parts,
+                    how,
+                    CHUNK,
+                    [elem(x.dtype), elem(sums), elem(out.dtype)],
+                );
+            }
         };
         launch(Visit::Rows, layout.rows, &out);
         if let Some(heavy) = &layout.heavy {

@@ -5,10 +5,10 @@ use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use crate::launch::{address, arg, empty, grid, grid_of, vector, wide, zeros};
+use crate::launch::{address, arg, empty, grid, grid_of_rows, in_flight, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout};
 use crate::message::*;
-use crate::message_pass::{Source, Tables, kinds, lengths, loads};
+use crate::message_pass::{Source, Tables, lengths, loads};
 
 /// Strictly better, so that the first of equal messages stays; a NaN beats every number and the first stays.
 #[cube]
@@ -154,61 +154,45 @@ pub(crate) fn select(
     }
     let (out, argmax) = (empty(like, shape.clone(), like.dtype), empty(like, shape, DType::I32));
     let launch = |visit, tasks: usize, out: &CubeTensor, argmax: &CubeTensor| {
-        let how = Message { formula, ..Message::new(visit, Some(layout)) };
+        let flight = in_flight(width);
+        let how = Message { formula, flight, ..Message::new(visit, Some(layout)) };
         let n = vector(&out.client, like.dtype, &lengths(operands, width));
+        // A thread holds the best entry and its edge: of narrow rows fewer of them, so that more threads have work.
+        let n = if width <= 64 && n > 1 { n / 2 } else { n };
         let tables = Tables::new(operands);
-        let launch = layout.launch(visit, width, n);
-        let name = || format!("select {max} {how:?} {:?}", kinds(operands));
         let (a, b) = (&operands[0].x, &operands.get(1).unwrap_or(&operands[0]).x);
-        let arrays = [
-            &layout.indptr,
-            &layout.indices,
-            layout.ids(),
-            &launch.table,
-            a,
-            b,
-            &tables.upload(&layout.indptr),
-            out,
-            argmax,
-        ];
-        let [indptr, indices, ids, table, a, b, device_tables, out, argmax] =
-            arrays.map(CubeTensor::clone);
         let types = [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)];
-        let operands = operands.to_vec();
-        launch.run(like, name, move |variant| {
-            let n = if variant.halved { n / 2 } else { n };
-            let threads = tasks * width / n;
-            let (count, dim) = grid_of(&out.client, threads, variant.threads);
-            // SAFETY: as in `MessagePass::walk`.
-            unsafe {
-                select_kernel::launch_unchecked(
-                    &out.client,
-                    count,
-                    dim,
-                    address(&[&a, &b, &out], threads),
-                    n,
-                    loads(&operands, 0, n),
-                    loads(&operands, 1, n),
-                    arg(&indptr),
-                    arg(&indices),
-                    arg(&ids),
-                    arg(&table),
-                    arg(&a),
-                    arg(&b),
-                    arg(&device_tables),
-                    arg(&out),
-                    arg(&argmax),
-                    tables.launch(&operands, 0, n),
-                    tables.launch(&operands, 1, n),
-                    tasks,
-                    width / n,
-                    max,
-                    how.varied(variant),
-                    CHUNK,
-                    types,
-                );
-            }
-        });
+        let threads = tasks * width / n;
+        let (count, dim) = grid_of_rows(&out.client, threads, width);
+        // SAFETY: as in `MessagePass::walk`.
+        unsafe {
+            select_kernel::launch_unchecked(
+                &out.client,
+                count,
+                dim,
+                address(&[a, b, out], threads),
+                n,
+                loads(operands, 0, n),
+                loads(operands, 1, n),
+                arg(&layout.indptr),
+                arg(&layout.indices),
+                arg(layout.ids()),
+                arg(layout.table()),
+                arg(a),
+                arg(b),
+                arg(&tables.upload(&layout.indptr)),
+                arg(out),
+                arg(argmax),
+                tables.launch(operands, 0, n),
+                tables.launch(operands, 1, n),
+                tasks,
+                width / n,
+                max,
+                how,
+                CHUNK,
+                types,
+            );
+        }
     };
     launch(Visit::Rows, layout.rows, &out, &argmax);
     if let Some(heavy) = &layout.heavy {

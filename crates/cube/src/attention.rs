@@ -22,7 +22,7 @@ use crate::broadcast::Map;
 use crate::check::Call;
 use crate::chunk_sums::combine;
 use crate::dropout::Dropout;
-use crate::launch::{address, arg, empty, grid, grid_of, vector, wide, zeros};
+use crate::launch::{address, arg, empty, grid, grid_of_rows, in_flight, vector, wide, zeros};
 use crate::layout::{CHUNK, Layout, csc, csr, endpoints};
 use crate::message::*;
 use crate::message_pass::{MessagePass, Over, Source};
@@ -256,60 +256,42 @@ impl<'a> Attention<'a> {
             dropout: self.plan.dropout().is_some(),
         };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
-            let how = Message::new(visit, Some(layout));
-            let launch = layout.launch(visit, width, n);
-            let arrays = [
-                &layout.indptr,
-                &layout.indices,
-                layout.ids(),
-                &launch.table,
-                a,
-                b,
-                stats,
-                x,
-                draws.ids(&layout.indptr),
-            ];
-            let [indptr, indices, ids, table, a, b, stats, x, dropped] =
-                arrays.map(CubeTensor::clone);
-            let (client, out, draws, slope) =
-                (client.clone(), out.clone(), draws.clone(), self.plan.slope().unwrap_or(0.0));
-            let name = || format!("attend {weights:?} {how:?}");
-            launch.run(&x.clone(), name, move |variant| {
-                let n = if variant.halved { n / 2 } else { n };
-                let threads = tasks * width / n;
-                let (count, cube) = grid_of(&client, threads, variant.threads);
-                // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
-                // and `x` have a row each (checked by `attention` and its gradient); `table` names rows or chunks of
-                // the layout; `out` has `tasks` rows, and threads beyond them return early.
-                unsafe {
-                    attend_kernel::launch_unchecked(
-                        &client,
-                        count,
-                        cube,
-                        address(&[&a, &b, &x, &stats, &out], threads),
-                        n,
-                        arg(&indptr),
-                        arg(&indices),
-                        arg(&ids),
-                        arg(&table),
-                        arg(&a),
-                        arg(&b),
-                        arg(&stats),
-                        arg(&x),
-                        arg(&dropped),
-                        arg(&out),
-                        InputScalar::new(slope, elem(sums)),
-                        draws.launch(sums),
-                        tasks,
-                        heads,
-                        dim / n,
-                        weights,
-                        how.varied(variant),
-                        CHUNK,
-                        [elem(x.dtype), elem(sums), elem(out.dtype)],
-                    );
-                }
-            });
+            let flight = in_flight(width);
+            let how = Message { flight, ..Message::new(visit, Some(layout)) };
+            let slope = self.plan.slope().unwrap_or(0.0);
+            let threads = tasks * width / n;
+            let (count, cube) = grid_of_rows(&client, threads, width);
+            // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
+            // and `x` have a row each (checked by `attention` and its gradient); `table` names rows or chunks of
+            // the layout; `out` has `tasks` rows, and threads beyond them return early.
+            unsafe {
+                attend_kernel::launch_unchecked(
+                    &client,
+                    count,
+                    cube,
+                    address(&[a, b, x, stats, out], threads),
+                    n,
+                    arg(&layout.indptr),
+                    arg(&layout.indices),
+                    arg(layout.ids()),
+                    arg(layout.table()),
+                    arg(a),
+                    arg(b),
+                    arg(stats),
+                    arg(x),
+                    arg(draws.ids(&layout.indptr)),
+                    arg(out),
+                    InputScalar::new(slope, elem(sums)),
+                    draws.launch(sums),
+                    tasks,
+                    heads,
+                    dim / n,
+                    weights,
+                    how,
+                    CHUNK,
+                    [elem(x.dtype), elem(sums), elem(out.dtype)],
+                );
+            }
         };
         launch(Visit::Rows, layout.rows, &out);
         if let Some(heavy) = &layout.heavy {

@@ -28,9 +28,22 @@ pub(crate) fn grid(client: &Client, n: usize) -> (CubeCount, CubeDim) {
 }
 
 /// A grid of at least `n` threads, in thread blocks of at most `most`, a power of two.
-pub(crate) fn grid_of(client: &Client, n: usize, most: u32) -> (CubeCount, CubeDim) {
+fn grid_of(client: &Client, n: usize, most: u32) -> (CubeCount, CubeDim) {
     let dim = CubeDim::new_1d(threads_per_block(client).min(most));
     (calculate_cube_count_elemwise(client, n, dim), dim)
+}
+
+/// Messages that a thread of a kernel over rows of edges has on their way at a time, for messages of `width` entries.
+///
+/// This and the next functions are what was fastest on an H200 of eight variants, by 15 % and more where they differ
+/// (BENCHMARKS.md, "GPUs"). All of them add the edges of a row in one order.
+pub(crate) fn in_flight(width: usize) -> usize {
+    if width == 1 { 8 } else { 4 }
+}
+
+/// A grid of at least `n` threads for a kernel over rows of edges, with messages of `width` entries.
+pub(crate) fn grid_of_rows(client: &Client, n: usize, width: usize) -> (CubeCount, CubeDim) {
+    grid_of(client, n, if width == 1 { 64 } else { THREADS })
 }
 
 /// As a kernel's argument.

@@ -1,19 +1,18 @@
 //! Uploads the edges of a relation to a device on first use, and caches them with the relation.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::backend::DispatchDevice;
 use burn::tensor::Device;
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Bytes, Compressed, CountBytes, Derived, Graph, Relation};
+use burn_gnn_graph::{Bytes, Compressed, CountBytes, Graph, Relation};
 
-pub(crate) use crate::degrees::CHUNK;
-use crate::degrees::{Degrees, by_degree};
 use crate::device::{check_device, device_bytes, upload};
 use crate::error::CubeError;
-use crate::tune::{Choice, Launch};
+
+/// Edges that one thread of a kernel adds up; a row of more goes in chunks of this many.
+pub const CHUNK: usize = 256;
 
 /// How edges are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -40,29 +39,11 @@ pub(crate) struct Layout {
     pub(crate) edge_ids: Option<CubeTensor>,
     /// Rows of more than [`CHUNK`] edges, if there are any.
     pub(crate) heavy: Option<LongRows>,
-    /// For launches that are measured, if there are edges enough for that.
-    large: Option<Large>,
-}
-
-/// Edges from which launches over a layout are worth measuring, for rows of some width.
-const LARGE: usize = 1 << 14;
-
-/// What measured launches over a layout need.
-struct Large {
-    /// Row offsets on the host.
-    indptr: Vec<u32>,
-    /// Launches so far.
-    launches: AtomicUsize,
-    /// Rows by number of edges, most first.
-    order: Derived<CubeTensor>,
-    degrees: Derived<Degrees>,
 }
 
 /// Rows that are cut into chunks.
 pub(crate) struct LongRows {
-    /// Number of chunks, and of edges in them.
     pub(crate) chunks: usize,
-    edges: usize,
     /// The row of each chunk, then the position at which each starts.
     pub(crate) table: CubeTensor,
     /// Number of heavy rows.
@@ -131,22 +112,10 @@ impl Layout {
             of_row.extend(starts);
             heavy.extend(first);
             let table = upload("chunks of rows", &of_row, device);
-            let offsets = host.indptr();
-            let edges = heavy[..rows]
-                .iter()
-                .map(|&row| (offsets[row as usize + 1] - offsets[row as usize]) as usize)
-                .sum();
-            LongRows { chunks, edges, table, rows, index: upload("long rows", &heavy, device) }
+            LongRows { chunks, table, rows, index: upload("long rows", &heavy, device) }
         });
         let edges = host.indices().len();
-        let large = (edges >= LARGE).then(|| Large {
-            indptr: host.indptr().to_vec(),
-            launches: AtomicUsize::new(0),
-            order: Derived::new(),
-            degrees: Derived::new(),
-        });
         Self {
-            large,
             rows: host.num_rows(),
             edges,
             indptr: upload("row offsets", host.indptr(), device),
@@ -163,29 +132,6 @@ impl Layout {
     pub(crate) fn table(&self) -> &CubeTensor {
         self.heavy.as_ref().map_or(&self.indptr, |heavy| &heavy.table)
     }
-    /// A launch over the rows, or over the chunks of long ones, with messages of `width` entries of which a thread
-    /// holds `vector`.
-    pub(crate) fn launch(&self, visit: Visit, width: usize, vector: usize) -> Launch {
-        let heavy = self.heavy.as_ref();
-        let (in_heavy, chunked) = (heavy.map_or(0, |heavy| heavy.edges), visit == Visit::Chunks);
-        let edges = if chunked { in_heavy } else { self.edges - in_heavy };
-        let seen =
-            self.large.as_ref().map_or(0, |large| large.launches.fetch_add(1, Ordering::Relaxed));
-        let choice = Choice::new(edges.saturating_mul(width), seen);
-        let order = self.large.as_ref().filter(|_| !chunked && choice.takes_order()).map(|large| {
-            large.order.get_or_compute(|| {
-                upload("order of rows", &by_degree(&large.indptr), &self.indptr.device)
-            })
-        });
-        let degrees = match (&self.large, heavy) {
-            _ if !choice.is_measured() => Degrees::default(),
-            (_, Some(heavy)) if chunked => Degrees::of_chunks(heavy.chunks, heavy.edges),
-            (Some(large), _) => *large.degrees.get_or_compute(|| Degrees::new(&large.indptr)),
-            _ => Degrees::default(),
-        };
-        let table = order.unwrap_or_else(|| self.table()).clone();
-        Launch { choice, width, vector, degrees, ordered: order.is_some(), table }
-    }
     fn uploaded(&self) -> u64 {
         let heavy = self.heavy.iter().flat_map(|heavy| [&heavy.table, &heavy.index]);
         bytes([&self.indptr, &self.indices].into_iter().chain(&self.edge_ids).chain(heavy))
@@ -194,11 +140,7 @@ impl Layout {
 
 impl CountBytes for Layout {
     fn bytes(&self) -> Bytes {
-        let arrays = Bytes::device(self.uploaded() as usize);
-        self.large.as_ref().map_or(arrays, |large| {
-            let order = large.order.get().map_or_else(Bytes::default, device_bytes);
-            arrays + large.indptr.bytes() + order
-        })
+        Bytes::device(self.uploaded() as usize)
     }
 }
 

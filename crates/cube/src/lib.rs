@@ -10,9 +10,6 @@
 //! edge id; a row of more than `CHUNK` edges in chunks of that many, whose sums are then added in order. f16 and bf16
 //! are summed in f32 and rounded once.
 //!
-//! Kernels that sum edges have variants that differ in time alone; where there is much to do, again and again, CubeCL's
-//! tuner measures them. `BURN_GNN_TUNE=off` takes the first, always.
-//!
 //! Without the feature `cube` the crate is empty.
 
 #![cfg(feature = "cube")]
@@ -41,7 +38,6 @@ mod column_sums;
 mod contract;
 #[expect(unsafe_code, reason = "launches kernels")]
 mod cross_entropy;
-mod degrees;
 mod device;
 mod device_cache;
 #[expect(unsafe_code, reason = "launches kernels")]
@@ -68,7 +64,6 @@ mod sampling;
 mod scan;
 #[expect(unsafe_code, reason = "launches kernels")]
 mod softmax;
-mod tune;
 #[expect(unsafe_code, reason = "launches kernels")]
 mod typed;
 
@@ -76,7 +71,6 @@ pub use adam::{adam_rows, adam_step};
 pub use aggregate::{aggregate, aggregate_grad, aggregate_grad_weight};
 pub use attention::{AttentionGradMask, AttentionKept, AttentionScores, attention, attention_grad};
 pub use cross_entropy::{cross_entropy, cross_entropy_grad};
-pub use degrees::CHUNK;
 pub use device::{check_device, device_bytes};
 pub use device_cache::Resident;
 pub use dropout::dropout_rows;
@@ -86,11 +80,10 @@ pub use error::CubeError;
 pub use gather_scatter::{RowIndex, gather_rows, scatter_add_rows};
 pub use gsddmm::{gsddmm, gsddmm_grad};
 pub use gspmm::{gspmm, gspmm_grad, gspmm_select};
-pub use layout::edges_to_device;
+pub use layout::{CHUNK, edges_to_device};
 pub use relational::{relational, relational_grad_norm, relational_grad_weight, relational_grad_x};
 pub use sampling::{
     DeviceBatch, DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler, DeviceNegativeSampler,
     DeviceNegatives, DeviceSampleError, DeviceSampler, DeviceSubgraph,
 };
-pub use tune::{NUM_VARIANTS, with_variant};
 pub use typed::{typed_mm, typed_mm_grad_b};

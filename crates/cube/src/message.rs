@@ -4,7 +4,6 @@ use cubecl::prelude::*;
 
 use crate::layout::Layout;
 pub(crate) use crate::layout::Visit;
-use crate::tune::Variant;
 
 /// Where an operand's row comes from, seen from an edge that is visited in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,8 +61,6 @@ pub(crate) struct Message {
     pub(crate) mean: bool,
     /// Whether sums are subtracted.
     pub(crate) minus: bool,
-    /// Whether rows are started in a separate order.
-    pub(crate) ordered: bool,
     /// Messages that are on their way at a time.
     pub(crate) flight: usize,
 }
@@ -80,16 +77,7 @@ impl Message {
             share: false,
             mean: false,
             minus: false,
-            ordered: false,
             flight: 1,
-        }
-    }
-    /// The same messages as a variant takes them.
-    pub(crate) fn varied(self, variant: Variant) -> Self {
-        Self {
-            ordered: variant.ordered && self.visit == Visit::Rows,
-            flight: variant.flight,
-            ..self
         }
     }
 }
@@ -119,7 +107,7 @@ pub(crate) struct Span {
     pub(crate) end: usize,
 }
 
-/// The edges of task `task`: a row, the row that `table` has for it, or a chunk, whose row and start `table` has.
+/// The edges of task `task`: a row, or a chunk, whose row and start `table` has.
 #[cube]
 pub(crate) fn span(
     indptr: &[u32],
@@ -130,7 +118,6 @@ pub(crate) fn span(
     #[comptime] chunk: usize,
 ) -> Span {
     let mut row = task;
-    let mut at = task;
     let mut start = 0usize;
     let mut end = 1usize;
     if comptime!(message.visit == Visit::Chunks) {
@@ -141,14 +128,10 @@ pub(crate) fn span(
             end = start + chunk;
         }
     } else if comptime!(message.visit == Visit::Rows) {
-        if comptime!(message.ordered) {
-            row = table[task] as usize;
-            at = row;
-        }
         start = indptr[row] as usize;
         end = indptr[row + 1] as usize;
     }
-    Span { row, at, start, end }
+    Span { row, at: task, start, end }
 }
 
 /// Row, far node and edge id of position `p`.

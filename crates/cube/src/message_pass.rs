@@ -11,7 +11,8 @@ use crate::contract::contract_kernel;
 use crate::device::{dummy, upload};
 use crate::edge_sums::{each_kernel, walk_kernel};
 use crate::launch::{
-    address, arg, empty, grid, grid_of, reshaped, threads_per_block, vector, wide, zeros,
+    address, arg, empty, grid, grid_of_rows, in_flight, reshaped, threads_per_block, vector, wide,
+    zeros,
 };
 use crate::layout::{CHUNK, Endpoints, Layout};
 use crate::message::{Find, Formula, Message, OperandLaunch, Place, Visit};
@@ -132,11 +133,6 @@ pub(crate) fn lengths(operands: &[Source], width: usize) -> Vec<usize> {
     lengths
 }
 
-/// How rows and columns of operands are found, as far as kernels are compiled for it.
-pub(crate) fn kinds(operands: &[Source]) -> Vec<(Place, Find)> {
-    operands.iter().map(|source| (source.place, source.find())).collect()
-}
-
 /// Entries of operand `i` that are loaded at once, for messages in vectors of `n`.
 pub(crate) fn loads(operands: &[Source], i: usize, n: usize) -> usize {
     operands.get(i).map_or(1, |s| if s.map.columns == Columns::Same { n } else { 1 })
@@ -231,59 +227,48 @@ impl MessagePass<'_> {
 
     fn walk(&self, layout: &Layout, how: Message, tasks: usize, out: &CubeTensor) {
         let n = vector(&out.client, self.operands[0].x.dtype, &lengths(&self.operands, self.width));
-        let launch = layout.launch(how.visit, self.width, n);
-        let arrays = [&layout.indptr, &layout.indices, layout.ids(), &launch.table];
-        let [indptr, indices, ids, table] = arrays.map(CubeTensor::clone);
-        let (tables, operands, types) =
-            (Tables::new(&self.operands), self.operands.clone(), self.types(out));
-        let device_tables = tables.upload(&indptr);
-        let argmax = self.argmax.as_ref().unwrap_or(&indptr).clone();
-        let degrees = self.share.as_ref().unwrap_or(&indptr).clone();
-        let [a, b, c] = [0, 1, 2].map(|i| self.operand(i).clone());
-        let (out, width) = (out.clone(), self.width);
-        let name = || format!("walk {how:?} {:?}", kinds(&self.operands));
-        launch.run(&self.operands[0].x, name, move |variant| {
-            let n = if variant.halved { n / 2 } else { n };
-            let threads = tasks * width / n;
-            let (count, dim) = grid_of(&out.client, threads, variant.threads);
-            let [la, lb, lc] = [0, 1, 2].map(|i| loads(&operands, i, n));
-            let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(&operands, i, n));
-            // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for, of the
-            // widths that their maps say, all of one type: the code that makes a job has checked it (`check::Call`).
-            // Columns of maps lie inside those rows; `table` names rows or chunks of the layout; `out` has `tasks` rows
-            // of `width / n` vectors, and threads beyond them return early.
-            unsafe {
-                walk_kernel::launch_unchecked(
-                    &out.client,
-                    count,
-                    dim,
-                    address(&[&a, &b, &c, &out], threads),
-                    n,
-                    la,
-                    lb,
-                    lc,
-                    arg(&indptr),
-                    arg(&indices),
-                    arg(&ids),
-                    arg(&table),
-                    arg(&a),
-                    arg(&b),
-                    arg(&c),
-                    arg(&device_tables),
-                    arg(&argmax),
-                    arg(&degrees),
-                    arg(&out),
-                    ha,
-                    hb,
-                    hc,
-                    tasks,
-                    width / n,
-                    how.varied(variant),
-                    CHUNK,
-                    types,
-                );
-            }
-        });
+        let (tables, operands, width) = (Tables::new(&self.operands), &self.operands, self.width);
+        let [a, b, c] = [0, 1, 2].map(|i| self.operand(i));
+        let how = Message { flight: in_flight(width), ..how };
+        let threads = tasks * width / n;
+        let (count, dim) = grid_of_rows(&out.client, threads, width);
+        let [la, lb, lc] = [0, 1, 2].map(|i| loads(operands, i, n));
+        let [ha, hb, hc] = [0, 1, 2].map(|i| tables.launch(operands, i, n));
+        // SAFETY: ids of a relation lie below its numbers of nodes and edges, which operands have rows for, of the
+        // widths that their maps say, all of one type: the code that makes a job has checked it (`check::Call`).
+        // Columns of maps lie inside those rows; `table` names rows or chunks of the layout; `out` has `tasks` rows
+        // of `width / n` vectors, and threads beyond them return early.
+        unsafe {
+            walk_kernel::launch_unchecked(
+                &out.client,
+                count,
+                dim,
+                address(&[a, b, c, out], threads),
+                n,
+                la,
+                lb,
+                lc,
+                arg(&layout.indptr),
+                arg(&layout.indices),
+                arg(layout.ids()),
+                arg(layout.table()),
+                arg(a),
+                arg(b),
+                arg(c),
+                arg(&tables.upload(&layout.indptr)),
+                arg(self.argmax.as_ref().unwrap_or(&layout.indptr)),
+                arg(self.share.as_ref().unwrap_or(&layout.indptr)),
+                arg(out),
+                ha,
+                hb,
+                hc,
+                tasks,
+                width / n,
+                how,
+                CHUNK,
+                self.types(out),
+            );
+        }
     }
 
     fn each(&self, how: Message, tasks: usize, out: &CubeTensor) {

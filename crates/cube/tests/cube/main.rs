@@ -21,5 +21,4 @@ mod rows;
 mod sampling;
 mod sampling_trees;
 mod support;
-mod tuning;
 mod typed;
