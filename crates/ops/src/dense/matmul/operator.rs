@@ -17,12 +17,6 @@ pub(crate) struct Product(pub(crate) Transposed);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProductOnto;
 
-/// No kernel of ours on GPUs: Burn's own products, tuned for each device.
-#[cfg(feature = "cube")]
-impl crate::operator::OnCube for Product {}
-#[cfg(feature = "cube")]
-impl crate::operator::OnCube for ProductOnto {}
-
 /// The gradients of `x` and `w`. The operand that is given up first is `x`: for hidden rows this is the moment at which
 /// a training step holds most, and the gradient of `x` has its size.
 fn operands<B: GnnBackend>(
