@@ -1,5 +1,5 @@
 //! Golden vectors: values and gradients that a correct implementation must reproduce, read from `tests/golden/vectors`
-//! (`BURN_GNN_GOLDEN` names another folder) and computed on every CPU backend, and on wgpu where the system has an
+//! (`BURN_GNN_GOLDEN` names another folder) and computed on every CPU backend, and on a GPU where the system has an
 //! adapter, if only software Vulkan.
 //!
 //! The folder's `manifest.json` lists cases of several families. Names of types, shapes and ranks (up to 5) come from
@@ -47,7 +47,7 @@ use std::process::ExitCode;
 use burn::tensor::{DType, Device, Gradients, Tensor, TensorData};
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::ops::{BinaryOp, Reduce, gspmm};
-use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_WGPU, golden, skip};
+use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_GPU_BACKEND, golden, skip};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
@@ -159,13 +159,13 @@ fn run() -> Result<Option<usize>, String> {
     let manifest: Value = serde_json::from_slice(&read(&folder, "manifest.json")?)
         .map_err(|e| format!("manifest.json: {e}"))?;
     check_strictness(&folder, &manifest)?;
-    let wgpu = common::wgpu();
-    if wgpu.is_none() {
-        skip(Kind::Gpu, if cfg!(feature = "wgpu") { NO_ADAPTER } else { NO_WGPU });
+    let cuda = common::cuda().map(|device| ("cuda", device));
+    let gpu = cuda.or_else(|| common::wgpu().map(|device| ("wgpu", device)));
+    if gpu.is_none() {
+        let built = cfg!(any(feature = "wgpu", feature = "cuda"));
+        skip(Kind::Gpu, if built { NO_ADAPTER } else { NO_GPU_BACKEND });
     }
-    let whole = [("flex", Device::flex()), ("ndarray", Device::ndarray())]
-        .into_iter()
-        .chain(wgpu.map(|d| ("wgpu", d)));
+    let whole = [("flex", Device::flex()), ("ndarray", Device::ndarray())].into_iter().chain(gpu);
     let halves = [("flex in f16", DType::F16), ("flex in bf16", DType::BF16)]
         .map(|(name, dtype)| (name, Device::flex(), Some(dtype)));
     for (backend, device, rounded) in whole.map(|(name, device)| (name, device, None)).chain(halves)
@@ -223,6 +223,7 @@ fn check_strictness(folder: &Path, manifest: &Value) -> Result<(), String> {
         edges: &parse(&bytes.0)?,
         tensors: &parse(&bytes.1)?,
         rounded: None,
+        tensor_cores: false,
         compared: RefCell::default(),
     };
     let wrong = Tensor::<1>::zeros([1], (&Device::flex(), DType::F64));
@@ -309,6 +310,7 @@ fn check_all(
                     edges: &edges,
                     tensors: &tensors[name],
                     rounded,
+                    tensor_cores: common::cuda().is_some_and(|cuda| cuda.autodiff() == *device),
                     compared: RefCell::default(),
                 };
                 // An unknown element type is a failure of the case.
@@ -352,6 +354,8 @@ struct Case<'a> {
     tensors: &'a SafeTensors<'a>,
     /// The element type to compute in, instead of the case's own.
     rounded: Option<DType>,
+    /// Whether products of f32 with weights are Burn's on tensor cores, in TF32.
+    tensor_cores: bool,
     /// What has been compared, as `group.role`.
     compared: RefCell<BTreeSet<String>>,
 }
@@ -367,12 +371,14 @@ impl Case<'_> {
     }
 
     /// Relative to 1 + |expected|: sums of up to a few hundred terms in any order, `exp` of any library. In 16 bits
-    /// operands and results are rounded, to 11 and 8 bits, and a quotient or a product carries both errors.
+    /// operands and results are rounded, to 11 and 8 bits, and a quotient or a product carries both errors. TF32 has
+    /// 11 bits too.
     fn tolerance(&self) -> Result<f64, String> {
         Ok(match self.dtype()? {
             DType::F64 => 1e-10,
             DType::F16 => 5e-3,
             DType::BF16 => 4e-2,
+            _ if self.tensor_cores && self.json["family"] == "layers" => 5e-3,
             _ => 2e-5,
         })
     }

@@ -7,12 +7,13 @@ use burn_gnn::models::{
 };
 
 use crate::common::data::{Loaded, load};
-use crate::{dataset, wgpu};
+use crate::dataset;
 
 const EPOCHS: usize = 20;
 
 /// Relative: f32 in another order, which Adam and relus near 0 carry on from epoch to epoch.
-const TOLERANCE: f64 = 1e-3;
+/// On NVIDIA's tensor cores products with weights are in TF32, of 11 bits.
+const TOLERANCE: f64 = if cfg!(feature = "cuda") { 3e-2 } else { 1e-3 };
 
 /// Losses of both devices, which must fall and be near each other.
 fn compare<M: NodeClassifier>(
@@ -20,7 +21,7 @@ fn compare<M: NodeClassifier>(
     config: &TrainConfig,
     model: impl Fn(&Loaded, &Device) -> M,
 ) {
-    let Some(gpu) = wgpu() else { return };
+    let Some(gpu) = crate::gpu() else { return };
     let losses = |device: &Device| -> Vec<f64> {
         let data = load(set.clone(), None, device, FloatDType::F32).unwrap();
         let model = seeded(0, || model(&data, &device.clone().autodiff()));
@@ -76,7 +77,7 @@ fn rgcn_on_aifb() {
 }
 
 /// Mini-batches whose blocks are drawn on the device and with cached features there.
-#[cfg(feature = "wgpu")]
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
 #[test]
 fn sage_by_mini_batches() {
     use burn::optim::GradientsParams;
@@ -92,7 +93,7 @@ fn sage_by_mini_batches() {
 
     const NODES: u32 = 800;
     const WIDTH: usize = 12;
-    let Some(gpu) = wgpu() else { return };
+    let Some(gpu) = crate::gpu() else { return };
     let s = Stream::new(3, "edges", 0);
     // Classes in turn; eight of ten edges come from the node's own.
     let end = |v: u32, k: u64| (s.uniform(u64::from(v), k) * f64::from(NODES)) as u32;

@@ -11,7 +11,7 @@ use burn_gnn::models::*;
 use burn_gnn::ops::{Edges, GraphView, Stream};
 use burn_gnn::sampling::{Block, NeighborSampler, SampleKey};
 
-use crate::wgpu;
+use crate::gpu;
 
 const WIDTHS: (usize, usize) = (3, 2);
 
@@ -47,10 +47,15 @@ fn real(device: &Device) -> FloatDType {
     }
 }
 
+/// Of a GPU; NVIDIA's tensor cores multiply f32 with weights in TF32, of 11 bits.
+fn near() -> f64 {
+    if cfg!(feature = "cuda") { 2e-2 } else { 2e-5 }
+}
+
 /// Every device there is and how near, relative to 1 + |expected|, results of its type come.
 fn devices() -> Vec<(Device, f64)> {
     let cpu = [Device::flex(), Device::ndarray()].map(|device| (device, 1e-12));
-    cpu.into_iter().chain(wgpu().map(|device| (device, 2e-5))).collect()
+    cpu.into_iter().chain(gpu().map(|device| (device, near()))).collect()
 }
 
 fn list(t: Tensor<2>) -> Vec<f64> {

@@ -18,18 +18,19 @@ mod stored;
 
 use burn::tensor::Device;
 use burn_gnn::data::{Dataset, load_dataset};
-use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_WGPU, data, skip};
+use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_GPU_BACKEND, data, skip};
 
 /// A data set; the test is skipped where it is `None`.
 fn dataset(name: &str) -> Option<Dataset> {
     Some(load_dataset(data(name)?).unwrap())
 }
 
-/// A device of the wgpu backend; the test is skipped where it is `None`.
-fn wgpu() -> Option<Device> {
-    let device = common::wgpu();
+/// A GPU, or software Vulkan in its place; the test is skipped where it is `None`.
+fn gpu() -> Option<Device> {
+    let device = common::cuda().or_else(common::wgpu);
     if device.is_none() {
-        skip(Kind::Gpu, if cfg!(feature = "wgpu") { NO_ADAPTER } else { NO_WGPU });
+        let built = cfg!(any(feature = "wgpu", feature = "cuda"));
+        skip(Kind::Gpu, if built { NO_ADAPTER } else { NO_GPU_BACKEND });
     }
     device
 }

@@ -16,4 +16,4 @@ mod tests;
 
 pub use folders::{data, golden};
 pub use record::take_list;
-pub use skip::{Kind, NO_ADAPTER, NO_F16, NO_WGPU, check_required, skip};
+pub use skip::{Kind, NO_ADAPTER, NO_F16, NO_GPU_BACKEND, check_required, skip};

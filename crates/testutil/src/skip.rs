@@ -8,10 +8,10 @@ use crate::record;
 
 const REQUIRE: &str = "BURN_GNN_REQUIRE";
 
-/// Reason of tests that need a GPU, where wgpu finds none.
-pub const NO_ADAPTER: &str = "wgpu finds no adapter here (software Vulkan: mesa-vulkan-drivers)";
-/// Reason of tests that need a GPU, without the feature that adds the backend.
-pub const NO_WGPU: &str = "built without the feature `wgpu`";
+/// Reason of tests that need a GPU, where there is none.
+pub const NO_ADAPTER: &str = "no GPU found here (software Vulkan: mesa-vulkan-drivers)";
+/// Reason of tests that need a GPU, without a feature that adds a backend.
+pub const NO_GPU_BACKEND: &str = "built without the features `wgpu` and `cuda`";
 /// Reason of tests of 16-bit floats on a GPU that has none.
 pub const NO_F16: &str = "the device calculates with no 16-bit floats";
 

@@ -63,7 +63,7 @@ pub(crate) fn device(backend: BackendName, precision: Precision) -> Result<Devic
         #[cfg(feature = "rocm")]
         BackendName::Rocm => Device::rocm(0),
         #[cfg(feature = "cuda")]
-        BackendName::Cuda => Device::cuda(0),
+        BackendName::Cuda => cuda().context("CUDA finds no GPU here")?,
     };
     let dtype = match precision {
         Precision::F32 => FloatDType::F32,
@@ -87,6 +87,18 @@ pub(crate) fn wgpu() -> Option<Device> {
 /// Not compiled in.
 #[cfg(not(feature = "wgpu"))]
 pub(crate) fn wgpu() -> Option<Device> {
+    None
+}
+
+/// The first NVIDIA GPU; `None` where there is none.
+#[cfg(feature = "cuda")]
+pub(crate) fn cuda() -> Option<Device> {
+    (!Device::enumerate(burn::tensor::DeviceType::Cuda).is_empty()).then(|| Device::cuda(0))
+}
+
+/// Not compiled in.
+#[cfg(not(feature = "cuda"))]
+pub(crate) fn cuda() -> Option<Device> {
     None
 }
 

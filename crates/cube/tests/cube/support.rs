@@ -7,31 +7,45 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{CubeBackend, CubeDevice};
 use burn_gnn_graph::{Derived, Relation};
 use burn_gnn_testutil::{Kind, NO_ADAPTER, skip};
-use cubecl::device::{WgpuDevice, WgpuDeviceKind};
 
-/// The software adapter; the default one where there is no software, or `BURN_GNN_TEST_DEVICE=gpu` asks for it.
-pub(crate) fn device() -> CubeDevice {
-    static DEVICE: Derived<CubeDevice> = Derived::new();
-    let find = || {
+/// An NVIDIA GPU where CUDA is compiled in. Else the software adapter of wgpu; its default one where there is no software,
+/// or `BURN_GNN_TEST_DEVICE=gpu` asks for it.
+fn find() -> Option<CubeDevice> {
+    #[cfg(feature = "cuda")]
+    if !Device::enumerate(DeviceType::Cuda).is_empty() {
+        return Some(CubeDevice::Cuda(cubecl::device::CudaDevice::new(0)));
+    }
+    #[cfg(feature = "wgpu")]
+    {
+        use cubecl::device::{WgpuDevice, WgpuDeviceKind};
         let [software, default] = [WgpuDeviceKind::Cpu, WgpuDeviceKind::DefaultDevice]
             .map(|kind| CubeDevice::Wgpu(WgpuDevice::new(kind)));
         let asked = std::env::var("BURN_GNN_TEST_DEVICE").is_ok_and(|which| which == "gpu");
-        let here = Device::enumerate(DeviceType::Wgpu)
-            .into_iter()
-            .any(|d| d == Device::new(DispatchDevice::Cube(software.clone())));
-        if asked || !here { default } else { software }
-    };
+        let all = Device::enumerate(DeviceType::Wgpu);
+        let here = all.contains(&Device::new(DispatchDevice::Cube(software.clone())));
+        if !all.is_empty() {
+            return Some(if asked || !here { default } else { software });
+        }
+    }
+    None
+}
+
+fn found() -> Option<CubeDevice> {
+    static DEVICE: Derived<Option<CubeDevice>> = Derived::new();
     DEVICE.get_or_compute(find).clone()
+}
+
+/// The device of tests that [`adapter`] lets run.
+pub(crate) fn device() -> CubeDevice {
+    found().expect("a test asks for the adapter first")
 }
 
 /// Whether there is a device; the test is skipped where it is `None`.
 pub(crate) fn adapter() -> Option<()> {
-    static FOUND: Derived<bool> = Derived::new();
-    if !FOUND.get_or_compute(|| !Device::enumerate(DeviceType::Wgpu).is_empty()) {
+    if found().is_none() {
         skip(Kind::Gpu, NO_ADAPTER);
-        return None;
     }
-    Some(())
+    found().map(drop)
 }
 
 /// Numbers that repeat (SplitMix64).

@@ -61,7 +61,7 @@ mod tests {
     #[cfg(feature = "wgpu")]
     use burn_gnn_testutil::NO_ADAPTER;
     #[cfg(not(feature = "wgpu"))]
-    use burn_gnn_testutil::NO_WGPU;
+    use burn_gnn_testutil::NO_GPU_BACKEND;
     use burn_gnn_testutil::{Kind, skip};
 
     use super::*;
@@ -81,7 +81,7 @@ mod tests {
             all.push(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice).autodiff());
         }
         #[cfg(not(feature = "wgpu"))]
-        skip(Kind::Gpu, NO_WGPU);
+        skip(Kind::Gpu, NO_GPU_BACKEND);
         all
     }
 

@@ -15,7 +15,7 @@ mod epilogue;
 mod errors;
 mod families;
 mod finite_differences;
-#[cfg(feature = "wgpu")]
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
 mod gpu;
 mod gsddmm;
 mod halves;
@@ -47,15 +47,15 @@ mod widths;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{BinaryOp, Reduce, gspmm, gspmm_reference};
-#[cfg(not(feature = "wgpu"))]
-use burn_gnn_testutil::{Kind, NO_WGPU, skip};
+#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
+use burn_gnn_testutil::{Kind, NO_GPU_BACKEND, skip};
 use families::{assert_near, devices, f64s, graphs, numbers};
 
 /// The tests of the module of this name are there with the feature only.
-#[cfg(not(feature = "wgpu"))]
+#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 #[test]
 fn gpu() {
-    skip(Kind::Gpu, NO_WGPU);
+    skip(Kind::Gpu, NO_GPU_BACKEND);
 }
 
 /// Feature shapes (first axis left out) of `lhs` and `rhs`, one pair for each way to broadcast.

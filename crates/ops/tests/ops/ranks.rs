@@ -6,12 +6,12 @@ use burn_gnn_ops::*;
 
 use crate::{assert_near, devices, f64s, graphs, numbers, with_rows};
 
-#[cfg(feature = "wgpu")]
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
 use crate::gpu::device as gpu;
 
-#[cfg(not(feature = "wgpu"))]
+#[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 fn gpu() -> Option<Device> {
-    burn_gnn_testutil::skip(burn_gnn_testutil::Kind::Gpu, burn_gnn_testutil::NO_WGPU);
+    burn_gnn_testutil::skip(burn_gnn_testutil::Kind::Gpu, burn_gnn_testutil::NO_GPU_BACKEND);
     None
 }
 
@@ -49,7 +49,7 @@ fn same(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64) {
 /// Every operator of rank `D` on feature shapes that broadcast; their last axes are equal, as dot products ask for.
 fn check<const D: usize>(relation: &Relation, lhs: &[usize], rhs: &[usize]) {
     let cpu = devices().map(|(name, device)| (name, device, DType::F64, 1e-11));
-    let gpu = gpu().map(|device| ("wgpu", device, DType::F32, 2e-5));
+    let gpu = gpu().map(|device| ("gpu", device, DType::F32, 2e-5));
     for (name, device, dtype, tolerance) in cpu.into_iter().chain(gpu) {
         let device = device.autodiff();
         let on = |target: Target| match target {
