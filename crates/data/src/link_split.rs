@@ -2,7 +2,7 @@
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
-use burn_gnn_graph::{EdgeType, Graph, Relabel, Relation, Stream};
+use burn_gnn_graph::{EdgeName, EdgeType, Graph, Relabel, Relation, Stream};
 use burn_gnn_sampling::{NegativeSampler, SampleKey};
 
 use crate::node_split::{Share, shuffled, wrong};
@@ -54,7 +54,7 @@ pub struct RandomLinkSplit {
     /// predicted, and carry messages.
     pub disjoint_train: Share,
     /// The types to split, each with its reverse type; empty for the only type of a graph.
-    pub edge_types: Vec<(EdgeType, Option<EdgeType>)>,
+    pub edge_types: Vec<(EdgeName, Option<EdgeName>)>,
 }
 
 impl Default for RandomLinkSplit {
@@ -175,15 +175,15 @@ impl RandomLinkSplit {
         self.disjoint_train = share;
         self
     }
-    /// Splits the edges of one more type.
+    /// Splits the edges of one more type, named by its triple or, where that is unique, by the relation alone.
     #[must_use]
-    pub fn with_edges(mut self, etype: impl Into<EdgeType>) -> Self {
+    pub fn with_edges(mut self, etype: impl Into<EdgeName>) -> Self {
         self.edge_types.push((etype.into(), None));
         self
     }
     /// Says which type holds the reverses of the edges of the type named last.
     #[must_use]
-    pub fn with_reverse(mut self, etype: impl Into<EdgeType>) -> Self {
+    pub fn with_reverse(mut self, etype: impl Into<EdgeName>) -> Self {
         if let Some(last) = self.edge_types.last_mut() {
             last.1 = Some(etype.into());
         }
@@ -250,7 +250,7 @@ impl RandomLinkSplit {
             };
         }
         let mut seen = vec![false; graph.relations().len()];
-        let mut number = |etype: &EdgeType| -> Result<usize, DataError> {
+        let mut number = |etype: &EdgeName| -> Result<usize, DataError> {
             let t = graph.schema().etype(etype)?;
             if std::mem::replace(&mut seen[t], true) {
                 return Err(DataError::Graph(GraphError::Duplicate {

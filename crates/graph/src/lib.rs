@@ -42,9 +42,9 @@ mod transform;
 
 pub use burn_gnn_structure::{
     Attached, Bytes, CacheUses, Compressed, CountBytes, Derived, DerivedMap, DfsLabel, EdgeKey,
-    EdgeReader, EdgeType, FileId, GlobalIds, GraphError, HomoId, IdMap, Ids, NodeIds, NodeKey,
-    OriginalIds, Ragged, Relation, RelationStack, Schema, Stream, Texts, TypedId, WholeNumber,
-    of_etype, of_ntype, philox4x32,
+    EdgeName, EdgeReader, EdgeType, FileId, GlobalIds, GraphError, HomoId, IdMap, Ids, NodeIds,
+    NodeKey, OriginalIds, Ragged, Relation, RelationStack, Schema, Stream, Texts, TypedId,
+    WholeNumber, of_etype, of_ntype, philox4x32,
 };
 
 pub use batch::{Batch, batch};

@@ -1,6 +1,6 @@
 //! Defines fan-outs: how many edges are sampled per node and hop.
 
-use burn_gnn_graph::{EdgeType, Graph, GraphError};
+use burn_gnn_graph::{EdgeName, Graph, GraphError};
 
 /// Edges per node, hop and relation.
 ///
@@ -18,7 +18,7 @@ pub struct Fanouts(Kind);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Every(Vec<i64>),
-    PerRelation(Vec<(EdgeType, Vec<i64>)>),
+    PerRelation(Vec<(EdgeName, Vec<i64>)>),
 }
 
 /// Stands for all edges.
@@ -30,8 +30,9 @@ impl Fanouts {
     pub fn all(hops: usize) -> Self {
         Self(Kind::Every(vec![-1; hops]))
     }
-    /// One list per relation, all of one length; every relation of the graph must be named.
-    pub fn per_relation<E: Into<EdgeType>, L: AsRef<[i64]>>(
+    /// One list per relation, all of one length; every relation of the graph must be named, by its triple or, where that is
+    /// unique, by the relation alone.
+    pub fn per_relation<E: Into<EdgeName>, L: AsRef<[i64]>>(
         lists: impl IntoIterator<Item = (E, L)>,
     ) -> Self {
         Self(Kind::PerRelation(

@@ -43,7 +43,7 @@ pub use ragged::Ragged;
 pub use random::{Stream, philox4x32};
 pub use relation::{Compressed, EdgeReader, Relation, WholeNumber};
 pub use relation_stack::RelationStack;
-pub use schema::{EdgeKey, EdgeType, NodeKey, Schema, of_etype, of_ntype};
+pub use schema::{EdgeKey, EdgeName, EdgeType, NodeKey, Schema, of_etype, of_ntype};
 pub use texts::Texts;
 pub use traversal::DfsLabel;
 

@@ -163,6 +163,57 @@ impl<T: EdgeKey + ?Sized> EdgeKey for &T {
     }
 }
 
+/// The name of an edge type before a graph is at hand: its canonical triple, or its relation name where that is unique.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EdgeName {
+    /// Source type, relation and destination type.
+    Triple(EdgeType),
+    /// The relation alone.
+    Relation(String),
+}
+
+impl From<EdgeType> for EdgeName {
+    fn from(etype: EdgeType) -> Self {
+        Self::Triple(etype)
+    }
+}
+impl From<&EdgeType> for EdgeName {
+    fn from(etype: &EdgeType) -> Self {
+        etype.clone().into()
+    }
+}
+impl From<(&str, &str, &str)> for EdgeName {
+    fn from(etype: (&str, &str, &str)) -> Self {
+        EdgeType::from(etype).into()
+    }
+}
+impl From<&str> for EdgeName {
+    fn from(relation: &str) -> Self {
+        Self::Relation(relation.to_owned())
+    }
+}
+impl From<String> for EdgeName {
+    fn from(relation: String) -> Self {
+        Self::Relation(relation)
+    }
+}
+impl std::fmt::Display for EdgeName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Triple(etype) => etype.fmt(f),
+            Self::Relation(relation) => f.write_str(relation),
+        }
+    }
+}
+impl EdgeKey for EdgeName {
+    fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
+        match self {
+            Self::Triple(etype) => etype.resolve(schema),
+            Self::Relation(relation) => EdgeKey::resolve(relation.as_str(), schema),
+        }
+    }
+}
+
 /// Node types and edge types of a graph, both sorted, whatever the order they were given in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
