@@ -9,7 +9,7 @@ use burn_gnn_graph::{Graph, Ids, NodeIds, Texts};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::files::{Cut, LIMIT, table_error};
+use crate::files::{Cut, Expected, LIMIT, table_error};
 use crate::tables::{
     Attributes, Blocks, EdgeTable, ReadOptions, WEIGHT, parse_f32, parse_i64, trim_end,
 };
@@ -130,9 +130,13 @@ impl EdgeListFormat {
         Ok(())
     }
 
-    fn expected(&self) -> String {
+    fn expected(&self) -> Expected {
         let between = self.delimiter.as_ref().map_or("white space".into(), |d| format!("{d:?}"));
-        format!("{} fields separated by {between}", if self.weighted { 3 } else { 2 })
+        let what = format!("{} fields separated by {between}", if self.weighted { 3 } else { 2 });
+        Expected {
+            what,
+            remedy: "`EdgeListFormat` says the delimiter and whether there are weights",
+        }
     }
 }
 
@@ -273,11 +277,14 @@ struct Edges {
     dst: Ids,
     weights: Vec<f32>,
     /// Line of the block from 1, field from 1 (0 for the whole line), what was expected, what was found.
-    problem: Option<(u64, usize, String, Cut)>,
+    problem: Option<(u64, usize, Expected, Cut)>,
 }
 
 /// Field (from 1, 0 for all), what was expected, what was found.
-type Wrong<'a> = (usize, String, &'a [u8]);
+/// What to do about texts where numbers are expected as ids.
+const TEXT_IDS: &str = "`EdgeListFormat::with_text_ids` reads ids that are texts";
+
+type Wrong<'a> = (usize, Expected, &'a [u8]);
 
 impl Edges {
     fn empty(format: &EdgeListFormat) -> Self {
@@ -316,15 +323,20 @@ impl Edges {
         for (k, ids) in [&mut self.src, &mut self.dst].into_iter().enumerate() {
             let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
             match ids {
+                Ids::Text(_) if field.is_empty() => {
+                    return Err((k + 1, "a text that is not empty".into(), field));
+                }
                 Ids::Text(ids) => ids.push(
-                    std::str::from_utf8(field)
-                        .map_err(|_| (k + 1, "UTF-8 text".to_owned(), field))?,
+                    std::str::from_utf8(field).map_err(|_| (k + 1, "UTF-8 text".into(), field))?,
                 ),
                 Ids::Int(ids) => {
                     let bound = format.num_nodes.map_or(i64::MAX, |n| n as i64);
                     let wrong = || match format.num_nodes {
-                        Some(n) => (k + 1, format!("a node number in 0..{n}"), field),
-                        None => (k + 1, "an int64".to_owned(), field),
+                        Some(n) => (k + 1, format!("a node number in 0..{n}").into(), field),
+                        None => {
+                            let remedy = if field.is_empty() { "" } else { TEXT_IDS };
+                            (k + 1, Expected::from("an int64").or(remedy), field)
+                        }
                     };
                     let id = parse_i64(field).ok_or_else(wrong)?;
                     if format.num_nodes.is_some() && !(0..bound).contains(&id) {
@@ -337,7 +349,7 @@ impl Edges {
         if format.weighted {
             let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
             self.weights
-                .push(parse_f32(field).ok_or_else(|| (3, "a float (weight)".to_owned(), field))?);
+                .push(parse_f32(field).ok_or_else(|| (3, "a float (weight)".into(), field))?);
         }
         if fields.next().is_some() { Err((0, format.expected(), line)) } else { Ok(()) }
     }
@@ -488,12 +500,20 @@ mod tests {
             assert!(e.ends_with(end), "expected {end:?} at the end of {e}");
         };
         let new = EdgeListFormat::new;
-        refused("1 2\n3\n", new(), "e:2: expected 2 fields separated by white space, got \"3\"");
-        refused("1 2 3\n", new(), "e:1: expected 2 fields separated by white space, got \"1 2 3\"");
+        refused(
+            "1 2\n3\n",
+            new(),
+            "e:2: expected 2 fields separated by white space, got \"3\"; `EdgeListFormat` says the delimiter and whether there are weights",
+        );
+        refused(
+            "1 2 3\n",
+            new(),
+            "e:1: expected 2 fields separated by white space, got \"1 2 3\"; `EdgeListFormat` says the delimiter and whether there are weights",
+        );
         refused(
             "1,2\n",
             new().with_delimiter(",").weighted(),
-            "e:1: expected 3 fields separated by \",\", got \"1,2\"",
+            "e:1: expected 3 fields separated by \",\", got \"1,2\"; `EdgeListFormat` says the delimiter and whether there are weights",
         );
         refused(
             "1,2,x\n",

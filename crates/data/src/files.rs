@@ -38,20 +38,49 @@ pub(crate) fn missing_feature(what: impl std::fmt::Display, feature: &'static st
 /// Largest JSON file that is read; a description of ten thousand edge types takes about 2 MB.
 const MAX_JSON: u64 = 64 << 20;
 
+/// What a field should have been.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    pub(crate) what: String,
+    /// What to do where the file is right; empty where nothing but the file can be changed.
+    pub(crate) remedy: &'static str,
+}
+
+impl Expected {
+    /// With another remedy.
+    pub(crate) fn or(self, remedy: &'static str) -> Self {
+        Self { remedy, ..self }
+    }
+}
+
+impl From<String> for Expected {
+    fn from(what: String) -> Self {
+        Self { what, remedy: "" }
+    }
+}
+
+impl From<&str> for Expected {
+    fn from(what: &str) -> Self {
+        what.to_owned().into()
+    }
+}
+
 /// A [`DataError::Table`].
 pub(crate) fn table_error(
     path: &Path,
     line: u64,
     column: usize,
-    expected: impl Into<String>,
+    expected: impl Into<Expected>,
     found: impl Into<Cut>,
 ) -> DataError {
+    let Expected { what, remedy } = expected.into();
     DataError::Table {
         path: path.into(),
         line,
         column,
-        expected: cut_quoted(expected.into()),
+        expected: cut_quoted(what),
         found: found.into().0,
+        remedy,
     }
 }
 

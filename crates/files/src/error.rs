@@ -64,7 +64,12 @@ pub enum DataError {
         expected: u32,
     },
     /// A row of a text table is wrong.
-    #[error("{}:{line}:{} expected {expected}, got {found:?}", path.display(), of_column(*column))]
+    #[error(
+        "{}:{line}:{} expected {expected}, got {found:?}{}{remedy}",
+        path.display(),
+        of_column(*column),
+        if remedy.is_empty() { "" } else { "; " }
+    )]
     Table {
         /// File.
         path: PathBuf,
@@ -76,6 +81,8 @@ pub enum DataError {
         expected: String,
         /// The text found, cut to a sensible length.
         found: String,
+        /// What to do where the file is right; empty where nothing but the file can be changed.
+        remedy: &'static str,
     },
     /// Several things that are wrong with one source; there may be more behind them.
     #[error("{} problems (there may be more):{}", problems.len(), problems.iter().map(|p| format!("\n  {p}")).collect::<String>())]

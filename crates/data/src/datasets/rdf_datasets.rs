@@ -7,7 +7,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::NodeIds;
 
 use crate::files::{open, table_error};
-use crate::tables::{CsvFile, names};
+use crate::tables::{CsvFile, joined};
 use crate::{Dataset, RDF_NODE, RdfOptions, Split, check_split, read_rdf};
 
 /// Reads `<name>_stripped.nt.gz`, `completeDataset.tsv`, `trainingSet.tsv` and `testSet.tsv`.
@@ -70,7 +70,7 @@ fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, Dat
                 file.head_line,
                 0,
                 format!("a column `{name}`"),
-                &names(file.head.iter()),
+                &joined(file.head.iter(), ", "),
             )
         };
         file.head.iter().position(|h| h == name.as_bytes()).ok_or_else(missing)

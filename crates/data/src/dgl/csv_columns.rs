@@ -9,9 +9,9 @@ use burn_gnn_graph::{Column, Texts};
 use hashbrown::HashMap;
 use indicatif::ProgressBar;
 
-use crate::files::{LIMIT, format_error, table_error};
+use crate::files::{Expected, LIMIT, format_error, table_error};
 use crate::host_column::column_of;
-use crate::tables::{CsvFile, ReadOptions, parse_i64, text};
+use crate::tables::{CsvFile, ReadOptions, joined, parse_i64, text};
 
 /// Columns of data that a file may have: each becomes a tensor of every graph.
 const MOST_COLUMNS: usize = 1 << 14;
@@ -101,11 +101,9 @@ impl CsvColumns {
                 table_error(path, line, at, expected, found)
             };
             if record.len() != width {
-                return Err(wrong(
-                    0,
-                    format!("{width} fields, not {}", record.len()),
-                    record.as_slice(),
-                ));
+                let found = joined(record.iter(), ", ");
+                let expected = format!("{width} fields, not {}", record.len());
+                return Err(wrong(0, expected, found.as_bytes()));
             }
             let cell = |place: usize| -> Result<&str, DataError> {
                 std::str::from_utf8(&record[place])
@@ -154,7 +152,7 @@ impl CsvColumns {
         &self,
         row: usize,
         k: usize,
-        expected: impl Into<String>,
+        expected: impl Into<Expected>,
         found: &str,
     ) -> DataError {
         let column = self.places[k].map_or(0, |p| p + 1);

@@ -3,9 +3,11 @@
 use burn_gnn_graph::{Ragged, Texts};
 
 use super::attr_type::AttrType;
+use super::columns::EMPTY_NUMBER;
 use super::decoder::{Decoder, Delimiter, Slot};
 use super::hash;
 use super::parse_number::{parse_f32, parse_i64};
+use crate::files::Expected;
 
 /// Attributes of all rows, by kind, as GraphLearn keeps them; [`Decoder::slots`] says where each attribute is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -107,7 +109,7 @@ impl<'a> AttributeReader<'a> {
         &self,
         text: &'t str,
         out: &mut Attributes,
-    ) -> Result<(), (String, &'t str)> {
+    ) -> Result<(), (Expected, &'t str)> {
         let types = &self.decoder.attr_types;
         // One attribute may be empty, except where GraphLearn's rule is asked for.
         let nothing = text.is_empty()
@@ -116,10 +118,9 @@ impl<'a> AttributeReader<'a> {
         if !nothing {
             self.each(text, |part| {
                 if count < types.len() && problem.is_none() {
-                    problem = self
-                        .push(count, part, out)
-                        .err()
-                        .map(|kind| (format!("{kind} as attribute {count}"), part));
+                    problem = self.push(count, part, out).err().map(|e| {
+                        (Expected { what: format!("{} as attribute {count}", e.what), ..e }, part)
+                    });
                 }
                 count += 1;
             });
@@ -127,8 +128,9 @@ impl<'a> AttributeReader<'a> {
         if count != types.len() {
             let (Delimiter::Exact(d) | Delimiter::AnyOf { any_of: d }) =
                 &self.decoder.attr_delimiter;
+            let expected = format!("{} attributes separated by {d:?}, not {count}", types.len());
             return Err((
-                format!("{} attributes separated by {d:?}, not {count}", types.len()),
+                Expected::from(expected).or("`Decoder::with_delimiter` sets what separates them"),
                 text,
             ));
         }
@@ -137,15 +139,18 @@ impl<'a> AttributeReader<'a> {
 
     /// Parses attribute `i` of a row, which must be the next one, onto the ends of `out`; the error is what was
     /// expected.
-    pub(crate) fn push(&self, i: usize, part: &str, out: &mut Attributes) -> Result<(), String> {
+    pub(crate) fn push(&self, i: usize, part: &str, out: &mut Attributes) -> Result<(), Expected> {
         let t = &self.decoder.attr_types[i];
         let zero = self.decoder.empty_as_zero && part.is_empty();
+        let remedy = if part.is_empty() { EMPTY_NUMBER } else { "" };
+        let float = || Expected::from("a float").or(remedy);
+        let int = || Expected::from("an int64").or(remedy);
         match (*t, self.slots[i]) {
             (AttrType::Float, Slot::Float(_)) => {
                 out.floats.push(if zero {
                     0.0
                 } else {
-                    parse_f32(part.as_bytes()).ok_or("a float")?
+                    parse_f32(part.as_bytes()).ok_or_else(float)?
                 });
             }
             (AttrType::Text, Slot::Text(j)) => out.texts[j].push(part),
@@ -160,7 +165,7 @@ impl<'a> AttributeReader<'a> {
                 let bucket = if missing_row && part.is_empty() {
                     i64::from(buckets)
                 } else {
-                    let v = if zero { 0 } else { parse_i64(part.as_bytes()).ok_or("an int64")? };
+                    let v = if zero { 0 } else { parse_i64(part.as_bytes()).ok_or_else(int)? };
                     by.bucket(v, buckets).ok_or_else(|| format!("a number in 0..{buckets}"))?
                 };
                 out.ints.push(bucket);
@@ -172,11 +177,9 @@ impl<'a> AttributeReader<'a> {
                     None => hash::key(value),
                 }));
             }
-            _ => out.ints.push(if zero {
-                0
-            } else {
-                parse_i64(part.as_bytes()).ok_or("an int64")?
-            }),
+            _ => {
+                out.ints.push(if zero { 0 } else { parse_i64(part.as_bytes()).ok_or_else(int)? })
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::blocks::trim_end;
 use super::decoder::Decoder;
 use super::header::Header;
 use super::parse_number::{parse_f32, parse_i64};
-use crate::files::Cut;
+use crate::files::{Cut, Expected};
 
 /// The columns of some rows of a table.
 #[derive(Debug)]
@@ -31,12 +31,21 @@ pub(crate) struct Problem {
     pub(crate) line: Option<u64>,
     /// Field, from 1; 0 for the whole line.
     pub(crate) field: usize,
-    pub(crate) expected: String,
+    pub(crate) expected: Expected,
     pub(crate) found: Cut,
 }
 
 /// Field (from 1, 0 for all), what was expected, what was found.
-pub(crate) type Wrong<'a> = (usize, String, &'a [u8]);
+pub(crate) type Wrong = (usize, Expected, Cut);
+
+/// What to do about an empty field that should be a number.
+pub(crate) const EMPTY_NUMBER: &str = "`Decoder::empty_as_zero` reads an empty number as 0";
+/// What to do about an empty field that should be a class.
+pub(crate) const EMPTY_LABEL: &str =
+    "`Decoder::empty_label_as(-1)` reads an empty label as no class";
+/// What to do about texts where numbers are expected as ids.
+pub(crate) const TEXT_IDS: &str =
+    "`Csv::with_text_ids` reads ids that are texts, in GraphLearn's format `:string` in the header";
 
 impl Columns {
     pub(crate) fn empty(header: &Header, decoder: &Decoder) -> Self {
@@ -73,28 +82,22 @@ impl Columns {
     }
 
     /// Counts a row, and what is wrong with it; `line` where the row does not contain it.
-    pub(crate) fn end_row(&mut self, row: Result<(), Wrong<'_>>, line: Option<u64>) {
+    pub(crate) fn end_row(&mut self, row: Result<(), Wrong>, line: Option<u64>) {
         if let Err((field, expected, found)) = row {
-            self.problems.push(Problem {
-                row: self.rows,
-                line,
-                field,
-                expected,
-                found: found.into(),
-            });
+            self.problems.push(Problem { row: self.rows, line, field, expected, found });
         }
         self.rows += 1;
     }
 
     /// Parses one line onto the ends of the columns; after an error some of them hold the row and some do not.
-    fn row<'l>(
+    fn row(
         &mut self,
-        line: &'l [u8],
+        line: &[u8],
         header: &Header,
         decoder: &Decoder,
         reader: &AttributeReader<'_>,
-    ) -> Result<(), Wrong<'l>> {
-        let whole = || (0, format!("{} tab-separated fields", header.len()), line);
+    ) -> Result<(), Wrong> {
+        let whole = || (0, format!("{} tab-separated fields", header.len()).into(), line.into());
         if line.is_empty() {
             return Err(whole());
         }
@@ -103,10 +106,10 @@ impl Columns {
         if !decoder.attr_types.is_empty() {
             let (at, raw) = (header.len(), fields.next().ok_or_else(whole)?);
             let text = std::str::from_utf8(raw)
-                .map_err(|_| (at, "UTF-8 text (`attributes`)".to_owned(), raw))?;
+                .map_err(|_| (at, "UTF-8 text (`attributes`)".into(), raw.into()))?;
             reader
                 .read(text, &mut self.attributes)
-                .map_err(|(expected, found)| (at, expected, found.as_bytes()))?;
+                .map_err(|(expected, found)| (at, expected, found.into()))?;
         }
         if fields.next().is_some() { Err(whole()) } else { Ok(()) }
     }
@@ -116,47 +119,65 @@ impl Columns {
         &mut self,
         header: &Header,
         decoder: &Decoder,
-        mut next: impl FnMut(usize) -> Result<&'l [u8], Wrong<'l>>,
-    ) -> Result<(), Wrong<'l>> {
+        mut next: impl FnMut(usize) -> Result<&'l [u8], Wrong>,
+    ) -> Result<(), Wrong> {
         let mut place = 0;
         let mut next = || {
             place += 1;
             next(place - 1).map(|text| (place - 1, text))
         };
-        let wrong = |k: usize, kind: &str, text: &'l [u8]| {
-            (header.positions[k] + 1, format!("{kind} (`{}`)", header.names[k]), text)
+        let wrong = |k: usize, kind: &str, remedy: &'static str, text: &'l [u8]| -> Wrong {
+            let expected = Expected::from(format!("{kind} (`{}`)", header.names[k]));
+            (header.positions[k] + 1, expected.or(remedy), text.into())
         };
-        let int = |(k, text): (usize, &'l [u8]), default: bool| {
-            if default && text.is_empty() {
-                return Ok(0);
+        // `empty` is what an empty field is, `remedy` what to do about a field that is no number.
+        let int = |(k, text): (usize, &'l [u8]), empty: Option<i64>, remedy: &'static str| {
+            if let Some(value) = empty.filter(|_| text.is_empty()) {
+                return Ok(value);
             }
-            let narrow = header.narrow[k];
-            let value = parse_i64(text).filter(|&v| !narrow || i32::try_from(v).is_ok());
-            value.ok_or_else(|| wrong(k, if narrow { "an int32" } else { "an int64" }, text))
+            match (parse_i64(text), header.narrow[k]) {
+                (Some(v), true) if i32::try_from(v).is_err() => {
+                    let remedy = "declare the column `int64` in the header";
+                    Err(wrong(k, "an int32", remedy, text))
+                }
+                (Some(v), _) => Ok(v),
+                (None, narrow) => {
+                    Err(wrong(k, if narrow { "an int32" } else { "an int64" }, remedy, text))
+                }
+            }
         };
+        let if_empty = |text: &[u8], remedy| if text.is_empty() { remedy } else { "" };
         for ids in &mut self.ids {
             let (k, text) = next()?;
             match ids {
-                Ids::Int(ids) => ids.push(int((k, text), false)?),
-                Ids::Text(ids) => {
-                    ids.push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", text))?)
+                Ids::Int(ids) => {
+                    let remedy = if text.is_empty() { "" } else { TEXT_IDS };
+                    ids.push(int((k, text), None, remedy)?);
                 }
+                Ids::Text(_) if text.is_empty() => {
+                    return Err(wrong(k, "a text that is not empty", "", text));
+                }
+                Ids::Text(ids) => ids
+                    .push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", "", text))?),
             }
         }
+        let zero = decoder.empty_as_zero.then_some(0);
         if decoder.weighted {
             let (k, text) = next()?;
-            let zero = decoder.empty_as_zero && text.is_empty();
-            self.weights.push(if zero {
+            self.weights.push(if zero.is_some() && text.is_empty() {
                 0.0
             } else {
-                parse_f32(text).ok_or_else(|| wrong(k, "a float", text))?
+                let remedy = if_empty(text, EMPTY_NUMBER);
+                parse_f32(text).ok_or_else(|| wrong(k, "a float", remedy, text))?
             });
         }
         if decoder.labeled {
-            self.labels.push(int(next()?, decoder.empty_as_zero)?);
+            let (k, text) = next()?;
+            self.labels.push(int((k, text), decoder.empty_label, if_empty(text, EMPTY_LABEL))?);
         }
         if decoder.timestamped {
-            self.timestamps.push(int(next()?, decoder.empty_as_zero)?);
+            let (k, text) = next()?;
+            self.timestamps.push(int((k, text), zero, if_empty(text, EMPTY_NUMBER))?);
         }
         Ok(())
     }

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use super::attributes::AttributeReader;
 use super::blocks::text;
-use super::columns::Columns;
+use super::columns::{Columns, Wrong};
 use super::decoder::Decoder;
 use super::header::Header;
 use super::line_starts::LineStarts;
 use super::options::ReadOptions;
 use super::source::Piece;
-use crate::files::{format_error, io_error, table_error};
+use crate::files::{Cut, Expected, format_error, io_error, table_error};
 
 /// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in
 /// RFC 4180; a byte order mark at the start is skipped. Columns that are not named are not read.
@@ -210,11 +210,11 @@ impl CsvFile {
     }
 }
 
-/// The first of some names, as errors show them.
-pub(crate) fn names<'a>(head: impl Iterator<Item = &'a [u8]>) -> String {
+/// The first fields of a row, as errors show them.
+pub(crate) fn joined<'a>(fields: impl Iterator<Item = &'a [u8]>, between: &str) -> String {
     // More than an error shows.
     const MOST: usize = 100;
-    head.take(MOST).map(String::from_utf8_lossy).collect::<Vec<_>>().join(", ")
+    fields.take(MOST).map(String::from_utf8_lossy).collect::<Vec<_>>().join(between)
 }
 
 /// A file row by row; a record may have several lines, so the line of each row is looked up when an error needs it.
@@ -242,7 +242,11 @@ pub(crate) fn read_csv(
         && let Some((record, line)) = file.next(path)?
     {
         let field = |k: usize| record.get(header.positions[k]).unwrap_or(b"");
-        let whole = || (0, format!("{width} fields, not {}", record.len()), record.as_slice());
+        let whole = || {
+            let expected = Expected::from(format!("{width} fields, not {}", record.len()));
+            let found = joined(record.iter(), &csv.delimiter.to_string());
+            (0, expected.or("quote fields that hold the delimiter"), Cut::from(&found))
+        };
         let row = if record.len() == width {
             out.lead(&header, decoder, |k| Ok(field(k)))
         } else {
@@ -251,8 +255,9 @@ pub(crate) fn read_csv(
         let row = row.and_then(|()| {
             for (i, &at) in attributes.iter().enumerate() {
                 let raw = record.get(at).unwrap_or(b"");
-                let wrong = |expected: String| {
-                    (at + 1, format!("{expected} (`{}`)", csv.attributes[i]), raw)
+                let wrong = |e: Expected| -> Wrong {
+                    let what = format!("{} (`{}`)", e.what, csv.attributes[i]);
+                    (at + 1, Expected { what, ..e }, raw.into())
                 };
                 let text = std::str::from_utf8(raw).map_err(|_| wrong("UTF-8 text".into()))?;
                 attribute_reader.push(i, text, &mut out.attributes).map_err(wrong)?;
@@ -312,7 +317,9 @@ impl Csv {
         let find = |name: &str| match places[name.as_bytes()] {
             [Some(i), None] => Ok(i),
             [None, _] => {
-                Err(table_error(path, line, 0, format!("a column `{name}`"), &names(head.clone())))
+                let expected = Expected::from(format!("a column `{name}`"));
+                let remedy = "the methods of `Csv` name the columns and the delimiter";
+                Err(table_error(path, line, 0, expected.or(remedy), &joined(head.clone(), ", ")))
             }
             [_, Some(i)] => {
                 Err(table_error(path, line, i + 1, format!("one column `{name}`"), name))

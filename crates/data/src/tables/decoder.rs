@@ -65,8 +65,12 @@ pub struct Decoder {
     /// Columns of each attribute's embedding, one entry per attribute (`None` or 0: a number), or empty where nothing
     /// is embedded. Read by [`feature_spec`](Self::feature_spec) only.
     pub attr_dims: Vec<Option<usize>>,
-    /// Whether an empty field or attribute that should be a number is 0, as in GraphLearn, and not an error.
+    /// Whether an empty weight, timestamp or attribute that should be a number is 0, as in GraphLearn, and not an error.
+    /// Labels are classes, of which 0 is one: see [`empty_label`](Self::empty_label).
     pub empty_as_zero: bool,
+    /// What an empty label is: -1 for no class (what GraphLearn reads is 0, the first class). `None`: an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub empty_label: Option<i64>,
     /// Names of the columns, for CSV files; `None` for GraphLearn's format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub csv: Option<Csv>,
@@ -119,10 +123,16 @@ impl Decoder {
         self.attr_dims = dims.into_iter().collect();
         self
     }
-    /// Empty numbers are 0.
+    /// Empty weights, timestamps and numbers among the attributes are 0; empty labels are an error still.
     #[must_use]
     pub fn empty_as_zero(mut self) -> Self {
         self.empty_as_zero = true;
+        self
+    }
+    /// Empty labels are this number: -1 for no class.
+    #[must_use]
+    pub fn empty_label_as(mut self, label: i64) -> Self {
+        self.empty_label = Some(label);
         self
     }
 

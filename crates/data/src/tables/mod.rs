@@ -33,7 +33,7 @@ pub use builder::{
 };
 pub use csv::Csv;
 #[cfg(feature = "yaml")]
-pub(crate) use csv::{CsvFile, names};
+pub(crate) use csv::{CsvFile, joined};
 pub use decoder::{Decoder, Delimiter, Slot};
 pub use feature_spec::{FeatureKind, FeaturePart, FeatureSpec};
 pub use hash::{IntBuckets, TextHash};

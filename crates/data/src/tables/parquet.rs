@@ -47,12 +47,12 @@ mod typed {
 
     use super::super::attr_type::AttrType;
     use super::super::attributes::{AttributeReader, Attributes};
-    use super::super::columns::Problem;
+    use super::super::columns::{EMPTY_LABEL, EMPTY_NUMBER, Problem};
     use super::super::parse_number::parse_f32;
     use super::{
         Columns, DataError, Decoder, Header, Path, Piece, ProgressBar, ReadOptions, format_error,
     };
-    use crate::files::Cut;
+    use crate::files::{Cut, Expected};
     use crate::parquet::{Cell, ParquetFile};
 
     /// A file; its groups of rows are decoded in parallel.
@@ -153,7 +153,8 @@ mod typed {
                         let name =
                             self.decoder.csv.as_ref().map_or("", |csv| csv.attributes[i].as_str());
                         wrong = pushed.err().map(|expected| {
-                            (self.attributes[i], format!("{expected} (`{name}`)"), cell)
+                            let what = format!("{} (`{name}`)", expected.what);
+                            (self.attributes[i], Expected { what, ..expected }, cell)
                         });
                     }
                 }
@@ -172,40 +173,44 @@ mod typed {
         }
 
         /// Ids, weight, label and timestamp of a row; the error is which of them, and what was expected.
-        fn lead(&self, cells: &[Cell<'_>], out: &mut Columns) -> Result<(), (usize, String)> {
-            let wrong = |k: usize, kind: &str| (k, format!("{kind} (`{}`)", self.header.names[k]));
-            let zero = |cell: Cell<'_>| self.decoder.empty_as_zero && cell == Cell::Null;
-            let int = |k: usize, default: bool| match cells[k] {
-                Cell::Int(v) => Ok(v),
-                cell if default && zero(cell) => Ok(0),
-                _ => Err(wrong(k, "an int64")),
+        fn lead(&self, cells: &[Cell<'_>], out: &mut Columns) -> Result<(), (usize, Expected)> {
+            // What to do about a null; about another type nothing but the file can be changed.
+            let wrong = |k: usize, kind: &str, of_null: &'static str| {
+                let expected = Expected::from(format!("{kind} (`{}`)", self.header.names[k]));
+                (k, expected.or(if cells[k] == Cell::Null { of_null } else { "" }))
+            };
+            let zero = self.decoder.empty_as_zero.then_some(0);
+            let int = |k: usize, null: Option<i64>, of_null| match (cells[k], null) {
+                (Cell::Int(v), _) => Ok(v),
+                (Cell::Null, Some(value)) => Ok(value),
+                _ => Err(wrong(k, "an int64", of_null)),
             };
             let mut k = 0;
             for ids in &mut out.ids {
                 match (ids, cells[k]) {
-                    (Ids::Int(ids), _) => ids.push(int(k, false)?),
-                    (Ids::Text(ids), Cell::Text(text)) => {
-                        ids.push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text"))?)
+                    (Ids::Int(ids), _) => ids.push(int(k, None, "")?),
+                    (Ids::Text(ids), Cell::Text(text)) if !text.is_empty() => {
+                        ids.push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", ""))?)
                     }
-                    (Ids::Text(_), _) => return Err(wrong(k, "a text")),
+                    (Ids::Text(_), _) => return Err(wrong(k, "a text that is not empty", "")),
                 }
                 k += 1;
             }
             if self.decoder.weighted {
                 let cell = cells[k];
-                out.weights.push(if zero(cell) {
+                out.weights.push(if zero.is_some() && cell == Cell::Null {
                     0.0
                 } else {
-                    float(cell).ok_or_else(|| wrong(k, "a float"))?
+                    float(cell).ok_or_else(|| wrong(k, "a float", EMPTY_NUMBER))?
                 });
                 k += 1;
             }
             if self.decoder.labeled {
-                out.labels.push(int(k, true)?);
+                out.labels.push(int(k, self.decoder.empty_label, EMPTY_LABEL)?);
                 k += 1;
             }
             if self.decoder.timestamped {
-                out.timestamps.push(int(k, true)?);
+                out.timestamps.push(int(k, zero, EMPTY_NUMBER)?);
             }
             Ok(())
         }
@@ -218,7 +223,7 @@ mod typed {
             cell: Cell<'_>,
             room: &mut String,
             out: &mut Attributes,
-        ) -> Result<(), String> {
+        ) -> Result<(), Expected> {
             match (&self.decoder.attr_types[i], cell) {
                 (AttrType::Float, Cell::Int(_) | Cell::F32(_) | Cell::F64(_)) => {
                     out.floats.extend(float(cell));
@@ -229,8 +234,7 @@ mod typed {
                     Ok(())
                 }
                 _ => {
-                    let text = std::str::from_utf8(cell.text(room))
-                        .map_err(|_| "UTF-8 text".to_owned())?;
+                    let text = std::str::from_utf8(cell.text(room)).map_err(|_| "UTF-8 text")?;
                     reader.push(i, text, out)
                 }
             }

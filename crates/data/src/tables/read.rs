@@ -16,7 +16,7 @@ use super::header::Header;
 use super::options::ReadOptions;
 use super::parquet::{is_parquet, read_parquet};
 use super::source::{Piece, Source};
-use crate::files::{LIMIT, cut, table_error};
+use crate::files::{Expected, LIMIT, cut, table_error};
 
 /// Bytes of files from which a progress bar is drawn.
 const LONG: u64 = 64 << 20;
@@ -36,7 +36,7 @@ impl Places {
         &self,
         row: usize,
         id: usize,
-        expected: impl Into<String>,
+        expected: impl Into<Expected>,
         found: &str,
     ) -> DataError {
         let (path, line) = self.line(row);

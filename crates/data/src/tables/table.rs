@@ -4,10 +4,12 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::{Ids, NodeIds};
 
 use super::attributes::Attributes;
+use super::columns::TEXT_IDS;
 use super::decoder::Decoder;
 use super::options::{Duplicates, ReadOptions};
 use super::read::{Places, join_problems, read};
 use super::source::Source;
+use crate::files::Expected;
 
 /// A node table.
 #[derive(Clone, Debug)]
@@ -77,6 +79,8 @@ pub fn read_nodes_with(
         let error = |&(row, first): &(usize, u32)| {
             let (path, line) = places.line(first as usize);
             let expected = format!("an id that occurs once ({}:{line} has it)", path.display());
+            let remedy = "`ReadOptions::with_duplicates` keeps the first or the last of them";
+            let expected = Expected::from(expected).or(remedy);
             places.error(row, 0, expected, &ids.ids().get(row).to_string())
         };
         join_problems(repeated.iter().take(options.max_problems).map(error).collect())?;
@@ -160,16 +164,14 @@ pub(crate) fn resolve(
 ) -> Result<Vec<u32>, Vec<DataError>> {
     if !ids.is_empty() && !nodes.is_empty() && ids.kind() != nodes.ids().kind() {
         let expected = format!("{} ids as in the table of `{whose}`", nodes.ids().kind());
+        let expected = Expected::from(expected).or(TEXT_IDS);
         return Err(vec![places.error(0, column, expected, ids.kind())]);
     }
     nodes.numbers(ids, most).map_err(|missing| {
         let error = |row: usize| {
-            places.error(
-                row,
-                column,
-                format!("the id of a `{whose}` node"),
-                &ids.get(row).to_string(),
-            )
+            let remedy = "`UnknownNodes::Add` in the options of `Builder` adds the nodes";
+            let expected = Expected::from(format!("the id of a `{whose}` node")).or(remedy);
+            places.error(row, column, expected, &ids.get(row).to_string())
         };
         missing.into_iter().map(error).collect()
     })

@@ -164,7 +164,8 @@ impl<R: BufRead> TextEdges<R> {
     fn wrong(&self, column: usize, expected: &str, found: &str) -> StoreError {
         let (path, expected) = (self.path.clone(), expected.to_owned());
         let found = burn_gnn_files::internal::cut(found).to_string();
-        burn_gnn_files::DataError::Table { path, line: self.line, column, expected, found }.into()
+        let (line, remedy) = (self.line, "");
+        burn_gnn_files::DataError::Table { path, line, column, expected, found, remedy }.into()
     }
 }
 

@@ -73,7 +73,10 @@ fn unknown_nodes_are_refused_or_added() {
     let edges = format!("{EDGES}999\t10001\t1\n124\t5\t1\n999\t5\t1\n");
     let e = shop(&Files::new(), &edges).build(&Device::flex()).unwrap_err();
     assert!(
-        e.to_string().ends_with("edges:5:1: expected the id of a `user` node, got \"999\""),
+        e.to_string().ends_with(
+            "edges:5:1: expected the id of a `user` node, got \"999\"; \
+             `UnknownNodes::Add` in the options of `Builder` adds the nodes"
+        ),
         "{e}"
     );
     let options = ReadOptions::new().with_max_problems(10);
@@ -158,7 +161,8 @@ fn repeated_nodes() {
     let e = of(Duplicates::Refuse).unwrap_err().to_string();
     assert!(
         e.ends_with(&format!(
-            "a:4:1: expected an id that occurs once ({}:2 has it), got \"x\"",
+            "a:4:1: expected an id that occurs once ({}:2 has it), got \"x\"; \
+             `ReadOptions::with_duplicates` keeps the first or the last of them",
             a.display()
         )),
         "{e}"

@@ -78,18 +78,30 @@ fn errors_name_the_line_even_behind_records_of_several() {
         );
     };
     let row = |r: &str| format!("name,id,height,group\n\"two\nlines\",1,1,1\n{r}\n");
-    refused(&row("x,z,1,1"), "p.csv:4:2: expected an int64 (`id`), got \"z\"");
+    refused(
+        &row("x,z,1,1"),
+        "p.csv:4:2: expected an int64 (`id`), got \"z\"; `Csv::with_text_ids` reads ids that are texts, in GraphLearn's format `:string` in the header",
+    );
     refused(&row("x,2,tall,1"), "p.csv:4:3: expected a float (`height`), got \"tall\"");
-    refused(&row("x,2,1"), "p.csv:4: expected 4 fields, not 3, got \"x21\"");
+    refused(
+        &row("x,2,1"),
+        "p.csv:4: expected 4 fields, not 3, got \"x,2,1\"; quote fields that hold the delimiter",
+    );
     refused(
         &row("x,1,1,1"),
-        "(p.csv:2 has it), got \"1\""
+        "(p.csv:2 has it), got \"1\"; `ReadOptions::with_duplicates` keeps the first or the last of them"
             .replace("(p.csv", &format!("({}", files.0.path().join("p.csv").display()))
             .as_str(),
     );
-    refused("name,id,group\n", "p.csv:1: expected a column `height`, got \"name, id, group\"");
+    refused(
+        "name,id,group\n",
+        "p.csv:1: expected a column `height`, got \"name, id, group\"; the methods of `Csv` name the columns and the delimiter",
+    );
     refused("name,id,id,height,group\n", "p.csv:1:3: expected one column `id`, got \"id\"");
-    refused("", "expected a column `id`, got \"\"");
+    refused(
+        "",
+        "expected a column `id`, got \"\"; the methods of `Csv` name the columns and the delimiter",
+    );
     let several = read_nodes_with(
         files.put("p.csv", row("x,z,1,1\ny,2,1,q")),
         &people(),

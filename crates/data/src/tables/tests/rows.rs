@@ -193,17 +193,24 @@ fn empty_numbers_are_refused_or_zero() {
         AttrType::hashed_int(1000),
     ]);
     let text = "id:int64\tw:float\tl:int\tt:int64\tf:string\n4\t\t\t\t::\n";
+    assert!(nodes(text, &d).unwrap_err().to_string().ends_with(
+        ":2:2: expected a float (`weight`), got \"\"; \
+                 `Decoder::empty_as_zero` reads an empty number as 0"
+    ));
+    let d = d.empty_as_zero();
+    let label = nodes(text, &d).unwrap_err().to_string();
     assert!(
-        nodes(text, &d)
-            .unwrap_err()
-            .to_string()
-            .ends_with(":2:2: expected a float (`weight`), got \"\"")
+        label.ends_with(
+            ":2:3: expected an int32 (`label`), got \"\"; \
+             `Decoder::empty_label_as(-1)` reads an empty label as no class"
+        ),
+        "{label}"
     );
-    let t = nodes(text, &d.empty_as_zero()).unwrap();
+    let t = nodes(text, &d.empty_label_as(-1)).unwrap();
     let zero = (0xd2ed_9607_3b81_823f_u64 % 1000) as i64;
     assert_eq!(
         (t.weights, t.labels, t.timestamps),
-        (Some(vec![0.0]), Some(vec![0]), Some(vec![0]))
+        (Some(vec![0.0]), Some(vec![-1]), Some(vec![0]))
     );
     assert_eq!((t.attributes.ints, t.attributes.floats), (vec![0, zero], vec![0.0]));
     assert!(
