@@ -75,10 +75,10 @@ pub mod prelude {
     pub use burn_gnn_data::{Dataset, load_dataset};
     pub use burn_gnn_graph::Graph;
     pub use burn_gnn_models::{
-        Conv, DegreeNorm, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv,
-        GcnConvConfig, Gin, GinConfig, HeteroConv, HeteroGraphConv, HeteroGraphConvConfig,
-        InferenceConfig, NodeEmbedding, NodeTensors, RelGraphConv, RelGraphConvConfig, Rgcn,
-        RgcnConfig, Sage, SageConfig, SageConv, SageConvConfig, TypeInput, cross_entropy, infer,
+        Conv, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv, GcnConvConfig, Gin,
+        GinConfig, HeteroConv, HeteroGraphConv, HeteroGraphConvConfig, InferenceConfig,
+        NodeEmbedding, NodeTensors, RelGraphConv, RelGraphConvConfig, Rgcn, RgcnConfig, Sage,
+        SageConfig, SageConv, SageConvConfig, TypeInput, accuracy, cross_entropy, infer,
         load_weights, save_weights, seeded,
     };
     pub use burn_gnn_ops::{EdgeTensor, Edges, GraphView, MessagePassing, Reduce};

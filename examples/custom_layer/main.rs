@@ -74,9 +74,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let gradients = GradientsParams::from_grads(loss.backward(), &net);
         net = optimizer.step(0.02, net, gradients);
     }
-    let predicted = forward(&net.valid(), x.inner()).argmax(1).into_data();
-    let correct =
-        predicted.iter::<i64>().zip(&club.labels).filter(|(class, label)| class == *label).count();
-    println!("accuracy {:.1} % of 34 members, two of them labelled", 100.0 * correct as f64 / 34.0);
+    let correct = accuracy(forward(&net.valid(), x.inner()), &club.labels, ..);
+    println!("accuracy {:.1} % of 34 members, two of them labelled", 100.0 * correct);
     Ok(())
 }

@@ -65,9 +65,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (g, x, labels) = rings(1000..1200, &device)?;
     let logits =
         model.valid().forward_graphs(&g, x.inner(), &Segments::from_lengths(&[NODES; 200]));
-    let predicted = logits.argmax(1).into_data();
-    let correct =
-        predicted.iter::<i64>().zip(&labels).filter(|(class, label)| class == *label).count();
-    println!("test accuracy {:.1} %", 100.0 * correct as f64 / labels.len() as f64);
+    println!("test accuracy {:.1} %", 100.0 * accuracy(logits, &labels, ..));
     Ok(())
 }

@@ -55,9 +55,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     // All nodes from all of their neighbours, layer by layer, in bounded memory.
     let logits =
         infer(&model.valid(), g, features.to_tensor(&device)?, "paper", &InferenceConfig::new())?;
-    let predicted: Vec<i64> = logits.argmax(1).into_data().iter::<i64>().collect();
-    let correct =
-        split.test.iter().filter(|&&v| predicted[v as usize] == cora.labels[v as usize]).count();
-    println!("test accuracy {:.1} %", 100.0 * correct as f64 / split.test.len() as f64);
+    println!("test accuracy {:.1} %", 100.0 * accuracy(logits, &cora.labels, &split.test));
     Ok(())
 }

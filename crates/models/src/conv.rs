@@ -168,7 +168,7 @@ pub(crate) fn check_sizes<M: Conv>(layer: &M, edges: &Edges<'_>, src: &Tensor<2>
 pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> Endpoints {
     check_options::<M>(edges);
     let (s, d) = edges.endpoints();
-    match x {
+    let rows = match x {
         ConvInput::Same(x) => {
             let (call, name) = (M::NAME, edges.edge_type());
             assert!(
@@ -187,7 +187,21 @@ pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> 
                 shared: false,
             }
         }
+    };
+    let r = edges.relation();
+    for (what, expected, got) in
+        [("source", r.num_src(), &rows.src), ("destination", r.num_dst(), &rows.dst)]
+    {
+        assert!(
+            got.dims()[0] == expected,
+            "{}: edge type `{}`: expected {expected} rows of {what} features (one per node), got {}; \
+             in a mini-batch give the features of its input nodes, not those of the graph",
+            M::NAME,
+            edges.edge_type(),
+            got.dims()[0]
+        );
     }
+    rows
 }
 
 /// Edge features and the layer that reads them first, both or neither.

@@ -126,12 +126,14 @@ pub enum ModelError {
         other: String,
     },
     /// A file of weights cannot be written or read, or its parameters are not those of the model.
-    #[error("weights `{}`: {message}; describe the model as it was when the weights were saved", file.display())]
+    #[error("weights `{}`: {message}; {remedy}", file.display())]
     Weights {
         /// The file.
         file: std::path::PathBuf,
         /// What is wrong.
         message: String,
+        /// What to do.
+        remedy: &'static str,
     },
     /// A file or tensor of another framework cannot be read.
     #[error("state dict: {message}")]

@@ -122,7 +122,7 @@ impl FeatureEncoderConfig {
     /// that nothing of the others is seen. Attributes that are constant there are only shifted.
     ///
     /// # Errors
-    /// No rows, or one out of range; a column that `frame` lacks.
+    /// No rows, or one out of range; a column that `frame` lacks; a number that is NaN or infinite.
     pub fn fit_numbers(mut self, frame: &Frame, rows: &[u32]) -> Result<Self, ModelError> {
         if rows.is_empty() {
             return Err(ModelError::OutOfRange {
@@ -138,6 +138,16 @@ impl FeatureEncoderConfig {
             runs(&spec).into_iter().filter(|r| spec.parts[r.0].kind == FeatureKind::Number)
         {
             let values = columns.numbers(spec.parts[first].slot, count)?;
+            if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+                let (attribute, node) = (first + i % count, rows[i / count]);
+                return Err(ModelError::Encoder {
+                    message: format!(
+                        "attribute {attribute} of node {node}: expected a finite number, found {}; \
+                         fill it in the table, or leave the node out of `rows`",
+                        values[i]
+                    ),
+                });
+            }
             for c in 0..count {
                 let column = || values.iter().skip(c).step_by(count);
                 let mean = column().sum::<f64>() / rows.len() as f64;

@@ -110,7 +110,9 @@ impl<M: Conv> HeteroGraphConv<M> {
         let edges = edges.into();
         let (g, schema) = (edges.view(), edges.view().schema());
         check_graph_types("hetero_graph_conv", schema, &[], &self.etypes);
-        let x = of_read_types("hetero_graph_conv", g, x.into());
+        let x: NodeTensors = x.into();
+        let given: Vec<String> = x.iter().map(|(ntype, _)| ntype.to_owned()).collect();
+        let x = of_read_types("hetero_graph_conv", g, x);
         let types = x.len();
         let (x, own): (Vec<_>, Vec<_>) =
             x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
@@ -118,6 +120,13 @@ impl<M: Conv> HeteroGraphConv<M> {
         let result = |r: usize| {
             let ((s, d), conv, edges) = (schema.endpoints(r), &self.mods[r], edges.at(r));
             check_options::<M>(&edges);
+            let from = &schema.ntypes()[s];
+            assert!(
+                src[s].dims()[1] > 0 || given.len() == types || given.contains(from),
+                "hetero_graph_conv: edge type `{}`: expected features of its source type `{from}`, got those of {given:?}; \
+                 add them to `x`",
+                edges.edge_type()
+            );
             check_sizes(conv, &edges, &src[s], &own[d]);
             let rows = Endpoints {
                 src: conv.project(&edges, src[s].clone()),

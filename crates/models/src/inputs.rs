@@ -76,6 +76,19 @@ pub(crate) fn encode<V: LayerViews + ?Sized>(
             let x = x
                 .unwrap_or_else(|| panic!("expected features of node type `{ntype}` (`TypeInput::Features`), got none; add them to `x`"));
             let w = projections[i].val();
+            let ([rows, size], expected) = (x.dims(), w.dims()[0]);
+            assert!(
+                size == expected,
+                "node type `{ntype}`: expected features of size {expected}, got {:?}; make the model for features of size {size}",
+                x.dims()
+            );
+            if let Some(n) = views.input_rows(t) {
+                assert!(
+                    rows == n,
+                    "node type `{ntype}`: expected {n} rows (one per input node of the batch), got {rows}; \
+                     give the features of the batch, not those of the graph"
+                );
+            }
             (ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w))
         }
         None => (

@@ -30,6 +30,10 @@ pub trait LayerViews {
     /// Nodes of a type that the first layer reads, as numbers of the graph that was sampled; `None` if all rows that a
     /// model has.
     fn input_nodes(&self, ntype: usize) -> Option<&[u32]>;
+
+    /// Number of nodes of a type that the first layer reads, which features must have as rows; `None` if all rows that a
+    /// model has.
+    fn input_rows(&self, ntype: usize) -> Option<usize>;
 }
 
 /// One view under all layers: a graph, or a partition.
@@ -45,6 +49,9 @@ impl<G: GraphView + ?Sized> LayerViews for Whole<'_, G> {
         1
     }
     fn input_nodes(&self, _ntype: usize) -> Option<&[u32]> {
+        None
+    }
+    fn input_rows(&self, _ntype: usize) -> Option<usize> {
         None
     }
 }
@@ -78,5 +85,9 @@ impl LayerViews for [Block] {
             "learned rows on a batch of several machines: read them by original ids (`DistEmbedding`) and pass them as features"
         );
         Some(first.src_nodes(ntype))
+    }
+    #[track_caller]
+    fn input_rows(&self, ntype: usize) -> Option<usize> {
+        Some(self.view(0).src_nodes(ntype).len())
     }
 }

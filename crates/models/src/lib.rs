@@ -121,7 +121,7 @@ pub use memory_plan::{
     BatchSizes, LayerRows, MemoryPlan, ModelSizes, plan_full_batch, plan_mini_batch, plan_rgcn,
     plan_rgcn_mini_batch,
 };
-pub use metrics::{Counts, SeedRows, cross_entropy, majority_class};
+pub use metrics::{Counts, SeedRows, accuracy, cross_entropy, majority_class};
 pub use mlp::{Mlp, MlpConfig};
 pub use node_embedding::NodeEmbedding;
 pub use one_hot_conv::OneHotConv;

@@ -63,19 +63,46 @@ impl<S: SeedRows + ?Sized> SeedRows for &S {
 /// ```
 #[track_caller]
 pub fn cross_entropy(logits: Tensor<2>, labels: &[i64], seeds: impl SeedRows) -> Tensor<1> {
-    let [rows, classes] = logits.dims();
+    let rows = seed_rows("cross_entropy", logits.dims(), labels, seeds);
+    cross_entropy_rows(logits, &rows.index, &rows.labels, LossReduction::Mean)
+}
+
+/// Share of some nodes whose largest logit is that of their class, in `0.0..=1.0`; of equal logits the first counts, and
+/// a row with a NaN is wrong.
+///
+/// # Shapes
+/// As [`cross_entropy`].
+///
+/// # Panics
+/// As [`cross_entropy`].
+///
+/// # Cost
+/// The logits are copied to the CPU; one pass over the rows of the seeds.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::accuracy;
+/// let logits = Tensor::<2>::from_data([[0.1, 0.7], [9.0, 1.0], [5.0, 2.0]], &Device::flex());
+/// assert_eq!(accuracy(logits, &[1, -1, 1], &[0, 2]), 0.5);
+/// ```
+#[track_caller]
+pub fn accuracy(logits: Tensor<2>, labels: &[i64], seeds: impl SeedRows) -> f64 {
+    let rows = seed_rows("accuracy", logits.dims(), labels, seeds);
+    Counts::new(&logits, &rows).accuracy()
+}
+
+/// The rows of seeds that all have a class below the number of logits.
+#[track_caller]
+fn seed_rows(caller: &str, dims: [usize; 2], labels: &[i64], seeds: impl SeedRows) -> Rows {
+    let [rows, classes] = dims;
     let seeds = seeds.rows(rows);
     assert!(
         labels.len() == rows,
-        "cross_entropy: `labels`: expected {rows} (one per row of the logits), got {}",
+        "{caller}: `labels`: expected {rows} (one per row of the logits), got {}",
         labels.len()
     );
-    assert!(
-        !seeds.is_empty(),
-        "cross_entropy: `seeds` is empty; give at least one node to learn from"
-    );
-    let rows = Rows::new(&seeds, labels, classes).unwrap_or_else(|e| panic!("cross_entropy: {e}"));
-    cross_entropy_rows(logits, &rows.index, &rows.labels, LossReduction::Mean)
+    assert!(!seeds.is_empty(), "{caller}: `seeds` is empty; give at least one node");
+    Rows::new(&seeds, labels, classes).unwrap_or_else(|e| panic!("{caller}: {e}"))
 }
 
 impl Rows {

@@ -89,6 +89,24 @@ pub struct TrainConfig {
     pub progress: bool,
 }
 
+/// Fails on every rank where one has a label that the model has no logit for.
+fn check_classes<G: ?Sized>(
+    task: &NodeTask<'_, G>,
+    classes: usize,
+    sync: &impl GradientSync,
+) -> Result<(), ModelError> {
+    let all = [&task.train, &task.val, &task.test].into_iter().flat_map(|rows| rows.labels.iter());
+    let largest = all.copied().max().filter(|&l| l as usize >= classes);
+    let mut ranks = [f64::from(u8::from(largest.is_some()))];
+    sync.sum(&mut ranks);
+    if ranks[0] == 0.0 {
+        return Ok(());
+    }
+    let value = largest.map_or("one beyond it on another rank".to_owned(), |l| l.to_string());
+    let range = format!("0..{classes}, the classes of the model");
+    Err(ModelError::OutOfRange { arg: format!("label of `{}`", task.target), range, value })
+}
+
 /// What one epoch showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Epoch {
@@ -126,7 +144,12 @@ pub struct Trained<M> {
 ///
 /// # Errors
 /// Dense parameters that differ between ranks ([`GradientSync::check_replicas`]), no training row on any rank, no
-/// epochs, patience of 0, a learning rate that is not positive, or a loss that is no longer finite.
+/// epochs, patience of 0, a learning rate that is not positive, a model whose parameters are on a device without
+/// autodiff, a class that the model has no logit for, or a loss that is no longer finite.
+///
+/// # Panics
+/// Features of another size than the model was made for, as the first layer that reads them says.
+#[track_caller]
 pub fn train<M, G, S>(
     mut model: M,
     task: &NodeTask<'_, G>,
@@ -167,6 +190,14 @@ where
         });
     }
     sync.check_replicas(model.dense())?;
+    let devices = model.devices();
+    if let Some(plain) = devices.first().filter(|_| devices.iter().all(|d| !d.is_autodiff())) {
+        return Err(ModelError::OutOfRange {
+            arg: "device of the model".into(),
+            range: "devices that record gradients (make the model on `device.autodiff()`)".into(),
+            value: format!("{plain:?}"),
+        });
+    }
     let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);
     if config.weight_decay > 0.0 {
         adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));
@@ -188,6 +219,9 @@ where
     for epoch in 0..config.epochs {
         let view = GraphView::at_step(&task.graph, config.seed, epoch as u64);
         let logits = model.logits(&view, &task.features, &task.target);
+        if epoch == 0 {
+            check_classes(task, logits.dims()[1], sync)?;
+        }
         let loss = task.train.cross_entropy(logits.clone());
         let mut grads = loss.backward();
         let counts = Counts::new(&logits.inner(), &task.train);

@@ -150,6 +150,12 @@ impl<S: Into<String>, T, const N: usize> From<[(S, T); N]> for TypeMap<T> {
     }
 }
 
+impl<S: Into<String>, T> From<Vec<(S, T)>> for TypeMap<T> {
+    fn from(entries: Vec<(S, T)>) -> Self {
+        entries.into_iter().collect()
+    }
+}
+
 impl<T: Clone> From<&TypeMap<T>> for TypeMap<T> {
     fn from(map: &TypeMap<T>) -> Self {
         map.clone()

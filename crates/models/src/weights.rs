@@ -30,7 +30,8 @@ use crate::ModelError;
 /// ```
 pub fn save_weights<M: Module>(model: &M, path: impl AsRef<Path>) -> Result<(), ModelError> {
     let path = path.as_ref();
-    let bytes = model.clone().into_record().into_bytes().map_err(|e| weights(path, &e))?;
+    let remedy = "a model whose parameters Burn can record is needed";
+    let bytes = model.clone().into_record().into_bytes().map_err(|e| weights(path, &e, remedy))?;
     Ok(write_atomic(path, |file| file.write_all(&bytes))?)
 }
 
@@ -41,12 +42,16 @@ pub fn save_weights<M: Module>(model: &M, path: impl AsRef<Path>) -> Result<(), 
 /// another shape.
 pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, ModelError> {
     let path = path.as_ref();
-    let record = ModuleRecord::load(path).map_err(|e| weights(path, &e))?;
-    model.try_load_record(record).map_err(|e| weights(path, &e))
+    let unreadable = "name a file that `save_weights` wrote";
+    // Burn says of a missing file what it says of a damaged one.
+    std::fs::File::open(path).map_err(|e| weights(path, &e, unreadable))?;
+    let record = ModuleRecord::load(path).map_err(|e| weights(path, &e, unreadable))?;
+    let other = "describe the model as it was when the weights were saved";
+    model.try_load_record(record).map_err(|e| weights(path, &e, other))
 }
 
-fn weights(path: &Path, cause: &dyn std::fmt::Display) -> ModelError {
-    ModelError::Weights { file: path.to_owned(), message: cause.to_string() }
+fn weights(path: &Path, cause: &dyn std::fmt::Display, remedy: &'static str) -> ModelError {
+    ModelError::Weights { file: path.to_owned(), message: cause.to_string(), remedy }
 }
 
 #[cfg(test)]
@@ -83,11 +88,12 @@ mod tests {
             let text = e.to_string();
             assert!(text.contains(&file.display().to_string()) && text.contains(part), "{text}");
         };
-        refused("");
+        refused("name a file that `save_weights` wrote");
         save_weights(&new(8), &file).unwrap();
         refused("16");
+        refused("describe the model as it was");
         std::fs::write(&file, b"no weights").unwrap();
-        refused("");
+        refused("name a file that `save_weights` wrote");
         let nowhere = dir.path().join("none/sage.bpk");
         assert!(
             save_weights(&new(8), &nowhere)
