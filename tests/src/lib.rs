@@ -23,9 +23,17 @@ pub struct MessagePassing;
 #[doc = include_str!("../../docs/layers.md")]
 pub struct Layers;
 
+/// Compiles the examples of the chapter on models.
+#[doc = include_str!("../../docs/models.md")]
+pub struct Models;
+
 /// Compiles the examples of the chapter on mini-batches.
 #[doc = include_str!("../../docs/mini-batches.md")]
 pub struct MiniBatches;
+
+/// Compiles the examples of the chapter on link prediction.
+#[doc = include_str!("../../docs/link-prediction.md")]
+pub struct LinkPrediction;
 
 /// Compiles the examples of the chapter on heterogeneous graphs.
 #[doc = include_str!("../../docs/heterogeneous.md")]

@@ -19,8 +19,8 @@ impl Graph {
         )
     }
 
-    /// Adds, for every edge type `a:r:b`, its inverse `b:r{suffix}:a` (edge ids kept, edge features not
-    /// copied). What R-GCN and other relational models need where a data set stores one direction only.
+    /// Adds, for every edge type `a:r:b`, its inverse `b:r{suffix}:a`, of the same edge ids with the same columns (tensors
+    /// are shared). What R-GCN and other relational models need where a data set stores one direction only.
     ///
     /// ```
     /// use burn_gnn_graph::Graph;
@@ -39,7 +39,7 @@ impl Graph {
             relations.push((
                 EdgeType::new(&*t.dst, format!("{}{suffix}", t.relation), &*t.src),
                 r.reverse(),
-                None,
+                Some(i),
             ));
         }
         self.rebuild(&self.all_ntypes(), relations)

@@ -473,6 +473,13 @@ fn refusals() {
     bad(config().with_keys(vec![vec![1]]), "keys");
     assert!(matches!(config().fit_numbers(f, &[]).unwrap_err(), ModelError::OutOfRange { .. }));
     assert!(matches!(config().fit_numbers(f, &[9]).unwrap_err(), ModelError::Graph(_)));
+    let mut holes = f.clone();
+    let mut values = holes.get::<2>(FLOAT_ATTRS).unwrap();
+    values = values.clone().slice_fill([1..2, 0..1], f32::NAN);
+    holes.insert(FLOAT_ATTRS, values).unwrap();
+    let e = config().fit_numbers(&holes, &[0, 1]).unwrap_err().to_string();
+    assert!(e.contains("of node 1: expected a finite number, found NaN"), "{e}");
+    assert!(config().fit_numbers(&holes, &[0]).is_ok());
 }
 
 /// Losses of a GCN on Cora; features divided by their sums, as the paper does.

@@ -599,6 +599,17 @@ fn refusals_name_argument_range_and_value() {
         |_| {},
     );
     assert_eq!(text(hasty.unwrap_err()), "`patience` must lie in positive finite numbers, got 0");
+    let two = |device: &Device, task: &NodeTask<'_, Graph>| {
+        let config = TrainConfig::new().with_epochs(1).with_progress(false);
+        train(GcnConfig::new(2, 2).init(device), task, &config, &NoSync, |_| {}).unwrap_err()
+    };
+    let plain = text(two(&device, &task));
+    assert!(plain.contains("`device.autodiff()`"), "{plain}");
+    task.test = Rows::new(&[2], &[0, 0, 4, 0, 0, 0], 5).unwrap();
+    assert_eq!(
+        text(two(&device.clone().autodiff(), &task)),
+        "`label of `_N`` must lie in 0..2, the classes of the model, got 4"
+    );
 }
 
 #[test]

@@ -85,7 +85,11 @@ pub enum GraphError {
     /// Two lengths that must agree do not.
     #[error(
         "`{arg}`{}: expected length {expected} ({why}), got {actual}; give {expected} entries",
-        if .relation.is_empty() { String::new() } else { format!(" of relation `{}`", .relation) }
+        if .relation.is_empty() || .relation == crate::relation::UNNAMED {
+            String::new()
+        } else {
+            format!(" of relation `{}`", .relation)
+        }
     )]
     Length {
         /// Relation or empty.

@@ -179,6 +179,11 @@ mod tests {
             (words(&inverse, 0), inverse.nodes("_N").unwrap().ids().unwrap().number(60)),
             (vec![7, 8], Some(1))
         );
+        // Edge 0 of the inverse relation is edge 0 of the relation.
+        for relation in ["_E", "_E-inv"] {
+            let edges = inverse.edges(relation).unwrap();
+            assert_eq!(edges.list("tags").unwrap().row(0), [7, 8], "{relation}");
+        }
         let more = g.add_nodes("_N", 1, &[]).unwrap();
         assert_eq!(
             (words(&more, 0), words(&more, 3), more.nodes("_N").unwrap().ids()),

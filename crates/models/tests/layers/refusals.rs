@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::{Edges, GraphView};
 use burn_gnn_sampling::ToBlock;
@@ -246,6 +247,23 @@ fn features_of_another_size() {
             "sage_conv: edge type `_N:_E:_N`: expected destination features of size 4, got [6, 1]"
         );
     }
+}
+
+#[test]
+fn rows_and_types_that_are_missing() {
+    let d = &Device::flex();
+    let ones = |rows: usize| Tensor::<2>::ones([rows, 2], d);
+    let conv = || SageConvConfig::new(2, 3).init(d);
+    let found = panic_of(|| conv().forward(&graph(), ones(7)));
+    let expected = "sage_conv: edge type `_N:_E:_N`: expected 6 rows of source features (one per node), got 7";
+    assert!(found.starts_with(expected), "{found}");
+    let edges = (vec![0], vec![1]);
+    let typed = Graph::builder().nodes("a", 2).nodes("b", 3).edges(("a", "r", "b"), edges.0, edges.1);
+    let typed = typed.build().unwrap();
+    let hetero = HeteroGraphConvConfig::new().init(typed.schema(), |_| conv());
+    let found = panic_of(|| hetero.forward(&typed, [("b", ones(3))]));
+    let expected = "hetero_graph_conv: edge type `a:r:b`: expected features of its source type `a`, got those of [\"b\"]";
+    assert!(found.starts_with(expected), "{found}");
 }
 
 fn refused<M>(
