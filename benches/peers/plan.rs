@@ -308,7 +308,7 @@ fn typed(run: &Run<'_>, is_mini_batch: bool) -> Result<()> {
     let input = if task.width > 0 { TypeInput::Features(task.width) } else { TypeInput::Embedding };
     let inputs = [(ntype, input)];
     let on: Device = device().autodiff();
-    let model = config.init(&g, inputs, &on)?;
+    let model = config.try_init(&g, inputs, &on)?;
     if is_mini_batch {
         let plan = |s: &NeighborSampler| {
             Ok(plan_rgcn_mini_batch(&config, s, inputs, ntype, &task.train, batches())?)

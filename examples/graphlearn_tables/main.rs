@@ -109,13 +109,13 @@ fn main() -> Result<()> {
             } else {
                 (0..g.num_nodes(ntype)? as u32).collect()
             };
-            let encoder = config.fit_numbers(g.nodes(ntype)?, &seen)?.init(&device)?;
+            let encoder = config.fit_numbers(g.nodes(ntype)?, &seen)?.init(&device);
             inputs.push(encoder.input(g.nodes(ntype)?)?);
             encoders.push(encoder);
         }
         let widths = encoders.iter().map(|e| TypeInput::Features(e.width()));
         let widths: TypeMap<TypeInput> = ["item", "user"].into_iter().zip(widths).collect();
-        Ok(Shop { encoders, net: RgcnConfig::new(classes).init(g, &widths, &device)?, inputs })
+        Ok(Shop { encoders, net: RgcnConfig::new(classes).init(g, &widths, &device), inputs })
     };
     let accuracy = |g: &Graph| -> Result<f64> {
         let rows = |ids: &[u32]| Rows::new(ids, &labels, classes);

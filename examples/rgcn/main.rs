@@ -70,7 +70,7 @@ fn train(
 ) -> Result<Rgcn, Box<dyn Error>> {
     let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), device)?;
     let task = NodeTask::on_ranks(&part, "crate", &RankSync::new(comm.clone()))?;
-    let mut model = seeded(0, || config.init(&part, task.inputs(), &device.clone().autodiff()))?;
+    let mut model = seeded(0, || config.init(&part, task.inputs(), &device.clone().autodiff()));
     let mut optimizer =
         AdamConfig::new().with_weight_decay(Some(WeightDecayConfig::new(5e-4))).init();
     for epoch in 0..50 {

@@ -255,7 +255,9 @@ fn accuracies(row: &Row, data: &Loaded, seeds: u64) -> Vec<f64> {
             let config = config.with_dropout(model.dropout).with_one_hot(model.bases.is_some());
             let bare = data.without_edges().unwrap();
             let graph = if model.edges { &data.graph } else { &bare };
-            trained(row, data, graph, seeds, || config.init(graph, data.inputs(), &device).unwrap())
+            trained(row, data, graph, seeds, || {
+                config.try_init(graph, data.inputs(), &device).unwrap()
+            })
         }
     }
 }

@@ -72,7 +72,7 @@ fn rgcn_on_aifb() {
     set.graph = set.graph.with_inverse_relations("-inv").unwrap();
     let config = RgcnConfig::new(set.num_classes).with_hidden(32).with_dropout(0.3);
     compare(&set, &TrainConfig::new(), |data, device| {
-        config.init(&data.graph, data.inputs(), device).unwrap()
+        config.try_init(&data.graph, data.inputs(), device).unwrap()
     });
 }
 

@@ -92,7 +92,7 @@ fn rgcn(
             .with_hidden(hidden)
             .with_weights(weights)
             .with_dropout(dropout);
-        config.init(g, data.inputs(), device).unwrap()
+        config.try_init(g, data.inputs(), device).unwrap()
     }
 }
 

@@ -62,7 +62,7 @@ pub struct FeatureEncoderConfig {
 /// let device = Device::flex();
 /// let g = Builder::new().node(&path, "user", decoder.clone()).build(&device)?;
 /// let users = g.nodes("user")?;
-/// let encoder = FeatureEncoderConfig::new(decoder).fit_numbers(users, &[0, 1])?.init(&device)?;
+/// let encoder = FeatureEncoderConfig::new(decoder).fit_numbers(users, &[0, 1])?.init(&device);
 /// assert_eq!(encoder.forward(&encoder.input(users)?).dims(), [2, 9]);
 /// assert_eq!(encoder.forward(&encoder.input_rows(users, &[1])?).dims(), [1, 9]); // a batch of ids
 /// # Ok::<(), burn_gnn_models::ModelError>(())
@@ -166,12 +166,21 @@ impl FeatureEncoderConfig {
     ///
     /// # Errors
     /// A decoder without a layout, statistics of another number of attributes, keys of another number of tables.
-    pub fn init(&self, device: &Device) -> Result<FeatureEncoder, ModelError> {
+    pub fn try_init(&self, device: &Device) -> Result<FeatureEncoder, ModelError> {
         let embedded = self.spec()?.parts.iter().filter(|p| p.kind != FeatureKind::Number).count();
         self.init_with((0..embedded).map(|_| next_stream(device)).collect(), device)
     }
 
-    /// [`init`](Self::init) with the streams of the tables.
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init(&self, device: &Device) -> FeatureEncoder {
+        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// [`try_init`](Self::try_init) with the streams of the tables.
     fn init_with(
         &self,
         streams: Vec<Stream>,

@@ -66,7 +66,7 @@ pub struct HgtLayers {
 ///     .edges(("paper", "written by", "author"), vec![0, 0], vec![0, 1])
 ///     .build()?;
 /// // Papers have 4 features; authors, without features, learn a row each.
-/// let model = HgtConfig::new(2).with_hidden(8).with_num_heads(2).init(&g, [("paper", TypeInput::Features(4))], &device)?;
+/// let model = HgtConfig::new(2).with_hidden(8).with_num_heads(2).init(&g, [("paper", TypeInput::Features(4))], &device);
 /// let y = model.forward(&g, [("paper", Tensor::ones([1, 4], &device))]);
 /// assert_eq!(y["paper"].dims()[0], 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -87,7 +87,7 @@ impl HgtConfig {
     ///
     /// # Errors
     /// An input of a type that `g` does not have, no layers, heads that do not divide `hidden`.
-    pub fn init<G: GraphView + ?Sized>(
+    pub fn try_init<G: GraphView + ?Sized>(
         &self,
         g: &G,
         inputs: impl Into<TypeMap<TypeInput>>,
@@ -123,6 +123,20 @@ impl HgtConfig {
         let embedding = NodeEmbedding::new(g, &embedded, self.hidden, device)?;
         let head = linear([self.hidden, self.num_classes], true, device);
         Ok(Hgt { embedding, net: HgtLayers { projections, convs, head }, projected })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        inputs: impl Into<TypeMap<TypeInput>>,
+        device: &Device,
+    ) -> Hgt {
+        self.try_init(g, inputs, device).unwrap_or_else(|e| panic!("{e}"))
     }
 }
 

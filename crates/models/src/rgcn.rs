@@ -73,7 +73,7 @@ pub struct RgcnLayers {
 ///     .edges(("paper", "written by", "author"), vec![0, 0], vec![0, 1])
 ///     .build()?;
 /// // Papers have 4 features; authors, without features, learn a row each.
-/// let model = RgcnConfig::new(2).with_hidden(8).init(&g, [("paper", TypeInput::Features(4))], &device)?;
+/// let model = RgcnConfig::new(2).with_hidden(8).init(&g, [("paper", TypeInput::Features(4))], &device);
 /// let y = model.forward(&g, [("paper", Tensor::ones([1, 4], &device))]);
 /// assert_eq!(y["paper"].dims()[0], 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -99,7 +99,7 @@ impl RgcnConfig {
     /// # Errors
     /// An input of a type that `g` does not have, no layers, or bad bases; one-hot inputs with features, with one layer
     /// or without bases.
-    pub fn init<G: GraphView + ?Sized>(
+    pub fn try_init<G: GraphView + ?Sized>(
         &self,
         g: &G,
         inputs: impl Into<TypeMap<TypeInput>>,
@@ -143,6 +143,20 @@ impl RgcnConfig {
         let embedding = NodeEmbedding::new(g, &embedded, columns, device)?;
         let net = RgcnLayers { projections, one_hot, convs };
         Ok(Rgcn { embedding, net, projected, dropout: self.dropout, key: DropoutKey::new(device) })
+    }
+
+    /// [`try_init`](Self::try_init), panicking with its message.
+    ///
+    /// # Panics
+    /// As [`try_init`](Self::try_init) errs.
+    #[track_caller]
+    pub fn init<G: GraphView + ?Sized>(
+        &self,
+        g: &G,
+        inputs: impl Into<TypeMap<TypeInput>>,
+        device: &Device,
+    ) -> Rgcn {
+        self.try_init(g, inputs, device).unwrap_or_else(|e| panic!("{e}"))
     }
 
     fn one_hot_conv(

@@ -53,7 +53,7 @@ impl FeatureEncoder {
     /// let decoder = Decoder::new().with_attributes([AttrType::string_buckets(1_000_000)]).with_dims([Some(8)]);
     /// let g = Builder::new().node(&path, "user", decoder.clone()).build(&Device::flex())?;
     /// let config = FeatureEncoderConfig::new(decoder).with_sparse_from(Some(100_000));
-    /// let encoder = config.init(&Device::flex().autodiff())?;
+    /// let encoder = config.init(&Device::flex().autodiff());
     /// let mut optimizer = SparseAdamConfig::new().init(&encoder, &Device::flex());
     /// let (y, rows) = encoder.forward_rows(&encoder.input(g.nodes("user")?)?);
     /// let grads = y.sum().backward();

@@ -80,7 +80,7 @@ fn rows_and_gradients_are_plain_sums() {
         for combiner in [Reduce::Sum, Reduce::Mean] {
             let config = FeatureEncoderConfig::new(mixed()).with_combiner(combiner);
             let encoder = to_dtype(
-                seeded(4, || config.init(&device.clone().autodiff())).unwrap(),
+                seeded(4, || config.try_init(&device.clone().autodiff())).unwrap(),
                 FloatDType::F64,
             );
             assert_eq!(
@@ -130,7 +130,7 @@ fn rows_and_gradients_are_plain_sums() {
 fn the_documented_widths_and_a_layout_in_the_order_of_attributes() {
     let device = Device::flex();
     let width = |types: Vec<AttrType>, dims: &[usize]| {
-        FeatureEncoderConfig::new(decoder(types, dims)).init(&device).unwrap().width()
+        FeatureEncoderConfig::new(decoder(types, dims)).try_init(&device).unwrap().width()
     };
     assert_eq!(width(vec![Float; 20], &[0; 20]), 20);
     assert_eq!(width(vec![Float, Int, Int], &[0; 3]), 3);
@@ -150,7 +150,7 @@ fn the_documented_widths_and_a_layout_in_the_order_of_attributes() {
         width(vec![AttrType::string_buckets(500), AttrType::multi_string(800)], &[8, 12]),
         20
     );
-    let text = FeatureEncoderConfig::new(mixed()).init(&device).unwrap().spec().to_string();
+    let text = FeatureEncoderConfig::new(mixed()).try_init(&device).unwrap().spec().to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[1], "attribute 1  columns 1..4    embedding bag, 7 rows");
     assert_eq!(lines[4], "attribute 4  columns 10..11  number");
@@ -164,7 +164,7 @@ fn a_batch_of_ids_is_rows_of_the_whole() {
         let encoder = FeatureEncoderConfig::new(mixed())
             .fit_numbers(f, &[0, 1])
             .unwrap()
-            .init(&device)
+            .try_init(&device)
             .unwrap();
         let whole = values(&encoder.forward(&encoder.input(f).unwrap()));
         let some = values(&encoder.forward(&encoder.input_rows(f, &[3, 0, 3]).unwrap()));
@@ -185,7 +185,7 @@ fn numbers_are_standardised_by_the_training_rows_and_saved() {
             (config.means.clone(), config.deviations.clone()),
             (vec![2.0, 20.0, 5.0], vec![1.0, 10.0, 0.0])
         );
-        let encoder = config.init(&device.clone().autodiff()).unwrap();
+        let encoder = config.try_init(&device.clone().autodiff()).unwrap();
         let y = encoder.forward(&encoder.input(f).unwrap());
         let numbers = |y: &[f64]| y.chunks(5).map(|r| [r[0], r[3], r[4]]).collect::<Vec<_>>();
         assert_eq!(numbers(&values(&y)), [[-1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [98.0, 8.0, 2.0]]);
@@ -198,7 +198,7 @@ fn numbers_are_standardised_by_the_training_rows_and_saved() {
         let text = serde_json::to_string(encoder.config()).unwrap();
         encoder.valid().into_record().save(&file).unwrap();
         let other: FeatureEncoderConfig = serde_json::from_str(&text).unwrap();
-        let back = other.init(&device).unwrap();
+        let back = other.try_init(&device).unwrap();
         assert_ne!(values(&back.tables[0].val()), values(&encoder.tables[0].val()));
         let back = back.load_record(ModuleRecord::load(&file).unwrap());
         assert_eq!(values(&back.forward(&back.input(f).unwrap())), values(&y));
@@ -215,7 +215,7 @@ fn growing_tables() {
         let config = FeatureEncoderConfig::new(d.clone()).learn_keys(first).unwrap();
         assert_eq!(config.keys.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2]);
         assert_eq!(config.keys[2], [5, 6]);
-        let encoder = seeded(3, || config.init(&device)).unwrap();
+        let encoder = seeded(3, || config.try_init(&device)).unwrap();
         let out = |e: &FeatureEncoder, f| values(&e.forward(&e.input(f).unwrap()));
         // What is not known adds nothing.
         let before = out(&encoder, second);
@@ -238,7 +238,7 @@ fn growing_tables() {
             .unwrap()
             .learn_keys(first)
             .unwrap();
-        let reversed = seeded(3, || reversed.init(&device)).unwrap();
+        let reversed = seeded(3, || reversed.try_init(&device)).unwrap();
         assert_eq!(out(&reversed, first), old);
         assert_eq!(out(&reversed, second), out(&grown, second), "rows of keys that came later");
         let e = grown.grow(&config, &device).unwrap_err();
@@ -269,7 +269,7 @@ fn sparse_tables_give_the_same_rows_and_gradients_of_named_rows_alone() {
         let config =
             FeatureEncoderConfig::new(d).learn_keys(f).unwrap().with_combiner(Reduce::Mean);
         let init = |c: FeatureEncoderConfig| {
-            to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64)
+            to_dtype(seeded(0, || c.try_init(&device.clone().autodiff())).unwrap(), FloatDType::F64)
         };
         let (dense, sparse) = (init(config.clone()), init(config.with_sparse_from(Some(40))));
         for ids in [vec![1, 2, 1], vec![0, 1, 2, 3], vec![3], vec![]] {
@@ -313,7 +313,7 @@ fn sparse_adam_is_adam_on_rows_that_were_read() {
         let f = g.nodes("a").unwrap();
         let config = FeatureEncoderConfig::new(d).learn_keys(f).unwrap();
         let init = |c: &FeatureEncoderConfig| {
-            to_dtype(seeded(0, || c.init(&device.clone().autodiff())).unwrap(), FloatDType::F64)
+            to_dtype(seeded(0, || c.try_init(&device.clone().autodiff())).unwrap(), FloatDType::F64)
         };
         let mut encoder = init(&config.clone().with_sparse_from(Some(40)));
         let first: Vec<Vec<f64>> = encoder.tables.iter().map(|t| values(&t.val())).collect();
@@ -400,7 +400,7 @@ fn sparse_adam_against_torchs_update() {
         let f = g.nodes("a").unwrap();
         let config = FeatureEncoderConfig::new(d.clone()).with_sparse_from(Some(10));
         let mut encoder = to_dtype(
-            seeded(0, || config.init(&device.clone().autodiff())).unwrap(),
+            seeded(0, || config.try_init(&device.clone().autodiff())).unwrap(),
             FloatDType::F64,
         );
         let mut optimizer =
@@ -441,7 +441,7 @@ fn refusals() {
     let device = Device::flex();
     let g = graph(&mixed(), &ROWS, &device);
     let f = g.nodes("a").unwrap();
-    let encoder = |d: Decoder| FeatureEncoderConfig::new(d).init(&device);
+    let encoder = |d: Decoder| FeatureEncoderConfig::new(d).try_init(&device);
     let e = encoder(mixed()).unwrap().input_rows(f, &[4]).unwrap_err();
     assert!(
         matches!(e, ModelError::Graph(GraphError::IdOutOfRange { id: 4, bound: 4, .. })),
@@ -463,7 +463,7 @@ fn refusals() {
     assert!(
         matches!(encoder(decoder([Float], &[3])).unwrap_err(), ModelError::Data(e) if matches!(*e, DataError::Decoder { .. }))
     );
-    let bad = |c: FeatureEncoderConfig, arg: &str| match c.init(&device).unwrap_err() {
+    let bad = |c: FeatureEncoderConfig, arg: &str| match c.try_init(&device).unwrap_err() {
         ModelError::Length { arg: a, .. } => assert_eq!(a, arg),
         e => panic!("{e}"),
     };
@@ -530,7 +530,7 @@ fn cora_out_of_tables_trains_to_the_same_losses() {
         Split::from_tables(papers.ids().unwrap(), parts, &Decoder::new().weighted()).unwrap();
     assert_eq!((&labels, &split), (&cora.labels, &cora.splits["public"]));
     // An encoder of numbers alone gives the features as they are.
-    let encoder = FeatureEncoderConfig::new(words).init(&Device::flex()).unwrap();
+    let encoder = FeatureEncoderConfig::new(words).try_init(&Device::flex()).unwrap();
     assert!(encoder.forward(&encoder.input(papers).unwrap()).into_data() == host(FLOAT_ATTRS));
     let losses = cora_losses(&g, &features, &labels, &split);
     assert_eq!(

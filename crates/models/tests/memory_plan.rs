@@ -166,7 +166,7 @@ fn typed(what: &str, config: &RgcnConfig, nodes: [usize; 3], width: usize) {
     drop(labels);
     let inputs = [("paper", TypeInput::Features(width))];
     let (model, mut optimizer) =
-        (config.init(&g, inputs, &device).unwrap(), FusedAdamConfig::new().init());
+        (config.try_init(&g, inputs, &device).unwrap(), FusedAdamConfig::new().init());
     let measured = peak(before, || {
         let mut model = model;
         for i in 0..3 {
@@ -196,7 +196,7 @@ fn typed_mini_batch(
     let loader = loader.with_prefetch(0).with_features(features);
     let inputs = [("paper", TypeInput::Features(width))];
     let (model, mut optimizer) =
-        (config.init(&g, inputs, &device).unwrap(), FusedAdamConfig::new().init());
+        (config.try_init(&g, inputs, &device).unwrap(), FusedAdamConfig::new().init());
     let paper = g.schema().ntype("paper").unwrap();
     let measured = peak(before, || {
         let mut model = model;

@@ -265,7 +265,7 @@ fn models_on_blocks_equal_models_on_the_graph() {
     let x = exact("b", 50, 4);
     let inputs = [("b", TypeInput::Features(4))];
     let rgcn = f64_layer(
-        seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).init(&g, inputs, &d))
+        seeded(0, || RgcnConfig::new(3).with_hidden(5).with_dropout(0.2).try_init(&g, inputs, &d))
             .unwrap(),
     );
     let batch = NeighborSampler::new(&g, Fanouts::all(2))

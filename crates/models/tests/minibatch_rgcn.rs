@@ -36,7 +36,8 @@ impl Task {
         let sizes = self.values.iter().map(|v| v.as_ref().map(|v| TypeInput::Features(v.1)));
         let inputs = TypeMap::from_list(self.set.graph.schema(), sizes);
         let config = RgcnConfig::new(self.set.num_classes).with_hidden(32).with_dropout(dropout);
-        seeded(seed, || config.init(&self.set.graph, inputs, &Device::flex().autodiff())).unwrap()
+        seeded(seed, || config.try_init(&self.set.graph, inputs, &Device::flex().autodiff()))
+            .unwrap()
     }
     fn features(&self) -> NodeTensors {
         let tensor = |v: &(Vec<f32>, usize)| {

@@ -217,7 +217,7 @@ fn gradients_of_a_model_are_finite_differences() {
         let config =
             RgcnConfig::new(2).with_hidden(4).with_weights(RelWeights::Basis(2)).with_dropout(0.3);
         let model =
-            to_dtype(seeded(0, || config.init(&g, inputs, &device)).unwrap(), FloatDType::F64);
+            to_dtype(seeded(0, || config.try_init(&g, inputs, &device)).unwrap(), FloatDType::F64);
         let x = NodeTensors::from([("b", matrix(&device.clone().inner(), "x", 3, 3))]);
         let rows = Rows::new(&[0, 2], &[1, 0, 0, -1], 2).unwrap();
         let loss = |m: &Rgcn| rows.cross_entropy(m.logits(&g.at_step(1, 4), &x, "a"));
@@ -263,7 +263,7 @@ fn one_hot_inputs_are_rows_of_an_identity_matrix() {
                 .with_one_hot(true)
                 .with_self_loop(own);
             let model = to_dtype(
-                seeded(0, || config.init(&g, TypeMap::default(), &device)).unwrap(),
+                seeded(0, || config.try_init(&g, TypeMap::default(), &device)).unwrap(),
                 FloatDType::F64,
             );
             let conv = model.net.one_hot.as_ref().unwrap();
@@ -377,7 +377,7 @@ fn one_hot_inputs_of_blocks() {
             .with_weights(RelWeights::Basis(2))
             .with_one_hot(true);
         let model = to_dtype(
-            seeded(0, || config.init(&g, TypeMap::default(), &device)).unwrap(),
+            seeded(0, || config.try_init(&g, TypeMap::default(), &device)).unwrap(),
             FloatDType::F64,
         );
         let whole = values(&model.forward(&g, NodeTensors::default())["a"]);
@@ -396,13 +396,14 @@ fn one_hot_inputs_of_blocks() {
 fn one_hot_inputs_that_cannot_be() {
     let (g, device) = (hetero(), Device::flex());
     let base = RgcnConfig::new(2).with_one_hot(true);
-    let text =
-        |config: RgcnConfig| config.init(&g, TypeMap::default(), &device).unwrap_err().to_string();
+    let text = |config: RgcnConfig| {
+        config.try_init(&g, TypeMap::default(), &device).unwrap_err().to_string()
+    };
     assert!(text(base.clone()).contains("RelWeights::Basis"));
     let bases = base.with_weights(RelWeights::Basis(2));
     assert!(text(bases.clone().with_num_layers(1)).contains("2.."));
     let features =
-        bases.init(&g, [("b", TypeInput::Features(3))], &device).unwrap_err().to_string();
+        bases.try_init(&g, [("b", TypeInput::Features(3))], &device).unwrap_err().to_string();
     assert!(features.contains("one_hot") && features.contains("`b`"), "{features}");
 }
 
@@ -544,16 +545,18 @@ fn refusals_name_argument_range_and_value() {
     let bases =
         RelGraphConvConfig::new(6, 4, 1).with_weights(RelWeights::Basis(0)).try_init(&device);
     assert_eq!(text(bases.unwrap_err()), "`bases` must lie in 1.., got 0");
-    let unknown = RgcnConfig::new(2).init(&hetero(), [("d", TypeInput::Embedding)], &device);
+    let unknown = RgcnConfig::new(2).try_init(&hetero(), [("d", TypeInput::Embedding)], &device);
     assert!(text(unknown.unwrap_err()).contains("unknown node type"));
     let all = TypeMap::<TypeInput>::default;
     assert!(
-        text(RgcnConfig::new(2).with_dropout(1.0).init(&hetero(), all(), &device).unwrap_err())
+        text(RgcnConfig::new(2).with_dropout(1.0).try_init(&hetero(), all(), &device).unwrap_err())
             .contains("0.0..1.0, got 1")
     );
     assert!(
-        text(RgcnConfig::new(2).with_num_layers(0).init(&hetero(), all(), &device).unwrap_err())
-            .contains("`num_layers`")
+        text(
+            RgcnConfig::new(2).with_num_layers(0).try_init(&hetero(), all(), &device).unwrap_err()
+        )
+        .contains("`num_layers`")
     );
     assert_eq!(
         text(Rows::new(&[1], &[0, -1], 2).unwrap_err()),

@@ -165,7 +165,7 @@ fn accuracy(set: &Dataset, features: &Features, seed: u64, args: &Args) -> Resul
         let config =
             RgcnConfig::new(set.num_classes).with_hidden(args.hidden).with_dropout(args.dropout);
         let input = [(&*set.target, TypeInput::Features(features.width))];
-        trained(seeded(seed, || config.init(&graph, input, &learning))?, &task, seed, args)
+        trained(seeded(seed, || config.try_init(&graph, input, &learning))?, &task, seed, args)
     } else {
         let config = GcnConfig::new(features.width, set.num_classes)
             .with_hidden(args.hidden)

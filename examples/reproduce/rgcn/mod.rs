@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     println!("{data}");
     let inputs = data.inputs();
     let init = |graph: &Graph, self_loop: bool, device: &Device| {
-        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).init(
+        Ok::<_, anyhow::Error>(args.model(data.num_classes, self_loop).try_init(
             graph,
             inputs.clone(),
             device,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     let load = |rank| load_partition(&index, rank);
     let build = |task: &NodeTask<'_, _>, device: &Device| {
-        args.model(data.num_classes, args.self_loop).init(task.graph, task.inputs(), device)
+        args.model(data.num_classes, args.self_loop).try_init(task.graph, task.inputs(), device)
     };
     let trained = train_parts(
         args.parts,

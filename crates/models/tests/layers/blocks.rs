@@ -105,7 +105,7 @@ fn models_of_several_types(g: &Graph, device: &Device) {
         .with_num_layers(3)
         .with_weights(RelWeights::Basis(2))
         .with_one_hot(true);
-    let one_hot = one_hot.init(g, TypeMap::default(), tracked).unwrap();
+    let one_hot = one_hot.try_init(g, TypeMap::default(), tracked).unwrap();
     same("rgcn of one-hot inputs", 3, &f64s(one_hot), (g, &NodeTensors::default()), &[false, true]);
 }
 

@@ -151,7 +151,7 @@ fn refusals_name_what_does_not_fit() {
         text(infer(&gcn, &two, NodeTensors::default(), "a", &config)),
         "`node types of the graph`: expected 1 (the model reads one), got 2; give 1"
     );
-    let rgcn = RgcnConfig::new(2).init(&two, TypeMap::default(), &device).unwrap();
+    let rgcn = RgcnConfig::new(2).try_init(&two, TypeMap::default(), &device).unwrap();
     assert!(
         text(infer(&rgcn, &g, x(6, 4), "_N", &config))
             .starts_with("`node types of the graph`: expected 2 (as the model was made for)")

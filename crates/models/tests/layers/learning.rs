@@ -59,7 +59,7 @@ fn models_learn_two_cliques() {
             let hgt = HgtConfig::new(2)
                 .with_hidden(8)
                 .with_num_heads(2)
-                .init(&g, [("_N", TypeInput::Features(10))], d)
+                .try_init(&g, [("_N", TypeInput::Features(10))], d)
                 .unwrap();
             learns("hgt", hgt, &g, &labels, x.clone());
         });

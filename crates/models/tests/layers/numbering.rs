@@ -286,7 +286,7 @@ fn gradients_over_several_types_are_differences() {
                 .with_one_hot(true)
                 .with_weights(RelWeights::Basis(2))
                 .with_dropout(0.3);
-            let model = one_hot.init(g, TypeMap::default(), d).unwrap();
+            let model = one_hot.try_init(g, TypeMap::default(), d).unwrap();
             gradients("rgcn of one-hot inputs", model, &[], |m, _| {
                 made(m.forward(keyed, NodeTensors::default()))
             });

@@ -137,7 +137,10 @@ fn refusals_of_layers() {
     assert!(text(GatedGraphConvConfig::new(0, 1).try_init(d).unwrap_err()).contains("`hidden`"));
     assert!(
         text(
-            HgtConfig::new(2).with_hidden(6).init(&two_types(), TypeMap::default(), d).unwrap_err()
+            HgtConfig::new(2)
+                .with_hidden(6)
+                .try_init(&two_types(), TypeMap::default(), d)
+                .unwrap_err()
         )
         .contains("must divide hidden")
     );
@@ -255,10 +258,12 @@ fn rows_and_types_that_are_missing() {
     let ones = |rows: usize| Tensor::<2>::ones([rows, 2], d);
     let conv = || SageConvConfig::new(2, 3).init(d);
     let found = panic_of(|| conv().forward(&graph(), ones(7)));
-    let expected = "sage_conv: edge type `_N:_E:_N`: expected 6 rows of source features (one per node), got 7";
+    let expected =
+        "sage_conv: edge type `_N:_E:_N`: expected 6 rows of source features (one per node), got 7";
     assert!(found.starts_with(expected), "{found}");
     let edges = (vec![0], vec![1]);
-    let typed = Graph::builder().nodes("a", 2).nodes("b", 3).edges(("a", "r", "b"), edges.0, edges.1);
+    let typed =
+        Graph::builder().nodes("a", 2).nodes("b", 3).edges(("a", "r", "b"), edges.0, edges.1);
     let typed = typed.build().unwrap();
     let hetero = HeteroGraphConvConfig::new().init(typed.schema(), |_| conv());
     let found = panic_of(|| hetero.forward(&typed, [("b", ones(3))]));

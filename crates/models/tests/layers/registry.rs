@@ -270,11 +270,11 @@ macro_rules! each_typed_model {
                 $check!(
                     &format!("rgcn {layers} {weights:?}"),
                     layers,
-                    rgcn.init(g, inputs, d).unwrap()
+                    rgcn.try_init(g, inputs, d).unwrap()
                 );
             }
             let hgt = HgtConfig::new(2).with_hidden(4).with_num_heads(2).with_num_layers(layers);
-            $check!(&format!("hgt {layers}"), layers, hgt.init(g, inputs, d).unwrap());
+            $check!(&format!("hgt {layers}"), layers, hgt.try_init(g, inputs, d).unwrap());
         }
     }};
 }

@@ -105,18 +105,26 @@ fn models(g: &Graph, device: &Device) -> Vec<Vec<f64>> {
     all(GatConfig::new(4, 3).with_num_layers(3).init(d), g, &x, &mut out);
     all(GinConfig::new(4, 3).with_hidden(4).init(d), g, &x, &mut out);
     all(
-        RgcnConfig::new(3).with_dropout(0.5).init(g, [("_N", TypeInput::Features(4))], d).unwrap(),
+        RgcnConfig::new(3)
+            .with_dropout(0.5)
+            .try_init(g, [("_N", TypeInput::Features(4))], d)
+            .unwrap(),
         g,
         &x,
         &mut out,
     );
     all(
-        RgcnConfig::new(3).with_dropout(0.5).init(g, TypeMap::default(), d).unwrap(),
+        RgcnConfig::new(3).with_dropout(0.5).try_init(g, TypeMap::default(), d).unwrap(),
         g,
         &NodeTensors::default(),
         &mut out,
     );
-    all(HgtConfig::new(3).init(g, [("_N", TypeInput::Features(4))], d).unwrap(), g, &x, &mut out);
+    all(
+        HgtConfig::new(3).try_init(g, [("_N", TypeInput::Features(4))], d).unwrap(),
+        g,
+        &x,
+        &mut out,
+    );
     out
 }
 

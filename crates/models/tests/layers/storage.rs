@@ -282,8 +282,10 @@ fn names_of_types_with_dots() {
         }
         assert!(names.iter().all(|n| !n.contains("a.b") && !n.contains("r.s")), "{names:?}");
     }
-    let model =
-        RgcnConfig::new(2).with_hidden(4).init(&g, [("a.b", TypeInput::Features(4))], d).unwrap();
+    let model = RgcnConfig::new(2)
+        .with_hidden(4)
+        .try_init(&g, [("a.b", TypeInput::Features(4))], d)
+        .unwrap();
     for (from, name) in [
         (Framework::Pyg, "project.lins.a#b.weight"),
         (Framework::Dgl, "project.linears.a.b.weight"),

@@ -535,12 +535,13 @@ fn models_of_several_types() {
         RgcnConfig::new(2)
             .with_hidden(6)
             .with_weights(RelWeights::Basis(2))
-            .init(&g, inputs, &device())
+            .try_init(&g, inputs, &device())
             .unwrap()
     };
     check(&g, rgcn, ["layers.1.linear_r.coeff", "convs.1.comp"]);
-    let hgt =
-        || HgtConfig::new(2).with_hidden(6).with_num_heads(2).init(&g, inputs, &device()).unwrap();
+    let hgt = || {
+        HgtConfig::new(2).with_hidden(6).with_num_heads(2).try_init(&g, inputs, &device()).unwrap()
+    };
     check(&g, hgt, ["layers.1.linear_k.W", "convs.1.kqv_lin.lins.a.weight"]);
 }
 
