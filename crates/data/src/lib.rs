@@ -37,6 +37,7 @@ mod link_split;
 #[cfg(test)]
 mod link_split_tests;
 mod matrix;
+mod matrix_market;
 mod metadata;
 mod node_split;
 mod npy;
@@ -84,6 +85,7 @@ pub use id_converter::{IdConverter, TypeIds};
 pub use karate::karate_club;
 pub use layouts::load_dataset;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
+pub use matrix_market::load_matrix_market;
 pub use node_split::{RandomNodeSplit, Share};
 #[cfg(test)]
 pub(crate) use npy::npy_bytes;

@@ -29,9 +29,9 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
     AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, Topology, load_chunked,
-    load_dataset, load_dgl_csv, load_edge_list, load_graph, load_knowledge_graph, load_ogb,
-    map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf, read_scipy_npz, read_torch,
-    save_graph, write_atomic,
+    load_dataset, load_dgl_csv, load_edge_list, load_graph, load_knowledge_graph,
+    load_matrix_market, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf,
+    read_scipy_npz, read_torch, save_graph, write_atomic,
 };
 use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged};
 use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
@@ -54,13 +54,13 @@ fn limit(reader: &str) -> (usize, usize) {
 }
 
 /// Readers that [`readers`] runs, among which the bytes of structured damage are divided.
-const READERS: usize = if cfg!(feature = "parquet") { 32 } else { 30 };
+const READERS: usize = if cfg!(feature = "parquet") { 33 } else { 31 };
 /// Readers that ran or were left out.
 static CALLED: AtomicUsize = AtomicUsize::new(0);
 
 const NODES: &str = "id:int64\tweight:float\tlabel:int32\ttime:int64\tfeature:string\n10001\t0.5\t2\t99\tred:1:0.1:a,b:7\n-7\t1e3\t-1\t0\tblue:2:0.2::9\n\
                      9223372036854775807\tinf\t0\t5\t:-3:nan:c,,c:0\n3\t0\t1\t1\tx y:4:4:d:8\n";
-const EDGES: &str = "src_id:string\tdst_id:string\tweight:double\r\na\tb\t1.5\r\nköln\tb\t2\r\n\tb\t-0\r\na\ta\t3\r\n";
+const EDGES: &str = "src_id:string\tdst_id:string\tweight:double\r\na\tb\t1.5\r\nköln\tb\t2\r\nc\tb\t-0\r\na\ta\t3\r\n";
 const CSV: &str = "\u{feff}name,id,height,label\r\n\"Ann, \"\"A\"\"\",7,1.5,0\r\n\"two\nlines\",-3,2,1\r\nCy,9,0.5,2\r\n";
 
 fn decoder() -> Decoder {
@@ -371,10 +371,15 @@ fn other_formats(dir: &Path, device: &Device) {
     fuzz("list", std::slice::from_ref(&file), || {
         load_edge_list(&file, &EdgeListFormat::new().weighted().undirected(), device).is_ok()
     });
-    let file = put(dir, "texts.txt", "a;;b\nköln;;a\n;;b\n");
+    let file = put(dir, "texts.txt", "a;;b\nköln;;a\nc;;b\n");
     let format = EdgeListFormat::new().with_text_ids().with_delimiter(";;");
     fuzz("list of texts", std::slice::from_ref(&file), || {
         load_edge_list(&file, &format, device).is_ok()
+    });
+    let matrix = "%%MatrixMarket matrix coordinate real symmetric\n% a matrix\n4 4 3\n1 1 0.5\n4 2 1e3\n3 1 -2\n";
+    let file = put(dir, "matrix.mtx", matrix);
+    fuzz("matrix market", std::slice::from_ref(&file), || {
+        load_matrix_market(&file, device).is_ok()
     });
     let folder = dir.join("dgl");
     fuzz("dgl csv", &sets::dgl_csv(&folder), || load_dgl_csv(&folder, device).is_ok());
