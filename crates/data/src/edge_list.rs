@@ -280,10 +280,10 @@ struct Edges {
     problem: Option<(u64, usize, Expected, Cut)>,
 }
 
-/// Field (from 1, 0 for all), what was expected, what was found.
 /// What to do about texts where numbers are expected as ids.
 const TEXT_IDS: &str = "`EdgeListFormat::with_text_ids` reads ids that are texts";
 
+/// Field (from 1, 0 for all), what was expected, what was found.
 type Wrong<'a> = (usize, Expected, &'a [u8]);
 
 impl Edges {

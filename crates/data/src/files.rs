@@ -84,6 +84,19 @@ pub(crate) fn table_error(
     }
 }
 
+/// A table's error without a remedy: of a reader that chooses the format itself.
+pub(crate) fn without_remedy(e: DataError) -> DataError {
+    match e {
+        DataError::Table { path, line, column, expected, found, .. } => {
+            DataError::Table { path, line, column, expected, found, remedy: "" }
+        }
+        DataError::Problems { problems } => {
+            DataError::Problems { problems: problems.into_iter().map(without_remedy).collect() }
+        }
+        other => other,
+    }
+}
+
 /// A [`DataError::Version`] of what a description says, which may be anything.
 pub(crate) fn version_error(
     path: &Path,

@@ -6,6 +6,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::NodeIds;
 
 use crate::Split;
+use crate::files::without_remedy;
 use crate::tables::{Decoder, Source, read_nodes, resolve};
 
 /// A number of nodes or edges, or a share of all of them, rounded to the nearest number.
@@ -194,7 +195,7 @@ impl Split {
             let Some(source) = source else { return Ok(vec![]) };
             let table = read_nodes(source, decoder)?;
             resolve(table.ids.ids(), nodes, &table.places, 0, "split", 1)
-                .map_err(|mut e| e.swap_remove(0))
+                .map_err(|mut e| without_remedy(e.swap_remove(0)))
         };
         let [train, val, test] = parts;
         Ok(Self { train: part(train)?, val: part(val)?, test: part(test)? })

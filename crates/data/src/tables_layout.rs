@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::dataset::{check_split, feature_size, sparse_size};
 use crate::files::{
     format_error, inside, read_json, referenced, same_count, table_error, version_error,
+    without_remedy,
 };
 use crate::tables::{AttrType, Decoder, NodeTable, Source, read_edges, read_nodes, resolve};
 use crate::{Dataset, Features, Split};
@@ -261,7 +262,7 @@ pub(crate) fn assemble(
 
 /// The first of some problems, of which there is at least one.
 fn first(mut problems: Vec<DataError>) -> DataError {
-    problems.swap_remove(0)
+    without_remedy(problems.swap_remove(0))
 }
 
 /// Line of row `row`.

@@ -10,7 +10,9 @@ use burn_gnn_graph::{Column, EdgeType, Graph, Ids, Relation};
 use serde::Deserialize;
 
 use crate::edge_list::{EdgeListFormat, read_edge_list};
-use crate::files::{format_error, inside, node_count, read_json, referenced, same_count};
+use crate::files::{
+    format_error, inside, node_count, read_json, referenced, same_count, without_remedy,
+};
 use crate::matrix::{Matrix, read_matrix};
 use crate::npy::{NpyArray, NpyValues};
 use crate::{IdConverter, TypeIds};
@@ -309,7 +311,7 @@ impl Folder<'_> {
                         None | Some(" " | "\t") => format,
                         Some(delimiter) => format.with_delimiter(delimiter),
                     };
-                    let table = read_edge_list(&path, &format)?;
+                    let table = read_edge_list(&path, &format).map_err(without_remedy)?;
                     if let (Ids::Int(s), Ids::Int(d)) = (table.src, table.dst) {
                         src.extend(s);
                         dst.extend(d);

@@ -47,8 +47,8 @@ use crate::files::format_error;
 /// ```
 ///
 /// # Errors
-/// Unknown type; [`DataError::Format`] for another ending, two columns of one name, whole numbers beyond `i64`,
-/// quantized numbers; [`DataError::Feature`] for Parquet without the feature; [`DataError::Io`]. A file appears whole
+/// Unknown type; [`DataError::Format`] for another ending, two columns of one name, a text id that is empty, whole numbers
+/// beyond `i64`, quantized numbers; [`DataError::Feature`] for Parquet without the feature; [`DataError::Io`]. A file appears whole
 /// or not at all.
 ///
 /// # Cost
@@ -165,6 +165,17 @@ impl<'a> Table<'a> {
             ids: count,
             columns: ids.chain(own).chain(texts).chain(lists).collect(),
         };
+        for (name, cells) in &table.columns[..count] {
+            let Cells::Ids(ids) = cells else { continue };
+            if let Some(row) = (0..ids.count).find(|&row| ids.get(row) == FileId::Text("")) {
+                return Err(format_error(
+                    path,
+                    format!(
+                        "`{name}` of row {row}: expected an id that readers take, found an empty text; give the node another id"
+                    ),
+                ));
+            }
+        }
         let mut seen = BTreeSet::new();
         for name in table.columns.iter().flat_map(names_of) {
             if let Some(name) = seen.replace(name) {

@@ -164,7 +164,8 @@ pub(crate) fn resolve(
 ) -> Result<Vec<u32>, Vec<DataError>> {
     if !ids.is_empty() && !nodes.is_empty() && ids.kind() != nodes.ids().kind() {
         let expected = format!("{} ids as in the table of `{whose}`", nodes.ids().kind());
-        let expected = Expected::from(expected).or(TEXT_IDS);
+        let is_number = ids.kind() == "int64";
+        let expected = Expected::from(expected).or(if is_number { TEXT_IDS } else { "" });
         return Err(vec![places.error(0, column, expected, ids.kind())]);
     }
     nodes.numbers(ids, most).map_err(|missing| {
