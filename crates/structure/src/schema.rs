@@ -182,9 +182,9 @@ impl From<&EdgeType> for EdgeName {
         etype.clone().into()
     }
 }
-impl From<(&str, &str, &str)> for EdgeName {
-    fn from(etype: (&str, &str, &str)) -> Self {
-        EdgeType::from(etype).into()
+impl<A: Into<String>, B: Into<String>, C: Into<String>> From<(A, B, C)> for EdgeName {
+    fn from((src, relation, dst): (A, B, C)) -> Self {
+        EdgeType::new(src, relation, dst).into()
     }
 }
 impl From<&str> for EdgeName {
