@@ -49,7 +49,7 @@ fn real(device: &Device) -> FloatDType {
 
 /// Of a GPU; NVIDIA's tensor cores multiply f32 with weights in TF32, of 11 bits.
 fn near() -> f64 {
-    if cfg!(feature = "cuda") { 2e-2 } else { 2e-5 }
+    if crate::common::cuda().is_some() { 2e-2 } else { 2e-5 }
 }
 
 /// Every device there is and how near, relative to 1 + |expected|, results of its type come.

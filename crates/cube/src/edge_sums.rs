@@ -7,7 +7,7 @@
 //!   out = sum  (/ degree for mean)
 //! ```
 //! Threads of neighbouring columns lie side by side, so a row of an operand is read in one piece; narrow rows share a
-//! thread block. Several messages are in flight; see [`crate::tune`].
+//! thread block. Several messages are in flight; see [`crate::launch`].
 
 use cubecl::prelude::*;
 

@@ -58,11 +58,7 @@ fn cut<const D: usize>(x: Tensor<D>, plan: SplitPlan) -> Vec<Tensor<D>> {
 #[allow(deprecated)]
 mod tests {
     use burn::tensor::{Device, TensorData};
-    #[cfg(feature = "wgpu")]
-    use burn_gnn_testutil::NO_ADAPTER;
-    #[cfg(not(feature = "wgpu"))]
-    use burn_gnn_testutil::NO_GPU_BACKEND;
-    use burn_gnn_testutil::{Kind, skip};
+    use burn_gnn_testutil::{Kind, NO_ADAPTER, NO_GPU_BACKEND, skip};
 
     use super::*;
 
@@ -74,14 +70,19 @@ mod tests {
     pub(super) fn devices() -> Vec<Device> {
         #[allow(unused_mut)]
         let mut all = vec![Device::flex().autodiff(), Device::ndarray().autodiff()];
+        let cpus = all.len();
+        #[cfg(feature = "cuda")]
+        if !Device::enumerate(burn::tensor::DeviceType::Cuda).is_empty() {
+            all.push(Device::cuda(0).autodiff());
+        }
         #[cfg(feature = "wgpu")]
-        if Device::enumerate(burn::tensor::DeviceType::Wgpu).is_empty() {
-            skip(Kind::Gpu, NO_ADAPTER);
-        } else {
+        if !Device::enumerate(burn::tensor::DeviceType::Wgpu).is_empty() {
             all.push(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice).autodiff());
         }
-        #[cfg(not(feature = "wgpu"))]
-        skip(Kind::Gpu, NO_GPU_BACKEND);
+        if all.len() == cpus {
+            let built = cfg!(any(feature = "wgpu", feature = "cuda"));
+            skip(Kind::Gpu, if built { NO_ADAPTER } else { NO_GPU_BACKEND });
+        }
         all
     }
 

@@ -29,7 +29,7 @@ const NAME: &str = "adam_step";
 /// With [`AdamDecay::Decoupled`] (AdamW) `p` is first multiplied by `1 - lr · rate`. ε is added to the root of the
 /// corrected second moment, as torch does. The arithmetic is that of Burn's `Adam` and `AdamW`, operation for
 /// operation: `β` and ε are f32, and so are the powers `βᵗ` and what is made of them, so f32 and f64 parameters
-/// get the numbers that Burn gives. (Of torch, which takes the powers in f64, the step differs by about 1e-5 of
+/// get the numbers that Burn gives on a CPU; on a GPU products are fused with sums, so the last bit may differ. (Of torch, which takes the powers in f64, the step differs by about 1e-5 of
 /// its size while `t` is small.) f16 and bf16 are calculated in f32 and rounded once.
 ///
 /// # Shapes

@@ -34,17 +34,19 @@ impl OnCube for ProductOnto {}
 /// Rows of a part; a function of the shapes alone, so that every run adds in one order.
 fn rows_of_part(rows: usize, entries: usize) -> usize {
     let parts = (ENTRIES / entries.max(1)).max(1);
-    rows.div_ceil(parts).next_multiple_of(ROWS)
+    rows.div_ceil(parts).max(1).next_multiple_of(ROWS)
 }
 
 /// `lᵀ · r` for `l: [n, k]` and `r: [n, m]`.
 fn transposed_product<B: Backend>(l: FloatTensor<B>, r: FloatTensor<B>) -> FloatTensor<B> {
-    let (n, k, m) = (l.shape()[0], l.shape()[1], r.shape()[1]);
+    let (n, k, m, dtype) = (l.shape()[0], l.shape()[1], r.shape()[1], l.dtype());
     let part = rows_of_part(n, k * m);
     let parts = n / part;
     if parts < 2 {
         return B::float_matmul(B::float_transpose(l), r);
     }
+    // 16-bit floats are summed in f32 and rounded once, so parts must not be rounded.
+    let (l, r) = (widen::<B>(l), widen::<B>(r));
     let rows = |x: &FloatTensor<B>, from: usize, to: usize, width: usize| {
         B::float_slice(x.clone(), &[Slice::from(from..to), Slice::from(0..width)])
     };
@@ -52,14 +54,14 @@ fn transposed_product<B: Backend>(l: FloatTensor<B>, r: FloatTensor<B>) -> Float
         B::float_reshape(rows(x, 0, parts * part, width), Shape::from(vec![parts, part, width]))
     };
     let each = B::float_matmul(B::float_swap_dims(in_parts(&l, k), 1, 2), in_parts(&r, m));
-    let sum = B::float_sum_dim(widen::<B>(each), 0);
+    let sum = B::float_sum_dim(each, 0);
     let mut sum = B::float_reshape(sum, Shape::from(vec![k, m]));
     if parts * part < n {
         let rest = |x: &FloatTensor<B>, width| rows(x, parts * part, n, width);
         let product = B::float_matmul(B::float_transpose(rest(&l, k)), rest(&r, m));
-        sum = B::float_add(sum, widen::<B>(product));
+        sum = B::float_add(sum, product);
     }
-    narrow::<B>(sum, l.dtype())
+    narrow::<B>(sum, dtype)
 }
 
 #[cfg(all(test, feature = "flex"))]
