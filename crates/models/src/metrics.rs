@@ -68,7 +68,7 @@ pub fn cross_entropy(logits: Tensor<2>, labels: &[i64], seeds: impl SeedRows) ->
 }
 
 /// Share of some nodes whose largest logit is that of their class, in `0.0..=1.0`; of equal logits the first counts, and
-/// a row with a NaN is wrong.
+/// a row with a NaN, or whose largest logit is infinite, is wrong.
 ///
 /// # Shapes
 /// As [`cross_entropy`].
