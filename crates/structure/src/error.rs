@@ -14,6 +14,9 @@ macro_rules! debug_is_message {
     };
 }
 
+/// The name of a relation in errors until somebody who knows it fills it in.
+pub const UNNAMED: &str = "(unnamed)";
+
 /// What can be wrong with a graph, its features or samples of it.
 ///
 /// Variants hold data, not prose, so that a program can react to them; the message names the
@@ -85,7 +88,7 @@ pub enum GraphError {
     /// Two lengths that must agree do not.
     #[error(
         "`{arg}`{}: expected length {expected} ({why}), got {actual}; give {expected} entries",
-        if .relation.is_empty() || .relation == crate::relation::UNNAMED {
+        if .relation.is_empty() || .relation == UNNAMED {
             String::new()
         } else {
             format!(" of relation `{}`", .relation)

@@ -52,11 +52,12 @@ pub use traversal::DfsLabel;
 pub mod internal {
     pub use crate::bytes::readable_bytes;
     pub use crate::debug_is_message;
+    pub use crate::error::UNNAMED;
     pub use crate::error::setting;
     pub use crate::huge_pages::{HUGE, huge_room};
     pub use crate::memory::{filled, reserve, room};
     pub use crate::prefetch::{prefetch, prefetch_at};
     pub use crate::relation::checks::{check_counts, check_ids, check_len, check_nodes};
-    pub use crate::relation::{LIMIT, LayoutArrays, UNNAMED, scan};
+    pub use crate::relation::{LIMIT, LayoutArrays, scan};
     pub use crate::shared_array::{SharedU32Array, U32Array};
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use crate::attached::Attached;
 use crate::bytes::{Bytes, CountBytes};
+use crate::error::UNNAMED;
 use crate::shared_array::U32Array;
 use crate::{Derived, GraphError};
 pub(crate) use checks::check_nodes;
@@ -30,8 +31,6 @@ use sort_by_dst::Sorted;
 use stored::Coo;
 pub use stored::EdgeReader;
 
-/// The name of a relation in errors until somebody who knows it fills it in.
-pub const UNNAMED: &str = "(unnamed)";
 /// `u32::MAX` is kept free as "no edge".
 pub const LIMIT: u64 = u32::MAX as u64 - 1;
 

@@ -1,6 +1,7 @@
 //! Traverses a relation breadth first, depth first or in topological order.
 
-use crate::relation::{UNNAMED, check_nodes};
+use crate::error::UNNAMED;
+use crate::relation::check_nodes;
 use crate::{GraphError, Relation};
 
 /// The label of an edge in a depth-first traversal.
