@@ -42,7 +42,8 @@ const NAME: &str = "matmul_rows";
 /// `2 n k m` operations forward, twice as many backward. On CPU backends by the `gemm` crate into memory that was never
 /// touched before, the gradient of up to 16 columns in registers, that of more of them in runs of rows. 16-bit floats
 /// are widened a block of rows at a time, summed in f32 and rounded once; `w` is held in f32 meanwhile. On GPUs by Burn's
-/// products, the gradient of `w` in parts of 2,048 rows and more side by side, whose sums are added in their order.
+/// products, the gradient of `w` in parts of 2,048 rows and more side by side, whose sums are added in their order; for
+/// that 16-bit floats are widened first, in copies of both operands.
 #[track_caller]
 pub fn matmul_rows(x: Tensor<2>, w: Tensor<2>) -> Tensor<2> {
     accept(try_matmul_rows(x, w))
