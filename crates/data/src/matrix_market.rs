@@ -7,7 +7,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::{Graph, Ids};
 
 use crate::edge_list::{EdgeListFormat, read_edge_list};
-use crate::files::{LIMIT, cut, format_error, table_error};
+use crate::files::{LIMIT, cut, format_error, table_error, without_remedy};
 use crate::tables::{Blocks, ReadOptions, WEIGHT, parse_i64, trim_end};
 
 /// What the first line says of the entries.
@@ -38,7 +38,8 @@ struct Header {
 /// edges of the file are followed by the reverses of those off the diagonal, in the same order (of a skew-symmetric
 /// matrix with negative weights).
 ///
-/// A square matrix is a homogeneous graph; another one has node types `row` and `column` and the relation `_E`.
+/// A square matrix is a homogeneous graph; another one has node types `row` and `column` and the relation `_E`. Weights
+/// are f32, `[edges]`. An entry that occurs twice is two parallel edges; an empty matrix is a graph without edges.
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -68,7 +69,7 @@ pub fn load_matrix_market(path: impl AsRef<Path>, device: &Device) -> Result<Gra
     let header = header(path)?;
     let mut format = EdgeListFormat::new().with_comments(["%"]).with_header_lines(header.lines);
     format.weighted = header.valued;
-    let table = read_edge_list(path, &format)?;
+    let table = read_edge_list(path, &format).map_err(without_remedy)?;
     let (Ids::Int(src), Ids::Int(dst)) = (&table.src, &table.dst) else {
         unreachable!("the format has whole numbers")
     };
@@ -91,12 +92,28 @@ fn numbers(
     bound: usize,
 ) -> Result<Vec<u32>, DataError> {
     if let Some(i) = ids.iter().position(|&id| id < 1 || id > bound as i64) {
-        // Comments and empty lines may stand between: the line is at least this one.
-        let (line, field) = (header.lines + i as u64 + 1, usize::from(what == "column") + 1);
+        let line = line_of(path, header, i)?;
+        let field = usize::from(what == "column") + 1;
         let expected = format!("a {what} in 1..={bound} (entry {} of the matrix)", i + 1);
         return Err(table_error(path, line, field, expected, &ids[i].to_string()));
     }
     Ok(ids.iter().map(|&id| (id - 1) as u32).collect())
+}
+
+/// The line of an entry; comments and empty lines stand between some of them.
+fn line_of(path: &Path, header: &Header, entry: usize) -> Result<u64, DataError> {
+    let (mut line, mut left) = (0, entry + 1);
+    for block in Blocks::whole(path, ReadOptions::default().max_expansion)? {
+        for text in block?.split_inclusive(|&b| b == b'\n') {
+            line += 1;
+            let text = trim_end(text).trim_ascii_start();
+            left -= usize::from(line > header.lines && !text.is_empty() && text[0] != b'%');
+            if left == 0 {
+                return Ok(line);
+            }
+        }
+    }
+    Ok(line)
 }
 
 fn graph(
@@ -285,6 +302,13 @@ mod tests {
             ":3:2: expected a column in 1..=2 (entry 1",
         );
         refused(&format!("{head} general\n2 2 1\n0 1 1\n"), ":3:1: expected a row in 1..=2");
+        let between = format!("{head} general\n2 2 2\n1 1 1\n\n% more\n 3 1 1\n");
+        refused(&between, ":6:1: expected a row in 1..=2 (entry 2");
+        let own = load(&format!("{head} general\n2 2 1\nx 1 1\n")).unwrap_err().to_string();
+        assert!(
+            own.ends_with(":3:1: expected an int64, got \"x\""),
+            "no remedy of edge lists: {own}"
+        );
         refused(&format!("{head} general\n2 2 1\n1 1\n"), ":3: expected 3 fields");
         refused(&format!("{head} general\n9999999999 1 0\n"), "each in 0..=");
     }
