@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use burn::tensor::TensorData;
-use burn_gnn_dist::{Communicator, DistError, OwnEdges, Partition};
-use burn_gnn_graph::{EdgeReader, EdgeType};
+use burn_gnn_dist::{Communicator, DistError, OwnEdges, OwnNodes, OwnPart, Partition};
+use burn_gnn_graph::EdgeReader;
 use burn_gnn_store::{StoreError, StoredPart};
 
 /// The part of this rank out of files that hold no other rank's ([`StoredPart`]), with the weights and times of
@@ -12,7 +12,8 @@ use burn_gnn_store::{StoreError, StoredPart};
 /// wrote it and [`StreamCut`](burn_gnn_store::StreamCut) cut it. Losses and gradients are those of the whole graph.
 /// Collective.
 ///
-/// Features, labels and masks are columns that are added to it, a row for each of [`Partition::inner_nids`].
+/// Features, labels and masks are columns that are added to it, a row for each node of a type that the part owns:
+/// [`Partition::inner_nids`].
 ///
 /// ```
 /// use burn::tensor::{Device, TensorData};
@@ -31,7 +32,7 @@ use burn_gnn_store::{StoreError, StoredPart};
 /// let device = Device::flex();
 /// let trained = run_ranks(2, |comm| -> anyhow::Result<_> {
 ///     let part = stored_partition(&parts, "ring", &*comm)?;
-///     let ids = part.inner_nids().to_vec();
+///     let ids = part.inner_nids("_N").to_vec();
 ///     let column = |of: fn(u64) -> i64| TensorData::new(ids.iter().map(|&v| of(v)).collect(), [ids.len()]);
 ///     let x = TensorData::new(ids.iter().map(|&v| v as f32).collect::<Vec<_>>(), [ids.len(), 1]);
 ///     let part = part.with_node_column("_N", "x", x)?.with_node_column("_N", "y", column(|v| v as i64 % 2))?;
@@ -67,54 +68,52 @@ pub fn stored_partition(
                 trainers: 1,
             });
         }
-        let StoredEdges { src, dst, edge_ids, columns } =
-            StoredEdges::read(&part).map_err(of_graph)?;
-        let (inner, halo, owners) =
-            (part.inner().to_vec(), part.halo().to_vec(), part.owners().to_vec());
-        let (graph_name, path, etype) =
-            (graph_name.to_owned(), part.csc().path().to_owned(), EdgeType::new("_N", "_E", "_N"));
-        Ok((
-            OwnEdges {
-                graph_name,
-                fingerprint: part.fingerprint(),
-                path,
-                etype,
-                inner,
-                halo,
-                owners,
-                src,
-                dst,
-                edge_ids,
-            },
-            columns,
-        ))
+        let schema = part.schema().clone();
+        let (mut edges, mut columns) = (vec![], vec![]);
+        for e in 0..schema.etypes().len() {
+            let StoredEdges { own, columns: of } = StoredEdges::read(&part, e).map_err(of_graph)?;
+            edges.push(own);
+            columns.extend(of.into_iter().map(|(name, data)| (e, name, data)));
+        }
+        let nodes = |t| OwnNodes {
+            inner: part.inner(t).to_vec(),
+            halo: part.halo(t).to_vec(),
+            owners: part.owners(t).to_vec(),
+        };
+        let own = OwnPart {
+            graph_name: graph_name.to_owned(),
+            fingerprint: part.fingerprint(),
+            path: part.path().to_owned(),
+            nodes: (0..schema.ntypes().len()).map(nodes).collect(),
+            edges,
+            schema,
+        };
+        Ok((own, columns))
     };
     let (own, columns) = match read() {
         Ok((own, columns)) => (Ok(own), columns),
         Err(e) => (Err(e), vec![]),
     };
-    columns.into_iter().try_fold(Partition::from_own_edges(own, comm)?, |part, (name, data)| {
-        part.with_edge_column("_E", name, data)
+    columns.into_iter().try_fold(Partition::from_own_part(own, comm)?, |part, (e, name, data)| {
+        part.with_edge_column(e, name, data)
     })
 }
 
-/// The edges of a stored part by ascending edge id.
+/// The edges of one type in a stored part, by ascending edge id.
 struct StoredEdges {
-    src: Vec<u32>,
-    dst: Vec<u32>,
-    edge_ids: Vec<u64>,
+    own: OwnEdges,
     columns: Vec<(&'static str, TensorData)>,
 }
 
 impl StoredEdges {
-    fn read(part: &StoredPart) -> Result<Self, StoreError> {
-        let csc = part.csc();
-        let (inner, count) = (part.inner().len() as u32, csc.num_edges());
+    fn read(part: &StoredPart, e: usize) -> Result<Self, StoreError> {
+        let (csc, (_, d)) = (part.csc(e), part.schema().endpoints(e));
+        let (inner, count) = (part.inner(d).len() as u32, csc.num_edges());
         let (mut src, mut dst, mut ids) = (vec![], vec![], vec![]);
         csc.sources_of(0..count, &mut src)?;
         let has_ids = csc.edge_ids_of(0..count, &mut ids)?;
         for v in 0..inner {
-            let (start, len) = part.whole_row(v)?;
+            let (start, len) = part.whole_row(e, v)?;
             dst.extend(std::iter::repeat_n(v, len as usize));
             if !has_ids {
                 ids.extend(start..start + u64::from(len));
@@ -142,6 +141,7 @@ impl StoredEdges {
         let n = ids.len();
         let weights = has_weights.then(|| ("weight", TensorData::new(weights, [n])));
         let times = has_times.then(|| ("time", TensorData::new(times, [n])));
-        Ok(Self { src, dst, edge_ids: ids, columns: weights.into_iter().chain(times).collect() })
+        let own = OwnEdges { src, dst, edge_ids: ids };
+        Ok(Self { own, columns: weights.into_iter().chain(times).collect() })
     }
 }

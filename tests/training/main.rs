@@ -15,6 +15,7 @@ mod plans;
 mod prelude;
 mod report;
 mod stored;
+mod stored_types;
 
 use burn::tensor::Device;
 use burn_gnn::data::{Dataset, load_dataset};

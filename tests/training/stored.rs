@@ -63,24 +63,24 @@ impl Edges {
     }
 }
 
-fn features(ids: &[u64]) -> TensorData {
-    let s = Stream::new(9, "features", 0);
-    let x = ids.iter().flat_map(|&v| (0..WIDTH as u64).map(move |i| s.uniform(v, i) - 0.5));
-    TensorData::new(x.collect::<Vec<f64>>(), [ids.len(), WIDTH])
+pub(super) fn features(ntype: &str, size: usize, ids: &[u64]) -> TensorData {
+    let s = Stream::new(9, ntype, 0);
+    let x = ids.iter().flat_map(|&v| (0..size as u64).map(move |i| s.uniform(v, i) - 0.5));
+    TensorData::new(x.collect::<Vec<f64>>(), [ids.len(), size])
 }
 
-fn labels(ids: &[u64]) -> TensorData {
+pub(super) fn labels(ids: &[u64]) -> TensorData {
     TensorData::new(ids.iter().map(|&v| (v * 7 % 3) as i64).collect(), [ids.len()])
 }
 
-fn mask(ids: &[u64]) -> TensorData {
+pub(super) fn mask(ids: &[u64]) -> TensorData {
     TensorData::new(ids.iter().map(|&v| v % 2 == 0).collect(), [ids.len()])
 }
 
 fn part_with_columns(dir: &Path, comm: &dyn Communicator) -> Result<Partition> {
     let part = stored_partition(dir.join("parts"), "random", comm)?;
-    let ids = part.inner_nids().to_vec();
-    let part = part.with_node_column("_N", "x", features(&ids))?.with_node_column(
+    let ids = part.inner_nids("_N").to_vec();
+    let part = part.with_node_column("_N", "x", features("_N", WIDTH, &ids))?.with_node_column(
         "_N",
         "y",
         labels(&ids),
@@ -88,7 +88,7 @@ fn part_with_columns(dir: &Path, comm: &dyn Communicator) -> Result<Partition> {
     Ok(part.with_node_column("_N", "train_mask", mask(&ids))?)
 }
 
-fn losses(history: &[Epoch]) -> Vec<f64> {
+pub(super) fn losses(history: &[Epoch]) -> Vec<f64> {
     history.iter().map(|e| e.loss).collect()
 }
 
@@ -118,7 +118,9 @@ fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device
         let mut g = Graph::homogeneous(NODES, src, dst).unwrap();
         let ids: Vec<u64> = (0..NODES as u64).collect();
         let frame = g.nodes_mut("_N").unwrap();
-        frame.insert("x", Tensor::<2>::from_data(features(&ids), (&device, DType::F64))).unwrap();
+        frame
+            .insert("x", Tensor::<2>::from_data(features("_N", WIDTH, &ids), (&device, DType::F64)))
+            .unwrap();
         frame.insert("y", Tensor::<1, Int>::from_data(labels(&ids), &device)).unwrap();
         frame.insert("train_mask", Tensor::<1, Bool>::from_data(mask(&ids), &device)).unwrap();
         let task = NodeTask::from_columns(&g, "_N").unwrap();
@@ -189,7 +191,7 @@ fn batches_of_stored_parts_are_those_in_memory() {
             let rank = |comm: Arc<dyn Communicator>| -> Result<(Vec<u64>, Vec<Vec<u64>>)> {
                 let part = part_with_columns(dir.path(), &*comm)?;
                 let own: Vec<(u64, u64)> = (0..)
-                    .zip(part.inner_nids().iter().copied())
+                    .zip(part.inner_nids("_N").iter().copied())
                     .filter(|(_, v)| v % 3 != 1)
                     .collect();
                 let g = DistGraph::from_partition(part, comm.clone())?;
@@ -234,8 +236,8 @@ fn parts_that_do_not_fit_are_refused_everywhere() {
     for text in refused(3, &[dir.path(), other.path()]) {
         assert!(text.contains("fingerprint"), "{text}");
     }
-    std::fs::remove_file(dir.path().join("parts/part-00001.csc")).unwrap();
+    std::fs::remove_file(dir.path().join("parts/part-00001.0.csc")).unwrap();
     for text in refused(3, &[dir.path()]) {
-        assert!(text.contains("part-00001.csc"), "{text}");
+        assert!(text.contains("part-00001.0.csc"), "{text}");
     }
 }

@@ -84,9 +84,10 @@ pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange
 pub use loading::{DistFeatures, Presampling, RankSampler};
 pub use local_partition::LocalPartition;
 pub use partition::{
-    ChunkedGraph, MetisEffort, Objective, OwnEdges, PartStats, Partition, PartitionConfig,
-    PartitionMethod, PartitionReport, PartitionTable, PartitionedGraph, RankPlan, StepPlan,
-    StepTraffic, TypeStats, load_partition, load_partition_book, partition_graph, verify_partition,
+    ChunkedGraph, MetisEffort, Objective, OwnEdges, OwnNodes, OwnPart, PartStats, Partition,
+    PartitionConfig, PartitionMethod, PartitionReport, PartitionTable, PartitionedGraph, RankPlan,
+    StepPlan, StepTraffic, TypeStats, load_partition, load_partition_book, partition_graph,
+    verify_partition,
 };
 pub use partition_book::{Lookup, PartMetadata, PartitionBook};
 pub use reduce::{

@@ -106,6 +106,10 @@ impl StoredCsc {
     pub(crate) fn fact(&self, name: &str) -> Option<&serde_json::Value> {
         self.file.header.facts.get(name)
     }
+    /// A section of its own kind that must be there.
+    pub(crate) fn required(&self, name: &str, bytes: u64) -> Result<Section, StoreError> {
+        self.file.required(name, bytes)
+    }
     /// Compares the blocks of all offsets, a pass over 8 bytes per destination.
     pub(crate) fn check_offsets(&self) -> Result<(), StoreError> {
         self.indptr.check_range(0..self.indptr.bytes().len())

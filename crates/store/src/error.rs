@@ -94,12 +94,14 @@ pub enum StoreError {
     },
     /// In-edges are asked for that are in another part.
     #[error(
-        "{}: node {node}: expected an inner node of part {part}, found {}; ask the rank of its part",
+        "{}: node {node} of type `{ntype}`: expected an inner node of part {part}, found {}; ask the rank of its part",
         path.display(), owner.map_or_else(|| "none of its nodes".to_owned(), |p| format!("a halo node, which is in part {p}"))
     )]
     OtherPart {
         /// File of the part's nodes.
         path: PathBuf,
+        /// Node type.
+        ntype: String,
         /// Original id.
         node: u32,
         /// The part that was asked.

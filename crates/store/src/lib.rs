@@ -30,7 +30,9 @@ pub use error::StoreError;
 #[cfg(feature = "sampling")]
 pub use graph::StoredGraph;
 pub use numbering::{NumberedEdges, RawId, RawNumbers, text_id};
-pub use partition::{Assignment, StoredPart, StoredParts, StreamCut, StreamMethod};
+#[doc(hidden)]
+pub use partition::Relations;
+pub use partition::{Assignment, GraphFiles, StoredPart, StoredParts, StreamCut, StreamMethod};
 pub use plan::BuildPlan;
 #[cfg(feature = "sampling")]
 pub use renumber::RenumberedRows;

@@ -30,7 +30,7 @@ pub(crate) fn find(
             let kept = StoredCsc::open(&file)?;
             let parts = StreamCut::new(PARTS.min(n)).with_passes(2).assign(&kept)?;
             std::fs::remove_file(&file)?;
-            Ok(Renumbering::by_part(&parts))
+            Ok(Renumbering::by_part(&parts, ..))
         }
     }
 }

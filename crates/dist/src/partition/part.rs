@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use burn::tensor::TensorData;
+use burn_gnn_graph::NodeKey;
 
 use super::ExtrasByType;
 use crate::PartitionBook;
+use crate::partition_book::ntype_number;
 
 /// One part: its nodes and edges with their neighbours, the features of what it owns, and the lists, texts and ids of
 /// all of them.
@@ -93,9 +95,16 @@ impl Partition {
     pub fn original_nids(&self) -> &[u64] {
         &self.orig_nid
     }
-    /// Type-wise id in the input graph of each node that this part owns, type by type.
-    pub fn inner_nids(&self) -> &[u64] {
-        &self.orig_nid[..self.num_inner_nodes]
+    /// Ids in the input graph of the nodes of a type that this part owns.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn inner_nids(&self, ntype: impl NodeKey) -> &[u64] {
+        let ty = ntype_number(self.book.schema(), ntype);
+        let count = |t: usize| self.book.nodes.inner(self.part, t).map_or(0, |n| n as usize);
+        let start = (0..ty).map(count).sum::<usize>();
+        &self.orig_nid[start..start + count(ty)]
     }
     /// Type-wise id in the input graph of each local edge.
     pub fn original_eids(&self) -> &[u64] {

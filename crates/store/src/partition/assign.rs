@@ -1,22 +1,20 @@
-//! Assigns nodes to parts one by one, reading each row of the file once per pass.
+//! Assigns nodes to parts one by one, reading each row of the files once per pass.
 
-use burn_gnn_structure::EdgeReader;
 use burn_gnn_structure::internal::setting;
+use burn_gnn_structure::{EdgeReader, Schema};
 
-use crate::StoredCsc;
+use super::NONE;
+use super::assignment::Assignment;
+use super::graph_files::{GraphFiles, Relations};
+use super::row_stream::{EDGES, each_node};
 use crate::error::StoreError;
 
 /// What a part may hold of the mean.
 const SLACK: f64 = 1.05;
 /// Share of the edges of a random cut below which ranges of ids are a start.
 const LOCAL: f64 = 0.8;
-/// Not assigned yet.
-const NONE: u32 = u32::MAX;
-/// Rows that are read at a time, and the most edges of them.
-const ROWS: usize = 1 << 12;
-const EDGES: u64 = 1 << 20;
 
-/// What a part is chosen by, of a node with `n_p` neighbours in part `p`.
+/// What a part is chosen by, of a node with `n_p` neighbours in part `p`, which has `|p|` nodes of its type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamMethod {
@@ -27,14 +25,17 @@ pub enum StreamMethod {
     Fennel,
 }
 
-/// Cuts the nodes of one type into parts by streaming over their in-edges, in memory proportional to nodes: 4 bytes
+/// Cuts the nodes of a graph into parts by streaming over their in-edges, in memory proportional to nodes: 4 bytes
 /// each, whatever the number of edges.
 ///
-/// Nodes come in the order of their ids, and of their in-neighbours those count that have a part already; under
-/// [`with_passes`](Self::with_passes) later passes see the parts of the pass before (restreaming: Nishimura and
-/// Ugander, KDD 2013). Where equal ranges of ids cut less than 0.8 of the edges that a random cut would, as ids of
-/// crawls do, the first pass starts from these ranges, and they are the parts where no pass cuts less. A part has
-/// at most 1.05 times the mean of nodes. Every choice is a function of the file: the same parts on every machine.
+/// Nodes come type by type, in the order of their ids, and of their in-neighbours of all types those count that have
+/// a part already; under [`with_passes`](Self::with_passes) later passes see the parts of the pass before
+/// (restreaming: Nishimura and Ugander, KDD 2013). Where equal ranges of ids cut less than 0.8 of the edges that a
+/// random cut would, as ids of crawls do, the first pass starts from these ranges, and they are the parts where no
+/// pass cuts less. Nodes of a type that no relation leads to follow the part where most of their edges end, as a
+/// majority vote in 8 bytes per node finds it (Boyer and Moore, 1981: exact where more than half of the edges do).
+/// A part has at most 1.05 times the mean of the nodes of each type. Every choice is a function of the files: the
+/// same parts on every machine.
 ///
 /// METIS, which `burn-gnn-dist` offers, holds the graph several times over: at this size it would need a coarsening
 /// before it.
@@ -59,76 +60,6 @@ pub struct StreamCut {
     passes: usize,
 }
 
-/// The part of every node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assignment {
-    pub(super) part_of: Vec<u32>,
-    pub(super) parts: usize,
-    cut: u64,
-    edges: u64,
-}
-
-impl Assignment {
-    /// Parts that are known.
-    ///
-    /// # Errors
-    /// A part out of range.
-    pub fn new(part_of: Vec<u32>, parts: usize) -> Result<Self, StoreError> {
-        burn_gnn_structure::internal::check_ids("part_of", "the nodes", &part_of, parts)?;
-        Ok(Self { part_of, parts, cut: 0, edges: 0 })
-    }
-    /// The part of every node.
-    pub fn part_of(&self) -> &[u32] {
-        &self.part_of
-    }
-    /// Number of parts.
-    pub fn parts(&self) -> usize {
-        self.parts
-    }
-    /// Nodes of each part.
-    pub fn sizes(&self) -> Vec<usize> {
-        let mut sizes = vec![0; self.parts];
-        self.part_of.iter().for_each(|&p| sizes[p as usize] += 1);
-        sizes
-    }
-    /// Share of edges between parts, as the last pass met them: an edge from a node that got its part later counts
-    /// by the part of the pass before, in the first pass as cut.
-    pub fn cut_seen(&self) -> f64 {
-        if self.edges == 0 { 0.0 } else { self.cut as f64 / self.edges as f64 }
-    }
-    /// Whether this is of the nodes of a graph of one node type.
-    pub(super) fn check(&self, csc: &StoredCsc) -> Result<(), StoreError> {
-        let nodes = of_one_type(csc)?;
-        if self.part_of.len() != nodes {
-            return Err(setting(
-                "part_of",
-                &format!("the parts of {nodes} nodes"),
-                &format!("those of {}", self.part_of.len()),
-            )
-            .into());
-        }
-        Ok(())
-    }
-    /// Share of edges between parts.
-    ///
-    /// # Errors
-    /// Another number of nodes than the file has; a relation between two node types; [`StoreError::Damaged`].
-    ///
-    /// # Cost
-    /// One pass over the file.
-    pub fn cut(&self, csc: &StoredCsc) -> Result<f64, StoreError> {
-        self.check(csc)?;
-        let (mut cut, mut edges) = (0u64, 0u64);
-        each_row(csc, |v, row| {
-            let own = self.part_of[v as usize];
-            cut += row.iter().filter(|&&u| self.part_of[u as usize] != own).count() as u64;
-            edges += row.len() as u64;
-            Ok(())
-        })?;
-        Ok(if edges == 0 { 0.0 } else { cut as f64 / edges as f64 })
-    }
-}
-
 impl StreamCut {
     /// LDG in one pass.
     pub fn new(parts: usize) -> Self {
@@ -140,13 +71,13 @@ impl StreamCut {
         self.method = method;
         self
     }
-    /// Passes over the file, at least one.
+    /// Passes over the files, at least one.
     #[must_use]
     pub fn with_passes(mut self, passes: usize) -> Self {
         self.passes = passes.max(1);
         self
     }
-    /// Bytes of memory for so many nodes.
+    /// Bytes of memory for so many nodes of all types; 8 more for each of a type that no relation leads to.
     pub fn memory(&self, nodes: u64) -> u64 {
         4 * nodes + 24 * self.parts as u64 + 12 * EDGES
     }
@@ -154,123 +85,135 @@ impl StreamCut {
     /// A part for every node.
     ///
     /// # Errors
-    /// No part; a relation between two node types; [`StoreError::Damaged`].
+    /// No part; a single relation between two node types; [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// `O(passes · (edges + nodes · parts))`, on one thread; the file is read from its beginning to its end, and
-    /// once or twice more to look at ranges.
-    pub fn assign(&self, csc: &StoredCsc) -> Result<Assignment, StoreError> {
-        let n = of_one_type(csc)?;
+    /// `O(passes · (edges + nodes · parts))`, on one thread; the files are read from their beginnings to their ends,
+    /// those of one destination type side by side, and once or twice more to look at ranges.
+    pub fn assign(&self, graph: &(impl GraphFiles + ?Sized)) -> Result<Assignment, StoreError> {
+        let of = graph.relations()?;
         if self.parts == 0 || self.parts >= NONE as usize {
             return Err(setting("parts", "at least one part", &self.parts.to_string()).into());
         }
-        let (parts, mean) = (self.parts, n as f64 / self.parts as f64);
-        let most = ((mean * SLACK) as u64).max(n.div_ceil(parts) as u64);
-        let price = 0.75 * csc.num_edges() as f64 / n.max(1) as f64;
-        let mut of = Assignment { part_of: vec![NONE; n], parts, cut: 0, edges: csc.num_edges() };
-        let range = |v: u32| (u64::from(v) * parts as u64 / n as u64) as u32;
-        let (mut counts, mut met, mut between) = (vec![0u32; parts], vec![], 0u64);
-        each_row(csc, |v, row| {
-            between += row.iter().filter(|&&u| range(u) != range(v)).count() as u64;
+        let range = |t: usize, v: u32| {
+            (u64::from(v) * self.parts as u64 / of.counts[t].max(1) as u64) as u32
+        };
+        let by_range = |part_of: &mut [Vec<u32>]| {
+            for (t, list) in part_of.iter_mut().enumerate() {
+                (0..).zip(list).for_each(|(v, p)| *p = range(t, v));
+            }
+        };
+        let mut between = 0u64;
+        each_node(&of, |t, v, edges| {
+            between += edges.sources().filter(|&(s, u)| range(s, u) != range(t, v)).count() as u64;
             Ok(())
         })?;
-        let local = (between as f64) < LOCAL * (1.0 - 1.0 / parts as f64) * csc.num_edges() as f64;
+        let edges = of.num_edges();
+        let local = (between as f64) < LOCAL * (1.0 - 1.0 / self.parts as f64) * edges as f64;
+        let mut part_of: Vec<Vec<u32>> = of.counts.iter().map(|&n| vec![NONE; n]).collect();
         if local {
-            (0..).zip(&mut of.part_of).for_each(|(v, p)| *p = range(v));
+            by_range(&mut part_of);
         }
+        let types = Schema::new(of.schema.ntypes().to_vec(), vec![])?;
+        let mut found = Assignment::of_schema(types, part_of, self.parts);
+        found.edges = edges;
         for _ in 0..self.passes {
-            let mut sizes = vec![0u64; parts];
-            of.cut = 0;
-            each_row(csc, |v, row| {
-                for &u in row.iter().filter(|&&u| u != v) {
-                    let p = of.part_of[u as usize];
-                    if p != NONE {
-                        if counts[p as usize] == 0 {
-                            met.push(p);
-                        }
-                        counts[p as usize] += 1;
+            self.pass(&of, &mut found)?;
+        }
+        if local && found.count_cut(&of)? >= between {
+            by_range(&mut found.part_of);
+            found.cut = between;
+        }
+        Ok(found)
+    }
+
+    /// One pass over all nodes.
+    fn pass(&self, of: &Relations<'_>, found: &mut Assignment) -> Result<(), StoreError> {
+        let types = 0..of.counts.len();
+        let mut fills: Vec<Fill> = types.clone().map(|t| Fill::new(self, of, t)).collect();
+        // The part that has most votes so far, and by how many, of nodes that no relation leads to.
+        let no_edges_into = |t: usize| of.schema.etypes_into(t).next().is_none();
+        let mut votes: Vec<Vec<(u32, u32)>> =
+            types.map(|t| vec![(0, 0); if no_edges_into(t) { of.counts[t] } else { 0 }]).collect();
+        let (mut counts, mut met) = (vec![0u32; self.parts], vec![]);
+        let Assignment { part_of, cut, .. } = found;
+        *cut = 0;
+        each_node(of, |t, v, edges| {
+            for (s, u) in edges.sources().filter(|&from| from != (t, v)) {
+                let p = part_of[s][u as usize];
+                if p != NONE {
+                    if counts[p as usize] == 0 {
+                        met.push(p);
                     }
+                    counts[p as usize] += 1;
                 }
-                let mut best = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0);
-                for p in (0..parts).filter(|&p| sizes[p] < most) {
-                    let (count, fill) = (f64::from(counts[p]), sizes[p] as f64 / mean);
-                    let score = match self.method {
-                        StreamMethod::Ldg => count * (1.0 - fill / SLACK).max(0.0),
-                        StreamMethod::Fennel => count - price * fill.sqrt(),
-                    };
-                    // The first of equals.
-                    if score > best.0 || score == best.0 && -fill > best.1 {
-                        best = (score, -fill, p);
-                    }
+            }
+            let p = fills[t].choose(&counts);
+            part_of[t][v as usize] = p;
+            for (s, u) in edges.sources() {
+                *cut += u64::from(part_of[s][u as usize] != p);
+                match votes[s].get_mut(u as usize) {
+                    Some((of, lead)) if *lead == 0 => (*of, *lead) = (p, 1),
+                    Some((of, lead)) if *of == p => *lead = lead.saturating_add(1),
+                    Some((_, lead)) => *lead -= 1,
+                    None => {}
                 }
-                let p = best.2;
-                sizes[p] += 1;
-                of.part_of[v as usize] = p as u32;
-                of.cut +=
-                    row.iter().filter(|&&u| of.part_of[u as usize] != p as u32).count() as u64;
-                met.drain(..).for_each(|p: u32| counts[p as usize] = 0);
-                Ok(())
-            })?;
-        }
-        if local && of.cut(csc)? * csc.num_edges() as f64 >= between as f64 {
-            (0..).zip(&mut of.part_of).for_each(|(v, p)| *p = range(v));
-            of.cut = between;
-        }
-        Ok(of)
-    }
-}
-
-/// Number of nodes of a relation on one node type.
-fn of_one_type(csc: &StoredCsc) -> Result<usize, StoreError> {
-    match csc.num_nodes() {
-        (sources, n) if n == sources => Ok(n),
-        (sources, n) => Err(setting(
-            "csc",
-            "a relation on one node type",
-            &format!("{sources} sources and {n} destinations"),
-        )
-        .into()),
-    }
-}
-
-/// Calls `f` with every row of a file, in their order. A row of more edges than are read at a time is held as a whole.
-pub(super) fn each_row(
-    csc: &StoredCsc,
-    mut f: impl FnMut(u32, &[u32]) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let n = csc.num_nodes().1;
-    rows_of(csc, (0..n).map(|v| v as u32), &mut |v, _, row| f(v, row))
-}
-
-/// Calls `f` with the rows of ascending nodes: the node, the position of its first edge, and its sources.
-pub(super) fn rows_of(
-    csc: &StoredCsc,
-    nodes: impl Iterator<Item = u32>,
-    f: &mut impl FnMut(u32, u64, &[u32]) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let (mut batch, mut rows, mut sources, mut nodes) = (vec![], vec![], vec![], nodes.peekable());
-    while nodes.peek().is_some() {
-        batch.clear();
-        rows.clear();
-        batch.extend(nodes.by_ref().take(ROWS));
-        csc.rows(&batch, &mut rows)?;
-        let mut from = 0;
-        while from < batch.len() {
-            // Rows that are consecutive in the file are one read.
-            let (start, mut end, mut to) =
-                (rows[from].0, rows[from].0 + u64::from(rows[from].1), from + 1);
-            while to < batch.len() && rows[to].0 == end && end - start < EDGES {
-                end += u64::from(rows[to].1);
-                to += 1;
             }
-            sources.clear();
-            csc.sources_of(start..end, &mut sources)?;
-            for i in from..to {
-                let at = (rows[i].0 - start) as usize;
-                f(batch[i], rows[i].0, &sources[at..at + rows[i].1 as usize])?;
+            met.drain(..).for_each(|p: u32| counts[p as usize] = 0);
+            Ok(())
+        })?;
+        for (t, votes) in votes.iter().enumerate() {
+            for (&(p, lead), to) in votes.iter().zip(&mut part_of[t]) {
+                counts[p as usize] = lead;
+                *to = fills[t].choose(&counts);
+                counts[p as usize] = 0;
             }
-            from = to;
+        }
+        Ok(())
+    }
+}
+
+/// How many nodes of a type each part has, in a pass.
+struct Fill {
+    method: StreamMethod,
+    sizes: Vec<u64>,
+    mean: f64,
+    most: u64,
+    /// `0.75 · edges / nodes`, for Fennel.
+    price: f64,
+}
+
+impl Fill {
+    fn new(cut: &StreamCut, of: &Relations<'_>, t: usize) -> Self {
+        let (n, parts) = (of.counts[t], cut.parts);
+        let edges: u64 = of.schema.etypes_into(t).map(|e| of.files[e].num_edges()).sum();
+        let mean = n as f64 / parts as f64;
+        Self {
+            method: cut.method,
+            sizes: vec![0; parts],
+            mean,
+            most: ((mean * SLACK) as u64).max(n.div_ceil(parts) as u64),
+            price: 0.75 * edges as f64 / n.max(1) as f64,
         }
     }
-    Ok(())
+    /// The best part for a node of `counts` neighbours in each, of parts that have room; it has one node more then.
+    fn choose(&mut self, counts: &[u32]) -> u32 {
+        let mut best = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0);
+        for (p, (&count, &size)) in counts.iter().zip(&self.sizes).enumerate() {
+            if size >= self.most {
+                continue;
+            }
+            let (count, fill) = (f64::from(count), size as f64 / self.mean);
+            let score = match self.method {
+                StreamMethod::Ldg => count * (1.0 - fill / SLACK).max(0.0),
+                StreamMethod::Fennel => count - self.price * fill.sqrt(),
+            };
+            // The first of equals.
+            if score > best.0 || score == best.0 && -fill > best.1 {
+                best = (score, -fill, p);
+            }
+        }
+        self.sizes[best.2] += 1;
+        best.2 as u32
+    }
 }

@@ -3,14 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use burn_gnn_structure::{EdgeReader, GraphError, Relation};
+use burn_gnn_structure::{EdgeKey, EdgeReader, GraphError, Relation};
 
-use super::part::{Content, StoredPart};
+use super::part::{Content, PartEdges, PartNodes, StoredPart};
+use crate::StoredCsc;
 use crate::error::StoreError;
 
 impl StoredPart {
-    /// The in-edges of inner nodes by original ids: a relation between all nodes of the whole graph, of which this
-    /// part knows some rows. Draws, degrees and edge ids are those of the whole graph; edge ids are those of its
+    /// The edges of a type into inner nodes by original ids: a relation between all nodes of the whole graph, of which
+    /// this part knows some rows. Draws, degrees and edge ids are those of the whole graph; edge ids are those of its
     /// file, or positions in it.
     ///
     /// What the part does not know is an error: [`StoreError::OtherPart`] of a sampler that asks for the in-edges
@@ -19,17 +20,21 @@ impl StoredPart {
     /// # Errors
     /// As [`Relation::from_stored_csc`].
     ///
+    /// # Panics
+    /// There is no such type.
+    ///
     /// # Cost
     /// `O(log inner nodes)` per destination; edges are read when they are drawn.
-    pub fn relation(&self) -> Result<Relation, StoreError> {
-        Ok(Relation::from_stored_csc(Arc::new(ByOriginal(self.of.clone())))?)
+    #[track_caller]
+    pub fn relation(&self, etype: impl EdgeKey) -> Result<Relation, StoreError> {
+        let e = self.schema().etype(etype).unwrap_or_else(|e| panic!("{e}"));
+        Ok(Relation::from_stored_csc(Arc::new(ByOriginal(PartRelation::new(&self.of, e))))?)
     }
 }
 
 #[cfg(feature = "sampling")]
 impl StoredPart {
-    /// [`relation`](Self::relation) as a graph of one node type `_N` and one edge type `_E`, with all nodes of the
-    /// whole graph.
+    /// Every [`relation`](Self::relation) as a graph with the types and all nodes of the whole graph.
     ///
     /// Samplers of one hop take it for inner nodes; [`owners`](Self::owners) says which rank continues from a halo node
     /// (`NeighborSampler::only_hop`). The hops together are the batch of the whole graph.
@@ -58,7 +63,10 @@ impl StoredPart {
     /// # Errors
     /// As [`relation`](Self::relation).
     pub fn graph(&self) -> Result<burn_gnn_graph::Graph, StoreError> {
-        homogeneous(self.of.whole, self.relation()?)
+        let relations =
+            (0..self.of.edges.len()).map(|e| self.relation(e)).collect::<Result<_, _>>()?;
+        let counts = self.of.nodes.iter().map(|nodes| nodes.total).collect();
+        Ok(burn_gnn_graph::Graph::assemble(self.schema().clone(), counts, relations))
     }
 
     /// The part as a graph of its own: local ids, inner nodes first, halo nodes without in-edges, degrees and
@@ -69,57 +77,83 @@ impl StoredPart {
     /// As [`Relation::from_stored_csc`].
     pub fn subgraph(&self) -> Result<burn_gnn_graph::Subgraph, StoreError> {
         use burn_gnn_graph::OriginalIds;
-        let relation = Relation::from_stored_csc(Arc::new(ByLocal(self.of.clone())))?;
-        let edge_ids = vec![OriginalIds::unchanged(relation.num_edges())];
-        let node_ids = vec![OriginalIds::new(self.of.nodes.clone(), self.of.whole)];
+        let of = &self.of;
+        let relation = |e| Relation::from_stored_csc(Arc::new(ByLocal(PartRelation::new(of, e))));
+        let relations: Vec<Relation> =
+            (0..of.edges.len()).map(relation).collect::<Result<_, GraphError>>()?;
         Ok(burn_gnn_graph::Subgraph {
-            graph: homogeneous(self.of.nodes.len(), relation)?,
-            node_ids,
-            edge_ids,
+            edge_ids: relations.iter().map(|r| OriginalIds::unchanged(r.num_edges())).collect(),
+            node_ids: of.nodes.iter().map(|n| OriginalIds::new(n.ids.clone(), n.total)).collect(),
+            graph: burn_gnn_graph::Graph::assemble(
+                self.schema().clone(),
+                of.nodes.iter().map(|nodes| nodes.ids.len()).collect(),
+                relations,
+            ),
         })
     }
 }
 
-#[cfg(feature = "sampling")]
-fn homogeneous(nodes: usize, relation: Relation) -> Result<burn_gnn_graph::Graph, StoreError> {
-    let schema = burn_gnn_graph::Schema::new(vec!["_N".into()], vec![("_N", "_E", "_N").into()])?;
-    Ok(burn_gnn_graph::Graph::assemble(Arc::new(schema), vec![nodes], vec![relation]))
+/// One relation of a part.
+#[derive(Debug)]
+struct PartRelation {
+    of: Arc<Content>,
+    etype: usize,
+}
+
+impl PartRelation {
+    fn new(of: &Arc<Content>, etype: usize) -> Self {
+        Self { of: of.clone(), etype }
+    }
+    fn edges(&self) -> &PartEdges {
+        &self.of.edges[self.etype]
+    }
+    fn csc(&self) -> &StoredCsc {
+        &self.edges().csc
+    }
+    fn src(&self) -> &PartNodes {
+        &self.of.nodes[self.of.schema.endpoints(self.etype).0]
+    }
+    fn dst(&self) -> &PartNodes {
+        &self.of.nodes[self.of.schema.endpoints(self.etype).1]
+    }
 }
 
 /// Original ids at both ends.
 #[derive(Debug)]
-struct ByOriginal(Arc<Content>);
+struct ByOriginal(PartRelation);
 
 impl ByOriginal {
     /// Original ids instead of local ones, which were compared with the number of nodes.
     fn originals(&self, ids: &mut [u32]) {
-        ids.iter_mut().for_each(|u| *u = self.0.nodes[*u as usize]);
+        let original = &self.0.src().ids;
+        ids.iter_mut().for_each(|u| *u = original[*u as usize]);
     }
 }
 
 impl EdgeReader for ByOriginal {
     fn num_src(&self) -> usize {
-        self.0.whole
+        self.0.src().total
     }
     fn num_dst(&self) -> usize {
-        self.0.whole
+        self.0.dst().total
     }
     fn num_edges(&self) -> u64 {
-        self.0.csc.num_edges()
+        self.0.csc().num_edges()
     }
     fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
+        let (of, d) = (&self.0.of, self.0.of.schema.endpoints(self.0.etype).1);
         let local =
-            nodes.iter().map(|&v| self.0.local(v)).collect::<Result<Vec<u32>, StoreError>>()?;
-        self.0.csc.rows(&local, out)
+            nodes.iter().map(|&v| of.local(d, v)).collect::<Result<Vec<u32>, StoreError>>()?;
+        self.0.csc().rows(&local, out)
     }
     fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
-        self.0.csc.sources(positions, out)?;
+        self.0.csc().sources(positions, out)?;
         self.originals(out);
         Ok(())
     }
     fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError> {
         let before = out.len();
-        self.0.csc.sources_of(positions, out)?;
+        self.0.csc().sources_of(positions, out)?;
         self.originals(&mut out[before..]);
         Ok(())
     }
@@ -127,43 +161,44 @@ impl EdgeReader for ByOriginal {
         true
     }
     fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), GraphError> {
-        Ok(self.0.edge_ids(positions, out)?)
+        Ok(self.0.edges().edge_ids(positions, out)?)
     }
     fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
-        self.0.csc.weights_of(positions, out)
+        self.0.csc().weights_of(positions, out)
     }
 }
 
 /// Local ids at both ends; halo nodes are destinations without edges.
 #[cfg(feature = "sampling")]
 #[derive(Debug)]
-struct ByLocal(Arc<Content>);
+struct ByLocal(PartRelation);
 
 #[cfg(feature = "sampling")]
 impl EdgeReader for ByLocal {
     fn num_src(&self) -> usize {
-        self.0.nodes.len()
+        self.0.src().ids.len()
     }
     fn num_dst(&self) -> usize {
-        self.0.nodes.len()
+        self.0.dst().ids.len()
     }
     fn num_edges(&self) -> u64 {
-        self.0.csc.num_edges()
+        self.0.csc().num_edges()
     }
     fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
+        let inner = self.0.dst().num_inner;
         for &v in nodes {
-            let inner = (v as usize) < self.0.num_inner;
-            out.push(if inner { self.0.csc.row(v)? } else { (self.num_edges(), 0) });
+            let row = (v as usize) < inner;
+            out.push(if row { self.0.csc().row(v)? } else { (self.num_edges(), 0) });
         }
         Ok(())
     }
     fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
-        self.0.csc.sources(positions, out)
+        self.0.csc().sources(positions, out)
     }
     fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError> {
-        self.0.csc.sources_of(positions, out)
+        self.0.csc().sources_of(positions, out)
     }
     fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
-        self.0.csc.weights_of(positions, out)
+        self.0.csc().weights_of(positions, out)
     }
 }

@@ -1,8 +1,9 @@
 //! Compares parts with the graph that they were cut from.
 
-use burn_gnn_structure::EdgeReader;
+use burn_gnn_structure::{EdgeReader, Schema};
 
-use super::assign::rows_of;
+use super::graph_files::{GraphFiles, Relations};
+use super::row_stream::rows_of;
 use super::{NONE, StoredPart, StoredParts};
 use crate::StoredCsc;
 use crate::error::{StoreError, format};
@@ -17,33 +18,12 @@ impl StoredParts {
     ///
     /// # Cost
     /// A pass over the graph and over the parts; memory for one part's nodes and 4 bytes per node.
-    pub fn verify(&self, whole: &StoredCsc) -> Result<(), StoreError> {
-        let n = whole.num_nodes().1;
-        let mut part_of = vec![NONE; n];
-        for p in 0..self.parts() {
-            let part = self.part(p)?;
-            for &v in part.inner() {
-                let wrong = |why: String| format(&part.of.path, why);
-                let Some(owner) = part_of.get_mut(v as usize) else {
-                    return Err(wrong(format!("expected nodes in 0..{n}, found {v}")));
-                };
-                if *owner != NONE {
-                    return Err(wrong(format!(
-                        "node {v}: expected in one part, found in {owner} and {p}"
-                    )));
-                }
-                *owner = p as u32;
-            }
-        }
-        if let Some(v) = part_of.iter().position(|&p| p == NONE) {
-            return Err(format(
-                &self.dir,
-                format!("node {v}: expected in one part, found in none"),
-            ));
-        }
+    pub fn verify(&self, graph: &(impl GraphFiles + ?Sized)) -> Result<(), StoreError> {
+        let whole = graph.relations()?;
+        let part_of = self.owners(&whole)?;
         let mut edges = 0u64;
         for p in 0..self.parts() {
-            edges += verify_part(&self.part(p)?, whole, &part_of)?;
+            edges += verify_part(&self.part(p)?, &whole, &part_of)?;
         }
         if edges != whole.num_edges() {
             return Err(format(
@@ -53,6 +33,48 @@ impl StoredParts {
         }
         Ok(())
     }
+
+    /// The part that every node is inner in, by type.
+    fn owners(&self, whole: &Relations<'_>) -> Result<Vec<Vec<u32>>, StoreError> {
+        let names = whole.schema.ntypes();
+        let mut part_of: Vec<Vec<u32>> = whole.counts.iter().map(|&n| vec![NONE; n]).collect();
+        for p in 0..self.parts() {
+            let part = self.part(p)?;
+            let wrong = |why: String| format(part.path(), why);
+            if part.schema() != &whole.schema {
+                let (expected, found) = (described(&whole.schema), described(part.schema()));
+                return Err(wrong(format!("expected {expected}, found {found}")));
+            }
+            for (t, part_of) in part_of.iter_mut().enumerate() {
+                let (name, n) = (&names[t], part_of.len());
+                for &v in part.inner(t) {
+                    let Some(owner) = part_of.get_mut(v as usize) else {
+                        return Err(wrong(format!(
+                            "`{name}`: expected nodes in 0..{n}, found {v}"
+                        )));
+                    };
+                    if *owner != NONE {
+                        return Err(wrong(format!(
+                            "`{name}`, node {v}: expected in one part, found in {owner} and {p}"
+                        )));
+                    }
+                    *owner = p as u32;
+                }
+            }
+        }
+        for (name, part_of) in names.iter().zip(&part_of) {
+            if let Some(v) = part_of.iter().position(|&p| p == NONE) {
+                let why = format!("`{name}`, node {v}: expected in one part, found in none");
+                return Err(format(&self.dir, why));
+            }
+        }
+        Ok(part_of)
+    }
+}
+
+fn described(schema: &Schema) -> String {
+    let edges: Vec<String> = schema.etypes().iter().map(ToString::to_string).collect();
+    format!("node types {} with edges {}", schema.ntypes().join(", "), edges.join(", "))
 }
 
 /// Ids, weights and times of the edges at some positions; empty where edges have none. Weights as bits.
@@ -67,8 +89,50 @@ fn more(csc: &StoredCsc, row: std::ops::Range<u64>) -> Result<More, StoreError> 
 }
 
 /// Compares one part; its edges.
-fn verify_part(part: &StoredPart, whole: &StoredCsc, part_of: &[u32]) -> Result<u64, StoreError> {
-    let (csc, inner, halo, nodes) = (part.csc(), part.inner(), part.halo(), part.nodes());
+fn verify_part(
+    part: &StoredPart,
+    whole: &Relations<'_>,
+    part_of: &[Vec<u32>],
+) -> Result<u64, StoreError> {
+    let wrong = |why: String| format(part.path(), why);
+    let (schema, number) = (part.schema(), part.number().0);
+    let mut used: Vec<Vec<bool>> = vec![];
+    for (t, part_of) in part_of.iter().enumerate() {
+        for (&u, &owner) in part.halo(t).iter().zip(part.owners(t)) {
+            let expected = part_of.get(u as usize).copied().unwrap_or(NONE);
+            if expected != owner || expected as usize == number {
+                let name = &schema.ntypes()[t];
+                return Err(wrong(format!(
+                    "`{name}`, halo node {u}: expected in part {expected}, found {owner}"
+                )));
+            }
+        }
+        used.push(vec![false; part.halo(t).len()]);
+    }
+    let mut edges = 0;
+    for (e, csc) in whole.files.iter().enumerate() {
+        edges += verify_relation(part, e, csc, &mut used[schema.endpoints(e).0])?;
+    }
+    for (t, used) in used.iter().enumerate() {
+        if let Some(at) = used.iter().position(|u| !u) {
+            let (name, u) = (&schema.ntypes()[t], part.halo(t)[at]);
+            return Err(wrong(format!(
+                "`{name}`, halo node {u}: expected an edge from it, found none"
+            )));
+        }
+    }
+    Ok(edges)
+}
+
+/// Compares the edges of one type, and marks the halo nodes that they come from; their number.
+fn verify_relation(
+    part: &StoredPart,
+    e: usize,
+    whole: &StoredCsc,
+    used: &mut [bool],
+) -> Result<u64, StoreError> {
+    let (csc, (s, d)) = (part.csc(e), part.schema().endpoints(e));
+    let (inner, sources, num_inner) = (part.inner(d), part.nodes(s), part.inner(s).len());
     let wrong = |why: String| format(csc.path(), why);
     csc.verify()?;
     let facts = |of: &StoredCsc| (of.has_edge_ids(), of.has_weights(), of.has_times());
@@ -79,22 +143,14 @@ fn verify_part(part: &StoredPart, whole: &StoredCsc, part_of: &[u32]) -> Result<
             "expected (edge ids, weights, times) as in the graph, {expected:?}, found {found:?}"
         )));
     }
-    for (&u, &owner) in halo.iter().zip(part.owners()) {
-        let expected = part_of.get(u as usize).copied().unwrap_or(NONE);
-        if expected != owner || expected as usize == part.number().0 {
-            return Err(wrong(format!(
-                "halo node {u}: expected in part {expected}, found {owner}"
-            )));
-        }
-    }
-    let (mut used, mut edges, mut row_of) = (vec![false; halo.len()], 0, vec![]);
+    let (mut edges, mut row_of) = (0, vec![]);
     rows_of(csc, 0..inner.len() as u32, &mut |local, from, row| {
         let (v, (start, len)) = (inner[local as usize], whole.row(inner[local as usize])?);
         row_of.clear();
         whole.sources_of(start..start + u64::from(len), &mut row_of)?;
         let range = from..from + row.len() as u64;
-        let same = part.whole_row(local)? == (start, len)
-            && row.iter().map(|&u| nodes.get(u as usize)).eq(row_of.iter().map(Some))
+        let same = part.whole_row(e, local)? == (start, len)
+            && row.iter().map(|&u| sources.get(u as usize)).eq(row_of.iter().map(Some))
             && (plain || more(csc, range)? == more(whole, start..start + u64::from(len))?);
         if !same {
             return Err(wrong(format!(
@@ -102,15 +158,10 @@ fn verify_part(part: &StoredPart, whole: &StoredCsc, part_of: &[u32]) -> Result<
             )));
         }
         row.iter()
-            .filter(|&&u| u as usize >= inner.len())
-            .for_each(|&u| used[u as usize - inner.len()] = true);
+            .filter(|&&u| u as usize >= num_inner)
+            .for_each(|&u| used[u as usize - num_inner] = true);
         edges += row.len() as u64;
         Ok(())
     })?;
-    match used.iter().position(|u| !u) {
-        Some(at) => {
-            Err(wrong(format!("halo node {}: expected an edge from it, found none", halo[at])))
-        }
-        None => Ok(edges),
-    }
+    Ok(edges)
 }

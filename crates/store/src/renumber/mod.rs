@@ -7,6 +7,7 @@ mod rows;
 
 use std::path::Path;
 
+use burn_gnn_structure::NodeKey;
 use burn_gnn_structure::internal::{check_ids, setting};
 
 pub use edges::RenumberedEdges;
@@ -106,18 +107,23 @@ impl Renumbering {
         Self::new(order)
     }
 
-    /// Part by part, inside a part by id: with the parts of a [`StreamCut`](crate::StreamCut) communities lie together.
+    /// The nodes of a type part by part, inside a part by id: with the parts of a [`StreamCut`](crate::StreamCut)
+    /// communities lie together.
+    ///
+    /// # Panics
+    /// There is no such type.
     ///
     /// # Cost
     /// `O(nodes)`.
-    pub fn by_part(of: &Assignment) -> Self {
-        let mut next = vec![0u32; of.parts() + 1];
-        of.part_of().iter().for_each(|&p| next[p as usize + 1] += 1);
+    #[track_caller]
+    pub fn by_part(of: &Assignment, ntype: impl NodeKey) -> Self {
+        let (part_of, mut next) = (of.part_of(ntype), vec![0u32; of.parts() + 1]);
+        part_of.iter().for_each(|&p| next[p as usize + 1] += 1);
         for p in 0..of.parts() {
             next[p + 1] += next[p];
         }
-        let (mut new, mut original) = (vec![0; of.part_of().len()], vec![0; of.part_of().len()]);
-        for (v, &p) in (0..).zip(of.part_of()) {
+        let (mut new, mut original) = (vec![0; part_of.len()], vec![0; part_of.len()]);
+        for (v, &p) in (0..).zip(part_of) {
             let i = &mut next[p as usize];
             (new[v as usize], original[*i as usize]) = (*i, v);
             *i += 1;

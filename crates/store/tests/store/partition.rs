@@ -14,54 +14,85 @@ fn build(dir: &std::path::Path, n: usize, edges: &Edges) -> Arc<StoredCsc> {
     StoredCsc::open(&path).unwrap()
 }
 
-/// LDG and Fennel by definition, over all edges at every node.
+/// A node by type and id.
+type Node = (usize, u32);
+
+/// LDG and Fennel by definition, over all edges at every node, for `counts` nodes of each type. Edges lead to the
+/// types `into`; nodes of the others follow a majority vote.
 fn by_definition(
-    n: usize,
-    edges: &Edges,
+    counts: &[usize],
+    edges: &[(Node, Node)],
+    into: &[bool],
     parts: usize,
     method: StreamMethod,
     passes: usize,
-) -> Vec<u32> {
-    let mean = n as f64 / parts as f64;
-    let most = ((mean * 1.05) as usize).max(n.div_ceil(parts));
-    let range = |v: u32| v as usize * parts / n;
+) -> Vec<Vec<u32>> {
+    let range = |(t, v): Node| v as usize * parts / counts[t];
     let between = edges.iter().filter(|e| range(e.0) != range(e.1)).count() as f64;
     let local = between < 0.8 * (1.0 - 1.0 / parts as f64) * edges.len() as f64;
-    let mut part: Vec<Option<usize>> = (0..n as u32).map(|v| local.then(|| range(v))).collect();
+    let nodes = |t: usize| (0..counts[t] as u32).map(move |v| (t, v));
+    let ranges: Vec<Vec<Option<usize>>> =
+        (0..counts.len()).map(|t| nodes(t).map(|v| Some(range(v))).collect()).collect();
+    let mut part: Vec<Vec<Option<usize>>> =
+        if local { ranges.clone() } else { counts.iter().map(|&n| vec![None; n]).collect() };
     for _ in 0..passes {
-        let mut sizes = vec![0usize; parts];
-        for v in 0..n {
+        let mut sizes = vec![vec![0usize; parts]; counts.len()];
+        let mut choose = |t: usize, neighbours: &dyn Fn(usize) -> usize| {
+            let mean = counts[t] as f64 / parts as f64;
+            let most = ((mean * 1.05) as usize).max(counts[t].div_ceil(parts));
+            let into = edges.iter().filter(|e| e.1.0 == t).count() as f64;
             let score = |p: usize| {
-                let neighbours = edges
-                    .iter()
-                    .filter(|e| {
-                        e.1 as usize == v && e.0 as usize != v && part[e.0 as usize] == Some(p)
-                    })
-                    .count() as f64;
-                let fill = sizes[p] as f64 / mean;
+                let (fill, n) = (sizes[t][p] as f64 / mean, neighbours(p) as f64);
                 let score = match method {
-                    StreamMethod::Ldg => neighbours * (1.0 - fill / 1.05).max(0.0),
-                    _ => neighbours - 0.75 * edges.len() as f64 / n as f64 * fill.sqrt(),
+                    StreamMethod::Ldg => n * (1.0 - fill / 1.05).max(0.0),
+                    _ => n - 0.75 * into / counts[t] as f64 * fill.sqrt(),
                 };
                 (score, -fill)
             };
-            let best =
-                (0..parts).filter(|&p| sizes[p] < most).fold(None, |best: Option<usize>, p| {
-                    match best {
-                        Some(b) if score(p) <= score(b) => Some(b),
-                        _ => Some(p),
+            let better = |best: Option<usize>, p: usize| match best {
+                Some(b) if score(p) <= score(b) => Some(b),
+                _ => Some(p),
+            };
+            let best = (0..parts).filter(|&p| sizes[t][p] < most).fold(None, better).unwrap();
+            sizes[t][best] += 1;
+            best
+        };
+        for t in (0..counts.len()).filter(|&t| into[t]) {
+            for v in nodes(t) {
+                let of = |p: usize| {
+                    let own = |e: &&(Node, Node)| {
+                        e.1 == v && e.0 != v && part[e.0.0][e.0.1 as usize] == Some(p)
+                    };
+                    edges.iter().filter(own).count()
+                };
+                let p = choose(t, &of);
+                part[t][v.1 as usize] = Some(p);
+            }
+        }
+        for t in (0..counts.len()).filter(|&t| !into[t]) {
+            for v in nodes(t) {
+                // Ends of its edges in the order in which they were assigned.
+                let mut ends: Vec<Node> = edges.iter().filter(|e| e.0 == v).map(|e| e.1).collect();
+                ends.sort_unstable();
+                let (mut first, mut lead) = (0, 0);
+                for (t, v) in ends {
+                    let p = part[t][v as usize].unwrap();
+                    match (lead, p == first) {
+                        (0, _) => (first, lead) = (p, 1),
+                        (_, true) => lead += 1,
+                        (_, false) => lead -= 1,
                     }
-                });
-            sizes[best.unwrap()] += 1;
-            part[v] = best;
+                }
+                let p = choose(t, &|p| if p == first { lead } else { 0 });
+                part[t][v.1 as usize] = Some(p);
+            }
         }
     }
-    let cut = edges.iter().filter(|e| part[e.0 as usize] != part[e.1 as usize]).count() as f64;
-    let ranges = local && cut >= between;
-    (0..n as u32)
-        .zip(part)
-        .map(|(v, p)| if ranges { range(v) as u32 } else { p.unwrap() as u32 })
-        .collect()
+    let cut =
+        edges.iter().filter(|(u, v)| part[u.0][u.1 as usize] != part[v.0][v.1 as usize]).count()
+            as f64;
+    let found = if local && cut >= between { ranges } else { part };
+    found.into_iter().map(|of| of.into_iter().map(|p| p.unwrap() as u32).collect()).collect()
 }
 
 proptest! {
@@ -70,12 +101,13 @@ proptest! {
     #[test]
     fn as_defined(n in 1usize..60, edges in proptest::collection::vec((0u32..60, 0u32..60), 0..300), parts in 1usize..5, passes in 1usize..4) {
         let edges: Edges = edges.into_iter().filter(|e| (e.0 as usize) < n && (e.1 as usize) < n).collect();
+        let typed: Vec<(Node, Node)> = edges.iter().map(|e| ((0, e.0), (0, e.1))).collect();
         let dir = tempfile::tempdir().unwrap();
         let csc = build(dir.path(), n, &edges);
         for method in [StreamMethod::Ldg, StreamMethod::Fennel] {
             let of = StreamCut::new(parts).with_method(method).with_passes(passes).assign(&csc).unwrap();
-            prop_assert_eq!(of.part_of(), by_definition(n, &edges, parts, method, passes));
-            let cut = edges.iter().filter(|e| of.part_of()[e.0 as usize] != of.part_of()[e.1 as usize]).count();
+            prop_assert_eq!(of.part_of(..), &by_definition(&[n], &typed, &[true], parts, method, passes)[0]);
+            let cut = edges.iter().filter(|e| of.part_of(..)[e.0 as usize] != of.part_of(..)[e.1 as usize]).count();
             prop_assert_eq!(of.cut(&csc).unwrap(), cut as f64 / edges.len().max(1) as f64);
             let written = of.write(&csc, dir.path().join("parts")).unwrap();
             written.verify(&csc).unwrap();
@@ -83,12 +115,125 @@ proptest! {
             prop_assert_eq!((opened.parts(), opened.bytes()), (parts, written.bytes()));
             let mut nodes: Vec<u32> = vec![];
             for p in 0..parts {
-                nodes.extend(opened.part(p).unwrap().inner());
+                nodes.extend(opened.part(p).unwrap().inner(..));
             }
             nodes.sort_unstable();
             prop_assert_eq!(nodes, (0..n as u32).collect::<Vec<_>>());
         }
     }
+}
+
+#[cfg(feature = "sampling")]
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Several types: authors, which no edge leads to, papers, and topics without an edge.
+    #[test]
+    fn types_as_defined(
+        cites in proptest::collection::vec((0u32..40, 0u32..40), 0..200), writes in proptest::collection::vec((0u32..25, 0u32..40), 0..200),
+        about in proptest::collection::vec((0u32..40, 0u32..7), 0..60), parts in 1usize..5, passes in 1usize..4,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let relations = [("paper", "about", "topic", &about, (40, 7)), ("author", "writes", "paper", &writes, (25, 40)), ("paper", "cites", "paper", &cites, (40, 40))];
+        for (_, name, _, edges, (src, dst)) in relations {
+            CscBuild::new(dir.path().join(name), src, dst).run(EdgeIter::new(edges.clone())).unwrap();
+        }
+        let types = [("topic", 7), ("paper", 40), ("author", 25), ("venue", 3)];
+        let stored = StoredGraph::create(dir.path(), types, relations.map(|(s, r, d, ..)| ((s, r, d), r))).unwrap();
+        // Types by name: author, paper, topic, venue.
+        let number = |name: &str| stored.graph().schema().ntype(name).unwrap();
+        let mut edges: Vec<(Node, Node)> = vec![];
+        for (s, _, d, of, _) in relations {
+            edges.extend(of.iter().map(|e| ((number(s), e.0), (number(d), e.1))));
+        }
+        for method in [StreamMethod::Ldg, StreamMethod::Fennel] {
+            let of = StreamCut::new(parts).with_method(method).with_passes(passes).assign(&stored).unwrap();
+            let expected = by_definition(&[25, 40, 7, 3], &edges, &[false, true, true, false], parts, method, passes);
+            for (t, name) in ["author", "paper", "topic", "venue"].into_iter().enumerate() {
+                prop_assert_eq!(of.part_of(name), &expected[t], "{}", name);
+                prop_assert!(of.sizes(name).into_iter().all(|n| n <= ((expected[t].len() as f64 / parts as f64 * 1.05) as usize).max(expected[t].len().div_ceil(parts))));
+            }
+            let cut = edges.iter().filter(|((s, u), (d, v))| expected[*s][*u as usize] != expected[*d][*v as usize]).count();
+            prop_assert_eq!(of.cut(&stored).unwrap(), cut as f64 / edges.len().max(1) as f64);
+            let written = of.write(&stored, dir.path().join("parts")).unwrap();
+            written.verify(&stored).unwrap();
+            let opened = StoredParts::open(dir.path().join("parts")).unwrap();
+            prop_assert_eq!((opened.parts(), opened.bytes()), (parts, written.bytes()));
+            // A part's edges by original ids, of all relations.
+            let mut found: Vec<(Node, Node)> = vec![];
+            for p in 0..parts {
+                let part = opened.part(p).unwrap();
+                for (s, relation, d, ..) in relations {
+                    let csc = part.csc(relation);
+                    let (r, src, dst) = (csc.relation().unwrap(), part.nodes(s), part.inner(d));
+                    found.extend(r.src().iter().zip(r.dst()).map(|(&u, &v)| ((number(s), src[u as usize]), (number(d), dst[v as usize]))));
+                }
+            }
+            found.sort_unstable();
+            let mut all = edges.clone();
+            all.sort_unstable();
+            prop_assert_eq!(found, all);
+        }
+    }
+}
+
+/// Parts of a typed graph that are not those of the graph, or of another cut.
+#[cfg(feature = "sampling")]
+#[test]
+fn wrong_parts_of_types() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let graph = |edges: u32, shift: u32| {
+        for (name, nodes, step) in [("buys", (20, 9), 3), ("bought", (9, 20), 5)] {
+            let (s, d) = nodes;
+            let edges = (0..edges).map(|i| ((i * step + shift) % s, i % d));
+            CscBuild::new(dir.join(name), s as usize, d as usize)
+                .run(EdgeIter::new(edges))
+                .unwrap();
+        }
+        let types = [("user", 20), ("item", 9)];
+        let relations =
+            [(("user", "buys", "item"), "buys"), (("item", "bought", "user"), "bought")];
+        StoredGraph::create(dir, types, relations).unwrap()
+    };
+    let of = |moved: bool| {
+        let users = (0..20).map(|v| u32::from(v % 2 == 1) ^ u32::from(moved && v == 4)).collect();
+        Assignment::of_types([("user", users), ("item", vec![0, 0, 1, 1, 0, 1, 0, 1, 0])], 2)
+            .unwrap()
+    };
+    let (stored, parts) = (graph(90, 0), dir.join("parts"));
+    let written = of(false).write(&stored, &parts).unwrap();
+    written.verify(&stored).unwrap();
+    let e = written.verify(&graph(90, 1)).unwrap_err().to_string();
+    assert!(e.contains("expected the in-edges of the graph"), "{e}");
+    let stored = graph(90, 0);
+    written.verify(&stored).unwrap();
+    let csc = build(dir, 20, &vec![(0, 1)]);
+    let e = written.verify(&csc).unwrap_err().to_string();
+    assert!(
+        e.contains("expected node types _N with edges _N:_E:_N, found node types item, user"),
+        "{e}"
+    );
+    let e = of(false).write(&csc, &parts).unwrap_err().to_string();
+    assert!(e.contains("the parts of the node types [\"_N\"]") && e.contains("item"), "{e}");
+    // A refused write has removed nothing.
+    written.verify(&stored).unwrap();
+    let e = Assignment::of_types([("user", vec![0; 20]), ("item", vec![0; 8])], 2).unwrap();
+    let e = e.cut(&stored).unwrap_err().to_string();
+    assert!(e.contains("the parts of 9 nodes of type `item`") && e.contains("those of 8"), "{e}");
+    assert!(Assignment::of_types([("user", vec![0]), ("user", vec![0])], 2).is_err());
+    let e = Assignment::of_types([("user", vec![2])], 2).unwrap_err().to_string();
+    assert!(e.contains("user") && e.contains("part_of"), "{e}");
+    // One relation's file of another cut.
+    let file = parts.join("part-00000.1.csc");
+    let save = std::fs::read(&file).unwrap();
+    of(true).write(&stored, &parts).unwrap();
+    std::fs::write(&file, save).unwrap();
+    let e = StoredPart::open(&parts, 0).unwrap_err().to_string();
+    assert!(e.contains("part-00000.1.csc") && e.contains("one partitioning"), "{e}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(StoredPart::open(&parts, 0).unwrap_err().to_string().contains("part-00000.1.csc"));
+    assert!(StoredPart::open(&parts, 1).is_ok());
 }
 
 /// Communities are found: far fewer edges between parts than in a random cut, under the bound on sizes.
@@ -116,7 +261,7 @@ fn communities() {
             let (cut, random) = (parts.cut(&csc).unwrap(), 0.75);
             println!("{method:?}, dealt {dealt}: {cut}");
             assert!(cut < most * random, "{method:?}, dealt {dealt}: {cut}");
-            assert!(parts.sizes().iter().all(|&s| s <= 2100), "{:?}", parts.sizes());
+            assert!(parts.sizes(..).iter().all(|&s| s <= 2100), "{:?}", parts.sizes(..));
         }
     }
 }
@@ -144,7 +289,7 @@ fn wrong_parts() {
     let e = written.verify(&StoredCsc::open(&path).unwrap()).unwrap_err();
     assert!(e.to_string().contains("expected the in-edges of the graph"), "{e}");
     // Part 1 of another cut: node 7 is in both.
-    let save = ["nodes", "csc"].map(|f| {
+    let save = ["nodes", "0.csc"].map(|f| {
         (
             parts.join(format!("part-00000.{f}")),
             std::fs::read(parts.join(format!("part-00000.{f}"))).unwrap(),
@@ -154,7 +299,7 @@ fn wrong_parts() {
     written.verify(&csc).unwrap();
     save.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
     let e = written.verify(&csc).unwrap_err();
-    assert!(e.to_string().contains("node 7: expected in one part, found in none"), "{e}");
+    assert!(e.to_string().contains("`_N`, node 7: expected in one part, found in none"), "{e}");
     of(false).write(&csc, &parts).unwrap();
     let file = parts.join("part-00001.nodes");
     let mut bytes = std::fs::read(&file).unwrap();

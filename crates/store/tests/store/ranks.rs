@@ -42,9 +42,12 @@ fn folders(dir: &Path, parts: usize) -> Vec<PathBuf> {
     let folder = |p: usize| {
         let own = dir.join(format!("rank-{p}"));
         std::fs::create_dir(&own).unwrap();
-        for ending in ["nodes", "csc"] {
-            let name = format!("part-{p:05}.{ending}");
-            std::fs::rename(dir.join("parts").join(&name), own.join(&name)).unwrap();
+        let mine = format!("part-{p:05}.");
+        for entry in std::fs::read_dir(dir.join("parts")).unwrap() {
+            let name = entry.unwrap().file_name();
+            if name.to_str().unwrap().starts_with(&mine) {
+                std::fs::rename(dir.join("parts").join(&name), own.join(&name)).unwrap();
+            }
         }
         own
     };
@@ -100,7 +103,7 @@ proptest! {
         };
         let of_whole = sampler(whole.graph())?;
         let of_ranks = parts.iter().map(|p| sampler(&p.graph().unwrap())).collect::<Result<Vec<_>, _>>()?;
-        let mut nodes: Vec<Vec<u32>> = parts.iter().map(|p| p.inner().iter().copied().step_by(4).collect()).collect();
+        let mut nodes: Vec<Vec<u32>> = parts.iter().map(|p| p.inner(..).iter().copied().step_by(4).collect()).collect();
         for hop in 0..3 {
             let mut next: Vec<Vec<u32>> = vec![vec![]; 3];
             for (rank, of) in nodes.iter().enumerate() {
@@ -108,8 +111,8 @@ proptest! {
                 let drawn = draw(&of_ranks[rank], hop, of, step);
                 prop_assert_eq!(&drawn, &draw(&of_whole, hop, of, step));
                 for u in drawn.into_iter().flat_map(|row| row.0).map(|e| e.0) {
-                    let owner = match part.halo().binary_search(&u) {
-                        Ok(at) => part.owners()[at],
+                    let owner = match part.halo(..).binary_search(&u) {
+                        Ok(at) => part.owners(..)[at],
                         Err(_) => rank as u32,
                     };
                     prop_assert_eq!(owner, part_of[u as usize]);
@@ -135,9 +138,9 @@ proptest! {
         Assignment::new(part_of, cut as usize).unwrap().write(&csc, dir.path().join("parts")).unwrap().verify(&csc).unwrap();
         for (p, own) in folders(dir.path(), cut as usize).iter().enumerate() {
             let part = StoredPart::open(own, p).unwrap();
-            prop_assert_eq!((part.number(), part.total_nodes()), ((p, cut as usize), 30));
+            prop_assert_eq!((part.number(), part.total_nodes(..)), ((p, cut as usize), 30));
             let sub = part.subgraph().unwrap();
-            let (r, nodes) = (sub.graph.relation("_E").unwrap(), part.nodes());
+            let (r, nodes) = (sub.graph.relation("_E").unwrap(), part.nodes(..));
             let mut found: Edges = r.src().iter().zip(r.dst()).map(|(&u, &v)| (nodes[u as usize], nodes[v as usize])).collect();
             let mut expected: Edges = edges.iter().copied().filter(|e| e.1 as usize % cut as usize == p).collect();
             found.sort_by_key(|e| e.1);
@@ -149,21 +152,21 @@ proptest! {
             NeighborSampler::new(&fresh.graph, [2]).unwrap().with_original_ids(&fresh).unwrap().sample([("_N", [0u32; 0])], SampleKey::new(1)).unwrap();
             prop_assert_eq!(fresh.graph.relations()[0].derived_bytes().host, 0);
             let key = SampleKey::new(1);
-            let seeds: Vec<u32> = (0..part.inner().len() as u32).collect();
+            let seeds: Vec<u32> = (0..part.inner(..).len() as u32).collect();
             let local = NeighborSampler::new(&sub.graph, [2]).unwrap().with_original_ids(&sub).unwrap().sample([("_N", &seeds)], key).unwrap();
-            let whole = NeighborSampler::new(&part.graph().unwrap(), [2]).unwrap().sample([("_N", part.inner())], key).unwrap();
+            let whole = NeighborSampler::new(&part.graph().unwrap(), [2]).unwrap().sample([("_N", part.inner(..))], key).unwrap();
             prop_assert_eq!(local.blocks[0].original_ids(0), whole.blocks[0].original_ids(0));
             prop_assert_eq!(&local.blocks[0].relations()[0], &whole.blocks[0].relations()[0]);
-            for (at, &v) in (0..).zip(part.inner()) {
-                prop_assert_eq!(part.whole_row(at).unwrap(), csc.row(v).unwrap());
+            for (at, &v) in (0..).zip(part.inner(..)) {
+                prop_assert_eq!(part.whole_row(.., at).unwrap(), csc.row(v).unwrap());
                 let (mut a, mut b) = (vec![], vec![]);
-                let ((from, len), (start, _)) = (part.csc().row(at).unwrap(), csc.row(v).unwrap());
+                let ((from, len), (start, _)) = (part.csc(..).row(at).unwrap(), csc.row(v).unwrap());
                 let (here, there) = (from..from + u64::from(len), start..start + u64::from(len));
-                prop_assert_eq!(part.csc().times_of(here.clone(), &mut a).unwrap(), columns);
+                prop_assert_eq!(part.csc(..).times_of(here.clone(), &mut a).unwrap(), columns);
                 csc.times_of(there.clone(), &mut b).unwrap();
                 prop_assert_eq!(a, b);
                 let (mut a, mut b) = (vec![], vec![]);
-                part.csc().weights_of(here, &mut a).unwrap();
+                part.csc(..).weights_of(here, &mut a).unwrap();
                 csc.weights_of(there, &mut b).unwrap();
                 prop_assert_eq!(a, b);
             }
@@ -181,24 +184,27 @@ fn what_a_part_does_not_know() {
         .unwrap();
     let own = &folders(dir.path(), 3)[1];
     let part = StoredPart::open(own, 1).unwrap();
-    assert_eq!((part.inner(), part.halo(), part.owners()), (&[1, 2][..], &[0, 3][..], &[0, 0][..]));
+    assert_eq!(
+        (part.inner(..), part.halo(..), part.owners(..)),
+        (&[1, 2][..], &[0, 3][..], &[0, 0][..])
+    );
     let sampler = NeighborSampler::new(&part.graph().unwrap(), [2, 2]).unwrap();
     let e = sampler.sample([("_N", [1])], SampleKey::new(0)).unwrap_err();
-    let text = "part-00001.nodes: node 0: expected an inner node of part 1, found a halo node, which is in part 0; ask the rank of its part";
+    let text = "part-00001.nodes: node 0 of type `_N`: expected an inner node of part 1, found a halo node, which is in part 0; ask the rank of its part";
     assert!(matches!(e, GraphError::Source(_)) && e.to_string().contains(text), "{e}");
     let e = sampler.only_hop(0).unwrap().sample([("_N", [4])], SampleKey::new(0)).unwrap_err();
     assert!(e.to_string().contains("found none of its nodes"), "{e}");
     assert!(
-        part.relation()
+        part.relation(..)
             .unwrap()
             .read_stored()
             .unwrap_err()
             .to_string()
-            .contains("node 0: expected an inner node")
+            .contains("node 0 of type `_N`: expected an inner node")
     );
     // Another part, or its files under this one's name.
     assert!(StoredPart::open(own, 0).is_err());
-    for ending in ["nodes", "csc"] {
+    for ending in ["nodes", "0.csc"] {
         std::fs::copy(
             own.join(format!("part-00001.{ending}")),
             own.join(format!("part-00000.{ending}")),
@@ -210,4 +216,62 @@ fn what_a_part_does_not_know() {
         e.to_string().contains("expected part 0") && e.to_string().contains("found part 1 of 3"),
         "{e}"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// The same with several types: for the nodes that it owns each rank draws, in every relation, what the whole graph
+    /// has, and knows the owners of the others.
+    #[test]
+    fn ranks_together_by_type(
+        buys in proptest::collection::vec((0u32..40, 0u32..15), 1..200), likes in proptest::collection::vec((0u32..40, 0u32..15), 0..80),
+        bought in proptest::collection::vec((0u32..15, 0u32..40), 1..200), users in proptest::collection::vec(0u32..3, 40),
+        items in proptest::collection::vec(0u32..3, 15), with_ids in any::<bool>(), step in 0u64..5,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, edges, n) in [("buys", &buys, (40, 15)), ("likes", &likes, (40, 15)), ("bought", &bought, (15, 40))] {
+            let build = CscBuild::new(dir.path().join(name), n.0, n.1);
+            let build = if with_ids { build.with_edge_ids() } else { build };
+            build.run(EdgeIter::new(edges.clone())).unwrap();
+        }
+        let relations = [(("user", "buys", "item"), "buys"), (("user", "likes", "item"), "likes"), (("item", "bought", "user"), "bought")];
+        let whole = StoredGraph::create(dir.path(), [("user", 40), ("item", 15)], relations).unwrap();
+        let part_of = [("item", items), ("user", users)];
+        let cut = Assignment::of_types(part_of.clone(), 3).unwrap();
+        cut.write(&whole, dir.path().join("parts")).unwrap().verify(&whole).unwrap();
+        let of_whole = NeighborSampler::new(whole.graph(), [3]).unwrap();
+        for (rank, own) in folders(dir.path(), 3).iter().enumerate() {
+            let part = StoredPart::open(own, rank).unwrap();
+            let g = part.graph().unwrap();
+            let seeds = [("item", part.inner("item").to_vec()), ("user", part.inner("user").to_vec())];
+            let key = SampleKey::new(3).at(0, step);
+            let drawn = NeighborSampler::new(&g, [3]).unwrap().sample(seeds.clone(), key).unwrap();
+            let expected = of_whole.sample(seeds, key).unwrap();
+            let (found, expected) = (&drawn.blocks[0], &expected.blocks[0]);
+            for (t, (name, part_of)) in part_of.iter().enumerate() {
+                prop_assert_eq!(found.original_ids(t), expected.original_ids(t));
+                for u in found.src_nodes(t) {
+                    let owner = match part.halo(*name).binary_search(u) {
+                        Ok(at) => part.owners(*name)[at],
+                        Err(_) => rank as u32,
+                    };
+                    prop_assert_eq!(owner, part_of[*u as usize]);
+                }
+            }
+            for e in 0..3 {
+                prop_assert_eq!(&found.relations()[e], &expected.relations()[e]);
+                prop_assert_eq!(found.original_edge_ids(e).to_vec(), expected.original_edge_ids(e).to_vec());
+                prop_assert_eq!(found.in_degrees(e), expected.in_degrees(e));
+                prop_assert_eq!(g.relations()[e].derived_bytes().host, 0);
+            }
+            // The same by local ids.
+            let sub = part.subgraph().unwrap();
+            let local = [("item", (0..part.inner("item").len() as u32).collect::<Vec<_>>()), ("user", (0..part.inner("user").len() as u32).collect())];
+            let local = NeighborSampler::new(&sub.graph, [3]).unwrap().with_original_ids(&sub).unwrap().sample(local, key).unwrap();
+            for t in 0..2 {
+                prop_assert_eq!(local.blocks[0].original_ids(t), expected.original_ids(t));
+            }
+        }
+    }
 }

@@ -127,7 +127,7 @@ proptest! {
         let mut expected: Vec<u32> = (0..PAPERS as u32).collect();
         expected.sort_by_key(|&v| std::cmp::Reverse(degree(v)));
         prop_assert_eq!(of.original_ids(), &expected);
-        let by_part = Renumbering::by_part(&Assignment::new(part_of.clone(), 4).unwrap());
+        let by_part = Renumbering::by_part(&Assignment::new(part_of.clone(), 4).unwrap(), ..);
         expected.sort_by_key(|&v| (part_of[v as usize], v));
         prop_assert_eq!(by_part.original_ids(), expected);
         for of in [of, by_part] {

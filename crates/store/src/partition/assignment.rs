@@ -1,0 +1,137 @@
+//! Holds the part of every node.
+
+use std::hash::Hasher;
+
+use burn_gnn_structure::internal::{check_ids, setting};
+use burn_gnn_structure::{EdgeReader, NodeKey, Schema};
+use twox_hash::XxHash3_64;
+
+use super::graph_files::{GraphFiles, Relations};
+use super::row_stream::each_node;
+use crate::error::StoreError;
+
+/// The part of every node, by node type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// Node types alone.
+    types: Schema,
+    pub(super) part_of: Vec<Vec<u32>>,
+    pub(super) parts: usize,
+    pub(super) cut: u64,
+    pub(super) edges: u64,
+}
+
+impl Assignment {
+    /// Parts that are known, of the nodes of a graph of one node type, `_N`.
+    ///
+    /// # Errors
+    /// A part out of range.
+    pub fn new(part_of: Vec<u32>, parts: usize) -> Result<Self, StoreError> {
+        Self::of_types([("_N", part_of)], parts)
+    }
+    /// Parts that are known, of the nodes of each type.
+    ///
+    /// ```
+    /// use burn_gnn_store::Assignment;
+    /// let parts = Assignment::of_types([("paper", vec![0, 1, 1]), ("author", vec![1, 0])], 2)?;
+    /// assert_eq!((parts.part_of("author"), parts.sizes("paper")), (&[1, 0][..], vec![1, 2]));
+    /// # Ok::<(), burn_gnn_store::StoreError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A part out of range; a type given twice.
+    pub fn of_types<'a>(
+        part_of: impl IntoIterator<Item = (&'a str, Vec<u32>)>,
+        parts: usize,
+    ) -> Result<Self, StoreError> {
+        let mut of: Vec<(&str, Vec<u32>)> = part_of.into_iter().collect();
+        of.sort_by_key(|t| t.0);
+        for (name, ids) in &of {
+            check_ids("part_of", &format!("`{name}`"), ids, parts)?;
+        }
+        let types = Schema::new(of.iter().map(|t| t.0.to_owned()).collect(), vec![])?;
+        Ok(Self::of_schema(types, of.into_iter().map(|t| t.1).collect(), parts))
+    }
+    pub(super) fn of_schema(types: Schema, part_of: Vec<Vec<u32>>, parts: usize) -> Self {
+        Self { types, part_of, parts, cut: 0, edges: 0 }
+    }
+
+    /// The part of every node of a type.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn part_of(&self, ntype: impl NodeKey) -> &[u32] {
+        &self.part_of[self.types.ntype(ntype).unwrap_or_else(|e| panic!("{e}"))]
+    }
+    /// Number of parts.
+    pub fn parts(&self) -> usize {
+        self.parts
+    }
+    /// Nodes of a type in each part.
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn sizes(&self, ntype: impl NodeKey) -> Vec<usize> {
+        let mut sizes = vec![0; self.parts];
+        self.part_of(ntype).iter().for_each(|&p| sizes[p as usize] += 1);
+        sizes
+    }
+    /// Share of edges between parts, as the last pass met them: an edge from a node that got its part later counts
+    /// by the part of the pass before, in the first pass as cut.
+    pub fn cut_seen(&self) -> f64 {
+        if self.edges == 0 { 0.0 } else { self.cut as f64 / self.edges as f64 }
+    }
+    /// Whether this is of the nodes of a graph.
+    pub(super) fn check(&self, of: &Relations<'_>) -> Result<(), StoreError> {
+        let names = of.schema.ntypes();
+        if self.types.ntypes() != names {
+            let (expected, found) = (
+                format!("the parts of the node types {names:?}"),
+                format!("those of {:?}", self.types.ntypes()),
+            );
+            return Err(setting("part_of", &expected, &found).into());
+        }
+        for ((name, part_of), &n) in names.iter().zip(&self.part_of).zip(&of.counts) {
+            if part_of.len() != n {
+                let expected = format!("the parts of {n} nodes of type `{name}`");
+                let found = format!("those of {}", part_of.len());
+                return Err(setting("part_of", &expected, &found).into());
+            }
+        }
+        Ok(())
+    }
+    /// Share of edges between parts.
+    ///
+    /// # Errors
+    /// Other node types or numbers of nodes than the files have; [`StoreError::Damaged`].
+    ///
+    /// # Cost
+    /// One pass over the files.
+    pub fn cut(&self, graph: &(impl GraphFiles + ?Sized)) -> Result<f64, StoreError> {
+        let of = graph.relations()?;
+        self.check(&of)?;
+        let (cut, edges) = (self.count_cut(&of)?, of.num_edges());
+        Ok(if edges == 0 { 0.0 } else { cut as f64 / edges as f64 })
+    }
+    /// Number of edges between parts.
+    pub(super) fn count_cut(&self, of: &Relations<'_>) -> Result<u64, StoreError> {
+        let mut cut = 0;
+        each_node(of, |t, v, edges| {
+            let own = self.part_of[t][v as usize];
+            cut +=
+                edges.sources().filter(|&(s, u)| self.part_of[s][u as usize] != own).count() as u64;
+            Ok(())
+        })?;
+        Ok(cut)
+    }
+    /// A hash of the assignment and of the graph's sizes.
+    pub(super) fn fingerprint(&self, of: &Relations<'_>) -> u64 {
+        let mut hash = XxHash3_64::new();
+        hash.write(&(self.parts as u64).to_le_bytes());
+        of.files.iter().for_each(|csc| hash.write(&csc.num_edges().to_le_bytes()));
+        self.part_of.iter().for_each(|part_of| hash.write(bytemuck::cast_slice(part_of)));
+        hash.finish()
+    }
+}

@@ -1,0 +1,237 @@
+//! Writes the files of all parts.
+
+use std::ops::Range;
+use std::path::Path;
+
+use burn_gnn_files::{create_dirs, sync_dir};
+use burn_gnn_structure::EdgeReader;
+
+use super::graph_files::Relations;
+use super::row_stream::rows_of;
+use super::{
+    Assignment, FINGERPRINT, GraphFiles, HALO, INNER, KIND, NONE, NodeCounts, OWNERS, STARTS,
+    StoredParts, TYPES, Types, edges_path, nodes_path,
+};
+use crate::StoredCsc;
+use crate::csc::{EDGE_IDS, INDPTR, KIND as CSC, SOURCES, TIMES, WEIGHTS};
+use crate::error::{StoreError, format, io};
+use crate::section_writer::{SectionWriter, replace};
+use crate::sections::Header;
+
+/// Removes parts of another cut, which would be taken for parts of this one.
+fn remove_parts(dir: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let (entry, is_number) = (entry?, |text: &str| text.parse::<u32>().is_ok());
+        let is_part = |name: &str| {
+            let of = name.strip_prefix("part-").and_then(|rest| rest.split_once('.'));
+            of.is_some_and(|(part, of)| {
+                is_number(part) && (of == "nodes" || of.strip_suffix(".csc").is_some_and(is_number))
+            })
+        };
+        if entry.file_name().to_str().is_some_and(is_part) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+impl Assignment {
+    /// Writes every part: the nodes of part 7 as `part-00007.nodes` and the edges of type number 0 as
+    /// `part-00007.0.csc`; a rank needs the files of its own part. Edges keep the ids, weights and times that the
+    /// graph's files have. Parts that are in the folder are removed first.
+    ///
+    /// # Errors
+    /// Other node types or numbers of nodes than the files have; [`StoreError::Data`], [`StoreError::Damaged`].
+    ///
+    /// # Cost
+    /// Two passes over the files, part by part; 8 bytes of memory per node and 4 per halo node of a part.
+    pub fn write(
+        &self,
+        graph: &(impl GraphFiles + ?Sized),
+        dir: impl AsRef<Path>,
+    ) -> Result<StoredParts, StoreError> {
+        let (dir, of) = (dir.as_ref(), graph.relations()?);
+        create_dirs(dir).map_err(io(dir))?;
+        self.check(&of)?;
+        remove_parts(dir).map_err(io(dir))?;
+        let mut writer = PartWriter {
+            cut: self,
+            of: &of,
+            dir,
+            fingerprint: self.fingerprint(&of),
+            local: of.counts.iter().map(|&n| vec![NONE; n]).collect(),
+        };
+        (0..self.parts).try_for_each(|part| writer.write(part))?;
+        sync_dir(dir).map_err(io(dir))?;
+        Ok(StoredParts { dir: dir.into(), parts: self.parts, relations: of.files.len() })
+    }
+
+    /// Nodes of a type that a part owns.
+    fn inner(&self, part: usize, t: usize) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.part_of[t]).filter(move |&(_, &p)| p as usize == part).map(|(v, _)| v)
+    }
+}
+
+struct PartWriter<'a> {
+    cut: &'a Assignment,
+    of: &'a Relations<'a>,
+    dir: &'a Path,
+    fingerprint: u64,
+    /// Local id of every node in the part that is being written, or `NONE`.
+    local: Vec<Vec<u32>>,
+}
+
+impl PartWriter<'_> {
+    fn write(&mut self, part: usize) -> Result<(), StoreError> {
+        let (cut, of) = (self.cut, self.of);
+        let mut inner = vec![];
+        for (t, local) in self.local.iter_mut().enumerate() {
+            let mut next = 0u32;
+            for v in cut.inner(part, t) {
+                local[v as usize] = next;
+                next += 1;
+            }
+            inner.push(next);
+        }
+        let mut edges = vec![];
+        for (e, csc) in of.files.iter().enumerate() {
+            let ((s, d), mut sum) = (of.schema.endpoints(e), 0u64);
+            let local = &mut self.local[s];
+            rows_of(csc, cut.inner(part, d), &mut |_, _, row| {
+                sum += row.len() as u64;
+                // Any number: halo nodes are numbered when all of them are known.
+                row.iter().for_each(|&u| local[u as usize] = local[u as usize].min(NONE - 1));
+                Ok(())
+            })?;
+            edges.push(sum);
+        }
+        let mut halo: Vec<Vec<u32>> = vec![];
+        for (local, &num_inner) in self.local.iter_mut().zip(&inner) {
+            let mut ids: Vec<u32> = vec![];
+            for (u, row) in (0..).zip(local) {
+                if *row == NONE - 1 {
+                    *row = num_inner + ids.len() as u32;
+                    ids.push(u);
+                }
+            }
+            halo.push(ids);
+        }
+        self.write_nodes(part, &inner, &halo)?;
+        for (e, &edges) in edges.iter().enumerate() {
+            let (s, d) = of.schema.endpoints(e);
+            let nodes = [u64::from(inner[s]) + halo[s].len() as u64, u64::from(inner[d])];
+            self.write_edges(part, e, nodes, edges)?;
+        }
+        for ((t, local), halo) in self.local.iter_mut().enumerate().zip(halo) {
+            cut.inner(part, t).chain(halo).for_each(|v| local[v as usize] = NONE);
+        }
+        Ok(())
+    }
+
+    fn write_nodes(&self, part: usize, inner: &[u32], halo: &[Vec<u32>]) -> Result<(), StoreError> {
+        let (path, schema) = (nodes_path(self.dir, part), &self.of.schema);
+        let counts = |(t, name): (usize, &String)| NodeCounts {
+            name: name.clone(),
+            total: self.of.counts[t] as u64,
+            inner: u64::from(inner[t]),
+            halo: halo[t].len() as u64,
+        };
+        let types = Types {
+            nodes: schema.ntypes().iter().enumerate().map(counts).collect(),
+            edges: schema.etypes().to_vec(),
+        };
+        let types = serde_json::to_vec(&types).map_err(|e| format(&path, e.to_string()))?;
+        let mut header = Header::new(KIND)
+            .with("part", part)
+            .with("parts", self.cut.parts)
+            .with(FINGERPRINT, self.fingerprint);
+        let borrowed: u64 = halo.iter().map(|ids| ids.len() as u64).sum();
+        header.section(TYPES, types.len() as u64);
+        header.section(INNER, 4 * inner.iter().map(|&n| u64::from(n)).sum::<u64>());
+        header.section(HALO, 4 * borrowed);
+        header.section(OWNERS, 4 * borrowed);
+        replace(&path, header, |out| {
+            out.put(0, &types)?;
+            for (t, ids) in halo.iter().enumerate() {
+                self.cut.inner(part, t).try_for_each(|v| out.put(1, &v.to_le_bytes()))?;
+                out.put(2, bytemuck::cast_slice(ids))?;
+                let owner = |&u: &u32| self.cut.part_of[t][u as usize];
+                ids.iter().try_for_each(|u| out.put(3, &owner(u).to_le_bytes()))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn write_edges(
+        &self,
+        part: usize,
+        e: usize,
+        [sources, inner]: [u64; 2],
+        edges: u64,
+    ) -> Result<(), StoreError> {
+        let (csc, (s, d)) = (self.of.files[e], self.of.schema.endpoints(e));
+        let mut header = Header::new(CSC)
+            .with("num_src", sources)
+            .with("num_dst", inner)
+            .with("num_edges", edges)
+            .with(FINGERPRINT, self.fingerprint);
+        header.section(INDPTR, 8 * (inner + 1));
+        header.section(SOURCES, 4 * edges);
+        header.section(STARTS, 8 * inner);
+        for (name, has, each) in [
+            (EDGE_IDS, csc.has_edge_ids(), 8),
+            (WEIGHTS, csc.has_weights(), 4),
+            (TIMES, csc.has_times(), 8),
+        ] {
+            if has {
+                header.section(name, each * edges);
+            }
+        }
+        replace(&edges_path(self.dir, part, e), header, |out| {
+            let (mut sum, mut mapped, mut more) = (0u64, vec![], Columns::default());
+            rows_of(csc, self.cut.inner(part, d), &mut |_, start, row| {
+                out.put(0, &sum.to_le_bytes())?;
+                sum += row.len() as u64;
+                mapped.clear();
+                mapped.extend(row.iter().map(|&u| self.local[s][u as usize]));
+                out.put(1, bytemuck::cast_slice(&mapped))?;
+                out.put(2, &start.to_le_bytes())?;
+                more.copy(csc, start..start + row.len() as u64, out)
+            })?;
+            out.put(0, &sum.to_le_bytes())
+        })
+    }
+}
+
+/// What edges have besides sources, of one row.
+#[derive(Debug, Default)]
+struct Columns {
+    ids: Vec<u64>,
+    weights: Vec<f32>,
+    times: Vec<i64>,
+}
+
+impl Columns {
+    /// Appends those of a row to the sections behind the starts of rows.
+    fn copy(
+        &mut self,
+        csc: &StoredCsc,
+        row: Range<u64>,
+        out: &mut SectionWriter,
+    ) -> Result<(), StoreError> {
+        self.ids.clear();
+        self.weights.clear();
+        self.times.clear();
+        let mut section = 3;
+        let mut put = |has: bool, bytes: &[u8]| -> Result<(), StoreError> {
+            if has {
+                out.put(section, bytes)?;
+                section += 1;
+            }
+            Ok(())
+        };
+        put(csc.edge_ids_of(row.clone(), &mut self.ids)?, bytemuck::cast_slice(&self.ids))?;
+        put(csc.weights_of(row.clone(), &mut self.weights)?, bytemuck::cast_slice(&self.weights))?;
+        put(csc.times_of(row, &mut self.times)?, bytemuck::cast_slice(&self.times))
+    }
+}
