@@ -63,8 +63,8 @@ impl Edges {
     }
 }
 
-pub(super) fn features(ntype: &str, size: usize, ids: &[u64]) -> TensorData {
-    let s = Stream::new(9, ntype, 0);
+pub(super) fn features(name: &str, size: usize, ids: &[u64]) -> TensorData {
+    let s = Stream::new(9, name, 0);
     let x = ids.iter().flat_map(|&v| (0..size as u64).map(move |i| s.uniform(v, i) - 0.5));
     TensorData::new(x.collect::<Vec<f64>>(), [ids.len(), size])
 }
@@ -80,11 +80,9 @@ pub(super) fn mask(ids: &[u64]) -> TensorData {
 fn part_with_columns(dir: &Path, comm: &dyn Communicator) -> Result<Partition> {
     let part = stored_partition(dir.join("parts"), "random", comm)?;
     let ids = part.inner_nids("_N").to_vec();
-    let part = part.with_node_column("_N", "x", features("_N", WIDTH, &ids))?.with_node_column(
-        "_N",
-        "y",
-        labels(&ids),
-    )?;
+    let part = part
+        .with_node_column("_N", "x", features("features", WIDTH, &ids))?
+        .with_node_column("_N", "y", labels(&ids))?;
     Ok(part.with_node_column("_N", "train_mask", mask(&ids))?)
 }
 
@@ -119,7 +117,10 @@ fn losses_are_equal<M: NodeClassifier + Send>(what: &str, build: impl Fn(&Device
         let ids: Vec<u64> = (0..NODES as u64).collect();
         let frame = g.nodes_mut("_N").unwrap();
         frame
-            .insert("x", Tensor::<2>::from_data(features("_N", WIDTH, &ids), (&device, DType::F64)))
+            .insert(
+                "x",
+                Tensor::<2>::from_data(features("features", WIDTH, &ids), (&device, DType::F64)),
+            )
             .unwrap();
         frame.insert("y", Tensor::<1, Int>::from_data(labels(&ids), &device)).unwrap();
         frame.insert("train_mask", Tensor::<1, Bool>::from_data(mask(&ids), &device)).unwrap();
