@@ -26,6 +26,7 @@ pub mod gsddmm;
 pub mod gspmm;
 mod half_floats;
 mod lanes;
+pub mod logsumexp;
 mod output_buffer;
 mod parallel_runs;
 mod philox;

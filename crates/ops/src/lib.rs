@@ -42,6 +42,7 @@ mod fused_tests;
 mod gsddmm;
 mod gspmm;
 mod init;
+mod logsumexp;
 mod message;
 mod multi;
 mod operator;
@@ -86,6 +87,7 @@ pub use error::{GraphFault, OpsError};
 pub use gsddmm::*;
 pub use gspmm::*;
 pub use init::{glorot_uniform, normal, normal_rows, uniform_rows};
+pub use logsumexp::*;
 pub use message::function;
 pub use message::{
     BlockData, ConvInput, Cross, EdgeBatch, EdgeTensor, Fields, GraphMessageOps, Mailbox,

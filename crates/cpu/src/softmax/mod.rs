@@ -14,7 +14,7 @@
 // Fixed lanes and columns of several rows at once: one index says it best.
 #![allow(clippy::needless_range_loop)]
 
-mod segments;
+pub(crate) mod segments;
 
 use std::ops::Range;
 

@@ -8,6 +8,18 @@ use burn_gnn_plan::Segments;
 use crate::dense::widen::put_sums;
 use crate::{Acc, Elem, Exp, Vectorised, by_edges, collect_rows, divisor, shift, vectorised};
 
+/// The largest entry of every column of some rows, of which there is one; NaN only where the first row has it.
+#[inline(always)]
+pub(crate) fn column_max<T: Elem>(rows: &[T], largest: &mut [T::Acc]) {
+    largest.iter_mut().zip(rows).for_each(|(m, x)| *m = x.acc());
+    for row in rows.chunks_exact(largest.len()) {
+        for (m, x) in largest.iter_mut().zip(row) {
+            let x = x.acc();
+            *m = if x > *m { x } else { *m };
+        }
+    }
+}
+
 /// One segment: `rows` in, `out` of the same length; `stats` are two numbers per column.
 struct Softmax<'a, T: Elem> {
     rows: &'a [T],
@@ -22,13 +34,7 @@ impl<T: Elem> Vectorised for Softmax<'_, T> {
     fn run(self) {
         let Self { rows, out, stats, width } = self;
         let (largest, sum) = stats.split_at_mut(width);
-        largest.iter_mut().zip(rows).for_each(|(m, x)| *m = x.acc());
-        for row in rows.chunks_exact(width) {
-            for (m, x) in largest.iter_mut().zip(row) {
-                let x = x.acc();
-                *m = if x > *m { x } else { *m };
-            }
-        }
+        column_max(rows, largest);
         largest.iter_mut().for_each(|m| *m = shift(*m));
         sum.fill(T::Acc::ZERO);
         for (row, to) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
@@ -78,11 +84,11 @@ impl<T: Elem> Vectorised for Gradient<'_, T> {
     }
 }
 
-/// Works on the rows of one segment, their part of the result, and two numbers per column.
-type Work<'a, A> = dyn Fn(std::ops::Range<usize>, &mut [A], &mut [A]) + Sync + 'a;
+/// Works on one segment by its number, the entries of its rows, their part of the result, and two numbers per column.
+pub(crate) type Work<'a, A> = dyn Fn(usize, std::ops::Range<usize>, &mut [A], &mut [A]) + Sync + 'a;
 
 /// Calls `work` for every segment.
-fn by_segment<T: Elem>(
+pub(crate) fn by_segment<T: Elem>(
     segments: &Segments,
     width: usize,
     cost: usize,
@@ -105,7 +111,7 @@ fn by_segment<T: Elem>(
             let range = segments.range(k);
             if !range.is_empty() && range.start >= run.start {
                 out.resize(range.len() * width, T::Acc::ZERO);
-                work(range.start * width..range.end * width, &mut out, &mut stats);
+                work(k, range.start * width..range.end * width, &mut out, &mut stats);
                 put_sums(&out, sink);
             }
             k += 1;
@@ -115,14 +121,14 @@ fn by_segment<T: Elem>(
 
 /// Probabilities from logits.
 pub(super) fn forward<T: Elem>(segments: &Segments, width: usize, x: &[T]) -> Vec<T> {
-    by_segment::<T>(segments, width, 16, &|at, out, stats| {
+    by_segment::<T>(segments, width, 16, &|_, at, out, stats| {
         vectorised(Softmax { rows: &x[at], out, stats, width })
     })
 }
 
 /// `y · (g - Σ y · g)`.
 pub(super) fn gradient<T: Elem>(segments: &Segments, width: usize, y: &[T], grad: &[T]) -> Vec<T> {
-    by_segment::<T>(segments, width, 4, &|at, out, stats| {
+    by_segment::<T>(segments, width, 4, &|_, at, out, stats| {
         vectorised(Gradient { grad: &grad[at.clone()], y: &y[at], out, sum: &mut stats[..width] });
     })
 }

@@ -1,16 +1,36 @@
 //! Reductions and softmax over segments against the reference, finite differences, corners.
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
 use crate::{assert_near, devices, f64s, numbers, with_rows};
 
-/// A reduction, or softmax.
-type How = Option<SegmentReduce>;
+/// What is computed over segments.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    Reduce(SegmentReduce),
+    Softmax,
+    LogSumExp,
+    LogSoftmax,
+}
 
 fn all() -> impl Iterator<Item = How> {
-    SegmentReduce::ALL.into_iter().map(Some).chain([None])
+    SegmentReduce::ALL.into_iter().map(How::Reduce).chain([
+        How::Softmax,
+        How::LogSumExp,
+        How::LogSoftmax,
+    ])
+}
+
+/// By definition.
+fn log_softmax_reference<const D: usize>(x: Tensor<D>, s: &Segments) -> Tensor<D> {
+    if x.shape().num_elements() == 0 {
+        return x;
+    }
+    let ids: Vec<i32> = (0..s.len()).flat_map(|k| s.range(k).map(move |_| k as i32)).collect();
+    let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [s.num_rows()]), &x.device());
+    x.clone() - segment_logsumexp_reference(x, s).select(0, ids)
 }
 
 fn run<const D: usize>(
@@ -23,10 +43,14 @@ fn run<const D: usize>(
     let device = place.0.clone().autodiff();
     let x = Tensor::<D>::from_data(x.clone(), (&device, place.1)).require_grad();
     let y = match (how, reference) {
-        (Some(reduce), false) => segment_reduce(x.clone(), s, reduce),
-        (Some(reduce), true) => segment_reduce_reference(x.clone(), s, reduce),
-        (None, false) => segment_softmax(x.clone(), s),
-        (None, true) => segment_softmax_reference(x.clone(), s),
+        (How::Reduce(reduce), false) => segment_reduce(x.clone(), s, reduce),
+        (How::Reduce(reduce), true) => segment_reduce_reference(x.clone(), s, reduce),
+        (How::Softmax, false) => segment_softmax(x.clone(), s),
+        (How::Softmax, true) => segment_softmax_reference(x.clone(), s),
+        (How::LogSumExp, false) => segment_logsumexp(x.clone(), s),
+        (How::LogSumExp, true) => segment_logsumexp_reference(x.clone(), s),
+        (How::LogSoftmax, false) => segment_log_softmax(x.clone(), s),
+        (How::LogSoftmax, true) => log_softmax_reference(x.clone(), s),
     };
     let cotangent = TensorData::new(numbers(7, y.shape().num_elements()), y.shape());
     let mut loss = (y.clone() * Tensor::from_data(cotangent, (&device, place.1))).sum();
@@ -207,6 +231,49 @@ fn masks() {
             );
             assert!(column(&d, 0).iter().all(|d| d.is_finite()), "{what}: {d:?}");
         }
+    }
+}
+
+/// Values and gradients of PyTorch's `logsumexp` of each segment, but for segments without rows, which are 0 here.
+#[test]
+fn logsumexp_of_any_size_and_of_masks() {
+    const INF: f32 = f32::INFINITY;
+    let s = Segments::from_lengths(&[2, 2, 0, 2, 3, 1, 2, 2]);
+    let x = [1000.0, 999.0, -1e30, -1e30, -INF, -INF, 0.5, -INF, 1.5, INF, INF, 2.0, f32::NAN, 1.0];
+    let close = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-6 * b.abs();
+    let places = devices().into_iter().flat_map(|(name, device)| {
+        [DType::F32, DType::F64].map(|dtype| (name, device.clone(), dtype))
+    });
+    for (backend, device, dtype) in places {
+        for (name, f) in [
+            ("kernel", segment_logsumexp::<1> as fn(_, &Segments) -> _),
+            ("reference", segment_logsumexp_reference),
+        ] {
+            let what = format!("{backend}, {dtype:?}, {name}");
+            let on = device.clone().autodiff();
+            let x = Tensor::<1>::from_data(TensorData::new(x.to_vec(), [14]), (&on, dtype));
+            let x = x.require_grad();
+            let y = f(x.clone(), &s);
+            let values = f64s(y.clone());
+            let want = [1_000.313_261_7, -1e30, 0.0, -f64::INFINITY, 1.813_261_7, f64::INFINITY];
+            assert!(values.iter().zip(want).all(|(&a, b)| close(a, b)), "{what}: {values:?}");
+            assert!(values[6] == f64::INFINITY && values[7].is_nan(), "{what}: {values:?}");
+            let grads = y.narrow(0, 0, 5).sum().backward();
+            let d = f64s(x.grad(&grads).unwrap());
+            let want =
+                [0.731_058_6, 0.268_941_4, 0.5, 0.5, 0.0, 0.0, 0.268_941_4, 0.0, 0.731_058_6];
+            assert!(d.iter().zip(want).all(|(&a, b)| close(a, b)), "{what}: {d:?}");
+        }
+        let x = Tensor::<1>::from_data(TensorData::new(x.to_vec(), [14]), (&device, dtype));
+        let y = f64s(segment_log_softmax(x, &s));
+        let want = [-0.313_261_7, -1.313_261_7, -2f64.ln(), -2f64.ln()];
+        assert!(
+            y.iter().zip(want).all(|(&a, b)| (a - b).abs() <= 1e-4 || b == -2f64.ln()),
+            "{y:?}"
+        );
+        let want = [-1.313_261_7, -f64::INFINITY, -0.313_261_7];
+        assert!(y[6..9].iter().zip(want).all(|(&a, b)| close(a, b)), "{backend}: {y:?}");
+        assert!(y[4].is_nan() && y[5].is_nan(), "only masks: {y:?}");
     }
 }
 

@@ -373,6 +373,11 @@ fn segments(w: usize) -> Vec<Family> {
         let f = if reference { segment_softmax_reference } else { segment_softmax };
         back(g, f(sorted(g, &x[0]), index(g).segments()))
     }));
+    let out = (On::Whole, TYPES * w);
+    all.push(Family::new("segment_logsumexp".into(), &edges, out, move |g, x, reference| {
+        let f = if reference { segment_logsumexp_reference } else { segment_logsumexp };
+        flat(f(sorted(g, &x[0]), index(g).segments()))
+    }));
     let operands = [(On::Edge, w), (On::Whole, TYPES * w * O)];
     all.push(Family::new("segment_mm".into(), &operands, (On::Edge, O), move |g, x, reference| {
         let f = if reference { segment_mm_reference } else { segment_mm };

@@ -1,0 +1,202 @@
+//! Computes log-sum-exp and log-softmax of segments.
+
+mod cpu;
+mod reference;
+
+use burn::backend::tensor::FloatTensor;
+use burn::tensor::{DType, FloatDType, Tensor};
+use burn_gnn_plan::{LogSumExpPlan, Segments};
+
+use crate::OpsError;
+use crate::check::{accept, check_operand};
+use crate::dense::precision::enter;
+use crate::operator::cpu::Host;
+use crate::operator::{
+    GnnBackend, Gradient, OnCube, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
+    reference as plain, tensor,
+};
+use crate::primitives::index_tensor;
+
+const NAME: &str = "segment_logsumexp";
+
+/// `out[k] = log Σ exp(x[i])` over the rows `i` of segment `k`, per feature entry: a smooth maximum.
+///
+/// # Shapes
+/// `x` is `[rows, ..]` of any rank, the result `[segments, ..]`.
+///
+/// # Semantics
+/// The largest entry is subtracted before the exponential, so that no size of `x` overflows. An empty segment gets 0,
+/// as under every other reduction (`-inf` in PyTorch). `-inf` is a mask: a segment of masks alone is `-inf`, with
+/// gradient 0. `+inf` gives `+inf`, a NaN gives NaN. f16 and bf16 are computed in f32 and rounded once. The same bits
+/// for any number of threads.
+///
+/// # Gradients
+/// `d x[i] = d out[k] · softmax(x)[i]`, NaN where `x` of the segment has a NaN or `+inf`. Kept is `x`, whose softmax is
+/// computed again. Second-order gradients are not implemented and panic.
+///
+/// # Panics
+/// With the text of the error that [`try_segment_logsumexp`] returns.
+///
+/// # Cost
+/// Every row is read from memory once, for segments that fit in cache, and every result row written once; a segment is
+/// the work of one thread. GPUs run plain tensor operations.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{Segments, segment_logsumexp};
+/// let x = Tensor::<1>::from_data([1000.0, 1000.0, -3.0], &Device::flex());
+/// let y = segment_logsumexp(x, &Segments::from_lengths(&[2, 0, 1]));
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [1000.0 + 2f32.ln(), 0.0, -3.0]);
+/// ```
+#[track_caller]
+pub fn segment_logsumexp<const D: usize>(x: Tensor<D>, segments: &Segments) -> Tensor<D> {
+    accept(try_segment_logsumexp(x, segments))
+}
+
+/// [`segment_logsumexp`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// A number of rows that is not that of the segments, rows of more than `u32::MAX` entries, or an element type without
+/// a kernel.
+pub fn try_segment_logsumexp<const D: usize>(
+    x: Tensor<D>,
+    segments: &Segments,
+) -> Result<Tensor<D>, OpsError> {
+    let x = enter(NAME, "x", x)?;
+    let plan = plan(NAME, &x, segments)?;
+    Ok(tensor(plan, [x.into_dispatch()]))
+}
+
+/// [`segment_logsumexp`] in plain tensor operations, differentiated by Burn.
+///
+/// # Panics
+/// As [`segment_logsumexp`].
+#[track_caller]
+pub fn segment_logsumexp_reference<const D: usize>(x: Tensor<D>, segments: &Segments) -> Tensor<D> {
+    let plan = accept(plan(NAME, &x, segments));
+    plain(plan, [x.into_dispatch()])
+}
+
+/// Logarithm of the softmax inside each segment, per feature entry: `y[i] = x[i] - log Σ exp(x[j])` over the rows `j`
+/// of the segment of `i`. `-y` at the chosen row of each segment is the loss of a choice among its rows: a node of
+/// each graph of a batch, or an item among the candidates of each user.
+///
+/// # Shapes
+/// `x` is `[rows, ..]` of any rank, and so is the result.
+///
+/// # Semantics
+/// As [`segment_logsumexp`], from which it is made. A masked row is `-inf`, NaN where all rows of its segment are.
+///
+/// # Gradients
+/// `d x = d y - softmax(x) Σ d y`, the sum over the rows of the segment; kept is `x`.
+///
+/// # Panics
+/// With the text of the error that [`try_segment_log_softmax`] returns.
+///
+/// # Cost
+/// That of [`segment_logsumexp`], and a row of its result read for every row.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_ops::{Segments, segment_log_softmax};
+/// let x = Tensor::<1>::from_data([7.0, 7.0, -80.0], &Device::flex());
+/// let y = segment_log_softmax(x, &Segments::from_lengths(&[2, 1]));
+/// assert_eq!(y.into_data().try_to_vec::<f32>().unwrap(), [-2f32.ln(), -2f32.ln(), 0.0]);
+/// ```
+#[track_caller]
+pub fn segment_log_softmax<const D: usize>(x: Tensor<D>, segments: &Segments) -> Tensor<D> {
+    accept(try_segment_log_softmax(x, segments))
+}
+
+/// [`segment_log_softmax`] that returns what is wrong with its arguments.
+///
+/// # Errors
+/// As [`try_segment_logsumexp`].
+pub fn try_segment_log_softmax<const D: usize>(
+    x: Tensor<D>,
+    segments: &Segments,
+) -> Result<Tensor<D>, OpsError> {
+    let x = enter("segment_log_softmax", "x", x)?;
+    let plan = plan("segment_log_softmax", &x, segments)?;
+    if plan.softmax().shape().num_elements() == 0 {
+        return Ok(x);
+    }
+    let dtype = x.dtype();
+    // The difference of two large numbers is small: both are in f32 here.
+    let x = match dtype {
+        DType::F16 | DType::BF16 => x.cast(FloatDType::F32),
+        _ => x,
+    };
+    let largest = tensor::<_, D>(plan, [x.clone().into_dispatch()]);
+    let ids = index_tensor(segments.relation()?.dst(), &x.device());
+    let y = x - largest.select(0, ids);
+    Ok(if y.dtype() == dtype { y } else { y.cast(FloatDType::from(dtype)) })
+}
+
+fn plan<const D: usize>(
+    op: &'static str,
+    x: &Tensor<D>,
+    segments: &Segments,
+) -> Result<LogSumExpPlan, OpsError> {
+    let features = check_operand(op, ("x", x), "rows of the segments", segments.num_rows())?;
+    Ok(LogSumExpPlan::new(segments, &features)?)
+}
+
+/// A row per segment.
+impl Operator for LogSumExpPlan {
+    const NAME: &'static str = NAME;
+
+    fn results(&self, inputs: &[Spec]) -> Option<Specs> {
+        Specs::one(self.out_shape(), inputs[0].dtype)
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [x] = inputs.take();
+        Tensors::one(reference::forward::<B>(x, self))
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        cpu::forward(self, inputs)
+    }
+    fn gradient(&self) -> Gradient {
+        Gradient::Backward
+    }
+    fn keeps(&self, _tracked: &[bool]) -> SavedForBackward {
+        SavedForBackward { inputs: vec![true], result: false }
+    }
+    fn backward<B: GnnBackend>(
+        &self,
+        grad: FloatTensor<B>,
+        mut saved: Saved<B>,
+        _wants: &[bool],
+    ) -> Vec<Option<FloatTensor<B>>> {
+        let mut floats = saved.kept_inputs();
+        floats.push(grad);
+        vec![Some(B::run(floats.into(), LogSumExpGrad(self.clone())).read().float())]
+    }
+}
+
+/// The gradient of the rows, from them and that of the segments.
+#[derive(Clone, Debug)]
+pub(crate) struct LogSumExpGrad(pub(crate) LogSumExpPlan);
+
+impl Operator for LogSumExpGrad {
+    const NAME: &'static str = NAME;
+
+    fn results(&self, inputs: &[Spec]) -> Option<Specs> {
+        Specs::one(self.0.softmax().shape(), inputs[0].dtype)
+    }
+    fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        let [x, grad] = inputs.take();
+        Tensors::one(reference::gradient::<B>(x, grad, &self.0))
+    }
+    fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
+        cpu::gradient(&self.0, inputs)
+    }
+}
+
+#[cfg(feature = "cube")]
+mod cube {
+    use super::{LogSumExpGrad, LogSumExpPlan, OnCube};
+
+    impl OnCube for LogSumExpPlan {}
+    impl OnCube for LogSumExpGrad {}
+}

@@ -1,0 +1,58 @@
+//! Composes log-sum-exp of Burn primitives: the oracle of tests, and what GPUs run.
+
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
+use burn::tensor::IndexingUpdateOp;
+use burn_gnn_plan::LogSumExpPlan;
+
+use crate::edge_softmax::reference::forward as softmax;
+use crate::gspmm::reference::copy;
+use crate::primitives::{index, narrow, replace, widen};
+
+pub(super) fn forward<B: Backend>(x: FloatTensor<B>, plan: &LogSumExpPlan) -> FloatTensor<B> {
+    let (dtype, device, shape) = (x.dtype(), x.device(), plan.out_shape());
+    if plan.softmax().shape().num_elements() == 0 {
+        return B::float_zeros(shape, &device, FloatDType::from(dtype));
+    }
+    let x = widen::<B>(x);
+    let zeros = B::float_zeros(shape, &device, FloatDType::from(x.dtype()));
+    let rows = index::<B>(plan.softmax().relation().dst(), &device);
+    // The result does not depend on what is subtracted, so neither does the gradient.
+    let (largest, _) = copy::<B>(B::float_detach(x.clone()), &plan.softmax().largest());
+    let largest = [f64::NEG_INFINITY, f64::INFINITY]
+        .into_iter()
+        .fold(largest, |m, infinite| replace::<B>(m, infinite, 0.0));
+    let e = B::float_exp(B::float_sub(x, B::float_select(largest.clone(), 0, rows.clone())));
+    let sums = B::float_select_assign(zeros.clone(), 0, rows, e, IndexingUpdateOp::Add);
+    // Only of segments that have rows: the logarithm of others has no gradient.
+    let segments = plan.segments();
+    let some: Vec<u32> = (0..)
+        .zip(0..segments.len())
+        .filter(|s| !segments.range(s.1).is_empty())
+        .map(|s| s.0)
+        .collect();
+    let some = index::<B>(&some, &device);
+    let of = |x| B::float_select(x, 0, some.clone());
+    // Masks only: their logarithm passes no gradient on, instead of 0 / 0.
+    let sums = of(sums);
+    let bools = get_device_settings::<B>(&device).bool_dtype;
+    let masked = B::float_equal_elem(sums.clone(), 0.0.into(), bools);
+    let logs = B::float_log(B::float_mask_fill(sums, masked.clone(), 1.0.into()));
+    let y = B::float_mask_fill(logs, masked, f64::NEG_INFINITY.into());
+    let y = B::float_add(y, of(largest));
+    narrow::<B>(B::float_select_assign(zeros, 0, some, y, IndexingUpdateOp::Add), dtype)
+}
+
+pub(super) fn gradient<B: Backend>(
+    x: FloatTensor<B>,
+    grad: FloatTensor<B>,
+    plan: &LogSumExpPlan,
+) -> FloatTensor<B> {
+    if plan.softmax().shape().num_elements() == 0 {
+        return x;
+    }
+    let (dtype, device) = (x.dtype(), x.device());
+    let rows = index::<B>(plan.softmax().relation().dst(), &device);
+    let y = softmax::<B>(widen::<B>(x), plan.softmax());
+    narrow::<B>(B::float_mul(y, B::float_select(widen::<B>(grad), 0, rows)), dtype)
+}

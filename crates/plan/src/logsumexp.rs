@@ -1,0 +1,45 @@
+//! Plans a log-sum-exp of segments.
+
+use burn::tensor::Shape;
+
+use crate::{PlanError, Segments, SoftmaxPlan};
+
+const NAME: &str = "segment_logsumexp";
+
+/// Segments and feature shape of one log-sum-exp; a clone costs a few reference counts.
+#[derive(Clone, Debug)]
+pub struct LogSumExpPlan {
+    segments: Segments,
+    softmax: SoftmaxPlan,
+}
+
+impl LogSumExpPlan {
+    /// Over the rows of each segment; `features` is the shape of the operand, the first axis left out.
+    ///
+    /// # Errors
+    /// Rows of more than `u32::MAX` entries, more segments than a relation has nodes.
+    pub fn new(segments: &Segments, features: &[usize]) -> Result<Self, PlanError> {
+        // The reference reduces over the rows as edges.
+        segments.relation()?;
+        let softmax = SoftmaxPlan::segments(NAME, segments, features)?;
+        Ok(Self { segments: segments.clone(), softmax })
+    }
+    /// The segments.
+    pub fn segments(&self) -> &Segments {
+        &self.segments
+    }
+    /// The softmax of the same rows: its shape is that of the operand, and it is the gradient but for a factor.
+    pub fn softmax(&self) -> &SoftmaxPlan {
+        &self.softmax
+    }
+    /// Entries of a row.
+    pub fn width(&self) -> usize {
+        self.softmax.width()
+    }
+    /// Shape of the result: a row per segment.
+    pub fn out_shape(&self) -> Shape {
+        let mut shape = self.softmax.shape();
+        shape[0] = self.segments.len();
+        shape
+    }
+}
