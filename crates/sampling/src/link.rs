@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use crate::SampleKey;
-use crate::block::MiniBatch;
+use crate::block::{Block, MiniBatch};
 use crate::negative::{NegativeSampler, Negatives};
 use crate::neighbor::NeighborSampler;
 use crate::sampler::of_field;
 use crate::{BlockSampler, SampledBatch, Sampler, SeedKind, Seeds};
 use burn_gnn_graph::internal::{check_ids, check_len, setting};
-use burn_gnn_graph::{EdgeKey, EdgeType, Graph, GraphError};
+use burn_gnn_graph::{EdgeKey, EdgeName, Graph, GraphError};
 
 /// Negative pairs of a batch of edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,19 +52,21 @@ pub enum LinkExclusion {
     Reverse(Vec<u32>),
     /// The seed edges, and those of the same ids in the type that holds their reverses, such as one made by
     /// [`Graph::with_inverse_relations`](burn_gnn_graph::Graph::with_inverse_relations).
-    /// [`reverse_type`](Self::reverse_type) makes it of three names.
-    ReverseType(EdgeType),
+    /// [`reverse_type`](Self::reverse_type) makes it of names.
+    ReverseType(EdgeName),
 }
 
 impl LinkExclusion {
-    /// The seed edges, and those of the same ids in this edge type, [`ReverseType`](Self::ReverseType).
+    /// The seed edges, and those of the same ids in this edge type, [`ReverseType`](Self::ReverseType): three names or,
+    /// where that is unique, the relation alone.
     ///
     /// ```
     /// use burn_gnn_sampling::LinkExclusion;
     /// let exclusion = LinkExclusion::reverse_type(("paper", "written_by", "author"));
     /// assert_eq!(exclusion, LinkExclusion::ReverseType(("paper", "written_by", "author").into()));
+    /// assert_eq!(LinkExclusion::reverse_type("written_by"), LinkExclusion::ReverseType("written_by".into()));
     /// ```
-    pub fn reverse_type(etype: impl Into<EdgeType>) -> Self {
+    pub fn reverse_type(etype: impl Into<EdgeName>) -> Self {
         Self::ReverseType(etype.into())
     }
 
@@ -122,6 +124,13 @@ pub struct LinkBatch<B = MiniBatch, T = u32> {
     pub negative: LinkRows,
     /// Whether each negative pair is known to be no edge; see [`Negatives::is_strict`].
     pub is_strict: Vec<bool>,
+}
+
+impl<T> LinkBatch<MiniBatch, T> {
+    /// The blocks, as those of [`MiniBatch`].
+    pub fn blocks(&self) -> &[Block] {
+        &self.batch.blocks
+    }
 }
 
 impl<B, T> LinkBatch<B, T> {

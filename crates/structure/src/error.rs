@@ -91,11 +91,11 @@ pub enum GraphError {
         if .relation.is_empty() || .relation == UNNAMED {
             String::new()
         } else {
-            format!(" of relation `{}`", .relation)
+            format!(" of {} `{}`", kind_of(.relation), .relation)
         }
     )]
     Length {
-        /// Relation or empty.
+        /// Relation or node type, or empty.
         relation: String,
         /// Argument.
         arg: String,
@@ -437,6 +437,11 @@ pub enum GraphError {
 }
 
 crate::debug_is_message!(GraphError);
+
+/// What a name is of: relations are called by their edge types.
+fn kind_of(name: &str) -> &'static str {
+    if name.contains([':', '[']) { "relation" } else { "node type" }
+}
 
 /// The remedy of an unknown name.
 fn name_one(known: &[String]) -> &'static str {

@@ -7,7 +7,7 @@ use super::format::RowConversion;
 use super::packed::Packed;
 use crate::FeatureSource;
 use crate::RowType;
-use burn_gnn_graph::internal::{check_ids, check_len};
+use burn_gnn_graph::internal::{check_ids, setting};
 use burn_gnn_graph::{GraphError, Relation};
 
 /// Rows in the memory of the process, narrower than f32 if asked for.
@@ -45,7 +45,10 @@ impl MemoryRows {
         let kept = conversion.row_type();
         kept.check()?;
         let rows = values.len().checked_div(width).unwrap_or(0);
-        check_len("values", "whole rows", rows * width, values.len())?;
+        if values.len() != rows * width {
+            let expected = format!("whole rows of {width}");
+            return Err(setting("values", &expected, &format!("{} values", values.len())));
+        }
         let (bytes, clipped) = conversion.narrow(values, 0, width)?;
         Ok(Self { width, rows, kept, bytes, clipped })
     }

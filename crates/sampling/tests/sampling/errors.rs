@@ -72,7 +72,7 @@ fn settings_that_do_not_go_together() {
     let e = text(timed.sample_before([("_N", vec![0, 1], vec![4])], SampleKey::new(0)));
     assert_eq!(
         e,
-        "`times` of relation `_N`: expected length 2 (one per seed), got 1; give 2 entries"
+        "`times` of node type `_N`: expected length 2 (one per seed), got 1; give 2 entries"
     );
     // Degrees count later edges.
     assert!(matches!(

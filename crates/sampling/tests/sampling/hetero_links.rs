@@ -46,7 +46,7 @@ fn describe(g: &Graph, etype: usize, links: LinkSampler) -> Result<LinkSampler, 
     match etype {
         t if t == writes => links
             .with_negatives(NegativePairs::PerEndpoint(2))
-            .with_exclusion(LinkExclusion::ReverseType(g.schema().etypes()[written].clone())),
+            .with_exclusion(LinkExclusion::reverse_type(g.schema().etypes()[written].clone())),
         t if t == cites => links
             .with_negatives(NegativePairs::PerSource(3))
             .with_exclusion(LinkExclusion::Reverse(backwards(g))),

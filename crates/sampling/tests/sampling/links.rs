@@ -194,7 +194,7 @@ fn seed_edges_and_their_reverses_pass_no_messages() {
         any(&used(LinkExclusion::Nothing, writes)) && any(&used(LinkExclusion::Seeds, written))
     );
     assert!(!any(&used(LinkExclusion::Seeds, writes)));
-    let both = LinkExclusion::ReverseType(g.schema().etypes()[written].clone());
+    let both = LinkExclusion::reverse_type(g.schema().etypes()[written].clone());
     assert!(!any(&used(both.clone(), writes)) && !any(&used(both, written)));
     // Rows lead back to the pairs, of two types and of one.
     let batch = links(LinkExclusion::Seeds).sample(&seeds, SampleKey::new(0)).unwrap();
