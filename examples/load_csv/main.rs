@@ -54,7 +54,8 @@ fn main() -> Result<()> {
 
     // One cell spoiled, one unknown member: both are named, with file, line and column.
     std::fs::write(path("members.csv"), MEMBERS.replace("37", "old").replace("25", "?"))?;
-    let e = read().options(ReadOptions::new().with_max_problems(10)).build(&device).unwrap_err();
+    let e =
+        read().with_options(ReadOptions::new().with_max_problems(10)).build(&device).unwrap_err();
     println!("{}", e.to_string().replace(&dir.path().display().to_string(), ""));
     Ok(())
 }

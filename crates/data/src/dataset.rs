@@ -210,7 +210,7 @@ pub(crate) fn check_split(
 }
 
 /// Names of the classes of `nodes` nodes, made up as numbers where the description has none.
-pub(crate) fn class_names(
+pub(crate) fn described_class_names(
     described_in: &Path,
     num_classes: u64,
     names: Option<Vec<String>>,

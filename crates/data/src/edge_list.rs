@@ -195,6 +195,7 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
         dst: all.dst,
         weights: format.weighted.then_some(all.weights),
         labels: None,
+        label_texts: None,
         timestamps: None,
         attributes: Attributes::default(),
         places: Default::default(),

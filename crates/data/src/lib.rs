@@ -74,7 +74,7 @@ pub use burn_gnn_files::{
 pub(crate) use corrupt_file::{damage, spoil};
 pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split};
-pub(crate) use dataset::{check_split, class_names};
+pub(crate) use dataset::{check_split, described_class_names};
 pub use dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
 #[cfg(feature = "yaml")]
 pub use dgl::{GraphSet, load_dgl_csv};
@@ -102,9 +102,9 @@ pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, 
 pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{
     AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS,
-    FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL, NodeTable, ReadOptions,
-    Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, list_attr, read_edges,
-    read_edges_with, read_nodes, read_nodes_with, text_attr,
+    FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL, LABEL_TEXT, NodeTable,
+    ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, class_names,
+    list_attr, read_edges, read_edges_with, read_nodes, read_nodes_with, text_attr,
 };
 pub use tables_layout::{
     EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription,

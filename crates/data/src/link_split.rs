@@ -141,14 +141,14 @@ impl RandomLinkSplit {
     }
     /// With another share of validation edges.
     #[must_use]
-    pub fn with_val(mut self, val: Share) -> Self {
-        self.val = val;
+    pub fn with_val(mut self, val: impl Into<Share>) -> Self {
+        self.val = val.into();
         self
     }
     /// With another share of test edges.
     #[must_use]
-    pub fn with_test(mut self, test: Share) -> Self {
-        self.test = test;
+    pub fn with_test(mut self, test: impl Into<Share>) -> Self {
+        self.test = test.into();
         self
     }
     /// For relations that store each edge in both directions.
@@ -171,8 +171,8 @@ impl RandomLinkSplit {
     }
     /// With training edges that are predicted and carry no messages.
     #[must_use]
-    pub fn with_disjoint_train(mut self, share: Share) -> Self {
-        self.disjoint_train = share;
+    pub fn with_disjoint_train(mut self, share: impl Into<Share>) -> Self {
+        self.disjoint_train = share.into();
         self
     }
     /// Splits the edges of one more type, named by its triple or, where that is unique, by the relation alone.

@@ -18,6 +18,13 @@ pub enum Share {
     Ratio(f64),
 }
 
+impl From<f64> for Share {
+    /// A ratio.
+    fn from(ratio: f64) -> Self {
+        Self::Ratio(ratio)
+    }
+}
+
 impl Share {
     pub(crate) fn of(self, arg: &'static str, all: usize) -> Result<usize, DataError> {
         let count = match self {

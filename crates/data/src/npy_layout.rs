@@ -8,7 +8,7 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Relation};
 use serde::Deserialize;
 
-use crate::dataset::{check_split, class_names, feature_size, sparse_size};
+use crate::dataset::{check_split, described_class_names, feature_size, sparse_size};
 use crate::files::{
     format_error, inside, node_count, read_json, referenced, same_count, version_error,
 };
@@ -125,8 +125,12 @@ fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
     for (name, entry) in &meta.labels {
         let labels = set.labels(graph.num_nodes(name)?, entry)?;
         if *name == target {
-            let names =
-                class_names(&json, entry.num_classes, entry.class_names.clone(), labels.len())?;
+            let names = described_class_names(
+                &json,
+                entry.num_classes,
+                entry.class_names.clone(),
+                labels.len(),
+            )?;
             of_target = Some((labels, names));
         }
     }

@@ -69,7 +69,8 @@ fn read(dir: &Path) -> Result<Dataset, DataError> {
     let (target, path, m) = labels.swap_remove(0);
     let labels: Vec<i64> = m.values.chunks_exact(m.cols.max(1)).map(|row| label(row[0])).collect();
     let num_classes = labels.iter().max().map_or(0, |&m| (m + 1).max(0)) as u64;
-    let class_names = super::dataset::class_names(&path, num_classes, None, labels.len())?;
+    let class_names =
+        super::dataset::described_class_names(&path, num_classes, None, labels.len())?;
     let splits = splits(&dir.join("split"), typed.then_some(&*target), labels.len())?;
     let name = dir.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
     for (split, s) in &splits {

@@ -8,7 +8,7 @@ use burn_gnn_graph::Graph;
 
 use crate::files::{format_error, read_bounded, table_error};
 use crate::pickle::{Id, Pickle, Value, Vocabulary};
-use crate::{Dataset, Features, Split, class_names, csr};
+use crate::{Dataset, Features, Split, csr, described_class_names};
 
 /// Validation nodes of the public split.
 const VALIDATION: usize = 500;
@@ -80,7 +80,7 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     let val = (train..(train + VALIDATION).min(n)).map(|v| v as u32).collect();
     let split = Split { train: (0..train as u32).collect(), val, test };
     crate::check_split(&path("y"), "public", &split, &node_labels)?;
-    let class_names = class_names(&path("ally"), classes as u64, None, last)?;
+    let class_names = described_class_names(&path("ally"), classes as u64, None, last)?;
     let target = graph.schema().ntypes()[0].clone();
     Ok(Dataset {
         name: name.to_owned(),

@@ -7,7 +7,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::Graph;
 
 use crate::files::{format_error, same_count};
-use crate::{Dataset, Features, Npz, Split, class_names, read_scipy_npz};
+use crate::{Dataset, Features, Npz, Split, described_class_names, read_scipy_npz};
 
 /// Reads `reddit_data.npz` (`feature`, `label`, `node_types`: 1 trains, 2 validates, 3 tests) and `reddit_graph.npz`,
 /// an adjacency matrix in both directions.
@@ -43,7 +43,7 @@ pub(super) fn load(dir: &Path) -> Result<Dataset, DataError> {
         ));
     }
     let classes = labels.iter().max().map_or(0, |&m| m as u64 + 1);
-    let class_names = class_names(&path.join("label"), classes, None, rows)?;
+    let class_names = described_class_names(&path.join("label"), classes, None, rows)?;
     let matrix = dir.join("reddit_graph.npz");
     let Features::Sparse { rows: nodes, cols: other, row, col, .. } = read_scipy_npz(&matrix)?
     else {

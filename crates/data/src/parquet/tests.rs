@@ -118,6 +118,12 @@ fn ids_are_texts_where_the_column_holds_texts() {
         (e.src, e.dst, e.weights),
         (texts(&["a", "köln", "c"]), texts(&["b", "a", "c"]), Some(vec![0.5, 2.0, 0.0]))
     );
+    let labels = Csv::default().with_endpoints("from", "to").with_label("from");
+    let e = read_edges(&path, &Decoder::new().csv(labels.clone()).text_labels()).unwrap();
+    assert_eq!(e.labels.unwrap(), [0, 2, 1]);
+    let e = Decoder::new().csv(labels.with_label("weight")).text_labels();
+    let e = read_edges(&path, &e).unwrap_err().to_string();
+    assert!(e.contains("expected a text (`label`), got \"0.5\""), "{e}");
 }
 
 #[test]
@@ -141,7 +147,7 @@ fn repeated_ids_and_other_columns_are_named() {
     let by = |names: Csv| Decoder::new().csv(names);
     refused(by(Csv::default()), "n:4:1: expected an id that occurs once");
     refused(by(Csv::default().with_id("x")), "n:1:2: expected an int64 (`id`), got \"1\"");
-    refused(by(Csv::default().with_id("node")), "expected a column `node`, got \"id, x\"");
+    refused(by(Csv::default().with_id("node")), "expected a column `node`, got \"`id`, `x`\"");
     refused(
         by(Csv::new(["x"]).with_id("id")).with_attributes([AttrType::Int]),
         "n:3:2: expected an int64 (`x`), got \"2.5\"",

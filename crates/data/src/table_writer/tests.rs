@@ -137,7 +137,7 @@ fn a_graph_comes_back() {
             Decoder::new().csv(Csv::default().with_text_ids()),
         )
         .edge(dir.path().join("reads.csv"), ("person", "reads", "paper"), wrong, true)
-        .options(ReadOptions::new().with_progress(false));
+        .with_options(ReadOptions::new().with_progress(false));
     let e = table.build(&Device::flex()).unwrap_err().to_string();
     assert!(e.contains("reads.csv") && e.contains("an int64 (`dst_id`)"), "{e}");
 }

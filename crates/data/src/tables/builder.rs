@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
-use burn_gnn_graph::{EdgeType, Frame, Graph, Ids, NodeIds};
+use burn_gnn_graph::{EdgeType, Frame, Graph, Ids, NodeIds, Texts};
 
 use super::attributes::Attributes;
 use super::decoder::Decoder;
@@ -18,6 +18,8 @@ use super::table::{EdgeTable, NodeTable, read_edges_with, read_nodes_with, resol
 pub const WEIGHT: &str = "weight";
 /// Column of labels, `[rows]` i64.
 pub const LABEL: &str = "label";
+/// Name of the labels' texts, where labels are texts ([`Decoder::text_labels`], [`Frame::text`]).
+pub const LABEL_TEXT: &str = "label_text";
 /// Column of timestamps, `[rows]` i64.
 pub const TIMESTAMP: &str = "timestamp";
 /// Column of the float attributes, `[rows, floats]` f32, in the order of the attributes.
@@ -105,8 +107,14 @@ impl Builder {
         self
     }
     /// How tables are read.
+    ///
+    /// ```
+    /// use burn_gnn_data::{Builder, ReadOptions, UnknownNodes};
+    /// let options = ReadOptions::new().with_unknown_nodes(UnknownNodes::Add).with_max_problems(20);
+    /// let builder = Builder::new().with_options(options);
+    /// ```
     #[must_use]
-    pub fn options(mut self, options: ReadOptions) -> Self {
+    pub fn with_options(mut self, options: ReadOptions) -> Self {
         self.options = options;
         self
     }
@@ -174,17 +182,26 @@ impl Builder {
         let mut graph = graph.build()?;
         for (ntype, (table, decoder)) in types {
             let frame = graph.nodes_mut(&ntype)?;
-            let NodeTable { ids, weights, labels, timestamps, attributes, .. } = table;
-            Rows { count: ids.len(), weights, labels, timestamps, attributes, decoder: &decoder }
-                .insert(frame, device)?;
+            let NodeTable { ids, weights, labels, label_texts, timestamps, attributes, .. } = table;
+            let rows = Rows {
+                count: ids.len(),
+                weights,
+                labels,
+                label_texts,
+                timestamps,
+                attributes,
+                decoder: &decoder,
+            };
+            rows.insert(frame, device)?;
             frame.set_ids(ids)?;
         }
         for (etype, table, decoder, directed) in frames {
-            let EdgeTable { src, weights, labels, timestamps, attributes, .. } = table;
+            let EdgeTable { src, weights, labels, label_texts, timestamps, attributes, .. } = table;
             let rows = Rows {
                 count: src.len(),
                 weights,
                 labels,
+                label_texts,
                 timestamps,
                 attributes,
                 decoder: &decoder,
@@ -212,6 +229,7 @@ impl NodeTable {
             ids: NodeIds::new(like.select(&[])),
             weights: None,
             labels: None,
+            label_texts: None,
             timestamps: None,
             attributes: Attributes::default(),
             places: Default::default(),
@@ -236,6 +254,7 @@ impl NodeTable {
             all.push(new.ids().get(i));
             self.weights.as_mut().into_iter().for_each(|w| w.push(0.0));
             self.labels.as_mut().into_iter().for_each(|l| l.push(-1));
+            self.label_texts.as_mut().into_iter().for_each(|l| l.push(""));
             self.timestamps.as_mut().into_iter().for_each(|t| t.push(-1));
             self.attributes.push_missing(decoder);
         }
@@ -248,6 +267,7 @@ struct Rows<'a> {
     count: usize,
     weights: Option<Vec<f32>>,
     labels: Option<Vec<i64>>,
+    label_texts: Option<Texts>,
     timestamps: Option<Vec<i64>>,
     attributes: Attributes,
     decoder: &'a Decoder,
@@ -269,6 +289,9 @@ impl Rows<'_> {
                     Tensor::<1, Int>::from_data(TensorData::new(v, [n]), (device, DType::I64)),
                 )?;
             }
+        }
+        if let Some(texts) = self.label_texts {
+            frame.insert_text(LABEL_TEXT, texts)?;
         }
         let [floats, ints, texts] = self.decoder.widths();
         let Attributes { floats: f, ints: i, texts: t, lists } = self.attributes;

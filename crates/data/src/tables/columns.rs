@@ -1,6 +1,7 @@
 //! Parses the rows of a block of a table into columns.
 
 use burn_gnn_graph::{Ids, Texts};
+use hashbrown::{HashMap, HashSet};
 
 use super::attributes::{AttributeReader, Attributes};
 use super::blocks::trim_end;
@@ -8,6 +9,18 @@ use super::decoder::Decoder;
 use super::header::Header;
 use super::parse_number::{parse_f32, parse_i64};
 use crate::files::{Cut, Expected};
+
+/// The names of classes, by number, of the labels of a table ([`Decoder::text_labels`]): the texts that are not empty,
+/// each once, in ascending order of bytes. Of all rows: those of a subgraph may lack a class.
+///
+/// # Cost
+/// `O(rows + classes log classes)`.
+pub fn class_names(labels: &Texts) -> Vec<String> {
+    let names: HashSet<&str> = labels.iter().filter(|name| !name.is_empty()).collect();
+    let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    names.sort_unstable();
+    names
+}
 
 /// The columns of some rows of a table.
 #[derive(Debug)]
@@ -17,6 +30,8 @@ pub(crate) struct Columns {
     pub(crate) ids: Vec<Ids>,
     pub(crate) weights: Vec<f32>,
     pub(crate) labels: Vec<i64>,
+    /// Labels that are texts, until all of them are numbered.
+    pub(crate) label_texts: Texts,
     pub(crate) timestamps: Vec<i64>,
     pub(crate) attributes: Attributes,
     pub(crate) problems: Vec<Problem>,
@@ -40,12 +55,21 @@ pub(crate) type Wrong = (usize, Expected, Cut);
 
 /// What to do about an empty field that should be a number.
 pub(crate) const EMPTY_NUMBER: &str = "`Decoder::empty_as_zero` reads an empty number as 0";
+/// What to do about a date that should be a number.
+pub(crate) const NUMBER_TIMES: &str = "write times as whole numbers, such as seconds since 1970";
 /// What to do about an empty field that should be a class.
 pub(crate) const EMPTY_LABEL: &str =
     "`Decoder::empty_label_as(-1)` reads an empty label as no class";
+/// What to do about texts where ids of the other table are numbers.
+pub(crate) const NUMBER_IDS: &str =
+    "read the ids of both tables as numbers, or both by `Csv::with_text_ids`";
+/// What to do about texts where classes are expected.
+pub(crate) const TEXT_LABELS: &str = "`Decoder::text_labels` numbers labels that are texts";
+/// What to do about `1.0` where whole numbers are expected.
+pub(crate) const WHOLE_AS_FLOAT: &str = "write whole numbers without a point (pandas writes a column with gaps as floats: convert it to `Int64`)";
 /// What to do about texts where numbers are expected as ids.
-pub(crate) const TEXT_IDS: &str =
-    "`Csv::with_text_ids` reads ids that are texts, in GraphLearn's format `:string` in the header";
+pub(crate) const TEXT_IDS: &str = "`Csv::with_text_ids` reads ids that are texts (`with_text_src_ids`, `with_text_dst_ids` \
+     those of one end of an edge), in GraphLearn's format `:string` in the header";
 
 impl Columns {
     pub(crate) fn empty(header: &Header, decoder: &Decoder) -> Self {
@@ -60,6 +84,7 @@ impl Columns {
             ids,
             weights: vec![],
             labels: vec![],
+            label_texts: Texts::new(),
             timestamps: vec![],
             attributes,
             problems: vec![],
@@ -151,7 +176,11 @@ impl Columns {
             let (k, text) = next()?;
             match ids {
                 Ids::Int(ids) => {
-                    let remedy = if text.is_empty() { "" } else { TEXT_IDS };
+                    let remedy = match text {
+                        b"" => "",
+                        _ if parse_f32(text).is_some() => WHOLE_AS_FLOAT,
+                        _ => TEXT_IDS,
+                    };
                     ids.push(int((k, text), None, remedy)?);
                 }
                 Ids::Text(_) if text.is_empty() => {
@@ -171,15 +200,33 @@ impl Columns {
                 parse_f32(text).ok_or_else(|| wrong(k, "a float", remedy, text))?
             });
         }
-        if decoder.labeled {
+        if decoder.text_labels {
             let (k, text) = next()?;
-            self.labels.push(int((k, text), decoder.empty_label, if_empty(text, EMPTY_LABEL))?);
+            let text = std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", "", text))?;
+            self.label_texts.push(text);
+        } else if decoder.labeled {
+            let (k, text) = next()?;
+            let remedy = match text {
+                b"" => EMPTY_LABEL,
+                _ if parse_f32(text).is_some() => WHOLE_AS_FLOAT,
+                _ => TEXT_LABELS,
+            };
+            self.labels.push(int((k, text), decoder.empty_label, remedy)?);
         }
         if decoder.timestamped {
             let (k, text) = next()?;
-            self.timestamps.push(int((k, text), zero, if_empty(text, EMPTY_NUMBER))?);
+            let remedy = if text.is_empty() { EMPTY_NUMBER } else { NUMBER_TIMES };
+            self.timestamps.push(int((k, text), zero, remedy)?);
         }
         Ok(())
+    }
+
+    /// Numbers labels that are texts, in ascending order of names; `empty` for an empty one.
+    pub(crate) fn number_labels(&mut self, empty: i64) {
+        let names = class_names(&self.label_texts);
+        let number: HashMap<&str, i64> = names.iter().map(|n| &**n).zip(0..).collect();
+        self.labels =
+            self.label_texts.iter().map(|n| number.get(n).copied().unwrap_or(empty)).collect();
     }
 
     pub(crate) fn append(&mut self, other: &Self) {
@@ -194,6 +241,7 @@ impl Columns {
         }
         self.weights.extend_from_slice(&other.weights);
         self.labels.extend_from_slice(&other.labels);
+        self.label_texts.append(&other.label_texts);
         self.timestamps.extend_from_slice(&other.timestamps);
         self.attributes.append(&other.attributes);
     }

@@ -53,12 +53,15 @@ pub struct Csv {
     pub text_src_ids: bool,
     /// Whether the destination ids of edges are texts, whatever [`text_ids`](Self::text_ids) says.
     pub text_dst_ids: bool,
-    /// Column of weights; `weight` by default.
-    pub weight: String,
-    /// Column of labels; `label` by default.
-    pub label: String,
-    /// Column of timestamps; `timestamp` by default.
-    pub timestamp: String,
+    /// Column of weights; `weight` where nothing is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
+    /// Column of labels; `label` where nothing is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Column of timestamps; `timestamp` where nothing is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<String>,
     /// Columns of the attributes, one for each of [`Decoder::attr_types`].
     pub attributes: Vec<String>,
 }
@@ -73,9 +76,9 @@ impl Default for Csv {
             text_ids: false,
             text_src_ids: false,
             text_dst_ids: false,
-            weight: "weight".into(),
-            label: "label".into(),
-            timestamp: "timestamp".into(),
+            weight: None,
+            label: None,
+            timestamp: None,
             attributes: vec![],
         }
     }
@@ -122,22 +125,22 @@ impl Csv {
         self.text_dst_ids = true;
         self
     }
-    /// With another column of weights.
+    /// With weights, in this column.
     #[must_use]
     pub fn with_weight(mut self, name: impl Into<String>) -> Self {
-        self.weight = name.into();
+        self.weight = Some(name.into());
         self
     }
-    /// With another column of labels.
+    /// With labels, in this column.
     #[must_use]
     pub fn with_label(mut self, name: impl Into<String>) -> Self {
-        self.label = name.into();
+        self.label = Some(name.into());
         self
     }
-    /// With another column of timestamps.
+    /// With timestamps, in this column.
     #[must_use]
     pub fn with_timestamp(mut self, name: impl Into<String>) -> Self {
-        self.timestamp = name.into();
+        self.timestamp = Some(name.into());
         self
     }
 
@@ -210,10 +213,11 @@ impl CsvFile {
     }
 }
 
+/// Fields of a row that are looked at for an error: more than it shows.
+const MOST: usize = 100;
+
 /// The first fields of a row, as errors show them.
 pub(crate) fn joined<'a>(fields: impl Iterator<Item = &'a [u8]>, between: &str) -> String {
-    // More than an error shows.
-    const MOST: usize = 100;
     fields.take(MOST).map(String::from_utf8_lossy).collect::<Vec<_>>().join(between)
 }
 
@@ -245,7 +249,12 @@ pub(crate) fn read_csv(
         let whole = || {
             let expected = Expected::from(format!("{width} fields, not {}", record.len()));
             let found = joined(record.iter(), &csv.delimiter.to_string());
-            (0, expected.or("quote fields that hold the delimiter"), Cut::from(&found))
+            let remedy = if record.len() > width {
+                "quote fields that hold the delimiter"
+            } else {
+                "complete the row; an empty field is nothing between two delimiters"
+            };
+            (0, expected.or(remedy), Cut::from(&found))
         };
         let row = if record.len() == width {
             out.lead(&header, decoder, |k| Ok(field(k)))
@@ -300,12 +309,17 @@ impl Csv {
             );
             return Err(DataError::Decoder { argument: "csv.attributes".into(), message });
         }
+        let or = |name: &'static str, own: &'_ Option<String>| own.clone().unwrap_or(name.into());
+        let optional = [
+            (decoder.weighted, "weight", or("weight", &self.weight)),
+            (decoder.labeled, "label", or("label", &self.label)),
+            (decoder.timestamped, "timestamp", or("timestamp", &self.timestamp)),
+        ];
         // The first two places of each name that is asked for.
         let mut places: HashMap<&[u8], [Option<usize>; 2]> = HashMap::new();
-        let asked = [&self.id, &self.src, &self.dst, &self.weight, &self.label, &self.timestamp];
-        places.extend(
-            asked.into_iter().chain(&self.attributes).map(|name| (name.as_bytes(), [None; 2])),
-        );
+        let asked =
+            [&self.id, &self.src, &self.dst].into_iter().chain(optional.iter().map(|o| &o.2));
+        places.extend(asked.chain(&self.attributes).map(|name| (name.as_bytes(), [None; 2])));
         for (i, name) in head.clone().enumerate() {
             if let Some(free) = places
                 .get_mut(name)
@@ -317,9 +331,27 @@ impl Csv {
         let find = |name: &str| match places[name.as_bytes()] {
             [Some(i), None] => Ok(i),
             [None, _] => {
-                let expected = Expected::from(format!("a column `{name}`"));
-                let remedy = "the methods of `Csv` name the columns and the delimiter";
-                Err(table_error(path, line, 0, expected.or(remedy), &joined(head.clone(), ", ")))
+                let first = head.clone().next().unwrap_or_default();
+                if head.clone().count() <= 1 && first.is_empty() {
+                    let expected = Expected::from(format!("a header with a column `{name}`"));
+                    return Err(table_error(path, line, 0, expected, "an empty file"));
+                }
+                let utf16 = first.starts_with(&[0xff, 0xfe]) || first.starts_with(&[0xfe, 0xff]);
+                let other = head.clone().count() == 1 && first.iter().any(|b| b";\t|".contains(b));
+                let remedy = match (utf16, other) {
+                    (true, _) => "the file is in UTF-16: write it as UTF-8",
+                    (_, true) => "`Csv::with_delimiter` reads another character between fields",
+                    _ => {
+                        "the methods of `Csv` name the columns; names are compared with their spaces"
+                    }
+                };
+                let found: Vec<String> = head
+                    .clone()
+                    .take(MOST)
+                    .map(|name| format!("`{}`", String::from_utf8_lossy(name)))
+                    .collect();
+                let expected = Expected::from(format!("a column `{name}`")).or(remedy);
+                Err(table_error(path, line, 0, expected, &found.join(", ")))
             }
             [_, Some(i)] => {
                 Err(table_error(path, line, i + 1, format!("one column `{name}`"), name))
@@ -334,12 +366,7 @@ impl Csv {
                 _ => &self.dst,
             })?);
         }
-        let optional = [
-            (decoder.weighted, "weight", &self.weight),
-            (decoder.labeled, "label", &self.label),
-            (decoder.timestamped, "timestamp", &self.timestamp),
-        ];
-        for (_, name, column) in optional.into_iter().filter(|o| o.0) {
+        for (_, name, column) in optional.iter().filter(|o| o.0) {
             names.push(name);
             positions.push(find(column)?);
         }

@@ -56,6 +56,9 @@ pub struct Decoder {
     pub weighted: bool,
     /// Whether there is a column of labels.
     pub labeled: bool,
+    /// Whether labels are texts, the names of classes; see [`text_labels`](Self::text_labels).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub text_labels: bool,
     /// Whether there is a column of timestamps.
     pub timestamped: bool,
     /// Types of the attributes; empty if there is no attribute column.
@@ -91,6 +94,32 @@ impl Decoder {
     #[must_use]
     pub fn labeled(mut self) -> Self {
         self.labeled = true;
+        self
+    }
+    /// With a column of labels that are texts: class `i` is the `i`-th of their names in ascending order of bytes, over
+    /// all rows of the table; an empty label is no class, -1 (or [`empty_label_as`](Self::empty_label_as)). The names
+    /// stay beside the numbers: [`class_names`](super::class_names).
+    ///
+    /// Two tables number their own classes each; a shard of a table is refused. Texts that are to be features are
+    /// attributes ([`AttrType::Text`], [`AttrType::string_buckets`]).
+    ///
+    /// ```
+    /// use burn::tensor::Device;
+    /// use burn_gnn_data::{Builder, Csv, Decoder, LABEL_TEXT, class_names};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("items.csv");
+    /// std::fs::write(&path, "id,category\n1,toys\n2,books\n3,\n4,toys\n").unwrap();
+    /// let decoder = Decoder::new().csv(Csv::default().with_label("category")).text_labels();
+    /// let g = Builder::new().node(&path, "item", decoder).build(&Device::flex())?;
+    /// let items = g.nodes("item")?;
+    /// let labels = items.get_int::<1>("label")?.into_data().try_to_vec::<i64>().unwrap();
+    /// assert_eq!(labels, [1, 0, -1, 1]);
+    /// assert_eq!(class_names(items.text(LABEL_TEXT)?), ["books", "toys"]);
+    /// # Ok::<(), burn_gnn_data::DataError>(())
+    /// ```
+    #[must_use]
+    pub fn text_labels(mut self) -> Self {
+        (self.labeled, self.text_labels) = (true, true);
         self
     }
     /// With a column of timestamps.
@@ -136,9 +165,14 @@ impl Decoder {
         self
     }
 
-    /// For CSV files with these columns. Attributes are columns then, and nothing is split.
+    /// For CSV files with these columns. Attributes are columns then, and nothing is split. A weight, label or timestamp
+    /// that `csv` names is read, as if by [`weighted`](Self::weighted), [`labeled`](Self::labeled) and
+    /// [`timestamped`](Self::timestamped).
     #[must_use]
     pub fn csv(mut self, csv: Csv) -> Self {
+        self.weighted |= csv.weight.is_some();
+        self.labeled |= csv.label.is_some();
+        self.timestamped |= csv.timestamp.is_some();
         self.csv = Some(csv);
         self
     }
@@ -188,6 +222,26 @@ impl Decoder {
         }
     }
     pub(crate) fn check(&self) -> Result<(), DataError> {
+        // What a description names in vain; `csv` sets the flags.
+        let named = self.csv.iter().flat_map(|csv| {
+            [
+                ("weight", "weighted", &csv.weight, self.weighted),
+                ("label", "labeled", &csv.label, self.labeled),
+                ("timestamp", "timestamped", &csv.timestamp, self.timestamped),
+            ]
+        });
+        for (name, flag, column, read) in named {
+            if let Some(column) = column.as_ref().filter(|_| !read) {
+                let message = format!(
+                    "expected a decoder that is `{flag}`, as it names the column `{column}`, got one that is not"
+                );
+                return Err(DataError::Decoder { argument: format!("csv.{name}"), message });
+            }
+        }
+        if self.text_labels && !self.labeled {
+            let message = "expected a decoder that is `labeled`, got one that is not".into();
+            return Err(DataError::Decoder { argument: "text_labels".into(), message });
+        }
         self.attr_types.iter().try_for_each(AttrType::check)
     }
 }

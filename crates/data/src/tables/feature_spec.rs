@@ -106,6 +106,19 @@ impl Decoder {
     /// [`DataError::Decoder`] where GraphLearn asserts: another number of `attr_dims` than of attributes, a dimension
     /// for a float, none for buckets or for a text.
     pub fn feature_spec(&self) -> Result<FeatureSpec, DataError> {
+        self.feature_spec_without(&[])
+    }
+
+    /// [`feature_spec`](Self::feature_spec) of all attributes but those in these columns of the [`Csv`](super::Csv).
+    ///
+    /// # Errors
+    /// As [`feature_spec`](Self::feature_spec); no such column.
+    pub fn feature_spec_without(&self, excluded: &[String]) -> Result<FeatureSpec, DataError> {
+        let names = self.csv.as_ref().map_or(&[][..], |csv| &csv.attributes);
+        if let Some(name) = excluded.iter().find(|name| !names.contains(name)) {
+            let message = format!("expected columns of attributes, {names:?}, got `{name}`");
+            return Err(DataError::Decoder { argument: "excluded".into(), message });
+        }
         let refuse =
             |argument: String, message: String| Err(DataError::Decoder { argument, message });
         if !self.attr_dims.is_empty() && self.attr_dims.len() != self.attr_types.len() {
@@ -118,6 +131,9 @@ impl Decoder {
         self.check()?;
         let (mut parts, mut end) = (vec![], 0usize);
         for (i, (t, slot)) in self.attr_types.iter().zip(self.slots()).enumerate() {
+            if names.get(i).is_some_and(|name| excluded.contains(name)) {
+                continue;
+            }
             let dim = self.attr_dims.get(i).copied().flatten().filter(|&d| d > 0);
             let kind = match (t, dim) {
                 (AttrType::Float | AttrType::Int, None) => FeatureKind::Number,
@@ -138,7 +154,10 @@ impl Decoder {
                 (t, None) => {
                     return refuse(
                         format!("attr_dims[{i}]"),
-                        format!("expected the columns of an embedding for {t:?}, got none"),
+                        format!(
+                            "expected the dimension of an embedding for {t:?}, got none; give one by \
+                             `Decoder::with_dims`, or leave the attribute out by `FeatureEncoderConfig::without`"
+                        ),
                     );
                 }
             };
@@ -205,11 +224,15 @@ mod tests {
         assert_eq!(kind(AttrType::multi_string(None), 5).unwrap(), (FeatureKind::DynamicBag, 5));
         for (t, d, part) in [
             (Float, 4, "attr_dims[0]`: expected none for a float, got 4"),
-            (Text, 0, "attr_dims[0]`: expected the columns of an embedding for Text, got none"),
-            (AttrType::hashed_int(9), 0, "expected the columns of an embedding"),
-            (AttrType::string_buckets(9), 0, "expected the columns of an embedding"),
-            (AttrType::multi_string(9), 0, "expected the columns of an embedding"),
-            (AttrType::multi_string(None), 0, "expected the columns of an embedding"),
+            (
+                Text,
+                0,
+                "attr_dims[0]`: expected the dimension of an embedding for Text, got none; give one by",
+            ),
+            (AttrType::hashed_int(9), 0, "expected the dimension of an embedding"),
+            (AttrType::string_buckets(9), 0, "expected the dimension of an embedding"),
+            (AttrType::multi_string(9), 0, "expected the dimension of an embedding"),
+            (AttrType::multi_string(None), 0, "expected the dimension of an embedding"),
         ] {
             let e = kind(t, d).unwrap_err();
             assert!(

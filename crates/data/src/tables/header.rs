@@ -5,7 +5,7 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 
 use super::decoder::Decoder;
-use crate::files::table_error;
+use crate::files::{Expected, table_error};
 
 /// What the header of a table says, compared with what the decoder asks for.
 #[derive(Clone, Debug)]
@@ -47,7 +47,10 @@ impl Header {
             ids.iter().map(|&n| (n, Family::Id)).collect();
         let optional = [
             (decoder.weighted, ("weight", Family::Float)),
-            (decoder.labeled, ("label", Family::Int)),
+            (
+                decoder.labeled,
+                ("label", if decoder.text_labels { Family::Text } else { Family::Int }),
+            ),
             (decoder.timestamped, ("timestamp", Family::Int)),
             (!decoder.attr_types.is_empty(), ("attributes", Family::Text)),
         ];
@@ -66,9 +69,13 @@ impl Header {
         // Counted before they are collected: a place takes more memory than a tab.
         if text.split('\t').count() != columns.len() {
             let all: Vec<String> = columns.iter().map(|&c| shown(c)).collect();
-            let expected =
-                format!("{} columns `{}` as the decoder says", columns.len(), all.join(" "));
-            return Err(table_error(path, 1, 0, expected, text));
+            let expected = Expected::from(format!(
+                "{} columns `{}` as the decoder says",
+                columns.len(),
+                all.join(" ")
+            ));
+            let remedy = if text.contains(':') { "" } else { "`Decoder::csv` reads CSV files" };
+            return Err(table_error(path, 1, 0, expected.or(remedy), text));
         }
         let (mut narrow, mut text_ids) = (vec![], vec![]);
         for (i, (item, &column)) in text.split('\t').zip(&columns).enumerate() {

@@ -29,8 +29,10 @@ pub use attr_type::AttrType;
 pub use attributes::Attributes;
 pub(crate) use blocks::{Blocks, text, trim_end};
 pub use builder::{
-    Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr, text_attr,
+    Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, LABEL_TEXT, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr,
+    text_attr,
 };
+pub use columns::class_names;
 pub use csv::Csv;
 #[cfg(feature = "yaml")]
 pub(crate) use csv::{CsvFile, joined};

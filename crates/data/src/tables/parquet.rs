@@ -205,7 +205,16 @@ mod typed {
                 });
                 k += 1;
             }
-            if self.decoder.labeled {
+            if self.decoder.text_labels {
+                match cells[k] {
+                    Cell::Null => out.label_texts.push(""),
+                    Cell::Text(text) => out
+                        .label_texts
+                        .push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", ""))?),
+                    _ => return Err(wrong(k, "a text", "")),
+                }
+                k += 1;
+            } else if self.decoder.labeled {
                 out.labels.push(int(k, self.decoder.empty_label, EMPTY_LABEL)?);
                 k += 1;
             }

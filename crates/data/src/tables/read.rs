@@ -77,6 +77,10 @@ pub(crate) fn read(
     options: &ReadOptions,
 ) -> Result<(Columns, Places), DataError> {
     decoder.check()?;
+    if decoder.text_labels && source.is_shard() {
+        let message = "expected a whole table, whose class names are all known, got a shard of one; number the labels first";
+        return Err(DataError::Decoder { argument: "text_labels".into(), message: message.into() });
+    }
     let pieces = source.pieces()?;
     let bar = bar(&pieces, options);
     let files: Vec<Result<(Header, Vec<Columns>), DataError>> =
@@ -151,7 +155,12 @@ pub(crate) fn read(
     problems.truncate(options.max_problems);
     join_problems(problems)?;
     match all {
-        Some((_, table)) => Ok((table, places)),
+        Some((_, mut table)) => {
+            if decoder.text_labels {
+                table.number_labels(decoder.empty_label.unwrap_or(-1));
+            }
+            Ok((table, places))
+        }
         // `pieces` is empty for a share of a source that holds no file.
         None => Err(DataError::Graph(GraphError::Empty {
             arg: "source",

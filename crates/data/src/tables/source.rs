@@ -68,6 +68,10 @@ impl Source {
         self.shard = (index, count);
         self
     }
+    /// Whether this is a part of the rows.
+    pub(crate) fn is_shard(&self) -> bool {
+        self.shard.1 > 1
+    }
     /// The files whose rows are read, in order.
     ///
     /// # Errors

@@ -1,10 +1,10 @@
 //! Reads whole node and edge tables.
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::{Ids, NodeIds};
+use burn_gnn_graph::{Ids, NodeIds, Texts};
 
 use super::attributes::Attributes;
-use super::columns::TEXT_IDS;
+use super::columns::{NUMBER_IDS, TEXT_IDS};
 use super::decoder::Decoder;
 use super::options::{Duplicates, ReadOptions};
 use super::read::{Places, join_problems, read};
@@ -20,6 +20,8 @@ pub struct NodeTable {
     pub weights: Option<Vec<f32>>,
     /// Label of each node.
     pub labels: Option<Vec<i64>>,
+    /// Name of each node's class, empty for none, where labels are texts ([`Decoder::text_labels`]).
+    pub label_texts: Option<Texts>,
     /// Timestamp of each node.
     pub timestamps: Option<Vec<i64>>,
     /// Attributes.
@@ -38,6 +40,8 @@ pub struct EdgeTable {
     pub weights: Option<Vec<f32>>,
     /// Label of each edge.
     pub labels: Option<Vec<i64>>,
+    /// Name of each edge's class, empty for none, where labels are texts ([`Decoder::text_labels`]).
+    pub label_texts: Option<Texts>,
     /// Timestamp of each edge.
     pub timestamps: Option<Vec<i64>>,
     /// Attributes.
@@ -89,6 +93,7 @@ pub fn read_nodes_with(
         ids,
         weights: decoder.weighted.then_some(columns.weights),
         labels: decoder.labeled.then_some(columns.labels),
+        label_texts: decoder.text_labels.then_some(columns.label_texts),
         timestamps: decoder.timestamped.then_some(columns.timestamps),
         attributes: columns.attributes,
         places,
@@ -119,6 +124,9 @@ impl NodeTable {
         pick(&mut self.weights, rows);
         pick(&mut self.labels, rows);
         pick(&mut self.timestamps, rows);
+        if let Some(texts) = &mut self.label_texts {
+            *texts = texts.select(rows.iter().map(|&r| r as usize));
+        }
         self.attributes = self.attributes.select(count, rows);
     }
 }
@@ -147,6 +155,7 @@ pub fn read_edges_with(
         dst,
         weights: decoder.weighted.then_some(columns.weights),
         labels: decoder.labeled.then_some(columns.labels),
+        label_texts: decoder.text_labels.then_some(columns.label_texts),
         timestamps: decoder.timestamped.then_some(columns.timestamps),
         attributes: columns.attributes,
         places,
@@ -165,12 +174,14 @@ pub(crate) fn resolve(
     if !ids.is_empty() && !nodes.is_empty() && ids.kind() != nodes.ids().kind() {
         let expected = format!("{} ids as in the table of `{whose}`", nodes.ids().kind());
         let is_number = ids.kind() == "int64";
-        let expected = Expected::from(expected).or(if is_number { TEXT_IDS } else { "" });
+        let remedy = if is_number { TEXT_IDS } else { NUMBER_IDS };
+        let expected = Expected::from(expected).or(remedy);
         return Err(vec![places.error(0, column, expected, ids.kind())]);
     }
     nodes.numbers(ids, most).map_err(|missing| {
         let error = |row: usize| {
-            let remedy = "`UnknownNodes::Add` in the options of `Builder` adds the nodes";
+            let remedy = "compare the ids of both tables; where the node table is not complete, \
+                          `ReadOptions::with_unknown_nodes(UnknownNodes::Add)`, given to `Builder::with_options`, adds the nodes";
             let expected = Expected::from(format!("the id of a `{whose}` node")).or(remedy);
             places.error(row, column, expected, &ids.get(row).to_string())
         };

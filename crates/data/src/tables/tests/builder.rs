@@ -75,16 +75,19 @@ fn unknown_nodes_are_refused_or_added() {
     assert!(
         e.to_string().ends_with(
             "edges:5:1: expected the id of a `user` node, got \"999\"; \
-             `UnknownNodes::Add` in the options of `Builder` adds the nodes"
+             compare the ids of both tables; where the node table is not complete, \
+             `ReadOptions::with_unknown_nodes(UnknownNodes::Add)`, given to `Builder::with_options`, adds the nodes"
         ),
         "{e}"
     );
     let options = ReadOptions::new().with_max_problems(10);
-    let e =
-        shop(&Files::new(), &edges).options(options.clone()).build(&Device::flex()).unwrap_err();
+    let e = shop(&Files::new(), &edges)
+        .with_options(options.clone())
+        .build(&Device::flex())
+        .unwrap_err();
     assert!(matches!(&e, DataError::Problems { problems } if problems.len() == 4), "{e}");
     let g = shop(&Files::new(), &edges)
-        .options(options.with_unknown_nodes(UnknownNodes::Add))
+        .with_options(options.with_unknown_nodes(UnknownNodes::Add))
         .build(&Device::flex())
         .unwrap();
     assert_eq!(g.node_counts(), [4, 4]);
@@ -116,7 +119,7 @@ fn added_nodes_get_graphlearns_defaults_or_the_row_for_missing_values() {
             Decoder::new(),
             true,
         );
-        b.options(options).build(&Device::flex())
+        b.with_options(options).build(&Device::flex())
     };
     let g = build(ReadOptions::new().with_unknown_nodes(UnknownNodes::Add)).unwrap();
     assert_eq!(
@@ -144,7 +147,7 @@ fn repeated_nodes() {
         let options = ReadOptions::new().with_duplicates(duplicates).with_max_problems(problems);
         Builder::new()
             .node(&a, "a", Decoder::new().labeled().with_attributes([Int]))
-            .options(options)
+            .with_options(options)
             .build(&Device::flex())
     };
     let of = |d| {
@@ -220,7 +223,7 @@ fn refusals() {
     );
     assert!(matches!(kinds, DataError::Table { .. }));
     let added =
-        shop(&files, EDGES).options(ReadOptions::new().with_unknown_nodes(UnknownNodes::Add));
+        shop(&files, EDGES).with_options(ReadOptions::new().with_unknown_nodes(UnknownNodes::Add));
     e(added.edge(&text, ("user", "x", "item"), d(), true), "expected int64 ids");
     let none = e(
         shop(&files, EDGES).edge(&text, ("user", "x", "shop"), d(), true),
@@ -250,7 +253,7 @@ fn node_types_that_only_edges_name_can_be_added() {
     let edges = files.put("e", "s:int64\td:string\n9\tb\n8\ta\n9\ta\n");
     let b = Builder::new().edge(edges, ("u", "r", "v"), Decoder::new(), true);
     let g = b
-        .options(ReadOptions::new().with_unknown_nodes(UnknownNodes::Add))
+        .with_options(ReadOptions::new().with_unknown_nodes(UnknownNodes::Add))
         .build(&Device::flex())
         .unwrap();
     assert_eq!(

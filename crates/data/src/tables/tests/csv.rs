@@ -80,12 +80,12 @@ fn errors_name_the_line_even_behind_records_of_several() {
     let row = |r: &str| format!("name,id,height,group\n\"two\nlines\",1,1,1\n{r}\n");
     refused(
         &row("x,z,1,1"),
-        "p.csv:4:2: expected an int64 (`id`), got \"z\"; `Csv::with_text_ids` reads ids that are texts, in GraphLearn's format `:string` in the header",
+        "p.csv:4:2: expected an int64 (`id`), got \"z\"; `Csv::with_text_ids` reads ids that are texts (`with_text_src_ids`, `with_text_dst_ids` those of one end of an edge), in GraphLearn's format `:string` in the header",
     );
     refused(&row("x,2,tall,1"), "p.csv:4:3: expected a float (`height`), got \"tall\"");
     refused(
         &row("x,2,1"),
-        "p.csv:4: expected 4 fields, not 3, got \"x,2,1\"; quote fields that hold the delimiter",
+        "p.csv:4: expected 4 fields, not 3, got \"x,2,1\"; complete the row; an empty field is nothing between two delimiters",
     );
     refused(
         &row("x,1,1,1"),
@@ -95,13 +95,10 @@ fn errors_name_the_line_even_behind_records_of_several() {
     );
     refused(
         "name,id,group\n",
-        "p.csv:1: expected a column `height`, got \"name, id, group\"; the methods of `Csv` name the columns and the delimiter",
+        "p.csv:1: expected a column `height`, got \"`name`, `id`, `group`\"; the methods of `Csv` name the columns; names are compared with their spaces",
     );
     refused("name,id,id,height,group\n", "p.csv:1:3: expected one column `id`, got \"id\"");
-    refused(
-        "",
-        "expected a column `id`, got \"\"; the methods of `Csv` name the columns and the delimiter",
-    );
+    refused("", "expected a header with a column `id`, got \"an empty file\"");
     let several = read_nodes_with(
         files.put("p.csv", row("x,z,1,1\ny,2,1,q")),
         &people(),
@@ -155,4 +152,107 @@ fn errors_name_the_line_behind_any_line_ends() {
             );
         }
     }
+}
+
+/// Names of classes are numbered in ascending order over all files; an empty one is no class, of added nodes too.
+#[test]
+fn labels_that_are_texts() {
+    let files = Files::new();
+    files.put("n/1.csv", "id,kind\n1,toys\n2,books\n3,\n");
+    files.put("n/2.csv", "id,kind\n4,Älteres\n5,books\n5,art\n");
+    let decoder = Decoder::new().csv(Csv::default().with_label("kind")).text_labels();
+    let folder = files.0.path().join("n");
+    let options = ReadOptions::new().with_duplicates(crate::Duplicates::Last);
+    let t = read_nodes_with(&folder, &decoder, &options).unwrap();
+    assert_eq!(t.labels.unwrap(), [2, 1, -1, 3, 0]);
+    let texts = t.label_texts.unwrap();
+    assert_eq!(texts.iter().collect::<Vec<_>>(), ["toys", "books", "", "Älteres", "art"]);
+    assert_eq!(crate::class_names(&texts), ["art", "books", "toys", "Älteres"]);
+
+    let e = files.put("e.csv", "src_id,dst_id,how\n1,9,far\n1,2,near\n");
+    let by = Decoder::new().csv(Csv::default().with_label("how")).text_labels();
+    let options = options.with_unknown_nodes(crate::UnknownNodes::Add);
+    let g = Builder::new()
+        .node(&folder, "item", decoder.clone().empty_label_as(-7))
+        .edge(&e, ("item", "to", "item"), by, false)
+        .with_options(options)
+        .build(&Device::flex())
+        .unwrap();
+    let ints = |frame: &burn_gnn_graph::Frame| {
+        frame.get_int::<1>("label").unwrap().into_data().try_to_vec::<i64>().unwrap()
+    };
+    let items = g.nodes("item").unwrap();
+    assert_eq!(ints(items), [2, 1, -7, 3, 0, -1]);
+    assert_eq!(crate::class_names(items.text(crate::LABEL_TEXT).unwrap()).len(), 4);
+    // Reverses have the labels of their edges.
+    let edges = g.edges("to").unwrap();
+    assert_eq!(ints(edges), [0, 1, 0, 1]);
+    assert_eq!(edges.text("label_text").unwrap().iter().last(), Some("near"));
+
+    // GraphLearn's format says the type in the header.
+    let path = files.put("t", "id:int64\tlabel:string\n1\tb\n2\ta\n");
+    assert_eq!(read_nodes(&path, &Decoder::new().text_labels()).unwrap().labels.unwrap(), [1, 0]);
+    let e = read_nodes(&path, &Decoder::new().labeled()).unwrap_err().to_string();
+    assert!(e.contains("a column like `label:int64`"), "{e}");
+    // Every shard would number the classes that it has.
+    let shard = Source::from(&folder).shard(0, 2);
+    let e = read_nodes(shard, &decoder).unwrap_err().to_string();
+    assert!(e.contains("text_labels") && e.contains("a shard"), "{e}");
+}
+
+/// A weight, label or time that is named is read.
+#[test]
+fn named_columns_are_read() {
+    let files = Files::new();
+    let path = files.put("e.csv", "src_id,dst_id,w,y,t\n1,2,0.5,3,7\n");
+    let named = Csv::default().with_weight("w").with_label("y").with_timestamp("t");
+    let e = read_edges(&path, &Decoder::new().csv(named.clone())).unwrap();
+    assert_eq!(
+        (e.weights, e.labels, e.timestamps),
+        (Some(vec![0.5]), Some(vec![3]), Some(vec![7]))
+    );
+    // A description in JSON is taken by its word.
+    let described = r#"{"csv": {"weight": "w"}}"#;
+    let decoder: Decoder = serde_json::from_str(described).unwrap();
+    let e = read_edges(&path, &decoder).unwrap_err().to_string();
+    assert!(e.contains("csv.weight") && e.contains("`weighted`") && e.contains("`w`"), "{e}");
+    let e = read_edges(&path, &Decoder { text_labels: true, ..Decoder::new() }).unwrap_err();
+    assert!(e.to_string().contains("text_labels"), "{e}");
+    let decoder: Decoder =
+        serde_json::from_str(r#"{"weighted": true, "csv": {"weight": "w"}}"#).unwrap();
+    assert_eq!(decoder, Decoder::new().csv(Csv::default().with_weight("w")));
+}
+
+/// What files are instead of the CSV files that were expected, and what to do about it.
+#[test]
+fn errors_say_what_to_do() {
+    let files = Files::new();
+    let csv = || Decoder::new().csv(Csv::default().with_label("y"));
+    let refused = |decoder: Decoder, bytes: &[u8]| {
+        read_nodes(files.put("p.csv", bytes), &decoder).unwrap_err().to_string()
+    };
+    for (bytes, remedy) in [
+        (&b""[..], "got \"an empty file\""),
+        (b"id;y\n1;2\n", "`Csv::with_delimiter`"),
+        (b"id\ty\n1\t2\n", "`Csv::with_delimiter`"),
+        (
+            b"id, y\n1,2\n",
+            "got \"`id`, ` y`\"; the methods of `Csv` name the columns; names are compared with their spaces",
+        ),
+        (b"\xff\xfei\0d\0,\0y\0\n\0", "UTF-16"),
+        (b"id,y\n1.0,2\n", "pandas"),
+        (b"id,y\n1,2.0\n", "pandas"),
+        (b"id,y\n1,toys\n", "`Decoder::text_labels`"),
+        (b"id,y\nu1,2\n", "`Csv::with_text_ids`"),
+        (b"id,y\n1\n", "complete the row"),
+        (b"id,y\n1,2,3\n", "quote fields"),
+    ] {
+        let e = refused(csv(), bytes);
+        assert!(e.contains(remedy), "{e}");
+    }
+    let e =
+        refused(Decoder::new().csv(Csv::default().with_timestamp("t")), b"id,t\n1,2024-01-05\n");
+    assert!(e.contains("seconds since 1970"), "{e}");
+    let e = refused(Decoder::new().labeled(), b"id,label\n1,2\n");
+    assert!(e.contains("`Decoder::csv`"), "{e}");
 }
