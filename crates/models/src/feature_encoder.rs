@@ -20,6 +20,9 @@ use crate::{ModelError, init, next_stream};
 pub struct FeatureEncoderConfig {
     /// Types and dimensions of the attributes, as for the tables.
     pub decoder: Decoder,
+    /// Columns of attributes that are no features; see [`without`](Self::without).
+    #[config(default = "vec![]")]
+    pub excluded: Vec<String>,
     /// How the rows of several values of one node become one: [`Reduce::Sum`], as GraphLearn's documentation says,
     /// [`Reduce::Mean`], as its TensorFlow code does, or the largest or smallest entries.
     #[config(default = "Reduce::Sum")]
@@ -93,12 +96,29 @@ struct Layout {
 }
 
 impl FeatureEncoderConfig {
+    /// Leaves attributes out that are no features, such as names and what is to be predicted, by their columns in a
+    /// CSV or Parquet table.
+    ///
+    /// ```
+    /// use burn_gnn_data::{AttrType, Csv, Decoder};
+    /// use burn_gnn_models::FeatureEncoderConfig;
+    /// let csv = Csv::new(["price", "title"]);
+    /// let decoder = Decoder::new().with_attributes([AttrType::Float, AttrType::Text]).csv(csv);
+    /// assert_eq!(FeatureEncoderConfig::new(decoder).without(["title"]).spec()?.width(), 1);
+    /// # Ok::<(), burn_gnn_models::ModelError>(())
+    /// ```
+    #[must_use]
+    pub fn without(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.excluded.extend(columns.into_iter().map(Into::into));
+        self
+    }
+
     /// The layout of the output.
     ///
     /// # Errors
     /// As [`Decoder::feature_spec`].
     pub fn spec(&self) -> Result<FeatureSpec, ModelError> {
-        Ok(self.decoder.feature_spec()?)
+        Ok(self.decoder.feature_spec_without(&self.excluded)?)
     }
 
     /// The same with the keys of growing embeddings that `frame` has and that are not known yet, in the order of the

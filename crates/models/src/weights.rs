@@ -46,7 +46,7 @@ pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, Mo
     // Burn says of a missing file what it says of a damaged one.
     std::fs::File::open(path).map_err(|e| weights(path, &e, unreadable))?;
     let record = ModuleRecord::load(path).map_err(|e| weights(path, &e, unreadable))?;
-    let other = "describe the model as it was when the weights were saved";
+    let other = "configure the model as it was when the weights were saved";
     model.try_load_record(record).map_err(|e| weights(path, &e, other))
 }
 
@@ -91,7 +91,7 @@ mod tests {
         refused("name a file that `save_weights` wrote");
         save_weights(&new(8), &file).unwrap();
         refused("16");
-        refused("describe the model as it was");
+        refused("configure the model as it was");
         std::fs::write(&file, b"no weights").unwrap();
         refused("name a file that `save_weights` wrote");
         let nowhere = dir.path().join("none/sage.bpk");
