@@ -12,7 +12,7 @@ use crate::check::{accept, check_operand};
 use crate::dense::precision::enter;
 use crate::operator::cpu::Host;
 use crate::operator::{
-    GnnBackend, Gradient, OnCube, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
+    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
     reference as plain, tensor,
 };
 use crate::primitives::index_tensor;
@@ -195,7 +195,8 @@ impl Operator for LogSumExpGrad {
 
 #[cfg(feature = "cube")]
 mod cube {
-    use super::{LogSumExpGrad, LogSumExpPlan, OnCube};
+    use super::{LogSumExpGrad, LogSumExpPlan};
+    use crate::operator::OnCube;
 
     impl OnCube for LogSumExpPlan {}
     impl OnCube for LogSumExpGrad {}
