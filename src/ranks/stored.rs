@@ -4,7 +4,7 @@ use std::path::Path;
 
 use burn::tensor::TensorData;
 use burn_gnn_dist::{Communicator, DistError, OwnEdges, OwnNodes, OwnPart, Partition};
-use burn_gnn_graph::EdgeReader;
+use burn_gnn_graph::{EdgeReader, GraphError, Relation};
 use burn_gnn_store::{StoreError, StoredPart};
 
 /// The part of this rank out of files that hold no other rank's ([`StoredPart`]), with the weights and times of
@@ -69,6 +69,13 @@ pub fn stored_partition(
             });
         }
         let schema = part.schema().clone();
+        // Before anything of them is read.
+        let (count, limit) =
+            ((0..schema.etypes().len()).map(|e| part.csc(e).num_edges()).sum(), Relation::LIMIT);
+        if count > limit {
+            let relation = format!("part {rank}");
+            return Err(GraphError::TooLarge { relation, what: "edges", count, limit }.into());
+        }
         let (mut edges, mut columns) = (vec![], vec![]);
         for e in 0..schema.etypes().len() {
             let StoredEdges { own, columns: of } = StoredEdges::read(&part, e).map_err(of_graph)?;

@@ -110,9 +110,17 @@ impl StoredCsc {
     pub(crate) fn required(&self, name: &str, bytes: u64) -> Result<Section, StoreError> {
         self.file.required(name, bytes)
     }
-    /// Compares the blocks of all offsets, a pass over 8 bytes per destination.
+    /// Compares the blocks of all offsets, and these with the number of edges: a pass over 8 bytes per destination.
     pub(crate) fn check_offsets(&self) -> Result<(), StoreError> {
-        self.indptr.check_range(0..self.indptr.bytes().len())
+        self.indptr.check_range(0..self.indptr.bytes().len())?;
+        let indptr = self.indptr.numbers::<u64>();
+        if indptr[0] != 0 || indptr[self.num_dst] != self.num_edges || !indptr.is_sorted() {
+            return Err(format(
+                self.path(),
+                format!("expected offsets that ascend from 0 to {}, found others", self.num_edges),
+            ));
+        }
+        Ok(())
     }
     /// Whether edges have weights.
     pub fn has_weights(&self) -> bool {
@@ -141,13 +149,8 @@ impl StoredCsc {
     /// One pass over the file; no memory but what the system can drop.
     pub fn verify(&self) -> Result<(), StoreError> {
         self.file.verify()?;
-        let (indptr, sources) = (self.indptr.numbers::<u64>(), self.sources.numbers::<u32>());
-        if indptr[0] != 0 || indptr[self.num_dst] != self.num_edges || !indptr.is_sorted() {
-            return Err(format(
-                self.path(),
-                format!("expected offsets that ascend from 0 to {}, found others", self.num_edges),
-            ));
-        }
+        self.check_offsets()?;
+        let sources = self.sources.numbers::<u32>();
         match sources.iter().position(|&u| u as usize >= self.num_src) {
             None => Ok(()),
             Some(p) => Err(self.far(p, sources[p])),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn_gnn_files::write_atomic;
-use burn_gnn_graph::{EdgeType, Graph, Schema};
+use burn_gnn_graph::{EdgeType, Graph, GraphError, Relation, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::StoredCsc;
@@ -102,6 +102,11 @@ impl StoredGraph {
             Schema::new(manifest.node_types.iter().map(|t| t.0.clone()).collect(), etypes.clone())?;
         let mut counts = vec![0; schema.ntypes().len()];
         for (name, n) in &manifest.node_types {
+            if *n > Relation::LIMIT {
+                let (what, limit) = ("nodes", Relation::LIMIT);
+                let relation = format!("node type {name}");
+                return Err(GraphError::TooLarge { relation, what, count: *n, limit }.into());
+            }
             counts[schema.ntype(&**name)?] = *n as usize;
         }
         let mut found = vec![];

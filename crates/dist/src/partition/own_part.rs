@@ -165,14 +165,10 @@ impl OwnPart {
 
     /// For each rank: what this one owns, and the nodes that it borrows there, by type.
     fn asks(&self, ranks: usize) -> Vec<Vec<u8>> {
-        let wide = |ids: &[u32]| ids.iter().map(|&i| u64::from(i)).collect::<Vec<_>>();
-        let sum = digest(
-            self.nodes.iter().flat_map(|t| wide(&t.inner)).chain(
-                self.edges
-                    .iter()
-                    .flat_map(|e| [wide(&e.src), wide(&e.dst), e.edge_ids.clone()].concat()),
-            ),
-        );
+        let nodes = self.nodes.iter().flat_map(|t| &t.inner);
+        let ends = self.edges.iter().flat_map(|e| e.src.iter().chain(&e.dst));
+        let ids = self.edges.iter().flat_map(|e| e.edge_ids.iter().copied());
+        let sum = digest(nodes.chain(ends).map(|&i| u64::from(i)).chain(ids));
         let nodes: Vec<u64> = self.nodes.iter().map(|t| t.inner.len() as u64).collect();
         let edges: Vec<u64> = self.edges.iter().map(|e| e.src.len() as u64).collect();
         let mut borrowed = vec![vec![Vec::<u32>::new(); self.nodes.len()]; ranks];
@@ -181,7 +177,7 @@ impl OwnPart {
         }
         let message = |by_type: &Vec<Vec<u32>>| {
             let mut pack = Pack::default();
-            // The name first: counts are by the types that it tells.
+            // The name first: counts are by the types that it names.
             pack.list(self.name().as_bytes());
             pack.list(&[sum]);
             pack.list(&nodes);
@@ -217,7 +213,7 @@ impl OwnPart {
             for (ntype, nodes) in self.schema.ntypes().iter().zip(&self.nodes) {
                 let place = |u: u32| {
                     let missing = |_| {
-                        self.bad(format!("rank {from} borrows node {u} of type `{ntype}`, which rank {rank} does not own; are all parts of one partitioning?"))
+                        self.bad(format!("rank {from} has node {u} of type `{ntype}` as a halo node of rank {rank}, which does not own it; write the parts again, of one partitioning"))
                     };
                     nodes.inner.binary_search(&u).map(|at| at as u64).map_err(missing)
                 };
@@ -384,8 +380,7 @@ impl Partition {
         Ok(self)
     }
 
-    /// With a column of the inner edges of a type: a row per edge, in the order of
-    /// [`original_eids`](Self::original_eids).
+    /// With a column of the inner edges of a type: a row per edge, in ascending order of their ids in the input graph.
     ///
     /// # Errors
     /// Another number of rows.

@@ -34,7 +34,7 @@ pub enum StreamMethod {
 /// random cut would, as ids of crawls do, the first pass starts from these ranges, and they are the parts where no
 /// pass cuts less. Nodes of a type that no relation leads to follow the part where most of their edges end, as a
 /// majority vote in 8 bytes per node finds it (Boyer and Moore, 1981: exact where more than half of the edges do).
-/// A part has at most 1.05 times the mean of the nodes of each type. Every choice is a function of the files: the
+/// A part has at most 1.05 times the mean of the nodes of each type, or the mean rounded up. Every choice is a function of the files: the
 /// same parts on every machine.
 ///
 /// METIS, which `burn-gnn-dist` offers, holds the graph several times over: at this size it would need a coarsening
@@ -77,7 +77,8 @@ impl StreamCut {
         self.passes = passes.max(1);
         self
     }
-    /// Bytes of memory for so many nodes of all types; 8 more for each of a type that no relation leads to.
+    /// Bytes of memory for so many nodes of all types; 8 more for each node of a type that no relation leads to, and for
+    /// each part and further type.
     pub fn memory(&self, nodes: u64) -> u64 {
         4 * nodes + 24 * self.parts as u64 + 12 * EDGES
     }
@@ -93,7 +94,8 @@ impl StreamCut {
     pub fn assign(&self, graph: &(impl GraphFiles + ?Sized)) -> Result<Assignment, StoreError> {
         let of = graph.relations()?;
         if self.parts == 0 || self.parts >= NONE as usize {
-            return Err(setting("parts", "at least one part", &self.parts.to_string()).into());
+            let expected = format!("1 to {} parts", NONE - 1);
+            return Err(setting("parts", &expected, &self.parts.to_string()).into());
         }
         let range = |t: usize, v: u32| {
             (u64::from(v) * self.parts as u64 / of.counts[t].max(1) as u64) as u32

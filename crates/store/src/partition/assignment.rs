@@ -126,12 +126,19 @@ impl Assignment {
         })?;
         Ok(cut)
     }
-    /// A hash of the assignment and of the graph's sizes.
+    /// A hash of the assignment and of the graph's types and sizes.
     pub(super) fn fingerprint(&self, of: &Relations<'_>) -> u64 {
         let mut hash = XxHash3_64::new();
         hash.write(&(self.parts as u64).to_le_bytes());
-        of.files.iter().for_each(|csc| hash.write(&csc.num_edges().to_le_bytes()));
-        self.part_of.iter().for_each(|part_of| hash.write(bytemuck::cast_slice(part_of)));
+        for (etype, csc) in of.schema.etypes().iter().zip(&of.files) {
+            hash.write(etype.to_string().as_bytes());
+            hash.write(&csc.num_edges().to_le_bytes());
+        }
+        for (name, part_of) in self.types.ntypes().iter().zip(&self.part_of) {
+            hash.write(name.as_bytes());
+            hash.write(&(part_of.len() as u64).to_le_bytes());
+            hash.write(bytemuck::cast_slice(part_of));
+        }
         hash.finish()
     }
 }

@@ -81,6 +81,9 @@ impl StoredParts {
         let path = nodes_path(dir, 0);
         let file = SectionFile::open(&path, KIND)?;
         let parts = file.header.number(&path, "parts")?;
+        if parts >= u64::from(NONE) {
+            return Err(format(&path, format!("expected fewer than {NONE} parts, found {parts}")));
+        }
         Ok(Self { dir: dir.into(), parts: parts as usize, relations: types(&file)?.edges.len() })
     }
     /// Number of parts.

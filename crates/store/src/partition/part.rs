@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn_gnn_structure::{EdgeKey, EdgeReader, NodeKey, Schema};
+use burn_gnn_structure::{EdgeKey, EdgeReader, NodeKey, Relation, Schema};
 
 use super::{
     FINGERPRINT, HALO, INNER, KIND, NodeCounts, OWNERS, STARTS, Types, edges_path, nodes_path,
@@ -193,7 +193,16 @@ impl StoredPart {
     #[track_caller]
     pub fn whole_row(&self, etype: impl EdgeKey, local: u32) -> Result<(u64, u32), StoreError> {
         let edges = &self.of.edges[self.etype(etype)];
-        Ok((edges.start(local)?, edges.csc.row(local)?.1))
+        let (start, len) = (edges.start(local)?, edges.csc.row(local)?.1);
+        match start.checked_add(len.into()) {
+            Some(_) => Ok((start, len)),
+            None => Err(format(
+                edges.csc.path(),
+                format!(
+                    "row {local}: expected positions of the whole graph, found {len} from {start}"
+                ),
+            )),
+        }
     }
 
     #[track_caller]
@@ -212,7 +221,7 @@ fn read_nodes(
     counts: &[NodeCounts],
     (part, parts): (usize, u64),
 ) -> Result<Vec<PartNodes>, StoreError> {
-    let (path, most) = (&file.path, u64::from(u32::MAX));
+    let (path, most) = (&file.path, Relation::LIMIT);
     if let Some(t) = counts.iter().find(|t| t.total.max(t.inner).max(t.halo) > most) {
         let why = format!("`{}`: expected at most {most} nodes, found more", t.name);
         return Err(format(path, why));
@@ -241,6 +250,15 @@ fn read_nodes(
                     format!("`{}`: expected ascending ids in 0..{}, found others", t.name, t.total);
                 return Err(format(path, why));
             }
+        }
+        let mut rest = own.iter().peekable();
+        let shared = more.iter().find(|&u| {
+            while rest.next_if(|v| *v < u).is_some() {}
+            rest.peek() == Some(&u)
+        });
+        if let Some(u) = shared {
+            let why = format!("`{}`, node {u}: expected inner or halo, found both", t.name);
+            return Err(format(path, why));
         }
         nodes.push(PartNodes {
             ids: [own, more].concat(),

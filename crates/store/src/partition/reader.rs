@@ -118,7 +118,7 @@ impl PartRelation {
     }
 }
 
-/// Original ids at both ends.
+/// Original ids of both endpoints.
 #[derive(Debug)]
 struct ByOriginal(PartRelation);
 
@@ -168,7 +168,7 @@ impl EdgeReader for ByOriginal {
     }
 }
 
-/// Local ids at both ends; halo nodes are destinations without edges.
+/// Local ids of both endpoints; halo nodes are destinations without edges.
 #[cfg(feature = "sampling")]
 #[derive(Debug)]
 struct ByLocal(PartRelation);

@@ -38,6 +38,7 @@ impl StoredParts {
     fn owners(&self, whole: &Relations<'_>) -> Result<Vec<Vec<u32>>, StoreError> {
         let names = whole.schema.ntypes();
         let mut part_of: Vec<Vec<u32>> = whole.counts.iter().map(|&n| vec![NONE; n]).collect();
+        let mut fingerprint = None;
         for p in 0..self.parts() {
             let part = self.part(p)?;
             let wrong = |why: String| format(part.path(), why);
@@ -45,8 +46,19 @@ impl StoredParts {
                 let (expected, found) = (described(&whole.schema), described(part.schema()));
                 return Err(wrong(format!("expected {expected}, found {found}")));
             }
+            let (parts, first) = (part.number().1, part.fingerprint());
+            if parts != self.parts() || *fingerprint.get_or_insert(first) != first {
+                return Err(wrong(format!(
+                    "expected one of {} parts of one partitioning, found one of {parts} parts, or of another",
+                    self.parts()
+                )));
+            }
             for (t, part_of) in part_of.iter_mut().enumerate() {
                 let (name, n) = (&names[t], part_of.len());
+                if part.total_nodes(t) != n {
+                    let found = part.total_nodes(t);
+                    return Err(wrong(format!("`{name}`: expected {n} nodes, found {found}")));
+                }
                 for &v in part.inner(t) {
                     let Some(owner) = part_of.get_mut(v as usize) else {
                         return Err(wrong(format!(

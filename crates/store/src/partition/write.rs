@@ -44,7 +44,8 @@ impl Assignment {
     /// Other node types or numbers of nodes than the files have; [`StoreError::Data`], [`StoreError::Damaged`].
     ///
     /// # Cost
-    /// Two passes over the files, part by part; 8 bytes of memory per node and 4 per halo node of a part.
+    /// Two passes over the files, part by part, and several over the parts of all nodes for each part; 8 bytes of memory
+    /// per node and 4 per halo node of a part.
     pub fn write(
         &self,
         graph: &(impl GraphFiles + ?Sized),

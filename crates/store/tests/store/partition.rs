@@ -71,7 +71,7 @@ fn by_definition(
         }
         for t in (0..counts.len()).filter(|&t| !into[t]) {
             for v in nodes(t) {
-                // Ends of its edges in the order in which they were assigned.
+                // Destinations of its edges in the order in which they were assigned.
                 let mut ends: Vec<Node> = edges.iter().filter(|e| e.0 == v).map(|e| e.1).collect();
                 ends.sort_unstable();
                 let (mut first, mut lead) = (0, 0);
@@ -299,7 +299,7 @@ fn wrong_parts() {
     written.verify(&csc).unwrap();
     save.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
     let e = written.verify(&csc).unwrap_err();
-    assert!(e.to_string().contains("`_N`, node 7: expected in one part, found in none"), "{e}");
+    assert!(e.to_string().contains("one partitioning"), "{e}");
     of(false).write(&csc, &parts).unwrap();
     let file = parts.join("part-00001.nodes");
     let mut bytes = std::fs::read(&file).unwrap();
@@ -343,4 +343,30 @@ fn assignments_that_do_not_fit_are_refused() {
     assert!(of.cut(&bipartite).is_err());
     let csc = build(dir.path(), 4, &vec![(0, 1)]);
     assert!(of.cut(&csc).unwrap_err().to_string().contains("the parts of 4 nodes"));
+}
+
+/// Files whose checksums are right, of which no partitioning makes a part.
+#[test]
+fn parts_that_were_made_up_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let csc = build(dir.path(), 6, &vec![(0, 1), (2, 3), (4, 5), (1, 0)]);
+    let parts = dir.path().join("parts");
+    let of = |part_of: [u32; 6]| Assignment::new(part_of.to_vec(), 2).unwrap();
+    let written = of([0, 1, 0, 1, 0, 1]).write(&csc, &parts).unwrap();
+    written.verify(&csc).unwrap();
+    // The parts of a graph of more nodes, whose edges are those of this one.
+    let more = dir.path().join("more");
+    std::fs::create_dir(&more).unwrap();
+    let wide = build(&more, 7, &vec![(0, 1), (2, 3), (4, 5), (1, 0)]);
+    let e = written.verify(&wide).unwrap_err().to_string();
+    assert!(e.contains("`_N`: expected 7 nodes, found 6"), "{e}");
+    // One part of each of two cuts.
+    let saved = ["nodes", "0.csc"].map(|ending| {
+        let path = parts.join(format!("part-00000.{ending}"));
+        (path.clone(), std::fs::read(path).unwrap())
+    });
+    of([0, 0, 0, 1, 1, 1]).write(&csc, &parts).unwrap();
+    saved.iter().for_each(|(path, bytes)| std::fs::write(path, bytes).unwrap());
+    let e = written.verify(&csc).unwrap_err().to_string();
+    assert!(e.contains("one partitioning"), "{e}");
 }
