@@ -22,6 +22,23 @@ pub fn class_names(labels: &Texts) -> Vec<String> {
     names
 }
 
+/// A number with a point, as `1.0`.
+fn is_float(text: &[u8]) -> bool {
+    text.contains(&b'.') && parse_f32(text).is_some()
+}
+
+/// Labels of the rows of a table, whose texts are numbered if they are texts.
+pub(crate) fn labels(
+    decoder: &Decoder,
+    labels: Vec<i64>,
+    texts: Option<&Texts>,
+) -> Option<Vec<i64>> {
+    let Some(texts) = texts else { return decoder.labeled.then_some(labels) };
+    let (names, empty) = (class_names(texts), decoder.empty_label.unwrap_or(-1));
+    let number: HashMap<&str, i64> = names.iter().map(|n| &**n).zip(0..).collect();
+    Some(texts.iter().map(|n| number.get(n).copied().unwrap_or(empty)).collect())
+}
+
 /// The columns of some rows of a table.
 #[derive(Debug)]
 pub(crate) struct Columns {
@@ -69,7 +86,7 @@ pub(crate) const TEXT_LABELS: &str = "`Decoder::text_labels` numbers labels that
 pub(crate) const WHOLE_AS_FLOAT: &str = "write whole numbers without a point (pandas writes a column with gaps as floats: convert it to `Int64`)";
 /// What to do about texts where numbers are expected as ids.
 pub(crate) const TEXT_IDS: &str = "`Csv::with_text_ids` reads ids that are texts (`with_text_src_ids`, `with_text_dst_ids` \
-     those of one end of an edge), in GraphLearn's format `:string` in the header";
+     those of one endpoint), in GraphLearn's format `:string` in the header";
 
 impl Columns {
     pub(crate) fn empty(header: &Header, decoder: &Decoder) -> Self {
@@ -178,7 +195,7 @@ impl Columns {
                 Ids::Int(ids) => {
                     let remedy = match text {
                         b"" => "",
-                        _ if parse_f32(text).is_some() => WHOLE_AS_FLOAT,
+                        _ if is_float(text) => WHOLE_AS_FLOAT,
                         _ => TEXT_IDS,
                     };
                     ids.push(int((k, text), None, remedy)?);
@@ -208,7 +225,7 @@ impl Columns {
             let (k, text) = next()?;
             let remedy = match text {
                 b"" => EMPTY_LABEL,
-                _ if parse_f32(text).is_some() => WHOLE_AS_FLOAT,
+                _ if is_float(text) => WHOLE_AS_FLOAT,
                 _ => TEXT_LABELS,
             };
             self.labels.push(int((k, text), decoder.empty_label, remedy)?);
@@ -219,14 +236,6 @@ impl Columns {
             self.timestamps.push(int((k, text), zero, remedy)?);
         }
         Ok(())
-    }
-
-    /// Numbers labels that are texts, in ascending order of names; `empty` for an empty one.
-    pub(crate) fn number_labels(&mut self, empty: i64) {
-        let names = class_names(&self.label_texts);
-        let number: HashMap<&str, i64> = names.iter().map(|n| &**n).zip(0..).collect();
-        self.labels =
-            self.label_texts.iter().map(|n| number.get(n).copied().unwrap_or(empty)).collect();
     }
 
     pub(crate) fn append(&mut self, other: &Self) {

@@ -337,7 +337,7 @@ impl Csv {
                     return Err(table_error(path, line, 0, expected, "an empty file"));
                 }
                 let utf16 = first.starts_with(&[0xff, 0xfe]) || first.starts_with(&[0xfe, 0xff]);
-                let other = head.clone().count() == 1 && first.iter().any(|b| b";\t|".contains(b));
+                let other = head.clone().count() == 1 && first.iter().any(|b| b";\t|,".contains(b));
                 let remedy = match (utf16, other) {
                     (true, _) => "the file is in UTF-16: write it as UTF-8",
                     (_, true) => "`Csv::with_delimiter` reads another character between fields",

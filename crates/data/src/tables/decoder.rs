@@ -231,7 +231,7 @@ impl Decoder {
             ]
         });
         for (name, flag, column, read) in named {
-            if let Some(column) = column.as_ref().filter(|_| !read) {
+            if let Some(column) = column.as_ref().filter(|c| !read && **c != name) {
                 let message = format!(
                     "expected a decoder that is `{flag}`, as it names the column `{column}`, got one that is not"
                 );

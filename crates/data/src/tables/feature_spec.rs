@@ -61,7 +61,7 @@ pub struct FeaturePart {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureSpec {
-    /// One part per attribute.
+    /// One part per attribute that is not excluded.
     pub parts: Vec<FeaturePart>,
 }
 
@@ -156,7 +156,7 @@ impl Decoder {
                         format!("attr_dims[{i}]"),
                         format!(
                             "expected the dimension of an embedding for {t:?}, got none; give one by \
-                             `Decoder::with_dims`, or leave the attribute out by `FeatureEncoderConfig::without`"
+                             `Decoder::with_dims`, or leave the attribute out (of a CSV table by `FeatureEncoderConfig::without`)"
                         ),
                     );
                 }

@@ -47,7 +47,7 @@ mod typed {
 
     use super::super::attr_type::AttrType;
     use super::super::attributes::{AttributeReader, Attributes};
-    use super::super::columns::{EMPTY_LABEL, EMPTY_NUMBER, Problem};
+    use super::super::columns::{EMPTY_LABEL, EMPTY_NUMBER, Problem, TEXT_LABELS};
     use super::super::parse_number::parse_f32;
     use super::{
         Columns, DataError, Decoder, Header, Path, Piece, ProgressBar, ReadOptions, format_error,
@@ -215,7 +215,12 @@ mod typed {
                 }
                 k += 1;
             } else if self.decoder.labeled {
-                out.labels.push(int(k, self.decoder.empty_label, EMPTY_LABEL)?);
+                out.labels.push(int(k, self.decoder.empty_label, EMPTY_LABEL).map_err(
+                    |(k, expected)| match cells[k] {
+                        Cell::Text(_) => (k, expected.or(TEXT_LABELS)),
+                        _ => (k, expected),
+                    },
+                )?);
                 k += 1;
             }
             if self.decoder.timestamped {

@@ -155,12 +155,7 @@ pub(crate) fn read(
     problems.truncate(options.max_problems);
     join_problems(problems)?;
     match all {
-        Some((_, mut table)) => {
-            if decoder.text_labels {
-                table.number_labels(decoder.empty_label.unwrap_or(-1));
-            }
-            Ok((table, places))
-        }
+        Some((_, table)) => Ok((table, places)),
         // `pieces` is empty for a share of a source that holds no file.
         None => Err(DataError::Graph(GraphError::Empty {
             arg: "source",

@@ -80,7 +80,7 @@ fn errors_name_the_line_even_behind_records_of_several() {
     let row = |r: &str| format!("name,id,height,group\n\"two\nlines\",1,1,1\n{r}\n");
     refused(
         &row("x,z,1,1"),
-        "p.csv:4:2: expected an int64 (`id`), got \"z\"; `Csv::with_text_ids` reads ids that are texts (`with_text_src_ids`, `with_text_dst_ids` those of one end of an edge), in GraphLearn's format `:string` in the header",
+        "p.csv:4:2: expected an int64 (`id`), got \"z\"; `Csv::with_text_ids` reads ids that are texts (`with_text_src_ids`, `with_text_dst_ids` those of one endpoint), in GraphLearn's format `:string` in the header",
     );
     refused(&row("x,2,tall,1"), "p.csv:4:3: expected a float (`height`), got \"tall\"");
     refused(
@@ -169,6 +169,15 @@ fn labels_that_are_texts() {
     assert_eq!(texts.iter().collect::<Vec<_>>(), ["toys", "books", "", "Älteres", "art"]);
     assert_eq!(crate::class_names(&texts), ["art", "books", "toys", "Älteres"]);
 
+    // A class of rows that are not kept is none.
+    let path = files.put("d.csv", "id,kind\n1,toys\n1,art\n");
+    for (keep, name) in [(crate::Duplicates::First, "toys"), (crate::Duplicates::Last, "art")] {
+        let options = ReadOptions::new().with_duplicates(keep);
+        let t = read_nodes_with(&path, &decoder, &options).unwrap();
+        let names = crate::class_names(&t.label_texts.unwrap());
+        assert_eq!((t.labels.unwrap(), names), (vec![0], vec![name.to_owned()]));
+    }
+
     let e = files.put("e.csv", "src_id,dst_id,how\n1,9,far\n1,2,near\n");
     let by = Decoder::new().csv(Csv::default().with_label("how")).text_labels();
     let options = options.with_unknown_nodes(crate::UnknownNodes::Add);
@@ -211,13 +220,17 @@ fn named_columns_are_read() {
         (e.weights, e.labels, e.timestamps),
         (Some(vec![0.5]), Some(vec![3]), Some(vec![7]))
     );
-    // A description in JSON is taken by its word.
+    // A description in JSON sets no flag by itself.
     let described = r#"{"csv": {"weight": "w"}}"#;
     let decoder: Decoder = serde_json::from_str(described).unwrap();
     let e = read_edges(&path, &decoder).unwrap_err().to_string();
     assert!(e.contains("csv.weight") && e.contains("`weighted`") && e.contains("`w`"), "{e}");
     let e = read_edges(&path, &Decoder { text_labels: true, ..Decoder::new() }).unwrap_err();
     assert!(e.to_string().contains("text_labels"), "{e}");
+    // The names that all descriptions of CSV files had once are no request.
+    let described = r#"{"csv": {"weight": "weight", "label": "label", "timestamp": "timestamp"}}"#;
+    let decoder: Decoder = serde_json::from_str(described).unwrap();
+    assert_eq!(read_edges(&path, &decoder).unwrap().weights, None);
     let decoder: Decoder =
         serde_json::from_str(r#"{"weighted": true, "csv": {"weight": "w"}}"#).unwrap();
     assert_eq!(decoder, Decoder::new().csv(Csv::default().with_weight("w")));
@@ -244,6 +257,7 @@ fn errors_say_what_to_do() {
         (b"id,y\n1,2.0\n", "pandas"),
         (b"id,y\n1,toys\n", "`Decoder::text_labels`"),
         (b"id,y\nu1,2\n", "`Csv::with_text_ids`"),
+        (b"id,y\n12e4,2\n", "`Csv::with_text_ids`"),
         (b"id,y\n1\n", "complete the row"),
         (b"id,y\n1,2,3\n", "quote fields"),
     ] {
