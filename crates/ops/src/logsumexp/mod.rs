@@ -16,6 +16,7 @@ use crate::operator::{
     reference as plain, tensor,
 };
 use crate::primitives::index_tensor;
+use crate::{SegmentReduce, try_segment_reduce};
 
 const NAME: &str = "segment_logsumexp";
 
@@ -56,8 +57,8 @@ pub fn segment_logsumexp<const D: usize>(x: Tensor<D>, segments: &Segments) -> T
 /// [`segment_logsumexp`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// A number of rows that is not that of the segments, rows of more than `u32::MAX` entries, or an element type without
-/// a kernel.
+/// A number of rows that is not that of the segments, rows of more than `u32::MAX` entries, more segments than a
+/// relation has nodes, or an element type without a kernel.
 pub fn try_segment_logsumexp<const D: usize>(
     x: Tensor<D>,
     segments: &Segments,
@@ -88,13 +89,14 @@ pub fn segment_logsumexp_reference<const D: usize>(x: Tensor<D>, segments: &Segm
 /// As [`segment_logsumexp`], from which it is made. A masked row is `-inf`, NaN where all rows of its segment are.
 ///
 /// # Gradients
-/// `d x = d y - softmax(x) Σ d y`, the sum over the rows of the segment; kept is `x`.
+/// `d x = d y - softmax(x) Σ d y`, the sum over the rows of the segment; kept is `x` less the largest entry.
 ///
 /// # Panics
 /// With the text of the error that [`try_segment_log_softmax`] returns.
 ///
 /// # Cost
-/// That of [`segment_logsumexp`], and a row of its result read for every row.
+/// That of [`segment_logsumexp`] and of [`segment_reduce`](crate::segment_reduce), and a row of either result read
+/// for every row.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -127,9 +129,14 @@ pub fn try_segment_log_softmax<const D: usize>(
         DType::F16 | DType::BF16 => x.cast(FloatDType::F32),
         _ => x,
     };
-    let largest = tensor::<_, D>(plan, [x.clone().into_dispatch()]);
     let ids = index_tensor(segments.relation()?.dst(), &x.device());
-    let y = x - largest.select(0, ids);
+    // By the largest entry first, which changes no result: the logarithm is of a number of the size of the segment, and
+    // is not rounded to the digits of `x`.
+    let largest = try_segment_reduce(x.clone().detach(), segments, SegmentReduce::Max)?;
+    let infinite = largest.clone().is_inf();
+    let x = x - largest.mask_fill(infinite, 0.0).select(0, ids.clone());
+    let sums = tensor::<_, D>(plan, [x.clone().into_dispatch()]);
+    let y = x - sums.select(0, ids);
     Ok(if y.dtype() == dtype { y } else { y.cast(FloatDType::from(dtype)) })
 }
 
