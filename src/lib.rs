@@ -41,22 +41,41 @@
 
 /// The version of Burn that these operators extend.
 pub use burn;
-pub use burn_gnn_data as data;
+// Modules, as the compiler calls a type of a crate that is exported as a whole `burn_gnn::burn_gnn_data::Builder`.
+/// Readers and writers of graphs and tables, known data sets, splits.
+pub mod data {
+    pub use burn_gnn_data::*;
+}
+/// Partitions, their files, and training and sampling on ranks.
 #[cfg(feature = "dist")]
-pub use burn_gnn_dist as dist;
+pub mod dist {
+    pub use burn_gnn_dist::*;
+}
 /// Structure, typed ids, features of nodes and edges, graph transforms.
 pub mod graph {
     #[doc(hidden)]
     pub use burn_gnn_graph::internal;
     pub use burn_gnn_graph::*;
 }
-pub use burn_gnn_models as models;
-pub use burn_gnn_ops as ops;
+/// Layers, models, training loops, losses and metrics, weights.
+pub mod models {
+    pub use burn_gnn_models::*;
+}
+/// Message-passing operators, and the view of a graph that layers take.
+pub mod ops {
+    pub use burn_gnn_ops::*;
+}
 #[cfg(feature = "dist")]
 pub mod ranks;
-pub use burn_gnn_sampling as sampling;
+/// Samplers, loaders and sources of features.
+pub mod sampling {
+    pub use burn_gnn_sampling::*;
+}
+/// Graphs and features far larger than memory, in files.
 #[cfg(feature = "store")]
-pub use burn_gnn_store as store;
+pub mod store {
+    pub use burn_gnn_store::*;
+}
 
 /// What most programs need: the names of the first examples and of the layers and models that programs begin with,
 /// none of which is one of `burn::prelude`. Everything else is under the path of its module.
