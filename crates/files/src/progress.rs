@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// A bar with counts, rate and time left, on the standard error stream; nothing where that is no terminal. Removed when
 /// dropped.
@@ -11,6 +11,24 @@ pub struct Progress(ProgressBar);
 
 /// How often a bar without steps is drawn.
 const TICK: Duration = Duration::from_millis(250);
+
+/// The style of a template of this library, where `{rate}` is steps per second: whole numbers from 10 on.
+pub fn progress_style(template: &str) -> ProgressStyle {
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        // The bar is drawn again: a rate that cannot be written is no harm.
+        let _ = out.write_str(&rate(state.per_sec()));
+    })
+}
+
+fn rate(per_sec: f64) -> String {
+    if per_sec < 10.0 {
+        format!("{per_sec:.1}/s")
+    } else {
+        format!("{}/s", HumanCount(per_sec as u64))
+    }
+}
 
 impl Progress {
     /// Draws nothing.
@@ -48,16 +66,13 @@ impl Progress {
         Self::styled(
             bar,
             &format!(
-                "{{msg}}  {{bar:32}} {{human_pos}}/{{human_len}} {units}  {{per_sec}}  {{eta}} left"
+                "{{msg}}  {{bar:32}} {{human_pos}}/{{human_len}} {units}  {{rate}}  {{eta}} left"
             ),
             what,
         )
     }
     fn styled(bar: ProgressBar, template: &str, what: &str) -> Self {
-        // Templates are those above: they parse.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
+        bar.set_style(progress_style(template));
         bar.set_message(what.to_owned());
         Self(bar)
     }
@@ -148,6 +163,12 @@ mod tests {
         );
         drop(progress);
         assert!(drawn.0.lock().unwrap().ends_with("<cleared>"), "nothing stays");
+    }
+
+    #[test]
+    fn rates_are_short() {
+        assert_eq!([0.0, 0.26, 9.94, 10.0].map(rate), ["0.0/s", "0.3/s", "9.9/s", "10/s"]);
+        assert_eq!([168.0115, 12_334_462.957].map(rate), ["168/s", "12,334,462/s"]);
     }
 
     /// Tests have no terminal.

@@ -6,9 +6,9 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::optim::{GradientsParams, decay::WeightDecayConfig};
 use burn::tensor::Tensor;
+use burn_gnn_files::internal::Progress;
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
     Counts, FusedAdamConfig, GradientSync, LayerViews, ModelError, NodeEmbedding, NodeTask,
@@ -203,16 +203,8 @@ where
         adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));
     }
     let mut optimizer = adam.init();
-    let bar = if config.progress && sync.reports() {
-        ProgressBar::new(config.epochs as u64)
-    } else {
-        ProgressBar::hidden()
-    };
-    if let Ok(style) =
-        ProgressStyle::with_template("{bar:32} {pos}/{len} epochs  {msg}  {per_sec}  {eta} left")
-    {
-        bar.set_style(style);
-    }
+    let draw = config.progress && sync.reports();
+    let bar = Progress::steps(draw, "training", "epochs", config.epochs as u64);
     let mut history = Vec::with_capacity(config.epochs);
     let mut best: Option<(f64, f64, usize, M)> = None;
     let start = Instant::now();
@@ -257,7 +249,7 @@ where
                 best = Some((c.accuracy(), c.mean_loss(), epoch, kept));
             }
         }
-        bar.set_message(format!("loss {:.4}  train {:.1} %", row.loss, 100.0 * row.train_accuracy));
+        bar.say(format!("loss {:.4}  train {:.1} %", row.loss, 100.0 * row.train_accuracy));
         bar.inc(1);
         bar.suspend(|| on_epoch(&row));
         history.push(row);
@@ -267,7 +259,6 @@ where
             break;
         }
     }
-    bar.finish_and_clear();
     let seconds_per_epoch = start.elapsed().as_secs_f64() / history.len().max(1) as f64;
     let (kept_epoch, model) = match best {
         Some((_, _, epoch, m)) => (epoch, m),

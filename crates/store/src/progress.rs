@@ -1,6 +1,7 @@
 //! Shows how far a long step is.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use burn_gnn_files::internal::progress_style;
+use indicatif::ProgressBar;
 
 /// Bars with rate and time left, on a terminal alone.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +25,10 @@ impl Progress {
         }
         // Standard error that is no terminal shows nothing.
         let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-        let known = "{msg:>10} {wide_bar} {human_pos}/{human_len} edges, {per_sec}, {eta} left";
-        let template = if total.is_some() {
-            known
-        } else {
-            "{msg:>10} {spinner} {human_pos} edges, {per_sec}"
-        };
-        let style =
-            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = bar.with_style(style).with_message(name).with_position(done);
+        let known = "{msg:>10} {wide_bar} {human_pos}/{human_len} edges, {rate}, {eta} left";
+        let template =
+            if total.is_some() { known } else { "{msg:>10} {spinner} {human_pos} edges, {rate}" };
+        let bar = bar.with_style(progress_style(template)).with_message(name).with_position(done);
         bar.reset_eta();
         Step(bar)
     }

@@ -5,9 +5,9 @@ mod inputs;
 
 use burn::config::Config;
 use burn::tensor::Tensor;
+use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::{Graph, NodeKey};
 use burn_gnn_ops::GraphView;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{ModelError, NodeTensors};
 use block::Blocks;
@@ -141,20 +141,13 @@ pub fn infer<M: Layerwise>(
     // Every node once per layer, the last layer for one type alone.
     let total =
         (model.num_layers() - 1) as u64 * g.total_nodes() as u64 + g.node_counts()[target] as u64;
-    let bar = if config.progress { ProgressBar::new(total) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template(
-        "{bar:32} {human_pos}/{human_len} nodes, {per_sec}, {eta} left",
-    ) {
-        bar.set_style(style);
-    }
+    let bar = Progress::steps(config.progress, "inferring layer by layer", "rows", total);
     for layer in 0..model.num_layers() - 1 {
         x = (0..types)
             .map(|t| rows_of(model, layer, t, &mut blocks, &x, config, &bar))
             .collect::<Result<_, _>>()?;
     }
-    let y = rows_of(model, model.num_layers() - 1, target, &mut blocks, &x, config, &bar);
-    bar.finish_and_clear();
-    y
+    rows_of(model, model.num_layers() - 1, target, &mut blocks, &x, config, &bar)
 }
 
 /// All rows of node type `t` behind a layer.
@@ -165,7 +158,7 @@ fn rows_of<M: Layerwise>(
     blocks: &mut Blocks<'_>,
     x: &[Tensor<2>],
     config: &InferenceConfig,
-    bar: &ProgressBar,
+    bar: &Progress,
 ) -> Result<Tensor<2>, ModelError> {
     let reads = model.reads_neighbours(layer);
     let n = blocks.graph().node_counts()[t];
