@@ -21,8 +21,7 @@ pub struct FeatureEncoderConfig {
     /// Types and dimensions of the attributes, as for the tables.
     pub decoder: Decoder,
     /// Columns of attributes that are no features; see [`without`](Self::without).
-    #[config(default = "vec![]")]
-    pub excluded: Vec<String>,
+    pub excluded: Option<Vec<String>>,
     /// How the rows of several values of one node become one: [`Reduce::Sum`], as GraphLearn's documentation says,
     /// [`Reduce::Mean`], as its TensorFlow code does, or the largest or smallest entries.
     #[config(default = "Reduce::Sum")]
@@ -109,16 +108,17 @@ impl FeatureEncoderConfig {
     /// ```
     #[must_use]
     pub fn without(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.excluded.extend(columns.into_iter().map(Into::into));
+        let columns = columns.into_iter().map(Into::into);
+        self.excluded.get_or_insert_default().extend(columns);
         self
     }
 
     /// The layout of the output.
     ///
     /// # Errors
-    /// As [`Decoder::feature_spec`].
+    /// As [`Decoder::feature_spec_without`].
     pub fn spec(&self) -> Result<FeatureSpec, ModelError> {
-        Ok(self.decoder.feature_spec_without(&self.excluded)?)
+        Ok(self.decoder.feature_spec_without(self.excluded.as_deref().unwrap_or_default())?)
     }
 
     /// The same with the keys of growing embeddings that `frame` has and that are not known yet, in the order of the
@@ -159,7 +159,7 @@ impl FeatureEncoderConfig {
         {
             let values = columns.numbers(spec.parts[first].slot, count)?;
             if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                let (attribute, node) = (first + i % count, rows[i / count]);
+                let (attribute, node) = (spec.parts[first + i % count].attribute, rows[i / count]);
                 return Err(ModelError::Encoder {
                     message: format!(
                         "attribute {attribute} of node {node}: expected a finite number, found {}; \

@@ -123,6 +123,11 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
         let message = "the view has no node columns, of which `y` is read; give a graph whose nodes have a column `y`";
         let missing = || ModelError::Input { ntype: target.to_owned(), message: message.into() };
         let frame = graph.node_columns(t).ok_or_else(missing)?;
+        if frame.column("y").is_err() && frame.column("train_mask").is_err() {
+            let message = "expected the columns `y` and `train_mask` (`val_mask`, `test_mask`; `x` for features), found \
+                           neither; insert them, or make the graph by `Dataset::to_graph`";
+            return Err(ModelError::Input { ntype: target.to_owned(), message: message.into() });
+        }
         let y: Vec<i64> = frame.get_int::<1>("y")?.into_data().iter::<i64>().collect();
         let classes = y.iter().max().map_or(0, |&y| (y + 1).max(0) as usize);
         let mut rows = [

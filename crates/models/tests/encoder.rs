@@ -539,3 +539,43 @@ fn cora_out_of_tables_trains_to_the_same_losses() {
     );
     assert!(losses[9] < losses[0]);
 }
+
+/// Attributes that are left out, between numbers, are read by nothing; what was saved before there was such a setting
+/// is read as before.
+#[test]
+fn excluded_attributes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    std::fs::write(&path, "id,a,b,title,c\n1,1,nan,x,10\n2,3,7,y,30\n").unwrap();
+    let csv = burn_gnn_data::Csv::new(["a", "b", "title", "c"]);
+    let d = Decoder::new().with_attributes([Float, Float, Text, Float]).csv(csv);
+    let device = Device::flex();
+    let g = Builder::new().node(&path, "a", d.clone()).build(&device).unwrap();
+    let f = g.nodes("a").unwrap();
+    let config = FeatureEncoderConfig::new(d.clone()).without(["b", "title"]);
+    let attributes: Vec<usize> =
+        config.spec().unwrap().parts.iter().map(|part| part.attribute).collect();
+    assert_eq!(attributes, [0, 3]);
+    let encoder = config.clone().init(&device);
+    close(&values(&encoder.forward(&encoder.input(f).unwrap())), &[1.0, 10.0, 3.0, 30.0]);
+    // The NaN of `b` is of no one's concern.
+    let encoder = config.clone().fit_numbers(f, &[0, 1]).unwrap().init(&device);
+    close(&values(&encoder.forward(&encoder.input(f).unwrap())), &[-1.0, -1.0, 1.0, 1.0]);
+    let e = FeatureEncoderConfig::new(d.clone()).without(["title"]).fit_numbers(f, &[1, 0]);
+    assert!(e.unwrap_err().to_string().contains("attribute 1 of node 0"));
+    let e = FeatureEncoderConfig::new(d.clone()).without(["price"]).spec().unwrap_err().to_string();
+    assert!(e.contains("`price`") && e.contains("title"), "{e}");
+    let e = FeatureEncoderConfig::new(d.clone()).spec().unwrap_err().to_string();
+    assert!(e.contains("FeatureEncoderConfig::without"), "{e}");
+
+    // Saved and read again, and a file without the setting.
+    use burn::config::Config as _;
+    let file = dir.path().join("encoder.json");
+    config.save(&file).unwrap();
+    assert_eq!(FeatureEncoderConfig::load(&file).unwrap().excluded, config.excluded);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    json.as_object_mut().unwrap().remove("excluded").unwrap();
+    std::fs::write(&file, json.to_string()).unwrap();
+    assert_eq!(FeatureEncoderConfig::load(&file).unwrap().excluded, None);
+}
