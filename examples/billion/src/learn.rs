@@ -21,6 +21,14 @@ use crate::generate::{CLASSES, Shape};
 /// Destinations of a chunk of inference.
 const CHUNK: usize = 2048;
 
+/// Memory that everything but cached features takes: batches that are made ahead, activations, the network, threads.
+const OTHERS: u64 = 224 << 20;
+
+/// Bytes of cached features: a quarter of the memory, less where the rest would not be enough.
+fn cache_bytes(args: &Args) -> u64 {
+    (args.memory / 4).min(args.memory.saturating_sub(OTHERS)).max(1 << 20)
+}
+
 /// Training nodes, in the order of the epoch: dealt over all ids.
 pub(crate) fn seeds(args: &Args, count: usize) -> Vec<u32> {
     let n = u64::from(args.num_nodes());
@@ -154,8 +162,13 @@ pub(crate) fn train_stored(
         let (batch, nodes) = batches.make(step)?;
         Ok((batch, places.places(nodes)?))
     };
-    let mut planned =
-        PlannedRows::of_steps(rows.file.clone(), args.memory / 4, args.window, first..steps, make);
+    let mut planned = PlannedRows::of_steps(
+        rows.file.clone(),
+        cache_bytes(args),
+        args.window,
+        first..steps,
+        make,
+    );
     let read =
         planned.by_ref().map(|batch| batch.map(|b| (b.batch, b.rows)).map_err(anyhow::Error::from));
     let state = train(args, shape, state, read, |state| match checkpoint {
@@ -217,7 +230,7 @@ pub(crate) fn infer(
                 Ok((batch, places.places(nodes)?))
             });
         let mut next = 0;
-        for batch in PlannedRows::new(input.file.clone(), args.memory / 4, args.window, batches) {
+        for batch in PlannedRows::new(input.file.clone(), cache_bytes(args), args.window, batches) {
             let b = batch?;
             let x = Tensor::<2>::from_data(
                 TensorData::new(b.rows, [b.batch.input_nodes(0).len(), input.file.width()]),
