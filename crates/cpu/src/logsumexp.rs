@@ -5,7 +5,7 @@
 use burn_gnn_plan::LogSumExpPlan;
 
 use crate::dense::widen::put_sums;
-use crate::softmax::segments::{by_segment, column_max};
+use crate::softmax::segments::{by_segment, column_max, exponentials};
 use crate::{Acc, Elem, Exp, Vectorised, by_edges, collect_rows, divisor, shift, vectorised};
 
 /// Largest entry and sum of exponentials of every column of one segment.
@@ -73,16 +73,7 @@ impl<T: Elem> Vectorised for Gradient<'_, T> {
         let Self { rows, grad, out, stats } = self;
         let width = grad.len();
         let (largest, sum) = stats.split_at_mut(width);
-        column_max(rows, largest);
-        largest.iter_mut().for_each(|m| *m = shift(*m));
-        sum.fill(T::Acc::ZERO);
-        for (row, to) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-            for (((t, x), &m), s) in to.iter_mut().zip(row).zip(largest.iter()).zip(sum.iter_mut())
-            {
-                *t = (x.acc() - m).exp_();
-                *s += *t;
-            }
-        }
+        exponentials(rows, out, largest, sum);
         for (s, g) in sum.iter_mut().zip(grad) {
             *s = g.acc() / divisor(*s);
         }

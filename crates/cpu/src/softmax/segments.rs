@@ -20,6 +20,27 @@ pub(crate) fn column_max<T: Elem>(rows: &[T], largest: &mut [T::Acc]) {
     }
 }
 
+/// Exponentials of rows less the largest entry of every column, and their sums; `largest` is 0 for masks only.
+#[inline(always)]
+pub(crate) fn exponentials<T: Elem>(
+    rows: &[T],
+    out: &mut [T::Acc],
+    largest: &mut [T::Acc],
+    sum: &mut [T::Acc],
+) {
+    let width = sum.len();
+    column_max(rows, largest);
+    largest.iter_mut().for_each(|m| *m = shift(*m));
+    sum.fill(T::Acc::ZERO);
+    for (row, to) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+        for (((t, x), &m), s) in to.iter_mut().zip(row).zip(largest.iter()).zip(sum.iter_mut()) {
+            let e = (x.acc() - m).exp_();
+            *t = e;
+            *s += e;
+        }
+    }
+}
+
 /// One segment: `rows` in, `out` of the same length; `stats` are two numbers per column.
 struct Softmax<'a, T: Elem> {
     rows: &'a [T],
@@ -34,17 +55,7 @@ impl<T: Elem> Vectorised for Softmax<'_, T> {
     fn run(self) {
         let Self { rows, out, stats, width } = self;
         let (largest, sum) = stats.split_at_mut(width);
-        column_max(rows, largest);
-        largest.iter_mut().for_each(|m| *m = shift(*m));
-        sum.fill(T::Acc::ZERO);
-        for (row, to) in rows.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
-            for (((t, x), &m), s) in to.iter_mut().zip(row).zip(largest.iter()).zip(sum.iter_mut())
-            {
-                let e = (x.acc() - m).exp_();
-                *t = e;
-                *s += e;
-            }
-        }
+        exponentials(rows, out, largest, sum);
         sum.iter_mut().for_each(|s| *s = divisor(*s));
         for to in out.chunks_exact_mut(width) {
             for (t, &s) in to.iter_mut().zip(sum.iter()) {

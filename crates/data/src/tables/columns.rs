@@ -27,16 +27,11 @@ fn is_float(text: &[u8]) -> bool {
     text.contains(&b'.') && parse_f32(text).is_some()
 }
 
-/// Labels of the rows of a table, whose texts are numbered if they are texts.
-pub(crate) fn labels(
-    decoder: &Decoder,
-    labels: Vec<i64>,
-    texts: Option<&Texts>,
-) -> Option<Vec<i64>> {
-    let Some(texts) = texts else { return decoder.labeled.then_some(labels) };
+/// Numbers of labels that are texts; those of empty ones as the decoder says.
+pub(crate) fn number_labels(texts: &Texts, decoder: &Decoder) -> Vec<i64> {
     let (names, empty) = (class_names(texts), decoder.empty_label.unwrap_or(-1));
     let number: HashMap<&str, i64> = names.iter().map(|n| &**n).zip(0..).collect();
-    Some(texts.iter().map(|n| number.get(n).copied().unwrap_or(empty)).collect())
+    texts.iter().map(|n| number.get(n).copied().unwrap_or(empty)).collect()
 }
 
 /// The columns of some rows of a table.

@@ -116,7 +116,9 @@ impl Decoder {
     pub fn feature_spec_without(&self, excluded: &[String]) -> Result<FeatureSpec, DataError> {
         let names = self.csv.as_ref().map_or(&[][..], |csv| &csv.attributes);
         if let Some(name) = excluded.iter().find(|name| !names.contains(name)) {
-            let message = format!("expected columns of attributes, {names:?}, got `{name}`");
+            let message = format!(
+                "expected columns of attributes, {names:?}, got `{name}`; name one of these"
+            );
             return Err(DataError::Decoder { argument: "excluded".into(), message });
         }
         let refuse =

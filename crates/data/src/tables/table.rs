@@ -4,7 +4,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::{Ids, NodeIds, Texts};
 
 use super::attributes::Attributes;
-use super::columns::{NUMBER_IDS, TEXT_IDS, labels};
+use super::columns::{NUMBER_IDS, TEXT_IDS, number_labels};
 use super::decoder::Decoder;
 use super::options::{Duplicates, ReadOptions};
 use super::read::{Places, join_problems, read};
@@ -92,15 +92,12 @@ pub fn read_nodes_with(
     let mut table = NodeTable {
         ids,
         weights: decoder.weighted.then_some(columns.weights),
-        labels: None,
+        labels: (decoder.labeled && !decoder.text_labels).then_some(columns.labels),
         label_texts: decoder.text_labels.then_some(columns.label_texts),
         timestamps: decoder.timestamped.then_some(columns.timestamps),
         attributes: columns.attributes,
         places,
     };
-    if !decoder.text_labels {
-        table.labels = labels(decoder, columns.labels, None);
-    }
     if !repeated.is_empty() {
         let mut from: Vec<u32> = (0..columns.rows as u32).collect();
         let mut keep = vec![true; columns.rows];
@@ -115,7 +112,7 @@ pub fn read_nodes_with(
     }
     // Of the rows that are kept.
     if let Some(texts) = &table.label_texts {
-        table.labels = labels(decoder, vec![], Some(texts));
+        table.labels = Some(number_labels(texts, decoder));
     }
     Ok(table)
 }
@@ -158,11 +155,12 @@ pub fn read_edges_with(
     let (mut columns, places) = read(&source.into(), &["src_id", "dst_id"], decoder, options)?;
     let dst = columns.ids.swap_remove(1);
     let texts = decoder.text_labels.then_some(columns.label_texts);
+    let numbers = texts.as_ref().map(|texts| number_labels(texts, decoder));
     Ok(EdgeTable {
         src: columns.ids.swap_remove(0),
         dst,
         weights: decoder.weighted.then_some(columns.weights),
-        labels: labels(decoder, columns.labels, texts.as_ref()),
+        labels: numbers.or(decoder.labeled.then_some(columns.labels)),
         label_texts: texts,
         timestamps: decoder.timestamped.then_some(columns.timestamps),
         attributes: columns.attributes,

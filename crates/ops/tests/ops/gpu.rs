@@ -34,7 +34,7 @@ fn tolerance(family: &Family) -> f64 {
     let products = ["matmul", "relational"].iter().any(|name| family.name.starts_with(name));
     #[cfg(feature = "cuda")]
     if products && !Device::enumerate(DeviceType::Cuda).is_empty() {
-        return 3e-2;
+        return 1e-2;
     }
     let _ = products;
     TOLERANCE

@@ -236,3 +236,42 @@ impl Columns {
         put(csc.times_of(row, &mut self.times)?, bytemuck::cast_slice(&self.times))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CscBuild, EdgeIter};
+
+    /// Parts of two cuts under one fingerprint: what `verify` finds of nodes and edges itself.
+    #[test]
+    fn verify_does_not_rely_on_fingerprints() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, parts) = (dir.path().join("csc"), dir.path().join("parts"));
+        CscBuild::new(&file, 6, 6).run(EdgeIter::new([(0, 1), (2, 3), (4, 5), (1, 0)])).unwrap();
+        let csc = StoredCsc::open(&file).unwrap();
+        create_dirs(&parts).unwrap();
+        let of = csc.relations().unwrap();
+        let write = |part: usize, part_of: [u32; 6]| {
+            let cut = Assignment::new(part_of.to_vec(), 2).unwrap();
+            let local = vec![vec![NONE; 6]];
+            PartWriter { cut: &cut, of: &of, dir: &parts, fingerprint: 7, local }
+                .write(part)
+                .unwrap();
+        };
+        let verify = || StoredParts::open(&parts).unwrap().verify(&csc);
+        let of_first = [0, 1, 0, 1, 0, 1];
+        write(0, of_first);
+        for (second, found) in [
+            ([0, 1, 0, 1, 0, 0], Some("`_N`, node 5: expected in one part, found in none")),
+            ([0, 1, 0, 1, 1, 1], Some("`_N`, node 4: expected in one part, found in 0 and 1")),
+            (of_first, None),
+        ] {
+            write(1, second);
+            match (verify(), found) {
+                (Ok(()), None) => {}
+                (Err(e), Some(text)) => assert!(e.to_string().contains(text), "{e}"),
+                other => panic!("{second:?}: {other:?}"),
+            }
+        }
+    }
+}

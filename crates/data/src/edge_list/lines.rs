@@ -1,0 +1,134 @@
+//! Parses the lines of an edge list.
+
+use burn_gnn_graph::{Ids, Texts};
+
+use super::EdgeListFormat;
+use crate::files::{Cut, Expected};
+use crate::tables::{parse_f32, parse_i64, trim_end};
+
+/// Edges of one block.
+pub(super) struct Edges {
+    /// Lines of the block, comments included.
+    pub(super) lines: u64,
+    pub(super) src: Ids,
+    pub(super) dst: Ids,
+    pub(super) weights: Vec<f32>,
+    /// Line of the block from 1, field from 1 (0 for the whole line), what was expected, what was found.
+    pub(super) problem: Option<(u64, usize, Expected, Cut)>,
+}
+
+/// What to do about texts where numbers are expected as ids.
+const TEXT_IDS: &str = "`EdgeListFormat::with_text_ids` reads ids that are texts";
+
+/// Field (from 1, 0 for all), what was expected, what was found.
+type Wrong<'a> = (usize, Expected, &'a [u8]);
+
+impl Edges {
+    pub(super) fn empty(format: &EdgeListFormat) -> Self {
+        let ids = || if format.text_ids { Ids::Text(Texts::new()) } else { Ids::Int(vec![]) };
+        Self { lines: 0, src: ids(), dst: ids(), weights: vec![], problem: None }
+    }
+
+    pub(super) fn parse(block: &[u8], skip: u64, format: &EdgeListFormat) -> Self {
+        let mut out = Self::empty(format);
+        let mut rest = block;
+        while !rest.is_empty() {
+            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |i| i + 1);
+            let (line, after) = rest.split_at(end);
+            rest = after;
+            out.lines += 1;
+            let text = trim_end(line).trim_ascii_start();
+            if out.lines <= skip
+                || text.is_empty()
+                || format.comments.iter().any(|c| text.starts_with(c.as_bytes()))
+            {
+                continue;
+            }
+            // A delimiter may be a tab in front of an empty field.
+            let text = if format.delimiter.is_some() { trim_end(line) } else { text };
+            if let Err((field, expected, found)) = out.edge(text, format) {
+                out.problem = Some((out.lines, field, expected, found.into()));
+                return out;
+            }
+        }
+        out
+    }
+
+    fn edge<'l>(&mut self, line: &'l [u8], format: &EdgeListFormat) -> Result<(), Wrong<'l>> {
+        let mut fields =
+            Fields { rest: Some(line), delimiter: format.delimiter.as_ref().map(String::as_bytes) };
+        for (k, ids) in [&mut self.src, &mut self.dst].into_iter().enumerate() {
+            let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
+            match ids {
+                Ids::Text(_) if field.is_empty() => {
+                    return Err((k + 1, "a text that is not empty".into(), field));
+                }
+                Ids::Text(ids) => ids.push(
+                    std::str::from_utf8(field).map_err(|_| (k + 1, "UTF-8 text".into(), field))?,
+                ),
+                Ids::Int(ids) => {
+                    let bound = format.num_nodes.map_or(i64::MAX, |n| n as i64);
+                    let wrong = || match format.num_nodes {
+                        Some(n) => (k + 1, format!("a node number in 0..{n}").into(), field),
+                        None => {
+                            let remedy = if field.is_empty() { "" } else { TEXT_IDS };
+                            (k + 1, Expected::from("an int64").or(remedy), field)
+                        }
+                    };
+                    let id = parse_i64(field).ok_or_else(wrong)?;
+                    if format.num_nodes.is_some() && !(0..bound).contains(&id) {
+                        return Err(wrong());
+                    }
+                    ids.push(id);
+                }
+            }
+        }
+        if format.weighted {
+            let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
+            self.weights
+                .push(parse_f32(field).ok_or_else(|| (3, "a float (weight)".into(), field))?);
+        }
+        if fields.next().is_some() { Err((0, format.expected(), line)) } else { Ok(()) }
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
+        for (a, b) in [(&mut self.src, other.src), (&mut self.dst, other.dst)] {
+            match (a, b) {
+                (Ids::Int(a), Ids::Int(b)) => a.extend(b),
+                (Ids::Text(a), Ids::Text(b)) => a.append(&b),
+                // Blocks are made by one format.
+                _ => unreachable!("blocks of ids of two kinds"),
+            }
+        }
+        self.weights.extend(other.weights);
+        self.lines += other.lines;
+    }
+}
+
+/// The fields of a line; with white space between them none is empty.
+struct Fields<'l, 'd> {
+    rest: Option<&'l [u8]>,
+    delimiter: Option<&'d [u8]>,
+}
+
+impl<'l> Iterator for Fields<'l, '_> {
+    type Item = &'l [u8];
+
+    fn next(&mut self) -> Option<&'l [u8]> {
+        let rest = self.rest?;
+        let Some(delimiter) = self.delimiter else {
+            let rest = rest.trim_ascii_start();
+            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+            let (field, after) = rest.split_at(end);
+            self.rest = Some(after);
+            return (!field.is_empty()).then_some(field);
+        };
+        match memchr::memmem::find(rest, delimiter) {
+            Some(at) => {
+                self.rest = Some(&rest[at + delimiter.len()..]);
+                Some(&rest[..at])
+            }
+            None => self.rest.take(),
+        }
+    }
+}
