@@ -24,14 +24,9 @@ struct Gated {
 
 impl Gated {
     fn new(d_input: usize, d_output: usize, device: &Device) -> Self {
-        let weight = || {
-            Initializer::XavierUniform { gain: 1.0 }.init_with(
-                [d_input, d_output],
-                Some(d_input),
-                Some(d_output),
-                device,
-            )
-        };
+        let glorot = Initializer::XavierUniform { gain: 1.0 };
+        let weight =
+            || glorot.init_with([d_input, d_output], Some(d_input), Some(d_output), device);
         Self { own: weight(), neighbor: weight() }
     }
 
@@ -44,14 +39,8 @@ impl MessagePassing for Gated {
     fn aggr(&self) -> Reduce {
         Reduce::Mean
     }
-    fn message(
-        &self,
-        x_j: EdgeTensor,
-        x_i: EdgeTensor,
-        _edge_attr: Option<EdgeTensor>,
-    ) -> EdgeTensor {
-        let gate = x_j.clone().dot(x_i).map(sigmoid);
-        x_j * gate
+    fn message(&self, x_j: EdgeTensor, x_i: EdgeTensor, _: Option<EdgeTensor>) -> EdgeTensor {
+        x_j.clone() * x_j.dot(x_i).map(sigmoid)
     }
     fn update(&self, aggregated: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
         x.matmul(self.own.val()) + aggregated.matmul(self.neighbor.val())

@@ -1,32 +1,28 @@
 //! Trains GraphSAGE by sampled mini-batches on a partitioned graph.
 //!
-//! Ranks are threads, or processes under `mpirun`.
+//! Ranks are threads, or processes under `mpirun`. Rank 0 reads and partitions the graph; each rank then holds only its
+//! part, and losses are those of one machine.
 //!
 //! ```sh
 //! cargo run --release --example distributed                     # two threads
 //! cargo build --release --features mpi --example distributed
 //! mpirun -n 2 target/release/examples/distributed               # two processes
 //! ```
-//!
-//! Rank 0 reads and partitions the graph; each rank then holds only its part, and losses are those of one machine.
 
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::prelude::*;
 use burn_gnn::dist::*;
-use burn_gnn::graph::GraphError;
 use burn_gnn::models::{Counts, Rows};
 use burn_gnn::prelude::*;
-use burn_gnn::sampling::{Block, LoadedBatch};
+use burn_gnn::sampling::LoadedBatch;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::temp_dir().join(format!("burn-gnn-parts-{}", std::process::id()));
     launch(2, |comm| {
         let index = on_first_rank(&*comm, || {
             let cora = load_dataset(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cora"))?;
-            let parts = partition_graph(
-                &cora.to_graph(&Device::flex())?,
-                &PartitionConfig::new("cora", comm.size()),
-            )?;
+            let config = PartitionConfig::new("cora", comm.size());
+            let parts = partition_graph(&cora.to_graph(&Device::flex())?, &config)?;
             println!("{}", parts.table()?);
             Ok(parts.write(&dir)?)
         })?;
@@ -41,50 +37,45 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
     let loader = |mask| -> Result<_, DistError> {
         let seeds = g.node_split("paper", SplitOf::Mask(mask), SplitBy::Owner)?;
         let features = DistFeatures::new(g).with_nodes("paper", "x")?.with_labels("paper", "y")?;
-        let loader =
-            Loader::new(DistSampler::new(g, [10, 10])?, g.split_seeds("paper", &seeds)?, 32)?;
-        Ok((seeds.total() as f64, loader.with_features(features)))
+        let sampler = DistSampler::new(g, [10, 10])?;
+        Ok(Loader::new(sampler, g.split_seeds("paper", &seeds)?, 32)?.with_features(features))
     };
-    let ((num_train, train), (num_test, test)) = (loader("train_mask")?, loader("test_mask")?);
-    let mut model =
-        seeded(0, || SageConfig::new(1433, 7).with_hidden(64).with_dropout(0.5).init(&device));
+    let (train, test) = (loader("train_mask")?, loader("test_mask")?);
+    let report = |line: String| {
+        if comm.rank() == 0 {
+            println!("{line}");
+        }
+    };
+    let config = SageConfig::new(1433, 7).with_hidden(64).with_dropout(0.5);
+    let mut model = seeded(0, || config.init(&device));
     let mut optimizer = AdamConfig::new().init();
     for epoch in 0..20 {
-        let mut sums = [0.0; 2]; // of losses, and of correct test papers
+        let mut sum = [0.0];
         for batch in train.epoch(epoch) {
-            let (blocks, x, rows) = parts_of(batch?)?;
-            let loss = rows.cross_entropy(model.forward_blocks(&blocks, Tensor::from_inner(x)));
-            sums[0] += loss.clone().into_scalar::<f64>() * rows.total as f64;
-            let gradients = all_reduce_gradients(
-                comm,
-                &model,
-                GradientsParams::from_grads(loss.backward(), &model),
-            )?;
+            let batch = batch?;
+            let (x, rows) = (Tensor::from_inner(batch.x("paper")?), own_rows(&batch)?);
+            let loss = rows.cross_entropy(model.forward_blocks(&batch.batch.mini.blocks, x));
+            sum[0] += loss.clone().into_scalar::<f64>() * rows.total as f64;
+            let gradients = GradientsParams::from_grads(loss.backward(), &model);
+            let gradients = all_reduce_gradients(comm, &model, gradients)?;
             model = optimizer.step(0.01, model, gradients);
         }
-        for batch in test.epoch(0) {
-            let (blocks, x, rows) = parts_of(batch?)?;
-            sums[1] +=
-                100.0 * Counts::new(&model.valid().forward_blocks(&blocks, x), &rows).correct;
-        }
-        comm.all_reduce("epoch", &mut sums)?;
-        if comm.rank() == 0 {
-            println!(
-                "epoch {epoch:>2}  loss {:.5}  test accuracy {:.1} %",
-                sums[0] / num_train,
-                sums[1] / num_test
-            );
-        }
+        comm.all_reduce("loss", &mut sum)?;
+        report(format!("epoch {epoch:>2}  loss {:.5}", sum[0] / train.seeds().total() as f64));
     }
+    let mut counts = [0.0; 2]; // correct test papers, and all
+    for batch in test.epoch(0) {
+        let batch = batch?;
+        let logits = model.valid().forward_blocks(&batch.batch.mini.blocks, batch.x("paper")?);
+        let of_batch = Counts::new(&logits, &own_rows(&batch)?);
+        counts = [counts[0] + of_batch.correct, counts[1] + of_batch.rows];
+    }
+    comm.all_reduce("accuracy", &mut counts)?;
+    report(format!("test accuracy {:.1} %", 100.0 * counts[0] / counts[1]));
     Ok(())
 }
 
-/// Blocks, features of their input nodes, and the own seeds of a batch, whose loss is a mean over those of all ranks.
-fn parts_of(
-    batch: LoadedBatch<DistBatch, u64>,
-) -> Result<(Vec<Block>, Tensor<2>, Rows), GraphError> {
-    let (x, labels) =
-        (batch.x("paper")?, batch.labels("paper")?.into_data().iter::<u32>().collect());
-    let index = batch.batch.seed_rows("paper").into();
-    Ok((batch.batch.mini.blocks, x, Rows { index, labels, total: batch.global_seeds }))
+/// This rank's share of a batch; losses are over the seeds of all ranks.
+fn own_rows(b: &LoadedBatch<DistBatch, u64>) -> Result<Rows, Box<dyn std::error::Error>> {
+    Ok(Rows::of_batch(b.batch.seed_rows("paper"), b.labels("paper")?, b.global_seeds)?)
 }

@@ -1,13 +1,11 @@
 //! Predicts links: which papers of Cora cite each other, when a fifth of the citations is hidden?
 //!
 //! `z = GCN(x)`, `p(u, v) = σ(⟨z_u, z_v⟩)`, learned by binary cross entropy against as many pairs without an edge
-//! (Kipf and Welling, Variational Graph Auto-Encoders, 2016, the encoder without noise).
+//! (Kipf and Welling, Variational Graph Auto-Encoders, 2016, the encoder without noise). AUC 0.88 in a few seconds.
 //!
 //! ```sh
 //! cargo run --release --example link_prediction
 //! ```
-//!
-//! A few seconds; area under the ROC curve on hidden citations 0.88.
 
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::prelude::*;
@@ -43,8 +41,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cora = load_dataset(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cora"))?;
     let x = cora.features["paper"].row_normalized().to_tensor(&device)?;
     // Hidden citations carry no messages, in neither direction.
-    let split =
-        RandomLinkSplit { is_undirected: true, ..RandomLinkSplit::new() }.split(&cora.graph, 0)?;
+    let split = RandomLinkSplit { is_undirected: true, ..RandomLinkSplit::new() };
+    let split = split.split(&cora.graph, 0)?;
     let (train, test) = (&split.train.links[0], &split.test.links[0]);
     let (train_graph, test_graph) =
         (split.train.graph.add_self_loops("cites")?, split.test.graph.add_self_loops("cites")?);

@@ -41,7 +41,7 @@ fn main() -> Result<()> {
     };
     let g = read().build(&device)?;
     print!("{g}");
-    let labels: Vec<i64> = g.nodes("member")?.column(LABEL)?.to_data().try_to_vec()?;
+    let labels = g.nodes("member")?.to_ints(LABEL)?;
     let how =
         RandomNodeSplit::Random { train_per_class: 1, val: Share::Count(1), test: Share::Count(2) };
     println!("{:?}", Split::random(&labels, how, 0)?);

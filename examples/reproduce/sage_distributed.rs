@@ -174,15 +174,10 @@ fn rank(
         for b in &mut pass {
             let b = b?;
             let labels = g.nodes("_N").data("label").gather_int::<1>(b.seeds("_N")?)?;
-            let labels: Vec<u32> = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
+            let rows = Rows::of_batch(b.batch.seed_rows("_N"), labels, b.global_seeds)?;
             let (start, mut grads) = (Instant::now(), GradientsParams::new());
             // A rank without seeds has nothing to add, and takes part in all that ranks do together.
             if b.num_seeds() > 0 {
-                let rows = Rows {
-                    index: b.batch.seed_rows("_N").into(),
-                    labels: labels.into(),
-                    total: b.global_seeds,
-                };
                 let x = b.x("_N")?;
                 let logits = net.forward_blocks(&b.batch.mini.blocks, Tensor::from_inner(x));
                 let loss = rows.cross_entropy(logits);

@@ -56,6 +56,7 @@ impl Features {
     ///
     /// # Cost
     /// Allocates `rows * cols` numbers; Facebook's 22,470 × 4,714 take 400 MB.
+    #[track_caller]
     pub fn to_dense(&self) -> Vec<f32> {
         self.try_to_dense().unwrap_or_else(|e| panic!("{e}"))
     }

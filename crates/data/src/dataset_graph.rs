@@ -60,26 +60,49 @@ impl Dataset {
         nodes.insert("y", Tensor::<1, Int>::from_data(labels, device))?;
         for (name, split) in &self.splits {
             let suffix = if self.splits.len() == 1 { String::new() } else { format!("_{name}") };
-            insert_masks(nodes, split, &suffix, device)?;
+            split.insert_named(nodes, &suffix, device)?;
         }
         Ok(g)
     }
 }
 
-fn insert_masks(
-    nodes: &mut Frame,
-    split: &Split,
-    suffix: &str,
-    device: &Device,
-) -> Result<(), DataError> {
-    for (part, ids) in [("train", &split.train), ("val", &split.val), ("test", &split.test)] {
-        let (arg, mut mask) = (format!("{part}_mask{suffix}"), vec![false; nodes.len()]);
-        burn_gnn_graph::internal::check_ids(&arg, nodes.label(), ids, mask.len())?;
-        ids.iter().for_each(|&id| mask[id as usize] = true);
-        let n = mask.len();
-        nodes.insert(&arg, Tensor::<1, Bool>::from_data(TensorData::new(mask, [n]), device))?;
+impl Split {
+    /// Adds the columns `train_mask`, `val_mask` and `test_mask` to the nodes it splits, as PyG and DGL keep splits and
+    /// `NodeTask::from_columns` reads them.
+    ///
+    /// ```
+    /// use burn::tensor::{Bool, Device};
+    /// use burn_gnn_data::Split;
+    /// use burn_gnn_graph::Frame;
+    /// let mut papers = Frame::new("nodes of `paper`", 4);
+    /// Split::by_ratio(&[0, 1, 1, -1], [1.0, 0.0, 0.0], 0)?.insert_masks(&mut papers, &Device::flex())?;
+    /// let mask = papers.get_as::<1, Bool>("train_mask")?.into_data();
+    /// assert_eq!(mask.iter::<bool>().collect::<Vec<_>>(), [true, true, true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A node that `nodes` does not have; other columns of `nodes` on another device.
+    pub fn insert_masks(&self, nodes: &mut Frame, device: &Device) -> Result<(), DataError> {
+        self.insert_named(nodes, "", device)
     }
-    Ok(())
+
+    /// The same with a suffix behind each name.
+    fn insert_named(
+        &self,
+        nodes: &mut Frame,
+        suffix: &str,
+        device: &Device,
+    ) -> Result<(), DataError> {
+        for (part, ids) in [("train", &self.train), ("val", &self.val), ("test", &self.test)] {
+            let (arg, mut mask) = (format!("{part}_mask{suffix}"), vec![false; nodes.len()]);
+            burn_gnn_graph::internal::check_ids(&arg, nodes.label(), ids, mask.len())?;
+            ids.iter().for_each(|&id| mask[id as usize] = true);
+            let n = mask.len();
+            nodes.insert(&arg, Tensor::<1, Bool>::from_data(TensorData::new(mask, [n]), device))?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

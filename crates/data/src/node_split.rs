@@ -212,6 +212,7 @@ impl Split {
     ///
     /// # Panics
     /// A node is not below `num_nodes`.
+    #[track_caller]
     pub fn masks(&self, num_nodes: usize) -> [Vec<bool>; 3] {
         [&self.train, &self.val, &self.test].map(|part| {
             let mut mask = vec![false; num_nodes];

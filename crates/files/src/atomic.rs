@@ -70,6 +70,10 @@ impl AtomicFile {
         let path = path.into();
         let prefix = prefix(&path)?;
         let dir = folder(&path);
+        if !dir.exists() {
+            let message = format!("there is no folder `{}`; create it first", dir.display());
+            return Err(std::io::Error::new(std::io::ErrorKind::NotFound, message));
+        }
         remove_abandoned(dir, &prefix);
         let (file, temp) = locked(|| builder(&prefix).tempfile_in(dir))?.into_parts();
         Ok(Self { file: BufWriter::with_capacity(1 << 20, file), temp, path })

@@ -133,6 +133,7 @@ impl Column {
     ///
     /// # Panics
     /// An id is not below [`len`](Self::len).
+    #[track_caller]
     #[must_use]
     pub fn select(&self, ids: &[u32]) -> Self {
         assert!(
@@ -147,6 +148,7 @@ impl Column {
     ///
     /// # Panics
     /// The list is empty, or kinds, dtypes, devices or row shapes differ.
+    #[track_caller]
     #[must_use]
     pub fn cat(columns: &[Self]) -> Self {
         let first = &columns[0];
@@ -355,6 +357,36 @@ impl Frame {
             name: name.to_owned(),
             known: self.columns.keys().cloned().collect(),
         })
+    }
+    /// The values of an integer column of rank 1, such as labels, on the CPU.
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn to_ints(&self, name: &str) -> Result<Vec<i64>, GraphError> {
+        Ok(self.get_int::<1>(name)?.into_data().iter::<i64>().collect())
+    }
+    /// Gives a column another name.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::Frame;
+    /// let mut f = Frame::new("nodes of `paper`", 3);
+    /// f.insert("float_attrs", Tensor::<2>::zeros([3, 8], &Device::flex()))?;
+    /// f.rename("float_attrs", "x")?;
+    /// assert_eq!(f.get::<2>("x")?.dims(), [3, 8]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No column `name`, or another column that is named `new`.
+    pub fn rename(&mut self, name: &str, new: &str) -> Result<(), GraphError> {
+        self.column(name)?;
+        if name != new && self.columns.contains_key(new) {
+            return Err(GraphError::Duplicate { what: "column", name: new.to_owned() });
+        }
+        let column = self.columns.remove(name);
+        self.columns.extend(column.map(|c| (new.to_owned(), c)));
+        Ok(())
     }
     /// Takes a column out.
     pub fn remove(&mut self, name: &str) -> Option<Column> {

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use burn::tensor::{DType, Tensor};
-use burn_gnn_data::{FLOAT_ATTRS, FeatureKind, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS, list_attr};
+use burn_gnn_data::{
+    Decoder, FLOAT_ATTRS, FeatureKind, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS, list_attr,
+};
 use burn_gnn_graph::{Frame, GraphError, Relation};
 
 use crate::ModelError;
@@ -37,11 +39,17 @@ pub(crate) struct HostColumns<'a> {
     frame: &'a Frame,
     /// `None` for all nodes.
     ids: Option<&'a [u32]>,
-    ints: HashMap<&'static str, (Vec<i64>, usize)>,
+    ints: HashMap<&'static str, Vec<i64>>,
+    /// Columns of floats, whole numbers and texts that the decoder has.
+    widths: [usize; 3],
 }
 
 impl<'a> HostColumns<'a> {
-    pub(crate) fn new(frame: &'a Frame, ids: Option<&'a [u32]>) -> Result<Self, ModelError> {
+    pub(crate) fn new(
+        frame: &'a Frame,
+        ids: Option<&'a [u32]>,
+        decoder: &Decoder,
+    ) -> Result<Self, ModelError> {
         if let Some(&id) = ids.unwrap_or(&[]).iter().find(|id| **id as usize >= frame.len()) {
             return Err(GraphError::IdOutOfRange {
                 what: frame.label().into(),
@@ -50,7 +58,7 @@ impl<'a> HostColumns<'a> {
             }
             .into());
         }
-        Ok(Self { frame, ids, ints: HashMap::new() })
+        Ok(Self { frame, ids, ints: HashMap::new(), widths: decoder.widths() })
     }
     pub(crate) fn rows(&self) -> usize {
         self.ids.map_or(self.frame.len(), <[u32]>::len)
@@ -68,11 +76,36 @@ impl<'a> HostColumns<'a> {
                 .convert_dtype(DType::I64)
                 .try_to_vec::<i64>()
                 .map_err(|e| unreadable(self.frame, name, e))?;
-            self.ints.insert(name, (data, column.shape()[1]));
+            self.check_width(name, column.shape()[1])?;
+            self.ints.insert(name, data);
         }
-        let (values, width) = &self.ints[name];
-        check_width(self.frame, name, *width, at)?;
-        Ok(values.iter().skip(at).step_by(*width).copied().collect())
+        let width = self.width(name);
+        Ok(self.ints[name].iter().skip(at).step_by(width).copied().collect())
+    }
+
+    /// Columns that the decoder has under a name.
+    fn width(&self, name: &str) -> usize {
+        let [floats, ints, texts] = self.widths;
+        match name {
+            FLOAT_ATTRS => floats,
+            INT_ATTRS => ints,
+            _ => texts,
+        }
+    }
+
+    /// A frame of another table is refused.
+    fn check_width(&self, name: &str, width: usize) -> Result<(), ModelError> {
+        let expected = self.width(name);
+        if width == expected {
+            return Ok(());
+        }
+        Err(ModelError::Length {
+            arg: format!("columns of `{name}` of {}", self.frame.label()),
+            why: "the decoder has as many attributes; give the frame of the table that it has read"
+                .into(),
+            expected,
+            actual: width,
+        })
     }
 
     /// Values of an embedded attribute, and the node of each.
@@ -116,7 +149,7 @@ impl<'a> HostColumns<'a> {
             .try_to_vec::<f64>()
             .map_err(|e| unreadable(self.frame, name, e))?;
         let width = column.shape().as_slice().get(1).copied().unwrap_or(1);
-        check_width(self.frame, name, width, at + count - 1)?;
+        self.check_width(name, width)?;
         Ok(values.chunks_exact(width).flat_map(|row| row[at..at + count].iter().copied()).collect())
     }
 }
@@ -130,19 +163,6 @@ fn unreadable(frame: &Frame, name: &str, e: impl std::fmt::Debug) -> ModelError 
     ModelError::Encoder {
         message: format!("{}, column `{name}`: {e:?}; convert the column to f64", frame.label()),
     }
-}
-
-fn check_width(frame: &Frame, name: &str, width: usize, at: usize) -> Result<(), ModelError> {
-    if at < width {
-        return Ok(());
-    }
-    let arg = format!("columns of `{name}` of {}", frame.label());
-    Err(ModelError::Length {
-        arg,
-        why: "the decoder has as many attributes".into(),
-        expected: at + 1,
-        actual: width,
-    })
 }
 
 /// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table

@@ -127,7 +127,7 @@ impl FeatureEncoderConfig {
     /// # Errors
     /// A column that `frame` lacks or that has another type.
     pub fn learn_keys(mut self, frame: &Frame) -> Result<Self, ModelError> {
-        let mut columns = HostColumns::new(frame, None)?;
+        let mut columns = HostColumns::new(frame, None, &self.decoder)?;
         let spec = self.spec()?;
         let growing = spec.parts.iter().filter(|p| grows(p.kind));
         self.keys.resize(growing.clone().count(), vec![]);
@@ -151,7 +151,7 @@ impl FeatureEncoderConfig {
                 value: "none".into(),
             });
         }
-        let columns = HostColumns::new(frame, Some(rows))?;
+        let columns = HostColumns::new(frame, Some(rows), &self.decoder)?;
         (self.means, self.deviations) = (vec![], vec![]);
         let spec = self.spec()?;
         for (first, count) in
@@ -334,7 +334,7 @@ impl FeatureEncoder {
     }
 
     fn input_of(&self, frame: &Frame, ids: Option<&[u32]>) -> Result<EncoderInput, ModelError> {
-        let mut columns = HostColumns::new(frame, ids)?;
+        let mut columns = HostColumns::new(frame, ids, &self.layout.config.decoder)?;
         let (rows, spec) = (columns.rows(), &self.layout.spec);
         let (mut parts, mut tables, mut growing) =
             (vec![], self.tables.iter(), self.layout.keys.iter());

@@ -11,6 +11,19 @@ use crate::pretrained::ParamMapping;
 
 /// One step of an LSTM (Hochreiter and Schmidhuber, 1997), with PyTorch's order of gates `i, f, g, o`:
 /// `c' = σ(f) c + σ(i) tanh(g)`, `h' = σ(o) tanh(c')`.
+///
+/// Part of [`SageConv`](crate::SageConv) with the LSTM aggregator and of [`JumpingKnowledge`](crate::JumpingKnowledge):
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{SageAggregator, SageConvConfig};
+/// let (device, g) = (Device::flex(), Graph::homogeneous(2, vec![0, 1], vec![1, 1])?);
+/// let conv = SageConvConfig::new(4, 3).with_aggregator(SageAggregator::Lstm).init(&device);
+/// assert_eq!(conv.lstm.as_ref().unwrap().ih.weight.dims(), [4, 16]); // four gates
+/// assert_eq!(conv.forward(&g, Tensor::<2>::ones([2, 4], &device)).dims(), [2, 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Module, Debug)]
 pub struct LstmCell {
     /// `[d_input, 4 · hidden]` and its bias.

@@ -22,6 +22,21 @@ use crate::type_map::{NodeTensors, of_all_types};
 /// Rows of a node: `hidden · bases` columns (all bases of a column side by side) and, with own terms, `hidden` more.
 /// The result has `hidden` columns.
 ///
+/// It is made as the first layer of an [`Rgcn`](crate::Rgcn):
+///
+/// ```
+/// use burn::tensor::Device;
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{NodeTensors, RelWeights, RgcnConfig};
+/// let device = Device::flex();
+/// let g = Graph::builder().edges(("a", "to", "b"), vec![0, 1], vec![0, 0]).build()?;
+/// let config = RgcnConfig::new(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
+/// let model = config.init(&g, [], &device);
+/// assert!(model.net.one_hot.is_some());
+/// assert_eq!(model.forward(&g, NodeTensors::default())["b"].dims(), [1, 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Cost
 /// `2 · hidden · bases` operations per edge; one exchange of rows.
 ///

@@ -1,5 +1,7 @@
 //! Computes filtered ranking metrics of link prediction.
 
+use std::fmt;
+
 use burn::tensor::{DType, Tensor};
 use burn_gnn_data::Triple;
 use rayon::prelude::*;
@@ -94,6 +96,17 @@ impl LinkMetrics {
             hits_at_3: hits(3.0),
             hits_at_10: hits(10.0),
         }
+    }
+}
+
+impl fmt::Display for LinkMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { queries, mrr, mean_rank, hits_at_1, hits_at_3, hits_at_10 } = self;
+        write!(
+            f,
+            "MRR {mrr:.4}, Hits@1 {hits_at_1:.4}, Hits@3 {hits_at_3:.4}, Hits@10 {hits_at_10:.4}, mean rank \
+             {mean_rank:.1} ({queries} queries)"
+        )
     }
 }
 
@@ -323,6 +336,10 @@ mod tests {
             (5, 5.9, 0.2, 0.6, 0.8)
         );
         assert_eq!(LinkMetrics::new(&[]), LinkMetrics::default());
+        assert_eq!(
+            m.to_string(),
+            "MRR 0.4400, Hits@1 0.2000, Hits@3 0.6000, Hits@10 0.8000, mean rank 5.9 (5 queries)"
+        );
     }
 
     #[test]

@@ -65,6 +65,7 @@ impl FeatureEncoder {
     ///
     /// # Panics
     /// The input was made by another encoder.
+    #[track_caller]
     pub fn forward_rows(&self, input: &EncoderInput) -> (Tensor<2>, EncoderRows) {
         let mut tables = vec![];
         let y = self.assemble(input, |i, relation, table| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn::tensor::Bool;
+use burn::tensor::{Bool, Int, Tensor};
 use burn_gnn_graph::Frame;
 use burn_gnn_ops::GraphView;
 
@@ -49,6 +49,35 @@ impl Rows {
             labels: ids.iter().map(label).collect::<Result<_, _>>()?,
             total: ids.len(),
         })
+    }
+
+    /// Rows of a sampled batch: the row of each seed of this rank among the outputs (`seed_rows` of the batch), the
+    /// labels of these seeds in the same order, and the seeds of all ranks, over which a loss is averaged
+    /// (`global_seeds` of a loaded batch).
+    ///
+    /// # Errors
+    /// Not one label per row, or a label that is no class (negative).
+    ///
+    /// # Cost
+    /// Labels are read from their device.
+    pub fn of_batch(
+        seed_rows: &[u32],
+        labels: Tensor<1, Int>,
+        total: usize,
+    ) -> Result<Self, ModelError> {
+        let labels: Vec<i64> = labels.into_data().iter::<i64>().collect();
+        let refuse = |arg: &str, range: String, value: String| {
+            Err(ModelError::OutOfRange { arg: arg.to_owned(), range, value })
+        };
+        if labels.len() != seed_rows.len() {
+            let range = format!("{} labels, one per seed", seed_rows.len());
+            return refuse("labels", range, labels.len().to_string());
+        }
+        if let Some(&label) = labels.iter().find(|&&l| u32::try_from(l).is_err()) {
+            return refuse("label of a seed", "0..=4294967295".into(), label.to_string());
+        }
+        let labels = labels.iter().map(|&l| l as u32).collect();
+        Ok(Self { index: seed_rows.into(), labels, total })
     }
 
     /// The rows that a rank holds: `local[id]` is the rank's row of node `id`, if it owns it. The order of
@@ -128,7 +157,7 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
                            neither; insert them, or make the graph by `Dataset::to_graph`";
             return Err(ModelError::Input { ntype: target.to_owned(), message: message.into() });
         }
-        let y: Vec<i64> = frame.get_int::<1>("y")?.into_data().iter::<i64>().collect();
+        let y = frame.to_ints("y")?;
         let classes = y.iter().max().map_or(0, |&y| (y + 1).max(0) as usize);
         let mut rows = [
             masked(frame, "train_mask", true)?,

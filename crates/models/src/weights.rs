@@ -95,11 +95,8 @@ mod tests {
         std::fs::write(&file, b"no weights").unwrap();
         refused("name a file that `save_weights` wrote");
         let nowhere = dir.path().join("none/sage.bpk");
-        assert!(
-            save_weights(&new(8), &nowhere)
-                .unwrap_err()
-                .to_string()
-                .contains(&nowhere.display().to_string())
-        );
+        let text = save_weights(&new(8), &nowhere).unwrap_err().to_string();
+        assert!(text.contains(&nowhere.display().to_string()), "{text}");
+        assert!(text.contains("create it first"), "{text}");
     }
 }

@@ -39,6 +39,7 @@ fn rows_of(
 /// let part = uniform_rows(stream, Some(&[7]), 1, 4, -1.0, 1.0).try_to_vec::<f64>().unwrap();
 /// assert_eq!(part, all[28..32]);
 /// ```
+#[track_caller]
 pub fn uniform_rows(
     stream: Stream,
     ids: Option<&[u64]>,
@@ -54,6 +55,7 @@ pub fn uniform_rows(
 ///
 /// # Panics
 /// If `ids` has another length than `rows`.
+#[track_caller]
 pub fn normal_rows(
     stream: Stream,
     ids: Option<&[u64]>,

@@ -8,6 +8,16 @@ use burn_gnn_graph::GraphError;
 
 /// What makes blocks around seeds: a sampler on the host, or one whose draws are a device's. It is a [`Sampler`] of
 /// nodes, and what a [`LinkSampler`](crate::LinkSampler) makes blocks by.
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{BlockSampler, NeighborSampler, SampleKey};
+/// let g = Graph::homogeneous(4, vec![1, 2, 3], vec![0, 0, 1])?;
+/// let sampler = NeighborSampler::new(&g, [2, 2])?;
+/// let batch = sampler.blocks_excluding(&[vec![0]], None, &[vec![1]], SampleKey::new(7))?; // never edge 1, 2 -> 0
+/// assert_eq!(batch.blocks[0].src_nodes("_N"), [0, 1, 3]);
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
 pub trait BlockSampler: std::fmt::Debug + Send + Sync {
     /// The sampler, or that on the host which gives the same batches.
     fn on_host(&self) -> &NeighborSampler;

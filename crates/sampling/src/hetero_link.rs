@@ -89,10 +89,6 @@ impl HeteroLinkSampler {
     pub fn sampler(&self) -> &NeighborSampler {
         &self.sampler
     }
-    /// The sampler of an edge type, if its edges may be seeds.
-    pub fn of_type(&self, etype: usize) -> Option<&LinkSampler> {
-        self.types.get(etype)?.as_ref()
-    }
 
     /// A batch of seed edges, given by id per edge type; where edges have times, each seed has that of its edge.
     ///

@@ -41,6 +41,7 @@ impl Walks {
     ///
     /// # Panics
     /// `i` is not below [`len`](Self::len).
+    #[track_caller]
     pub fn walk(&self, i: usize) -> &[u32] {
         let nodes = &self.nodes[i * (self.length + 1)..(i + 1) * (self.length + 1)];
         &nodes[..nodes.partition_point(|&v| v != NO_NODE)]
@@ -302,6 +303,15 @@ fn run(
 /// Steps are drawn by rejection (KnightKing: Yang et al., SOSP 2019), so high degrees cost nothing and no neighbour is
 /// cut off; a step takes at most `max α / min α` draws on average. After as many draws as the node has edges, and 64,
 /// the neighbours are weighed instead, which has the same distribution and an end for any `p` and `q`.
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{Node2Vec, SampleKey};
+/// let g = Graph::homogeneous(4, vec![0, 1, 2, 3], vec![1, 2, 3, 0])?; // a directed cycle
+/// let walks = Node2Vec::new(&g, "_E", 0.5, 2.0)?.walk(&[0, 2], 1, 3, SampleKey::new(7))?;
+/// assert_eq!((walks.walk(0), walks.walk(1)), (&[0, 1, 2, 3][..], &[2, 3, 0, 1][..]));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
 #[derive(Debug)]
 pub struct Node2Vec {
     schema: Arc<Schema>,

@@ -276,6 +276,7 @@ impl<T: Copy> Seeds<T> {
     ///
     /// # Panics
     /// `start` is beyond `end`.
+    #[track_caller]
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> Self {
         assert!(start <= end, "`start` must be at most `end`, got {start} and {end}");

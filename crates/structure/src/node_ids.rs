@@ -60,6 +60,7 @@ impl Ids {
     ///
     /// # Panics
     /// `i` is not below [`len`](Self::len).
+    #[track_caller]
     pub fn get(&self, i: usize) -> FileId<'_> {
         match self {
             Self::Int(ids) => FileId::Int(ids[i]),

@@ -69,6 +69,7 @@ impl Ragged {
     ///
     /// # Panics
     /// `row` is not below [`len`](Self::len).
+    #[track_caller]
     pub fn row(&self, row: usize) -> &[i64] {
         &self.values[self.indptr[row] as usize..self.indptr[row + 1] as usize]
     }
@@ -76,6 +77,7 @@ impl Ragged {
     ///
     /// # Panics
     /// A row is not below [`len`](Self::len).
+    #[track_caller]
     #[must_use]
     pub fn select(&self, rows: &[u32]) -> Self {
         let mut out = Self::default();

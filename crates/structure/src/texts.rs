@@ -26,6 +26,7 @@ impl Texts {
     ///
     /// # Panics
     /// `i` is not below [`len`](Self::len).
+    #[track_caller]
     pub fn get(&self, i: usize) -> &str {
         &self.bytes[if i == 0 { 0 } else { self.ends[i - 1] }..self.ends[i]]
     }
@@ -42,6 +43,7 @@ impl Texts {
     ///
     /// # Panics
     /// A row is not below [`len`](Self::len).
+    #[track_caller]
     #[must_use]
     pub fn select(&self, rows: impl IntoIterator<Item = usize>) -> Self {
         rows.into_iter().map(|r| self.get(r)).collect()

@@ -79,8 +79,7 @@ impl Task {
     pub(crate) fn labels(&self, g: &DistGraph, b: &LoadedBatch<DistBatch, u64>) -> Result<Rows> {
         let labels =
             g.nodes(&g.ntypes()[self.target]).data(LABEL).gather_int::<1>(b.seeds(self.target)?)?;
-        let labels = labels.into_data().iter::<i64>().map(|y| y as u32).collect();
-        Ok(Rows { index: b.batch.seed_rows(self.target).into(), labels, total: b.global_seeds })
+        Ok(Rows::of_batch(b.batch.seed_rows(self.target), labels, b.global_seeds)?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Int, Tensor};
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_graph::{Graph, GraphError, KHop, of_etype, of_ntype};
+use burn_gnn_graph::{EdgeKey, Graph, GraphError, KHop, NodeKey, of_etype, of_ntype};
 use burn_gnn_sampling::NeighborSampler;
 use cubecl::prelude::*;
 
@@ -11,6 +11,7 @@ use super::batch::{DeviceBatch, edge_ids};
 use super::draw::{Filter, admits};
 use super::hops::{Tables, check_arrays_of_batch};
 use super::ids::{Ids, number_at};
+use super::types::{etype_number, ntype_number};
 use crate::launch::{address, arg, arg_if, grid};
 use crate::layout::csc;
 use crate::scan::exclusive_sums;
@@ -18,8 +19,23 @@ use crate::scan::exclusive_sums;
 /// A subgraph of [`DeviceSampler`](crate::DeviceSampler), on its device: nodes and all edges between them, each array a
 /// tensor.
 ///
-/// Types have their numbers in the schema. Edges stand by the row of their destination, those of one destination in
-/// ascending id. Ids are of element type i32, of u32 where one does not fit.
+/// Edges stand by the row of their destination, those of one destination in ascending id. Ids are of element type i32,
+/// of u32 where one does not fit.
+///
+/// ```no_run
+/// use burn::tensor::{Device, DeviceKind, Int, Tensor};
+/// use burn_gnn_cube::DeviceSampler;
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+/// let device = Device::wgpu(DeviceKind::DefaultDevice);
+/// let g = Graph::homogeneous(5, vec![1, 2, 3, 4, 0], vec![0, 0, 0, 1, 4])?;
+/// let sampler = DeviceSampler::new(NeighborSampler::new(&g, [2, -1])?, &device)?;
+/// let seeds = Tensor::<1, Int>::from_ints([0, 4], &device);
+/// let none: [(&str, Tensor<1, Int>); 0] = [];
+/// let subgraph = sampler.induced_tensors([("_N", seeds)], none, SampleKey::new(7))?;
+/// let (nodes, src, dst) = (subgraph.nodes("_N"), subgraph.src("_E"), subgraph.dst("_E"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct DeviceSubgraph {
     graph: Graph,
@@ -200,7 +216,8 @@ impl DeviceSubgraph {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn nodes(&self, ntype: usize) -> Tensor<1, Int> {
+    pub fn nodes(&self, ntype: impl NodeKey) -> Tensor<1, Int> {
+        let ntype = ntype_number(&self.graph, ntype);
         of_ntype(&self.nodes, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Row of each seed among [`nodes`](Self::nodes), `[seeds]`, in the order given.
@@ -208,7 +225,8 @@ impl DeviceSubgraph {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn seeds(&self, ntype: usize) -> Tensor<1, Int> {
+    pub fn seeds(&self, ntype: impl NodeKey) -> Tensor<1, Int> {
+        let ntype = ntype_number(&self.graph, ntype);
         of_ntype(&self.seeds, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Row of the source of each edge of a type, `[edges]`.
@@ -216,7 +234,8 @@ impl DeviceSubgraph {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn src(&self, etype: usize) -> Tensor<1, Int> {
+    pub fn src(&self, etype: impl EdgeKey) -> Tensor<1, Int> {
+        let etype = etype_number(&self.graph, etype);
         of_etype(&self.edges, etype)
             .src
             .tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).0])
@@ -226,7 +245,8 @@ impl DeviceSubgraph {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn dst(&self, etype: usize) -> Tensor<1, Int> {
+    pub fn dst(&self, etype: impl EdgeKey) -> Tensor<1, Int> {
+        let etype = etype_number(&self.graph, etype);
         of_etype(&self.edges, etype)
             .dst
             .tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).1])
@@ -236,7 +256,8 @@ impl DeviceSubgraph {
     /// # Panics
     /// There is no such type.
     #[track_caller]
-    pub fn edge_ids(&self, etype: usize) -> Tensor<1, Int> {
+    pub fn edge_ids(&self, etype: impl EdgeKey) -> Tensor<1, Int> {
+        let etype = etype_number(&self.graph, etype);
         of_etype(&self.edges, etype).ids.tensor(self.graph.relations()[etype].num_edges())
     }
 

@@ -9,6 +9,7 @@ mod link;
 mod negative;
 mod renumber;
 mod trees;
+mod types;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -222,7 +223,7 @@ impl DeviceSampler {
     /// let (seeds, excluded) = (Tensor::from_ints([0, 4], &device), Tensor::from_ints([1], &device));
     /// let batch = sampler.sample_tensors([("_N", seeds)], [("_E", excluded)], SampleKey::new(7))?;
     /// let features = Tensor::<2>::zeros([5, 8], &device);
-    /// let x = features.select(0, batch.nodes(0)); // rows of the input nodes, none of which was on the host
+    /// let x = features.select(0, batch.nodes("_N")); // rows of the input nodes, none of which was on the host
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

@@ -105,6 +105,7 @@ impl AttrType {
     ///
     /// # Panics
     /// The type has no buckets.
+    #[track_caller]
     #[must_use]
     pub fn with_missing_row(mut self) -> Self {
         match &mut self {

@@ -196,7 +196,8 @@ impl Decoder {
         self.attr_types.iter().map(slot).collect()
     }
     /// Number of floats, of whole numbers and buckets, and of texts in a row.
-    pub(crate) fn widths(&self) -> [usize; 3] {
+    #[doc(hidden)]
+    pub fn widths(&self) -> [usize; 3] {
         let slots = self.slots();
         let count = |of: fn(&Slot) -> bool| slots.iter().filter(|s| of(s)).count();
         [

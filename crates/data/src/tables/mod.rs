@@ -16,6 +16,7 @@ mod feature_spec;
 mod hash;
 mod header;
 mod line_starts;
+mod numbers;
 mod options;
 mod parquet;
 mod parse_number;

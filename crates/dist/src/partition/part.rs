@@ -115,16 +115,24 @@ impl Partition {
         self.trainer_id.as_deref()
     }
     /// Names of the feature columns of a node type.
-    pub fn node_columns(&self, ntype: usize) -> impl Iterator<Item = &str> {
-        columns(&self.node_feats, ntype)
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn node_columns(&self, ntype: impl NodeKey) -> impl Iterator<Item = &str> {
+        columns(&self.node_feats, ntype_number(self.book.schema(), ntype))
     }
     /// Names of the feature columns of an edge type.
     pub(crate) fn edge_columns(&self, etype: usize) -> impl Iterator<Item = &str> {
         columns(&self.edge_feats, etype)
     }
     /// Features of the inner nodes of a type, in id order.
-    pub fn node_feature(&self, ntype: usize, column: &str) -> Option<&TensorData> {
-        self.node_feats.get(&(ntype, column.to_owned()))
+    ///
+    /// # Panics
+    /// There is no such type.
+    #[track_caller]
+    pub fn node_feature(&self, ntype: impl NodeKey, column: &str) -> Option<&TensorData> {
+        self.node_feats.get(&(ntype_number(self.book.schema(), ntype), column.to_owned()))
     }
     /// Features of the inner edges of a type, in id order.
     pub(crate) fn edge_feature(&self, etype: usize, column: &str) -> Option<&TensorData> {

@@ -83,10 +83,6 @@ impl DistHeteroLinkSampler {
     pub fn sampler(&self) -> &DistSampler {
         &self.sampler
     }
-    /// The sampler of an edge type, if its edges may be seeds.
-    pub fn of_type(&self, etype: usize) -> Option<&DistLinkSampler> {
-        self.types.get(etype)?.as_ref()
-    }
     /// The same sampler over another communicator of the same ranks.
     #[must_use]
     pub fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self {

@@ -112,6 +112,7 @@ impl InferenceConfig {
 ///
 /// # Source
 /// The inference of GraphSAGE's authors as DGL and PyG ship it (`inference` in their examples).
+#[track_caller]
 pub fn infer<M: Layerwise>(
     model: &M,
     g: &Graph,

@@ -98,6 +98,7 @@ impl Drop for Scope {
 /// assert_eq!(x.grad(&grads).unwrap().dtype(), DType::F32);
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
+#[track_caller]
 pub fn with_precision<T>(precision: Precision, f: impl FnOnce() -> T) -> T {
     let _scope = Scope(IN_FORCE.replace(precision), PhantomData);
     f()

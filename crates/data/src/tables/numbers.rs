@@ -1,0 +1,128 @@
+//! Selects number attributes of a table by their names in its header.
+
+use burn::tensor::{DType, Int, Tensor};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::Frame;
+
+use super::{AttrType, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
+
+impl Decoder {
+    /// Attributes of a CSV or Parquet table that are numbers, by their names in its header: `[rows, columns]`, in the
+    /// order given. `frame` holds the nodes or edges that were read by this decoder; whole numbers become floats.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_data::{AttrType, Builder, Csv, Decoder};
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("items.csv");
+    /// std::fs::write(&path, "id,stock,price\n7,3,0.5\n9,4,2\n")?;
+    /// let csv = Csv::new(["stock", "price"]);
+    /// let items = Decoder::new().with_attributes([AttrType::Int, AttrType::Float]).csv(csv);
+    /// let g = Builder::new().node(&path, "item", items.clone()).build(&Device::flex())?;
+    /// let x = items.numbers(g.nodes("item")?, ["price", "stock"])?;
+    /// x.into_data().assert_eq(&Tensor::<2>::from_data([[0.5, 3.0], [2.0, 4.0]], &Device::flex()).into_data(), true);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`DataError::Decoder`]: no names, a name that is no column of attributes, an attribute that is no number, a
+    /// frame of another table.
+    ///
+    /// # Cost
+    /// A copy of the columns on their device.
+    pub fn numbers<'a>(
+        &self,
+        frame: &Frame,
+        columns: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Tensor<2>, DataError> {
+        let refuse = |message: String| DataError::Decoder { argument: "columns".into(), message };
+        let names = self.csv.as_ref().map_or(&[][..], |csv| &csv.attributes);
+        let (slots, widths) = (self.slots(), self.widths());
+        let mut parts = vec![];
+        for name in columns {
+            let Some(at) = names.iter().position(|n| n == name) else {
+                let message = format!("expected names of attributes, {names:?}, got `{name}`");
+                return Err(refuse(message));
+            };
+            let other_table = |found: usize, expected: usize| {
+                let of = frame.label();
+                refuse(format!(
+                    "`{name}`: expected {expected} columns beside it in {of}, found {found}; give the frame of the \
+                     table that this decoder has read"
+                ))
+            };
+            parts.push(match (slots.get(at), self.attr_types.get(at)) {
+                (Some(&Slot::Float(j)), _) => {
+                    let all = frame.get::<2>(FLOAT_ATTRS)?;
+                    if all.dims()[1] != widths[0] {
+                        return Err(other_table(all.dims()[1], widths[0]));
+                    }
+                    all.narrow(1, j, 1)
+                }
+                (Some(&Slot::Int(j)), Some(AttrType::Int)) => {
+                    let all: Tensor<2, Int> = frame.get_int::<2>(INT_ATTRS)?;
+                    if all.dims()[1] != widths[1] {
+                        return Err(other_table(all.dims()[1], widths[1]));
+                    }
+                    all.narrow(1, j, 1).float().cast(DType::F32)
+                }
+                (_, found) => {
+                    return Err(refuse(format!(
+                        "`{name}`: expected `AttrType::Float` or `AttrType::Int`, got {found:?}; encode it by a \
+                         `FeatureEncoder`"
+                    )));
+                }
+            });
+        }
+        if parts.is_empty() {
+            return Err(refuse("expected at least one name, got none".into()));
+        }
+        Ok(Tensor::cat(parts, 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::{Builder, Csv};
+
+    #[test]
+    fn what_is_no_number_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("items.csv");
+        std::fs::write(&path, "id,stock,price,title\n7,3,0.5,a\n9,4,2,b\n").unwrap();
+        let csv = Csv::new(["stock", "price", "title"]);
+        let types = [AttrType::Int, AttrType::Float, AttrType::Text];
+        let items = Decoder::new().with_attributes(types).csv(csv);
+        let read = |decoder: &Decoder| {
+            Builder::new().node(&path, "item", decoder.clone()).build(&Device::flex()).unwrap()
+        };
+        let g = read(&items);
+        let frame = g.nodes("item").unwrap();
+        let refused = |decoder: &Decoder, names: &[&str]| {
+            decoder.numbers(frame, names.iter().copied()).unwrap_err().to_string()
+        };
+        for (names, part) in [
+            (&["cost"][..], "got `cost`"),
+            (&["price", "title"], "`title`: expected `AttrType::Float` or `AttrType::Int`"),
+            (&[], "at least one name"),
+        ] {
+            assert!(refused(&items, names).contains(part), "{}", refused(&items, names));
+        }
+        let two =
+            Decoder::new().with_attributes([AttrType::Float; 2]).csv(Csv::new(["stock", "price"]));
+        let text = refused(&two, &["price"]);
+        assert!(
+            text.contains("expected 2 columns beside it in nodes of `item`, found 1"),
+            "{text}"
+        );
+        assert!(
+            refused(&Decoder::new().with_attributes([AttrType::Float]), &["price"]).contains("[]")
+        );
+        let both = read(&two);
+        let x = two.numbers(both.nodes("item").unwrap(), ["price", "price"]).unwrap();
+        assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), [0.5, 0.5, 2.0, 2.0]);
+    }
+}
