@@ -127,6 +127,26 @@ impl Block {
         self.schema().etype(key).unwrap_or_else(|e| panic!("{e}"))
     }
 
+    /// The graph that is sampled, where this machine holds it.
+    pub(crate) fn held_graph(&self) -> Option<&Graph> {
+        match &self.origin {
+            Origin::Whole(source) => Some(&source.graph),
+            Origin::Remote(_) => None,
+        }
+    }
+    /// Nodes of the whole batch.
+    pub(crate) fn batch_nodes(&self, ntype: usize) -> &[u32] {
+        &self.nodes[ntype]
+    }
+    /// Position of each edge in CSC of the graph.
+    pub(crate) fn positions_of(&self, etype: usize) -> &[u32] {
+        &self.positions[etype]
+    }
+    /// Until when each row sees edges, per node type.
+    pub(crate) fn row_times(&self) -> Option<&[Vec<i64>]> {
+        self.bounds.as_ref().map(|bounds| &bounds.times[..])
+    }
+
     /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of
     /// several machines.
     #[doc(hidden)]

@@ -9,6 +9,7 @@
 
 mod adjacency;
 mod alias;
+mod batch_bytes;
 mod batch_graph_info;
 mod block;
 mod block_sampler;

@@ -24,6 +24,8 @@ mod section_writer;
 mod sections;
 
 pub use build::*;
+#[cfg(feature = "sampling")]
+pub use cache::PackedBatches;
 pub use cache::{CacheStats, CachedRows, PackedRows, PlannedBatch, PlannedRows};
 pub use csc::StoredCsc;
 pub use error::StoreError;

@@ -1,12 +1,13 @@
 //! Compares an epoch with features from a mapped file and from each cache, under the same limit.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use anyhow::{Context, Result, ensure};
 use burn_gnn::graph::Graph;
 use burn_gnn::sampling::{FeatureSource, MappedRows, MiniBatch, RowType, write_rows};
-use burn_gnn_store::{CacheStats, CachedRows, PackedRows, PlannedRows, StoreError, StoredRows};
+use burn_gnn_store::{CacheStats, CachedRows, PackedBatches, PlannedRows, StoreError, StoredRows};
 use serde::Serialize;
 
 use crate::args::Args;
@@ -43,7 +44,7 @@ impl std::fmt::Display for Epoch {
 
 type Loaded = Result<(MiniBatch, Vec<f32>)>;
 
-/// Runs the same epoch with features packed, in a cache of those needed first, in one of those used last, and
+/// Runs the same epoch with batches packed, in a cache of those needed first, in one of those used last, and
 /// mapped. Caches have the budget of training. Losses are equal, bit for bit, or it is an error. Beside the epochs:
 /// the fewest rows that a cache as large as the planned one can read, one by one. `say` gets each result as soon as
 /// it is there.
@@ -73,11 +74,9 @@ pub(crate) fn compare(
     };
     phases.run("map", || Ok(write_rows(&mapped, &*rows.file, RowType::F16)?))?;
     phases.run("pack", || {
-        let ids =
-            || batches().map(|(make, steps)| (0..steps).map(move |step| make(step).map(|b| b.1)));
         // An error of the sampler comes out here; below there is none.
-        drop(ids()?);
-        PackedRows::write(&packed, &rows.file, budget, || ids().into_iter().flatten())
+        drop(all()?);
+        PackedBatches::write(&packed, &rows.file, budget, || all().into_iter().flatten())
             .map(drop)
             .map_err(Into::into)
     })?;
@@ -130,12 +129,16 @@ pub(crate) fn compare(
                         )?;
                         Some(planned.stats())
                     }
+                    // Nothing is sampled: blocks are packed with their rows.
                     _ => {
-                        let source = PackedRows::open(&packed)?;
-                        let batches = (0..).zip(ahead(all()?));
-                        consume(&mut batches.map(|(step, batch)| {
-                            batch.and_then(|(b, ids)| Ok((b, source.gather(step, &ids)?)))
-                        }))?;
+                        let source = Arc::new(PackedBatches::open(&packed)?);
+                        let (sampler, file) =
+                            (Batches::new(args, graph, vec![])?.sampler, source.clone());
+                        let load = move |step: u64| file.load(step as usize, &sampler);
+                        consume(
+                            &mut ahead((0..steps).map(load)).map(|b| b.map(|b| (b.batch, b.rows))),
+                        )?;
+                        let source = source.rows();
                         Some(CacheStats {
                             bytes_read: source.read_bytes(),
                             ..CacheStats::default()
@@ -190,9 +193,9 @@ pub(crate) fn compare(
 }
 
 /// Batches made on a thread of their own, two ahead.
-fn ahead<I>(batches: I) -> impl Iterator<Item = Result<(MiniBatch, Vec<u32>)>>
+fn ahead<I, B: Send + 'static>(batches: I) -> impl Iterator<Item = Result<B>>
 where
-    I: Iterator<Item = Result<(MiniBatch, Vec<u32>), StoreError>> + Send + 'static,
+    I: Iterator<Item = Result<B, StoreError>> + Send + 'static,
 {
     let (made, make) = sync_channel(2);
     std::thread::spawn(move || {

@@ -45,7 +45,7 @@ pub(crate) fn seeds(args: &Args, count: usize) -> Vec<u32> {
 
 /// The batches of an epoch, by number: each a function of the graph, the seeds and the key alone.
 pub(crate) struct Batches {
-    sampler: NeighborSampler,
+    pub(crate) sampler: NeighborSampler,
     seeds: Vec<u32>,
     size: usize,
     seed: u64,

@@ -1,6 +1,7 @@
 //! Samplers against what they promise: edges that exist, fan-outs, distributions, the same bits on any number of
 //! threads.
 
+mod batch_bytes;
 mod blocks;
 mod common;
 mod custom;

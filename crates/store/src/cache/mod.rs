@@ -3,6 +3,8 @@
 mod belady;
 mod lru;
 mod packed;
+#[cfg(feature = "sampling")]
+mod packed_batches;
 mod planned;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,6 +13,8 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 pub use packed::PackedRows;
+#[cfg(feature = "sampling")]
+pub use packed_batches::PackedBatches;
 pub use planned::{PlannedBatch, PlannedRows};
 
 use crate::error::StoreError;
@@ -181,15 +185,6 @@ impl<P: Policy + Sync> Slots<P> {
             |from| self.row(from),
             out,
         );
-        self.keep(&from, &step);
-        Ok(())
-    }
-
-    /// The rows of a batch as the file has them.
-    pub(crate) fn bytes(&mut self, ids: &[u32], out: &mut Vec<u8>) -> Result<(), StoreError> {
-        let (from, step) = self.fetch(ids)?;
-        out.clear();
-        from[..ids.len()].iter().for_each(|&from| out.extend_from_slice(self.row(from)));
         self.keep(&from, &step);
         Ok(())
     }

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use twox_hash::XxHash3_64;
 
-use super::belady::Belady;
-use super::{Slots, capacity, widen};
+use super::{capacity, widen};
 use crate::error::{StoreError, format, io};
 use crate::io::{Read, Reader};
 use crate::rows::{RowFormat, StoredRows, WIDEST};
 use crate::section_writer::SectionWriter;
-use crate::sections::{Header, SectionFile};
+use crate::sections::{Header, Section, SectionFile};
 
 /// Kind of these files, and their sections.
 const KIND: &str = "packed";
@@ -21,6 +20,10 @@ const CHECKS: &str = "checks";
 const HOT_IDS: &str = "hot_ids";
 const HOT_ROWS: &str = "hot_rows";
 const ROWS: &str = "rows";
+const BESIDE_STARTS: &str = "beside_starts";
+const BESIDE: &str = "beside";
+/// Place of the last section.
+const ROWS_AT: usize = 6;
 /// Bytes of one read of a batch.
 const PIECE: usize = 1 << 18;
 
@@ -51,6 +54,9 @@ pub struct PackedRows {
     starts: Vec<u64>,
     /// Hash of the ids of each batch.
     checks: Vec<u64>,
+    /// Bytes beside the rows, before those of each batch, and of all.
+    beside_starts: Vec<u64>,
+    beside: Section,
     /// Place of each row that is in memory.
     hot: HashMap<u32, u32>,
     hot_rows: Vec<u8>,
@@ -59,8 +65,8 @@ pub struct PackedRows {
 
 impl PackedRows {
     /// Packs the rows of batches, which are asked for twice and must be the same both times; ids of a batch differ.
-    /// `budget` bytes are for the rows in memory: here those of a cache while rows are read, later those that most
-    /// batches read.
+    /// `budget` bytes are for the rows in memory: here those of the batches that one sweep over the file serves, later
+    /// those that most batches read.
     ///
     /// # Errors
     /// An id that is no row or is in a batch twice; other batches the second time; what the batches report;
@@ -68,7 +74,7 @@ impl PackedRows {
     ///
     /// # Cost
     /// Every batch is made twice; memory of 8 bytes per row of the file, and of the rows of one batch, beside the
-    /// budget.
+    /// budget. The rows of as many batches as fit into the budget are read in the order of the file.
     pub fn write<I>(
         path: impl AsRef<Path>,
         rows: &Arc<StoredRows>,
@@ -78,13 +84,29 @@ impl PackedRows {
     where
         I: Iterator<Item = Result<Vec<u32>, StoreError>>,
     {
-        let (path, each) = (path.as_ref(), rows.row_bytes());
-        let (mut uses, mut checks) = (vec![0u32; rows.num_rows()], vec![]);
-        for ids in batches() {
-            let ids = ids?;
+        Self::write_with(path.as_ref(), rows, budget, || {
+            batches().map(|ids| ids.map(|ids| (ids, vec![])))
+        })
+    }
+
+    /// The same with bytes beside the rows of each batch.
+    pub(super) fn write_with<I>(
+        path: &Path,
+        rows: &StoredRows,
+        budget: u64,
+        batches: impl Fn() -> I,
+    ) -> Result<Self, StoreError>
+    where
+        I: Iterator<Item = Result<(Vec<u32>, Vec<u8>), StoreError>>,
+    {
+        let each = rows.row_bytes();
+        let (mut uses, mut checks, mut beside) = (vec![0u32; rows.num_rows()], vec![], 0);
+        for batch in batches() {
+            let (ids, bytes) = batch?;
             super::check_batch(&ids, rows.num_rows())?;
             ids.iter().for_each(|&id| uses[id as usize] += 1);
             checks.push(hash(&ids));
+            beside += bytes.len() as u64;
         }
         let hot = hottest(&uses, capacity(rows, budget));
         let all: u64 = uses.iter().map(|&u| u64::from(u)).sum();
@@ -93,12 +115,14 @@ impl PackedRows {
         let format_value = serde_json::to_value(rows.format())
             .unwrap_or_else(|e| unreachable!("a plain name: {e}"));
         let mut header = Header::new(KIND).with("width", rows.width()).with("format", format_value);
-        let lens = [8 * (checks.len() + 1), 8 * checks.len(), 4 * hot.len(), each * hot.len()]
-            .map(|n| n as u64);
-        [STARTS, CHECKS, HOT_IDS, HOT_ROWS]
+        let starts = 8 * (checks.len() + 1);
+        let lens =
+            [starts, 8 * checks.len(), 4 * hot.len(), each * hot.len(), starts].map(|n| n as u64);
+        [STARTS, CHECKS, HOT_IDS, HOT_ROWS, BESIDE_STARTS]
             .into_iter()
             .zip(lens)
             .for_each(|(name, len)| header.section(name, len));
+        header.section(BESIDE, beside);
         header.section(ROWS, cold * each as u64);
         let mut out = SectionWriter::replace(path, header)?;
         out.put(1, bytemuck::cast_slice(&checks))?;
@@ -108,30 +132,41 @@ impl PackedRows {
             rows.read_sorted(ids, &mut bytes)?;
             out.put(3, &bytes)?;
         }
-        let mut cache = Slots::new(rows.clone(), Belady::new(capacity(rows, budget)));
-        let (mut start, mut found) = (0u64, 0);
-        for ids in batches() {
-            let mut ids = ids?;
+        // Rows of as many batches as the budget holds are read in one sweep over the file.
+        let room = (budget / each.max(1) as u64).max(1) as usize;
+        let (mut start, mut beside_start, mut found) = (0u64, 0u64, 0);
+        let (mut sweep, mut waiting) = (vec![], 0);
+        let other = |found: usize, why: &str| {
+            Err(format(
+                path,
+                format!("batch {found}: expected {why} of the first time, found others"),
+            ))
+        };
+        for batch in batches() {
+            let (mut ids, beside) = batch?;
             if checks.get(found) != Some(&hash(&ids)) {
-                return Err(format(
-                    path,
-                    format!("batch {found}: expected the ids of the first time, found others"),
-                ));
+                return other(found, "the ids");
             }
             found += 1;
             ids.retain(|id| hot.binary_search(id).is_err());
             out.put(0, &start.to_le_bytes())?;
+            out.put(4, &beside_start.to_le_bytes())?;
             start += ids.len() as u64;
-            cache.bytes(&ids, &mut bytes)?;
-            out.put(4, &bytes)?;
+            beside_start += beside.len() as u64;
+            out.put(5, &beside)?;
+            if waiting > 0 && waiting + ids.len() > room {
+                put_rows(&mut out, rows, &std::mem::take(&mut sweep))?;
+                waiting = 0;
+            }
+            waiting += ids.len();
+            sweep.push(ids);
         }
-        if found != checks.len() {
-            return Err(format(
-                path,
-                format!("expected {} batches as the first time, found {found}", checks.len()),
-            ));
+        put_rows(&mut out, rows, &sweep)?;
+        if found != checks.len() || beside_start != beside {
+            return other(found, &format!("{} batches and their bytes", checks.len()));
         }
         out.put(0, &start.to_le_bytes())?;
+        out.put(4, &beside_start.to_le_bytes())?;
         out.finish(&[])?;
         Self::open(path)
     }
@@ -156,10 +191,12 @@ impl PackedRows {
         let row_format: RowFormat = serde_json::from_value(found).map_err(|e| {
             format(path, format!("expected a format of rows in the header, found {e}"))
         })?;
+        let whole = |name: &str| {
+            file.section(name)
+                .ok_or_else(|| format(path, format!("expected a section `{name}`, found none")))
+        };
         let section = |name: &str| {
-            let section = file
-                .section(name)
-                .ok_or_else(|| format(path, format!("expected a section `{name}`, found none")))?;
+            let section = whole(name)?;
             section.check_range(0..section.bytes().len())?;
             Ok::<_, StoreError>(section)
         };
@@ -168,17 +205,18 @@ impl PackedRows {
             section(CHECKS)?.numbers::<u64>().to_vec(),
         );
         let ids = section(HOT_IDS)?.numbers::<u32>().to_vec();
-        let hot_rows = file
-            .section(HOT_ROWS)
-            .ok_or_else(|| format(path, format!("expected a section `{HOT_ROWS}`, found none")))?;
-        let rows = file
-            .section(ROWS)
-            .ok_or_else(|| format(path, format!("expected a section `{ROWS}`, found none")))?;
+        let bytes_of = |name: &str| Ok::<_, StoreError>(whole(name)?.bytes().len() as u64);
+        let (hot_rows, rows) = (whole(HOT_ROWS)?, bytes_of(ROWS)?);
         let (each, last) =
             (row_format.row_bytes(width) as u64, starts.last().copied().unwrap_or_default());
+        let (beside_starts, beside) =
+            (section(BESIDE_STARTS)?.numbers::<u64>().to_vec(), whole(BESIDE)?);
         let agree = starts.len() == checks.len() + 1
             && starts.is_sorted()
-            && last.checked_mul(each) == Some(rows.bytes().len() as u64);
+            && beside_starts.len() == starts.len()
+            && beside_starts.is_sorted()
+            && beside_starts.last().copied() == Some(beside.bytes().len() as u64)
+            && last.checked_mul(each) == Some(rows);
         if !agree || hot_rows.bytes().len() as u64 != ids.len() as u64 * each {
             return Err(format(path, "expected sections that go together, found others"));
         }
@@ -186,9 +224,25 @@ impl PackedRows {
         let hot = ids.into_iter().zip(0..).collect();
         let reader = Reader::open(path)?;
         let hot_rows = hot_rows.read(&reader)?;
-        Ok(Self { reader, file, width, format: row_format, starts, checks, hot, hot_rows, offset })
+        let format = row_format;
+        Ok(Self {
+            reader,
+            file,
+            width,
+            format,
+            starts,
+            checks,
+            beside_starts,
+            beside,
+            hot,
+            hot_rows,
+            offset,
+        })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.file.path
+    }
     /// Number of batches.
     pub fn batches(&self) -> usize {
         self.checks.len()
@@ -207,6 +261,17 @@ impl PackedRows {
     /// [`StoreError::Damaged`].
     pub fn verify(&self) -> Result<(), StoreError> {
         self.file.verify()
+    }
+
+    /// The bytes beside the rows of a batch.
+    pub(super) fn beside(&self, batch: usize) -> Result<&[u8], StoreError> {
+        if batch >= self.batches() {
+            let (path, all) = (&self.file.path, self.batches());
+            return Err(format(path, format!("expected a batch of {all}, got batch {batch}")));
+        }
+        let range = self.beside_starts[batch] as usize..self.beside_starts[batch + 1] as usize;
+        self.beside.check_range(range.clone())?;
+        Ok(&self.beside.bytes()[range])
     }
 
     /// The rows of a batch, as f32, in the order of its ids.
@@ -253,6 +318,29 @@ impl PackedRows {
         widen((self.format, self.width), &places, row, &mut out);
         Ok(out)
     }
+}
+
+/// Rows of some batches, batch after batch, read in the order of their file.
+fn put_rows(
+    out: &mut SectionWriter,
+    rows: &StoredRows,
+    batches: &[Vec<u32>],
+) -> Result<(), StoreError> {
+    let (each, mut order) = (rows.row_bytes(), batches.concat());
+    order.sort_unstable();
+    order.dedup();
+    let (mut read, mut bytes) = (vec![], vec![]);
+    rows.read_sorted(&order, &mut read)?;
+    for ids in batches {
+        bytes.clear();
+        for id in ids {
+            let at =
+                order.binary_search(id).unwrap_or_else(|_| unreachable!("sorted out of these ids"));
+            bytes.extend_from_slice(&read[at * each..][..each]);
+        }
+        out.put(ROWS_AT, &bytes)?;
+    }
+    Ok(())
 }
 
 fn hash(ids: &[u32]) -> u64 {

@@ -2,7 +2,12 @@
 
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
-use burn_gnn_store::{CscBuild, EdgeIter, EdgeResults, StoredCsc, StoredGraph};
+use std::sync::Arc;
+
+use burn_gnn_store::{
+    CscBuild, EdgeIter, EdgeResults, PackedBatches, PackedRows, RowFormat, RowWriter, StoreError,
+    StoredCsc, StoredGraph, StoredRows,
+};
 use proptest::prelude::*;
 
 const CITES: (&str, &str, &str) = ("paper", "cites", "paper");
@@ -249,4 +254,64 @@ fn excluded_edges() {
             .collect::<Vec<_>>()
     };
     assert_eq!(of(&memory), of(stored.graph()));
+}
+
+/// Blocks and rows of packed batches are those that were sampled and gathered; other graphs and files of rows alone
+/// are refused, and so is a byte of a block that changed.
+#[test]
+fn packed_batches() {
+    let dir = tempfile::tempdir().unwrap();
+    let edge = |e: u32, of: u32| (e.wrapping_mul(2_654_435_761) >> 7) % of;
+    let cites: Edges = (0..300).map(|e| (edge(e, 50), edge(e + 999, 50))).collect();
+    let writes: Edges = (0..200).map(|e| (edge(e, 20), edge(e + 77, 50))).collect();
+    let (_, stored) = both(dir.path(), &cites, &writes, true);
+    let graph = stored.graph();
+    let mut out = RowWriter::create(dir.path().join("rows"), 50, 300, RowFormat::F16).unwrap();
+    out.put(&(0..50 * 300).map(|i| (i % 251) as f32).collect::<Vec<_>>()).unwrap();
+    out.finish().unwrap();
+    let rows = Arc::new(StoredRows::open(dir.path().join("rows")).unwrap());
+    let sampler = NeighborSampler::new(graph, [3, 2]).unwrap();
+    let sample = |step: u64| -> Result<_, StoreError> {
+        let seeds = [step as u32 * 7 % 50, 3, step as u32 * 7 % 50];
+        let batch = sampler.sample([("paper", seeds)], SampleKey::new(5).at(2, step))?;
+        let ids = batch.input_nodes("paper").to_vec();
+        Ok((batch, ids))
+    };
+    // Without room, with room for some rows, and for all.
+    for budget in [0, 8_000, 1 << 20] {
+        let path = dir.path().join(format!("packed-{budget}"));
+        PackedBatches::write(&path, &rows, budget, || (0..9).map(sample)).unwrap();
+        let packed = PackedBatches::open(&path).unwrap();
+        packed.rows().verify().unwrap();
+        assert_eq!(packed.batches(), 9);
+        for step in [8, 0, 1, 2, 3, 4, 5, 6, 7, 0] {
+            let (batch, ids) = sample(step).unwrap();
+            let loaded = packed.load(step as usize, &sampler).unwrap();
+            assert_eq!(loaded.rows, rows.gather(&ids).unwrap());
+            assert_eq!(loaded.batch.to_bytes().unwrap(), batch.to_bytes().unwrap());
+        }
+        assert!(packed.load(9, &sampler).unwrap_err().to_string().contains("batch of 9"));
+        let fewer = NeighborSampler::new(graph, [3]).unwrap();
+        assert!(packed.load(0, &fewer).unwrap_err().to_string().contains("as many hops"));
+        // One byte of the blocks, in the middle of their section.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let wanted = sample(4).unwrap().0.to_bytes().unwrap();
+        let at = bytes.windows(wanted.len()).position(|w| w == wanted).unwrap();
+        bytes[at + wanted.len() / 2] ^= 1;
+        let damaged = path.with_extension("damaged");
+        std::fs::write(&damaged, bytes).unwrap();
+        let damaged = PackedBatches::open(&damaged).and_then(|p| p.load(4, &sampler));
+        assert!(matches!(damaged, Err(StoreError::Damaged { .. })), "{damaged:?}");
+    }
+    // Other batches the second time.
+    let calls = std::cell::Cell::new(0);
+    let e = PackedBatches::write(dir.path().join("other"), &rows, 0, || {
+        calls.set(calls.get() + 1);
+        let first = calls.get() == 1;
+        (0..2).map(move |step| sample(if first { step } else { step + 1 }))
+    });
+    assert!(e.unwrap_err().to_string().contains("batch 0: expected the ids of the first time"));
+    let alone = dir.path().join("alone");
+    PackedRows::write(&alone, &rows, 0, || [Ok(vec![1, 2])].into_iter()).unwrap();
+    assert!(PackedBatches::open(&alone).unwrap_err().to_string().contains("rows alone"));
 }
