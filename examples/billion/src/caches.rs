@@ -100,14 +100,14 @@ pub(crate) fn compare(
                 Ok(match features {
                     "mapped" => {
                         let source = MappedRows::open(&mapped)?;
-                        consume(&mut ahead(all()?).map(|batch| {
+                        consume(&mut ahead(all()?, 2).map(|batch| {
                             batch.and_then(|(b, ids)| Ok((b, source.gather(&ids)?)))
                         }))?;
                         None
                     }
                     "last used" => {
                         let source = CachedRows::new(StoredRows::open(rows.file.path())?, budget);
-                        consume(&mut ahead(all()?).map(|batch| {
+                        consume(&mut ahead(all()?, 2).map(|batch| {
                             batch.and_then(|(b, ids)| Ok((b, source.gather_rows(&ids)?)))
                         }))?;
                         Some(source.stats())
@@ -136,7 +136,8 @@ pub(crate) fn compare(
                             (Batches::new(args, graph, vec![])?.sampler, source.clone());
                         let load = move |step: u64| file.load(step as usize, &sampler);
                         consume(
-                            &mut ahead((0..steps).map(load)).map(|b| b.map(|b| (b.batch, b.rows))),
+                            &mut ahead((0..steps).map(load), 0)
+                                .map(|b| b.map(|b| (b.batch, b.rows))),
                         )?;
                         let source = source.rows();
                         Some(CacheStats {
@@ -192,12 +193,12 @@ pub(crate) fn compare(
     Ok((out, fewest))
 }
 
-/// Batches made on a thread of their own, two ahead.
-fn ahead<I, B: Send + 'static>(batches: I) -> impl Iterator<Item = Result<B>>
+/// Batches made on a thread of their own while one is used; `waiting` of them wait beside the next.
+fn ahead<I, B: Send + 'static>(batches: I, waiting: usize) -> impl Iterator<Item = Result<B>>
 where
     I: Iterator<Item = Result<B, StoreError>> + Send + 'static,
 {
-    let (made, make) = sync_channel(2);
+    let (made, make) = sync_channel(waiting);
     std::thread::spawn(move || {
         for batch in batches {
             // Nobody takes it: the epoch has ended with an error.

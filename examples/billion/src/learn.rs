@@ -222,7 +222,7 @@ pub(crate) fn infer(
         let path = dir.join(format!("layer-{}", layer + 1));
         let mut out =
             RowWriter::create(&path, n, width, if last { RowFormat::F32 } else { RowFormat::F16 })?;
-        let chunks: Vec<Vec<u32>> = chunk_nodes(compute);
+        let chunks = chunk_nodes(compute, chunk_len(args, input.file.width()));
         let (own, places) = (sampler.clone(), input.clone());
         let batches =
             chunks.into_iter().map(move |nodes| -> Result<(MiniBatch, Vec<u32>), StoreError> {
@@ -268,9 +268,17 @@ fn put_zeros(out: &mut RowWriter, mut rows: usize, width: usize) -> Result<()> {
 }
 
 /// The nodes that are asked for, some at a time.
-fn chunk_nodes(compute: &[bool]) -> Vec<Vec<u32>> {
+fn chunk_nodes(compute: &[bool], len: usize) -> Vec<Vec<u32>> {
     let nodes: Vec<u32> = (0..).zip(compute).filter(|c| *c.1).map(|c| c.0).collect();
-    nodes.chunks(CHUNK).map(<[u32]>::to_vec).collect()
+    nodes.chunks(len).map(<[u32]>::to_vec).collect()
+}
+
+/// Nodes that are computed at a time from rows of `width` numbers: the rows of their in-edges, of which up to four
+/// chunks are in memory, take a quarter of the limit at most.
+fn chunk_len(args: &Args, width: usize) -> usize {
+    let rows = 1 + args.edges / u64::from(args.num_nodes());
+    let bytes = rows.saturating_mul(4 * width.max(1) as u64);
+    (args.memory / 16 / bytes).clamp(1, CHUNK as u64) as usize
 }
 
 /// All in-edges of some nodes.
@@ -287,5 +295,5 @@ fn chunks<'a>(
     sampler: &'a NeighborSampler,
     compute: &'a [bool],
 ) -> impl Iterator<Item = Result<(MiniBatch, Vec<u32>), burn_gnn::graph::GraphError>> + 'a {
-    chunk_nodes(compute).into_iter().map(|nodes| chunk(sampler, &nodes))
+    chunk_nodes(compute, CHUNK).into_iter().map(|nodes| chunk(sampler, &nodes))
 }
