@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{Expected, LIMIT, table_error};
-use crate::tables::{Attributes, Blocks, EdgeTable, ReadOptions, WEIGHT};
+use crate::tables::{Blocks, EdgeTable, ReadOptions, TableColumns, WEIGHT};
 use lines::Edges;
 
 /// What an edge list looks like: `source destination [weight]` on each line, nothing else. Lines that are empty or
@@ -194,11 +194,10 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
     Ok(EdgeTable {
         src: all.src,
         dst: all.dst,
-        weights: format.weighted.then_some(all.weights),
-        labels: None,
-        label_texts: None,
-        timestamps: None,
-        attributes: Attributes::default(),
+        columns: TableColumns {
+            weights: format.weighted.then_some(all.weights),
+            ..TableColumns::default()
+        },
         places: Default::default(),
     })
 }
@@ -237,7 +236,7 @@ fn assemble(
             graph
         }
     };
-    if let Some(w) = table.weights {
+    if let Some(w) = table.columns.weights {
         let len = w.len();
         graph.edges_mut(0)?.insert(
             WEIGHT,
@@ -317,7 +316,7 @@ mod tests {
             prop_assert_eq!(ints(&t.src), edges.iter().map(|e| e.0).collect::<Vec<_>>());
             prop_assert_eq!(ints(&t.dst), edges.iter().map(|e| e.1).collect::<Vec<_>>());
             let weights: Vec<f32> = edges.iter().map(|e| e.2 as f32 / 2.0).collect();
-            prop_assert_eq!(&t.weights, &weighted.then_some(weights));
+            prop_assert_eq!(&t.columns.weights, &weighted.then_some(weights));
             let g = load(&text, &format);
             let ids = g.nodes("_N").unwrap().ids().unwrap();
             prop_assert!(ints(ids.ids()).windows(2).all(|w| w[0] < w[1]));

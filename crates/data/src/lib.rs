@@ -103,8 +103,8 @@ pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{
     AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS,
     FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL, LABEL_TEXT, NodeTable,
-    ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TextHash, UnknownNodes, WEIGHT, class_names,
-    list_attr, read_edges, read_edges_with, read_nodes, read_nodes_with, text_attr,
+    ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TableColumns, TextHash, UnknownNodes, WEIGHT,
+    class_names, list_attr, read_edges, read_edges_with, read_nodes, read_nodes_with, text_attr,
 };
 pub use tables_layout::{
     EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription,

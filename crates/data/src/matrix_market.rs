@@ -80,7 +80,7 @@ pub fn load_matrix_market(path: impl AsRef<Path>, device: &Device) -> Result<Gra
     }
     let src = numbers(path, &header, "row", src, header.rows)?;
     let dst = numbers(path, &header, "column", dst, header.columns)?;
-    graph(&header, src, dst, table.weights, device).map_err(|e| e.in_file(path))
+    graph(&header, src, dst, table.columns.weights, device).map_err(|e| e.in_file(path))
 }
 
 /// From 1 in the file, from 0 in a graph.

@@ -201,7 +201,7 @@ pub(crate) fn assemble(
         b = b.nodes(name, table.ids.len());
         index.insert(name.as_str(), table.ids);
         if *name == d.target {
-            labels = table.labels;
+            labels = table.columns.labels;
             check_labels(&path, labels.as_deref().unwrap_or(&[]), d.class_names.len())?;
         }
     }
@@ -298,10 +298,10 @@ fn features_of(
         _ => sparse_size(json, name, rows, *size)?,
     };
     if let TableFeatures::Dense { .. } = kind {
-        return Ok(Features::Dense { rows, cols, values: table.attributes.floats.clone() });
+        return Ok(Features::Dense { rows, cols, values: table.columns.attributes.floats.clone() });
     }
     let (mut row, mut col, mut value) = (vec![], vec![], vec![]);
-    let texts = table.attributes.texts.iter().flat_map(Texts::iter);
+    let texts = table.columns.attributes.texts.iter().flat_map(Texts::iter);
     for (r, text) in texts.enumerate() {
         let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
         for part in text.split(',') {

@@ -79,9 +79,9 @@ fn cora_as_tables_equals_cora_as_arrays() {
     let cora = load_dataset(arrays).unwrap();
     let decoder = Decoder::new().labeled().with_attributes(vec![AttrType::Float; 1_433]);
     let nodes = read_nodes(tables.join("node_table.gz"), &decoder).unwrap();
-    assert_eq!(nodes.labels.unwrap(), cora.labels);
+    assert_eq!(nodes.columns.labels.unwrap(), cora.labels);
     let dense = cora.features["paper"].to_dense();
-    assert!(nodes.attributes.floats == dense, "features differ");
+    assert!(nodes.columns.attributes.floats == dense, "features differ");
     let edges = read_edges(tables.join("edge_table"), &Decoder::new().weighted()).unwrap();
     let cites = cora.graph.relation("cites").unwrap();
     let wide = |ids: &[u32]| Ids::Int(ids.iter().map(|&v| i64::from(v)).collect());
@@ -89,7 +89,7 @@ fn cora_as_tables_equals_cora_as_arrays() {
         edges.src == wide(cites.src()) && edges.dst == wide(cites.dst()),
         "edges or their order differ"
     );
-    assert!(edges.weights.unwrap().iter().all(|&w| w == 1.0));
+    assert!(edges.columns.weights.unwrap().iter().all(|&w| w == 1.0));
     for (file, part) in [
         ("train_table", &cora.splits["public"].train),
         ("val_table", &cora.splits["public"].val),

@@ -86,16 +86,16 @@ fn a_table_that_pandas_wrote() {
     let t = read_nodes(&path, &people().empty_as_zero()).unwrap();
     // Unsigned ids above 2^31, two groups of rows and a half, a null, a dictionary.
     assert_eq!(t.ids.ids(), &Ids::Int(vec![7, 4_000_000_000, 9, 10, 11]));
-    assert_eq!(t.labels.unwrap(), [0, 1, 2, 1, 0]);
-    assert_eq!(t.attributes.floats, [1.5, 0.0, 0.25, -3.0, 2.0]);
-    let texts = |i: usize| t.attributes.texts[i].iter().collect::<Vec<_>>();
+    assert_eq!(t.columns.labels.unwrap(), [0, 1, 2, 1, 0]);
+    assert_eq!(t.columns.attributes.floats, [1.5, 0.0, 0.25, -3.0, 2.0]);
+    let texts = |i: usize| t.columns.attributes.texts[i].iter().collect::<Vec<_>>();
     assert_eq!(
         (texts(0), texts(1)),
         (vec!["Ann", "Bo", "", "Köln", "Ann"], vec!["red", "blue", "red", "red", "blue"])
     );
-    let unit = t.timestamps.as_ref().unwrap()[0];
+    let unit = t.columns.timestamps.as_ref().unwrap()[0];
     assert!([1, 1_000, 1_000_000, 1_000_000_000].contains(&unit));
-    assert_eq!(t.timestamps.unwrap(), (1..=5).map(|s| s * unit).collect::<Vec<_>>());
+    assert_eq!(t.columns.timestamps.unwrap(), (1..=5).map(|s| s * unit).collect::<Vec<_>>());
 }
 
 #[test]
@@ -115,12 +115,12 @@ fn ids_are_texts_where_the_column_holds_texts() {
     let e = read_edges(&path, &decoder.empty_as_zero()).unwrap();
     let texts = |v: &[&str]| Ids::Text(v.iter().copied().collect());
     assert_eq!(
-        (e.src, e.dst, e.weights),
+        (e.src, e.dst, e.columns.weights),
         (texts(&["a", "köln", "c"]), texts(&["b", "a", "c"]), Some(vec![0.5, 2.0, 0.0]))
     );
     let labels = Csv::default().with_endpoints("from", "to").with_label("from");
     let e = read_edges(&path, &Decoder::new().csv(labels.clone()).text_labels()).unwrap();
-    assert_eq!(e.labels.unwrap(), [0, 2, 1]);
+    assert_eq!(e.columns.labels.unwrap(), [0, 2, 1]);
     let e = Decoder::new().csv(labels.with_label("weight")).text_labels();
     let e = read_edges(&path, &e).unwrap_err().to_string();
     assert!(e.contains("expected a text (`label`), got \"0.5\""), "{e}");

@@ -42,7 +42,7 @@ use crate::files::format_error;
 /// let columns = write_node_table(&path, &g, ..)?;
 /// assert_eq!(std::fs::read_to_string(&path).unwrap(), "id,x_0,x_1\n0,0.5,1\n1,1.5,2\n");
 /// let read = read_nodes(&path, &Decoder::new().with_attributes([AttrType::Float; 2]).csv(Csv::new(columns)))?;
-/// assert_eq!(read.attributes.floats, [0.5, 1.0, 1.5, 2.0]);
+/// assert_eq!(read.columns.attributes.floats, [0.5, 1.0, 1.5, 2.0]);
 /// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 ///

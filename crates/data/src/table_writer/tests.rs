@@ -75,7 +75,7 @@ fn nodes_come_back() {
         let read = read_nodes(&path, &Decoder::new().with_attributes(types).csv(Csv::new(columns)))
             .unwrap();
         assert_eq!(read.ids.len(), rows);
-        let f = &read.attributes;
+        let f = &read.columns.attributes;
         for i in [0, 1, 4095, 4096, rows - 1] {
             assert_eq!(read.ids.id(i as u32), Some(FileId::Int(i as i64)));
             assert_eq!(

@@ -80,7 +80,7 @@ impl AttrType {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let path = dir.path().join("nodes");
     /// std::fs::write(&path, "id:int64\tfeature:string\n1\t7\n").unwrap();
-    /// let read = |ty| Ok::<_, burn_gnn_data::DataError>(read_nodes(&path, &Decoder::new().with_attributes([ty]))?.attributes.ints);
+    /// let read = |ty| Ok::<_, burn_gnn_data::DataError>(read_nodes(&path, &Decoder::new().with_attributes([ty]))?.columns.attributes.ints);
     /// assert_eq!((read(AttrType::category(1000))?, read(AttrType::hashed_int(1000))?), (vec![7], vec![88]));
     /// assert!(read(AttrType::category(7)).is_err());
     /// # Ok::<(), burn_gnn_data::DataError>(())

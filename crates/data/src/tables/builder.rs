@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
-use burn_gnn_graph::{EdgeType, Frame, Graph, Ids, NodeIds, Texts};
+use burn_gnn_graph::{EdgeType, Frame, Graph, Ids, NodeIds};
 
 use super::attributes::Attributes;
 use super::decoder::Decoder;
 use super::options::{ReadOptions, UnknownNodes};
 use super::read::join_problems;
 use super::source::Source;
-use super::table::{EdgeTable, NodeTable, read_edges_with, read_nodes_with, resolve};
+use super::table::{NodeTable, TableColumns, read_edges_with, read_nodes_with, resolve};
 
 /// Column of weights, `[rows]` f32.
 pub const WEIGHT: &str = "weight";
@@ -182,31 +182,12 @@ impl Builder {
         let mut graph = graph.build()?;
         for (ntype, (table, decoder)) in types {
             let frame = graph.nodes_mut(&ntype)?;
-            let NodeTable { ids, weights, labels, label_texts, timestamps, attributes, .. } = table;
-            let rows = Rows {
-                count: ids.len(),
-                weights,
-                labels,
-                label_texts,
-                timestamps,
-                attributes,
-                decoder: &decoder,
-            };
-            rows.insert(frame, device)?;
+            let NodeTable { ids, columns, .. } = table;
+            insert(frame, columns, &decoder, device)?;
             frame.set_ids(ids)?;
         }
         for (etype, table, decoder, directed) in frames {
-            let EdgeTable { src, weights, labels, label_texts, timestamps, attributes, .. } = table;
-            let rows = Rows {
-                count: src.len(),
-                weights,
-                labels,
-                label_texts,
-                timestamps,
-                attributes,
-                decoder: &decoder,
-            };
-            rows.insert(graph.edges_mut(&etype)?, device)?;
+            insert(graph.edges_mut(&etype)?, table.columns, &decoder, device)?;
             if !directed && etype.src == etype.dst {
                 graph = graph.add_reverse_edges(&etype)?;
             } else if !directed {
@@ -227,11 +208,7 @@ impl NodeTable {
     fn none(like: &Ids) -> Self {
         Self {
             ids: NodeIds::new(like.select(&[])),
-            weights: None,
-            labels: None,
-            label_texts: None,
-            timestamps: None,
-            attributes: Attributes::default(),
+            columns: TableColumns::default(),
             places: Default::default(),
         }
     }
@@ -252,78 +229,65 @@ impl NodeTable {
         let mut all = self.ids.ids().clone();
         for (i, _) in fresh.iter().enumerate().filter(|f| *f.1) {
             all.push(new.ids().get(i));
-            self.weights.as_mut().into_iter().for_each(|w| w.push(0.0));
-            self.labels.as_mut().into_iter().for_each(|l| l.push(-1));
-            self.label_texts.as_mut().into_iter().for_each(|l| l.push(""));
-            self.timestamps.as_mut().into_iter().for_each(|t| t.push(-1));
-            self.attributes.push_missing(decoder);
+            self.columns.push_missing(decoder);
         }
         self.ids = NodeIds::new(all);
     }
 }
 
-/// Columns of a table on their way into a frame.
-struct Rows<'a> {
-    count: usize,
-    weights: Option<Vec<f32>>,
-    labels: Option<Vec<i64>>,
-    label_texts: Option<Texts>,
-    timestamps: Option<Vec<i64>>,
-    attributes: Attributes,
-    decoder: &'a Decoder,
-}
-
-impl Rows<'_> {
-    fn insert(self, frame: &mut Frame, device: &Device) -> Result<(), DataError> {
-        let n = self.count;
-        if let Some(w) = self.weights {
-            frame.insert(
-                WEIGHT,
-                Tensor::<1>::from_data(TensorData::new(w, [n]), (device, DType::F32)),
-            )?;
-        }
-        for (name, column) in [(LABEL, self.labels), (TIMESTAMP, self.timestamps)] {
-            if let Some(v) = column {
-                frame.insert(
-                    name,
-                    Tensor::<1, Int>::from_data(TensorData::new(v, [n]), (device, DType::I64)),
-                )?;
-            }
-        }
-        if let Some(texts) = self.label_texts {
-            frame.insert_text(LABEL_TEXT, texts)?;
-        }
-        let [floats, ints, texts] = self.decoder.widths();
-        let Attributes { floats: f, ints: i, texts: t, lists } = self.attributes;
-        if floats > 0 {
-            frame.insert(
-                FLOAT_ATTRS,
-                Tensor::<2>::from_data(TensorData::new(f, [n, floats]), (device, DType::F32)),
-            )?;
-        }
-        if ints > 0 {
-            frame.insert(
-                INT_ATTRS,
-                Tensor::<2, Int>::from_data(TensorData::new(i, [n, ints]), (device, DType::I64)),
-            )?;
-        }
-        if texts > 0 {
-            let keys: Vec<i64> =
-                (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
-            frame.insert(
-                TEXT_KEYS,
-                Tensor::<2, Int>::from_data(
-                    TensorData::new(keys, [n, texts]),
-                    (device, DType::I64),
-                ),
-            )?;
-            t.into_iter()
-                .enumerate()
-                .try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
-        }
-        Ok(lists
-            .into_iter()
-            .enumerate()
-            .try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))?)
+/// Puts the columns of a table into a frame of as many rows.
+fn insert(
+    frame: &mut Frame,
+    columns: TableColumns,
+    decoder: &Decoder,
+    device: &Device,
+) -> Result<(), DataError> {
+    let n = frame.len();
+    let TableColumns { weights, labels, label_texts, timestamps, attributes } = columns;
+    if let Some(w) = weights {
+        frame.insert(
+            WEIGHT,
+            Tensor::<1>::from_data(TensorData::new(w, [n]), (device, DType::F32)),
+        )?;
     }
+    for (name, column) in [(LABEL, labels), (TIMESTAMP, timestamps)] {
+        if let Some(v) = column {
+            frame.insert(
+                name,
+                Tensor::<1, Int>::from_data(TensorData::new(v, [n]), (device, DType::I64)),
+            )?;
+        }
+    }
+    if let Some(texts) = label_texts {
+        frame.insert_text(LABEL_TEXT, texts)?;
+    }
+    let [floats, ints, texts] = decoder.widths();
+    let Attributes { floats: f, ints: i, texts: t, lists } = attributes;
+    if floats > 0 {
+        frame.insert(
+            FLOAT_ATTRS,
+            Tensor::<2>::from_data(TensorData::new(f, [n, floats]), (device, DType::F32)),
+        )?;
+    }
+    if ints > 0 {
+        frame.insert(
+            INT_ATTRS,
+            Tensor::<2, Int>::from_data(TensorData::new(i, [n, ints]), (device, DType::I64)),
+        )?;
+    }
+    if texts > 0 {
+        let keys: Vec<i64> =
+            (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
+        frame.insert(
+            TEXT_KEYS,
+            Tensor::<2, Int>::from_data(TensorData::new(keys, [n, texts]), (device, DType::I64)),
+        )?;
+        t.into_iter()
+            .enumerate()
+            .try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
+    }
+    Ok(lists
+        .into_iter()
+        .enumerate()
+        .try_for_each(|(i, list)| frame.insert_list(&list_attr(i), list))?)
 }

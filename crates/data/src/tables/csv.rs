@@ -32,8 +32,8 @@ use crate::files::{Cut, Expected, format_error, io_error, table_error};
 /// std::fs::write(&path, "city;person;age\n\"Bonn; Bad Godesberg\";7;40\nKöln;9;31\n").unwrap();
 /// let csv = Csv::new(["age", "city"]).with_id("person").with_delimiter(';');
 /// let people = read_nodes(&path, &Decoder::new().with_attributes([AttrType::Int, AttrType::Text]).csv(csv))?;
-/// assert_eq!((people.ids.number(9), people.attributes.ints), (Some(1), vec![40, 31]));
-/// assert_eq!(people.attributes.texts[0].get(0), "Bonn; Bad Godesberg");
+/// assert_eq!((people.ids.number(9), people.columns.attributes.ints), (Some(1), vec![40, 31]));
+/// assert_eq!(people.columns.attributes.texts[0].get(0), "Bonn; Bad Godesberg");
 /// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -42,8 +42,8 @@ impl Default for Delimiter {
 /// let d = Decoder::new().with_attributes([AttrType::string_buckets(500), AttrType::Int, AttrType::Float]);
 /// let items = read_nodes(&path, &d)?;
 /// assert_eq!(items.ids.ids(), &Ids::Int(vec![10001, 10002]));
-/// assert_eq!(items.attributes.ints, [63, 1, d.bucket(0, "blue")?, 2]); // two whole numbers a row: the bucket of `red`, and 1
-/// assert_eq!(items.attributes.floats, [0.1, 0.2]);
+/// assert_eq!(items.columns.attributes.ints, [63, 1, d.bucket(0, "blue")?, 2]); // two whole numbers a row: the bucket of `red`, and 1
+/// assert_eq!(items.columns.attributes.floats, [0.1, 0.2]);
 /// // The same in a description, with GraphLearn's names:
 /// let same: Decoder = serde_json::from_str(r#"{"attr_types": [["string", 500], "int", "float"]}"#).unwrap();
 /// assert_eq!(same, d);

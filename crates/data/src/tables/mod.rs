@@ -44,4 +44,6 @@ pub use options::{Duplicates, ReadOptions, UnknownNodes};
 pub(crate) use parse_number::{parse_f32, parse_i64};
 pub use source::Source;
 pub(crate) use table::resolve;
-pub use table::{EdgeTable, NodeTable, read_edges, read_edges_with, read_nodes, read_nodes_with};
+pub use table::{
+    EdgeTable, NodeTable, TableColumns, read_edges, read_edges_with, read_nodes, read_nodes_with,
+};

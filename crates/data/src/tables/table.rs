@@ -4,28 +4,77 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::{Ids, NodeIds, Texts};
 
 use super::attributes::Attributes;
-use super::columns::{NUMBER_IDS, TEXT_IDS, number_labels};
+use super::columns::{Columns, NUMBER_IDS, TEXT_IDS, number_labels};
 use super::decoder::Decoder;
 use super::options::{Duplicates, ReadOptions};
 use super::read::{Places, join_problems, read};
 use super::source::Source;
 use crate::files::Expected;
 
+/// What a table says of each row beside its ids.
+#[derive(Clone, Debug, Default)]
+pub struct TableColumns {
+    /// Weights.
+    pub weights: Option<Vec<f32>>,
+    /// Labels.
+    pub labels: Option<Vec<i64>>,
+    /// Names of classes, empty for none, where labels are texts ([`Decoder::text_labels`]).
+    pub label_texts: Option<Texts>,
+    /// Timestamps.
+    pub timestamps: Option<Vec<i64>>,
+    /// Attributes.
+    pub attributes: Attributes,
+}
+
+impl TableColumns {
+    /// Of the columns that were read, those that the decoder asks for; labels that are texts are not numbered yet.
+    fn new(read: Columns, decoder: &Decoder) -> Self {
+        Self {
+            weights: decoder.weighted.then_some(read.weights),
+            labels: (decoder.labeled && !decoder.text_labels).then_some(read.labels),
+            label_texts: decoder.text_labels.then_some(read.label_texts),
+            timestamps: decoder.timestamped.then_some(read.timestamps),
+            attributes: read.attributes,
+        }
+    }
+    /// Numbers labels that are texts.
+    fn number_labels(&mut self, decoder: &Decoder) {
+        if let Some(texts) = &self.label_texts {
+            self.labels = Some(number_labels(texts, decoder));
+        }
+    }
+    /// Adds a row of which nothing is known.
+    pub(crate) fn push_missing(&mut self, decoder: &Decoder) {
+        self.weights.as_mut().into_iter().for_each(|w| w.push(0.0));
+        self.labels.as_mut().into_iter().for_each(|l| l.push(-1));
+        self.label_texts.as_mut().into_iter().for_each(|l| l.push(""));
+        self.timestamps.as_mut().into_iter().for_each(|t| t.push(-1));
+        self.attributes.push_missing(decoder);
+    }
+    /// Keeps these of `count` rows, in this order.
+    fn keep(&mut self, count: usize, rows: &[u32]) {
+        fn pick<T: Copy>(column: &mut Option<Vec<T>>, rows: &[u32]) {
+            if let Some(v) = column {
+                *v = rows.iter().map(|&r| v[r as usize]).collect();
+            }
+        }
+        pick(&mut self.weights, rows);
+        pick(&mut self.labels, rows);
+        pick(&mut self.timestamps, rows);
+        if let Some(texts) = &mut self.label_texts {
+            *texts = texts.select(rows.iter().map(|&r| r as usize));
+        }
+        self.attributes = self.attributes.select(count, rows);
+    }
+}
+
 /// A node table.
 #[derive(Clone, Debug)]
 pub struct NodeTable {
     /// Id of each node, in the order of the rows; all different.
     pub ids: NodeIds,
-    /// Weight of each node.
-    pub weights: Option<Vec<f32>>,
-    /// Label of each node.
-    pub labels: Option<Vec<i64>>,
-    /// Name of each node's class, empty for none, where labels are texts ([`Decoder::text_labels`]).
-    pub label_texts: Option<Texts>,
-    /// Timestamp of each node.
-    pub timestamps: Option<Vec<i64>>,
-    /// Attributes.
-    pub attributes: Attributes,
+    /// The other columns, in the same order.
+    pub columns: TableColumns,
     pub(crate) places: Places,
 }
 
@@ -36,16 +85,8 @@ pub struct EdgeTable {
     pub src: Ids,
     /// Destination id of each edge.
     pub dst: Ids,
-    /// Weight of each edge.
-    pub weights: Option<Vec<f32>>,
-    /// Label of each edge.
-    pub labels: Option<Vec<i64>>,
-    /// Name of each edge's class, empty for none, where labels are texts ([`Decoder::text_labels`]).
-    pub label_texts: Option<Texts>,
-    /// Timestamp of each edge.
-    pub timestamps: Option<Vec<i64>>,
-    /// Attributes.
-    pub attributes: Attributes,
+    /// The other columns, in the same order.
+    pub columns: TableColumns,
     pub(crate) places: Places,
 }
 
@@ -76,8 +117,8 @@ pub fn read_nodes_with(
     decoder: &Decoder,
     options: &ReadOptions,
 ) -> Result<NodeTable, DataError> {
-    let (mut columns, places) = read(&source.into(), &["id"], decoder, options)?;
-    let ids = NodeIds::new(columns.ids.swap_remove(0));
+    let (mut read, places) = read(&source.into(), &["id"], decoder, options)?;
+    let (ids, count) = (NodeIds::new(read.ids.swap_remove(0)), read.rows);
     let repeated: Vec<(usize, u32)> = ids.repeated().collect();
     if options.duplicates == Duplicates::Refuse {
         let error = |&(row, first): &(usize, u32)| {
@@ -89,18 +130,11 @@ pub fn read_nodes_with(
         };
         join_problems(repeated.iter().take(options.max_problems).map(error).collect())?;
     }
-    let mut table = NodeTable {
-        ids,
-        weights: decoder.weighted.then_some(columns.weights),
-        labels: (decoder.labeled && !decoder.text_labels).then_some(columns.labels),
-        label_texts: decoder.text_labels.then_some(columns.label_texts),
-        timestamps: decoder.timestamped.then_some(columns.timestamps),
-        attributes: columns.attributes,
-        places,
-    };
+    let mut columns = TableColumns::new(read, decoder);
+    let mut ids = ids;
     if !repeated.is_empty() {
-        let mut from: Vec<u32> = (0..columns.rows as u32).collect();
-        let mut keep = vec![true; columns.rows];
+        let mut from: Vec<u32> = (0..count as u32).collect();
+        let mut keep = vec![true; count];
         for (row, first) in repeated {
             keep[row] = false;
             if options.duplicates == Duplicates::Last {
@@ -108,31 +142,12 @@ pub fn read_nodes_with(
             }
         }
         let rows: Vec<u32> = from.into_iter().zip(keep).filter(|r| r.1).map(|r| r.0).collect();
-        table.keep(columns.rows, &rows);
+        ids = NodeIds::new(ids.ids().select(&rows));
+        columns.keep(count, &rows);
     }
     // Of the rows that are kept.
-    if let Some(texts) = &table.label_texts {
-        table.labels = Some(number_labels(texts, decoder));
-    }
-    Ok(table)
-}
-
-impl NodeTable {
-    fn keep(&mut self, count: usize, rows: &[u32]) {
-        fn pick<T: Copy>(column: &mut Option<Vec<T>>, rows: &[u32]) {
-            if let Some(v) = column {
-                *v = rows.iter().map(|&r| v[r as usize]).collect();
-            }
-        }
-        self.ids = NodeIds::new(self.ids.ids().select(rows));
-        pick(&mut self.weights, rows);
-        pick(&mut self.labels, rows);
-        pick(&mut self.timestamps, rows);
-        if let Some(texts) = &mut self.label_texts {
-            *texts = texts.select(rows.iter().map(|&r| r as usize));
-        }
-        self.attributes = self.attributes.select(count, rows);
-    }
+    columns.number_labels(decoder);
+    Ok(NodeTable { ids, columns, places })
 }
 
 /// Reads an edge table; edge `i` is row `i`. Edges may repeat.
@@ -152,20 +167,12 @@ pub fn read_edges_with(
     decoder: &Decoder,
     options: &ReadOptions,
 ) -> Result<EdgeTable, DataError> {
-    let (mut columns, places) = read(&source.into(), &["src_id", "dst_id"], decoder, options)?;
-    let dst = columns.ids.swap_remove(1);
-    let texts = decoder.text_labels.then_some(columns.label_texts);
-    let numbers = texts.as_ref().map(|texts| number_labels(texts, decoder));
-    Ok(EdgeTable {
-        src: columns.ids.swap_remove(0),
-        dst,
-        weights: decoder.weighted.then_some(columns.weights),
-        labels: numbers.or(decoder.labeled.then_some(columns.labels)),
-        label_texts: texts,
-        timestamps: decoder.timestamped.then_some(columns.timestamps),
-        attributes: columns.attributes,
-        places,
-    })
+    let (mut read, places) = read(&source.into(), &["src_id", "dst_id"], decoder, options)?;
+    let dst = read.ids.swap_remove(1);
+    let src = read.ids.swap_remove(0);
+    let mut columns = TableColumns::new(read, decoder);
+    columns.number_labels(decoder);
+    Ok(EdgeTable { src, dst, columns, places })
 }
 
 /// Numbers of the nodes that the `column`-th id column of a table names; `whose` says what it should name.

@@ -22,9 +22,12 @@ fn columns_by_name_in_any_order() {
     let files = Files::new();
     let t = read_nodes(files.put("p.csv", PEOPLE), &people()).unwrap();
     assert_eq!(t.ids.ids(), &Ids::Int(vec![7, -3, 9]));
-    assert_eq!((t.labels.unwrap(), t.attributes.floats), (vec![0, 1, 2], vec![1.5, 2.0, 0.5]));
     assert_eq!(
-        t.attributes.texts[0].iter().collect::<Vec<_>>(),
+        (t.columns.labels.unwrap(), t.columns.attributes.floats),
+        (vec![0, 1, 2], vec![1.5, 2.0, 0.5])
+    );
+    assert_eq!(
+        t.columns.attributes.texts[0].iter().collect::<Vec<_>>(),
         ["Ann, \"A\"", "two\nlines", "Cy"]
     );
     let edges = Decoder::new().weighted().timestamped().csv(
@@ -40,7 +43,10 @@ fn columns_by_name_in_any_order() {
         (e.src, e.dst),
         (Ids::Text(["a", "b"].into_iter().collect()), Ids::Text(["b", "a"].into_iter().collect()))
     );
-    assert_eq!((e.weights.unwrap(), e.timestamps.unwrap()), (vec![0.5, 1.0], vec![4, 5]));
+    assert_eq!(
+        (e.columns.weights.unwrap(), e.columns.timestamps.unwrap()),
+        (vec![0.5, 1.0], vec![4, 5])
+    );
 }
 
 #[test]
@@ -164,8 +170,8 @@ fn labels_that_are_texts() {
     let folder = files.0.path().join("n");
     let options = ReadOptions::new().with_duplicates(crate::Duplicates::Last);
     let t = read_nodes_with(&folder, &decoder, &options).unwrap();
-    assert_eq!(t.labels.unwrap(), [2, 1, -1, 3, 0]);
-    let texts = t.label_texts.unwrap();
+    assert_eq!(t.columns.labels.unwrap(), [2, 1, -1, 3, 0]);
+    let texts = t.columns.label_texts.unwrap();
     assert_eq!(texts.iter().collect::<Vec<_>>(), ["toys", "books", "", "Älteres", "art"]);
     assert_eq!(crate::class_names(&texts), ["art", "books", "toys", "Älteres"]);
 
@@ -174,8 +180,8 @@ fn labels_that_are_texts() {
     for (keep, name) in [(crate::Duplicates::First, "toys"), (crate::Duplicates::Last, "art")] {
         let options = ReadOptions::new().with_duplicates(keep);
         let t = read_nodes_with(&path, &decoder, &options).unwrap();
-        let names = crate::class_names(&t.label_texts.unwrap());
-        assert_eq!((t.labels.unwrap(), names), (vec![0], vec![name.to_owned()]));
+        let names = crate::class_names(&t.columns.label_texts.unwrap());
+        assert_eq!((t.columns.labels.unwrap(), names), (vec![0], vec![name.to_owned()]));
     }
 
     let e = files.put("e.csv", "src_id,dst_id,how\n1,9,far\n1,2,near\n");
@@ -200,7 +206,10 @@ fn labels_that_are_texts() {
 
     // GraphLearn's format says the type in the header.
     let path = files.put("t", "id:int64\tlabel:string\n1\tb\n2\ta\n");
-    assert_eq!(read_nodes(&path, &Decoder::new().text_labels()).unwrap().labels.unwrap(), [1, 0]);
+    assert_eq!(
+        read_nodes(&path, &Decoder::new().text_labels()).unwrap().columns.labels.unwrap(),
+        [1, 0]
+    );
     let e = read_nodes(&path, &Decoder::new().labeled()).unwrap_err().to_string();
     assert!(e.contains("a column like `label:int64`"), "{e}");
     // Every shard would number the classes that it has.
@@ -217,7 +226,7 @@ fn named_columns_are_read() {
     let named = Csv::default().with_weight("w").with_label("y").with_timestamp("t");
     let e = read_edges(&path, &Decoder::new().csv(named.clone())).unwrap();
     assert_eq!(
-        (e.weights, e.labels, e.timestamps),
+        (e.columns.weights, e.columns.labels, e.columns.timestamps),
         (Some(vec![0.5]), Some(vec![3]), Some(vec![7]))
     );
     // A description in JSON sets no flag by itself.
@@ -230,7 +239,7 @@ fn named_columns_are_read() {
     // The names that all descriptions of CSV files had once are no request.
     let described = r#"{"csv": {"weight": "weight", "label": "label", "timestamp": "timestamp"}}"#;
     let decoder: Decoder = serde_json::from_str(described).unwrap();
-    assert_eq!(read_edges(&path, &decoder).unwrap().weights, None);
+    assert_eq!(read_edges(&path, &decoder).unwrap().columns.weights, None);
     let decoder: Decoder =
         serde_json::from_str(r#"{"weighted": true, "csv": {"weight": "w"}}"#).unwrap();
     assert_eq!(decoder, Decoder::new().csv(Csv::default().with_weight("w")));

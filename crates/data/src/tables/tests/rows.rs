@@ -48,12 +48,18 @@ fn every_form_of_node_and_edge_table() {
             attributes,
         );
         assert_eq!(t.ids.ids(), &Ids::Int(vec![7]));
-        assert_eq!((t.weights, t.labels, t.timestamps, t.attributes), rest);
+        assert_eq!(
+            (t.columns.weights, t.columns.labels, t.columns.timestamps, t.columns.attributes),
+            rest
+        );
         let path = Files::new();
         let e = read_edges(path.put("e", format!("dst:int64\t{}8\t{}", pick(head), pick(row))), &d)
             .unwrap();
         assert_eq!((e.src, e.dst), (Ids::Int(vec![8]), Ids::Int(vec![7])));
-        assert_eq!((e.weights, e.labels, e.timestamps, e.attributes), rest);
+        assert_eq!(
+            (e.columns.weights, e.columns.labels, e.columns.timestamps, e.columns.attributes),
+            rest
+        );
         // Each column is there if and only if the decoder says so.
         for flip in 1..4 {
             let mut other = d.clone();
@@ -70,7 +76,7 @@ fn every_form_of_node_and_edge_table() {
 fn documented_tables() {
     let d = Decoder::new().with_attributes([Text, Int, Text, Int, Float, Float]);
     let rows = "0\tshanghai:0:s2:10:0.1:0.5\n1\tbeijing:1:s2:11:0.1:0.5\n2\thangzhou:2:s2:12:0.1:0.5\n3\tshanghai:3:s2:13:0.1:0.5\n";
-    let t = nodes(format!("id:int64\tfeature:string\n{rows}"), &d).unwrap().attributes;
+    let t = nodes(format!("id:int64\tfeature:string\n{rows}"), &d).unwrap().columns.attributes;
     assert_eq!(
         t.texts,
         [texts(&["shanghai", "beijing", "hangzhou", "shanghai"]), texts(&["s2"; 4])]
@@ -86,8 +92,8 @@ fn documented_tables() {
     )
     .unwrap();
     assert_eq!((e.src, e.dst), (Ids::Int(vec![0; 4]), Ids::Int(vec![5, 7, 1, 9])));
-    assert_eq!(e.weights.unwrap(), [0.215340, 0.933091, 0.362519, 0.097545]);
-    assert_eq!(e.attributes.texts[0], texts(&["red", "grey", "blue", "yellow"]));
+    assert_eq!(e.columns.weights.unwrap(), [0.215340, 0.933091, 0.362519, 0.097545]);
+    assert_eq!(e.columns.attributes.texts[0], texts(&["red", "grey", "blue", "yellow"]));
 }
 
 #[test]
@@ -102,7 +108,7 @@ fn line_ends_spaces_and_free_names() {
                     .unwrap();
             assert_eq!(t.ids.ids(), &Ids::Int(vec![3, i64::MIN]));
             assert_eq!(
-                (t.weights.unwrap(), &t.attributes.texts[0]),
+                (t.columns.weights.unwrap(), &t.columns.attributes.texts[0]),
                 (vec![100.0, f32::INFINITY], &texts(&["ä b", ""]))
             );
         }
@@ -125,8 +131,9 @@ fn ids_of_any_value_and_text_ids() {
 fn delimiters_exact_and_as_a_set() {
     let text = |part: &str| format!("id:int64\tf:string\n0\t{part}\n");
     let of = |d: &Decoder, part: &str| {
-        nodes(text(part), d)
-            .map(|t| t.attributes.texts.iter().map(|t| t.get(0).to_owned()).collect::<Vec<_>>())
+        nodes(text(part), d).map(|t| {
+            t.columns.attributes.texts.iter().map(|t| t.get(0).to_owned()).collect::<Vec<_>>()
+        })
     };
     let (two, three) =
         (Decoder::new().with_attributes([Text; 2]), Decoder::new().with_attributes([Text; 3]));
@@ -165,7 +172,7 @@ fn buckets_lists_and_missing_values() {
     ];
     let read = |types: [AttrType; 4], row: &str| {
         nodes(format!("id:int64\tf:string\n0\t{row}\n"), &Decoder::new().with_attributes(types))
-            .map(|t| t.attributes)
+            .map(|t| t.columns.attributes)
     };
     let a = read(types, "shanghai:shanghai,shanghai:7:a").unwrap();
     assert_eq!((a.ints, a.lists[0].row(0)), (vec![768, 88], &[184, 184][..]));
@@ -209,10 +216,13 @@ fn empty_numbers_are_refused_or_zero() {
     let t = nodes(text, &d.empty_label_as(-1)).unwrap();
     let zero = (0xd2ed_9607_3b81_823f_u64 % 1000) as i64;
     assert_eq!(
-        (t.weights, t.labels, t.timestamps),
+        (t.columns.weights, t.columns.labels, t.columns.timestamps),
         (Some(vec![0.0]), Some(vec![-1]), Some(vec![0]))
     );
-    assert_eq!((t.attributes.ints, t.attributes.floats), (vec![0, zero], vec![0.0]));
+    assert_eq!(
+        (t.columns.attributes.ints, t.columns.attributes.floats),
+        (vec![0, zero], vec![0.0])
+    );
     assert!(
         nodes("id:int64\n\n", &Decoder::new().empty_as_zero()).is_err(),
         "an id is never made up"

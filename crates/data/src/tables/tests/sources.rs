@@ -100,7 +100,11 @@ fn long_lines_and_many_blocks() {
     let path = files.put("t", format!("id:int64\tf:string\n1\ta\n2\t{long}\n3\tb"));
     let t = read_nodes(path, &Decoder::new().with_attributes([AttrType::Text])).unwrap();
     assert_eq!(
-        (t.ids.len(), t.attributes.texts[0].get(1).len(), t.attributes.texts[0].get(2)),
+        (
+            t.ids.len(),
+            t.columns.attributes.texts[0].get(1).len(),
+            t.columns.attributes.texts[0].get(2)
+        ),
         (3, 5 << 20, "b")
     );
     // Some ten megabytes; the last line is wrong, and its number is right.
