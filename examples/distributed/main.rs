@@ -14,7 +14,6 @@ use burn::prelude::*;
 use burn_gnn::dist::*;
 use burn_gnn::models::{Counts, Rows};
 use burn_gnn::prelude::*;
-use burn_gnn::sampling::LoadedBatch;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = std::env::temp_dir().join(format!("burn-gnn-parts-{}", std::process::id()));
@@ -53,7 +52,9 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
         let mut sum = [0.0];
         for batch in train.epoch(epoch) {
             let batch = batch?;
-            let (x, rows) = (Tensor::from_inner(batch.x("paper")?), own_rows(&batch)?);
+            let (x, labels) = (Tensor::from_inner(batch.x("paper")?), batch.labels("paper")?);
+            // This rank's share of the seeds; the loss is a mean over those of all ranks.
+            let rows = Rows::of_batch(batch.batch.seed_rows("paper"), labels, batch.global_seeds)?;
             let loss = rows.cross_entropy(model.forward_blocks(&batch.batch.mini.blocks, x));
             sum[0] += loss.clone().into_scalar::<f64>() * rows.total as f64;
             let gradients = GradientsParams::from_grads(loss.backward(), &model);
@@ -66,16 +67,13 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
     let mut counts = [0.0; 2]; // correct test papers, and all
     for batch in test.epoch(0) {
         let batch = batch?;
-        let logits = model.valid().forward_blocks(&batch.batch.mini.blocks, batch.x("paper")?);
-        let of_batch = Counts::new(&logits, &own_rows(&batch)?);
+        let (x, labels) = (batch.x("paper")?, batch.labels("paper")?);
+        let rows = Rows::of_batch(batch.batch.seed_rows("paper"), labels, batch.global_seeds)?;
+        let logits = model.valid().forward_blocks(&batch.batch.mini.blocks, x);
+        let of_batch = Counts::new(&logits, &rows);
         counts = [counts[0] + of_batch.correct, counts[1] + of_batch.rows];
     }
     comm.all_reduce("accuracy", &mut counts)?;
     report(format!("test accuracy {:.1} %", 100.0 * counts[0] / counts[1]));
     Ok(())
-}
-
-/// This rank's share of a batch; losses are over the seeds of all ranks.
-fn own_rows(b: &LoadedBatch<DistBatch, u64>) -> Result<Rows, Box<dyn std::error::Error>> {
-    Ok(Rows::of_batch(b.batch.seed_rows("paper"), b.labels("paper")?, b.global_seeds)?)
 }

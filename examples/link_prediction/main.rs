@@ -47,7 +47,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (train_graph, test_graph) =
         (split.train.graph.add_self_loops("cites")?, split.test.graph.add_self_loops("cites")?);
     let negatives = NegativeSampler::new(&train_graph, "cites")?;
-
     let conv = |d_input, d_output| GcnConvConfig::new(d_input, d_output).init(&device);
     let mut model = seeded(0, || Encoder { first: conv(x.dims()[1], 128), second: conv(128, 64) });
     let mut optimizer = AdamConfig::new().init();

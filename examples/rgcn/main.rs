@@ -8,8 +8,7 @@
 //!
 //! Predicts the category of crates from their keywords, authors and licences, beside the same model without the graph.
 
-use std::error::Error;
-use std::sync::Arc;
+use std::{error::Error, sync::Arc};
 
 use burn::optim::{AdamConfig, GradientsParams, decay::WeightDecayConfig};
 use burn::tensor::Device;
@@ -22,10 +21,8 @@ use burn_gnn::ranks::{RankSync, gather_model};
 fn main() -> Result<(), Box<dyn Error>> {
     let data = crates_graph();
     let g = data.to_graph(&Device::flex())?.with_inverse_relations("-inv")?;
-    println!("{g}");
     let parts = partition_graph(&g, &PartitionConfig::new("crates", 2))?;
-    println!("{}", parts.table()?);
-
+    println!("{g}\n{}", parts.table()?);
     let percent = |g: &Graph, parts: &PartitionedGraph| -> Result<f64, Box<dyn Error>> {
         let train = |comm| train(parts, comm, data.num_classes).map_err(|e| e.to_string());
         let model = run_ranks(parts.book().num_parts(), train)?.swap_remove(0);
@@ -41,8 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let whole = partition_graph(&bare, &PartitionConfig::new("nodes", 1))?;
     println!("without the graph  {:.1} %", percent(&bare, &whole)?);
     let task = NodeTask::from_columns(&g, "crate")?;
-    let (_, majority) = majority_class(&task.train, &task.test, data.num_classes);
-    println!("majority class     {:.1} %", 100.0 * majority);
+    let most_common = majority_class(&task.train, &task.test, data.num_classes);
+    println!("majority class     {:.1} %", 100.0 * most_common.1);
     Ok(())
 }
 

@@ -94,12 +94,13 @@ impl Split {
         suffix: &str,
         device: &Device,
     ) -> Result<(), DataError> {
-        for (part, ids) in [("train", &self.train), ("val", &self.val), ("test", &self.test)] {
-            let (arg, mut mask) = (format!("{part}_mask{suffix}"), vec![false; nodes.len()]);
-            burn_gnn_graph::internal::check_ids(&arg, nodes.label(), ids, mask.len())?;
-            ids.iter().for_each(|&id| mask[id as usize] = true);
-            let n = mask.len();
-            nodes.insert(&arg, Tensor::<1, Bool>::from_data(TensorData::new(mask, [n]), device))?;
+        let names = ["train", "val", "test"].map(|part| format!("{part}_mask{suffix}"));
+        for (arg, ids) in names.iter().zip([&self.train, &self.val, &self.test]) {
+            burn_gnn_graph::internal::check_ids(arg, nodes.label(), ids, nodes.len())?;
+        }
+        for (name, mask) in names.iter().zip(self.masks(nodes.len())) {
+            let mask = TensorData::new(mask, [nodes.len()]);
+            nodes.insert(name, Tensor::<1, Bool>::from_data(mask, device))?;
         }
         Ok(())
     }
@@ -146,5 +147,15 @@ mod tests {
         club.splits.insert("third".into(), Split { train: vec![34], val: vec![], test: vec![] });
         let e = club.to_graph(&device).unwrap_err().to_string();
         assert!(e.contains("train_mask_third") && e.contains("34"), "{e}");
+    }
+
+    /// Nothing is inserted where one part is wrong.
+    #[test]
+    fn wrong_splits_leave_the_frame_as_it_was() {
+        let mut nodes = Frame::new("nodes of `a`", 3);
+        let split = Split { train: vec![0], val: vec![3], test: vec![] };
+        let e = split.insert_masks(&mut nodes, &Device::flex()).unwrap_err().to_string();
+        assert!(e.contains("val_mask") && e.contains('3'), "{e}");
+        assert_eq!(nodes.columns().count(), 0);
     }
 }

@@ -65,12 +65,12 @@ impl AtomicFile {
     /// Creates the temporary file.
     ///
     /// # Errors
-    /// The folder cannot be written, or `path` names no file.
+    /// There is no such folder, or it cannot be written, or `path` names no file.
     pub fn create(path: impl Into<PathBuf>) -> std::io::Result<Self> {
         let path = path.into();
         let prefix = prefix(&path)?;
         let dir = folder(&path);
-        if !dir.exists() {
+        if matches!(dir.try_exists(), Ok(false)) {
             let message = format!("there is no folder `{}`; create it first", dir.display());
             return Err(std::io::Error::new(std::io::ErrorKind::NotFound, message));
         }

@@ -8,6 +8,7 @@ use burn::tensor::DispatchTensor;
 use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, DType, Device, Float, Int, Shape, Tensor, TensorData};
 
+use crate::internal::setting;
 use crate::{GlobalIds, GraphError, NodeIds, Ragged, Texts, row_index};
 
 /// What the entries of a column are.
@@ -382,7 +383,9 @@ impl Frame {
     pub fn rename(&mut self, name: &str, new: &str) -> Result<(), GraphError> {
         self.column(name)?;
         if name != new && self.columns.contains_key(new) {
-            return Err(GraphError::Duplicate { what: "column", name: new.to_owned() });
+            let expected =
+                format!("a name that no column of {} has (`remove` that first)", self.label);
+            return Err(setting("new", &expected, new));
         }
         let column = self.columns.remove(name);
         self.columns.extend(column.map(|c| (new.to_owned(), c)));
@@ -430,6 +433,20 @@ mod tests {
         f.insert("m", Tensor::<3, Bool>::from_data([[[true]], [[false]], [[true]]], device))
             .unwrap();
         f
+    }
+
+    #[test]
+    fn columns_get_another_name() {
+        let mut f = frame(&Device::flex());
+        f.rename("n", "y").unwrap();
+        f.rename("y", "y").unwrap();
+        assert_eq!(f.to_ints("y").unwrap(), [7, 8, 9]);
+        assert!(f.column("n").is_err());
+        let e = f.rename("y", "x").unwrap_err().to_string();
+        assert!(e.contains("no column of nodes of `a` has") && e.contains("`x`"), "{e}");
+        assert!(matches!(f.rename("n", "z"), Err(GraphError::UnknownColumn { .. })));
+        assert!(matches!(f.to_ints("x"), Err(GraphError::ColumnType { .. })));
+        assert_eq!(f.columns().count(), 3);
     }
 
     #[test]

@@ -93,19 +93,18 @@ impl<'a> HostColumns<'a> {
         }
     }
 
-    /// A frame of another table is refused.
+    /// Refuses a frame with another number of attributes of a kind, which is that of another table.
     fn check_width(&self, name: &str, width: usize) -> Result<(), ModelError> {
         let expected = self.width(name);
         if width == expected {
             return Ok(());
         }
-        Err(ModelError::Length {
-            arg: format!("columns of `{name}` of {}", self.frame.label()),
-            why: "the decoder has as many attributes; give the frame of the table that it has read"
-                .into(),
-            expected,
-            actual: width,
-        })
+        let message = format!(
+            "column `{name}` of {}: expected {expected} attributes, as the decoder has, found {width}; give the frame of \
+             the table that it has read",
+            self.frame.label()
+        );
+        Err(ModelError::Encoder { message })
     }
 
     /// Values of an embedded attribute, and the node of each.

@@ -55,8 +55,20 @@ impl Rows {
     /// labels of these seeds in the same order, and the seeds of all ranks, over which a loss is averaged
     /// (`global_seeds` of a loaded batch).
     ///
+    /// ```
+    /// use burn::tensor::{Device, Int, Tensor};
+    /// use burn_gnn_models::Rows;
+    /// let labels = Tensor::<1, Int>::from_data([2, 0], &Device::flex());
+    /// let rows = Rows::of_batch(&[0, 1], labels.clone(), 5)?; // three more seeds are on other ranks
+    /// assert_eq!((&rows.labels[..], rows.total), (&[2, 0][..], 5));
+    /// assert!(Rows::of_batch(&[0], labels.clone(), 5).is_err()); // a label too many
+    /// assert!(Rows::of_batch(&[0, 1], labels - 1, 5).is_err()); // -1 is no class
+    /// # Ok::<(), burn_gnn_models::ModelError>(())
+    /// ```
+    ///
     /// # Errors
-    /// Not one label per row, or a label that is no class (negative).
+    /// Not one label per row, or a label that is no class (negative). That labels are below the number of logits is
+    /// for the loss to check.
     ///
     /// # Cost
     /// Labels are read from their device.
@@ -74,7 +86,8 @@ impl Rows {
             return refuse("labels", range, labels.len().to_string());
         }
         if let Some(&label) = labels.iter().find(|&&l| u32::try_from(l).is_err()) {
-            return refuse("label of a seed", "0..=4294967295".into(), label.to_string());
+            let range = "classes, from 0 (leave nodes without a label out of the seeds)";
+            return refuse("label of a seed", range.into(), label.to_string());
         }
         let labels = labels.iter().map(|&l| l as u32).collect();
         Ok(Self { index: seed_rows.into(), labels, total })

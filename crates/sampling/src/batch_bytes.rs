@@ -1,15 +1,17 @@
 //! Writes batches as bytes, and reads them again.
 
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::setting;
+use burn_gnn_graph::{Graph, GraphError};
 
 use crate::SampleKey;
-use crate::block::{Block, MiniBatch};
+use crate::block::{Block, MiniBatch, Source};
 use crate::device::{FoundTrees, HopEdges, HopFound};
 use crate::neighbor::NeighborSampler;
 
-/// The first word; another layout gets another one.
+/// Format version, the first word.
 const VERSION: u32 = 0x6267_0001;
+/// Nodes per type whose rows and ids are compared to tell graphs apart.
+const COMPARED: usize = 64;
 
 impl MiniBatch {
     /// The batch as bytes, from which [`NeighborSampler::batch_from_bytes`] makes it again: nodes, edges, rows of
@@ -28,32 +30,30 @@ impl MiniBatch {
     /// ```
     ///
     /// # Errors
-    /// A batch without blocks, or one of several machines, whose nodes are rows of the batch.
+    /// A batch without blocks, one of several machines (whose nodes are rows of the batch), or blocks that no sampler
+    /// has made together, such as those of `to_block`.
     ///
     /// # Cost
-    /// Four bytes per node, eight per edge.
+    /// Four bytes per node and seed, eight per edge; of every hop and relation that has edges there, four per
+    /// destination; four per node and eight per seed where there are trees with times.
     pub fn to_bytes(&self) -> Result<Vec<u8>, GraphError> {
-        let refuse =
-            |found: &str| Err(setting("batch", "a batch of a graph on this machine", found));
+        let refuse = |found: &str| Err(setting("batch", "blocks that one sampler has made", found));
         let Some(first) = self.blocks.first() else { return refuse("no blocks") };
-        let Some(graph) = first.held_graph() else { return refuse("a batch of several machines") };
-        let (ntypes, relations) = (graph.node_counts().len(), graph.relations());
-        let times = first.tree_times(self.roots.as_deref());
-        let mut words =
-            vec![VERSION, self.blocks.len() as u32, ntypes as u32, relations.len() as u32];
-        words.extend([first.key().is_some(), self.roots.is_some(), times.is_some()].map(u32::from));
-        words.extend(graph.node_counts().iter().map(|&n| n as u32));
-        words.extend(relations.iter().map(|r| r.num_edges() as u32));
-        let mut wide = |numbers: &mut dyn Iterator<Item = u64>| {
-            numbers.for_each(|n| words.extend([n as u32, (n >> 32) as u32]));
-        };
-        if let Some(SampleKey { seed, epoch, step }) = first.key() {
-            wide(&mut [seed, epoch, step].into_iter());
+        let Some(source) = first.source() else { return refuse("a batch of several machines") };
+        if source.whole.is_some() || self.blocks.iter().any(|block| !block.is_beside(first)) {
+            return refuse("blocks of subgraphs, such as those of `to_block`");
         }
-        let list = |words: &mut Vec<u32>, list: &[u32]| {
-            words.push(list.len() as u32);
-            words.extend_from_slice(list);
-        };
+        let graph = &source.graph;
+        let (ntypes, etypes) = (graph.node_counts().len(), graph.relations().len());
+        let times = first.tree_times(self.roots.as_deref());
+        let mut words = vec![VERSION, self.blocks.len() as u32, ntypes as u32, etypes as u32];
+        words.extend([first.key().is_some(), self.roots.is_some(), times.is_some()].map(u32::from));
+        let has_edges = |t: &usize| self.blocks.iter().any(|b| b.relations()[*t].num_edges() > 0);
+        wide(&mut words, sizes(graph));
+        wide(&mut words, [source.digest((0..etypes).filter(has_edges))?]);
+        if let Some(SampleKey { seed, epoch, step }) = first.key() {
+            wide(&mut words, [seed, epoch, step]);
+        }
         for t in 0..ntypes {
             list(&mut words, first.batch_nodes(t));
             list(&mut words, &self.seeds[t]);
@@ -63,7 +63,7 @@ impl MiniBatch {
         }
         if let Some(times) = times {
             words.push(times.len() as u32);
-            times.iter().for_each(|&t| words.extend([t as u32, (t as u64 >> 32) as u32]));
+            wide(&mut words, times.iter().map(|&t| t as u64));
         }
         // The hop of the seeds first, as they are sampled.
         for block in self.blocks.iter().rev() {
@@ -71,10 +71,11 @@ impl MiniBatch {
                 words.extend([block.dst_nodes(t).len() as u32, block.src_nodes(t).len() as u32]);
             }
             for (t, relation) in block.relations().iter().enumerate() {
-                let csc = relation.csc();
-                list(&mut words, csc.indptr());
-                list(&mut words, csc.indices());
                 list(&mut words, block.positions_of(t));
+                if relation.num_edges() > 0 {
+                    list(&mut words, relation.csc().indptr());
+                    list(&mut words, relation.csc().indices());
+                }
             }
         }
         Ok(words.iter().flat_map(|w| w.to_le_bytes()).collect())
@@ -82,13 +83,15 @@ impl MiniBatch {
 }
 
 impl NeighborSampler {
-    /// The batch that [`MiniBatch::to_bytes`] wrote, of this sampler or one of the same graph with as many hops.
+    /// The batch that [`MiniBatch::to_bytes`] wrote. The sampler must be that which made it, or one of the same graph
+    /// with as many hops and, where there are any, the same times and original ids.
     ///
     /// # Errors
-    /// Bytes of another graph or number of hops, or of no batch: every number is checked.
+    /// Bytes that are no batch; another number of hops, nodes or edges; another graph, as far as a sample of its rows
+    /// and original ids tells; a batch with times, read by a sampler without.
     ///
     /// # Cost
-    /// `O(nodes + edges)` of the batch; nothing of the graph is read.
+    /// `O(nodes + edges)` of the batch, and a few rows of the graph.
     pub fn batch_from_bytes(&self, bytes: &[u8]) -> Result<MiniBatch, GraphError> {
         let mut words = Words::new(bytes)?;
         let graph = self.graph();
@@ -98,57 +101,120 @@ impl NeighborSampler {
         if head[..4] != expected {
             return Err(other_batch(&format!("{expected:?}"), &format!("{:?}", &head[..4])));
         }
-        let [key, roots, times] = [head[4], head[5], head[6]].map(|flag| flag == 1);
-        let sizes = words.take(ntypes + etypes)?;
-        let edges = graph.relations().iter().map(|r| r.num_edges());
-        let own: Vec<u32> =
-            graph.node_counts().iter().copied().chain(edges).map(|n| n as u32).collect();
-        if sizes != own {
-            return Err(other_batch(&format!("nodes and edges {own:?}"), &format!("{sizes:?}")));
+        if head[4..].iter().any(|&flag| flag > 1) || head[5] < head[6] {
+            return Err(other_batch("flags", &format!("{:?}", &head[4..])));
         }
-        let key = if key {
-            let of = words.wide(3)?;
-            Some(SampleKey { seed: of[0], epoch: of[1], step: of[2] })
-        } else {
-            None
+        let [has_key, has_roots, has_times] = [head[4], head[5], head[6]].map(|flag| flag == 1);
+        let (found, own) = (words.wide(ntypes + etypes)?, sizes(graph));
+        if found != own {
+            return Err(other_batch(&format!("nodes and edges {own:?}"), &format!("{found:?}")));
+        }
+        let digest = words.wide(1)?[0];
+        let key = match has_key {
+            true => Some(words.wide(3)?).map(|k| SampleKey { seed: k[0], epoch: k[1], step: k[2] }),
+            false => None,
         };
         let (mut nodes, mut seeds) = (vec![], vec![]);
         for _ in 0..ntypes {
             nodes.push(words.list()?);
             seeds.push(words.list()?);
         }
-        let trees = if roots {
+        let mut trees = None;
+        if has_roots {
             let roots = (0..ntypes).map(|_| words.list()).collect::<Result<_, _>>()?;
-            let times = match times {
-                true => {
-                    let count = words.take(1)?[0] as usize;
-                    Some(words.wide(count)?.into_iter().map(|t| t as i64).collect())
-                }
-                false => None,
-            };
-            Some(FoundTrees { roots, times })
-        } else {
-            None
-        };
-        let mut hops = Vec::with_capacity(self.hops());
+            let mut times = None;
+            if has_times {
+                self.check_timed()?;
+                let count = words.take(1)?[0] as usize;
+                times = Some(words.wide(count)?.into_iter().map(|t| t as i64).collect());
+            }
+            trees = Some(FoundTrees { roots, times });
+        }
+        let (mut hops, mut has_edges) = (Vec::with_capacity(self.hops()), vec![false; etypes]);
         for _ in 0..self.hops() {
             let counts = words.take(2 * ntypes)?;
             let (num_dst, num_src) =
                 counts.chunks_exact(2).map(|c| (c[0] as usize, c[1] as usize)).unzip();
             let mut edges = Vec::with_capacity(etypes);
-            for _ in 0..etypes {
-                let (indptr, src, positions) = (words.list()?, words.list()?, words.list()?);
+            for has_edges in &mut has_edges {
+                let positions = words.list()?;
+                if positions.is_empty() {
+                    edges.push(None);
+                    continue;
+                }
+                *has_edges = true;
+                let (indptr, src) = (words.list()?, words.list()?);
                 edges.push(Some(HopEdges { indptr, src, positions }));
             }
             hops.push(HopFound { edges, num_dst, num_src });
         }
         words.end()?;
+        if self.source.digest((0..etypes).filter(|&t| has_edges[t]))? != digest {
+            return Err(other_batch("with its rows and original ids", "one of another graph"));
+        }
         let batch = self.device_batch(nodes, hops, seeds, trees)?;
         Ok(match key {
             Some(key) => batch.with_key(key),
             None => batch,
         })
     }
+}
+
+impl Source {
+    /// Tells graphs of the same sizes apart: a hash of some rows of these relations, and of some original ids.
+    fn digest(&self, etypes: impl Iterator<Item = usize>) -> Result<u64, GraphError> {
+        let mut hash = u64::from(VERSION);
+        let mut put = |word: u64| {
+            hash = (hash.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        };
+        let (schema, some) =
+            (self.graph.schema(), |n: usize| (0..n).step_by(n.div_ceil(COMPARED).max(1)));
+        for t in etypes {
+            let relation = &self.graph.relations()[t];
+            let nodes: Vec<u32> = some(relation.num_dst()).map(|v| v as u32).collect();
+            let mut rows = Vec::with_capacity(nodes.len());
+            if let Some(reader) = relation.stored() {
+                reader.rows(&nodes, &mut rows)?;
+                let starts: Vec<u64> = rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect();
+                let mut sources = vec![0; starts.len()];
+                reader.sources(&starts, &mut sources)?;
+                sources.iter().for_each(|&u| put(u.into()));
+            } else {
+                let csc = relation.csc();
+                rows.extend(
+                    nodes
+                        .iter()
+                        .map(|&v| csc.row(v as usize))
+                        .map(|r| (r.start as u64, r.len() as u32)),
+                );
+                let first = rows.iter().filter(|r| r.1 > 0).map(|r| csc.indices()[r.0 as usize]);
+                first.for_each(|u| put(u.into()));
+            }
+            rows.iter().for_each(|&(start, len)| put(start ^ u64::from(len) << 40));
+            if let Some(ids) = self.edge_ids[t].as_slice() {
+                some(ids.len()).for_each(|e| put(ids[e].into()));
+            }
+        }
+        for ids in (0..schema.ntypes().len()).filter_map(|t| self.node_ids[t].as_slice()) {
+            some(ids.len()).for_each(|v| put(ids[v].into()));
+        }
+        Ok(hash)
+    }
+}
+
+/// Nodes and edges of each type.
+fn sizes(graph: &Graph) -> Vec<u64> {
+    let edges = graph.relations().iter().map(|r| r.num_edges());
+    graph.node_counts().iter().copied().chain(edges).map(|n| n as u64).collect()
+}
+
+fn wide(words: &mut Vec<u32>, numbers: impl IntoIterator<Item = u64>) {
+    numbers.into_iter().for_each(|n| words.extend([n as u32, (n >> 32) as u32]));
+}
+
+fn list(words: &mut Vec<u32>, list: &[u32]) {
+    words.push(list.len() as u32);
+    words.extend_from_slice(list);
 }
 
 fn other_batch(expected: &str, found: &str) -> GraphError {

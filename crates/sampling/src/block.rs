@@ -7,6 +7,7 @@ use crate::batch_graph_info::BatchGraphInfo;
 use crate::rules::EdgeRule;
 use crate::stored_ids::edge_ids;
 use crate::{SampleKey, SampledBatch};
+use burn_gnn_graph::internal::{etype_number, ntype_number};
 use burn_gnn_graph::{
     Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation,
     Schema, of_etype, of_ntype,
@@ -120,19 +121,23 @@ pub(crate) struct BlockParts {
 impl Block {
     #[track_caller]
     fn ntype(&self, key: impl NodeKey) -> usize {
-        self.schema().ntype(key).unwrap_or_else(|e| panic!("{e}"))
+        ntype_number(self.schema(), key)
     }
     #[track_caller]
     fn etype(&self, key: impl EdgeKey) -> usize {
-        self.schema().etype(key).unwrap_or_else(|e| panic!("{e}"))
+        etype_number(self.schema(), key)
     }
 
-    /// The graph that is sampled, where this machine holds it.
-    pub(crate) fn held_graph(&self) -> Option<&Graph> {
+    /// What is sampled, where this machine holds it.
+    pub(crate) fn source(&self) -> Option<&Arc<Source>> {
         match &self.origin {
-            Origin::Whole(source) => Some(&source.graph),
+            Origin::Whole(source) => Some(source),
             Origin::Remote(_) => None,
         }
+    }
+    /// Whether both blocks are of one batch.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.nodes, &other.nodes)
     }
     /// Nodes of the whole batch.
     pub(crate) fn batch_nodes(&self, ntype: usize) -> &[u32] {
@@ -142,7 +147,7 @@ impl Block {
     pub(crate) fn positions_of(&self, etype: usize) -> &[u32] {
         &self.positions[etype]
     }
-    /// Until when each row sees edges, per node type.
+    /// Time of each row, before which edges are seen, per node type.
     pub(crate) fn row_times(&self) -> Option<&[Vec<i64>]> {
         self.bounds.as_ref().map(|bounds| &bounds.times[..])
     }

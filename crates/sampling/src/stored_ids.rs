@@ -1,5 +1,6 @@
 //! Reads the ids of edges by their positions in rows of a file.
 
+use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeReader, GraphError};
 
 /// Original ids of the edges at places inside the rows of `dst`, as many for each as `indptr` says.
@@ -11,6 +12,13 @@ pub(crate) fn edge_ids(
 ) -> Result<Vec<u64>, GraphError> {
     let mut rows = Vec::with_capacity(dst.len());
     reader.rows(dst, &mut rows)?;
+    for ((row, w), &v) in rows.iter().zip(indptr.windows(2)).zip(dst) {
+        let places = &places[w[0] as usize..w[1] as usize];
+        if let Some(place) = places.iter().find(|place| **place >= row.1) {
+            let expected = format!("places below {}, the in-edges of node {v}", row.1);
+            return Err(setting("positions", &expected, &place.to_string()));
+        }
+    }
     let row_of = rows
         .iter()
         .zip(indptr.windows(2))

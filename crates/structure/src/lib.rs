@@ -59,5 +59,6 @@ pub mod internal {
     pub use crate::prefetch::{prefetch, prefetch_at};
     pub use crate::relation::checks::{check_counts, check_ids, check_len, check_nodes};
     pub use crate::relation::{LIMIT, LayoutArrays, scan};
+    pub use crate::schema::{etype_number, ntype_number};
     pub use crate::shared_array::{SharedU32Array, U32Array};
 }

@@ -347,6 +347,30 @@ pub fn of_etype<T>(list: &[T], etype: usize) -> &T {
     }
 }
 
+/// The number of a node type.
+///
+/// # Panics
+/// There is no such type.
+#[track_caller]
+pub fn ntype_number(schema: &Schema, key: impl NodeKey) -> usize {
+    match schema.ntype(key) {
+        Ok(number) => number,
+        Err(e) => panic!("{e}"),
+    }
+}
+
+/// The number of an edge type.
+///
+/// # Panics
+/// There is no such type.
+#[track_caller]
+pub fn etype_number(schema: &Schema, key: impl EdgeKey) -> usize {
+    match schema.etype(key) {
+        Ok(number) => number,
+        Err(e) => panic!("{e}"),
+    }
+}
+
 #[cold]
 #[track_caller]
 fn no_type(arg: &str, kind: &str, count: usize, value: usize) -> ! {

@@ -274,7 +274,7 @@ fn chunk_nodes(compute: &[bool], len: usize) -> Vec<Vec<u32>> {
 }
 
 /// Nodes that are computed at a time from rows of `width` numbers: the rows of their in-edges, of which up to four
-/// chunks are in memory, take a quarter of the limit at most.
+/// chunks are in memory, take about a quarter of the limit, by the mean degree.
 fn chunk_len(args: &Args, width: usize) -> usize {
     let rows = 1 + args.edges / u64::from(args.num_nodes());
     let bytes = rows.saturating_mul(4 * width.max(1) as u64);

@@ -4,20 +4,21 @@ use std::borrow::Cow;
 
 use burn::tensor::{Int, Shape, Tensor};
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::internal::{etype_number, ntype_number};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, of_etype, of_ntype};
 use burn_gnn_sampling::internal::{FoundTrees, HopEdges, HopFound};
 use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey, SampledBatch};
 
 use super::ids::Ids;
 use super::renumber::pick_kernel;
-use super::types::{etype_number, ntype_number};
 use crate::launch::{address, arg, empty, grid};
 use crate::layout::csc;
 
 /// A batch of [`DeviceSampler`](crate::DeviceSampler), on its device: blocks as [`MiniBatch`] has them, each array a
 /// tensor.
 ///
-/// Blocks are numbered as there, in the order of layers, so the last one computes the seeds. Ids are of element type i32, of u32 where one does not fit.
+/// Blocks are numbered as there, in the order of layers, so the last one computes the seeds. Ids are of element type
+/// i32, of u32 where one does not fit.
 #[derive(Clone, Debug)]
 pub struct DeviceBatch {
     pub(super) graph: Graph,
@@ -65,7 +66,7 @@ impl DeviceBatch {
     /// There is no such type.
     #[track_caller]
     pub fn nodes(&self, ntype: impl NodeKey) -> Tensor<1, Int> {
-        let ntype = ntype_number(&self.graph, ntype);
+        let ntype = ntype_number(self.graph.schema(), ntype);
         of_ntype(&self.nodes, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Row of each seed among the destinations of the last block, `[seeds]`, in the order given.
@@ -74,7 +75,7 @@ impl DeviceBatch {
     /// There is no such type.
     #[track_caller]
     pub fn seeds(&self, ntype: impl NodeKey) -> Tensor<1, Int> {
-        let ntype = ntype_number(&self.graph, ntype);
+        let ntype = ntype_number(self.graph.schema(), ntype);
         of_ntype(&self.seeds, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Where trees are disjoint: for each of the [`nodes`](Self::nodes) the position of its seed in the
@@ -84,7 +85,7 @@ impl DeviceBatch {
     /// There is no such type.
     #[track_caller]
     pub fn roots(&self, ntype: impl NodeKey) -> Option<Tensor<1, Int>> {
-        let ntype = ntype_number(&self.graph, ntype);
+        let ntype = ntype_number(self.graph.schema(), ntype);
         let seeds = self.seeds.iter().map(|seeds| seeds.len).sum();
         self.roots.as_ref().map(|roots| of_ntype(roots, ntype).tensor(seeds))
     }
@@ -94,7 +95,7 @@ impl DeviceBatch {
     /// There is no such block or type.
     #[track_caller]
     pub fn num_src(&self, block: usize, ntype: impl NodeKey) -> usize {
-        let ntype = ntype_number(&self.graph, ntype);
+        let ntype = ntype_number(self.graph.schema(), ntype);
         *of_ntype(&self.hop(block).num_src, ntype)
     }
     /// Destinations of a block: so many of its first sources.
@@ -103,7 +104,7 @@ impl DeviceBatch {
     /// There is no such block or type.
     #[track_caller]
     pub fn num_dst(&self, block: usize, ntype: impl NodeKey) -> usize {
-        let ntype = ntype_number(&self.graph, ntype);
+        let ntype = ntype_number(self.graph.schema(), ntype);
         *of_ntype(&self.hop(block).num_dst, ntype)
     }
     /// Where the edges of each destination begin, `[destinations + 1]`, the end last; `None` where nothing is drawn of
@@ -113,7 +114,7 @@ impl DeviceBatch {
     /// There is no such block or type.
     #[track_caller]
     pub fn indptr(&self, block: usize, etype: impl EdgeKey) -> Option<Tensor<1, Int>> {
-        let etype = etype_number(&self.graph, etype);
+        let etype = etype_number(self.graph.schema(), etype);
         let found = self.found(block, etype)?;
         Some(
             Ids { list: found.indptr.clone(), len: found.num_dst + 1 }
@@ -127,7 +128,7 @@ impl DeviceBatch {
     /// There is no such block or type.
     #[track_caller]
     pub fn src(&self, block: usize, etype: impl EdgeKey) -> Option<Tensor<1, Int>> {
-        let etype = etype_number(&self.graph, etype);
+        let etype = etype_number(self.graph.schema(), etype);
         let (found, (s, _)) = (self.found(block, etype)?, self.graph.schema().endpoints(etype));
         Some(
             Ids { list: found.src.clone(), len: found.positions.len }
@@ -141,7 +142,7 @@ impl DeviceBatch {
     /// There is no such block or type.
     #[track_caller]
     pub fn edge_ids(&self, block: usize, etype: impl EdgeKey) -> Option<Tensor<1, Int>> {
-        let etype = etype_number(&self.graph, etype);
+        let etype = etype_number(self.graph.schema(), etype);
         let Found { positions, .. } = self.found(block, etype)?;
         let relation = &self.graph.relations()[etype];
         Some(

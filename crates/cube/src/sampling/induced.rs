@@ -2,6 +2,7 @@
 
 use burn::tensor::{Int, Tensor};
 use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_graph::internal::{etype_number, ntype_number};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, KHop, NodeKey, of_etype, of_ntype};
 use burn_gnn_sampling::NeighborSampler;
 use cubecl::prelude::*;
@@ -11,7 +12,6 @@ use super::batch::{DeviceBatch, edge_ids};
 use super::draw::{Filter, admits};
 use super::hops::{Tables, check_arrays_of_batch};
 use super::ids::{Ids, number_at};
-use super::types::{etype_number, ntype_number};
 use crate::launch::{address, arg, arg_if, grid};
 use crate::layout::csc;
 use crate::scan::exclusive_sums;
@@ -217,7 +217,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn nodes(&self, ntype: impl NodeKey) -> Tensor<1, Int> {
-        let ntype = ntype_number(&self.graph, ntype);
+        let ntype = ntype_number(self.graph.schema(), ntype);
         of_ntype(&self.nodes, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Row of each seed among [`nodes`](Self::nodes), `[seeds]`, in the order given.
@@ -226,7 +226,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn seeds(&self, ntype: impl NodeKey) -> Tensor<1, Int> {
-        let ntype = ntype_number(&self.graph, ntype);
+        let ntype = ntype_number(self.graph.schema(), ntype);
         of_ntype(&self.seeds, ntype).tensor(self.graph.node_counts()[ntype])
     }
     /// Row of the source of each edge of a type, `[edges]`.
@@ -235,7 +235,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn src(&self, etype: impl EdgeKey) -> Tensor<1, Int> {
-        let etype = etype_number(&self.graph, etype);
+        let etype = etype_number(self.graph.schema(), etype);
         of_etype(&self.edges, etype)
             .src
             .tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).0])
@@ -246,7 +246,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn dst(&self, etype: impl EdgeKey) -> Tensor<1, Int> {
-        let etype = etype_number(&self.graph, etype);
+        let etype = etype_number(self.graph.schema(), etype);
         of_etype(&self.edges, etype)
             .dst
             .tensor(self.graph.node_counts()[self.graph.schema().endpoints(etype).1])
@@ -257,7 +257,7 @@ impl DeviceSubgraph {
     /// There is no such type.
     #[track_caller]
     pub fn edge_ids(&self, etype: impl EdgeKey) -> Tensor<1, Int> {
-        let etype = etype_number(&self.graph, etype);
+        let etype = etype_number(self.graph.schema(), etype);
         of_etype(&self.edges, etype).ids.tensor(self.graph.relations()[etype].num_edges())
     }
 

@@ -9,7 +9,6 @@ mod link;
 mod negative;
 mod renumber;
 mod trees;
-mod types;
 
 use std::sync::{Mutex, PoisonError};
 

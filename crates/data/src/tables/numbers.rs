@@ -1,6 +1,6 @@
 //! Selects number attributes of a table by their names in its header.
 
-use burn::tensor::{DType, Int, Tensor};
+use burn::tensor::{DType, FloatDType, Tensor};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Frame;
 
@@ -8,7 +8,8 @@ use super::{AttrType, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
 
 impl Decoder {
     /// Attributes of a CSV or Parquet table that are numbers, by their names in its header: `[rows, columns]`, in the
-    /// order given. `frame` holds the nodes or edges that were read by this decoder; whole numbers become floats.
+    /// order given, in f32 (whole numbers beyond 2²⁴ are rounded). `frame` holds the nodes or edges that were read by this
+    /// decoder.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -26,7 +27,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`DataError::Decoder`]: no names, a name that is no column of attributes, an attribute that is no number, a
-    /// frame of another table.
+    /// frame with another number of attributes. [`DataError::Graph`]: a frame without attributes.
     ///
     /// # Cost
     /// A copy of the columns on their device.
@@ -44,35 +45,31 @@ impl Decoder {
                 let message = format!("expected names of attributes, {names:?}, got `{name}`");
                 return Err(refuse(message));
             };
-            let other_table = |found: usize, expected: usize| {
-                let of = frame.label();
-                refuse(format!(
-                    "`{name}`: expected {expected} columns beside it in {of}, found {found}; give the frame of the \
-                     table that this decoder has read"
-                ))
-            };
-            parts.push(match (slots.get(at), self.attr_types.get(at)) {
+            // Where it lies, and how many attributes of its kind this decoder and the frame have.
+            let (all, j, expected) = match (slots.get(at), self.attr_types.get(at)) {
                 (Some(&Slot::Float(j)), _) => {
-                    let all = frame.get::<2>(FLOAT_ATTRS)?;
-                    if all.dims()[1] != widths[0] {
-                        return Err(other_table(all.dims()[1], widths[0]));
-                    }
-                    all.narrow(1, j, 1)
+                    (frame.get::<2>(FLOAT_ATTRS)?.cast(DType::F32), j, widths[0])
                 }
                 (Some(&Slot::Int(j)), Some(AttrType::Int)) => {
-                    let all: Tensor<2, Int> = frame.get_int::<2>(INT_ATTRS)?;
-                    if all.dims()[1] != widths[1] {
-                        return Err(other_table(all.dims()[1], widths[1]));
-                    }
-                    all.narrow(1, j, 1).float().cast(DType::F32)
+                    (frame.get_int::<2>(INT_ATTRS)?.cast(FloatDType::F32), j, widths[1])
                 }
                 (_, found) => {
+                    let found = found.map_or("none".into(), |found| format!("{found:?}"));
                     return Err(refuse(format!(
-                        "`{name}`: expected `AttrType::Float` or `AttrType::Int`, got {found:?}; encode it by a \
+                        "`{name}`: expected `AttrType::Float` or `AttrType::Int`, got {found}; encode it by a \
                          `FeatureEncoder`"
                     )));
                 }
-            });
+            };
+            let found = all.dims()[1];
+            if found != expected {
+                let of = frame.label();
+                return Err(refuse(format!(
+                    "`{name}`: expected {of} with {expected} attributes of its kind, found {found}; give the frame of \
+                     the table that this decoder has read"
+                )));
+            }
+            parts.push(all.narrow(1, j, 1));
         }
         if parts.is_empty() {
             return Err(refuse("expected at least one name, got none".into()));

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use burn_gnn_graph::{EdgeKey, EdgeType, HomoId, NodeKey, Schema, TypedId};
 
 use crate::DistError;
+pub(crate) use burn_gnn_graph::internal::{etype_number, ntype_number};
 pub use lookup::Lookup;
 pub(crate) use numbering::{ByPart, Numbering};
 
@@ -302,22 +303,4 @@ impl PartitionBook {
     fn etype(&self, key: impl EdgeKey) -> Result<usize, DistError> {
         Ok(self.schema.etype(key)?)
     }
-}
-
-/// The number of a node type.
-///
-/// # Panics
-/// There is no such type.
-#[track_caller]
-pub(crate) fn ntype_number(schema: &Schema, key: impl NodeKey) -> usize {
-    schema.ntype(key).unwrap_or_else(|e| panic!("{e}"))
-}
-
-/// The number of an edge type.
-///
-/// # Panics
-/// There is no such type.
-#[track_caller]
-pub(crate) fn etype_number(schema: &Schema, key: impl EdgeKey) -> usize {
-    schema.etype(key).unwrap_or_else(|e| panic!("{e}"))
 }

@@ -283,6 +283,11 @@ fn refusals() {
     bad(config().with_means(vec![1.0]), "means");
     bad(config().with_means(vec![1.0, 2.0]), "deviations");
     bad(config().with_keys(vec![vec![1]]), "keys");
+    let mut wider = f.clone();
+    let n = f.len();
+    wider.insert("float_attrs", Tensor::<2>::zeros([n, 9], &Device::flex())).unwrap();
+    let e = config().fit_numbers(&wider, &[0]).unwrap_err().to_string();
+    assert!(e.contains("attributes, as the decoder has, found 9; give the frame"), "{e}");
     assert!(matches!(config().fit_numbers(f, &[]).unwrap_err(), ModelError::OutOfRange { .. }));
     assert!(matches!(config().fit_numbers(f, &[9]).unwrap_err(), ModelError::Graph(_)));
     let mut holes = f.clone();

@@ -1,7 +1,7 @@
 //! Batches as bytes: what was written is read, and nothing that was not.
 
-use burn_gnn_graph::{Graph, GraphError, Stream};
-use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey};
+use burn_gnn_graph::{EdgeOrder, Graph, GraphError, NodeOrder, Relabel, Stream};
+use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey, ToBlock};
 use proptest::prelude::*;
 
 use crate::common::{content, skewed, typed};
@@ -91,5 +91,35 @@ fn another_graph_and_other_hops_are_refused() -> Result<(), GraphError> {
     }
     let none = MiniBatch { blocks: vec![], seeds: vec![], roots: None };
     assert!(none.to_bytes().unwrap_err().to_string().contains("no blocks"));
+    Ok(())
+}
+
+/// Graphs of the same sizes, samplers without the times of the batch, and blocks that no sampler has made together.
+#[test]
+fn batches_that_this_sampler_has_not_made() -> Result<(), GraphError> {
+    let g = skewed(60, 400, 1);
+    let sampler = NeighborSampler::new(&g, [3, 2])?;
+    let bytes = sampler.sample([("_N", [1, 2])], SampleKey::new(1))?.to_bytes()?;
+    let order = g.reorder(NodeOrder::InDegree, EdgeOrder::Kept)?;
+    let other = NeighborSampler::new(&order.graph, [3, 2])?;
+    let refused = |e: GraphError, part: &str| assert!(e.to_string().contains(part), "{e}");
+    refused(other.batch_from_bytes(&bytes).unwrap_err(), "one of another graph");
+    // With the ids before, batches are the same and their bytes are not.
+    let renumbered = other.with_original_ids(&order)?;
+    let seeds: Vec<u32> = (0..60).filter(|&v| v % 7 == 0).collect();
+    let batch = renumbered.sample([("_N", &seeds)], SampleKey::new(1))?;
+    same(&batch, &renumbered.batch_from_bytes(&batch.to_bytes()?)?);
+    let plain = NeighborSampler::new(&order.graph, [3, 2])?;
+    refused(plain.batch_from_bytes(&batch.to_bytes()?).unwrap_err(), "one of another graph");
+
+    let timed = NeighborSampler::new(&g, [3, 2])?.with_times("_E", &[5; 400])?;
+    let batch = timed.sample_before([("_N", [1, 2], [9, 4])], SampleKey::new(1))?;
+    same(&batch, &timed.batch_from_bytes(&batch.to_bytes()?)?);
+    refused(sampler.batch_from_bytes(&batch.to_bytes()?).unwrap_err(), "`with_times`");
+
+    let part = g.in_subgraph([("_N", [0, 1])], Relabel::No)?;
+    let blocks = vec![part.to_block(&g, [("_N", [0, 1])])?];
+    let batch = MiniBatch { blocks, seeds: vec![vec![0, 1]], roots: None };
+    refused(batch.to_bytes().unwrap_err(), "to_block");
     Ok(())
 }

@@ -20,10 +20,12 @@ const CHECKS: &str = "checks";
 const HOT_IDS: &str = "hot_ids";
 const HOT_ROWS: &str = "hot_rows";
 const ROWS: &str = "rows";
-const BESIDE_STARTS: &str = "beside_starts";
-const BESIDE: &str = "beside";
+const BLOCK_STARTS: &str = "block_starts";
+const BLOCKS: &str = "blocks";
 /// Place of the last section.
 const ROWS_AT: usize = 6;
+/// Memory of a row that is swept beside its bytes: its id, twice, its read and its request.
+const SWEPT_BYTES: u64 = 64;
 /// Bytes of one read of a batch.
 const PIECE: usize = 1 << 18;
 
@@ -54,9 +56,9 @@ pub struct PackedRows {
     starts: Vec<u64>,
     /// Hash of the ids of each batch.
     checks: Vec<u64>,
-    /// Bytes beside the rows, before those of each batch, and of all.
-    beside_starts: Vec<u64>,
-    beside: Section,
+    /// Bytes of blocks before those of each batch, and of all.
+    block_starts: Vec<u64>,
+    blocks: Section,
     /// Place of each row that is in memory.
     hot: HashMap<u32, u32>,
     hot_rows: Vec<u8>,
@@ -77,20 +79,20 @@ impl PackedRows {
     /// budget. The rows of as many batches as fit into the budget are read in the order of the file.
     pub fn write<I>(
         path: impl AsRef<Path>,
-        rows: &Arc<StoredRows>,
+        rows: &StoredRows,
         budget: u64,
         batches: impl Fn() -> I,
     ) -> Result<Self, StoreError>
     where
         I: Iterator<Item = Result<Vec<u32>, StoreError>>,
     {
-        Self::write_with(path.as_ref(), rows, budget, || {
+        Self::write_with_blocks(path.as_ref(), rows, budget, || {
             batches().map(|ids| ids.map(|ids| (ids, vec![])))
         })
     }
 
-    /// The same with bytes beside the rows of each batch.
-    pub(super) fn write_with<I>(
+    /// The same with the blocks of each batch, as bytes.
+    pub(super) fn write_with_blocks<I>(
         path: &Path,
         rows: &StoredRows,
         budget: u64,
@@ -100,13 +102,16 @@ impl PackedRows {
         I: Iterator<Item = Result<(Vec<u32>, Vec<u8>), StoreError>>,
     {
         let each = rows.row_bytes();
-        let (mut uses, mut checks, mut beside) = (vec![0u32; rows.num_rows()], vec![], 0);
+        let (mut uses, mut checks, mut blocks) = (vec![0u32; rows.num_rows()], vec![], 0);
+        // Of the blocks of each batch.
+        let mut block_checks = vec![];
         for batch in batches() {
             let (ids, bytes) = batch?;
             super::check_batch(&ids, rows.num_rows())?;
             ids.iter().for_each(|&id| uses[id as usize] += 1);
             checks.push(hash(&ids));
-            beside += bytes.len() as u64;
+            block_checks.push(XxHash3_64::oneshot(&bytes));
+            blocks += bytes.len() as u64;
         }
         let hot = hottest(&uses, capacity(rows, budget));
         let all: u64 = uses.iter().map(|&u| u64::from(u)).sum();
@@ -118,11 +123,11 @@ impl PackedRows {
         let starts = 8 * (checks.len() + 1);
         let lens =
             [starts, 8 * checks.len(), 4 * hot.len(), each * hot.len(), starts].map(|n| n as u64);
-        [STARTS, CHECKS, HOT_IDS, HOT_ROWS, BESIDE_STARTS]
+        [STARTS, CHECKS, HOT_IDS, HOT_ROWS, BLOCK_STARTS]
             .into_iter()
             .zip(lens)
             .for_each(|(name, len)| header.section(name, len));
-        header.section(BESIDE, beside);
+        header.section(BLOCKS, blocks);
         header.section(ROWS, cold * each as u64);
         let mut out = SectionWriter::replace(path, header)?;
         out.put(1, bytemuck::cast_slice(&checks))?;
@@ -132,28 +137,33 @@ impl PackedRows {
             rows.read_sorted(ids, &mut bytes)?;
             out.put(3, &bytes)?;
         }
-        // Rows of as many batches as the budget holds are read in one sweep over the file.
-        let room = (budget / each.max(1) as u64).max(1) as usize;
-        let (mut start, mut beside_start, mut found) = (0u64, 0u64, 0);
+        // Rows of as many batches as the budget holds are read in one sweep over the file, each with what a read of it
+        // takes.
+        let room = (budget / (each as u64 + SWEPT_BYTES)).max(1) as usize;
+        let (mut start, mut block_start, mut found) = (0u64, 0u64, 0);
         let (mut sweep, mut waiting) = (vec![], 0);
-        let other = |found: usize, why: &str| {
-            Err(format(
-                path,
-                format!("batch {found}: expected {why} of the first time, found others"),
-            ))
+        let other = |why: String| {
+            Err(format(path, format!("{why}; batches must be functions of their number alone")))
         };
         for batch in batches() {
-            let (mut ids, beside) = batch?;
+            let (mut ids, bytes) = batch?;
             if checks.get(found) != Some(&hash(&ids)) {
-                return other(found, "the ids");
+                return other(format!(
+                    "batch {found}: expected the ids of the first time, found others"
+                ));
+            }
+            if block_checks[found] != XxHash3_64::oneshot(&bytes) {
+                return other(format!(
+                    "batch {found}: expected the blocks of the first time, found others"
+                ));
             }
             found += 1;
             ids.retain(|id| hot.binary_search(id).is_err());
             out.put(0, &start.to_le_bytes())?;
-            out.put(4, &beside_start.to_le_bytes())?;
+            out.put(4, &block_start.to_le_bytes())?;
             start += ids.len() as u64;
-            beside_start += beside.len() as u64;
-            out.put(5, &beside)?;
+            block_start += bytes.len() as u64;
+            out.put(5, &bytes)?;
             if waiting > 0 && waiting + ids.len() > room {
                 put_rows(&mut out, rows, &std::mem::take(&mut sweep))?;
                 waiting = 0;
@@ -162,11 +172,12 @@ impl PackedRows {
             sweep.push(ids);
         }
         put_rows(&mut out, rows, &sweep)?;
-        if found != checks.len() || beside_start != beside {
-            return other(found, &format!("{} batches and their bytes", checks.len()));
+        if found != checks.len() {
+            let expected = checks.len();
+            return other(format!("expected {expected} batches as the first time, found {found}"));
         }
         out.put(0, &start.to_le_bytes())?;
-        out.put(4, &beside_start.to_le_bytes())?;
+        out.put(4, &block_start.to_le_bytes())?;
         out.finish(&[])?;
         Self::open(path)
     }
@@ -192,8 +203,9 @@ impl PackedRows {
             format(path, format!("expected a format of rows in the header, found {e}"))
         })?;
         let whole = |name: &str| {
-            file.section(name)
-                .ok_or_else(|| format(path, format!("expected a section `{name}`, found none")))
+            file.section(name).ok_or_else(|| {
+                format(path, format!("expected a section `{name}`, found none; pack again"))
+            })
         };
         let section = |name: &str| {
             let section = whole(name)?;
@@ -209,13 +221,13 @@ impl PackedRows {
         let (hot_rows, rows) = (whole(HOT_ROWS)?, bytes_of(ROWS)?);
         let (each, last) =
             (row_format.row_bytes(width) as u64, starts.last().copied().unwrap_or_default());
-        let (beside_starts, beside) =
-            (section(BESIDE_STARTS)?.numbers::<u64>().to_vec(), whole(BESIDE)?);
+        let (block_starts, blocks) =
+            (section(BLOCK_STARTS)?.numbers::<u64>().to_vec(), whole(BLOCKS)?);
         let agree = starts.len() == checks.len() + 1
             && starts.is_sorted()
-            && beside_starts.len() == starts.len()
-            && beside_starts.is_sorted()
-            && beside_starts.last().copied() == Some(beside.bytes().len() as u64)
+            && block_starts.len() == starts.len()
+            && block_starts.is_sorted()
+            && block_starts.last().copied() == Some(blocks.bytes().len() as u64)
             && last.checked_mul(each) == Some(rows);
         if !agree || hot_rows.bytes().len() as u64 != ids.len() as u64 * each {
             return Err(format(path, "expected sections that go together, found others"));
@@ -232,8 +244,8 @@ impl PackedRows {
             format,
             starts,
             checks,
-            beside_starts,
-            beside,
+            block_starts,
+            blocks,
             hot,
             hot_rows,
             offset,
@@ -251,9 +263,10 @@ impl PackedRows {
     pub fn rows_in_memory(&self) -> usize {
         self.hot.len()
     }
-    /// Bytes that batches read, all together.
+    /// Bytes of rows and blocks that batches read, all together.
     pub fn read_bytes(&self) -> u64 {
         self.starts.last().copied().unwrap_or_default() * self.format.row_bytes(self.width) as u64
+            + self.block_starts.last().copied().unwrap_or_default()
     }
     /// Compares every block with its checksum.
     ///
@@ -263,15 +276,18 @@ impl PackedRows {
         self.file.verify()
     }
 
-    /// The bytes beside the rows of a batch.
-    pub(super) fn beside(&self, batch: usize) -> Result<&[u8], StoreError> {
+    /// The blocks of a batch, as bytes; empty where rows were packed alone.
+    pub(super) fn blocks(&self, batch: usize) -> Result<&[u8], StoreError> {
         if batch >= self.batches() {
             let (path, all) = (&self.file.path, self.batches());
             return Err(format(path, format!("expected a batch of {all}, got batch {batch}")));
         }
-        let range = self.beside_starts[batch] as usize..self.beside_starts[batch + 1] as usize;
-        self.beside.check_range(range.clone())?;
-        Ok(&self.beside.bytes()[range])
+        let range = self.block_starts[batch] as usize..self.block_starts[batch + 1] as usize;
+        if !range.is_empty() {
+            self.blocks.will_need(range.clone());
+        }
+        self.blocks.check_range(range.clone())?;
+        Ok(&self.blocks.bytes()[range])
     }
 
     /// The rows of a batch, as f32, in the order of its ids.

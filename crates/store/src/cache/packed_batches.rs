@@ -8,8 +8,8 @@ use super::{PackedRows, PlannedBatch};
 use crate::error::{StoreError, format};
 use crate::rows::StoredRows;
 
-/// Batches that come again in every epoch, with their blocks: an epoch samples nothing, and reads the file from its
-/// beginning to its end ([`PackedRows`] keeps the rows alone). The rows that most batches read are in memory, under a
+/// Batches that come again in every epoch, with their blocks: an epoch samples nothing, and reads blocks and rows in the
+/// order of the file ([`PackedRows`] keeps the rows alone). The rows that most batches read are in memory, under a
 /// budget (offline sampling and batched packing of DiskGNN: Liu et al., SIGMOD 2025).
 ///
 /// ```
@@ -45,7 +45,7 @@ impl PackedBatches {
     /// As [`PackedRows::write`] and [`MiniBatch::to_bytes`].
     ///
     /// # Cost
-    /// As [`PackedRows::write`]; on the disk 8 bytes per row and 8 per edge of a batch, beside its features.
+    /// As [`PackedRows::write`]; on the disk [`MiniBatch::to_bytes`] and four bytes per row, beside the features.
     pub fn write<I>(
         path: impl AsRef<Path>,
         rows: &StoredRows,
@@ -57,14 +57,15 @@ impl PackedBatches {
     {
         let with_bytes = |made: Result<(MiniBatch, Vec<u32>), StoreError>| {
             let (batch, ids) = made?;
-            let mut beside = Vec::with_capacity(4 * ids.len() + 8);
-            beside.extend((ids.len() as u64).to_le_bytes());
-            ids.iter().for_each(|id| beside.extend(id.to_le_bytes()));
-            beside.extend(batch.to_bytes()?);
-            Ok((ids, beside))
+            let mut bytes = Vec::with_capacity(4 * ids.len() + 8);
+            bytes.extend((ids.len() as u64).to_le_bytes());
+            ids.iter().for_each(|id| bytes.extend(id.to_le_bytes()));
+            bytes.extend(batch.to_bytes()?);
+            Ok((ids, bytes))
         };
-        let packed =
-            PackedRows::write_with(path.as_ref(), rows, budget, || batches().map(with_bytes))?;
+        let packed = PackedRows::write_with_blocks(path.as_ref(), rows, budget, || {
+            batches().map(with_bytes)
+        })?;
         Ok(Self { packed })
     }
 
@@ -74,7 +75,7 @@ impl PackedBatches {
     /// As [`PackedRows::open`]; a file of rows without batches.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let (path, packed) = (path.as_ref(), PackedRows::open(path.as_ref())?);
-        if packed.batches() > 0 && packed.beside(0)?.is_empty() {
+        if packed.batches() > 0 && packed.blocks(0)?.is_empty() {
             let why =
                 "expected batches with their rows, found rows alone; read them by `PackedRows`";
             return Err(format(path, why));
@@ -91,17 +92,18 @@ impl PackedBatches {
         &self.packed
     }
 
-    /// Batch number `step`, and the features of its rows. `sampler` is that which made it, or one of the same graph
-    /// with as many hops.
+    /// Batch number `step`, and the features of its rows. `sampler` must be that which made it, or one with its graph
+    /// and settings.
     ///
     /// # Errors
-    /// No such batch, another graph, a file that cannot be read or is damaged.
+    /// No such batch; a sampler that [`NeighborSampler::batch_from_bytes`] refuses; a file that cannot be read, or
+    /// blocks that are damaged. Rows are compared with their checksums by [`PackedRows::verify`] alone.
     pub fn load(
         &self,
         step: usize,
         sampler: &NeighborSampler,
     ) -> Result<PlannedBatch<MiniBatch>, StoreError> {
-        let bytes = self.packed.beside(step)?;
+        let bytes = self.packed.blocks(step)?;
         let parts = bytes.split_first_chunk::<8>().and_then(|(count, rest)| {
             rest.split_at_checked(usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(4)?)
         });
@@ -114,6 +116,9 @@ impl PackedBatches {
             .map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]]))
             .collect();
         let rows = self.packed.gather(step, &ids)?;
-        Ok(PlannedBatch { batch: sampler.batch_from_bytes(batch)?, rows })
+        let batch = sampler
+            .batch_from_bytes(batch)
+            .map_err(|e| format(self.packed.path(), format!("batch {step}: {e}")))?;
+        Ok(PlannedBatch { batch, rows })
     }
 }
