@@ -265,7 +265,11 @@ fn refusals() {
         .unwrap_err();
     assert!(matches!(e, ModelError::Graph(GraphError::UnknownColumn { .. })), "{e}");
     // A table of 3 rows does not have bucket 7.
-    let e = encoder(decoder([AttrType::hashed_int(3)], &[2])).unwrap().input(f).unwrap_err();
+    let few = decoder([AttrType::hashed_int(3)], &[2]);
+    let mut narrow = f.clone();
+    let ints = narrow.get_int::<2>("int_attrs").unwrap().narrow(1, 0, 1);
+    narrow.insert("int_attrs", ints).unwrap();
+    let e = encoder(few).unwrap().input(&narrow).unwrap_err();
     assert_eq!(
         e.to_string(),
         "`attribute 0 (Embedding { rows: 3 }), row 0` must lie in 0..3, got 7"

@@ -78,30 +78,14 @@ impl std::fmt::Display for CacheStats {
     }
 }
 
-/// Reads what the cache lacks: its policy, and no row.
+/// Slots of a cache as bytes of the file, and its policy.
 #[derive(Debug)]
-pub(crate) struct Misses<P> {
+pub(crate) struct Slots<P> {
     rows: Arc<StoredRows>,
     pub(crate) policy: P,
-    pub(crate) stats: CacheStats,
-}
-
-/// A batch whose missing rows were read.
-#[derive(Debug)]
-pub(crate) struct Fetched {
-    /// Where each row of the batch is, and then of those beside it: in a slot (`true`) or among what was read.
-    from: Vec<(bool, u32)>,
-    step: Step,
-    /// Rows as the file has them.
-    read: Vec<u8>,
-}
-
-/// Rows in memory as bytes of the file, by slots.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    rows: Arc<StoredRows>,
-    capacity: usize,
     bytes: Vec<u8>,
+    read: Vec<u8>,
+    pub(crate) stats: CacheStats,
 }
 
 /// Rows that a budget of bytes holds, with what a policy keeps of each.
@@ -142,18 +126,14 @@ fn widen<'a>(
     }
 }
 
-impl<P: Policy + Sync> Misses<P> {
+impl<P: Policy + Sync> Slots<P> {
     pub(crate) fn new(rows: Arc<StoredRows>, policy: P) -> Self {
-        Self { rows, policy, stats: CacheStats::default() }
+        Self { rows, policy, bytes: vec![], read: vec![], stats: CacheStats::default() }
     }
 
-    pub(crate) fn num_rows(&self) -> usize {
-        self.rows.num_rows()
-    }
-
-    /// Decides what becomes of a batch and reads what is missing, into the memory of `read`; ids differ and are in
-    /// range. Batches are then [kept](Kept::gather) in the same order.
-    pub(crate) fn fetch(&mut self, ids: &[u32], mut read: Vec<u8>) -> Result<Fetched, StoreError> {
+    /// Where each row of a batch is, in the cache (`true`) or among what was read, and what stays of it; ids differ
+    /// and are in range.
+    fn fetch(&mut self, ids: &[u32]) -> Result<(Vec<(bool, u32)>, Step), StoreError> {
         let step = self.policy.step(ids);
         // In the order of the file; rows beside those of the batch have the places behind it.
         let beside = step.beside.iter().map(|b| b.0).zip(ids.len() as u32..);
@@ -162,49 +142,51 @@ impl<P: Policy + Sync> Misses<P> {
         order.sort_unstable();
         let sorted: Vec<u32> = order.iter().map(|o| o.0).collect();
         let began = Instant::now();
-        self.stats.bytes_read += self.rows.read_sorted(&sorted, &mut read)?;
+        self.stats.bytes_read += self.rows.read_sorted(&sorted, &mut self.read)?;
         self.stats.read_time += began.elapsed();
         self.stats.hits += step.hits.len() as u64;
         self.stats.misses += step.misses.len() as u64;
         let mut from: Vec<(bool, u32)> = vec![(false, 0); ids.len() + step.beside.len()];
         step.hits.iter().for_each(|&(at, slot)| from[at as usize] = (true, slot));
         order.iter().enumerate().for_each(|(i, &(_, at))| from[at as usize] = (false, i as u32));
-        Ok(Fetched { from, step, read })
-    }
-}
-
-impl Kept {
-    pub(crate) fn new(rows: Arc<StoredRows>, capacity: usize) -> Self {
-        Self { rows, capacity, bytes: vec![] }
+        Ok((from, step))
     }
 
-    pub(crate) fn width(&self) -> usize {
-        self.rows.width()
-    }
-
-    /// Writes the rows of a batch to `out`, then keeps those that its policy chose. Gives the memory of its reads back.
-    pub(crate) fn gather(&mut self, batch: Fetched, out: &mut [f32]) -> Vec<u8> {
-        let Fetched { from, step, read } = batch;
+    fn row(&self, (hit, i): (bool, u32)) -> &[u8] {
         let each = self.rows.row_bytes();
-        let row = |(hit, i): (bool, u32)| {
-            &(if hit { &self.bytes } else { &read })[i as usize * each..][..each]
-        };
-        let first = from.len() - step.beside.len();
-        widen((self.rows.format(), self.rows.width()), &from[..first], row, out);
+        &(if hit { &self.bytes } else { &self.read })[i as usize * each..][..each]
+    }
+
+    /// Keeps what the policy chose; `from` is of the batch and then of the rows beside.
+    fn keep(&mut self, from: &[(bool, u32)], step: &Step) {
+        let each = self.rows.row_bytes();
         if self.bytes.is_empty() {
             // Room that nobody has touched is no memory; growing by copies would take twice as much, and is left for a
             // budget beyond what the system promises.
-            let _ = self.bytes.try_reserve_exact(self.capacity.saturating_mul(each));
+            let _ = self.bytes.try_reserve_exact(self.policy.capacity().saturating_mul(each));
         }
-        let beside = step.beside.iter().zip(first as u32..).map(|(&(_, slot), at)| (at, slot));
+        let first = (from.len() - step.beside.len()) as u32;
+        let beside = step.beside.iter().zip(first..).map(|(&(_, slot), at)| (at, slot));
         for (at, slot) in step.kept.iter().copied().chain(beside) {
             let (to, i) = (slot as usize * each, from[at as usize].1 as usize * each);
             if self.bytes.len() < to + each {
                 self.bytes.resize(to + each, 0);
             }
-            self.bytes[to..to + each].copy_from_slice(&read[i..i + each]);
+            self.bytes[to..to + each].copy_from_slice(&self.read[i..i + each]);
         }
-        read
+    }
+
+    /// Writes the rows of a batch to `out`; ids differ and are in range.
+    pub(crate) fn gather(&mut self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
+        let (from, step) = self.fetch(ids)?;
+        widen(
+            (self.rows.format(), self.rows.width()),
+            &from[..ids.len()],
+            |from| self.row(from),
+            out,
+        );
+        self.keep(&from, &step);
+        Ok(())
     }
 }
 
@@ -227,16 +209,7 @@ impl Kept {
 #[derive(Debug)]
 pub struct CachedRows {
     rows: Arc<StoredRows>,
-    cache: Mutex<Cache>,
-}
-
-/// What changes of it.
-#[derive(Debug)]
-struct Cache {
-    misses: Misses<Lru>,
-    kept: Kept,
-    /// Memory of the reads before.
-    read: Vec<u8>,
+    slots: Mutex<Slots<Lru>>,
 }
 
 impl CachedRows {
@@ -244,12 +217,7 @@ impl CachedRows {
     pub fn new(rows: StoredRows, budget: u64) -> Self {
         let rows = Arc::new(rows);
         let policy = Lru::new(capacity(&rows, budget));
-        let cache = Cache {
-            kept: Kept::new(rows.clone(), policy.capacity()),
-            misses: Misses::new(rows.clone(), policy),
-            read: vec![],
-        };
-        Self { cache: Mutex::new(cache), rows }
+        Self { slots: Mutex::new(Slots::new(rows.clone(), policy)), rows }
     }
 
     /// The file.
@@ -258,7 +226,7 @@ impl CachedRows {
     }
     /// What the cache did.
     pub fn stats(&self) -> CacheStats {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner).misses.stats
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).stats
     }
 
     /// The rows of `ids` in that order, repeats allowed, as f32.
@@ -275,23 +243,13 @@ impl CachedRows {
     /// After an error, or a panic of another thread, what slots hold is not what the policy says: the cache begins
     /// again.
     fn gather_distinct(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {
-        let mut cache = self.cache.lock().unwrap_or_else(|poisoned| {
-            self.cache.clear_poison();
-            let mut cache = poisoned.into_inner();
-            cache.misses.policy = cache.misses.policy.emptied();
-            cache
+        let mut slots = self.slots.lock().unwrap_or_else(|poisoned| {
+            self.slots.clear_poison();
+            let mut slots = poisoned.into_inner();
+            slots.policy = slots.policy.emptied();
+            slots
         });
-        let Cache { misses, kept, read } = &mut *cache;
-        match misses.fetch(ids, std::mem::take(read)) {
-            Ok(batch) => {
-                *read = kept.gather(batch, out);
-                Ok(())
-            }
-            Err(e) => {
-                misses.policy = misses.policy.emptied();
-                Err(e)
-            }
-        }
+        slots.gather(ids, out).inspect_err(|_| slots.policy = slots.policy.emptied())
     }
 
     fn fill(&self, ids: &[u32], out: &mut [f32]) -> Result<(), StoreError> {

@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, channel, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::belady::Belady;
-use super::{CacheStats, Fetched, Kept, Misses, Policy, capacity, check_batch};
+use super::{CacheStats, Policy, Slots, capacity, check_batch};
 use crate::error::StoreError;
 use crate::rows::StoredRows;
 
@@ -30,7 +30,7 @@ pub struct PlannedBatch<B> {
 ///
 /// What a batch reads is known before it is used, since draws are functions of (seed, step, original id): so the
 /// batches of a window are prefetched, and of the rows in memory those stay that are needed first (Belady's optimal
-/// cache). Reads of a batch are sorted, merged and made at once, while the rows of the batch before are widened. Three quarters of the budget are rows, the rest is
+/// cache). Reads of a batch are sorted, merged and made at once. Three quarters of the budget are rows, the rest is
 /// the plan, which is how long the window can be.
 ///
 /// Of rows of 2 KiB or less a read past the page cache brings several, as it is of 4 KiB: those of them that coming
@@ -104,38 +104,18 @@ impl<B: Send + 'static> PlannedRows<B> {
             Belady::new(capacity(&rows, room))
         };
         let (shared, capacity) = (stats.clone(), policy.capacity());
-        let kept = Kept::new(rows.clone(), capacity);
-        // Rows of one batch are widened and kept while those of the next are read; its memory goes back.
-        let (fetched, fetch) = sync_channel(0);
-        let (used, free) = channel();
-        let (misses, reads) = (Misses::new(rows, policy), budget / 4 / PLANNED_BYTES);
-        let plan = Plan { misses, window: window.max(1), reads };
         let reader = std::thread::spawn(move || {
-            plan.run(&make, |batch, stats| {
-                fetched.send((batch, stats)).ok()?;
-                Some(free.try_recv().unwrap_or_default())
+            let cache = Slots::new(rows.clone(), policy);
+            let plan =
+                Plan { rows, cache, window: window.max(1), reads: budget / 4 / PLANNED_BYTES };
+            plan.run(&make, |batch, of| {
+                let mut stats = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                *stats = CacheStats { wait: stats.wait, ..of };
+                drop(stats);
+                filled.send(batch).is_ok()
             });
         });
-        let keeper = std::thread::spawn(move || {
-            widen(
-                &fetch,
-                kept,
-                |batch, of| {
-                    let mut stats = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                    *stats = CacheStats { wait: stats.wait, ..of };
-                    drop(stats);
-                    filled.send(batch).is_ok()
-                },
-                |read| drop(used.send(read)),
-            );
-        });
-        Self {
-            next_step: 0,
-            capacity,
-            receive: Some(receive),
-            stats,
-            threads: vec![maker, reader, keeper],
-        }
+        Self { next_step: 0, capacity, receive: Some(receive), stats, threads: vec![maker, reader] }
     }
 
     /// The batches with the numbers `steps`, which `make` makes, each with the ids that it reads: a run that was
@@ -193,37 +173,33 @@ impl<B: Send + 'static> PlannedRows<B> {
 
 /// The thread that plans and reads.
 struct Plan {
-    misses: Misses<Belady>,
+    rows: Arc<StoredRows>,
+    cache: Slots<Belady>,
     window: usize,
     /// Most reads that are planned.
     reads: u64,
 }
 
-/// A batch whose missing rows were read, and its number of rows.
-type Read<B> = Result<(B, usize, Fetched), StoreError>;
-
 impl Plan {
-    /// `put` takes what was read, and gives memory for the next reads while somebody wants them.
     fn run<B>(
         mut self,
         make: &Receiver<Result<(B, Vec<u32>), StoreError>>,
-        mut put: impl FnMut(Read<B>, CacheStats) -> Option<Vec<u8>>,
+        mut put: impl FnMut(Result<PlannedBatch<B>, StoreError>, CacheStats) -> bool,
     ) {
         let (mut waiting, mut more, mut failed) = (VecDeque::new(), true, None);
-        let mut memory = vec![];
         loop {
             while more
                 && (waiting.is_empty()
                     || waiting.len() < self.window
-                        && (self.misses.policy.planned_reads() as u64) < self.reads)
+                        && (self.cache.policy.planned_reads() as u64) < self.reads)
             {
                 match make.recv() {
                     Ok(Ok((batch, ids))) => {
-                        if let Err(e) = check_batch(&ids, self.misses.num_rows()) {
+                        if let Err(e) = check_batch(&ids, self.rows.num_rows()) {
                             (more, failed) = (false, Some(e));
                             break;
                         }
-                        self.misses.policy.plan(&ids);
+                        self.cache.policy.plan(&ids);
                         waiting.push_back((batch, ids));
                     }
                     Ok(Err(e)) => (more, failed) = (false, Some(e)),
@@ -231,35 +207,20 @@ impl Plan {
                 }
             }
             let Some((batch, ids)) = waiting.pop_front() else { break };
-            let read = self.misses.fetch(&ids, memory).map(|fetched| (batch, ids.len(), fetched));
-            let ended = read.is_err();
-            match put(read, self.misses.stats) {
-                Some(free) if !ended => memory = free,
-                _ => return,
+            let mut rows = vec![0.0; ids.len() * self.rows.width()];
+            let read = self.cache.gather(&ids, &mut rows);
+            let stats = self.cache.stats;
+            match read {
+                Ok(()) if put(Ok(PlannedBatch { batch, rows }), stats) => {}
+                Ok(()) => return,
+                Err(e) => {
+                    put(Err(e), stats);
+                    return;
+                }
             }
         }
         if let Some(e) = failed {
-            put(Err(e), self.misses.stats);
-        }
-    }
-}
-
-/// The thread that widens rows and keeps them; `put` takes batches while somebody wants them, `free` the memory of
-/// their reads.
-fn widen<B>(
-    fetch: &Receiver<(Read<B>, CacheStats)>,
-    mut kept: Kept,
-    mut put: impl FnMut(Result<PlannedBatch<B>, StoreError>, CacheStats) -> bool,
-    free: impl Fn(Vec<u8>),
-) {
-    for (read, stats) in fetch {
-        let batch = read.map(|(batch, count, fetched)| {
-            let mut rows = vec![0.0; count * kept.width()];
-            free(kept.gather(fetched, &mut rows));
-            PlannedBatch { batch, rows }
-        });
-        if !put(batch, stats) {
-            return;
+            put(Err(e), self.cache.stats);
         }
     }
 }
