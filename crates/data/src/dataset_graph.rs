@@ -82,7 +82,8 @@ impl Split {
     /// ```
     ///
     /// # Errors
-    /// A node that `nodes` does not have; other columns of `nodes` on another device.
+    /// A node that `nodes` does not have; other columns of `nodes` on another device, a column of that name that is no
+    /// mask. Nothing is inserted then.
     pub fn insert_masks(&self, nodes: &mut Frame, device: &Device) -> Result<(), DataError> {
         self.insert_named(nodes, "", device)
     }
@@ -98,10 +99,12 @@ impl Split {
         for (arg, ids) in names.iter().zip([&self.train, &self.val, &self.test]) {
             burn_gnn_graph::internal::check_ids(arg, nodes.label(), ids, nodes.len())?;
         }
+        let mut with_masks = nodes.clone();
         for (name, mask) in names.iter().zip(self.masks(nodes.len())) {
             let mask = TensorData::new(mask, [nodes.len()]);
-            nodes.insert(name, Tensor::<1, Bool>::from_data(mask, device))?;
+            with_masks.insert(name, Tensor::<1, Bool>::from_data(mask, device))?;
         }
+        *nodes = with_masks;
         Ok(())
     }
 }
@@ -157,5 +160,10 @@ mod tests {
         let e = split.insert_masks(&mut nodes, &Device::flex()).unwrap_err().to_string();
         assert!(e.contains("val_mask") && e.contains('3'), "{e}");
         assert_eq!(nodes.columns().count(), 0);
+        let taken = Tensor::<1>::zeros([3], &Device::flex());
+        nodes.insert("val_mask", taken).unwrap();
+        let split = Split { train: vec![0], val: vec![1], test: vec![] };
+        assert!(split.insert_masks(&mut nodes, &Device::flex()).is_err());
+        assert_eq!(nodes.columns().count(), 1);
     }
 }

@@ -100,8 +100,8 @@ impl<'a> HostColumns<'a> {
             return Ok(());
         }
         let message = format!(
-            "column `{name}` of {}: expected {expected} attributes, as the decoder has, found {width}; give the frame of \
-             the table that it has read",
+            "column `{name}` of {}: expected {expected} attributes, as the decoder has, found {width}; give the frame \
+             of the table that it has read",
             self.frame.label()
         );
         Err(ModelError::Encoder { message })

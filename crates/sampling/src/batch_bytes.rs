@@ -1,17 +1,20 @@
 //! Writes batches as bytes, and reads them again.
 
 use burn_gnn_graph::internal::setting;
-use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_graph::{Graph, GraphError, OriginalIds};
 
 use crate::SampleKey;
 use crate::block::{Block, MiniBatch, Source};
 use crate::device::{FoundTrees, HopEdges, HopFound};
 use crate::neighbor::NeighborSampler;
+use crate::rules::EdgeRule;
 
 /// Format version, the first word.
 const VERSION: u32 = 0x6267_0001;
-/// Nodes per type whose rows and ids are compared to tell graphs apart.
-const COMPARED: usize = 64;
+/// Destinations of each block and relation whose edges are compared with the graph.
+const COMPARED: usize = 8;
+/// Original ids and times of each type that are hashed.
+const HASHED: usize = 64;
 
 impl MiniBatch {
     /// The batch as bytes, from which [`NeighborSampler::batch_from_bytes`] makes it again: nodes, edges, rows of
@@ -40,17 +43,16 @@ impl MiniBatch {
         let refuse = |found: &str| Err(setting("batch", "blocks that one sampler has made", found));
         let Some(first) = self.blocks.first() else { return refuse("no blocks") };
         let Some(source) = first.source() else { return refuse("a batch of several machines") };
-        if source.whole.is_some() || self.blocks.iter().any(|block| !block.is_beside(first)) {
-            return refuse("blocks of subgraphs, such as those of `to_block`");
+        if source.whole.is_some() || self.blocks.iter().any(|block| !block.is_of_batch(first)) {
+            return refuse("blocks of subgraphs (`to_block`) or of several batches");
         }
         let graph = &source.graph;
         let (ntypes, etypes) = (graph.node_counts().len(), graph.relations().len());
         let times = first.tree_times(self.roots.as_deref());
         let mut words = vec![VERSION, self.blocks.len() as u32, ntypes as u32, etypes as u32];
         words.extend([first.key().is_some(), self.roots.is_some(), times.is_some()].map(u32::from));
-        let has_edges = |t: &usize| self.blocks.iter().any(|b| b.relations()[*t].num_edges() > 0);
         wide(&mut words, sizes(graph));
-        wide(&mut words, [source.digest((0..etypes).filter(has_edges))?]);
+        wide(&mut words, [source.digest(first.rules())]);
         if let Some(SampleKey { seed, epoch, step }) = first.key() {
             wide(&mut words, [seed, epoch, step]);
         }
@@ -84,14 +86,15 @@ impl MiniBatch {
 
 impl NeighborSampler {
     /// The batch that [`MiniBatch::to_bytes`] wrote. The sampler must be that which made it, or one of the same graph
-    /// with as many hops and, where there are any, the same times and original ids.
+    /// (in memory or in files, as it was then) with as many hops and the same times and original ids.
     ///
     /// # Errors
-    /// Bytes that are no batch; another number of hops, nodes or edges; another graph, as far as a sample of its rows
-    /// and original ids tells; a batch with times, read by a sampler without.
+    /// Bytes that are no batch; another number of hops, nodes or edges; another graph, original ids or times, as far as
+    /// a sample of them shows; a batch with times and a sampler without.
     ///
     /// # Cost
-    /// `O(nodes + edges)` of the batch, and a few rows of the graph.
+    /// `O(nodes + edges)` of the batch, and up to eight rows of the graph for each block and relation; the first time,
+    /// CSC of relations in memory.
     pub fn batch_from_bytes(&self, bytes: &[u8]) -> Result<MiniBatch, GraphError> {
         let mut words = Words::new(bytes)?;
         let graph = self.graph();
@@ -102,7 +105,7 @@ impl NeighborSampler {
             return Err(other_batch(&format!("{expected:?}"), &format!("{:?}", &head[..4])));
         }
         if head[4..].iter().any(|&flag| flag > 1) || head[5] < head[6] {
-            return Err(other_batch("flags", &format!("{:?}", &head[4..])));
+            return Err(other_batch("flags of 0 or 1", &format!("{:?}", &head[4..])));
         }
         let [has_key, has_roots, has_times] = [head[4], head[5], head[6]].map(|flag| flag == 1);
         let (found, own) = (words.wide(ntypes + etypes)?, sizes(graph));
@@ -130,75 +133,111 @@ impl NeighborSampler {
             }
             trees = Some(FoundTrees { roots, times });
         }
-        let (mut hops, mut has_edges) = (Vec::with_capacity(self.hops()), vec![false; etypes]);
+        let mut hops = Vec::with_capacity(self.hops());
         for _ in 0..self.hops() {
             let counts = words.take(2 * ntypes)?;
             let (num_dst, num_src) =
                 counts.chunks_exact(2).map(|c| (c[0] as usize, c[1] as usize)).unzip();
             let mut edges = Vec::with_capacity(etypes);
-            for has_edges in &mut has_edges {
+            for _ in 0..etypes {
                 let positions = words.list()?;
                 if positions.is_empty() {
                     edges.push(None);
                     continue;
                 }
-                *has_edges = true;
                 let (indptr, src) = (words.list()?, words.list()?);
                 edges.push(Some(HopEdges { indptr, src, positions }));
             }
             hops.push(HopFound { edges, num_dst, num_src });
         }
         words.end()?;
-        if self.source.digest((0..etypes).filter(|&t| has_edges[t]))? != digest {
-            return Err(other_batch("with its rows and original ids", "one of another graph"));
+        let rules = has_times.then_some(&self.rules[..]);
+        if self.source.digest(rules) != digest {
+            return Err(other_batch("with its original ids and times", "one with others"));
         }
         let batch = self.device_batch(nodes, hops, seeds, trees)?;
+        batch.blocks.iter().try_for_each(|block| self.compare_edges(block))?;
         Ok(match key {
             Some(key) => batch.with_key(key),
             None => batch,
         })
     }
+
+    /// Refuses a block whose edges are not those of the graph, as far as those of some destinations show.
+    fn compare_edges(&self, block: &Block) -> Result<(), GraphError> {
+        let (graph, schema) = (self.graph(), self.graph().schema());
+        for (t, relation) in block.relations().iter().enumerate().filter(|r| r.1.num_edges() > 0) {
+            let (s, d) = schema.endpoints(t);
+            let (src, dst) = (block.src_nodes(s), block.dst_nodes(d));
+            let (csc, positions) = (relation.csc(), block.positions_of(t));
+            let rows: Vec<usize> = some(dst.len(), COMPARED).collect();
+            let whole = &graph.relations()[t];
+            let mut found = vec![];
+            if let Some(reader) = whole.stored() {
+                let nodes: Vec<u32> = rows.iter().map(|&v| dst[v]).collect();
+                reader.rows(&nodes, &mut found)?;
+            } else {
+                let whole = whole.csc();
+                let row = |&v: &usize| whole.row(dst[v] as usize);
+                found.extend(rows.iter().map(row).map(|r| (r.start as u64, r.len() as u32)));
+            }
+            // In files a position is counted from the first edge of its row.
+            let (mut places, mut sources) = (vec![], vec![]);
+            for (&v, (start, len)) in rows.iter().zip(found) {
+                for e in csc.row(v) {
+                    let position = u64::from(positions[e]);
+                    let place = match whole.stored() {
+                        Some(_) => Some(position),
+                        None => position.checked_sub(start),
+                    };
+                    match place.filter(|&place| place < u64::from(len)) {
+                        Some(place) => places.push(start + place),
+                        None => return Err(other_edges(&schema.etypes()[t].to_string())),
+                    }
+                    sources.push(src[csc.indices()[e] as usize]);
+                }
+            }
+            let mut own = vec![0; places.len()];
+            match whole.stored() {
+                Some(reader) => reader.sources(&places, &mut own)?,
+                None => own
+                    .iter_mut()
+                    .zip(places)
+                    .for_each(|(own, p)| *own = whole.csc().indices()[p as usize]),
+            }
+            if own != sources {
+                return Err(other_edges(&schema.etypes()[t].to_string()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn other_edges(etype: &str) -> GraphError {
+    other_batch(&format!("with edges `{etype}` of it"), "edges that it does not have")
+}
+
+/// Some numbers below `n`, spread evenly.
+fn some(n: usize, count: usize) -> impl Iterator<Item = usize> {
+    (0..n).step_by(n.div_ceil(count).max(1))
 }
 
 impl Source {
-    /// Tells graphs of the same sizes apart: a hash of some rows of these relations, and of some original ids.
-    fn digest(&self, etypes: impl Iterator<Item = usize>) -> Result<u64, GraphError> {
+    /// A hash of some original ids, and of some times under these rules.
+    fn digest(&self, rules: Option<&[EdgeRule]>) -> u64 {
         let mut hash = u64::from(VERSION);
         let mut put = |word: u64| {
             hash = (hash.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         };
-        let (schema, some) =
-            (self.graph.schema(), |n: usize| (0..n).step_by(n.div_ceil(COMPARED).max(1)));
-        for t in etypes {
-            let relation = &self.graph.relations()[t];
-            let nodes: Vec<u32> = some(relation.num_dst()).map(|v| v as u32).collect();
-            let mut rows = Vec::with_capacity(nodes.len());
-            if let Some(reader) = relation.stored() {
-                reader.rows(&nodes, &mut rows)?;
-                let starts: Vec<u64> = rows.iter().filter(|r| r.1 > 0).map(|r| r.0).collect();
-                let mut sources = vec![0; starts.len()];
-                reader.sources(&starts, &mut sources)?;
-                sources.iter().for_each(|&u| put(u.into()));
-            } else {
-                let csc = relation.csc();
-                rows.extend(
-                    nodes
-                        .iter()
-                        .map(|&v| csc.row(v as usize))
-                        .map(|r| (r.start as u64, r.len() as u32)),
-                );
-                let first = rows.iter().filter(|r| r.1 > 0).map(|r| csc.indices()[r.0 as usize]);
-                first.for_each(|u| put(u.into()));
-            }
-            rows.iter().for_each(|&(start, len)| put(start ^ u64::from(len) << 40));
-            if let Some(ids) = self.edge_ids[t].as_slice() {
-                some(ids.len()).for_each(|e| put(ids[e].into()));
-            }
+        for ids in self.node_ids.iter().chain(&self.edge_ids).filter_map(OriginalIds::as_slice) {
+            some(ids.len(), HASHED).for_each(|i| put(ids[i].into()));
         }
-        for ids in (0..schema.ntypes().len()).filter_map(|t| self.node_ids[t].as_slice()) {
-            some(ids.len()).for_each(|v| put(ids[v].into()));
+        let times = rules.unwrap_or_default().iter().zip(0..);
+        for (times, t) in times.filter_map(|(rule, t)| Some((rule.times.as_ref()?, t))) {
+            put(t);
+            some(times.by_edge.len(), HASHED).for_each(|e| put(times.by_edge[e] as u64));
         }
-        Ok(hash)
+        hash
     }
 }
 

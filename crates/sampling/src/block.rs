@@ -135,8 +135,12 @@ impl Block {
             Origin::Remote(_) => None,
         }
     }
+    /// What edges may be drawn, where rows have times.
+    pub(crate) fn rules(&self) -> Option<&[EdgeRule]> {
+        self.bounds.as_ref().map(|bounds| &bounds.rules[..])
+    }
     /// Whether both blocks are of one batch.
-    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+    pub(crate) fn is_of_batch(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.nodes, &other.nodes)
     }
     /// Nodes of the whole batch.

@@ -1,15 +1,15 @@
 //! Selects number attributes of a table by their names in its header.
 
-use burn::tensor::{DType, FloatDType, Tensor};
+use burn::tensor::{FloatDType, Tensor};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Frame;
 
 use super::{AttrType, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
 
 impl Decoder {
-    /// Attributes of a CSV or Parquet table that are numbers, by their names in its header: `[rows, columns]`, in the
-    /// order given, in f32 (whole numbers beyond 2²⁴ are rounded). `frame` holds the nodes or edges that were read by this
-    /// decoder.
+    /// Attributes of a CSV or Parquet table that are numbers, by their names in its header: `[rows, columns]`, in f32,
+    /// in the order given (whole numbers beyond 2²⁴ are rounded). `frame` holds the nodes or edges that were read by
+    /// this decoder.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -45,13 +45,26 @@ impl Decoder {
                 let message = format!("expected names of attributes, {names:?}, got `{name}`");
                 return Err(refuse(message));
             };
-            // Where it lies, and how many attributes of its kind this decoder and the frame have.
-            let (all, j, expected) = match (slots.get(at), self.attr_types.get(at)) {
+            let check = |found: usize, expected: usize| {
+                if found == expected {
+                    return Ok(());
+                }
+                let of = frame.label();
+                Err(refuse(format!(
+                    "`{name}`: expected {of} with {expected} attributes of its kind, found {found}; give the frame of \
+                     the table that this decoder has read"
+                )))
+            };
+            parts.push(match (slots.get(at), self.attr_types.get(at)) {
                 (Some(&Slot::Float(j)), _) => {
-                    (frame.get::<2>(FLOAT_ATTRS)?.cast(DType::F32), j, widths[0])
+                    let all = frame.get::<2>(FLOAT_ATTRS)?;
+                    check(all.dims()[1], widths[0])?;
+                    all.narrow(1, j, 1).cast(FloatDType::F32)
                 }
                 (Some(&Slot::Int(j)), Some(AttrType::Int)) => {
-                    (frame.get_int::<2>(INT_ATTRS)?.cast(FloatDType::F32), j, widths[1])
+                    let all = frame.get_int::<2>(INT_ATTRS)?;
+                    check(all.dims()[1], widths[1])?;
+                    all.narrow(1, j, 1).cast(FloatDType::F32)
                 }
                 (_, found) => {
                     let found = found.map_or("none".into(), |found| format!("{found:?}"));
@@ -60,16 +73,7 @@ impl Decoder {
                          `FeatureEncoder`"
                     )));
                 }
-            };
-            let found = all.dims()[1];
-            if found != expected {
-                let of = frame.label();
-                return Err(refuse(format!(
-                    "`{name}`: expected {of} with {expected} attributes of its kind, found {found}; give the frame of \
-                     the table that this decoder has read"
-                )));
-            }
-            parts.push(all.narrow(1, j, 1));
+            });
         }
         if parts.is_empty() {
             return Err(refuse("expected at least one name, got none".into()));
@@ -112,7 +116,7 @@ mod tests {
             Decoder::new().with_attributes([AttrType::Float; 2]).csv(Csv::new(["stock", "price"]));
         let text = refused(&two, &["price"]);
         assert!(
-            text.contains("expected 2 columns beside it in nodes of `item`, found 1"),
+            text.contains("expected nodes of `item` with 2 attributes of its kind, found 1"),
             "{text}"
         );
         assert!(

@@ -103,23 +103,34 @@ fn batches_that_this_sampler_has_not_made() -> Result<(), GraphError> {
     let order = g.reorder(NodeOrder::InDegree, EdgeOrder::Kept)?;
     let other = NeighborSampler::new(&order.graph, [3, 2])?;
     let refused = |e: GraphError, part: &str| assert!(e.to_string().contains(part), "{e}");
-    refused(other.batch_from_bytes(&bytes).unwrap_err(), "one of another graph");
-    // With the ids before, batches are the same and their bytes are not.
+    refused(other.batch_from_bytes(&bytes).unwrap_err(), "edges that it does not have");
+    // Original ids of nodes, then of edges.
     let renumbered = other.with_original_ids(&order)?;
     let seeds: Vec<u32> = (0..60).filter(|&v| v % 7 == 0).collect();
     let batch = renumbered.sample([("_N", &seeds)], SampleKey::new(1))?;
     same(&batch, &renumbered.batch_from_bytes(&batch.to_bytes()?)?);
     let plain = NeighborSampler::new(&order.graph, [3, 2])?;
-    refused(plain.batch_from_bytes(&batch.to_bytes()?).unwrap_err(), "one of another graph");
+    refused(plain.batch_from_bytes(&batch.to_bytes()?).unwrap_err(), "original ids");
+    let order = g.reorder(NodeOrder::Kept, EdgeOrder::ByDst)?;
+    let by_dst = NeighborSampler::new(&order.graph, [3, 2])?.with_original_ids(&order)?;
+    let batch = by_dst.sample([("_N", &seeds)], SampleKey::new(1))?;
+    same(&batch, &by_dst.batch_from_bytes(&batch.to_bytes()?)?);
+    let plain = NeighborSampler::new(&order.graph, [3, 2])?;
+    refused(plain.batch_from_bytes(&batch.to_bytes()?).unwrap_err(), "original ids");
 
     let timed = NeighborSampler::new(&g, [3, 2])?.with_times("_E", &[5; 400])?;
     let batch = timed.sample_before([("_N", [1, 2], [9, 4])], SampleKey::new(1))?;
     same(&batch, &timed.batch_from_bytes(&batch.to_bytes()?)?);
     refused(sampler.batch_from_bytes(&batch.to_bytes()?).unwrap_err(), "`with_times`");
+    let later = NeighborSampler::new(&g, [3, 2])?.with_times("_E", &[6; 400])?;
+    refused(later.batch_from_bytes(&batch.to_bytes()?).unwrap_err(), "original ids and times");
 
     let part = g.in_subgraph([("_N", [0, 1])], Relabel::No)?;
     let blocks = vec![part.to_block(&g, [("_N", [0, 1])])?];
     let batch = MiniBatch { blocks, seeds: vec![vec![0, 1]], roots: None };
     refused(batch.to_bytes().unwrap_err(), "to_block");
+    let [mut one, two] = [1, 2].map(|v| sampler.sample([("_N", [v])], SampleKey::new(1)).unwrap());
+    one.blocks[1] = two.blocks[1].clone();
+    refused(one.to_bytes().unwrap_err(), "several batches");
     Ok(())
 }

@@ -103,7 +103,7 @@ impl PackedRows {
     {
         let each = rows.row_bytes();
         let (mut uses, mut checks, mut blocks) = (vec![0u32; rows.num_rows()], vec![], 0);
-        // Of the blocks of each batch.
+        // Hash of the blocks of each batch.
         let mut block_checks = vec![];
         for batch in batches() {
             let (ids, bytes) = batch?;
@@ -147,7 +147,10 @@ impl PackedRows {
         };
         for batch in batches() {
             let (mut ids, bytes) = batch?;
-            if checks.get(found) != Some(&hash(&ids)) {
+            if found == checks.len() {
+                return other(format!("expected {found} batches as the first time, found more"));
+            }
+            if checks[found] != hash(&ids) {
                 return other(format!(
                     "batch {found}: expected the ids of the first time, found others"
                 ));

@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use burn_gnn_sampling::{MiniBatch, NeighborSampler};
+use burn_gnn_structure::GraphError;
 
 use super::{PackedRows, PlannedBatch};
 use crate::error::{StoreError, format};
 use crate::rows::StoredRows;
 
-/// Batches that come again in every epoch, with their blocks: an epoch samples nothing, and reads blocks and rows in the
-/// order of the file ([`PackedRows`] keeps the rows alone). The rows that most batches read are in memory, under a
+/// Batches that come again in every epoch, with their blocks: an epoch samples nothing, and reads blocks and rows in
+/// the order of the file ([`PackedRows`] keeps the rows alone). The rows that most batches read are in memory, under a
 /// budget (offline sampling and batched packing of DiskGNN: Liu et al., SIGMOD 2025).
 ///
 /// ```
@@ -116,9 +117,10 @@ impl PackedBatches {
             .map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]]))
             .collect();
         let rows = self.packed.gather(step, &ids)?;
-        let batch = sampler
-            .batch_from_bytes(batch)
-            .map_err(|e| format(self.packed.path(), format!("batch {step}: {e}")))?;
+        let batch = sampler.batch_from_bytes(batch).map_err(|e| match e {
+            GraphError::Source(_) => e.into(),
+            e => format(self.packed.path(), format!("batch {step}: {e}")),
+        })?;
         Ok(PlannedBatch { batch, rows })
     }
 }

@@ -264,7 +264,7 @@ fn packed_batches() {
     let edge = |e: u32, of: u32| (e.wrapping_mul(2_654_435_761) >> 7) % of;
     let cites: Edges = (0..300).map(|e| (edge(e, 50), edge(e + 999, 50))).collect();
     let writes: Edges = (0..200).map(|e| (edge(e, 20), edge(e + 77, 50))).collect();
-    let (_, stored) = both(dir.path(), &cites, &writes, true);
+    let (memory, stored) = both(dir.path(), &cites, &writes, true);
     let graph = stored.graph();
     let mut out = RowWriter::create(dir.path().join("rows"), 50, 300, RowFormat::F16).unwrap();
     out.put(&(0..50 * 300).map(|i| (i % 251) as f32).collect::<Vec<_>>()).unwrap();
@@ -291,6 +291,10 @@ fn packed_batches() {
             assert_eq!(loaded.batch.to_bytes().unwrap(), batch.to_bytes().unwrap());
         }
         assert!(packed.load(9, &sampler).unwrap_err().to_string().contains("batch of 9"));
+        // The same graph in memory numbers positions otherwise.
+        let in_memory = NeighborSampler::new(&memory, [3, 2]).unwrap();
+        let e = packed.load(0, &in_memory).unwrap_err().to_string();
+        assert!(e.contains("batch 0") && e.contains("edges that it does not have"), "{e}");
         let fewer = NeighborSampler::new(graph, [3]).unwrap();
         assert!(packed.load(0, &fewer).unwrap_err().to_string().contains("as many hops"));
         // One byte of the blocks, in the middle of their section.
