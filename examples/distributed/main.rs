@@ -1,7 +1,6 @@
 //! Trains GraphSAGE by sampled mini-batches on a partitioned graph.
 //!
-//! Ranks are threads, or processes under `mpirun`. Rank 0 reads and partitions the graph; each rank then holds only its
-//! part, and losses are those of one machine.
+//! Rank 0 reads and partitions the graph; each rank then holds only its part, and losses are those of one machine.
 //!
 //! ```sh
 //! cargo run --release --example distributed                     # two threads
@@ -20,8 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     launch(2, |comm| {
         let index = on_first_rank(&*comm, || {
             let cora = load_dataset(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/cora"))?;
-            let config = PartitionConfig::new("cora", comm.size());
-            let parts = partition_graph(&cora.to_graph(&Device::flex())?, &config)?;
+            let g = cora.to_graph(&Device::flex())?;
+            let parts = partition_graph(&g, &PartitionConfig::new("cora", comm.size()))?;
             println!("{}", parts.table()?);
             Ok(parts.write(&dir)?)
         })?;
@@ -40,11 +39,7 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
         Ok(Loader::new(sampler, g.split_seeds("paper", &seeds)?, 32)?.with_features(features))
     };
     let (train, test) = (loader("train_mask")?, loader("test_mask")?);
-    let report = |line: String| {
-        if comm.rank() == 0 {
-            println!("{line}");
-        }
-    };
+    let report = |line: String| (comm.rank() == 0).then(|| println!("{line}"));
     let config = SageConfig::new(1433, 7).with_hidden(64).with_dropout(0.5);
     let mut model = seeded(0, || config.init(&device));
     let mut optimizer = AdamConfig::new().init();
@@ -69,9 +64,8 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
         let batch = batch?;
         let (x, labels) = (batch.x("paper")?, batch.labels("paper")?);
         let rows = Rows::of_batch(batch.batch.seed_rows("paper"), labels, batch.global_seeds)?;
-        let logits = model.valid().forward_blocks(&batch.batch.mini.blocks, x);
-        let of_batch = Counts::new(&logits, &rows);
-        counts = [counts[0] + of_batch.correct, counts[1] + of_batch.rows];
+        let found = Counts::new(&model.valid().forward_blocks(&batch.batch.mini.blocks, x), &rows);
+        counts = [counts[0] + found.correct, counts[1] + found.rows];
     }
     comm.all_reduce("accuracy", &mut counts)?;
     report(format!("test accuracy {:.1} %", 100.0 * counts[0] / counts[1]));

@@ -307,7 +307,7 @@ fn types_of_device_batches() {
         .sample_tensors([(.., ids(&[0]))], none(), key)
         .unwrap();
     let (node, edge) =
-        ("`ntype` must lie in 0..1 (node types", "`etype` must lie in 0..1 (edge types");
+        ("unknown node type `1`; the graph has", "unknown edge type `1`; the graph has");
     refused(node, || batch.nodes(1));
     refused(node, || batch.seeds(1));
     refused(node, || batch.roots(1));
