@@ -17,7 +17,7 @@ use crate::pretrained::ParamMapping;
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{SageAggregator, SageConvConfig};
+/// use burn_gnn_models::{Conv, SageAggregator, SageConvConfig};
 /// let (device, g) = (Device::flex(), Graph::homogeneous(2, vec![0, 1], vec![1, 1])?);
 /// let conv = SageConvConfig::new(4, 3).with_aggregator(SageAggregator::Lstm).init(&device);
 /// assert_eq!(conv.lstm.as_ref().unwrap().ih.weight.dims(), [4, 16]); // four gates

@@ -27,11 +27,11 @@ use crate::type_map::{NodeTensors, of_all_types};
 /// ```
 /// use burn::tensor::Device;
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{NodeTensors, RelWeights, RgcnConfig};
+/// use burn_gnn_models::{NodeTensors, RelWeights, RgcnConfig, TypeMap};
 /// let device = Device::flex();
 /// let g = Graph::builder().edges(("a", "to", "b"), vec![0, 1], vec![0, 0]).build()?;
 /// let config = RgcnConfig::new(3).with_weights(RelWeights::Basis(2)).with_one_hot(true);
-/// let model = config.init(&g, [], &device);
+/// let model = config.init(&g, TypeMap::default(), &device);
 /// assert!(model.net.one_hot.is_some());
 /// assert_eq!(model.forward(&g, NodeTensors::default())["b"].dims(), [1, 3]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -27,7 +27,7 @@ impl MiniBatch {
     /// let sampler = NeighborSampler::new(&g, [2, 1])?;
     /// let batch = sampler.sample([("_N", [0, 2])], SampleKey::new(7))?;
     /// let same = sampler.batch_from_bytes(&batch.to_bytes()?)?;
-    /// assert_eq!(same.blocks[0].relation("_E"), batch.blocks[0].relation("_E"));
+    /// assert_eq!(same.blocks[0].relation("_E")?, batch.blocks[0].relation("_E")?);
     /// assert_eq!(same.input_nodes("_N"), batch.input_nodes("_N"));
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
