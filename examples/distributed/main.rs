@@ -1,6 +1,4 @@
-//! Trains GraphSAGE by sampled mini-batches on a partitioned graph.
-//!
-//! Rank 0 reads and partitions the graph; each rank then holds only its part, and losses are those of one machine.
+//! Trains GraphSAGE by sampled mini-batches on a partitioned graph; losses are those of one machine.
 //!
 //! ```sh
 //! cargo run --release --example distributed                     # two threads
@@ -48,7 +46,6 @@ fn train(g: &DistGraph) -> Result<(), Box<dyn std::error::Error>> {
         for batch in train.epoch(epoch) {
             let batch = batch?;
             let (x, labels) = (Tensor::from_inner(batch.x("paper")?), batch.labels("paper")?);
-            // This rank's share of the seeds; the loss is a mean over those of all ranks.
             let rows = Rows::of_batch(batch.batch.seed_rows("paper"), labels, batch.global_seeds)?;
             let loss = rows.cross_entropy(model.forward_blocks(&batch.batch.mini.blocks, x));
             sum[0] += loss.clone().into_scalar::<f64>() * rows.total as f64;
