@@ -58,7 +58,10 @@ impl Features {
     /// Allocates `rows * cols` numbers; Facebook's 22,470 × 4,714 take 400 MB.
     #[track_caller]
     pub fn to_dense(&self) -> Vec<f32> {
-        self.try_to_dense().unwrap_or_else(|e| panic!("{e}"))
+        match self.try_to_dense() {
+            Ok(values) => values,
+            Err(e) => panic!("{e}"),
+        }
     }
     /// [`to_dense`](Self::to_dense) for features of unknown size: a small file can describe a sparse matrix whose dense
     /// form no memory holds.

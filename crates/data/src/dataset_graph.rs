@@ -99,12 +99,19 @@ impl Split {
         for (arg, ids) in names.iter().zip([&self.train, &self.val, &self.test]) {
             burn_gnn_graph::internal::check_ids(arg, nodes.label(), ids, nodes.len())?;
         }
-        let mut with_masks = nodes.clone();
+        let mut masks = Vec::with_capacity(names.len());
         for (name, mask) in names.iter().zip(self.masks(nodes.len())) {
             let mask = TensorData::new(mask, [nodes.len()]);
-            with_masks.insert(name, Tensor::<1, Bool>::from_data(mask, device))?;
+            masks.push((name, Tensor::<1, Bool>::from_data(mask, device)));
         }
-        *nodes = with_masks;
+        // One that the frame refuses comes first, so that nothing is inserted then.
+        let fits = |name: &str, mask: &Tensor<1, Bool>| {
+            nodes.column(name).map_or(true, |column| column.dtype() == mask.dtype())
+        };
+        masks.sort_by_key(|(name, mask)| fits(name, mask));
+        for (name, mask) in masks {
+            nodes.insert(name, mask)?;
+        }
         Ok(())
     }
 }

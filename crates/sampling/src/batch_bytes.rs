@@ -4,8 +4,9 @@ use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{Graph, GraphError, OriginalIds};
 
 use crate::SampleKey;
-use crate::block::{Block, MiniBatch, Source};
+use crate::block::{Block, Source};
 use crate::device::{FoundTrees, HopEdges, HopFound};
+use crate::mini_batch::MiniBatch;
 use crate::neighbor::NeighborSampler;
 use crate::rules::EdgeRule;
 

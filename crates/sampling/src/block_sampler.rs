@@ -1,7 +1,7 @@
 //! Abstracts over samplers of blocks, on the host or on a device.
 
 use crate::SampleKey;
-use crate::block::MiniBatch;
+use crate::mini_batch::MiniBatch;
 use crate::neighbor::NeighborSampler;
 use crate::{Sampler, SeedKind, Seeds};
 use burn_gnn_graph::GraphError;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::SampleKey;
-use crate::block::{Block, BlockParts, Bounds, MiniBatch};
+use crate::block::{Block, BlockParts, Bounds};
 use crate::fanout::ALL;
+use crate::mini_batch::MiniBatch;
 use crate::neighbor::{NeighborSampler, SeedsWithTimes};
 use crate::rules::Strategy;
 use burn_gnn_graph::internal::{check_ids, check_len, setting};

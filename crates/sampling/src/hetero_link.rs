@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::SampleKey;
-use crate::block::MiniBatch;
 use crate::link::{LinkSampler, LinkSeeds, SeedLinks, sample_links};
+use crate::mini_batch::MiniBatch;
 use crate::neighbor::NeighborSampler;
 use crate::sampler::of_field;
 use crate::{SampledBatch, Sampler, SeedKind, Seeds};

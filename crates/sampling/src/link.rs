@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use crate::SampleKey;
-use crate::block::{Block, MiniBatch};
+use crate::block::Block;
 use crate::link_exclusion::LinkExclusion;
+use crate::mini_batch::MiniBatch;
 use crate::negative::{NegativeSampler, Negatives};
 use crate::neighbor::NeighborSampler;
 use crate::sampler::of_field;

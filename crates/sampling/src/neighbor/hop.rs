@@ -10,8 +10,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::SampleKey;
-use crate::block::{Block, BlockParts, Bounds, MiniBatch, Source};
+use crate::block::{Block, BlockParts, Bounds, Source};
 use crate::fanout::ALL;
+use crate::mini_batch::MiniBatch;
 use crate::neighbor::NeighborSampler;
 use crate::neighbor::stored_relation::{self, StoredRows};
 use crate::relabel::{RootedRows, Rows};

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Seeds;
 use crate::alias::{AliasTables, check_weights};
-use crate::block::{MiniBatch, Source};
+use crate::block::Source;
+use crate::mini_batch::MiniBatch;
 use crate::rules::{EdgeRule, EdgeTimes, Strategy};
 use crate::{Fanouts, SampleKey};
 use burn_gnn_graph::internal::{check_ids, check_len, setting};
