@@ -223,3 +223,27 @@ fn ranks_must_begin_with_one_model() {
     let trained = all(true);
     assert!(trained.iter().all(|t| t.0 == 2 && t.1 == trained[0].1 && t.1.is_ok()), "{trained:?}");
 }
+
+/// One rank whose features do not fit ends all, so that none waits for it.
+#[test]
+fn features_of_another_size_on_one_rank() {
+    let (data, device) =
+        (load(karate_club(), None, &Device::flex(), FloatDType::F32).unwrap(), Device::flex());
+    let parts = partition_graph(&data.graph, &PartitionConfig::new("g", 2)).unwrap();
+    let d = data.width().unwrap();
+    let run = |comm: Arc<dyn Communicator>| -> Result<String> {
+        let part = LocalPartition::new(&parts.part(comm.rank())?, comm.clone(), &device)?;
+        let sync = RankSync::new(comm.clone());
+        let mut task = NodeTask::on_ranks(&part, data.target_type(), &sync)?;
+        if comm.rank() == 1 {
+            let x = task.features["_N"].clone();
+            task.features = x.narrow(1, 0, d - 1).into();
+        }
+        let model = seeded(0, || GcnConfig::new(d, 2).init(&device.clone().autodiff()));
+        let config = TrainConfig::new().with_epochs(1).with_progress(false);
+        Ok(train(model, &task, &config, &sync, |_| {}).unwrap_err().to_string())
+    };
+    let errors = run_ranks(2, |comm| run(comm).map_err(|e| format!("{e:#}"))).unwrap();
+    assert!(errors[0].contains("on another rank"), "{errors:?}");
+    assert!(errors[1].contains(&format!("expected {d} (as the model")), "{errors:?}");
+}

@@ -149,7 +149,8 @@ impl EdgeListFormat {
 /// format that cannot be.
 ///
 /// # Cost
-/// Parsed in parallel; memory the columns, twice while blocks are joined.
+/// Parsed in parallel; memory the columns, twice while blocks are joined. A terminal shows how far a file of 64 MiB and
+/// more is.
 pub fn read_edge_list(
     path: impl AsRef<Path>,
     format: &EdgeListFormat,

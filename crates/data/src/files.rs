@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use burn_gnn_files::internal::{Cut, cut, cut_quoted};
 pub(crate) use burn_gnn_files::internal::{
-    Hash, LOCK, MAX_HEADER, MappedFile, TensorViews, format_error, io_error, open, read_error,
-    remove_abandoned, tensor_header,
+    Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, format_error, io_error, open,
+    read_error, remove_abandoned, tensor_header,
 };
 pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 
@@ -37,6 +37,20 @@ pub(crate) fn missing_feature(what: impl std::fmt::Display, feature: &'static st
 
 /// Largest JSON file that is read; a description of ten thousand edge types takes about 2 MB.
 const MAX_JSON: u64 = 64 << 20;
+
+/// Bytes of files from which a progress bar is drawn.
+const LONG: u64 = 64 << 20;
+
+/// Progress of reading `len` bytes that begin with those of `path`; nothing for few of them, or unless `draw`.
+pub(crate) fn reading(draw: bool, path: &Path, len: u64) -> Progress {
+    let what = format!("reading {}", cut(&path.display().to_string()));
+    Progress::bytes(draw && len >= LONG, &what, len)
+}
+
+/// [`reading`] of one file.
+pub(crate) fn reading_file(path: &Path) -> Progress {
+    reading(true, path, std::fs::metadata(path).map_or(0, |m| m.len()))
+}
 
 /// What a field should have been.
 #[derive(Clone, Debug)]

@@ -4,10 +4,9 @@ use std::io::Read;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
-use indicatif::ProgressBar;
 use rayon::prelude::*;
 
-use crate::files::{Cut, format_error, io_error, table_error};
+use crate::files::{Cut, Progress, format_error, io_error, table_error};
 use crate::tables::{Blocks, ReadOptions, parse_f32, parse_i64, text, trim_end};
 
 /// Rows of numbers, one after the other.
@@ -127,7 +126,7 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, DataError> {
     /// More than any list of types has.
     const MOST: u64 = 16 << 20;
     let mut bytes = String::new();
-    let reader = text(path, ReadOptions::default().max_expansion, &ProgressBar::hidden())?;
+    let reader = text(path, ReadOptions::default().max_expansion, &Progress::hidden())?;
     reader.take(MOST + 1).read_to_string(&mut bytes).map_err(|e| io_error(path, e))?;
     if bytes.len() as u64 > MOST {
         return Err(format_error(

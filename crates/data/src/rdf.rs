@@ -13,12 +13,11 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Ids, NodeIds, Texts};
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
-use indicatif::ProgressBar;
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
 use oxttl::{NTriplesParser, TurtleParseError, TurtleParser};
 
 use crate::decompression_limit::expansion_limit;
-use crate::files::{LIMIT, format_error, io_error, table_error};
+use crate::files::{LIMIT, format_error, io_error, reading_file, table_error};
 use crate::tables::{ReadOptions, Source, text};
 use nesting::Nesting;
 
@@ -178,7 +177,7 @@ impl Reader<'_> {
             Some(syntax) => syntax,
             None => by_name(path)?,
         };
-        let inner = text(path, ReadOptions::default().max_expansion, &ProgressBar::hidden())?;
+        let inner = text(path, ReadOptions::default().max_expansion, &reading_file(path))?;
         let input = Counted { inner, bytes: self.read.clone() };
         self.blanks.clear();
         self.unnamed.clear();

@@ -29,7 +29,7 @@ pub mod internal {
     pub use crate::mapped_file::MappedFile;
     pub use crate::npy_header::EntryType;
     pub use crate::open::{format_error, io_error, open, read_error};
-    pub use crate::progress::{Progress, progress_style};
+    pub use crate::progress::Progress;
     pub use crate::tensor_header::tensor_header;
     pub use crate::tensor_views::{MAX_HEADER, TensorViews};
     pub use crate::truncate::{Cut, cut, cut_quoted};

@@ -1,5 +1,6 @@
 //! Draws progress bars on a terminal.
 
+use std::io::Read;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -12,14 +13,8 @@ pub struct Progress(ProgressBar);
 /// How often a bar without steps is drawn.
 const TICK: Duration = Duration::from_millis(250);
 
-/// The style of a template of this library, where `{rate}` is steps per second: whole numbers from 10 on.
-pub fn progress_style(template: &str) -> ProgressStyle {
-    let style =
-        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    style.with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-        // The bar is drawn again: a rate that cannot be written is no harm.
-        let _ = out.write_str(&rate(state.per_sec()));
-    })
+fn target(draw: bool) -> ProgressDrawTarget {
+    if draw { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
 }
 
 fn rate(per_sec: f64) -> String {
@@ -35,48 +30,70 @@ impl Progress {
     pub fn hidden() -> Self {
         Self(ProgressBar::hidden())
     }
-    /// `len` steps, called `units`, of what `what` says; nothing unless `draw`.
-    pub fn steps(draw: bool, what: &str, units: &str, len: u64) -> Self {
-        if draw { Self::on(ProgressDrawTarget::stderr(), what, units, len) } else { Self::hidden() }
+    /// `len` steps, called `units`, of what `what` says, or as many as there will be; nothing unless `draw`.
+    pub fn steps(draw: bool, what: &str, units: &str, len: impl Into<Option<u64>>) -> Self {
+        Self::on(target(draw), what, units, len.into())
     }
-    /// Bytes out of `len` of what `what` says; nothing unless `draw`.
-    pub fn bytes(draw: bool, what: &str, len: u64) -> Self {
-        if !draw {
-            return Self::hidden();
-        }
-        let bar = ProgressBar::new(len);
-        Self::styled(
-            bar,
-            "{msg}  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left",
-            what,
-        )
+    /// Bytes out of `len` of what `what` says, or as many as there will be; nothing unless `draw`.
+    pub fn bytes(draw: bool, what: &str, len: impl Into<Option<u64>>) -> Self {
+        Self::bytes_on(target(draw), what, len.into())
     }
     /// Work whose steps nobody counts: what it is and how long it takes already; nothing unless `draw`.
     pub fn elapsed(draw: bool, what: &str) -> Self {
         if !draw {
             return Self::hidden();
         }
-        let progress = Self::styled(ProgressBar::new_spinner(), "{spinner} {msg}  {elapsed}", what);
+        let template = (None, "{spinner} {msg}  {elapsed}");
+        let progress = Self::styled(ProgressDrawTarget::stderr(), template, what);
         progress.0.enable_steady_tick(TICK);
         progress
     }
 
-    fn on(target: ProgressDrawTarget, what: &str, units: &str, len: u64) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(len), target);
-        Self::styled(
-            bar,
-            &format!(
+    fn on(target: ProgressDrawTarget, what: &str, units: &str, len: Option<u64>) -> Self {
+        let template = match len {
+            Some(_) => format!(
                 "{{msg}}  {{bar:32}} {{human_pos}}/{{human_len}} {units}  {{rate}}  {{eta}} left"
             ),
-            what,
-        )
+            None => format!("{{msg}}  {{spinner}} {{human_pos}} {units}  {{rate}}"),
+        };
+        Self::styled(target, (len, &template), what)
     }
-    fn styled(bar: ProgressBar, template: &str, what: &str) -> Self {
-        bar.set_style(progress_style(template));
+    fn bytes_on(target: ProgressDrawTarget, what: &str, len: Option<u64>) -> Self {
+        let template = match len {
+            Some(_) => "{msg}  {bar:32} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left",
+            None => "{msg}  {spinner} {bytes}  {bytes_per_sec}",
+        };
+        Self::styled(target, (len, template), what)
+    }
+    fn styled(
+        target: ProgressDrawTarget,
+        (len, template): (Option<u64>, &str),
+        what: &str,
+    ) -> Self {
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        // Steps per second: whole numbers from 10 on.
+        let style =
+            style.with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+                // The bar is drawn again: a rate that cannot be written is no harm.
+                let _ = out.write_str(&rate(state.per_sec()));
+            });
+        let bar = ProgressBar::with_draw_target(len, target).with_style(style);
         bar.set_message(what.to_owned());
         Self(bar)
     }
 
+    /// Work of which `done` steps or bytes were done before: rate and time left are those of the rest.
+    #[must_use]
+    pub fn resumed_at(self, done: u64) -> Self {
+        self.0.set_position(done);
+        self.0.reset_eta();
+        self
+    }
+    /// Bytes read through it are steps done.
+    pub fn read<R: Read>(&self, reader: R) -> impl Read + use<R> {
+        self.0.wrap_read(reader)
+    }
     /// So many steps or bytes more are done.
     pub fn inc(&self, steps: u64) {
         self.0.inc(steps);
@@ -149,7 +166,7 @@ mod tests {
     fn counts_rate_and_time_left() {
         let drawn = Drawn::default();
         let target = ProgressDrawTarget::term_like_with_hz(Box::new(drawn.clone()), 255);
-        let progress = Progress::on(target, "partitioning", "nodes", 4_000_000);
+        let progress = Progress::on(target, "partitioning", "nodes", Some(4_000_000));
         progress.inc(1_000_000);
         std::thread::sleep(Duration::from_millis(30));
         progress.inc(1_000_000);
@@ -163,6 +180,36 @@ mod tests {
         );
         drop(progress);
         assert!(drawn.0.lock().unwrap().ends_with("<cleared>"), "nothing stays");
+    }
+
+    /// What a bar draws after so many steps.
+    fn drawn(bar: impl Fn(ProgressDrawTarget) -> Progress, steps: u64) -> String {
+        let drawn = Drawn::default();
+        let progress = bar(ProgressDrawTarget::term_like_with_hz(Box::new(drawn.clone()), 255));
+        std::thread::sleep(Duration::from_millis(30));
+        progress.inc(steps);
+        std::mem::forget(progress);
+        drawn.0.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn without_a_length_there_is_no_time_left() {
+        let text = drawn(|target| Progress::on(target, "sorting", "edges", None), 1_500);
+        assert!(text.contains("1,500 edges") && !text.contains("left"), "{text}");
+        let text = drawn(|target| Progress::bytes_on(target, "reading a.txt", None), 3 << 20);
+        assert!(text.contains("3.00 MiB") && !text.contains("left"), "{text}");
+    }
+
+    /// Only what is read now counts for the rate, all for the position.
+    #[test]
+    fn bytes_that_were_there_before() {
+        let bar =
+            |target| Progress::bytes_on(target, "fetching", Some(4 << 20)).resumed_at(1 << 20);
+        let text = drawn(bar, 1 << 20);
+        assert!(text.contains("2.00 MiB/4.00 MiB") && text.contains(" left"), "{text}");
+        let (mut read, progress) = (vec![], Progress::hidden());
+        progress.read(&[0; 100][..]).read_to_end(&mut read).unwrap();
+        assert_eq!((read.len(), progress.0.position()), (100, 100));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use burn::tensor::Device;
 use crate::{
     Bytes, EdgeKey, EdgeType, Frame, GlobalIds, GraphError, IdMap, NodeKey, Relation, Schema,
 };
-use burn_gnn_structure::internal::{LIMIT, readable_bytes};
+use burn_gnn_structure::internal::{LIMIT, counted, noun, readable_bytes};
 
 /// Node type of a graph that has only one.
 pub(crate) const ONE_NODE_TYPE: &str = "_N";
@@ -403,13 +403,12 @@ impl fmt::Display for Graph {
             (self.total_edges(), "edge"),
             (s.etypes().len(), "type"),
         ]
-        .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+        .map(|(n, what)| counted(n, what));
         writeln!(f, "Graph: {nodes} of {ntypes}, {edges} of {etypes}")?;
-        let columns = |frame: &Frame| {
-            frame
-                .columns()
-                .map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice()))
-                .collect::<String>()
+        let row = |count: usize, what: &str, frame: &Frame| {
+            let columns = frame.columns().map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice()));
+            let columns = columns.collect::<String>();
+            format!("{count:>10} {:<5}{columns}", noun(count, what)).trim_end().to_owned()
         };
         let width = s
             .ntypes()
@@ -419,24 +418,16 @@ impl fmt::Display for Graph {
             .max()
             .unwrap_or(0);
         for (i, t) in s.ntypes().iter().enumerate().take(SHOWN) {
-            writeln!(
-                f,
-                "  {t:<width$}  {:>10} nodes{}",
-                self.num_nodes[i],
-                columns(&self.node_frames[i])
-            )?;
+            let row = row(self.num_nodes[i], "node", &self.node_frames[i]);
+            writeln!(f, "  {t:<width$}  {row}")?;
         }
         if s.ntypes().len() > SHOWN {
             writeln!(f, "  … and {} more node types", s.ntypes().len() - SHOWN)?;
         }
         for (i, t) in s.etypes().iter().enumerate().take(SHOWN) {
             let t = t.to_string();
-            writeln!(
-                f,
-                "  {t:<width$}  {:>10} edges{}",
-                self.relations[i].num_edges(),
-                columns(&self.edge_frames[i])
-            )?;
+            let row = row(self.relations[i].num_edges(), "edge", &self.edge_frames[i]);
+            writeln!(f, "  {t:<width$}  {row}")?;
         }
         if s.etypes().len() > SHOWN {
             writeln!(f, "  … and {} more edge types", s.etypes().len() - SHOWN)?;

@@ -186,6 +186,9 @@ impl NodeClassifier for Gat {
     fn dense(&self) -> &Self {
         self
     }
+    fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
+        vec![(target.to_owned(), self.layers[0].fc.weight.val().dims()[0])]
+    }
 }
 
 impl Pretrained for Gat {

@@ -169,6 +169,9 @@ impl NodeClassifier for Gcn {
     fn dense(&self) -> &Self {
         self
     }
+    fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
+        vec![(target.to_owned(), self.d_input)]
+    }
 }
 
 impl Pretrained for Gcn {

@@ -231,6 +231,12 @@ impl Gin {
             None => h,
         })
     }
+
+    fn d_input(&self) -> usize {
+        let first =
+            self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
+        first.layers[0].weight.val().dims()[0]
+    }
 }
 
 /// Rows between layers are those of the layer and, with `heads`, beside them the logits read so far.
@@ -239,9 +245,7 @@ impl Layerwise for Gin {
         self.layers.len()
     }
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        let first =
-            self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
-        one_input(g, features, first.layers[0].weight.val().dims()[0])
+        one_input(g, features, self.d_input())
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         if self.heads.is_empty() {
@@ -281,6 +285,9 @@ impl NodeClassifier for Gin {
     }
     fn dense(&self) -> &Self {
         self
+    }
+    fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
+        vec![(target.to_owned(), self.d_input())]
     }
 }
 

@@ -11,7 +11,7 @@ use burn_gnn_sampling::Block;
 use crate::hetero_conv::HeteroConv;
 use crate::inference::{Layerwise, check_types};
 use crate::inputs::{
-    Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types,
+    Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types, sizes,
 };
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -214,6 +214,9 @@ impl NodeClassifier for Hgt {
     }
     fn dense(&self) -> &HgtLayers {
         &self.net
+    }
+    fn feature_sizes(&self, _target: &str) -> Vec<(String, usize)> {
+        sizes(&self.projected, &self.net.projections)
     }
     fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
         Some(&mut self.embedding)

@@ -122,6 +122,14 @@ pub(crate) fn encoder_inputs(
     g.schema().ntypes().iter().map(input).collect()
 }
 
+/// Node types with features, and their sizes.
+pub(crate) fn sizes(
+    projected: &[String],
+    projections: &[Param<Tensor<2>>],
+) -> Vec<(String, usize)> {
+    projected.iter().cloned().zip(projections.iter().map(|w| w.val().dims()[0])).collect()
+}
+
 /// [`encode`] without dropout, of some nodes of each type.
 pub(crate) fn encode_rows<G: GraphView + ?Sized>(
     g: &G,

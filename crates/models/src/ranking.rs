@@ -102,10 +102,11 @@ impl LinkMetrics {
 impl fmt::Display for LinkMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { queries, mrr, mean_rank, hits_at_1, hits_at_3, hits_at_10 } = self;
+        let queries = if *queries == 1 { "1 query".into() } else { format!("{queries} queries") };
         write!(
             f,
             "MRR {mrr:.4}, Hits@1 {hits_at_1:.4}, Hits@3 {hits_at_3:.4}, Hits@10 {hits_at_10:.4}, mean rank \
-             {mean_rank:.1} ({queries} queries)"
+             {mean_rank:.1} ({queries})"
         )
     }
 }

@@ -10,7 +10,7 @@ use burn_gnn_sampling::Block;
 use crate::hetero_conv::HeteroConv;
 use crate::inference::{Layerwise, check_types};
 use crate::inputs::{
-    Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types,
+    Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types, sizes,
 };
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::type_map::{NodeTensors, TypeMap};
@@ -287,6 +287,9 @@ impl NodeClassifier for Rgcn {
     }
     fn dense(&self) -> &RgcnLayers {
         &self.net
+    }
+    fn feature_sizes(&self, _target: &str) -> Vec<(String, usize)> {
+        sizes(&self.projected, &self.net.projections)
     }
     fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
         Some(&mut self.embedding)

@@ -157,6 +157,9 @@ impl NodeClassifier for Sage {
     fn dense(&self) -> &Self {
         self
     }
+    fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
+        vec![(target.to_owned(), self.layers[0].fc_neigh.weight.val().dims()[0])]
+    }
 }
 
 impl Pretrained for Sage {

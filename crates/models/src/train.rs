@@ -10,6 +10,7 @@ use burn_gnn_files::internal::Progress;
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 
+use crate::inference::feature_of_size;
 use crate::{
     Counts, FusedAdamConfig, GradientSync, LayerViews, ModelError, NodeEmbedding, NodeTask,
     NodeTensors, Rows, Whole,
@@ -60,6 +61,12 @@ pub trait NodeClassifier: Module {
     /// See [`Dense`](Self::Dense).
     fn dense(&self) -> &Self::Dense;
 
+    /// Node types whose features the model reads, and the size that it was made for: [`train`] refuses others before
+    /// the first pass. None unless a model says them; then its layers panic where they meet another size.
+    fn feature_sizes(&self, _target: &str) -> Vec<(String, usize)> {
+        vec![]
+    }
+
     /// The embeddings that only this rank holds, where the model has some.
     fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
         None
@@ -89,6 +96,27 @@ pub struct TrainConfig {
     pub progress: bool,
 }
 
+/// Fails on every rank where one has no features of a size that the model was made for.
+fn check_features<M: NodeClassifier, G: GraphView + ?Sized>(
+    model: &M,
+    task: &NodeTask<'_, G>,
+    sync: &impl GradientSync,
+) -> Result<(), ModelError> {
+    let of_type = |(ntype, size): &(String, usize)| {
+        feature_of_size(task.graph.schema(), &task.features, ntype, *size).map(drop)
+    };
+    let here = model.feature_sizes(&task.target).iter().try_for_each(of_type);
+    let mut ranks = [f64::from(u8::from(here.is_err()))];
+    sync.sum(&mut ranks);
+    match here {
+        Ok(()) if ranks[0] > 0.0 => Err(ModelError::Input {
+            ntype: task.target.clone(),
+            message: "features do not fit the model on another rank, which says more".to_owned(),
+        }),
+        here => here,
+    }
+}
+
 /// Fails on every rank where one has a label that the model has no logit for.
 fn check_classes<G: ?Sized>(
     task: &NodeTask<'_, G>,
@@ -104,7 +132,7 @@ fn check_classes<G: ?Sized>(
     }
     let value = largest.map_or("one beyond it on another rank".to_owned(), |l| l.to_string());
     let range = format!("0..{classes}, the classes of the model");
-    Err(ModelError::OutOfRange { arg: format!("label of `{}`", task.target), range, value })
+    Err(ModelError::OutOfRange { arg: format!("label of {}", task.target), range, value })
 }
 
 /// What one epoch showed.
@@ -145,10 +173,11 @@ pub struct Trained<M> {
 /// # Errors
 /// Dense parameters that differ between ranks ([`GradientSync::check_replicas`]), no training row on any rank, no
 /// epochs, patience of 0, a learning rate that is not positive, a model whose parameters are on a device without
-/// autodiff, a class that the model has no logit for, or a loss that is no longer finite.
+/// autodiff, features that are missing or of another size than the model was made for
+/// ([`NodeClassifier::feature_sizes`]), a class that the model has no logit for, or a loss that is no longer finite.
 ///
 /// # Panics
-/// Features of another size than the model was made for, as the first layer that reads them says.
+/// Features with other rows than the graph's nodes; what a model panics with.
 #[track_caller]
 pub fn train<M, G, S>(
     mut model: M,
@@ -198,6 +227,7 @@ where
             value: format!("{plain:?}"),
         });
     }
+    check_features(&model, task, sync)?;
     let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);
     if config.weight_decay > 0.0 {
         adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use burn::module::Module;
-use burn::store::ModuleRecord;
+use burn::store::{ModuleRecord, RecordError};
 use burn_gnn_data::write_atomic;
 
 use crate::ModelError;
@@ -31,7 +31,8 @@ use crate::ModelError;
 pub fn save_weights<M: Module>(model: &M, path: impl AsRef<Path>) -> Result<(), ModelError> {
     let path = path.as_ref();
     let remedy = "a model whose parameters Burn can record is needed";
-    let bytes = model.clone().into_record().into_bytes().map_err(|e| weights(path, &e, remedy))?;
+    let bytes =
+        model.clone().into_record().into_bytes().map_err(|e| weights(path, record(e), remedy))?;
     Ok(write_atomic(path, |file| file.write_all(&bytes))?)
 }
 
@@ -44,14 +45,24 @@ pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, Mo
     let path = path.as_ref();
     let unreadable = "name a file that `save_weights` wrote";
     // Burn says of a missing file what it says of a damaged one.
-    std::fs::File::open(path).map_err(|e| weights(path, &e, unreadable))?;
-    let record = ModuleRecord::load(path).map_err(|e| weights(path, &e, unreadable))?;
+    std::fs::File::open(path).map_err(|e| weights(path, e.to_string(), unreadable))?;
+    let saved = ModuleRecord::load(path).map_err(|e| weights(path, record(e), unreadable))?;
     let other = "configure the model as it was when the weights were saved";
-    model.try_load_record(record).map_err(|e| weights(path, &e, other))
+    model.try_load_record(saved).map_err(|e| weights(path, record(e), other))
 }
 
-fn weights(path: &Path, cause: &dyn std::fmt::Display, remedy: &'static str) -> ModelError {
-    ModelError::Weights { file: path.to_owned(), message: cause.to_string(), remedy }
+fn weights(path: &Path, message: String, remedy: &'static str) -> ModelError {
+    ModelError::Weights { file: path.to_owned(), message, remedy }
+}
+
+/// What Burn says of a record, without the names of its errors, which say no more than the remedy.
+fn record(e: RecordError) -> String {
+    let (RecordError::Io(message) | RecordError::Validation(message)) = e;
+    let names = ["I/O error: ", "Validation error: ", "Apply errors: "];
+    match names.iter().find_map(|name| message.strip_prefix(name)) {
+        Some(rest) => rest.to_owned(),
+        None => message,
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +98,7 @@ mod tests {
             assert!(matches!(e, ModelError::Weights { .. }));
             let text = e.to_string();
             assert!(text.contains(&file.display().to_string()) && text.contains(part), "{text}");
+            assert!(!text.contains("rror: "), "the name of an error says nothing more: {text}");
         };
         refused("name a file that `save_weights` wrote");
         save_weights(&new(8), &file).unwrap();

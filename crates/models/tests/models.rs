@@ -611,8 +611,47 @@ fn refusals_name_argument_range_and_value() {
     task.test = Rows::new(&[2], &[0, 0, 4, 0, 0, 0], 5).unwrap();
     assert_eq!(
         text(two(&device.clone().autodiff(), &task)),
-        "`label of `_N`` must lie in 0..2, the classes of the model, got 4"
+        "`label of _N` must lie in 0..2, the classes of the model, got 4"
     );
+}
+
+/// Before the first pass, on every rank; without the check layers panic.
+#[test]
+fn features_of_another_size_are_not_trained_on() {
+    fn refused<M: NodeClassifier>(name: &str, model: M) {
+        let (g, device) = (homo(), Device::flex());
+        let mut task = NodeTask {
+            graph: &g,
+            features: Tensor::<2>::ones([6, 3], &device).into(),
+            target: "_N".into(),
+            train: Rows::new(&[1], &[0, 1, 0, 0, 0, 0], 2).unwrap(),
+            val: Rows::default(),
+            test: Rows::default(),
+        };
+        assert_eq!(model.feature_sizes("_N"), [("_N".to_owned(), 2)], "{name}");
+        let run = |task: &NodeTask<'_, Graph>| {
+            let config = TrainConfig::new().with_epochs(1).with_progress(false);
+            train(model.clone(), task, &config, &NoSync, |_| {}).map(drop)
+        };
+        assert_eq!(
+            run(&task).unwrap_err().to_string(),
+            "`feature size of _N`: expected 2 (as the model was made for), got 3; give 2",
+            "{name}"
+        );
+        task.features = NodeTensors::default();
+        let text = run(&task).unwrap_err().to_string();
+        assert!(text.contains("expected features of size 2, got none"), "{name}: {text}");
+        task.features = Tensor::<2>::ones([6, 2], &device).into();
+        run(&task).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+    let (g, device) = (homo(), Device::flex().autodiff());
+    refused("gcn", GcnConfig::new(2, 2).init(&device));
+    refused("sage", SageConfig::new(2, 2).init(&device));
+    refused("gat", GatConfig::new(2, 2).init(&device));
+    refused("gin", GinConfig::new(2, 2).init(&device));
+    let inputs = || [("_N", TypeInput::Features(2))];
+    refused("rgcn", RgcnConfig::new(2).init(&g, inputs(), &device));
+    refused("hgt", HgtConfig::new(2).init(&g, inputs(), &device));
 }
 
 #[test]

@@ -17,7 +17,6 @@ mod io;
 mod numbering;
 mod partition;
 mod plan;
-mod progress;
 mod renumber;
 mod rows;
 mod section_writer;

@@ -11,6 +11,7 @@
 
 mod attached;
 mod bytes;
+mod counted;
 mod derived;
 mod derived_map;
 mod error;
@@ -51,6 +52,7 @@ pub use traversal::DfsLabel;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::bytes::readable_bytes;
+    pub use crate::counted::{counted, noun};
     pub use crate::debug_is_message;
     pub use crate::error::UNNAMED;
     pub use crate::error::setting;

@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use burn_gnn_files::DataError;
 use burn_gnn_files::internal::{abandoned, builder, folder, locked, prefix};
-use indicatif::{ProgressBar, ProgressStyle};
 use sha2::{Digest, Sha256};
 use ureq::http::{Response, StatusCode};
 
 use super::unpack::unpack;
 use super::{DataHome, Known, RemoteFile};
 use crate::files::{
-    create_dirs, cut, format_error, io_error, read_bounded, remove_abandoned, sync_dir,
+    Progress, create_dirs, cut, format_error, io_error, read_bounded, remove_abandoned, sync_dir,
 };
 
 /// Transfers that are started again where they broke off, before it is an error.
@@ -314,7 +313,8 @@ impl Transfer<'_> {
         let failed = |e| TransferError::Final(io_error(self.path, e));
         let mut file = &self.part.file;
         file.set_len(start).and_then(|()| file.seek(SeekFrom::Start(start))).map_err(failed)?;
-        let bar = self.bar(start, total);
+        let what = format!("fetching {}", cut(self.download.url));
+        let bar = Progress::bytes(self.download.progress, &what, total).resumed_at(start);
         let (mut body, mut buffer, mut written) =
             (response.into_body().into_reader(), vec![0; 1 << 16], start);
         loop {
@@ -336,23 +336,7 @@ impl Transfer<'_> {
             bar.inc(n as u64);
         }
         file.sync_all().map_err(failed)?;
-        bar.finish_and_clear();
         Ok(written)
-    }
-
-    fn bar(&self, start: u64, total: Option<u64>) -> ProgressBar {
-        if !self.download.progress {
-            return ProgressBar::hidden();
-        }
-        let bar = total.map_or_else(ProgressBar::no_length, ProgressBar::new);
-        if let Ok(style) = ProgressStyle::with_template(
-            "{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left",
-        ) {
-            bar.set_style(style);
-        }
-        bar.set_message(cut(self.download.url));
-        bar.set_position(start);
-        bar
     }
 
     /// Looks at the whole part; gives its SHA-256, empty where nobody asks for it.

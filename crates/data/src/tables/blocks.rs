@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn_gnn_files::DataError;
-use indicatif::ProgressBar;
 
 use super::source::Piece;
 use crate::decompression_limit::{FREE, expansion_limit};
-use crate::files::{format_error, io_error, open};
+use crate::files::{Progress, format_error, io_error, open, reading_file};
 
 /// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
 const BLOCK: usize = 1 << 20;
@@ -96,12 +95,12 @@ impl<R: Read> Read for Bounded<R> {
 pub(crate) fn text(
     path: &Path,
     max_expansion: u32,
-    bar: &ProgressBar,
+    bar: &Progress,
 ) -> Result<Box<dyn Read + Send>, DataError> {
     let opened = open(path)?;
     let mut file = BufReader::with_capacity(1 << 17, opened.0);
     let compression = compressed(path, &mut file)?;
-    let file = bar.wrap_read(file);
+    let file = bar.read(file);
     let taken = Arc::<AtomicU64>::default();
     let counted = |file| Counted { inner: BufReader::new(file), taken: taken.clone() };
     Ok(match compression {
@@ -141,7 +140,7 @@ impl<'a> Blocks<'a> {
     pub(crate) fn open(
         piece: &'a Piece,
         max_expansion: u32,
-        bar: &ProgressBar,
+        bar: &Progress,
     ) -> Result<(Self, Option<Vec<u8>>), DataError> {
         let path = &piece.path;
         let reader = match piece.built_in {
@@ -153,7 +152,7 @@ impl<'a> Blocks<'a> {
         if let Some(range) = &piece.range {
             let mut file = open(path)?.0;
             file.seek(SeekFrom::Start(range.start)).map_err(|e| io_error(path, e))?;
-            let reader = Box::new(bar.wrap_read(file.take(range.end - range.start)));
+            let reader = Box::new(bar.read(file.take(range.end - range.start)));
             blocks = Self { path, reader, rest: vec![], size: BLOCK, ended: false };
         }
         Ok((blocks, header))
@@ -163,7 +162,7 @@ impl<'a> Blocks<'a> {
     pub(crate) fn whole(path: &'a Path, max_expansion: u32) -> Result<Self, DataError> {
         Ok(Self {
             path,
-            reader: text(path, max_expansion, &ProgressBar::hidden())?,
+            reader: text(path, max_expansion, &reading_file(path))?,
             rest: vec![],
             size: BLOCK,
             ended: false,

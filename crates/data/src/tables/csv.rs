@@ -5,7 +5,6 @@ use std::path::Path;
 
 use burn_gnn_files::DataError;
 use hashbrown::HashMap;
-use indicatif::ProgressBar;
 use serde::{Deserialize, Serialize};
 
 use super::attributes::AttributeReader;
@@ -16,7 +15,7 @@ use super::header::Header;
 use super::line_starts::LineStarts;
 use super::options::ReadOptions;
 use super::source::Piece;
-use crate::files::{Cut, Expected, format_error, io_error, table_error};
+use crate::files::{Cut, Expected, Progress, format_error, io_error, table_error};
 
 /// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in
 /// RFC 4180; a byte order mark at the start is skipped. Columns that are not named are not read.
@@ -148,7 +147,7 @@ impl Csv {
         &self,
         path: &Path,
         options: &ReadOptions,
-        bar: &ProgressBar,
+        bar: &Progress,
     ) -> Result<CsvFile, DataError> {
         let Some(delimiter) = u8::try_from(self.delimiter).ok().filter(u8::is_ascii) else {
             let message = format!("expected an ASCII character, got {:?}", self.delimiter);
@@ -228,7 +227,7 @@ pub(crate) fn read_csv(
     decoder: &Decoder,
     csv: &Csv,
     options: &ReadOptions,
-    bar: &ProgressBar,
+    bar: &Progress,
 ) -> Result<(Header, Vec<Columns>), DataError> {
     let path = &piece.path;
     if piece.range.is_some() {
@@ -281,7 +280,7 @@ pub(crate) fn read_csv(
 /// Line of row `row` of a file that could be read before.
 pub(crate) fn csv_line(path: &Path, csv: &Csv, row: usize) -> u64 {
     let options = ReadOptions { max_expansion: u32::MAX, ..ReadOptions::default() };
-    let Ok(mut file) = csv.reader(path, &options, &ProgressBar::hidden()) else { return 0 };
+    let Ok(mut file) = csv.reader(path, &options, &Progress::hidden()) else { return 0 };
     for _ in 0..row {
         if !file.next(path).is_ok_and(|record| record.is_some()) {
             return 0;

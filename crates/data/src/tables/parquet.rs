@@ -4,14 +4,13 @@ use std::io::Read;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
-use indicatif::ProgressBar;
 
 use super::columns::Columns;
 use super::decoder::Decoder;
 use super::header::Header;
 use super::options::ReadOptions;
 use super::source::Piece;
-use crate::files::{format_error, io_error, open};
+use crate::files::{Progress, format_error, io_error, open};
 
 /// By the first bytes, which no table of text begins with: a header has a colon or the name of a column.
 pub(super) fn is_parquet(path: &Path) -> Result<bool, DataError> {
@@ -29,7 +28,7 @@ pub(super) fn read_parquet(
     _ids: &[&'static str],
     _decoder: &Decoder,
     _options: &ReadOptions,
-    _bar: &ProgressBar,
+    _bar: &Progress,
 ) -> Result<(Header, Vec<Columns>), DataError> {
     Err(format_error(
         &piece.path,
@@ -50,7 +49,7 @@ mod typed {
     use super::super::columns::{EMPTY_LABEL, EMPTY_NUMBER, Problem, TEXT_LABELS};
     use super::super::parse_number::parse_f32;
     use super::{
-        Columns, DataError, Decoder, Header, Path, Piece, ProgressBar, ReadOptions, format_error,
+        Columns, DataError, Decoder, Header, Path, Piece, Progress, ReadOptions, format_error,
     };
     use crate::files::{Cut, Expected};
     use crate::parquet::{Cell, ParquetFile};
@@ -61,7 +60,7 @@ mod typed {
         ids: &[&'static str],
         decoder: &Decoder,
         options: &ReadOptions,
-        bar: &ProgressBar,
+        bar: &Progress,
     ) -> Result<(Header, Vec<Columns>), DataError> {
         let path = &piece.path;
         if piece.range.is_some() {

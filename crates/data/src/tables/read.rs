@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
-use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 
 use super::blocks::{Blocks, lines_before};
@@ -16,10 +15,7 @@ use super::header::Header;
 use super::options::ReadOptions;
 use super::parquet::{is_parquet, read_parquet};
 use super::source::{Piece, Source};
-use crate::files::{Expected, LIMIT, cut, table_error};
-
-/// Bytes of files from which a progress bar is drawn.
-const LONG: u64 = 64 << 20;
+use crate::files::{Expected, LIMIT, Progress, reading, table_error};
 
 /// Where each row came from.
 #[derive(Clone, Debug, Default)]
@@ -82,10 +78,10 @@ pub(crate) fn read(
         return Err(DataError::Decoder { argument: "text_labels".into(), message: message.into() });
     }
     let pieces = source.pieces()?;
-    let bar = bar(&pieces, options);
+    let bar = progress(&pieces, options);
     let files: Vec<Result<(Header, Vec<Columns>), DataError>> =
         pieces.par_iter().map(|piece| read_file(piece, ids, decoder, options, &bar)).collect();
-    bar.finish_and_clear();
+    drop(bar);
     let (mut all, mut problems) = (None::<(Header, Columns)>, vec![]);
     let mut places = Places { files: vec![], csv: decoder.csv.clone() };
     for (piece, file) in pieces.into_iter().zip(files) {
@@ -164,23 +160,13 @@ pub(crate) fn read(
     }
 }
 
-fn bar(pieces: &[Piece], options: &ReadOptions) -> ProgressBar {
+fn progress(pieces: &[Piece], options: &ReadOptions) -> Progress {
     let size = |p: &Piece| match &p.range {
         Some(range) => range.end - range.start,
         None => std::fs::metadata(&p.path).map_or(0, |m| m.len()),
     };
     let bytes = pieces.iter().map(size).sum();
-    if !options.progress || bytes < LONG {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(bytes);
-    if let Ok(style) = ProgressStyle::with_template(
-        "{bar:32} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  {eta} left",
-    ) {
-        bar.set_style(style);
-    }
-    bar.set_message(pieces.first().map_or(String::new(), |p| cut(&p.path.display().to_string())));
-    bar
+    pieces.first().map_or_else(Progress::hidden, |p| reading(options.progress, &p.path, bytes))
 }
 
 /// Blocks are handed out one after the other under a lock and parsed at the same time; after a block with all the
@@ -190,7 +176,7 @@ fn read_file(
     ids: &[&'static str],
     decoder: &Decoder,
     options: &ReadOptions,
-    bar: &ProgressBar,
+    bar: &Progress,
 ) -> Result<(Header, Vec<Columns>), DataError> {
     if piece.built_in.is_none() && is_parquet(&piece.path)? {
         return read_parquet(piece, ids, decoder, options, bar);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use burn_gnn_graph::internal::counted;
 use rayon::prelude::*;
 
 use super::PartitionedGraph;
@@ -124,7 +125,7 @@ impl PartitionedGraph {
 impl fmt::Display for PartitionTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.parts.len();
-        writeln!(f, "{n} part{} by {}", if n == 1 { "" } else { "s" }, self.method)?;
+        writeln!(f, "{} by {}", counted(n, "part"), self.method)?;
         writeln!(
             f,
             "{:>7} {:>12} {:>12} {:>12} {:>12} {:>7}",

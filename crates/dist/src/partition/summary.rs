@@ -4,7 +4,7 @@ use std::fmt;
 
 use burn::tensor::TensorData;
 use burn_gnn_graph::HomoId;
-use burn_gnn_graph::internal::readable_bytes;
+use burn_gnn_graph::internal::{counted, noun, readable_bytes};
 
 use super::Partition;
 
@@ -18,12 +18,14 @@ impl fmt::Display for Partition {
             (self.nid.len() - self.num_inner_nodes, self.eid.len() - self.num_inner_edges);
         writeln!(
             f,
-            "part {} of {} of `{}`: {} inner nodes, {halo} halo nodes, {} inner edges, {outside} others",
+            "part {} of {} of `{}`: {}, {}, {}, {}",
             self.part,
             self.book.num_parts(),
             self.graph_name,
-            self.num_inner_nodes,
-            self.num_inner_edges
+            counted(self.num_inner_nodes, "inner node"),
+            counted(halo, "halo node"),
+            counted(self.num_inner_edges, "inner edge"),
+            counted(outside, "other")
         )?;
         let schema = self.book.schema();
         let names: Vec<String> = schema
@@ -44,7 +46,8 @@ impl fmt::Display for Partition {
             let inner = self.book.nodes.inner(self.part, t).unwrap_or(0);
             writeln!(
                 f,
-                "  {name:<width$}  {inner:>10} nodes {:>10} halo{}",
+                "  {name:<width$}  {inner:>10} {:<5} {:>10} halo{}",
+                noun(inner, "node"),
                 halo[t],
                 columns(&self.node_feats, t)
             )?;
@@ -61,7 +64,8 @@ impl fmt::Display for Partition {
                 let degrees = format!("in-degree {mean:.1} on average, {max} at most");
                 writeln!(
                     f,
-                    "  {name:<width$}  {inner:>10} edges  {degrees}{}",
+                    "  {name:<width$}  {inner:>10} {:<5}  {degrees}{}",
+                    noun(inner, "edge"),
                     columns(&self.edge_feats, t)
                 )?;
             }

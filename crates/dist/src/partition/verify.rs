@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use burn_gnn_graph::Graph;
+use burn_gnn_graph::internal::counted;
 
 use super::load::Opened;
 use super::verifier::Verifier;
@@ -34,7 +35,10 @@ impl PartitionReport {
 impl fmt::Display for PartitionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { graph_name, num_parts, num_nodes, num_edges, violations } = self;
-        write!(f, "`{graph_name}`, {num_parts} parts, {num_nodes} nodes, {num_edges} edges: ")?;
+        let parts = counted(*num_parts, "part");
+        let [nodes, edges] =
+            [(*num_nodes, "node"), (*num_edges, "edge")].map(|(n, what)| counted(n, what));
+        write!(f, "`{graph_name}`, {parts}, {nodes}, {edges}: ")?;
         match violations.len() {
             0 => write!(f, "every invariant holds"),
             1 => write!(f, "1 invariant is violated"),

@@ -1,7 +1,7 @@
 //! Checks features against the graph and the model.
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::Graph;
+use burn_gnn_graph::{Graph, Schema};
 use burn_gnn_ops::GraphView;
 
 use super::length;
@@ -14,15 +14,27 @@ pub(crate) fn feature(
     ntype: &str,
     columns: usize,
 ) -> Result<Tensor<2>, ModelError> {
-    let t = g.schema().ntype(ntype)?;
-    let Some(x) = features.clone().into_list(g.schema())?.swap_remove(t) else {
+    let x = feature_of_size(g.schema(), features, ntype, columns)?;
+    let nodes = g.node_counts()[g.schema().ntype(ntype)?];
+    length(&format!("rows of the features of {ntype}"), "one per node", nodes, x.dims()[0])?;
+    Ok(x)
+}
+
+/// Features of a node type with this many columns.
+pub(crate) fn feature_of_size(
+    schema: &Schema,
+    features: &NodeTensors,
+    ntype: &str,
+    columns: usize,
+) -> Result<Tensor<2>, ModelError> {
+    let t = schema.ntype(ntype)?;
+    let Some(x) = features.clone().into_list(schema)?.swap_remove(t) else {
         let message =
             format!("expected features of size {columns}, got none; add them to the features");
         return Err(ModelError::Input { ntype: ntype.to_owned(), message });
     };
-    let [rows, found] = x.dims();
-    length(&format!("rows of the features of {ntype}"), "one per node", g.node_counts()[t], rows)?;
-    length(&format!("feature size of {ntype}"), "as the model was made for", columns, found)?;
+    let size = format!("feature size of {ntype}");
+    length(&size, "as the model was made for", columns, x.dims()[1])?;
     Ok(x)
 }
 

@@ -11,7 +11,7 @@ use burn_gnn_ops::GraphView;
 
 use crate::{ModelError, NodeTensors};
 use block::Blocks;
-pub(crate) use inputs::{check_types, feature, one_input, only, only_type};
+pub(crate) use inputs::{check_types, feature, feature_of_size, one_input, only, only_type};
 
 /// A model as a chain of layers, each of which computes some nodes from the rows of all nodes before it: what [`infer`]
 /// runs.

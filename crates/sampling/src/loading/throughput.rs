@@ -55,8 +55,9 @@ impl fmt::Display for Throughput {
         let rate = |n: usize| n as f64 / all;
         write!(
             f,
-            "{} batches: {:.0} seeds/s, {:.0} edges/s, {:.1} MB/s of features, {:.0} % of the time waiting",
+            "{} {}: {:.0} seeds/s, {:.0} edges/s, {:.1} MB/s of features, {:.0} % of the time waiting",
             self.batches,
+            if self.batches == 1 { "batch" } else { "batches" },
             rate(self.seeds),
             rate(self.edges),
             rate(self.bytes) / 1e6,

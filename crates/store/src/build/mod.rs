@@ -9,6 +9,7 @@ mod stream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 
+use burn_gnn_files::internal::Progress;
 use burn_gnn_files::sync_dir;
 use burn_gnn_structure::Relation;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use crate::csc::{EDGE_IDS, INDPTR, KIND, SOURCES, TIMES, WEIGHTS};
 use crate::error::{StoreError, format, io};
 use crate::plan::BuildPlan;
-use crate::progress::Progress;
 use crate::section_writer::SectionWriter;
 use crate::sections::Header;
 use journal::{Entry, Journal};
@@ -291,10 +291,9 @@ impl CscBuild {
             // Killed between the last byte and the end of the folder.
             Some(stats) => BuildStats { resumed: stats.read, ..stats },
             None => {
-                let progress = Progress::new(self.progress);
                 let (runs, bases, resumed) =
-                    self.sort(&settings, &mut edges, &mut journal, &done, &progress)?;
-                let stats = self.merge(&settings, &runs, &bases, &mut journal, &done, &progress)?;
+                    self.sort(&settings, &mut edges, &mut journal, &done)?;
+                let stats = self.merge(&settings, &runs, &bases, &mut journal, &done)?;
                 journal.add(&Entry::Finished(stats))?;
                 BuildStats { resumed, ..stats }
             }
@@ -318,7 +317,6 @@ impl CscBuild {
         edges: &mut impl EdgeStream,
         journal: &mut Journal,
         done: &[Entry],
-        progress: &Progress,
     ) -> Result<(Vec<Run>, Vec<u64>, u64), StoreError> {
         let (mut runs, mut bases) = (vec![], vec![0u64]);
         for entry in done {
@@ -339,7 +337,8 @@ impl CscBuild {
             return Ok((runs, bases, resumed));
         }
         edges.skip(resumed)?;
-        let bar = progress.step("sorting", edges.total(), resumed);
+        let bar = Progress::steps(self.progress, "sorting", "edges", edges.total());
+        let bar = bar.resumed_at(resumed);
         let dir = journal.dir.clone();
         std::thread::scope(|threads| {
             // `None` is the end of the stream; a channel that is closed before is an error of the stream.
@@ -353,7 +352,7 @@ impl CscBuild {
                     runs.push(sorted.write(&dir, runs.len(), &run, settings)?);
                     journal.add(&Entry::Run { read: run.read, kept: run.edges.len() as u64 })?;
                     bases.push(bases[bases.len() - 1] + run.read);
-                    bar.add(run.read);
+                    bar.inc(run.read);
                     run.read = 0;
                     run.index.clear();
                     run.edges.clear();
@@ -484,7 +483,6 @@ impl CscBuild {
         bases: &[u64],
         journal: &mut Journal,
         done: &[Entry],
-        progress: &Progress,
     ) -> Result<BuildStats, StoreError> {
         let kept: u64 = runs.iter().map(Run::edges).sum();
         let loops = if settings.loops.adds() { self.num_dst } else { 0 };
@@ -499,7 +497,8 @@ impl CscBuild {
             }
             None => (0, SectionWriter::create(&path, header)?, 0),
         };
-        let bar = progress.step("merging", Some(kept), edges.min(kept));
+        let bar = Progress::steps(self.progress, "merging", "edges", kept);
+        let bar = bar.resumed_at(edges.min(kept));
         let mut merger = Merger::new(settings, runs, bases, out, edges);
         std::thread::scope(|threads| {
             let (send, receive) = sync_channel::<Result<Option<Vec<Vec<u8>>>, StoreError>>(1);
@@ -523,7 +522,7 @@ impl CscBuild {
                     Some(parts) => merger.whole(bucket, &parts)?,
                     None => merger.large(bucket, settings.bucket_edges)?,
                 }
-                bar.add(runs.iter().map(|r| r.edges_of(bucket)).sum());
+                bar.inc(runs.iter().map(|r| r.edges_of(bucket)).sum());
                 since += (merger.edges - before) * settings.columns.result_bytes() as u64;
                 if since >= self.memory.min(CHECKPOINT) {
                     since = 0;

@@ -1,0 +1,23 @@
+//! Says how many there are of something.
+
+use std::fmt::Display;
+
+/// The noun for `n` things: `node`, `nodes`.
+pub fn noun(n: impl Copy + From<u8> + PartialEq, one: &str) -> String {
+    if n == 1.into() { one.to_owned() } else { format!("{one}s") }
+}
+
+/// A number and its noun: `1 node`, `0 nodes`.
+pub fn counted(n: impl Copy + Display + From<u8> + PartialEq, one: &str) -> String {
+    format!("{n} {}", noun(n, one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([0u64, 1, 2].map(|n| counted(n, "edge")), ["0 edges", "1 edge", "2 edges"]);
+    }
+}
