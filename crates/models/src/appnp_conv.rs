@@ -3,6 +3,7 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{ConvInput, EdgeDropout, Edges, dropout, weighted_aggregate};
 
 use crate::conv::{Conv, Endpoints, check_computed, check_options, hop_input};
@@ -85,7 +86,7 @@ impl AppnpConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> AppnpConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

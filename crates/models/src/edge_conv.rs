@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, Edges, Reduce, Side, gspmm_copy, matmul_rows, u_add_v};
 
 use crate::ModelError;
@@ -99,7 +100,7 @@ impl EdgeConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> EdgeConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use burn::config::Config;
 use burn::tensor::{Tensor, TensorData};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     AggregateOptions, Edges, Precision, copy_e_sum, copy_u, copy_v, with_precision,
 };
@@ -179,7 +180,7 @@ pub(crate) fn hops_of<'h, 'a>(
                 let w = with_precision(Precision::Full, || {
                     EdgeWeightNorm::new().with_norm(norm).forward(edges, w)
                 });
-                (Some(w.unwrap_or_else(|e| panic!("{call}: {e}"))), DegreeNorm::None)
+                (Some(w.map_err(|e| format!("{call}: {e}")).or_panic()), DegreeNorm::None)
             }
             weight => (weight, norm),
         };

@@ -6,6 +6,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_gnn_data::{Decoder, FeatureKind, FeatureSpec};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{Frame, Relation};
 use burn_gnn_ops::{Reduce, Stream, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, uniform_rows};
 
@@ -197,7 +198,7 @@ impl FeatureEncoderConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> FeatureEncoder {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 
     /// [`try_init`](Self::try_init) with the streams of the tables.

@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, Edges, GraphView};
 use burn_gnn_sampling::Block;
 
@@ -118,7 +119,7 @@ impl GatConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> Gat {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, Edges, GatOptions, attention, bias_activation, gat_attention,
     gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
@@ -141,7 +142,7 @@ impl GatConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> GatConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -5,6 +5,7 @@ use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_graph::EdgeType;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, EdgeTypes, GraphView, RelationalWeight, matmul_rows, relational_aggregate,
 };
@@ -119,7 +120,7 @@ impl GatedGraphConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> GatedGraphConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 
@@ -142,7 +143,8 @@ impl HeteroConv for GatedGraphConv {
         let x = x
             .into()
             .into_list(schema)
-            .unwrap_or_else(|e| panic!("gated_graph_conv: {e}"))
+            .map_err(|e| format!("gated_graph_conv: {e}"))
+            .or_panic()
             .swap_remove(0);
         let x = x.unwrap_or_else(|| {
             panic!("gated_graph_conv: `x` has no entry for node type `{}`", schema.ntypes()[0])

@@ -5,6 +5,7 @@ use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::Graph;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce,
 };
@@ -127,7 +128,7 @@ impl GinConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> Gin {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

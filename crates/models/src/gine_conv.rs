@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, Edges, copy_e_sum, u_add_e};
 
 use crate::ModelError;
@@ -96,7 +97,7 @@ impl GineConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> GineConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{EdgeType, Schema};
 use burn_gnn_ops::{Activation, EdgeTypes, GatOptions, GraphView, div_by, gat_attention};
 
@@ -146,7 +147,7 @@ impl HanConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> HanConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 
@@ -162,7 +163,7 @@ impl HeteroConv for HanConv {
         edges: impl Into<EdgeTypes<'a>>,
         x: impl Into<NodeTensors>,
     ) -> NodeTensors {
-        self.try_forward(edges, x).unwrap_or_else(|e| panic!("{e}"))
+        self.try_forward(edges, x).or_panic()
     }
 }
 
@@ -237,7 +238,8 @@ impl HanConv {
         let edges = edges.into();
         let (g, schema) = (edges.view(), edges.view().schema());
         let h = self.by_relation(&edges, x.into());
-        let scores = scores.into().into_list(schema).unwrap_or_else(|e| panic!("han_conv: {e}"));
+        let scores =
+            scores.into().into_list(schema).map_err(|e| format!("han_conv: {e}")).or_panic();
         NodeTensors::from_list(schema, over_relations(h, &scores, |t| g.total_nodes(t)))
     }
 

@@ -5,6 +5,7 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::Graph;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, GraphView};
 use burn_gnn_sampling::Block;
 
@@ -136,7 +137,7 @@ impl HgtConfig {
         inputs: impl Into<TypeMap<TypeInput>>,
         device: &Device,
     ) -> Hgt {
-        self.try_init(g, inputs, device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(g, inputs, device).or_panic()
     }
 }
 

@@ -5,6 +5,7 @@ use burn::module::{Module, Param};
 use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor, activation::gelu};
 use burn_gnn_graph::EdgeType;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, EdgeTypes, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v,
 };
@@ -202,7 +203,7 @@ impl HgtConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> HgtConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

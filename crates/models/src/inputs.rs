@@ -3,6 +3,7 @@
 use burn::module::Param;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{GraphView, matmul_rows};
 
 use crate::autodiff::beside;
@@ -67,7 +68,7 @@ pub(crate) fn encode<V: LayerViews + ?Sized>(
         Some(nodes) => embedding.rows_of(ntype, nodes),
         None => embedding.rows(ntype),
     };
-    let x = x.clone().into_list(schema).unwrap_or_else(|e| panic!("{e}"));
+    let x = x.clone().into_list(schema).or_panic();
     let of_type = |(t, (ntype, x)): (usize, (&String, Option<Tensor<2>>))| match projected
         .iter()
         .position(|p| p == ntype)
@@ -137,7 +138,7 @@ pub(crate) fn encode_rows<G: GraphView + ?Sized>(
     (projected, projections): (&[String], &[Param<Tensor<2>>]),
 ) -> NodeTensors {
     x.map(|ntype, x| {
-        let t = g.schema().ntype(ntype).unwrap_or_else(|e| panic!("{e}"));
+        let t = g.schema().ntype(ntype).or_panic();
         match projected.iter().position(|p| p == ntype) {
             Some(i) => matmul_rows(g.dst_rows(t, x), projections[i].val()),
             None => g.dst_rows(t, x),

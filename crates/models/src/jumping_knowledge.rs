@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::Activation;
 
 use crate::ModelError;
@@ -92,7 +93,7 @@ impl JumpingKnowledgeConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> JumpingKnowledge {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -3,6 +3,7 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::matmul_rows;
 
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -81,7 +82,7 @@ impl LinkScorerConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> LinkScorer {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

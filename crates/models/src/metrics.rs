@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::RangeFull;
 
 use burn::tensor::{DType, Tensor};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{LossReduction, cross_entropy_rows};
 
 use crate::Rows;
@@ -102,7 +103,7 @@ fn seed_rows(caller: &str, dims: [usize; 2], labels: &[i64], seeds: impl SeedRow
         labels.len()
     );
     assert!(!seeds.is_empty(), "{caller}: `seeds` is empty; give at least one node");
-    Rows::new(&seeds, labels, classes).unwrap_or_else(|e| panic!("{caller}: {e}"))
+    Rows::new(&seeds, labels, classes).map_err(|e| format!("{caller}: {e}")).or_panic()
 }
 
 impl Rows {

@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{BatchNorm, Initializer, LayerNorm, Linear};
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, bias_activation, matmul_rows};
 
 use crate::ModelError;
@@ -102,7 +103,7 @@ impl MlpConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> Mlp {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -7,6 +7,7 @@ use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use burn_gnn_graph::Relation;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, Edges, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e,
     u_add_v,
@@ -246,7 +247,7 @@ impl PnaConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> PnaConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{EdgeType, row_index};
 use burn_gnn_ops::{
     Activation, EdgeTypes, GraphView, RelationalWeight, bias_activation, matmul_rows,
@@ -158,7 +159,7 @@ impl RelGraphConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> RelGraphConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

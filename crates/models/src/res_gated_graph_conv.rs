@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, Edges, bias_activation, copy_e_sum, matmul_rows, matmul_rows_onto, u_add_v,
     u_mul_e_sum,
@@ -111,7 +112,7 @@ impl ResGatedGraphConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> ResGatedGraphConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::Graph;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::Block;
 
@@ -156,7 +157,7 @@ impl RgcnConfig {
         inputs: impl Into<TypeMap<TypeInput>>,
         device: &Device,
     ) -> Rgcn {
-        self.try_init(g, inputs, device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(g, inputs, device).or_panic()
     }
 
     fn one_hot_conv(

@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto,
     u_dot_v, u_mul_e_sum,
@@ -129,7 +130,7 @@ impl TransformerConvConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> TransformerConv {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

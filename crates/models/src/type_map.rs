@@ -4,6 +4,7 @@ use std::ops::Index;
 
 use burn::serde::{Deserialize, Serialize};
 use burn::tensor::Tensor;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{GraphError, NodeKey, Schema};
 use burn_gnn_ops::GraphView;
 
@@ -190,7 +191,7 @@ pub(crate) fn of_all_types(
     size: impl Fn(usize) -> usize,
 ) -> Vec<Tensor<2>> {
     let schema = g.schema();
-    let list = x.into_list(schema).unwrap_or_else(|e| panic!("{call}: {e}"));
+    let list = x.into_list(schema).map_err(|e| format!("{call}: {e}")).or_panic();
     let given = |(t, x): (usize, Option<Tensor<2>>)| {
         let x = x.unwrap_or_else(|| {
             panic!(
@@ -212,7 +213,7 @@ pub(crate) fn of_all_types(
 /// As [`of_all_types`]; types that are left out have no columns.
 #[track_caller]
 pub(crate) fn of_read_types(call: &str, g: &dyn GraphView, x: NodeTensors) -> Vec<Tensor<2>> {
-    let list = x.into_list(g.schema()).unwrap_or_else(|e| panic!("{call}: {e}"));
+    let list = x.into_list(g.schema()).map_err(|e| format!("{call}: {e}")).or_panic();
     let first = list.iter().flatten().next().map(|x| (x.device(), x.dtype()));
     let Some((device, dtype)) = first else {
         panic!("{call}: no features; give those of the node types that layers read")
@@ -230,7 +231,7 @@ pub(crate) fn features_of(
     x: &NodeTensors,
     target: &str,
 ) -> Tensor<2> {
-    let t = target.resolve(schema).unwrap_or_else(|e| panic!("{model}: {e}"));
-    let mut list = x.clone().into_list(schema).unwrap_or_else(|e| panic!("{model}: {e}"));
+    let t = target.resolve(schema).map_err(|e| format!("{model}: {e}")).or_panic();
+    let mut list = x.clone().into_list(schema).map_err(|e| format!("{model}: {e}")).or_panic();
     list.swap_remove(t).unwrap_or_else(|| panic!("{model}: no features of node type `{target}`"))
 }

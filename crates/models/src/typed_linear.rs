@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{TypeIndex, gather_mm, matmul_rows};
 
 use crate::init::Init;
@@ -78,7 +79,7 @@ impl TypedLinearConfig {
     /// As [`try_init`](Self::try_init) errs.
     #[track_caller]
     pub fn init(&self, device: &Device) -> TypedLinear {
-        self.try_init(device).unwrap_or_else(|e| panic!("{e}"))
+        self.try_init(device).or_panic()
     }
 }
 

@@ -6,7 +6,7 @@ use crate::SampleKey;
 use crate::batch_graph_info::BatchGraphInfo;
 use crate::rules::EdgeRule;
 use crate::stored_ids::edge_ids;
-use burn_gnn_graph::internal::{etype_number, ntype_number};
+use burn_gnn_graph::internal::{OrPanic, etype_number, ntype_number};
 use burn_gnn_graph::{
     Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation,
     Schema, of_etype, of_ntype,
@@ -371,7 +371,7 @@ impl Block {
             csc.indptr(),
             &self.positions[etype],
         );
-        ids.unwrap_or_else(|e| panic!("edge ids of a block: {e}"))
+        ids.map_err(|e| format!("edge ids of a block: {e}")).or_panic()
     }
     /// Original id of each source node: that in the graph before it was renumbered. Draws are keyed by it.
     ///
@@ -482,7 +482,7 @@ impl Block {
             .map(|&v| ids.map_or(v, |ids| ids.get(v as usize)))
             .collect();
         let mut found = Vec::with_capacity(rows);
-        reader.rows(&nodes, &mut found).unwrap_or_else(|e| panic!("degrees of a block: {e}"));
+        reader.rows(&nodes, &mut found).map_err(|e| format!("degrees of a block: {e}")).or_panic();
         found.into_iter().map(|row| row.1).collect()
     }
     /// Edges in `whole` of the first `rows` rows of a node type, as far as they see them.

@@ -20,6 +20,7 @@ mod huge_pages;
 mod ids;
 mod memory;
 mod node_ids;
+mod or_panic;
 mod original_ids;
 mod prefetch;
 mod ragged;
@@ -58,6 +59,7 @@ pub mod internal {
     pub use crate::error::setting;
     pub use crate::huge_pages::{HUGE, huge_room};
     pub use crate::memory::{filled, reserve, room};
+    pub use crate::or_panic::OrPanic;
     pub use crate::prefetch::{prefetch, prefetch_at};
     pub use crate::relation::checks::{check_counts, check_ids, check_len, check_nodes};
     pub use crate::relation::{LIMIT, LayoutArrays, scan};

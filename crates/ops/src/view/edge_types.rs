@@ -1,6 +1,7 @@
 //! Presents the edges of all types to heterogeneous layers.
 
 use burn::tensor::Tensor;
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{EdgeKey, GraphError};
 
 use crate::{Edges, GraphView};
@@ -84,7 +85,7 @@ impl<'a> EdgeTypes<'a> {
     /// There is no such type.
     #[track_caller]
     pub fn at(&self, etype: usize) -> Edges<'a> {
-        let edges = Edges::new(self.view, etype).unwrap_or_else(|e| panic!("{e}"));
+        let edges = Edges::new(self.view, etype).or_panic();
         edges.with_weight(self.weights[etype].clone()).with_features(self.features[etype].clone())
     }
 

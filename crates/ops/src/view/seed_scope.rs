@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use burn::tensor::{DType, Device, Distribution, Tensor};
 use burn_gnn_graph::NodeKey;
+use burn_gnn_graph::internal::OrPanic;
 
 use crate::{DrawKey, EdgeDropout, Edges, GraphView, RowDropout, Stream, dropout};
 
@@ -165,7 +166,7 @@ impl DropoutKey {
         prob: f64,
         x: &Tensor<2>,
     ) -> Option<RowDropout> {
-        let ntype = view.schema().ntype(ntype).unwrap_or_else(|e| panic!("dropout: {e}"));
+        let ntype = view.schema().ntype(ntype).map_err(|e| format!("dropout: {e}")).or_panic();
         let stream = self.stream(view, &view.schema().ntypes()[ntype], prob, x)?;
         Some(RowDropout { prob, stream, ids: view.original_ids(ntype) })
     }
@@ -183,7 +184,7 @@ impl DropoutKey {
         prob: f64,
         x: &Tensor<2>,
     ) -> Option<RowDropout> {
-        let ntype = view.schema().ntype(ntype).unwrap_or_else(|e| panic!("dropout: {e}"));
+        let ntype = view.schema().ntype(ntype).map_err(|e| format!("dropout: {e}")).or_panic();
         let mut dropout = self.of_inputs(view, ntype, prob, x)?;
         let rows = view.num_dst(ntype);
         dropout.ids =

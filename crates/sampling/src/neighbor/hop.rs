@@ -17,6 +17,7 @@ use crate::neighbor::NeighborSampler;
 use crate::neighbor::stored_relation::{self, StoredRows};
 use crate::relabel::{RootedRows, Rows};
 use crate::rules::{Choice, RowMemory, Strategy};
+use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{Graph, GraphError, Relation, Stream};
 
 /// Writes the numbers of a piece's nodes, new ones among the nodes of their type.
@@ -229,7 +230,7 @@ impl NeighborSampler {
             let lists: Vec<_> = lists.collect();
             let num_src = nodes.len();
             let valid =
-                |r: Result<Relation, _>| r.unwrap_or_else(|e| panic!("edges of a block: {e}"));
+                |r: Result<Relation, _>| r.map_err(|e| format!("edges of a block: {e}")).or_panic();
             lists
                 .into_iter()
                 .map(|(e, src, indptr, edges)| {

@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use burn_gnn_structure::internal::{check_ids, setting};
+use burn_gnn_structure::internal::{OrPanic, check_ids, setting};
 use burn_gnn_structure::{EdgeReader, NodeKey, Schema};
 use twox_hash::XxHash3_64;
 
@@ -62,7 +62,7 @@ impl Assignment {
     /// There is no such type.
     #[track_caller]
     pub fn part_of(&self, ntype: impl NodeKey) -> &[u32] {
-        &self.part_of[self.types.ntype(ntype).unwrap_or_else(|e| panic!("{e}"))]
+        &self.part_of[self.types.ntype(ntype).or_panic()]
     }
     /// Number of parts.
     pub fn parts(&self) -> usize {

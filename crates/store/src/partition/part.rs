@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use burn_gnn_structure::internal::OrPanic;
 use burn_gnn_structure::{EdgeKey, EdgeReader, NodeKey, Relation, Schema};
 
 use super::{
@@ -207,11 +208,11 @@ impl StoredPart {
 
     #[track_caller]
     fn nodes_of(&self, ntype: impl NodeKey) -> &PartNodes {
-        &self.of.nodes[self.of.schema.ntype(ntype).unwrap_or_else(|e| panic!("{e}"))]
+        &self.of.nodes[self.of.schema.ntype(ntype).or_panic()]
     }
     #[track_caller]
     fn etype(&self, etype: impl EdgeKey) -> usize {
-        self.of.schema.etype(etype).unwrap_or_else(|e| panic!("{e}"))
+        self.of.schema.etype(etype).or_panic()
     }
 }
 

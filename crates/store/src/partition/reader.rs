@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use burn_gnn_structure::internal::OrPanic;
 use burn_gnn_structure::{EdgeKey, EdgeReader, GraphError, Relation};
 
 use super::part::{Content, PartEdges, PartNodes, StoredPart};
@@ -27,7 +28,7 @@ impl StoredPart {
     /// `O(log inner nodes)` per destination; edges are read when they are drawn.
     #[track_caller]
     pub fn relation(&self, etype: impl EdgeKey) -> Result<Relation, StoreError> {
-        let e = self.schema().etype(etype).unwrap_or_else(|e| panic!("{e}"));
+        let e = self.schema().etype(etype).or_panic();
         Ok(Relation::from_stored_csc(Arc::new(ByOriginal(PartRelation::new(&self.of, e))))?)
     }
 }

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::Compressed;
 use super::checks::offsets;
+use crate::or_panic::OrPanic;
 
 /// Below this many edges one thread is faster than two. Miri is to see both ways, and is slow.
 pub(super) const PARALLEL_FROM: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
@@ -23,7 +24,7 @@ pub(super) const PARALLEL_FROM: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16
 #[expect(unsafe_code, reason = "chunks scatter to places of their own")]
 pub(super) fn compress(rows: usize, key: &[u32], other: &[u32]) -> Compressed {
     let e = key.len();
-    let mut indptr = offsets(rows).unwrap_or_else(|e| panic!("{e}"));
+    let mut indptr = offsets(rows).or_panic();
     indptr.resize(rows + 1, 0u32);
     let is_sorted = key.is_sorted();
     if is_sorted || rows > 4 * e {
