@@ -146,9 +146,9 @@ impl HeteroConv for GatedGraphConv {
             .map_err(|e| format!("gated_graph_conv: {e}"))
             .or_panic()
             .swap_remove(0);
-        let x = x.unwrap_or_else(|| {
-            panic!("gated_graph_conv: `x` has no entry for node type `{}`", schema.ntypes()[0])
-        });
+        let ntype = &schema.ntypes()[0];
+        let none = || format!("gated_graph_conv: `x` has no entry for node type `{ntype}`");
+        let x = x.ok_or_else(none).or_panic();
         NodeTensors::from_list(schema, [Some(self.over(&Whole(g), x))])
     }
 }

@@ -69,37 +69,34 @@ pub(crate) fn encode<V: LayerViews + ?Sized>(
         None => embedding.rows(ntype),
     };
     let x = x.clone().into_list(schema).or_panic();
-    let of_type = |(t, (ntype, x)): (usize, (&String, Option<Tensor<2>>))| match projected
-        .iter()
-        .position(|p| p == ntype)
-    {
-        Some(i) => {
-            let x = x
-                .unwrap_or_else(|| panic!("expected features of node type `{ntype}` (`TypeInput::Features`), got none; add them to `x`"));
-            let w = projections[i].val();
-            let ([rows, size], expected) = (x.dims(), w.dims()[0]);
-            assert!(
-                size == expected,
+    let of_type = |(t, (ntype, x)): (usize, (&String, Option<Tensor<2>>))| {
+        let Some(i) = projected.iter().position(|p| p == ntype) else {
+            let none = || format!("node type `{ntype}` has neither features nor embedding");
+            return embedded(t, ntype).ok_or_else(none).map(|x| (ntype.clone(), x));
+        };
+        let none = || {
+            format!(
+                "expected features of node type `{ntype}` (`TypeInput::Features`), got none; add them to `x`"
+            )
+        };
+        let (x, w) = (x.ok_or_else(none)?, projections[i].val());
+        let ([rows, size], expected) = (x.dims(), w.dims()[0]);
+        if size != expected {
+            return Err(format!(
                 "node type `{ntype}`: expected features of size {expected}, got {:?}; make the model for features of size {size}",
                 x.dims()
-            );
-            if let Some(n) = views.input_rows(t) {
-                assert!(
-                    rows == n,
-                    "node type `{ntype}`: expected {n} rows (one per input node of the batch), got {rows}; \
-                     give the features of the batch, not those of the graph"
-                );
-            }
-            (ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w))
+            ));
         }
-        None => (
-            ntype.clone(),
-            embedded(t, ntype).unwrap_or_else(|| {
-                panic!("node type `{ntype}` has neither features nor embedding")
-            }),
-        ),
+        if let Some(n) = views.input_rows(t).filter(|&n| n != rows) {
+            return Err(format!(
+                "node type `{ntype}`: expected {n} rows (one per input node of the batch), got {rows}; \
+                 give the features of the batch, not those of the graph"
+            ));
+        }
+        Ok((ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w)))
     };
-    schema.ntypes().iter().zip(x).enumerate().map(of_type).collect()
+    let inputs = schema.ntypes().iter().zip(x).enumerate().map(of_type);
+    inputs.collect::<Result<_, String>>().or_panic()
 }
 
 /// What [`encode_rows`] reads of every node type: features, or learned embeddings.

@@ -193,21 +193,20 @@ pub(crate) fn of_all_types(
     let schema = g.schema();
     let list = x.into_list(schema).map_err(|e| format!("{call}: {e}")).or_panic();
     let given = |(t, x): (usize, Option<Tensor<2>>)| {
-        let x = x.unwrap_or_else(|| {
-            panic!(
-                "{call}: no features of node type `{}`; give those of every node type",
-                schema.ntypes()[t]
-            )
-        });
-        let (expected, got) = (size(t), x.dims());
-        assert!(
-            got[1] == expected,
-            "{call}: node type `{}`: expected features of size {expected}, got {got:?}",
-            schema.ntypes()[t]
-        );
-        x
+        let ntype = &schema.ntypes()[t];
+        let Some(x) = x else {
+            return Err(format!(
+                "{call}: no features of node type `{ntype}`; give those of every node type"
+            ));
+        };
+        match (size(t), x.dims()) {
+            (expected, got) if got[1] != expected => Err(format!(
+                "{call}: node type `{ntype}`: expected features of size {expected}, got {got:?}"
+            )),
+            _ => Ok(x),
+        }
     };
-    list.into_iter().enumerate().map(given).collect()
+    list.into_iter().enumerate().map(given).collect::<Result<_, _>>().or_panic()
 }
 
 /// As [`of_all_types`]; types that are left out have no columns.
@@ -233,5 +232,7 @@ pub(crate) fn features_of(
 ) -> Tensor<2> {
     let t = target.resolve(schema).map_err(|e| format!("{model}: {e}")).or_panic();
     let mut list = x.clone().into_list(schema).map_err(|e| format!("{model}: {e}")).or_panic();
-    list.swap_remove(t).unwrap_or_else(|| panic!("{model}: no features of node type `{target}`"))
+    list.swap_remove(t)
+        .ok_or_else(|| format!("{model}: no features of node type `{target}`"))
+        .or_panic()
 }
