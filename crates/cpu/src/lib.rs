@@ -46,7 +46,9 @@ pub use gspmm::aggregate;
 
 pub(crate) use adjacency::Adjacency;
 pub(crate) use burn_gnn_structure::internal::huge_room as room;
-pub(crate) use burn_gnn_structure::internal::{prefetch, prefetch_at};
+pub(crate) use burn_gnn_structure::internal::{
+    Cache, from_memory, prefetch, prefetch_at, prefetch_to,
+};
 pub(crate) use output_buffer::{Sink, zeros};
 pub(crate) use parallel_runs::{by_edges, evenly, split_mut};
 pub(crate) use scatter::{

@@ -26,7 +26,7 @@ use rayon::prelude::*;
 
 use super::output_buffer::{Sink, parts, zeros};
 use super::parallel_runs::split_mut;
-use super::room;
+use super::{Cache, room};
 use burn_gnn_plan::Permutation;
 
 /// The row of each position: different rows for different positions, all rows.
@@ -124,7 +124,13 @@ impl<T: bytemuck::Pod> EdgeRows<'_, T> {
     /// Asks for `len` entries from entry `at` of row `row`, to be written some rows later.
     #[inline(always)]
     pub(crate) fn ask(&self, row: usize, at: usize, len: usize) {
-        super::prefetch_at(self.start.wrapping_add(row * self.width + at), len);
+        self.ask_to(Cache::First, row, at, len);
+    }
+
+    /// [`ask`](Self::ask) into a level of the cache.
+    #[inline(always)]
+    pub(crate) fn ask_to(&self, to: Cache, row: usize, at: usize, len: usize) {
+        super::prefetch_at(to, self.start.wrapping_add(row * self.width + at), len);
     }
 
     /// Goes on to the next positions, of which rows are to be written from the first to the last column.

@@ -1,25 +1,92 @@
 //! Prefetches memory before it is read.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 /// Asks for the cache lines of `data[at..at + len]`; a hint, so places outside of `data` do no harm.
 ///
 /// Rows of neighbours lie anywhere; asked for some rows ahead, they arrive while earlier ones are read.
+///
+/// The first level of the cache waits for few rows at a time, the second for more. Rows that come from memory
+/// ([`from_memory`]) are asked for twice: far ahead into the second level, then near into the first.
 #[inline(always)]
 #[doc(hidden)]
 pub fn prefetch<T>(data: &[T], at: usize, len: usize) {
-    prefetch_at(data.as_ptr().wrapping_add(at), len);
+    prefetch_at(Cache::First, data.as_ptr().wrapping_add(at), len);
+}
+
+/// [`prefetch`] into a level of the cache.
+#[inline(always)]
+#[doc(hidden)]
+pub fn prefetch_to<T>(to: Cache, data: &[T], at: usize, len: usize) {
+    prefetch_at(to, data.as_ptr().wrapping_add(at), len);
+}
+
+/// Where a row is to wait until it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum Cache {
+    /// The first level.
+    First,
+    /// The second level.
+    Second,
+}
+
+/// Whether rows of so many bytes of data come from memory: they, and what passes beside them, do not fit in the last
+/// level of the cache. To be asked once for a kernel, not for a row.
+#[doc(hidden)]
+pub fn from_memory(bytes: usize) -> bool {
+    /// 0 until somebody asks.
+    static LAST_LEVEL: AtomicUsize = AtomicUsize::new(0);
+    let mut last = LAST_LEVEL.load(Ordering::Relaxed);
+    if last == 0 {
+        last = (0..5).filter_map(cache_bytes).max().unwrap_or(32 << 20).max(1);
+        LAST_LEVEL.store(last, Ordering::Relaxed);
+    }
+    bytes > last / 2
+}
+
+/// The size of a cache of the first processor, as Linux says.
+fn cache_bytes(index: usize) -> Option<usize> {
+    // Miri has no such file.
+    if cfg!(miri) {
+        return None;
+    }
+    let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+    bytes_of(&std::fs::read_to_string(file).ok()?)
+}
+
+/// `32768K` in bytes.
+fn bytes_of(size: &str) -> Option<usize> {
+    let size = size.trim();
+    let digits = size.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match &size[digits.len()..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(unit)
 }
 
 /// [`prefetch`] of `len` entries from an address.
 #[allow(unsafe_code, reason = "an instruction of the processor, on x86-64 alone")]
 #[inline(always)]
 #[doc(hidden)]
-pub fn prefetch_at<T>(start: *const T, len: usize) {
+pub fn prefetch_at<T>(to: Cache, start: *const T, len: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
         let (start, bytes) = (start.cast::<i8>(), len * size_of::<T>());
-        // SAFETY: a prefetch never faults, whatever the address, and reads nothing.
-        let ask = |at: usize| unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(at)) };
+        let ask = |at: usize| {
+            let line = start.wrapping_add(at);
+            // SAFETY: a prefetch never faults, whatever the address, and reads nothing.
+            unsafe {
+                match to {
+                    Cache::First => _mm_prefetch::<_MM_HINT_T0>(line),
+                    Cache::Second => _mm_prefetch::<_MM_HINT_T1>(line),
+                }
+            }
+        };
         for line in (0..bytes).step_by(64) {
             ask(line);
         }
@@ -29,5 +96,29 @@ pub fn prefetch_at<T>(start: *const T, len: usize) {
         }
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (start, len);
+    let _ = (to, start, len);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_caches() {
+        assert_eq!(
+            ["32768K\n", "300M", "512"].map(bytes_of),
+            [Some(32 << 20), Some(300 << 20), Some(512)]
+        );
+        assert_eq!(["", "K", "a lot", "1G"].map(bytes_of), [None; 4]);
+        assert!(!from_memory(1 << 10) && from_memory(1 << 40));
+    }
+
+    /// Whatever is asked for, nothing is read.
+    #[test]
+    fn places_outside_do_no_harm() {
+        for to in [Cache::First, Cache::Second] {
+            prefetch_to(to, &[1.0f32; 3], usize::MAX / 8, 100);
+            prefetch_to(to, &[0u8; 0], 0, 0);
+        }
+    }
 }

@@ -4,8 +4,8 @@ use super::{
     AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, dot, exp_all, get, lanes, leaky, load,
 };
 use crate::{
-    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows,
-    collect_rows_and_edges, evenly, prefetch, vectorised,
+    Acc, Adjacency, Cache, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows,
+    collect_rows_and_edges, evenly, from_memory, prefetch, prefetch_to, vectorised,
 };
 
 /// What backward reads, and which results it must give.
@@ -106,6 +106,7 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
         // Of the edges of a block: α, then the derivative of the score, then m · α.
         let (mut alpha, mut slopes, mut w) = (vec![zero; room], vec![one; room], vec![zero; room]);
         ds.whole();
+        let from_memory = from_memory(size_of_val(given.grad));
         for u in run {
             acc.fill(zero);
             sums.fill(zero);
@@ -122,6 +123,11 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                         for (i, &v) in targets.iter().enumerate() {
                             if let Some(&ahead) = csr.indices.get(start + i + BLOCK) {
                                 prefetch(meta, ahead as usize * 4 * heads, 4 * heads);
+                            }
+                            if from_memory
+                                && let Some(&far) = csr.indices.get(start + i + 3 * AHEAD)
+                            {
+                                prefetch_to(Cache::Second, given.grad, far as usize * width, width);
                             }
                             if let Some(&ahead) = csr.indices.get(start + i + AHEAD) {
                                 prefetch(given.grad, ahead as usize * width, width);
@@ -153,6 +159,11 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                                     csr.indices[start + i + BLOCK] as usize * 4 * heads,
                                     4 * heads,
                                 );
+                            }
+                            if from_memory
+                                && let Some(&far) = csr.indices.get(start + i + 3 * AHEAD)
+                            {
+                                prefetch_to(Cache::Second, given.grad, far as usize * width, width);
                             }
                             if let Some(&ahead) = csr.indices.get(start + i + AHEAD) {
                                 prefetch(given.grad, ahead as usize * width, width);

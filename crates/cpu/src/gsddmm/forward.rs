@@ -16,13 +16,15 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::{
-    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows, evenly,
-    prefetch, scatter, widest, zeros,
+    Acc, Adjacency, Cache, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows,
+    evenly, prefetch_to, scatter, widest, zeros,
 };
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 /// Edges between asking for a row and reading it.
 pub(super) const AHEAD: usize = 16;
+/// The same for rows that come from memory.
+pub(super) const FAR: usize = 3 * AHEAD;
 /// Bytes of a row that are asked for ahead; the processor follows longer rows by itself.
 const ASKED: usize = 1024;
 /// Row bytes from which a dot walks CSC.
@@ -56,15 +58,15 @@ impl<'a> Rows<'a> {
         if let Self::Table(t) = self
             && let Some(&row) = t.get(e)
         {
-            ask(data, row as usize, len);
+            ask(Cache::First, data, row as usize, len);
         }
     }
 }
 
 /// Asks for row `row`.
 #[inline(always)]
-pub(super) fn ask<T>(data: &[T], row: usize, len: usize) {
-    prefetch(data, row * len, len.min(ASKED / size_of::<T>()));
+pub(super) fn ask<T>(to: Cache, data: &[T], row: usize, len: usize) {
+    prefetch_to(to, data, row * len, len.min(ASKED / size_of::<T>()));
 }
 
 /// `N` entries of a block from `at`, or its one entry `N` times.
@@ -308,7 +310,7 @@ impl<T: Elem> Vectorised for Walk<'_, '_, T> {
             let y = &job.data[near][v * near_len..][..near_len];
             for p in csc.row(v) {
                 if let Some(&u) = sources.get(p + AHEAD) {
-                    ask(job.data[far], u as usize, far_len);
+                    ask(Cache::First, job.data[far], u as usize, far_len);
                 }
                 let x = &job.data[far][sources[p] as usize * far_len..][..far_len];
                 // Not in the closure of `put`, which would be compiled for the baseline.

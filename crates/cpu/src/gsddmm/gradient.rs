@@ -12,10 +12,11 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::forward::{AHEAD, LANES, Rows, ask, block, fold, load};
+use super::forward::{AHEAD, FAR, LANES, Rows, ask, block, fold, load};
 use crate::derivatives::{Chain, Over, Pass, Quotient, Times};
 use crate::{
-    Acc, Adjacency, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, widest, zeros,
+    Acc, Adjacency, Cache, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, from_memory,
+    widest, zeros,
 };
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
@@ -116,15 +117,15 @@ impl<T: Elem> Job<'_, T> {
 
     /// Asks for what the edge at position `p` reads. Rows of one edge each come in a stream.
     #[inline(always)]
-    fn ask<G: Chain>(&self, rows: Adjacency<'_>, p: usize, grad_len: usize, len: usize) {
+    fn ask<G: Chain>(&self, to: Cache, rows: Adjacency<'_>, p: usize, grad_len: usize, len: usize) {
         let Some(&far) = rows.indices.get(p) else { return };
         let id = rows.edge_id(p);
-        ask(self.grad, id, grad_len);
+        ask(to, self.grad, id, grad_len);
         match self.other_of {
             _ if !G::OTHER => {}
             Other::Same => {}
-            Other::Far => ask(self.other, far as usize, len),
-            Other::OfEdge(_) => ask(self.other, id, len),
+            Other::Far => ask(to, self.other, far as usize, len),
+            Other::OfEdge(_) => ask(to, self.other, id, len),
         }
     }
 }
@@ -153,6 +154,7 @@ impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorise
             Side::Rhs => (&blocks.starts[1], &blocks.starts[0]),
         };
         let grad_block = if DOT { 1 } else { blocks.len };
+        let from_memory = from_memory(size_of_val(job.grad) + size_of_val(job.other));
         let mut acc = vec![T::Acc::ZERO; own_len];
         for n in self.run {
             acc.fill(T::Acc::ZERO);
@@ -160,7 +162,10 @@ impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorise
             for p in job.rows.map_or(n..n + 1, |rows| rows.row(n)) {
                 let (id, far) = match job.rows {
                     Some(rows) => {
-                        job.ask::<G>(rows, p + AHEAD, grad_len, other_len);
+                        if from_memory {
+                            job.ask::<G>(Cache::Second, rows, p + FAR, grad_len, other_len);
+                        }
+                        job.ask::<G>(Cache::First, rows, p + AHEAD, grad_len, other_len);
                         (rows.edge_id(p), rows.indices[p] as usize)
                     }
                     None => (n, n),

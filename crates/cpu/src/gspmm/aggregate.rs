@@ -159,7 +159,7 @@ impl<T: Elem, const FACTORS: u8> Blocked for Rows<'_, '_, T, FACTORS> {
                 let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
                 for p in w.rows.row(v) {
                     if col == 0 {
-                        m.fetch(p);
+                        m.fetch(p, N * K);
                     }
                     let mut factor = T::Acc::ONE;
                     if FACTORS > 0

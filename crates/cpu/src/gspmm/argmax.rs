@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::gather::{CopyLhs, Messages, Op, for_blocks, put, put_last};
+use super::gather::{CopyLhs, Messages, Op, WIDE_ROW, for_blocks, put, put_last};
 use super::layout::{Layout, Same};
 use crate::lanes::Lanes;
 use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{
-    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows,
-    collect_rows_and_edges, collect_rows2, prefetch,
+    Acc, Adjacency, Cache, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows,
+    collect_rows_and_edges, collect_rows2, from_memory, prefetch, prefetch_to,
 };
 use burn_gnn_plan::{BinaryOp, GspmmPlan};
 
@@ -220,7 +220,7 @@ impl<T: Elem, O: Op, R: Layout, W: ArgmaxSink> Blocked for SelectRows<'_, '_, T,
                 }
                 for p in edges.clone() {
                     if col == 0 {
-                        m.fetch(p);
+                        m.fetch(p, N * K);
                         self.argmax.ask(m, p);
                     }
                     let name = W::name(m, p);
@@ -304,7 +304,7 @@ trait IsArgmax: Copy + Sync {
     /// What a block of columns of one edge reads.
     type Part: Copy;
     /// Asks for what the edge `id` into `v` will read.
-    fn fetch(self, v: usize, id: usize, width: usize);
+    fn fetch(self, to: Cache, v: usize, id: usize, width: usize);
     /// Columns `col..col + len` of the edge `id` into `v`.
     fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part;
     /// Lanes of `g` from column `16 k` of the part on where the edge is the argmax, 0 elsewhere.
@@ -320,8 +320,8 @@ struct OfNodes<'a>(&'a [i32]);
 impl<'a> IsArgmax for OfNodes<'a> {
     type Part = (&'a [i32], i32);
     #[inline(always)]
-    fn fetch(self, v: usize, _: usize, width: usize) {
-        prefetch(self.0, v * width, width);
+    fn fetch(self, to: Cache, v: usize, _: usize, width: usize) {
+        prefetch_to(to, self.0, v * width, width);
     }
     #[inline(always)]
     fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part {
@@ -351,8 +351,8 @@ struct OfEdges<'a> {
 impl IsArgmax for OfEdges<'_> {
     type Part = Lanes<u32, 16>;
     #[inline(always)]
-    fn fetch(self, _: usize, id: usize, _: usize) {
-        prefetch(self.bits, id * self.words, self.words);
+    fn fetch(self, to: Cache, _: usize, id: usize, _: usize) {
+        prefetch_to(to, self.bits, id * self.words, self.words);
     }
     #[inline(always)]
     fn part(self, _: usize, id: usize, _: usize, col: usize, _: usize) -> Self::Part {
@@ -388,15 +388,24 @@ impl<T: Elem, W: IsArgmax> Blocked for ArgmaxGrad<'_, '_, T, W> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
         let (n, argmax) = (self.width, self.argmax);
-        let far = ahead::<T>(n);
+        let (ahead, from_memory) = (ahead::<T>(n), from_memory(size_of_val(self.grad)));
         for u in self.run {
             let edges = self.rows.row(u);
             for_blocks!(n, WIDE, |col, keep, N, K| {
                 let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
                 for p in edges.clone() {
-                    if let Some(&v) = self.rows.indices.get(p + far).filter(|_| col == 0) {
+                    if N * K >= WIDE_ROW
+                        && from_memory
+                        && col == 0
+                        && let Some(&v) = self.rows.indices.get(p + 3 * ahead)
+                    {
+                        let id = self.rows.edge_id(p + 3 * ahead);
+                        prefetch_to(Cache::Second, self.grad, v as usize * n, n);
+                        argmax.fetch(Cache::Second, v as usize, id, n);
+                    }
+                    if let Some(&v) = self.rows.indices.get(p + ahead).filter(|_| col == 0) {
                         prefetch(self.grad, v as usize * n, n);
-                        argmax.fetch(v as usize, self.rows.edge_id(p + far), n);
+                        argmax.fetch(Cache::First, v as usize, self.rows.edge_id(p + ahead), n);
                     }
                     let (v, id) = (self.rows.indices[p] as usize, self.rows.edge_id(p));
                     let (grad, part) =

@@ -18,7 +18,10 @@ use super::layout::Layout;
 use crate::lanes::Lanes;
 use crate::simd::{Baseline, Blocked, InstructionSets};
 use crate::unroll::each;
-use crate::{Acc, Adjacency, Elem, Sink, ahead, by_edges, collect_rows, prefetch};
+use crate::{
+    Acc, Adjacency, Cache, Elem, Sink, ahead, by_edges, collect_rows, from_memory, prefetch,
+    prefetch_to,
+};
 use burn_gnn_plan::BinaryOp;
 
 /// A message operator. The frequent ones are types, the rest is asked once per block of columns.
@@ -96,10 +99,16 @@ pub(crate) struct Messages<'a, T, O, R> {
     pub(crate) width: usize,
     /// Edges between asking for a row and adding it.
     ahead: usize,
+    /// Whether rows come from memory: those of some operand, those of `lhs`.
+    from_memory: bool,
+    lhs_from_memory: bool,
 }
 
 /// Bytes of an operand that the second-level cache holds anyway.
 const CACHED: usize = 1 << 20;
+
+/// Columns of a block from which on asking for its row twice, if it comes from memory, costs less than it saves.
+pub(super) const WIDE_ROW: usize = 32;
 
 impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
     pub(crate) fn new(
@@ -110,18 +119,37 @@ impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
         layout: R,
         width: usize,
     ) -> Self {
-        Self { rows, lhs, rhs, op, layout, width, ahead: ahead::<T>(width) }
+        let bytes = |read: bool, data: &[T]| if read { size_of_val(data) } else { 0 };
+        let (of_lhs, of_rhs) = (bytes(O::LHS, lhs), bytes(O::RHS, rhs));
+        let lhs_from_memory = from_memory(of_lhs);
+        // Half a table of nodes is still near while the rows of edges pass.
+        let from_memory = lhs_from_memory || from_memory((of_lhs + of_rhs) / 2);
+        let ahead = ahead::<T>(width);
+        Self { rows, lhs, rhs, op, layout, width, ahead, from_memory, lhs_from_memory }
     }
 
-    /// Asks for the rows of the edge some positions after `p`.
+    /// Asks for the rows of the edge some positions after `p`; the caller adds `columns` of them at a time, a constant.
     #[inline(always)]
-    pub(crate) fn fetch(&self, p: usize) {
+    pub(crate) fn fetch(&self, p: usize, columns: usize) {
+        if columns >= WIDE_ROW
+            && self.from_memory
+            && let Some(&u) = self.rows.indices.get(p + 3 * self.ahead)
+        {
+            if O::LHS && self.lhs_from_memory {
+                prefetch_to(Cache::Second, self.lhs, u as usize * self.width, self.width);
+            }
+            if O::RHS {
+                let id = self.rows.edge_id(p + 3 * self.ahead);
+                self.layout.fetch(Cache::Second, self.rhs, id, self.width);
+            }
+        }
         let Some(&u) = self.rows.indices.get(p + self.ahead) else { return };
         if O::LHS && size_of_val(self.lhs) > CACHED {
             prefetch(self.lhs, u as usize * self.width, self.width);
         }
         if O::RHS && size_of_val(self.rhs) > CACHED {
-            self.layout.fetch(self.rhs, self.rows.edge_id(p + self.ahead), self.width);
+            let id = self.rows.edge_id(p + self.ahead);
+            self.layout.fetch(Cache::First, self.rhs, id, self.width);
         }
     }
 
@@ -265,7 +293,7 @@ impl<T: Elem, O: Op, R: Layout> Blocked for SumRows<'_, '_, T, O, R> {
                 let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
                 for p in edges.clone() {
                     if col == 0 {
-                        m.fetch(p);
+                        m.fetch(p, N * K);
                     }
                     let edge = m.edge(p, col, N * K);
                     each!(k < K, {

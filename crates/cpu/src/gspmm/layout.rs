@@ -1,7 +1,7 @@
 //! Encodes where a block of message features finds its operand entries as a type that the compiler specialises for.
 
 use crate::lanes::Lanes;
-use crate::{Acc, Elem, prefetch};
+use crate::{Acc, Cache, Elem, prefetch_to};
 
 /// A regular layout of an operand row against a message row.
 pub(crate) trait Layout: Copy + Sync {
@@ -21,7 +21,7 @@ pub(crate) trait Layout: Copy + Sync {
     /// Columns `at..at + N` of the piece.
     fn lanes<T: Elem, const N: usize>(part: Self::Part<'_, T>, at: usize) -> Lanes<T::Acc, N>;
     /// Asks for a row ahead of its use.
-    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize);
+    fn fetch<T: Elem>(self, to: Cache, data: &[T], row: usize, width: usize);
 }
 
 /// Operand row and message row have one shape.
@@ -52,8 +52,8 @@ impl Layout for Same {
         Lanes::load(part, at)
     }
     #[inline(always)]
-    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
-        prefetch(data, row * width, width);
+    fn fetch<T: Elem>(self, to: Cache, data: &[T], row: usize, width: usize) {
+        prefetch_to(to, data, row * width, width);
     }
 }
 
@@ -72,8 +72,8 @@ impl Layout for One {
         Lanes::splat(part)
     }
     #[inline(always)]
-    fn fetch<T: Elem>(self, data: &[T], row: usize, _: usize) {
-        prefetch(data, row, 1);
+    fn fetch<T: Elem>(self, to: Cache, data: &[T], row: usize, _: usize) {
+        prefetch_to(to, data, row, 1);
     }
 }
 
@@ -100,8 +100,8 @@ impl Layout for HeadsOf8 {
         lanes
     }
     #[inline(always)]
-    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
-        prefetch(data, row * (width / 8), width / 8);
+    fn fetch<T: Elem>(self, to: Cache, data: &[T], row: usize, width: usize) {
+        prefetch_to(to, data, row * (width / 8), width / 8);
     }
 }
 
@@ -132,7 +132,7 @@ impl Layout for HeadsOf16 {
         Lanes::splat(row[(col + at) / times].acc())
     }
     #[inline(always)]
-    fn fetch<T: Elem>(self, data: &[T], row: usize, width: usize) {
-        prefetch(data, row * (width / self.0), width / self.0);
+    fn fetch<T: Elem>(self, to: Cache, data: &[T], row: usize, width: usize) {
+        prefetch_to(to, data, row * (width / self.0), width / self.0);
     }
 }

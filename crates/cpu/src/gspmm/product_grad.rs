@@ -8,14 +8,14 @@
 
 use std::ops::Range;
 
-use super::gather::{for_blocks, put};
+use super::gather::{WIDE_ROW, for_blocks, put};
 use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
 use crate::lanes::Lanes;
 use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{
-    Acc, Adjacency, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows_and_edges,
-    prefetch,
+    Acc, Adjacency, Cache, EdgeRows, Elem, Scattered, Sink, ahead, by_edges,
+    collect_rows_and_edges, from_memory, prefetch_to,
 };
 
 /// What the gradients of `lhs[u] * w[e]` read.
@@ -243,7 +243,7 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
     #[inline(always)]
     fn run<const WIDE: usize>(self) {
         let Product { rows, grad, lhs, weight, layout, width } = *self.product;
-        let ahead = ahead::<T>(width);
+        let (ahead, from_memory) = (ahead::<T>(width), from_memory(size_of_val(grad)));
         for u in self.run {
             let edges = rows.row(u);
             if !R::ADDS {
@@ -261,7 +261,13 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
                     }
                     for p in edges.clone() {
                         if col == 0 {
-                            fetch(self.product, self.d_weight, p + ahead);
+                            fetch(
+                                self.product,
+                                self.d_weight,
+                                p,
+                                ahead,
+                                N * K >= WIDE_ROW && from_memory,
+                            );
                         }
                         let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
                         let row = &grad[v * width + col..][..N * K];
@@ -288,7 +294,13 @@ impl<T: Elem, R: Reduced> Blocked for Rows<'_, '_, '_, T, R> {
                 if let Some(weight) = weight {
                     for p in edges.clone() {
                         if col == 0 {
-                            fetch(self.product, self.d_weight, p + ahead);
+                            fetch(
+                                self.product,
+                                self.d_weight,
+                                p,
+                                ahead,
+                                N * K >= WIDE_ROW && from_memory,
+                            );
                         }
                         let (v, id) = (rows.indices[p] as usize, rows.edge_id(p));
                         let row = &grad[v * width + col..][..N * K];
@@ -329,16 +341,32 @@ fn fetch<T: Elem, R: Reduced>(
     product: &Product<'_, T, R>,
     d_weight: &EdgeRows<'_, R::Entry<T>>,
     p: usize,
+    ahead: usize,
+    from_memory: bool,
+) {
+    if from_memory {
+        fetch_to(Cache::Second, product, d_weight, p + 3 * ahead);
+    }
+    fetch_to(Cache::First, product, d_weight, p + ahead);
+}
+
+/// Asks for it into a level of the cache.
+#[inline(always)]
+fn fetch_to<T: Elem, R: Reduced>(
+    to: Cache,
+    product: &Product<'_, T, R>,
+    d_weight: &EdgeRows<'_, R::Entry<T>>,
+    p: usize,
 ) {
     let Product { rows, grad, weight, layout, width, .. } = *product;
     let Some(&v) = rows.indices.get(p) else { return };
-    prefetch(grad, v as usize * width, width);
+    prefetch_to(to, grad, v as usize * width, width);
     let (id, len) = (rows.edge_id(p), layout.len(width));
     if len < 16 {
-        d_weight.ask(id, 0, len);
+        d_weight.ask_to(to, id, 0, len);
     }
     if let Some(weight) = weight {
-        layout.fetch(weight, id, width);
+        layout.fetch(to, weight, id, width);
     }
 }
 

@@ -21,12 +21,14 @@ use std::ops::Range;
 use burn_gnn_plan::SoftmaxPlan;
 
 use crate::{
-    Acc, Adjacency, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor, prefetch,
-    scatter, shift, widest, zeros,
+    Acc, Adjacency, Cache, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor,
+    from_memory, prefetch, prefetch_to, scatter, shift, widest, zeros,
 };
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;
+/// The same for rows that come from memory.
+const FAR: usize = 3 * AHEAD;
 /// Entries that one step of the exponential takes; a multiple of every width of a block.
 const STEP: usize = 16;
 
@@ -113,6 +115,7 @@ impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W> {
         let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
         let (ids, end) = (csc.edge_ids, csc.indices.len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
+        let from_memory = from_memory(2 * size_of_val(x));
         out.pass(at..at + W);
         let mut buffer: Vec<T::Acc> = Vec::new();
         for v in run {
@@ -125,6 +128,11 @@ impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W> {
             let (rows, _) = buffer.as_chunks_mut::<W>();
             let mut largest = [T::Acc::of_f64(f64::NEG_INFINITY); W];
             for (p, row) in edges.clone().zip(rows) {
+                if from_memory && p + FAR < end {
+                    let e = id(p + FAR);
+                    prefetch_to(Cache::Second, x, e * width + at, W);
+                    out.ask_to(Cache::Second, e, at, W);
+                }
                 if p + AHEAD < end {
                     let e = id(p + AHEAD);
                     prefetch(x, e * width + at, W);
@@ -189,11 +197,18 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, '_, T, W> {
         let (csc, width) = (Adjacency::new(plan.relation().csc()), plan.width());
         let (ids, end) = (csc.edge_ids, csc.indices.len());
         let id = |p: usize| ids.map_or(p, |ids| ids[p] as usize);
+        let from_memory = from_memory(3 * size_of_val(y));
         out.pass(at..at + W);
         for v in run {
             let edges = csc.row(v);
             let mut sum = [T::Acc::ZERO; W];
             for p in edges.clone() {
+                if from_memory && p + FAR < end {
+                    let e = id(p + FAR);
+                    prefetch_to(Cache::Second, y, e * width + at, W);
+                    prefetch_to(Cache::Second, grad, e * width + at, W);
+                    out.ask_to(Cache::Second, e, at, W);
+                }
                 if p + AHEAD < end {
                     let e = id(p + AHEAD);
                     prefetch(y, e * width + at, W);
