@@ -1,14 +1,39 @@
 //! Draws progress bars on a terminal.
 
-use std::io::Read;
+use std::io::{self, Read};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// A bar with counts, rate and time left, on the standard error stream; nothing where that is no terminal. Removed when
-/// dropped.
+/// it and all readers that count for it ([`read`](Self::read)) are dropped.
 #[derive(Debug)]
-pub struct Progress(ProgressBar);
+pub struct Progress(Arc<Bar>);
+
+/// One bar, removed with the last that counts for it.
+#[derive(Debug)]
+struct Bar(ProgressBar);
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A reader whose bytes are steps of a bar.
+struct Counted<R> {
+    reader: R,
+    bar: Arc<Bar>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(buffer)?;
+        self.bar.0.inc(n as u64);
+        Ok(n)
+    }
+}
 
 /// How often a bar without steps is drawn.
 const TICK: Duration = Duration::from_millis(250);
@@ -28,7 +53,7 @@ fn rate(per_sec: f64) -> String {
 impl Progress {
     /// Draws nothing.
     pub fn hidden() -> Self {
-        Self(ProgressBar::hidden())
+        Self(Arc::new(Bar(ProgressBar::hidden())))
     }
     /// `len` steps, called `units`, of what `what` says, or as many as there will be; nothing unless `draw`.
     pub fn steps(draw: bool, what: &str, units: &str, len: impl Into<Option<u64>>) -> Self {
@@ -45,7 +70,7 @@ impl Progress {
         }
         let template = (None, "{spinner} {msg}  {elapsed}");
         let progress = Self::styled(ProgressDrawTarget::stderr(), template, what);
-        progress.0.enable_steady_tick(TICK);
+        progress.0.0.enable_steady_tick(TICK);
         progress
     }
 
@@ -80,48 +105,41 @@ impl Progress {
             });
         let bar = ProgressBar::with_draw_target(len, target).with_style(style);
         bar.set_message(what.to_owned());
-        Self(bar)
+        Self(Arc::new(Bar(bar)))
     }
 
     /// Work of which `done` steps or bytes were done before: rate and time left are those of the rest.
     #[must_use]
     pub fn resumed_at(self, done: u64) -> Self {
-        self.0.set_position(done);
-        self.0.reset_eta();
+        self.0.0.set_position(done);
+        self.0.0.reset_eta();
         self
     }
-    /// Bytes read through it are steps done.
+    /// Bytes read through it are steps done; the bar stays as long as the reader.
     pub fn read<R: Read>(&self, reader: R) -> impl Read + use<R> {
-        self.0.wrap_read(reader)
+        Counted { reader, bar: self.0.clone() }
     }
     /// So many steps or bytes more are done.
     pub fn inc(&self, steps: u64) {
-        self.0.inc(steps);
+        self.0.0.inc(steps);
     }
     /// The message before the bar.
     pub fn say(&self, what: impl Into<String>) {
-        self.0.set_message(what.into());
+        self.0.0.set_message(what.into());
     }
     /// Runs `f`, which may print, without the bar.
     pub fn suspend<T>(&self, f: impl FnOnce() -> T) -> T {
-        self.0.suspend(f)
+        self.0.0.suspend(f)
     }
     /// Whether nothing is drawn.
     pub fn is_hidden(&self) -> bool {
-        self.0.is_hidden()
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.0.0.is_hidden()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use indicatif::TermLike;
 
@@ -209,7 +227,22 @@ mod tests {
         assert!(text.contains("2.00 MiB/4.00 MiB") && text.contains(" left"), "{text}");
         let (mut read, progress) = (vec![], Progress::hidden());
         progress.read(&[0; 100][..]).read_to_end(&mut read).unwrap();
-        assert_eq!((read.len(), progress.0.position()), (100, 100));
+        assert_eq!((read.len(), progress.0.0.position()), (100, 100));
+    }
+
+    /// Who opens a file keeps its reader, not the bar.
+    #[test]
+    fn a_bar_stays_as_long_as_its_reader() {
+        let drawn = Drawn::default();
+        let target = ProgressDrawTarget::term_like_with_hz(Box::new(drawn.clone()), 255);
+        let text = || drawn.0.lock().unwrap().clone();
+        let mut reader = Progress::bytes_on(target, "reading", Some(2 << 20)).read(io::repeat(0));
+        std::thread::sleep(Duration::from_millis(30));
+        reader.read_exact(&mut vec![0; 1 << 20]).unwrap();
+        assert!(text().contains("1.00 MiB/2.00 MiB"), "{}", text());
+        assert!(!text().ends_with("<cleared>"));
+        drop(reader);
+        assert!(text().ends_with("<cleared>"), "{}", text());
     }
 
     #[test]
