@@ -244,6 +244,6 @@ fn features_of_another_size_on_one_rank() {
         Ok(train(model, &task, &config, &sync, |_| {}).unwrap_err().to_string())
     };
     let errors = run_ranks(2, |comm| run(comm).map_err(|e| format!("{e:#}"))).unwrap();
-    assert!(errors[0].contains("on another rank"), "{errors:?}");
+    assert!(errors[0].contains("of another rank"), "{errors:?}");
     assert!(errors[1].contains(&format!("expected {d} (as the model")), "{errors:?}");
 }

@@ -55,5 +55,5 @@ pub(crate) use scatter::{
     EdgeRows, Places, Scattered, collect_beside, collect_rows, collect_rows_and_edges,
     collect_rows2, scatter,
 };
-pub(crate) use simd::{Vectorised, ahead, vectorised, widest};
+pub(crate) use simd::{FAR, Vectorised, ahead, vectorised, widest};
 pub(crate) use softmax_shift::{divisor, inverse, shift};

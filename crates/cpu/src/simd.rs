@@ -157,6 +157,9 @@ pub(crate) fn widest<T, W: Vectorised>(work: W) -> W::Out {
     if size_of::<T>() == 4 { vectorised(work) } else { work.run() }
 }
 
+/// How many times as far ahead rows that come from memory are prefetched, into the second level of the cache.
+pub(crate) const FAR: usize = 3;
+
 /// How many edges ahead a row of `width` entries is prefetched: about 4 KiB of rows are in flight, as
 /// many as memory can serve at once, but not fewer than 16 and not more than 64.
 #[inline(always)]

@@ -48,6 +48,8 @@ pub struct EdgeListFormat {
     /// Ids are the node numbers `0..num_nodes`, isolated nodes among them. `None`: the nodes are those that edges name,
     /// numbered by ascending id.
     pub num_nodes: Option<usize>,
+    /// Whether a long file draws a progress bar (on a terminal).
+    pub progress: bool,
 }
 
 impl Default for EdgeListFormat {
@@ -60,6 +62,7 @@ impl Default for EdgeListFormat {
             undirected: false,
             header_lines: 0,
             num_nodes: None,
+            progress: true,
         }
     }
 }
@@ -103,6 +106,12 @@ impl EdgeListFormat {
     #[must_use]
     pub fn with_header_lines(mut self, lines: u64) -> Self {
         self.header_lines = lines;
+        self
+    }
+    /// With or without a progress bar.
+    #[must_use]
+    pub fn with_progress(mut self, progress: bool) -> Self {
+        self.progress = progress;
         self
     }
     /// With node numbers as ids.
@@ -160,7 +169,7 @@ pub fn read_edge_list(
 }
 
 fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
-    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
+    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion, format.progress)?;
     // Lines before a block are known when the blocks before it are; the first block alone holds the header, or the
     // blocks are few.
     let mut skip = format.header_lines;

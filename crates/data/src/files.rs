@@ -48,8 +48,8 @@ pub(crate) fn reading(draw: bool, path: &Path, len: u64) -> Progress {
 }
 
 /// [`reading`] of one file.
-pub(crate) fn reading_file(path: &Path) -> Progress {
-    reading(true, path, std::fs::metadata(path).map_or(0, |m| m.len()))
+pub(crate) fn reading_file(draw: bool, path: &Path) -> Progress {
+    reading(draw, path, std::fs::metadata(path).map_or(0, |m| m.len()))
 }
 
 /// What a field should have been.

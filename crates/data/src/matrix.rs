@@ -44,7 +44,7 @@ pub(crate) fn read_matrix<T: Number>(
     cols: Option<usize>,
     delimiter: u8,
 ) -> Result<Matrix<T>, DataError> {
-    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion)?;
+    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion, false)?;
     let parse =
         |(i, block): (usize, Result<Vec<u8>, DataError>)| -> Result<(usize, Block<T>), DataError> {
             Ok((i, Block::parse(&block?, cols, delimiter)))

@@ -103,7 +103,7 @@ fn numbers(
 /// The line of an entry; comments and empty lines stand between some of them.
 fn line_of(path: &Path, header: &Header, entry: usize) -> Result<u64, DataError> {
     let (mut line, mut left) = (0, entry + 1);
-    for block in Blocks::whole(path, ReadOptions::default().max_expansion)? {
+    for block in Blocks::whole(path, ReadOptions::default().max_expansion, false)? {
         for text in block?.split_inclusive(|&b| b == b'\n') {
             line += 1;
             let text = trim_end(text).trim_ascii_start();
@@ -152,7 +152,7 @@ fn graph(
 fn header(path: &Path) -> Result<Header, DataError> {
     let mut banner: Option<(bool, Symmetry)> = None;
     let mut lines = 0;
-    for block in Blocks::whole(path, ReadOptions::default().max_expansion)? {
+    for block in Blocks::whole(path, ReadOptions::default().max_expansion, false)? {
         for line in block?.split_inclusive(|&b| b == b'\n') {
             lines += 1;
             let text = trim_end(line).trim_ascii();

@@ -31,7 +31,7 @@ pub enum RdfSyntax {
 }
 
 /// How RDF becomes a graph.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RdfOptions {
     /// Predicates (IRIs) whose triples make no edges and no nodes, but are kept apart: those that give the label away.
     pub removed: BTreeSet<String>,
@@ -39,6 +39,14 @@ pub struct RdfOptions {
     pub syntax: Option<RdfSyntax>,
     /// Whether IRIs and language tags that break the rules are taken as they are; old data sets have such.
     pub lenient: bool,
+    /// Whether a long file draws a progress bar (on a terminal).
+    pub progress: bool,
+}
+
+impl Default for RdfOptions {
+    fn default() -> Self {
+        Self { removed: BTreeSet::new(), syntax: None, lenient: false, progress: true }
+    }
 }
 
 impl RdfOptions {
@@ -56,6 +64,12 @@ impl RdfOptions {
     #[must_use]
     pub fn with_syntax(mut self, syntax: RdfSyntax) -> Self {
         self.syntax = Some(syntax);
+        self
+    }
+    /// With or without a progress bar.
+    #[must_use]
+    pub fn with_progress(mut self, progress: bool) -> Self {
+        self.progress = progress;
         self
     }
     /// With IRIs as they are.
@@ -177,7 +191,11 @@ impl Reader<'_> {
             Some(syntax) => syntax,
             None => by_name(path)?,
         };
-        let inner = text(path, ReadOptions::default().max_expansion, &reading_file(path))?;
+        let inner = text(
+            path,
+            ReadOptions::default().max_expansion,
+            &reading_file(self.options.progress, path),
+        )?;
         let input = Counted { inner, bytes: self.read.clone() };
         self.blanks.clear();
         self.unnamed.clear();

@@ -55,11 +55,11 @@ impl Progress {
     pub fn hidden() -> Self {
         Self(Arc::new(Bar(ProgressBar::hidden())))
     }
-    /// `len` steps, called `units`, of what `what` says, or as many as there will be; nothing unless `draw`.
+    /// `len` steps, called `units`, of what `what` says; `None` where their number is unknown. Nothing unless `draw`.
     pub fn steps(draw: bool, what: &str, units: &str, len: impl Into<Option<u64>>) -> Self {
         Self::on(target(draw), what, units, len.into())
     }
-    /// Bytes out of `len` of what `what` says, or as many as there will be; nothing unless `draw`.
+    /// Bytes out of `len` of what `what` says; `None` where their number is unknown. Nothing unless `draw`.
     pub fn bytes(draw: bool, what: &str, len: impl Into<Option<u64>>) -> Self {
         Self::bytes_on(target(draw), what, len.into())
     }
@@ -218,7 +218,7 @@ mod tests {
         assert!(text.contains("3.00 MiB") && !text.contains("left"), "{text}");
     }
 
-    /// Only what is read now counts for the rate, all for the position.
+    /// They count for the position.
     #[test]
     fn bytes_that_were_there_before() {
         let bar =

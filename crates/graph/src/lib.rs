@@ -69,7 +69,7 @@ pub use subgraph::Relabel;
 pub use to_simple::Simple;
 
 #[doc(hidden)]
-pub use burn_gnn_structure::internal::{prefetch, prefetch_at};
+pub use burn_gnn_structure::internal::prefetch;
 
 /// For the other crates of this library alone.
 #[doc(hidden)]

@@ -62,7 +62,7 @@ pub trait NodeClassifier: Module {
     fn dense(&self) -> &Self::Dense;
 
     /// Node types whose features the model reads, and the size that it was made for: [`train`] refuses others before
-    /// the first pass. None unless a model says them; then its layers panic where they meet another size.
+    /// the first pass. Empty by default; then layers panic where they meet another size.
     fn feature_sizes(&self, _target: &str) -> Vec<(String, usize)> {
         vec![]
     }
@@ -109,10 +109,9 @@ fn check_features<M: NodeClassifier, G: GraphView + ?Sized>(
     let mut ranks = [f64::from(u8::from(here.is_err()))];
     sync.sum(&mut ranks);
     match here {
-        Ok(()) if ranks[0] > 0.0 => Err(ModelError::Input {
-            ntype: task.target.clone(),
-            message: "features do not fit the model on another rank, which says more".to_owned(),
-        }),
+        Ok(()) if ranks[0] > 0.0 => Err(ModelError::Ranks(
+            "features of another rank do not fit the model; its error names them".into(),
+        )),
         here => here,
     }
 }

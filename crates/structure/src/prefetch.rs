@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// Rows of neighbours lie anywhere; asked for some rows ahead, they arrive while earlier ones are read.
 ///
-/// The first level of the cache waits for few rows at a time, the second for more. Rows that come from memory
-/// ([`from_memory`]) are asked for twice: far ahead into the second level, then near into the first.
+/// Few lines can be on their way to the first level of the cache at a time, more to the second. So rows that come from
+/// memory ([`from_memory`]) are prefetched twice: far ahead into the second level, then near into the first.
 #[inline(always)]
 #[doc(hidden)]
 pub fn prefetch<T>(data: &[T], at: usize, len: usize) {
@@ -31,28 +31,31 @@ pub enum Cache {
     Second,
 }
 
-/// Whether rows of so many bytes of data come from memory: they, and what passes beside them, do not fit in the last
-/// level of the cache. To be asked once for a kernel, not for a row.
+/// Whether rows of so many bytes of data come from memory: they do not fit in half of the last-level cache, as Linux
+/// reports its size (32 MiB elsewhere; `BURN_GNN_CACHE` sets another, in bytes). Asked once for a kernel, not for a row.
 #[doc(hidden)]
 pub fn from_memory(bytes: usize) -> bool {
-    /// 0 until somebody asks.
+    /// 0 until it is known.
     static LAST_LEVEL: AtomicUsize = AtomicUsize::new(0);
+    if !cfg!(all(target_arch = "x86_64", not(miri))) {
+        return false;
+    }
     let mut last = LAST_LEVEL.load(Ordering::Relaxed);
     if last == 0 {
-        last = (0..5).filter_map(cache_bytes).max().unwrap_or(32 << 20).max(1);
+        let given = std::env::var("BURN_GNN_CACHE").ok().and_then(|size| size.parse().ok());
+        last = given.or_else(|| (0..8).find_map(last_level)).unwrap_or(32 << 20).max(1);
         LAST_LEVEL.store(last, Ordering::Relaxed);
     }
     bytes > last / 2
 }
 
-/// The size of a cache of the first processor, as Linux says.
-fn cache_bytes(index: usize) -> Option<usize> {
-    // Miri has no such file.
-    if cfg!(miri) {
-        return None;
-    }
-    let file = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
-    bytes_of(&std::fs::read_to_string(file).ok()?)
+/// The size of a cache of the first processor, if it is of the third level or beyond.
+fn last_level(index: usize) -> Option<usize> {
+    let read = |what: &str| {
+        std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{what}"))
+    };
+    let level: u32 = read("level").ok()?.trim().parse().ok()?;
+    if level < 3 { None } else { bytes_of(&read("size").ok()?) }
 }
 
 /// `32768K` in bytes.
@@ -110,7 +113,9 @@ mod tests {
             [Some(32 << 20), Some(300 << 20), Some(512)]
         );
         assert_eq!(["", "K", "a lot", "1G"].map(bytes_of), [None; 4]);
-        assert!(!from_memory(1 << 10) && from_memory(1 << 40));
+        if cfg!(all(target_arch = "x86_64", not(miri))) {
+            assert!(from_memory(1 << 40) && !from_memory(0));
+        }
     }
 
     /// Whatever is asked for, nothing is read.

@@ -4,8 +4,8 @@ use super::{
     AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, dot, exp_all, get, lanes, leaky, load,
 };
 use crate::{
-    Acc, Adjacency, Cache, EdgeRows, Elem, Scattered, Sink, Vectorised, by_edges, collect_rows,
-    collect_rows_and_edges, evenly, from_memory, prefetch, prefetch_to, vectorised,
+    Acc, Adjacency, Cache, EdgeRows, Elem, FAR, Scattered, Sink, Vectorised, by_edges,
+    collect_rows, collect_rows_and_edges, evenly, from_memory, prefetch, prefetch_to, vectorised,
 };
 
 /// What backward reads, and which results it must give.
@@ -125,7 +125,7 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                                 prefetch(meta, ahead as usize * 4 * heads, 4 * heads);
                             }
                             if from_memory
-                                && let Some(&far) = csr.indices.get(start + i + 3 * AHEAD)
+                                && let Some(&far) = csr.indices.get(start + i + FAR * AHEAD)
                             {
                                 prefetch_to(Cache::Second, given.grad, far as usize * width, width);
                             }
@@ -161,7 +161,7 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Backward<'_, '_, '_
                                 );
                             }
                             if from_memory
-                                && let Some(&far) = csr.indices.get(start + i + 3 * AHEAD)
+                                && let Some(&far) = csr.indices.get(start + i + FAR * AHEAD)
                             {
                                 prefetch_to(Cache::Second, given.grad, far as usize * width, width);
                             }

@@ -2,8 +2,8 @@
 
 use super::{AHEAD, BLOCK, FLAT, Job, Scores, Shape, accumulate, exp_all, get, lanes, leaky, load};
 use crate::{
-    Acc, Adjacency, Cache, Elem, Sink, Vectorised, by_edges, collect_rows2, from_memory, inverse,
-    prefetch, prefetch_to, shift, vectorised,
+    Acc, Adjacency, Cache, Elem, FAR, Sink, Vectorised, by_edges, collect_rows2, from_memory,
+    inverse, prefetch, prefetch_to, shift, vectorised,
 };
 
 /// Result `[num_dst, heads, dim]`, and `[num_dst, 2, heads]`: max of the scores and 1 / Σ exp(score - max),
@@ -135,7 +135,7 @@ impl<T: Elem, const H: usize, const D: usize> Vectorised for Forward<'_, '_, '_,
             for from in (0..n).step_by(4) {
                 let to = (from + 4).min(n);
                 for p in start + from..start + to {
-                    if from_memory && let Some(&far) = csc.indices.get(p + 3 * AHEAD) {
+                    if from_memory && let Some(&far) = csc.indices.get(p + FAR * AHEAD) {
                         prefetch_to(Cache::Second, job.z, far as usize * width, width);
                     }
                     if let Some(&ahead) = csc.indices.get(p + AHEAD) {

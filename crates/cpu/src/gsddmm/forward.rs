@@ -23,8 +23,6 @@ use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 /// Edges between asking for a row and reading it.
 pub(super) const AHEAD: usize = 16;
-/// The same for rows that come from memory.
-pub(super) const FAR: usize = 3 * AHEAD;
 /// Bytes of a row that are asked for ahead; the processor follows longer rows by itself.
 const ASKED: usize = 1024;
 /// Row bytes from which a dot walks CSC.

@@ -12,11 +12,11 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::forward::{AHEAD, FAR, LANES, Rows, ask, block, fold, load};
+use super::forward::{AHEAD, LANES, Rows, ask, block, fold, load};
 use crate::derivatives::{Chain, Over, Pass, Quotient, Times};
 use crate::{
-    Acc, Adjacency, Cache, Elem, Sink, Vectorised, by_edges, collect_rows, evenly, from_memory,
-    widest, zeros,
+    Acc, Adjacency, Cache, Elem, FAR, Sink, Vectorised, by_edges, collect_rows, evenly,
+    from_memory, widest, zeros,
 };
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
@@ -154,7 +154,8 @@ impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorise
             Side::Rhs => (&blocks.starts[1], &blocks.starts[0]),
         };
         let grad_block = if DOT { 1 } else { blocks.len };
-        let from_memory = from_memory(size_of_val(job.grad) + size_of_val(job.other));
+        let other = if G::OTHER { size_of_val(job.other) } else { 0 };
+        let from_memory = from_memory(size_of_val(job.grad) + other);
         let mut acc = vec![T::Acc::ZERO; own_len];
         for n in self.run {
             acc.fill(T::Acc::ZERO);
@@ -163,7 +164,7 @@ impl<T: Elem, G: Chain, const W: bool, const X: bool, const DOT: bool> Vectorise
                 let (id, far) = match job.rows {
                     Some(rows) => {
                         if from_memory {
-                            job.ask::<G>(Cache::Second, rows, p + FAR, grad_len, other_len);
+                            job.ask::<G>(Cache::Second, rows, p + FAR * AHEAD, grad_len, other_len);
                         }
                         job.ask::<G>(Cache::First, rows, p + AHEAD, grad_len, other_len);
                         (rows.edge_id(p), rows.indices[p] as usize)

@@ -8,7 +8,7 @@ use crate::lanes::Lanes;
 use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{
-    Acc, Adjacency, Cache, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows,
+    Acc, Adjacency, Cache, EdgeRows, Elem, FAR, Scattered, Sink, ahead, by_edges, collect_rows,
     collect_rows_and_edges, collect_rows2, from_memory, prefetch, prefetch_to,
 };
 use burn_gnn_plan::{BinaryOp, GspmmPlan};
@@ -397,9 +397,9 @@ impl<T: Elem, W: IsArgmax> Blocked for ArgmaxGrad<'_, '_, T, W> {
                     if N * K >= WIDE_ROW
                         && from_memory
                         && col == 0
-                        && let Some(&v) = self.rows.indices.get(p + 3 * ahead)
+                        && let Some(&v) = self.rows.indices.get(p + FAR * ahead)
                     {
-                        let id = self.rows.edge_id(p + 3 * ahead);
+                        let id = self.rows.edge_id(p + FAR * ahead);
                         prefetch_to(Cache::Second, self.grad, v as usize * n, n);
                         argmax.fetch(Cache::Second, v as usize, id, n);
                     }

@@ -19,7 +19,7 @@ use crate::lanes::Lanes;
 use crate::simd::{Baseline, Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{
-    Acc, Adjacency, Cache, Elem, Sink, ahead, by_edges, collect_rows, from_memory, prefetch,
+    Acc, Adjacency, Cache, Elem, FAR, Sink, ahead, by_edges, collect_rows, from_memory, prefetch,
     prefetch_to,
 };
 use burn_gnn_plan::BinaryOp;
@@ -107,7 +107,8 @@ pub(crate) struct Messages<'a, T, O, R> {
 /// Bytes of an operand that the second-level cache holds anyway.
 const CACHED: usize = 1 << 20;
 
-/// Columns of a block from which on asking for its row twice, if it comes from memory, costs less than it saves.
+/// Columns of a block from which on prefetching its row twice, if it comes from memory, costs less than it saves.
+/// Blocks are as wide with AVX2 or AVX-512, in f32, f16 and bf16, for copies and products.
 pub(super) const WIDE_ROW: usize = 32;
 
 impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
@@ -122,7 +123,7 @@ impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
         let bytes = |read: bool, data: &[T]| if read { size_of_val(data) } else { 0 };
         let (of_lhs, of_rhs) = (bytes(O::LHS, lhs), bytes(O::RHS, rhs));
         let lhs_from_memory = from_memory(of_lhs);
-        // Half a table of nodes is still near while the rows of edges pass.
+        // Rows of edges are read once, so they leave half of the cache to those of nodes.
         let from_memory = lhs_from_memory || from_memory((of_lhs + of_rhs) / 2);
         let ahead = ahead::<T>(width);
         Self { rows, lhs, rhs, op, layout, width, ahead, from_memory, lhs_from_memory }
@@ -133,13 +134,13 @@ impl<'a, T: Elem, O: Op, R: Layout> Messages<'a, T, O, R> {
     pub(crate) fn fetch(&self, p: usize, columns: usize) {
         if columns >= WIDE_ROW
             && self.from_memory
-            && let Some(&u) = self.rows.indices.get(p + 3 * self.ahead)
+            && let Some(&u) = self.rows.indices.get(p + FAR * self.ahead)
         {
             if O::LHS && self.lhs_from_memory {
                 prefetch_to(Cache::Second, self.lhs, u as usize * self.width, self.width);
             }
             if O::RHS {
-                let id = self.rows.edge_id(p + 3 * self.ahead);
+                let id = self.rows.edge_id(p + FAR * self.ahead);
                 self.layout.fetch(Cache::Second, self.rhs, id, self.width);
             }
         }

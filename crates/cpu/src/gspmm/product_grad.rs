@@ -14,7 +14,7 @@ use crate::lanes::Lanes;
 use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{
-    Acc, Adjacency, Cache, EdgeRows, Elem, Scattered, Sink, ahead, by_edges,
+    Acc, Adjacency, Cache, EdgeRows, Elem, FAR, Scattered, Sink, ahead, by_edges,
     collect_rows_and_edges, from_memory, prefetch_to,
 };
 
@@ -345,7 +345,7 @@ fn fetch<T: Elem, R: Reduced>(
     from_memory: bool,
 ) {
     if from_memory {
-        fetch_to(Cache::Second, product, d_weight, p + 3 * ahead);
+        fetch_to(Cache::Second, product, d_weight, p + FAR * ahead);
     }
     fetch_to(Cache::First, product, d_weight, p + ahead);
 }

@@ -21,14 +21,12 @@ use std::ops::Range;
 use burn_gnn_plan::SoftmaxPlan;
 
 use crate::{
-    Acc, Adjacency, Cache, EdgeRows, Elem, Exp, Scattered, Vectorised, by_edges, divisor,
+    Acc, Adjacency, Cache, EdgeRows, Elem, Exp, FAR, Scattered, Vectorised, by_edges, divisor,
     from_memory, prefetch, prefetch_to, scatter, shift, widest, zeros,
 };
 
 /// Edges between asking for a row and reading it.
 const AHEAD: usize = 16;
-/// The same for rows that come from memory.
-const FAR: usize = 3 * AHEAD;
 /// Entries that one step of the exponential takes; a multiple of every width of a block.
 const STEP: usize = 16;
 
@@ -128,8 +126,8 @@ impl<T: Elem, const W: usize> Vectorised for ForwardRun<'_, '_, T, W> {
             let (rows, _) = buffer.as_chunks_mut::<W>();
             let mut largest = [T::Acc::of_f64(f64::NEG_INFINITY); W];
             for (p, row) in edges.clone().zip(rows) {
-                if from_memory && p + FAR < end {
-                    let e = id(p + FAR);
+                if from_memory && p + FAR * AHEAD < end {
+                    let e = id(p + FAR * AHEAD);
                     prefetch_to(Cache::Second, x, e * width + at, W);
                     out.ask_to(Cache::Second, e, at, W);
                 }
@@ -203,8 +201,8 @@ impl<T: Elem, const W: usize> Vectorised for BackwardRun<'_, '_, T, W> {
             let edges = csc.row(v);
             let mut sum = [T::Acc::ZERO; W];
             for p in edges.clone() {
-                if from_memory && p + FAR < end {
-                    let e = id(p + FAR);
+                if from_memory && p + FAR * AHEAD < end {
+                    let e = id(p + FAR * AHEAD);
                     prefetch_to(Cache::Second, y, e * width + at, W);
                     prefetch_to(Cache::Second, grad, e * width + at, W);
                     out.ask_to(Cache::Second, e, at, W);

@@ -288,7 +288,7 @@ impl Known {
             Self::Cora | Self::Citeseer | Self::Pubmed => super::planetoid::load(&dir, self.name()),
             #[cfg(feature = "rdf")]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => {
-                super::rdf_datasets::load(&dir, self.name())
+                super::rdf_datasets::load(&dir, self.name(), home.progress())
             }
             #[cfg(not(feature = "rdf"))]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => unreachable!("refused above"),

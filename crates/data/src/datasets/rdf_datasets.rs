@@ -13,7 +13,7 @@ use crate::{Dataset, RDF_NODE, RdfOptions, Split, check_split, read_rdf};
 /// Reads `<name>_stripped.nt.gz`, `completeDataset.tsv`, `trainingSet.tsv` and `testSet.tsv`.
 ///
 /// Classes are the labels of the complete set, sorted. Inverse relations are not stored.
-pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
+pub(super) fn load(dir: &Path, name: &str, progress: bool) -> Result<Dataset, DataError> {
     let (node, label) = match name {
         // As the file spells it.
         "am" => ("proxy", "label_cateogory"),
@@ -22,7 +22,8 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
         _ => ("rock", "label_lithogenesis"),
     };
     // Old files hold IRIs that today's rules refuse.
-    let rdf = read_rdf(dir.join(format!("{name}_stripped.nt.gz")), &RdfOptions::new().lenient())?;
+    let options = RdfOptions::new().lenient().with_progress(progress);
+    let rdf = read_rdf(dir.join(format!("{name}_stripped.nt.gz")), &options)?;
     let complete = dir.join("completeDataset.tsv");
     let classes: BTreeSet<String> =
         table(&complete, [node, label])?.into_iter().map(|row| row.1[1].clone()).collect();

@@ -8,7 +8,7 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Column, Texts};
 use hashbrown::HashMap;
 
-use crate::files::{Expected, LIMIT, format_error, reading_file, table_error};
+use crate::files::{Expected, LIMIT, Progress, format_error, table_error};
 use crate::host_column::column_of;
 use crate::tables::{CsvFile, ReadOptions, joined, parse_i64, text};
 
@@ -56,7 +56,7 @@ impl CsvColumns {
     pub(super) fn read(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, DataError> {
         let options = ReadOptions::default();
         let mut file =
-            CsvFile::new(path, separator, text(path, options.max_expansion, &reading_file(path))?)?;
+            CsvFile::new(path, separator, text(path, options.max_expansion, &Progress::hidden())?)?;
         let mut places: HashMap<String, usize> = HashMap::new();
         for (i, raw) in file.head.iter().enumerate() {
             let name = String::from_utf8_lossy(raw);

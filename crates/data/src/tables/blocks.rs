@@ -159,10 +159,14 @@ impl<'a> Blocks<'a> {
     }
 
     /// All of a file, without a header.
-    pub(crate) fn whole(path: &'a Path, max_expansion: u32) -> Result<Self, DataError> {
+    pub(crate) fn whole(
+        path: &'a Path,
+        max_expansion: u32,
+        progress: bool,
+    ) -> Result<Self, DataError> {
         Ok(Self {
             path,
-            reader: text(path, max_expansion, &reading_file(path))?,
+            reader: text(path, max_expansion, &reading_file(progress, path))?,
             rest: vec![],
             size: BLOCK,
             ended: false,

@@ -20,7 +20,7 @@ pub(crate) fn feature(
     Ok(x)
 }
 
-/// Features of a node type with this many columns.
+/// Features of a node type, of this feature size.
 pub(crate) fn feature_of_size(
     schema: &Schema,
     features: &NodeTensors,

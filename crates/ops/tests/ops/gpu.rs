@@ -38,16 +38,14 @@ fn by_tensor_cores(family: &Family) -> bool {
     cuda && ["matmul", "relational"].iter().any(|name| family.name.starts_with(name))
 }
 
-/// How far sums of products in TF32 may be off. A factor rounded to its 11 bits is off by a random share of at most
-/// 2^-11 of it, with a standard deviation below 2^-11 / sqrt(3); a term has two products of two factors at most. Signs
-/// of the factors are random, so the variances of terms add up: the family is linear in each operand, and its result
-/// for squared operands is the sum of squared terms (or more, where a mean divides by a degree once). Six deviations.
+/// How far sums of products in TF32 may be off: a factor of 11 bits by 2^-10 of it, whether it was rounded or cut, and a
+/// term has two products of two factors at most. The family is linear in each operand, so its result for absolute
+/// values is the sum of the sizes of the terms.
 fn tf32_error(family: &Family, g: &Typed, values: &[Vec<f64>]) -> Vec<Vec<f64>> {
-    let squares: Vec<Vec<f64>> =
-        values.iter().map(|values| values.iter().map(|x| x * x).collect()).collect();
-    let deviation = 2.0 * 2f64.powi(-11) / 3f64.sqrt();
-    let mut sums = family.run(g, &squares, (&Device::flex(), DType::F64), false);
-    sums.iter_mut().flatten().for_each(|x| *x = 6.0 * deviation * x.sqrt());
+    let sizes: Vec<Vec<f64>> =
+        values.iter().map(|values| values.iter().map(|x| x.abs()).collect()).collect();
+    let mut sums = family.run(g, &sizes, (&Device::flex(), DType::F64), false);
+    sums.iter_mut().flatten().for_each(|x| *x *= 4.0 * 2f64.powi(-10));
     sums
 }
 
