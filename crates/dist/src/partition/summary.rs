@@ -142,9 +142,9 @@ mod tests {
         let expected = [
             "part 0 of 2 of `g`: 3 inner nodes, 2 halo nodes, 4 inner edges, 0 others",
             "  a                2 nodes          1 halo  x[16]",
-            "  b                1 nodes          1 halo",
+            "  b                1 node           1 halo",
             "  a:to:b           3 edges  in-degree 3.0 on average, 3 at most",
-            "  b:of:b           1 edges  in-degree 1.0 on average, 1 at most",
+            "  b:of:b           1 edge   in-degree 1.0 on average, 1 at most",
         ];
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..5], expected, "{text}");
