@@ -539,7 +539,7 @@ mod tests {
             .to_string();
         assert!(text.starts_with("Graph: 4 nodes of 1 type, 1 edge of 1 type"), "{text}");
         assert!(
-            text.lines().any(|l| l.contains("paper:cites:paper") && l.ends_with("1 edges")),
+            text.lines().any(|l| l.contains("paper:cites:paper") && l.ends_with("1 edge")),
             "{text}"
         );
         assert!(
