@@ -26,6 +26,7 @@ pub mod gsddmm;
 pub mod gspmm;
 mod half_floats;
 mod lanes;
+mod last_level_cache;
 pub mod logsumexp;
 mod output_buffer;
 mod parallel_runs;
@@ -46,9 +47,8 @@ pub use gspmm::aggregate;
 
 pub(crate) use adjacency::Adjacency;
 pub(crate) use burn_gnn_structure::internal::huge_room as room;
-pub(crate) use burn_gnn_structure::internal::{
-    Cache, from_memory, prefetch, prefetch_at, prefetch_to,
-};
+pub(crate) use burn_gnn_structure::internal::{Cache, prefetch, prefetch_at, prefetch_to};
+pub(crate) use last_level_cache::from_memory;
 pub(crate) use output_buffer::{Sink, zeros};
 pub(crate) use parallel_runs::{by_edges, evenly, split_mut};
 pub(crate) use scatter::{

@@ -60,7 +60,7 @@ pub mod internal {
     pub use crate::huge_pages::{HUGE, huge_room};
     pub use crate::memory::{filled, reserve, room};
     pub use crate::or_panic::OrPanic;
-    pub use crate::prefetch::{Cache, from_memory, prefetch, prefetch_at, prefetch_to};
+    pub use crate::prefetch::{Cache, prefetch, prefetch_at, prefetch_to};
     pub use crate::relation::checks::{check_counts, check_ids, check_len, check_nodes};
     pub use crate::relation::{LIMIT, LayoutArrays, scan};
     pub use crate::schema::{etype_number, ntype_number};
