@@ -6,6 +6,7 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Graph;
 use burn_gnn_graph::GraphError;
+use burn_gnn_graph::internal::OrPanic;
 
 use crate::files::{format_error, same_count};
 
@@ -58,10 +59,7 @@ impl Features {
     /// Allocates `rows * cols` numbers; Facebook's 22,470 × 4,714 take 400 MB.
     #[track_caller]
     pub fn to_dense(&self) -> Vec<f32> {
-        match self.try_to_dense() {
-            Ok(values) => values,
-            Err(e) => panic!("{e}"),
-        }
+        self.try_to_dense().or_panic()
     }
     /// [`to_dense`](Self::to_dense) for features of unknown size: a small file can describe a sparse matrix whose dense
     /// form no memory holds.

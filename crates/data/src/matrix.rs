@@ -43,8 +43,9 @@ pub(crate) fn read_matrix<T: Number>(
     path: &Path,
     cols: Option<usize>,
     delimiter: u8,
+    progress: bool,
 ) -> Result<Matrix<T>, DataError> {
-    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion, false)?;
+    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion, progress)?;
     let parse =
         |(i, block): (usize, Result<Vec<u8>, DataError>)| -> Result<(usize, Block<T>), DataError> {
             Ok((i, Block::parse(&block?, cols, delimiter)))

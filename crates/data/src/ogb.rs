@@ -35,19 +35,25 @@ use crate::{Dataset, Features, Split};
 /// or a row of another width, [`DataError::Format`] for counts that disagree, a set of many graphs or one with several
 /// labelled types, and the errors of [`Graph`] construction.
 pub fn load_ogb(dir: impl AsRef<Path>) -> Result<Dataset, DataError> {
-    read(dir.as_ref()).map_err(|e| e.in_file(dir))
+    load(dir.as_ref(), true)
 }
 
-fn read(dir: &Path) -> Result<Dataset, DataError> {
+/// [`load_ogb`] with or without progress bars of its long files.
+pub(crate) fn load(dir: &Path, progress: bool) -> Result<Dataset, DataError> {
+    read(dir, progress).map_err(|e| e.in_file(dir))
+}
+
+fn read(dir: &Path, progress: bool) -> Result<Dataset, DataError> {
     let raw = dir.join("raw");
     let typed = raw.join("relations").is_dir();
-    let (graph, sources) = if typed { typed_graph(&raw)? } else { plain_graph(&raw)? };
+    let (graph, sources) =
+        if typed { typed_graph(&raw, progress)? } else { plain_graph(&raw, progress)? };
     let schema = graph.schema().clone();
     let (mut features, mut labels) = (BTreeMap::new(), vec![]);
     for (name, &count) in schema.ntypes().iter().zip(graph.node_counts()) {
         let folder = |kind: &str| if typed { raw.join(kind).join(name) } else { raw.clone() };
         if let Some(path) = find(&folder("node-feat"), "node-feat") {
-            let m: Matrix<f32> = read_matrix(&path, None, b',')?;
+            let m: Matrix<f32> = read_matrix(&path, None, b',', progress)?;
             same_count(&path, "number of rows", count as u64, m.rows)?;
             features.insert(
                 name.clone(),
@@ -55,7 +61,7 @@ fn read(dir: &Path) -> Result<Dataset, DataError> {
             );
         }
         if let Some(path) = find(&folder("node-label"), "node-label") {
-            let m: Matrix<f32> = read_matrix(&path, None, b',')?;
+            let m: Matrix<f32> = read_matrix(&path, None, b',', progress)?;
             same_count(&path, "number of rows", count as u64, m.rows)?;
             labels.push((name.clone(), path, m));
         }
@@ -113,8 +119,12 @@ fn expect(dir: &Path, stem: &str) -> Result<PathBuf, DataError> {
 
 type Loaded = (Graph, Option<PathBuf>);
 
-fn edges(path: &Path, [sources, destinations]: [usize; 2]) -> Result<Relation, DataError> {
-    let m: Matrix<i64> = read_matrix(path, Some(2), b',')?;
+fn edges(
+    path: &Path,
+    [sources, destinations]: [usize; 2],
+    progress: bool,
+) -> Result<Relation, DataError> {
+    let m: Matrix<i64> = read_matrix(path, Some(2), b',', progress)?;
     let src: Vec<i64> = m.values.iter().step_by(2).copied().collect();
     let dst: Vec<i64> = m.values.iter().skip(1).step_by(2).copied().collect();
     Relation::from_coo_i64(sources, destinations, &src, &dst)
@@ -127,9 +137,9 @@ fn count(path: &Path, value: i64) -> Result<usize, DataError> {
     crate::files::node_count(path, "of this file", count, 0)
 }
 
-fn plain_graph(raw: &Path) -> Result<Loaded, DataError> {
+fn plain_graph(raw: &Path, progress: bool) -> Result<Loaded, DataError> {
     let path = expect(raw, "num-node-list")?;
-    let counts: Matrix<i64> = read_matrix(&path, Some(1), b',')?;
+    let counts: Matrix<i64> = read_matrix(&path, Some(1), b',', false)?;
     let &[n] = counts.values.as_slice() else {
         return Err(format_error(
             &path,
@@ -140,11 +150,11 @@ fn plain_graph(raw: &Path) -> Result<Loaded, DataError> {
         ));
     };
     let n = count(&path, n)?;
-    let edges = edges(&expect(raw, "edge")?, [n, n])?;
+    let edges = edges(&expect(raw, "edge")?, [n, n], progress)?;
     Ok((Graph::builder().nodes("_N", n).relation(("_N", "_E", "_N"), edges).build()?, None))
 }
 
-fn typed_graph(raw: &Path) -> Result<Loaded, DataError> {
+fn typed_graph(raw: &Path, progress: bool) -> Result<Loaded, DataError> {
     let path = expect(raw, "num-node-dict")?;
     let lines = read_lines(&path)?;
     let [names, counts] = lines.as_slice() else {
@@ -188,7 +198,7 @@ fn typed_graph(raw: &Path) -> Result<Loaded, DataError> {
         };
         let endpoints = [count(s)?, count(d)?];
         let folder = crate::files::inside(raw, &list, &format!("relations/{s}___{r}___{d}"))?;
-        let edges = edges(&expect(&folder, "edge")?, endpoints)?;
+        let edges = edges(&expect(&folder, "edge")?, endpoints, progress)?;
         b = b.relation(EdgeType::new(s, r, d), edges);
     }
     Ok((b.build()?, Some(list)))
@@ -209,7 +219,7 @@ fn splits(
         }
         let part = |stem: &str| -> Result<Vec<u32>, DataError> {
             let path = expect(&inner, stem)?;
-            let m: Matrix<i64> = read_matrix(&path, Some(1), b',')?;
+            let m: Matrix<i64> = read_matrix(&path, Some(1), b',', false)?;
             let id = |&v: &i64| match u32::try_from(v).ok().filter(|&v| (v as usize) < nodes) {
                 Some(v) => Ok(v),
                 None => Err(format_error(

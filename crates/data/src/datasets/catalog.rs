@@ -5,7 +5,7 @@ use std::str::FromStr;
 use burn_gnn_files::DataError;
 
 use super::DataHome;
-use crate::{Dataset, crates_graph, karate_club, load_ogb};
+use crate::{Dataset, crates_graph, karate_club};
 
 /// A published data set for node classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -296,7 +296,9 @@ impl Known {
             Self::Reddit => super::reddit::load(&dir),
             #[cfg(not(feature = "npz"))]
             Self::Reddit => unreachable!("refused above"),
-            Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => load_ogb(&dir),
+            Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => {
+                crate::ogb::load(&dir, home.progress())
+            }
         };
         let mut set = set.map_err(|e| e.in_file(&dir))?;
         set.name = self.name().to_owned();

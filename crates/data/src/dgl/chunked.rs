@@ -386,7 +386,7 @@ impl ChunkedData {
                             format!("delimiter: expected one ASCII character, found {delimiter:?}");
                         return Err(format_error(json, why));
                     };
-                    let m: Matrix<f32> = read_matrix(path, None, delimiter)?;
+                    let m: Matrix<f32> = read_matrix(path, None, delimiter, true)?;
                     NpyArray {
                         path: path.clone(),
                         shape: vec![m.rows, m.cols],

@@ -8,7 +8,7 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Column, Texts};
 use hashbrown::HashMap;
 
-use crate::files::{Expected, LIMIT, Progress, format_error, table_error};
+use crate::files::{Expected, LIMIT, format_error, reading_file, table_error};
 use crate::host_column::column_of;
 use crate::tables::{CsvFile, ReadOptions, joined, parse_i64, text};
 
@@ -55,8 +55,11 @@ impl CsvColumns {
     /// Reads a file; `keys` are names of columns of ids.
     pub(super) fn read(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, DataError> {
         let options = ReadOptions::default();
-        let mut file =
-            CsvFile::new(path, separator, text(path, options.max_expansion, &Progress::hidden())?)?;
+        let mut file = CsvFile::new(
+            path,
+            separator,
+            text(path, options.max_expansion, &reading_file(true, path))?,
+        )?;
         let mut places: HashMap<String, usize> = HashMap::new();
         for (i, raw) in file.head.iter().enumerate() {
             let name = String::from_utf8_lossy(raw);
