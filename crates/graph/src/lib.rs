@@ -23,6 +23,7 @@ mod draw;
 mod edit;
 mod frame;
 mod graph;
+mod graph_summary;
 mod khop;
 mod line_graph;
 mod merge;
