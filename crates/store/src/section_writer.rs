@@ -1,4 +1,4 @@
-//! Writes the sections of a file side by side, each from its beginning to its end.
+//! Writes the sections of a file side by side, each from its beginning to its end or by position.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -47,16 +47,34 @@ pub(crate) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> std::io
 struct Part {
     /// Where it begins.
     offset: u64,
-    /// Bytes that were given.
+    /// Bytes that were given, or where those that were put by position end.
     len: u64,
     /// The last of them, from a block's beginning on.
     buffer: Vec<u8>,
     checks: Vec<u64>,
     /// Whether nothing lies in the file behind `len`, so that pages of zeros need no write.
     fresh: bool,
+    /// Whether bytes were put by position, and are hashed at the end.
+    by_position: bool,
 }
 
 impl Part {
+    /// Hashes the first `len` bytes, which are in the file.
+    fn read_back(&mut self, file: &File, len: u64) -> std::io::Result<()> {
+        let mut bytes = vec![0; BLOCK];
+        for at in (0..len).step_by(BLOCK) {
+            let n = (len - at).min(BLOCK as u64) as usize;
+            read_at(file, &mut bytes[..n], self.offset + at)?;
+            if n == BLOCK {
+                self.checks.push(XxHash3_64::oneshot(&bytes));
+            } else {
+                self.buffer.extend_from_slice(&bytes[..n]);
+            }
+        }
+        (self.len, self.fresh) = (len, false);
+        Ok(())
+    }
+
     /// Hashes and writes the whole blocks of the buffer; all of it if `all`. Pages of zeros stay holes of a fresh file.
     fn write(&mut self, file: &File, all: bool) -> std::io::Result<()> {
         let whole = if all { self.buffer.len() } else { self.buffer.len() / BLOCK * BLOCK };
@@ -142,6 +160,7 @@ impl SectionWriter {
             buffer: Vec::with_capacity(BUFFER + BLOCK),
             checks: vec![],
             fresh: true,
+            by_position: false,
         };
         let parts = header.sections.iter().map(|p| part(p.offset)).collect();
         Self { path: path.into(), target, header, parts }
@@ -152,19 +171,8 @@ impl SectionWriter {
     pub(crate) fn resume(path: &Path, header: Header, lens: &[u64]) -> Result<Self, StoreError> {
         let file = File::options().read(true).write(true).open(path).map_err(io(path))?;
         let mut writer = Self::new(path, Target::Plain(file), header);
-        let mut bytes = vec![0; BLOCK];
         for (part, &len) in writer.parts.iter_mut().zip(lens) {
-            for at in (0..len).step_by(BLOCK) {
-                let n = (len - at).min(BLOCK as u64) as usize;
-                read_at(writer.target.file(), &mut bytes[..n], part.offset + at)
-                    .map_err(io(path))?;
-                if n == BLOCK {
-                    part.checks.push(XxHash3_64::oneshot(&bytes));
-                } else {
-                    part.buffer.extend_from_slice(&bytes[..n]);
-                }
-            }
-            (part.len, part.fresh) = (len, false);
+            part.read_back(writer.target.file(), len).map_err(io(path))?;
         }
         Ok(writer)
     }
@@ -176,6 +184,7 @@ impl SectionWriter {
             part.len + bytes.len() as u64 <= self.header.sections[section].bytes,
             "more than was announced"
         );
+        debug_assert!(!part.by_position, "a section is appended to or written by position");
         while !bytes.is_empty() {
             let n = bytes.len().min(BUFFER - part.buffer.len());
             part.buffer.extend_from_slice(&bytes[..n]);
@@ -185,6 +194,25 @@ impl SectionWriter {
                 part.write(self.target.file(), false).map_err(io(&self.path))?;
             }
         }
+        Ok(())
+    }
+
+    /// Writes to section number `section`, `at` bytes behind its beginning, where nothing was put; such a section is
+    /// not appended to, and read back for its checksums at the end.
+    pub(crate) fn put_at(
+        &mut self,
+        section: usize,
+        at: u64,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        let (part, end) = (&mut self.parts[section], at + bytes.len() as u64);
+        debug_assert!(end <= self.header.sections[section].bytes, "more than was announced");
+        debug_assert!(
+            part.by_position || part.len == 0,
+            "a section is appended to or written by position"
+        );
+        write_at(self.target.file(), bytes, part.offset + at).map_err(io(&self.path))?;
+        (part.len, part.by_position) = (part.len.max(end), true);
         Ok(())
     }
 
@@ -207,6 +235,9 @@ impl SectionWriter {
     /// [replace](Self::replace) another has its name then.
     pub(crate) fn finish(mut self, facts: &[(&str, serde_json::Value)]) -> Result<u64, StoreError> {
         for (part, place) in self.parts.iter_mut().zip(&mut self.header.sections) {
+            if part.by_position {
+                part.read_back(self.target.file(), part.len).map_err(io(&self.path))?;
+            }
             part.write(self.target.file(), true).map_err(io(&self.path))?;
             if !part.buffer.is_empty() {
                 part.checks.push(XxHash3_64::oneshot(&part.buffer));

@@ -1,7 +1,6 @@
 //! Compares an epoch with features from a mapped file and from each cache, under the same limit.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use anyhow::{Context, Result, ensure};
@@ -19,6 +18,9 @@ use crate::phases::Phases;
 #[derive(Debug, Serialize)]
 pub(crate) struct Epoch {
     features: &'static str,
+    /// Packing, before the first epoch.
+    #[serde(skip)]
+    pack_s: Option<f64>,
     /// Batches and their features alone.
     load_s: f64,
     /// The same, and training.
@@ -30,11 +32,11 @@ pub(crate) struct Epoch {
 
 impl std::fmt::Display for Epoch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "features {}: loaded in {:.2} s, trained in {:.2} s",
-            self.features, self.load_s, self.train_s
-        )?;
+        write!(f, "features {}: ", self.features)?;
+        if let Some(seconds) = self.pack_s {
+            write!(f, "packed in {seconds:.2} s, ")?;
+        }
+        write!(f, "loaded in {:.2} s, trained in {:.2} s", self.load_s, self.train_s)?;
         if let (Some(rate), Some(rows)) = (self.hit_rate, self.rows_read) {
             write!(f, ", {:.1} % of rows in memory, {rows} read", 100.0 * rate)?;
         }
@@ -80,6 +82,10 @@ pub(crate) fn compare(
             .map(drop)
             .map_err(Into::into)
     })?;
+    let took = |phases: &Phases<'_>| {
+        Ok::<_, anyhow::Error>(phases.done.last().context("the phase has ended")?.wall_s)
+    };
+    let pack_s = took(phases)?;
 
     let (mut out, mut capacity, mut fewest, steps) = (vec![], 0, 0, batches()?.1);
     let mut losses: Option<Vec<f32>> = None;
@@ -100,14 +106,14 @@ pub(crate) fn compare(
                 Ok(match features {
                     "mapped" => {
                         let source = MappedRows::open(&mapped)?;
-                        consume(&mut ahead(all()?, 2).map(|batch| {
+                        consume(&mut ahead(all()?).map(|batch| {
                             batch.and_then(|(b, ids)| Ok((b, source.gather(&ids)?)))
                         }))?;
                         None
                     }
                     "last used" => {
                         let source = CachedRows::new(StoredRows::open(rows.file.path())?, budget);
-                        consume(&mut ahead(all()?, 2).map(|batch| {
+                        consume(&mut ahead(all()?).map(|batch| {
                             batch.and_then(|(b, ids)| Ok((b, source.gather_rows(&ids)?)))
                         }))?;
                         Some(source.stats())
@@ -131,13 +137,12 @@ pub(crate) fn compare(
                     }
                     // Nothing is sampled: blocks are packed with their rows.
                     _ => {
-                        let source = Arc::new(PackedBatches::open(&packed)?);
-                        let (sampler, file) =
-                            (Batches::new(args, graph, vec![])?.sampler, source.clone());
-                        let load = move |step: u64| file.load(step as usize, &sampler);
+                        let source = PackedBatches::open(&packed)?;
+                        let sampler = Batches::new(args, graph, vec![])?.sampler;
                         consume(
-                            &mut ahead((0..steps).map(load), 0)
-                                .map(|b| b.map(|b| (b.batch, b.rows))),
+                            &mut source
+                                .epoch(0, &sampler)
+                                .map(|b| b.map(|b| (b.batch, b.rows)).map_err(Into::into)),
                         )?;
                         let source = source.rows();
                         Some(CacheStats {
@@ -147,7 +152,7 @@ pub(crate) fn compare(
                     }
                 })
             })?;
-            Ok((stats, phases.done.last().context("the phase has ended")?.wall_s))
+            Ok((stats, took(phases)?))
         };
         let (stats, load_s) = epoch(load_name, &mut |batches| {
             let mut found = 0;
@@ -170,6 +175,7 @@ pub(crate) fn compare(
         let cached = stats.filter(|s| s.misses > 0);
         let done = Epoch {
             features,
+            pack_s: (features == "packed").then_some(pack_s),
             load_s,
             train_s,
             hit_rate: cached.map(|s| s.hit_rate()),
@@ -193,12 +199,12 @@ pub(crate) fn compare(
     Ok((out, fewest))
 }
 
-/// Batches made on a thread of their own while one is used; `waiting` of them wait beside the next.
-fn ahead<I, B: Send + 'static>(batches: I, waiting: usize) -> impl Iterator<Item = Result<B>>
+/// Batches made on a thread of their own while one is used; two of them wait beside the next.
+fn ahead<I, B: Send + 'static>(batches: I) -> impl Iterator<Item = Result<B>>
 where
     I: Iterator<Item = Result<B, StoreError>> + Send + 'static,
 {
-    let (made, make) = sync_channel(waiting);
+    let (made, make) = sync_channel(2);
     std::thread::spawn(move || {
         for batch in batches {
             // Nobody takes it: the epoch has ended with an error.

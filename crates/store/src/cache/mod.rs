@@ -6,6 +6,7 @@ mod packed;
 #[cfg(feature = "sampling")]
 mod packed_batches;
 mod planned;
+mod sweep;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use twox_hash::XxHash3_64;
 
+use super::sweep::Sweep;
 use super::{capacity, widen};
 use crate::error::{StoreError, format, io};
 use crate::io::{Read, Reader};
@@ -19,13 +20,13 @@ const STARTS: &str = "starts";
 const CHECKS: &str = "checks";
 const HOT_IDS: &str = "hot_ids";
 const HOT_ROWS: &str = "hot_rows";
-const ROWS: &str = "rows";
+/// Cold rows of each batch, by id.
+const ROWS: &str = "sorted_rows";
 const BLOCK_STARTS: &str = "block_starts";
 const BLOCKS: &str = "blocks";
-/// Place of the last section.
+/// Places of the sections of rows.
+const HOT_ROWS_AT: usize = 3;
 const ROWS_AT: usize = 6;
-/// Memory of a row that is swept beside its bytes: its id, twice, its read and its request.
-const SWEPT_BYTES: u64 = 64;
 /// Bytes of one read of a batch.
 const PIECE: usize = 1 << 18;
 
@@ -65,18 +66,27 @@ pub struct PackedRows {
     offset: u64,
 }
 
+/// The rows of a batch: of each whether it is in memory, and its number there or among `cold`.
+#[derive(Debug)]
+pub(super) struct ReadRows {
+    places: Vec<(bool, u32)>,
+    cold: Vec<u8>,
+}
+
 impl PackedRows {
     /// Packs the rows of batches, which are asked for twice and must be the same both times; ids of a batch differ.
-    /// `budget` bytes are for the rows in memory: here those of the batches that one sweep over the file serves, later
-    /// those that most batches read.
+    /// `budget` bytes are for packing (ids, rows that were read, rows to be written), later for the rows in memory,
+    /// which most batches read.
     ///
     /// # Errors
     /// An id that is no row or is in a batch twice; other batches the second time; what the batches report;
     /// [`StoreError::Data`].
     ///
     /// # Cost
-    /// Every batch is made twice; memory of 8 bytes per row of the file, and of the rows of one batch, beside the
-    /// budget. The rows of as many batches as fit into the budget are read in the order of the file.
+    /// Every batch is made twice; memory of 8 bytes per row of the file, of the ids of one batch, and of 10 MiB at the
+    /// least, beside the budget. The file of rows is read in its order, once per `budget / 16` rows that batches read,
+    /// however wide they are, and per `budget / 256 KiB` batches at the least. Packed rows are read back for their
+    /// checksums.
     pub fn write<I>(
         path: impl AsRef<Path>,
         rows: &StoredRows,
@@ -132,16 +142,9 @@ impl PackedRows {
         let mut out = SectionWriter::replace(path, header)?;
         out.put(1, bytemuck::cast_slice(&checks))?;
         out.put(2, bytemuck::cast_slice(&hot))?;
-        let mut bytes = vec![];
-        for ids in hot.chunks(1 << 16) {
-            rows.read_sorted(ids, &mut bytes)?;
-            out.put(3, &bytes)?;
-        }
-        // Rows of as many batches as the budget holds are read in one sweep over the file, each with what a read of it
-        // takes.
-        let room = (budget / (each as u64 + SWEPT_BYTES)).max(1) as usize;
+        let mut sweep = Sweep::new(rows, budget, cold + hot.len() as u64);
+        sweep.want(&mut out, (HOT_ROWS_AT, 0), &hot)?;
         let (mut start, mut block_start, mut found) = (0u64, 0u64, 0);
-        let (mut sweep, mut waiting) = (vec![], 0);
         let other = |why: String| {
             Err(format(path, format!("{why}; batches must be functions of their number alone")))
         };
@@ -164,21 +167,16 @@ impl PackedRows {
             ids.retain(|id| hot.binary_search(id).is_err());
             out.put(0, &start.to_le_bytes())?;
             out.put(4, &block_start.to_le_bytes())?;
+            sweep.want(&mut out, (ROWS_AT, start * each as u64), &ids)?;
             start += ids.len() as u64;
             block_start += bytes.len() as u64;
             out.put(5, &bytes)?;
-            if waiting > 0 && waiting + ids.len() > room {
-                put_rows(&mut out, rows, &std::mem::take(&mut sweep))?;
-                waiting = 0;
-            }
-            waiting += ids.len();
-            sweep.push(ids);
         }
-        put_rows(&mut out, rows, &sweep)?;
         if found != checks.len() {
             let expected = checks.len();
             return other(format!("expected {expected} batches as the first time, found {found}"));
         }
+        sweep.run(&mut out)?;
         out.put(0, &start.to_le_bytes())?;
         out.put(4, &block_start.to_le_bytes())?;
         out.finish(&[])?;
@@ -298,6 +296,11 @@ impl PackedRows {
     /// # Errors
     /// No such batch; other ids than it was packed for; a file that cannot be read.
     pub fn gather(&self, batch: usize, ids: &[u32]) -> Result<Vec<f32>, StoreError> {
+        Ok(self.decode(&self.read(batch, ids)?))
+    }
+
+    /// The rows of a batch as the file has them.
+    pub(super) fn read(&self, batch: usize, ids: &[u32]) -> Result<ReadRows, StoreError> {
         if self.checks.get(batch) != Some(&hash(ids)) {
             let why = format!(
                 "batch {batch} of {}: expected the ids that it was packed for, found others",
@@ -306,10 +309,11 @@ impl PackedRows {
             return Err(format(&self.file.path, why));
         }
         let each = self.format.row_bytes(self.width);
-        let (expected, found) = (
-            self.starts[batch + 1] - self.starts[batch],
-            ids.iter().filter(|&id| !self.hot.contains_key(id)).count(),
-        );
+        let mut places: Vec<(bool, u32)> =
+            ids.iter().map(|id| self.hot.get(id).map_or((false, 0), |&at| (true, at))).collect();
+        let mut by_id: Vec<(u32, u32)> =
+            ids.iter().copied().zip(0..).filter(|&(_, at)| !places[at as usize].0).collect();
+        let (expected, found) = (self.starts[batch + 1] - self.starts[batch], by_id.len());
         if expected != found as u64 {
             let why = format!(
                 "batch {batch}: expected {expected} rows that are not in memory, found {found}; pack the batches again"
@@ -322,44 +326,21 @@ impl PackedRows {
             |at: u64| Read { at: self.offset + at, len: (to - at).min(PIECE as u64) as usize };
         let reads: Vec<Read> = (from..to).step_by(PIECE).map(piece).collect();
         self.reader.read(&reads, &mut cold).map_err(io(&self.file.path))?;
-        let (mut out, mut next) = (vec![0.0; ids.len() * self.width], 0);
-        let place = |id| match self.hot.get(id) {
-            Some(&at) => (true, at),
-            None => {
-                next += 1;
-                (false, next - 1)
-            }
-        };
-        let places: Vec<(bool, u32)> = ids.iter().map(place).collect();
-        let row = |(is_hot, at)| {
-            &(if is_hot { &self.hot_rows } else { &cold })[at as usize * each..][..each]
-        };
-        widen((self.format, self.width), &places, row, &mut out);
-        Ok(out)
+        by_id.sort_unstable();
+        by_id.iter().zip(0..).for_each(|(&(_, at), i)| places[at as usize].1 = i);
+        Ok(ReadRows { places, cold })
     }
-}
 
-/// Rows of some batches, batch after batch, read in the order of their file.
-fn put_rows(
-    out: &mut SectionWriter,
-    rows: &StoredRows,
-    batches: &[Vec<u32>],
-) -> Result<(), StoreError> {
-    let (each, mut order) = (rows.row_bytes(), batches.concat());
-    order.sort_unstable();
-    order.dedup();
-    let (mut read, mut bytes) = (vec![], vec![]);
-    rows.read_sorted(&order, &mut read)?;
-    for ids in batches {
-        bytes.clear();
-        for id in ids {
-            let at =
-                order.binary_search(id).unwrap_or_else(|_| unreachable!("sorted out of these ids"));
-            bytes.extend_from_slice(&read[at * each..][..each]);
-        }
-        out.put(ROWS_AT, &bytes)?;
+    /// Rows that were [read](Self::read), as f32.
+    pub(super) fn decode(&self, read: &ReadRows) -> Vec<f32> {
+        let (each, ReadRows { places, cold }) = (self.format.row_bytes(self.width), read);
+        let mut out = vec![0.0; places.len() * self.width];
+        let row = |(is_hot, at)| {
+            &(if is_hot { &self.hot_rows } else { cold })[at as usize * each..][..each]
+        };
+        widen((self.format, self.width), places, row, &mut out);
+        out
     }
-    Ok(())
 }
 
 fn hash(ids: &[u32]) -> u64 {

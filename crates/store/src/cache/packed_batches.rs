@@ -1,10 +1,13 @@
 //! Packs sampled batches with their feature rows.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 
 use burn_gnn_sampling::{MiniBatch, NeighborSampler};
 use burn_gnn_structure::GraphError;
 
+use super::packed::ReadRows;
 use super::{PackedRows, PlannedBatch};
 use crate::error::{StoreError, format};
 use crate::rows::StoredRows;
@@ -36,7 +39,7 @@ use crate::rows::StoredRows;
 /// ```
 #[derive(Debug)]
 pub struct PackedBatches {
-    packed: PackedRows,
+    packed: Arc<PackedRows>,
 }
 
 impl PackedBatches {
@@ -67,7 +70,7 @@ impl PackedBatches {
         let packed = PackedRows::write_with_blocks(path.as_ref(), rows, budget, || {
             batches().map(with_bytes)
         })?;
-        Ok(Self { packed })
+        Ok(Self { packed: Arc::new(packed) })
     }
 
     /// Opens a file that [`write`](Self::write) wrote.
@@ -81,7 +84,7 @@ impl PackedBatches {
                 "expected batches with their rows, found rows alone; read them by `PackedRows`";
             return Err(format(path, why));
         }
-        Ok(Self { packed })
+        Ok(Self { packed: Arc::new(packed) })
     }
 
     /// Number of batches.
@@ -104,23 +107,73 @@ impl PackedBatches {
         step: usize,
         sampler: &NeighborSampler,
     ) -> Result<PlannedBatch<MiniBatch>, StoreError> {
-        let bytes = self.packed.blocks(step)?;
-        let parts = bytes.split_first_chunk::<8>().and_then(|(count, rest)| {
-            rest.split_at_checked(usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(4)?)
+        self.made(step, sampler, &read(&self.packed, step)?)
+    }
+
+    /// The batches from number `first` on, each as [`load`](Self::load) gives it; the rows of the next one are read
+    /// while one is used. The first error ends them; behind the last there are none.
+    pub fn epoch<'a>(
+        &'a self,
+        first: usize,
+        sampler: &'a NeighborSampler,
+    ) -> impl Iterator<Item = Result<PlannedBatch<MiniBatch>, StoreError>> + 'a {
+        let (put, next) = sync_channel(0);
+        let (packed, steps) = (self.packed.clone(), first..self.batches());
+        let reader = std::thread::spawn(move || {
+            for step in steps {
+                let rows = read(&packed, step);
+                let failed = rows.is_err();
+                if put.send(rows).is_err() || failed {
+                    return;
+                }
+            }
         });
-        let Some((ids, batch)) = parts else {
-            let why = format!("batch {step}: expected ids and blocks, found {} bytes", bytes.len());
-            return Err(format(self.packed.path(), why));
-        };
-        let ids: Vec<u32> = ids
-            .chunks_exact(4)
-            .map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]]))
-            .collect();
-        let rows = self.packed.gather(step, &ids)?;
-        let batch = sampler.batch_from_bytes(batch).map_err(|e| match e {
+        let (mut step, mut reading) = (first, Some((next, reader)));
+        std::iter::from_fn(move || {
+            let Ok(rows) = reading.as_ref()?.0.recv() else {
+                let panic = reading.take()?.1.join().err()?;
+                std::panic::resume_unwind(panic);
+            };
+            let made = rows.and_then(|rows| self.made(step, sampler, &rows));
+            step += 1;
+            if made.is_err() {
+                reading = None;
+            }
+            Some(made)
+        })
+    }
+
+    /// A batch with its rows.
+    fn made(
+        &self,
+        step: usize,
+        sampler: &NeighborSampler,
+        rows: &ReadRows,
+    ) -> Result<PlannedBatch<MiniBatch>, StoreError> {
+        let bytes = parts(&self.packed, step)?.1;
+        let batch = sampler.batch_from_bytes(bytes).map_err(|e| match e {
             GraphError::Source(_) => e.into(),
             e => format(self.packed.path(), format!("batch {step}: {e}")),
         })?;
-        Ok(PlannedBatch { batch, rows })
+        Ok(PlannedBatch { batch, rows: self.packed.decode(rows) })
     }
+}
+
+/// The ids of the rows of a batch, and the batch, as bytes.
+fn parts(packed: &PackedRows, step: usize) -> Result<(&[u8], &[u8]), StoreError> {
+    let bytes = packed.blocks(step)?;
+    let parts = bytes.split_first_chunk::<8>().and_then(|(count, rest)| {
+        rest.split_at_checked(usize::try_from(u64::from_le_bytes(*count)).ok()?.checked_mul(4)?)
+    });
+    parts.ok_or_else(|| {
+        let why = format!("batch {step}: expected ids and blocks, found {} bytes", bytes.len());
+        format(packed.path(), why)
+    })
+}
+
+/// The rows of a batch.
+fn read(packed: &PackedRows, step: usize) -> Result<ReadRows, StoreError> {
+    let ids = parts(packed, step)?.0.chunks_exact(4);
+    let ids: Vec<u32> = ids.map(|id| u32::from_le_bytes([id[0], id[1], id[2], id[3]])).collect();
+    packed.read(step, &ids)
 }

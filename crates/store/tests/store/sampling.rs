@@ -291,12 +291,27 @@ fn packed_batches() {
             assert_eq!(loaded.batch.to_bytes().unwrap(), batch.to_bytes().unwrap());
         }
         assert!(packed.load(9, &sampler).unwrap_err().to_string().contains("batch of 9"));
+        // Read ahead, from any batch on; who stops early waits for nothing.
+        for first in [0, 7, 9] {
+            let mut steps = first as u64..9;
+            for loaded in packed.epoch(first, &sampler) {
+                let (loaded, (batch, ids)) =
+                    (loaded.unwrap(), sample(steps.next().unwrap()).unwrap());
+                assert_eq!(loaded.rows, rows.gather(&ids).unwrap());
+                assert_eq!(loaded.batch.to_bytes().unwrap(), batch.to_bytes().unwrap());
+            }
+            assert_eq!(steps.next(), None);
+        }
+        assert_eq!(packed.epoch(3, &sampler).take(2).filter(Result::is_ok).count(), 2);
         // The same graph in memory numbers positions otherwise.
         let in_memory = NeighborSampler::new(&memory, [3, 2]).unwrap();
         let e = packed.load(0, &in_memory).unwrap_err().to_string();
         assert!(e.contains("batch 0") && e.contains("edges that it does not have"), "{e}");
         let fewer = NeighborSampler::new(graph, [3]).unwrap();
         assert!(packed.load(0, &fewer).unwrap_err().to_string().contains("as many hops"));
+        let refused: Vec<bool> = packed.epoch(2, &fewer).map(|b| b.is_err()).collect();
+        assert_eq!(refused, [true]);
+        assert_eq!(packed.epoch(10, &sampler).count(), 0);
         // One byte of the blocks, in the middle of their section.
         let mut bytes = std::fs::read(&path).unwrap();
         let wanted = sample(4).unwrap().0.to_bytes().unwrap();

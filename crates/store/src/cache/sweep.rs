@@ -1,0 +1,133 @@
+//! Reads rows in the order of their file and writes each to the batches that read it.
+
+use std::sync::mpsc::sync_channel;
+
+use rayon::prelude::*;
+
+use crate::error::StoreError;
+use crate::rows::StoredRows;
+use crate::section_writer::SectionWriter;
+
+/// Memory of a row that is read, beside its bytes: its id, its read and its request.
+const READ_BYTES: u64 = 64;
+/// Bytes of rows that are read at once, at least and at most.
+const AT_ONCE: [u64; 2] = [1 << 20, 64 << 20];
+/// Bytes that wait for one place: as many should find room, and no more wait.
+const WAITING: [u64; 2] = [64 << 10, 1 << 20];
+
+/// Where rows go: a section, and the bytes before them in it.
+#[derive(Debug)]
+struct Place {
+    section: usize,
+    at: u64,
+    bytes: u64,
+    waiting: Vec<u8>,
+}
+
+/// Copies rows of a file to several places of another in one pass over it. Half of the budget is for the rows that
+/// each place wants, a quarter for rows that were read, a quarter for rows that wait to be written.
+#[derive(Debug)]
+pub(super) struct Sweep<'a> {
+    rows: &'a StoredRows,
+    budget: u64,
+    /// Row, and in the lower half the number of the place that wants it.
+    wanted: Vec<u64>,
+    places: Vec<Place>,
+    /// What should find room to wait.
+    waiting: u64,
+}
+
+impl<'a> Sweep<'a> {
+    /// At most `most` rows are wanted.
+    pub(super) fn new(rows: &'a StoredRows, budget: u64, most: u64) -> Self {
+        let wanted = Vec::with_capacity((budget / 16).min(most) as usize);
+        Self { rows, budget, wanted, places: vec![], waiting: 0 }
+    }
+
+    /// Rows `ids`, which differ, go to a section, `at` bytes behind its beginning, ascending. What was asked for before
+    /// is done first where the budget does not hold both.
+    pub(super) fn want(
+        &mut self,
+        out: &mut SectionWriter,
+        (section, at): (usize, u64),
+        ids: &[u32],
+    ) -> Result<(), StoreError> {
+        let bytes = (ids.len() * self.rows.row_bytes()) as u64;
+        let waits = bytes.min(WAITING[0]);
+        let wanted = 8 * (self.wanted.len() + ids.len()) as u64;
+        if wanted > self.budget / 2 || self.waiting + waits > self.budget / 4 {
+            self.run(out)?;
+        }
+        let place = self.places.len() as u64;
+        self.wanted.extend(ids.iter().map(|&id| u64::from(id) << 32 | place));
+        self.places.push(Place { section, at, bytes, waiting: vec![] });
+        self.waiting += waits;
+        Ok(())
+    }
+
+    /// Reads and writes what was asked for: rows are read while those before them are copied.
+    pub(super) fn run(&mut self, out: &mut SectionWriter) -> Result<(), StoreError> {
+        let (rows, each) = (self.rows, self.rows.row_bytes());
+        let read = (self.budget / 8).clamp(AT_ONCE[0], AT_ONCE[1]);
+        let at_once = (read / (each as u64 + READ_BYTES)).max(1) as usize;
+        let room = (self.budget / 4 / self.places.len().max(1) as u64).min(WAITING[1]);
+        for place in &mut self.places {
+            place.waiting.reserve_exact(room.min(place.bytes) as usize);
+        }
+        self.wanted.par_sort_unstable();
+        let (wanted, places) = (&self.wanted, &mut self.places);
+        let by_row = || wanted.chunk_by(|a, b| a >> 32 == b >> 32);
+        std::thread::scope(|scope| {
+            let (done, next) = sync_channel(0);
+            scope.spawn(move || {
+                let mut of_rows = by_row().peekable();
+                while of_rows.peek().is_some() {
+                    let ids: Vec<u32> =
+                        of_rows.by_ref().take(at_once).map(|of| (of[0] >> 32) as u32).collect();
+                    let mut bytes = vec![];
+                    let read = rows.read_sorted(&ids, &mut bytes).map(|_| bytes);
+                    let failed = read.is_err();
+                    if done.send(read).is_err() || failed {
+                        return;
+                    }
+                }
+            });
+            let mut of_rows = by_row();
+            for bytes in next {
+                let bytes = bytes?;
+                for (row, of) in bytes.chunks_exact(each.max(1)).zip(&mut of_rows) {
+                    for &wanted in of {
+                        places[wanted as u32 as usize].put(out, row, room as usize)?;
+                    }
+                }
+            }
+            Ok::<(), StoreError>(())
+        })?;
+        self.wanted.clear();
+        self.waiting = 0;
+        self.places.drain(..).try_for_each(|mut place| place.write(out))
+    }
+}
+
+impl Place {
+    /// A row, which waits with others as long as there is room.
+    fn put(&mut self, out: &mut SectionWriter, row: &[u8], room: usize) -> Result<(), StoreError> {
+        if self.waiting.len() + row.len() > room {
+            self.write(out)?;
+        }
+        if row.len() > room {
+            out.put_at(self.section, self.at, row)?;
+            self.at += row.len() as u64;
+        } else {
+            self.waiting.extend_from_slice(row);
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, out: &mut SectionWriter) -> Result<(), StoreError> {
+        out.put_at(self.section, self.at, &self.waiting)?;
+        self.at += self.waiting.len() as u64;
+        self.waiting.clear();
+        Ok(())
+    }
+}
