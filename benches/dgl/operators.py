@@ -50,4 +50,7 @@ def run(inputs):
     both("gsddmm", name, "u_add_v.8heads", lambda a, b: ops.u_add_v(g, a, b), left, right, dim=8)
     scores = torch.randn(edges, 8, 1)
     both("softmax", name, "edge_softmax.8heads", lambda s: ops.edge_softmax(g, s), scores, dim=8)
-    both("gspmm", name, "u_mul_e_sum.8x8heads", lambda z, s: ops.u_mul_e_sum(g, z, s), torch.rand(nodes, 8, 8), scores, dim=64)
+    weighted = lambda z, s: ops.u_mul_e_sum(g, z, s)
+    for heads, size in [(8, 8), (4, 32)]:
+        z, scores = torch.rand(nodes, heads, size), torch.randn(edges, heads, 1)
+        both("gspmm", name, f"u_mul_e_sum.{heads}x{size}heads", weighted, z, scores, dim=heads * size)

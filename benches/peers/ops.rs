@@ -83,19 +83,22 @@ pub(crate) fn run(graph: &str, g: &Homogeneous) -> Result<()> {
         }
     }
 
-    // Shapes of an attention layer: 8 heads of 8 columns.
-    let dim = [("dim", json!(64))];
-    let scores = Tensor::<3>::random([e, 8, 1], Distribution::Normal(0.0, 1.0), &device);
-    let z = uniform([n, 8, 8], &device);
-    bench(gspmm(graph, "u_mul_e_sum.8x8heads.fwd"), &dim, || {
-        drop(u_mul_e_sum::<3, 3, 3>(relation, z.clone(), scores.clone()))
-    });
-    let (zg, sg) = (tracked(&z), tracked(&scores));
-    bench(
-        gspmm(graph, "u_mul_e_sum.8x8heads.fwd+bwd"),
-        &dim,
-        fwd_bwd(|| u_mul_e_sum::<3, 3, 3>(relation, zg.clone(), sg.clone())),
-    );
+    // Shapes of attention layers: heads, and features of each.
+    for (heads, size) in [(8, 8), (4, 32)] {
+        let (name, dim) = (format!("u_mul_e_sum.{heads}x{size}heads"), heads * size);
+        let dim = [("dim", json!(dim))];
+        let scores = Tensor::<3>::random([e, heads, 1], Distribution::Normal(0.0, 1.0), &device);
+        let z = uniform([n, heads, size], &device);
+        bench(gspmm(graph, &format!("{name}.fwd")), &dim, || {
+            drop(u_mul_e_sum::<3, 3, 3>(relation, z.clone(), scores.clone()))
+        });
+        let (zg, sg) = (tracked(&z), tracked(&scores));
+        bench(
+            gspmm(graph, &format!("{name}.fwd+bwd")),
+            &dim,
+            fwd_bwd(|| u_mul_e_sum::<3, 3, 3>(relation, zg.clone(), sg.clone())),
+        );
+    }
     crate::edges::run(graph, g, relation);
     Ok(())
 }
