@@ -3,19 +3,15 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Graph;
 use burn_gnn_graph::internal::OrPanic;
-use burn_gnn_ops::{Activation, Edges, GraphView};
-use burn_gnn_sampling::Block;
+use burn_gnn_ops::{Activation, GraphView};
 
 use crate::autodiff::beside;
-use crate::conv::Conv;
-use crate::inference::{Layerwise, one_input, only, only_type};
+use crate::one_type::{Between, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
-use crate::type_map::{NodeTensors, features_of};
-use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
+use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, ModelError};
 
 /// Describes a [`Gat`].
 #[derive(Config, Debug)]
@@ -75,11 +71,7 @@ pub struct Gat {
     /// The layers, input first.
     pub layers: Vec<GatConv>,
     #[module(skip)]
-    dropout: f64,
-    #[module(skip)]
-    key: DropoutKey,
-    #[module(skip)]
-    relu: bool,
+    between: Between,
 }
 
 impl GatConfig {
@@ -110,7 +102,12 @@ impl GatConfig {
                 .try_init(device)
         };
         let layers = (0..self.num_layers).map(layer).collect::<Result<_, _>>()?;
-        Ok(Gat { layers, dropout: self.dropout, key: DropoutKey::new(device), relu: self.relu })
+        let between = Between {
+            activation: if self.relu { Activation::Relu } else { Activation::Elu(1.0) },
+            dropout: self.dropout,
+            key: DropoutKey::new(device),
+        };
+        Ok(Gat { layers, between })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -124,73 +121,24 @@ impl GatConfig {
 }
 
 impl Gat {
-    /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.over(&Whole(g), x)
-    }
-
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on
-    /// block `i`, `x` the features of its input nodes.
-    ///
-    /// # Panics
-    /// Not one block per layer.
-    #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
-        self.over(blocks, x)
-    }
-
     /// Layer `i` on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("gat", self.layers.len());
-        let g = views.view(0);
         let x = beside(x, &self.layers[0].fc.weight.val());
-        let x = self.key.at(0).dropout(&g, g.schema().endpoints(0).0, self.dropout, x);
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x))
+        self.between.layers(&self.layers, views, self.between.input(views.view(0), x))
     }
 
-    /// Layer `i`; with ELU, and the dropout before the next layer, unless it is the last.
-    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
-        let edges = Edges::from(&g);
-        if i + 1 == self.layers.len() {
-            return self.layers[i].forward(edges, x);
-        }
-        let activation = if self.relu { Activation::Relu } else { Activation::Elu(1.0) };
-        self.layers[i]
-            .forward(edges.then(activation).then_dropout(self.key.at(i + 1), self.dropout), x)
+    fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.between.layer(&self.layers, i, g, x)
+    }
+
+    fn d_input(&self) -> usize {
+        self.layers[0].fc.weight.val().dims()[0]
     }
 }
 
-impl Layerwise for Gat {
-    fn num_layers(&self) -> usize {
-        self.layers.len()
-    }
-    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        one_input(g, features, self.layers[0].fc.weight.val().dims()[0])
-    }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
-        only_type(g, self.step(layer, g, only(x)))
-    }
-}
-
-impl NodeClassifier for Gat {
-    type Dense = Self;
-    #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(
-        &self,
-        views: &V,
-        x: &NodeTensors,
-        target: &str,
-    ) -> Tensor<2> {
-        self.over(views, features_of("gat", views.view(0).schema(), x, target))
-    }
-    fn dense(&self) -> &Self {
-        self
-    }
-    fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
-        vec![(target.to_owned(), self.layers[0].fc.weight.val().dims()[0])]
-    }
-}
+one_type_model!(Gat, "gat");
 
 impl Pretrained for Gat {
     /// PyG's `GAT` (take `relu`, `out_heads` as `heads`, for `residual` there `residual_weight`), and of DGL a model

@@ -3,21 +3,15 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Graph;
 use burn_gnn_graph::internal::OrPanic;
-use burn_gnn_ops::{Activation, Edges, GraphView};
-use burn_gnn_sampling::Block;
+use burn_gnn_ops::{Activation, GraphView};
 
 use crate::autodiff::beside;
-use crate::conv::Conv;
-use crate::inference::{Layerwise, one_input, only, only_type};
+use crate::one_type::{Between, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
-use crate::type_map::{NodeTensors, features_of};
-use crate::{
-    DegreeNorm, DropoutKey, GcnConv, GcnConvConfig, LayerViews, ModelError, NodeClassifier, Whole,
-};
+use crate::{DegreeNorm, DropoutKey, GcnConv, GcnConvConfig, LayerViews, ModelError};
 
 /// Describes a [`Gcn`].
 #[derive(Config, Debug)]
@@ -61,11 +55,9 @@ pub struct Gcn {
     /// The layers, input first.
     pub layers: Vec<GcnConv>,
     #[module(skip)]
-    dropout: f64,
-    #[module(skip)]
     d_input: usize,
     #[module(skip)]
-    key: DropoutKey,
+    between: Between,
 }
 
 impl GcnConfig {
@@ -88,9 +80,12 @@ impl GcnConfig {
             .collect();
         Ok(Gcn {
             layers,
-            dropout: self.dropout,
             d_input: self.d_input,
-            key: DropoutKey::new(device),
+            between: Between {
+                activation: Activation::Relu,
+                dropout: self.dropout,
+                key: DropoutKey::new(device),
+            },
         })
     }
 
@@ -105,75 +100,27 @@ impl GcnConfig {
 }
 
 impl Gcn {
-    /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.over(&Whole(g), x)
-    }
-
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on
-    /// block `i`, `x` the features of its input nodes.
-    ///
-    /// # Panics
-    /// Not one block per layer.
-    #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
-        self.over(blocks, x)
-    }
-
     /// Layer `i` on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("gcn", self.layers.len());
-        let g = views.view(0);
         let x = match &self.layers[0].weight {
             Some(w) => beside(x, &w.val()),
             None => x,
         };
-        let x = self.key.at(0).dropout(&g, g.schema().endpoints(0).0, self.dropout, x);
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x))
+        self.between.layers(&self.layers, views, self.between.input(views.view(0), x))
     }
 
-    /// Layer `i`; with ReLU, and the dropout before the next layer, unless it is the last.
-    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
-        let edges = Edges::from(&g);
-        if i + 1 == self.layers.len() {
-            return self.layers[i].forward(edges, x);
-        }
-        self.layers[i]
-            .forward(edges.then(Activation::Relu).then_dropout(self.key.at(i + 1), self.dropout), x)
+    fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.between.layer(&self.layers, i, g, x)
+    }
+
+    fn d_input(&self) -> usize {
+        self.d_input
     }
 }
 
-impl Layerwise for Gcn {
-    fn num_layers(&self) -> usize {
-        self.layers.len()
-    }
-    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        one_input(g, features, self.d_input)
-    }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
-        only_type(g, self.step(layer, g, only(x)))
-    }
-}
-
-impl NodeClassifier for Gcn {
-    type Dense = Self;
-    #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(
-        &self,
-        views: &V,
-        x: &NodeTensors,
-        target: &str,
-    ) -> Tensor<2> {
-        self.over(views, features_of("gcn", views.view(0).schema(), x, target))
-    }
-    fn dense(&self) -> &Self {
-        self
-    }
-    fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
-        vec![(target.to_owned(), self.d_input)]
-    }
-}
+one_type_model!(Gcn, "gcn");
 
 impl Pretrained for Gcn {
     /// PyG's `GCN`, which on directed graphs takes [`DegreeNorm::BothIn`], and of DGL a model with its layers in a list

@@ -4,21 +4,18 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::Graph;
 use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce,
 };
-use burn_gnn_sampling::Block;
 
 use crate::conv::Conv;
-use crate::inference::{Layerwise, one_input, only, only_type};
 use crate::mlp::{apply, linear, normalised, running};
+use crate::one_type::one_type_model;
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
-use crate::type_map::{NodeTensors, features_of};
-use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, ModelError, NodeClassifier, Whole};
+use crate::{DropoutKey, GinConv, GinConvConfig, LayerViews, ModelError};
 
 /// Describes a [`Gin`].
 #[derive(Config, Debug)]
@@ -133,22 +130,6 @@ impl GinConfig {
 }
 
 impl Gin {
-    /// Logits of nodes, `[num_dst, num_classes]`, from `x: [num_input, d_input]`.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.over(&Whole(g), x)
-    }
-
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on
-    /// block `i`, `x` the features of its input nodes. Batch normalisation in training takes the means of the batch, as
-    /// the type says.
-    ///
-    /// # Panics
-    /// Not one block per layer.
-    #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
-        self.over(blocks, x)
-    }
-
     /// Layer `i` on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
@@ -233,6 +214,25 @@ impl Gin {
         })
     }
 
+    /// Layer `i` with running means; rows between layers are those of the layer and, with `heads`, beside them the
+    /// logits read so far.
+    fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
+        if self.heads.is_empty() {
+            return self.state(i, g, x, running);
+        }
+        let width = self.heads[i].weight.val().dims()[0];
+        let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h, Activation::None);
+        let own = g.dst_rows(g.schema().endpoints(0).1, x.clone());
+        let columns = x.dims()[1];
+        let (h, logits) = match i {
+            0 => (x, read(0, own)),
+            _ => (x.slice_dim(1, 0..width), own.slice_dim(1, width..columns)),
+        };
+        let h = self.state(i, g, h, running);
+        let logits = logits + read(i + 1, h.clone());
+        if i + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) }
+    }
+
     fn d_input(&self) -> usize {
         let first =
             self.layers[0].nn.as_ref().unwrap_or_else(|| unreachable!("made with a perceptron"));
@@ -240,56 +240,10 @@ impl Gin {
     }
 }
 
-/// Rows between layers are those of the layer and, with `heads`, beside them the logits read so far.
-impl Layerwise for Gin {
-    fn num_layers(&self) -> usize {
-        self.layers.len()
-    }
-    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        one_input(g, features, self.d_input())
-    }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
-        if self.heads.is_empty() {
-            return only_type(g, self.state(layer, g, only(x), running));
-        }
-        let (x, width) = (only(x), self.heads[layer].weight.val().dims()[0]);
-        let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h, Activation::None);
-        let own = g.dst_rows(g.schema().endpoints(0).1, x.clone());
-        let columns = x.dims()[1];
-        let (h, logits) = match layer {
-            0 => (x, read(0, own)),
-            _ => (x.slice_dim(1, 0..width), own.slice_dim(1, width..columns)),
-        };
-        let h = self.state(layer, g, h, running);
-        let logits = logits + read(layer + 1, h.clone());
-        only_type(
-            g,
-            if layer + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) },
-        )
-    }
-}
+one_type_model!(Gin, "gin");
 
 fn sum(terms: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
     terms.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("the input has a head"))
-}
-
-impl NodeClassifier for Gin {
-    type Dense = Self;
-    #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(
-        &self,
-        views: &V,
-        x: &NodeTensors,
-        target: &str,
-    ) -> Tensor<2> {
-        self.over(views, features_of("gin", views.view(0).schema(), x, target))
-    }
-    fn dense(&self) -> &Self {
-        self
-    }
-    fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
-        vec![(target.to_owned(), self.d_input())]
-    }
 }
 
 impl Pretrained for Gin {

@@ -37,6 +37,7 @@ mod layer_views;
 mod lstm;
 mod mlp;
 mod node_embedding;
+mod one_type;
 mod pretrained;
 mod rel_weights;
 mod relations;

@@ -3,21 +3,14 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::Graph;
 use burn_gnn_graph::internal::OrPanic;
-use burn_gnn_ops::{Activation, Edges, GraphView};
-use burn_gnn_sampling::Block;
+use burn_gnn_ops::{Activation, GraphView};
 
-use crate::conv::Conv;
-use crate::inference::{Layerwise, one_input, only, only_type};
+use crate::one_type::{Between, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
-use crate::type_map::{NodeTensors, features_of};
-use crate::{
-    DropoutKey, LayerViews, ModelError, NodeClassifier, SageAggregator, SageConv, SageConvConfig,
-    Whole,
-};
+use crate::{DropoutKey, LayerViews, ModelError, SageAggregator, SageConv, SageConvConfig};
 
 /// Describes a [`Sage`].
 #[derive(Config, Debug)]
@@ -61,9 +54,7 @@ pub struct Sage {
     /// The layers, input first.
     pub layers: Vec<SageConv>,
     #[module(skip)]
-    dropout: f64,
-    #[module(skip)]
-    key: DropoutKey,
+    between: Between,
 }
 
 impl SageConfig {
@@ -85,7 +76,12 @@ impl SageConfig {
             SageConvConfig::new(d_input, d_output).with_aggregator(self.aggregator).init(device)
         };
         let layers = (0..self.num_layers).map(layer).collect();
-        Ok(Sage { layers, dropout: self.dropout, key: DropoutKey::new(device) })
+        let between = Between {
+            activation: Activation::Relu,
+            dropout: self.dropout,
+            key: DropoutKey::new(device),
+        };
+        Ok(Sage { layers, between })
     }
 
     /// [`try_init`](Self::try_init), panicking with its message.
@@ -99,69 +95,23 @@ impl SageConfig {
 }
 
 impl Sage {
-    /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.over(&Whole(g), x)
-    }
-
-    /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer `i` on
-    /// block `i`, `x` the features of its input nodes.
-    ///
-    /// # Panics
-    /// Not one block per layer.
-    #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
-        self.over(blocks, x)
-    }
-
     /// Layer `i` on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("sage", self.layers.len());
-        (0..self.layers.len()).fold(x, |x, i| self.step(i, views.view(i), x))
+        self.between.layers(&self.layers, views, x)
     }
 
-    /// Layer `i`; with ReLU, and the dropout before the next layer, unless it is the last.
-    fn step<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
-        let edges = Edges::from(&g);
-        if i + 1 == self.layers.len() {
-            return self.layers[i].forward(edges, x);
-        }
-        self.layers[i]
-            .forward(edges.then(Activation::Relu).then_dropout(self.key.at(i + 1), self.dropout), x)
+    fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.between.layer(&self.layers, i, g, x)
+    }
+
+    fn d_input(&self) -> usize {
+        self.layers[0].fc_neigh.weight.val().dims()[0]
     }
 }
 
-impl Layerwise for Sage {
-    fn num_layers(&self) -> usize {
-        self.layers.len()
-    }
-    fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        one_input(g, features, self.layers[0].fc_neigh.weight.val().dims()[0])
-    }
-    fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
-        only_type(g, self.step(layer, g, only(x)))
-    }
-}
-
-impl NodeClassifier for Sage {
-    type Dense = Self;
-    #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(
-        &self,
-        views: &V,
-        x: &NodeTensors,
-        target: &str,
-    ) -> Tensor<2> {
-        self.over(views, features_of("sage", views.view(0).schema(), x, target))
-    }
-    fn dense(&self) -> &Self {
-        self
-    }
-    fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
-        vec![(target.to_owned(), self.layers[0].fc_neigh.weight.val().dims()[0])]
-    }
-}
+one_type_model!(Sage, "sage");
 
 impl Pretrained for Sage {
     /// PyG's `GraphSAGE`, and of DGL a model with its layers in a list `layers`.

@@ -1,0 +1,119 @@
+//! States what models of layers on one relation have in common.
+
+use burn::tensor::Tensor;
+use burn_gnn_ops::{Activation, Edges, GraphView};
+
+use crate::{Conv, DropoutKey, LayerViews};
+
+/// What stands between the layers of a model: an activation, and the dropout before the next layer.
+#[derive(Clone, Debug)]
+pub(crate) struct Between {
+    pub(crate) activation: Activation,
+    pub(crate) dropout: f64,
+    pub(crate) key: DropoutKey,
+}
+
+impl Between {
+    /// Dropout of the input.
+    pub(crate) fn input<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.key.at(0).dropout(&g, g.schema().endpoints(0).0, self.dropout, x)
+    }
+
+    /// Layer `i` on view `i`.
+    #[track_caller]
+    pub(crate) fn layers<V, C>(&self, layers: &[C], views: &V, x: Tensor<2>) -> Tensor<2>
+    where
+        V: LayerViews + ?Sized,
+        C: Conv,
+    {
+        (0..layers.len()).fold(x, |x, i| self.layer(layers, i, views.view(i), x))
+    }
+
+    /// Layer `i`; with the activation, and the dropout before the next layer, unless it is the last.
+    pub(crate) fn layer<G, C>(&self, layers: &[C], i: usize, g: &G, x: Tensor<2>) -> Tensor<2>
+    where
+        G: GraphView + ?Sized,
+        C: Conv,
+    {
+        let edges = Edges::from(&g);
+        if i + 1 == layers.len() {
+            return layers[i].forward(edges, x);
+        }
+        let dropout = self.key.at(i + 1);
+        layers[i].forward(edges.then(self.activation).then_dropout(dropout, self.dropout), x)
+    }
+}
+
+/// A model of nodes of one type: its `over` runs all layers and its `layer` one, as inference does; it has `layers` and
+/// `d_input()`.
+macro_rules! one_type_model {
+    ($model:ident, $name:literal) => {
+        impl $model {
+            /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
+            pub fn forward<G: burn_gnn_ops::GraphView + ?Sized>(
+                &self,
+                g: &G,
+                x: Tensor<2>,
+            ) -> Tensor<2> {
+                self.over(&crate::Whole(g), x)
+            }
+
+            /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer
+            /// `i` on block `i`, `x` the features of its input nodes.
+            ///
+            /// # Panics
+            /// Not one block per layer.
+            #[track_caller]
+            pub fn forward_blocks(
+                &self,
+                blocks: &[burn_gnn_sampling::Block],
+                x: Tensor<2>,
+            ) -> Tensor<2> {
+                self.over(blocks, x)
+            }
+        }
+
+        impl crate::Layerwise for $model {
+            fn num_layers(&self) -> usize {
+                self.layers.len()
+            }
+            fn inputs(
+                &self,
+                g: &burn_gnn_graph::Graph,
+                features: &crate::NodeTensors,
+            ) -> Result<crate::NodeTensors, ModelError> {
+                crate::inference::one_input(g, features, self.d_input())
+            }
+            fn layer<G: burn_gnn_ops::GraphView + ?Sized>(
+                &self,
+                layer: usize,
+                g: &G,
+                x: crate::NodeTensors,
+            ) -> crate::NodeTensors {
+                crate::inference::only_type(g, self.layer(layer, g, crate::inference::only(x)))
+            }
+        }
+
+        impl crate::NodeClassifier for $model {
+            type Dense = Self;
+            #[track_caller]
+            fn logits_over<V: crate::LayerViews + ?Sized>(
+                &self,
+                views: &V,
+                x: &crate::NodeTensors,
+                target: &str,
+            ) -> Tensor<2> {
+                let schema = burn_gnn_ops::GraphView::schema(views.view(0));
+                self.over(views, crate::type_map::features_of($name, schema, x, target))
+            }
+            fn dense(&self) -> &Self {
+                self
+            }
+            fn feature_sizes(&self, target: &str) -> Vec<(String, usize)> {
+                vec![(target.to_owned(), self.d_input())]
+            }
+        }
+    };
+}
+
+pub(crate) use one_type_model;
