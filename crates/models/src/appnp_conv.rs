@@ -3,11 +3,11 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{ConvInput, EdgeDropout, Edges, dropout, weighted_aggregate};
 
 use crate::conv::{Conv, Endpoints, check_computed, check_options, hop_input};
 use crate::edge_weight_norm::{Hop, hops_of};
+use crate::init::panicking_init;
 use crate::{DegreeNorm, DropoutKey, ModelError};
 
 /// Describes an [`AppnpConv`].
@@ -79,16 +79,9 @@ impl AppnpConvConfig {
         }
         Ok(AppnpConv { key: DropoutKey::new(device), config: self.clone() })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> AppnpConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(AppnpConvConfig => AppnpConv);
 
 impl AppnpConv {
     /// [`forward`](Conv::forward) with the edges of every hop: hop `i` runs on `hops[i]`, as on the blocks of a

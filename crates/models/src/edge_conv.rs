@@ -4,12 +4,11 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, Edges, Reduce, Side, gspmm_copy, matmul_rows, u_add_v};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, where_reached};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::{Mlp, MlpConfig, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
@@ -93,16 +92,9 @@ impl EdgeConvConfig {
         };
         Ok(EdgeConv { theta: linear(), phi: linear(), nn, aggregator: self.aggregator })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> EdgeConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(EdgeConvConfig => EdgeConv);
 
 impl EdgeConv {
     /// Whether features are multiplied with the weight before the halo exchange.

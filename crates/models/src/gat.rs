@@ -3,10 +3,10 @@
 use burn::config::Config;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, GraphView};
 
 use crate::autodiff::beside;
+use crate::init::panicking_init;
 use crate::one_type::{Between, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
@@ -109,16 +109,9 @@ impl GatConfig {
         };
         Ok(Gat { layers, between })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> Gat {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(GatConfig => Gat);
 
 impl Gat {
     /// Layer `i` on view `i`.

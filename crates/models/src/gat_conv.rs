@@ -4,7 +4,6 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, Edges, GatOptions, attention, bias_activation, gat_attention,
     gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
@@ -12,7 +11,7 @@ use burn_gnn_ops::{
 
 use crate::conv::{Conv, Endpoints, edge_rows, endpoints};
 use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ConvInput, DropoutKey, ModelError, init};
@@ -135,16 +134,9 @@ impl GatConvConfig {
             config: self.clone(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> GatConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(GatConvConfig => GatConv);
 
 impl GatConv {
     /// [`forward`](Conv::forward) with the attention weights `m_e · α[e]`, `[num_edges, num_heads]`.

@@ -13,7 +13,7 @@ use burn_gnn_sampling::Block;
 
 use crate::conv::check_computed;
 use crate::hetero_conv::{HeteroConv, check_graph_types};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted};
@@ -113,16 +113,9 @@ impl GatedGraphConvConfig {
             sorted: Sorted::default(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> GatedGraphConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(GatedGraphConvConfig => GatedGraphConv);
 
 impl HeteroConv for GatedGraphConv {
     /// States after all steps.

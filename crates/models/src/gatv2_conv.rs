@@ -4,14 +4,13 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, ConvInput, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum,
 };
 
 use crate::conv::{Conv, Endpoints, edge_rows, endpoints};
 use crate::heads::{edge_shares, mean_heads, residual, split};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, ModelError, init};
@@ -136,16 +135,9 @@ impl Gatv2ConvConfig {
             config: self.clone(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> Gatv2Conv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(Gatv2ConvConfig => Gatv2Conv);
 
 impl Gatv2Conv {
     /// [`forward`](Conv::forward) with the attention weights `m_e · α[e]`, `[num_edges, num_heads]`.

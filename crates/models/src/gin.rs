@@ -4,12 +4,12 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce,
 };
 
 use crate::conv::Conv;
+use crate::init::panicking_init;
 use crate::mlp::{apply, linear, normalised, running};
 use crate::one_type::one_type_model;
 use crate::pretrained::{
@@ -118,16 +118,9 @@ impl GinConfig {
         let heads = (0..=self.num_layers).filter(|_| self.heads).map(head).collect();
         Ok(Gin { layers, norms, heads, dropout: self.dropout, key: DropoutKey::new(device) })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> Gin {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(GinConfig => Gin);
 
 impl Gin {
     /// Layer `i` on view `i`.

@@ -4,12 +4,11 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{BinaryOp, Edges, Reduce, Side, gspmm, gspmm_copy};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::{Mlp, MlpConfig};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
@@ -145,16 +144,9 @@ impl GinConvConfig {
         let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), init)?;
         Ok(GinConv { nn, eps, init_eps: self.init_eps, aggregator: self.aggregator })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> GinConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(GinConvConfig => GinConv);
 
 impl Conv for GinConv {
     const NAME: &'static str = "gin_conv";

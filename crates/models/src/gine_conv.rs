@@ -4,13 +4,12 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, Edges, copy_e_sum, u_add_e};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints};
 use crate::gin_conv::{buffers, combine, input_size, param_mapping, parts};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::{Mlp, apply};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
@@ -90,16 +89,9 @@ impl GineConvConfig {
         let lin = self.d_edge.map(|d| init.linear([d, self.d_input], true));
         Ok(GineConv { nn, eps, lin, init_eps: self.init_eps })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> GineConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(GineConvConfig => GineConv);
 
 impl Conv for GineConv {
     const NAME: &'static str = "gine_conv";

@@ -10,7 +10,7 @@ use burn_gnn_ops::{Activation, EdgeTypes, GatOptions, GraphView, div_by, gat_att
 
 use crate::heads::{HeadScores, split};
 use crate::hetero_conv::{HeteroConv, check_graph_types};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap, of_all_types};
@@ -140,16 +140,9 @@ impl HanConvConfig {
             etypes: schema.etypes().to_vec(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> HanConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(HanConvConfig => HanConv);
 
 impl HeteroConv for HanConv {
     /// Rows of the node types that have incoming relations with edges, on a whole graph, with `local_scores` on any

@@ -5,14 +5,13 @@ use burn::module::{Module, Param};
 use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor, activation::gelu};
 use burn_gnn_graph::EdgeType;
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, EdgeTypes, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v,
 };
 
 use crate::heads::split;
 use crate::hetero_conv::{HeteroConv, check_graph_types};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::{normalise, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::relations::{Incoming, Sorted, cat_rows};
@@ -196,16 +195,9 @@ impl HgtConvConfig {
             sorted: Sorted::apart(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> HgtConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(HgtConvConfig => HgtConv);
 
 /// A matrix, and the bias behind it.
 type Affine = (Tensor<2>, Option<Tensor<1>>);

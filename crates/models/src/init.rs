@@ -138,3 +138,21 @@ impl ModuleMapper for Cast {
 pub fn to_dtype<M: Module>(module: M, dtype: FloatDType) -> M {
     module.map(&mut Cast(dtype))
 }
+
+/// `init` of a config, which panics where its `try_init` errs.
+macro_rules! panicking_init {
+    ($config:ident => $module:ident) => {
+        impl $config {
+            /// [`try_init`](Self::try_init), panicking with its message.
+            ///
+            /// # Panics
+            /// As [`try_init`](Self::try_init) errs.
+            #[track_caller]
+            pub fn init(&self, device: &burn::tensor::Device) -> $module {
+                burn_gnn_graph::internal::OrPanic::or_panic(self.try_init(device))
+            }
+        }
+    };
+}
+
+pub(crate) use panicking_init;

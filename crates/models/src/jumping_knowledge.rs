@@ -4,10 +4,10 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::Activation;
 
 use crate::ModelError;
+use crate::init::panicking_init;
 use crate::lstm::LstmCell;
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -86,16 +86,9 @@ impl JumpingKnowledgeConfig {
         let att = Some(linear([2 * hidden, 1], true, device));
         Ok(JumpingKnowledge { lstm: cell(), lstm_reverse: cell(), att, mode: self.mode })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> JumpingKnowledge {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(JumpingKnowledgeConfig => JumpingKnowledge);
 
 impl JumpingKnowledge {
     /// One row for all layers.

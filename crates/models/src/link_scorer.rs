@@ -3,9 +3,9 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::matmul_rows;
 
+use crate::init::panicking_init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ModelError, init};
 
@@ -75,16 +75,9 @@ impl LinkScorerConfig {
             init::glorot([self.num_relations, self.d], (self.num_relations, self.d), device);
         Ok(LinkScorer { relations, score: self.score })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> LinkScorer {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(LinkScorerConfig => LinkScorer);
 
 impl LinkScorer {
     /// Score of every triple.

@@ -4,11 +4,10 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{BatchNorm, Initializer, LayerNorm, Linear};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, bias_activation, matmul_rows};
 
 use crate::ModelError;
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 
 /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
 pub(crate) fn linear([d_input, d_output]: [usize; 2], bias: bool, device: &Device) -> Linear {
@@ -96,16 +95,9 @@ impl MlpConfig {
             layers: self.widths.windows(2).map(|w| init.linear([w[0], w[1]], self.bias)).collect(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> Mlp {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(MlpConfig => Mlp);
 
 impl Mlp {
     /// `[rows, last feature size]` from `[rows, first feature size]`.

@@ -7,7 +7,6 @@ use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use burn_gnn_graph::Relation;
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, Edges, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e,
     u_add_v,
@@ -15,7 +14,7 @@ use burn_gnn_ops::{
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, edge_rows, where_reached};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, running};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
@@ -240,16 +239,9 @@ impl PnaConvConfig {
             config: self.clone(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> PnaConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(PnaConvConfig => PnaConv);
 
 impl Conv for PnaConv {
     const NAME: &'static str = "pna_conv";

@@ -4,7 +4,6 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{EdgeType, row_index};
 use burn_gnn_ops::{
     Activation, EdgeTypes, GraphView, RelationalWeight, bias_activation, matmul_rows,
@@ -12,7 +11,7 @@ use burn_gnn_ops::{
 };
 
 use crate::hetero_conv::{HeteroConv, check_graph_types};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::normalise;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted, cat_rows};
@@ -152,16 +151,9 @@ impl RelGraphConvConfig {
             sorted: Sorted::default(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> RelGraphConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(RelGraphConvConfig => RelGraphConv);
 
 impl HeteroConv for RelGraphConv {
     /// Features of every node type from those of the input nodes of every type. Edge weights of some types

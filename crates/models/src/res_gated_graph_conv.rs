@@ -4,14 +4,13 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, Edges, bias_activation, copy_e_sum, matmul_rows, matmul_rows_onto, u_add_v,
     u_mul_e_sum,
 };
 
 use crate::conv::{Conv, Endpoints};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ModelError, init};
@@ -105,16 +104,9 @@ impl ResGatedGraphConvConfig {
             config: self.clone(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> ResGatedGraphConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(ResGatedGraphConvConfig => ResGatedGraphConv);
 
 /// `x W + b` with the rows of `W` that belong to features of nodes, which come first.
 fn of_nodes(layer: &Linear, x: Tensor<2>) -> Tensor<2> {

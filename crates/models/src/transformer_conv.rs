@@ -4,7 +4,6 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{
     Activation, Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto,
     u_dot_v, u_mul_e_sum,
@@ -12,7 +11,7 @@ use burn_gnn_ops::{
 
 use crate::conv::{Conv, Endpoints, edge_rows};
 use crate::heads::{edge_shares, mean_heads, split};
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, ModelError};
@@ -123,16 +122,9 @@ impl TransformerConvConfig {
             config: self.clone(),
         })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> TransformerConv {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(TransformerConvConfig => TransformerConv);
 
 impl Conv for TransformerConv {
     const NAME: &'static str = "transformer_conv";

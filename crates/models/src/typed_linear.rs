@@ -4,10 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{TypeIndex, gather_mm, matmul_rows};
 
-use crate::init::Init;
+use crate::init::{Init, panicking_init};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ModelError, RelWeights};
 
@@ -72,16 +71,9 @@ impl TypedLinearConfig {
         let (weight, coeff) = self.weights.init(shape, init)?;
         Ok(TypedLinear { weight, coeff, weights: self.weights, num_types: self.num_types })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> TypedLinear {
-        self.try_init(device).or_panic()
-    }
 }
+
+panicking_init!(TypedLinearConfig => TypedLinear);
 
 impl TypedLinear {
     /// Every row times the matrix of its type.
