@@ -14,6 +14,10 @@ use burn_gnn_files::{AtomicFile, DataError};
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::setting;
 
+/// The smallest numbers that round to infinity: halfway between the largest finite one and the next power of two.
+const F16_END: f32 = 65520.0;
+const BF16_END: f32 = f32::from_bits(0x7F7F_8000);
+
 impl RowType {
     /// Bytes per number.
     pub fn bytes(self) -> usize {
@@ -63,8 +67,8 @@ impl RowType {
     fn is_outside(self, x: f32) -> bool {
         match self {
             Self::F32 => false,
-            Self::F16 => x.is_finite() && f16::from_f32(x).is_infinite(),
-            Self::BF16 => x.is_finite() && bf16::from_f32(x).is_infinite(),
+            Self::F16 => x.is_finite() && x.abs() >= F16_END,
+            Self::BF16 => x.is_finite() && x.abs() >= BF16_END,
             Self::I8 { scale } => (x / scale).is_nan() || (x / scale).round().abs() > 127.0,
         }
     }
@@ -240,4 +244,24 @@ pub fn write_rows(
         .and_then(|()| file.commit())
         .map_err(io)?;
     Ok(clipped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers are outside where rounding makes them infinite.
+    #[test]
+    fn what_rounds_to_infinity_is_outside() {
+        for end in [F16_END, BF16_END, f16::MAX.to_f32(), bf16::MAX.to_f32(), 1.0, f32::MAX] {
+            for bits in end.to_bits() - 3..=end.to_bits() + 3 {
+                for x in [f32::from_bits(bits), -f32::from_bits(bits)] {
+                    let of = |infinite: bool| x.is_finite() && infinite;
+                    assert_eq!(RowType::F16.is_outside(x), of(f16::from_f32(x).is_infinite()));
+                    assert_eq!(RowType::BF16.is_outside(x), of(bf16::from_f32(x).is_infinite()));
+                }
+            }
+        }
+        assert!(!RowType::F16.is_outside(f32::NAN) && !RowType::BF16.is_outside(f32::INFINITY));
+    }
 }
