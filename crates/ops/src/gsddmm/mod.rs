@@ -6,12 +6,14 @@ mod cube;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;
+mod named;
 mod named_ops;
 mod operator;
 mod reference;
 
 pub(crate) use burn_gnn_plan::{Gather, GsddmmPlan};
 pub use burn_gnn_plan::{SddmmOp, Target};
+pub(crate) use named::with_binaries;
 pub use named_ops::*;
 #[cfg(test)]
 pub(crate) use operator::GsddmmGrad;
