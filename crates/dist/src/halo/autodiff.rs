@@ -67,34 +67,9 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
     fn halo_swap(
         values: FloatTensor<Self>,
         plan: Arc<HaloPlan>,
-        mut call: HaloCall,
+        call: HaloCall,
     ) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Swap;
-        impl<B: HaloBackend> Backward<B, 1> for Swap {
-            type State = (Arc<HaloPlan>, HaloCall);
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let (plan, call) = ops.state;
-                let g = grads.consume::<B>(&ops.node);
-                let g = B::halo_swap(g, plan, call.transposed());
-                if let [Some(n)] = ops.parents {
-                    grads.register::<B>(n.id, g);
-                }
-            }
-        }
-        let values =
-            agree::<B, C>(values, &mut call, |v, call| B::halo_swap(v, plan.clone(), call));
-        let (out, values) = values;
-        let (_, node) = values.into_parts();
-        match Swap.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((plan, call), out),
-            OpsKind::UnTracked(prep) => prep.finish(out),
-        }
+        collective::<B, C>(values, plan, call, [B::halo_swap, B::halo_swap])
     }
 
     fn halo_join(
@@ -152,37 +127,43 @@ impl<B: HaloBackend, C: CheckpointStrategy> HaloBackend for Autodiff<B, C> {
     fn halo_exchange(
         x: FloatTensor<Self>,
         plan: Arc<HaloPlan>,
-        mut call: HaloCall,
+        call: HaloCall,
     ) -> FloatTensor<Self> {
-        #[derive(Debug)]
-        struct Exchange;
-        impl<B: HaloBackend> Backward<B, 1> for Exchange {
-            type State = (Arc<HaloPlan>, HaloCall);
-            fn backward(
-                self,
-                ops: Ops<Self::State, 1>,
-                grads: &mut Gradients,
-                _: &mut Checkpointer,
-            ) {
-                let (plan, call) = ops.state;
-                let g = grads.consume::<B>(&ops.node);
-                let g = B::halo_reduce(g, plan, call.transposed());
-                if let [Some(n)] = ops.parents {
-                    grads.register::<B>(n.id, g);
-                }
-            }
-        }
-        let (out, x) =
-            agree::<B, C>(x, &mut call, |x, call| B::halo_exchange(x, plan.clone(), call));
-        let (_, node) = x.into_parts();
-        match Exchange.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prep) => prep.finish((plan, call), out),
-            OpsKind::UnTracked(prep) => prep.finish(out),
-        }
+        collective::<B, C>(x, plan, call, [B::halo_exchange, B::halo_reduce])
     }
 
     fn halo_reduce(_: FloatTensor<Self>, _: Arc<HaloPlan>, _: HaloCall) -> FloatTensor<Self> {
         unreachable!("runs inside backward, below autodiff")
+    }
+}
+
+/// A collective call, or the one of its gradient.
+type Exchange<B> = fn(FloatTensor<B>, Arc<HaloPlan>, HaloCall) -> FloatTensor<B>;
+
+/// Runs `exchange`, and in backward `transposed` on the gradient.
+fn collective<B: HaloBackend, C: CheckpointStrategy>(
+    x: FloatTensor<Autodiff<B, C>>,
+    plan: Arc<HaloPlan>,
+    mut call: HaloCall,
+    [exchange, transposed]: [Exchange<B>; 2],
+) -> FloatTensor<Autodiff<B, C>> {
+    #[derive(Debug)]
+    struct Collective;
+    impl<B: HaloBackend> Backward<B, 1> for Collective {
+        type State = (Arc<HaloPlan>, HaloCall, Exchange<B>);
+        fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+            let (plan, call, transposed) = ops.state;
+            let g = transposed(grads.consume::<B>(&ops.node), plan, call.transposed());
+            if let [Some(n)] = ops.parents {
+                grads.register::<B>(n.id, g);
+            }
+        }
+    }
+    let (out, x) = agree::<B, C>(x, &mut call, |x, call| exchange(x, plan.clone(), call));
+    let (_, node) = x.into_parts();
+    match Collective.prepare::<C>([node]).compute_bound().stateful() {
+        OpsKind::Tracked(prep) => prep.finish((plan, call, transposed), out),
+        OpsKind::UnTracked(prep) => prep.finish(out),
     }
 }
 
