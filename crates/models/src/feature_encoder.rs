@@ -6,11 +6,12 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_gnn_data::{Decoder, FeatureKind, FeatureSpec};
-use burn_gnn_graph::internal::OrPanic;
+
 use burn_gnn_graph::{Frame, Relation};
 use burn_gnn_ops::{Reduce, Stream, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, uniform_rows};
 
 use crate::encoder_input::{EncoderInput, HostColumns, PartInput, lookup, numbers_of, runs};
+use crate::init::panicking_init;
 use crate::{ModelError, init, next_stream};
 
 /// Describes a [`FeatureEncoder`]; saved beside the weights it makes the same encoder again.
@@ -192,15 +193,6 @@ impl FeatureEncoderConfig {
         self.init_with((0..embedded).map(|_| next_stream(device)).collect(), device)
     }
 
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init(&self, device: &Device) -> FeatureEncoder {
-        self.try_init(device).or_panic()
-    }
-
     /// [`try_init`](Self::try_init) with the streams of the tables.
     fn init_with(
         &self,
@@ -288,6 +280,8 @@ impl FeatureEncoderConfig {
         })
     }
 }
+
+panicking_init!(FeatureEncoderConfig => FeatureEncoder);
 
 fn grows(kind: FeatureKind) -> bool {
     matches!(kind, FeatureKind::Dynamic | FeatureKind::DynamicBag)

@@ -7,7 +7,7 @@ use burn_gnn_ops::{Activation, GraphView};
 
 use crate::autodiff::beside;
 use crate::init::panicking_init;
-use crate::one_type::{Between, one_type_model};
+use crate::one_type::{LayerEpilogue, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
@@ -71,7 +71,7 @@ pub struct Gat {
     /// The layers, input first.
     pub layers: Vec<GatConv>,
     #[module(skip)]
-    between: Between,
+    epilogue: LayerEpilogue,
 }
 
 impl GatConfig {
@@ -102,12 +102,12 @@ impl GatConfig {
                 .try_init(device)
         };
         let layers = (0..self.num_layers).map(layer).collect::<Result<_, _>>()?;
-        let between = Between {
+        let epilogue = LayerEpilogue {
             activation: if self.relu { Activation::Relu } else { Activation::Elu(1.0) },
             dropout: self.dropout,
             key: DropoutKey::new(device),
         };
-        Ok(Gat { layers, between })
+        Ok(Gat { layers, epilogue })
     }
 }
 
@@ -119,11 +119,11 @@ impl Gat {
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("gat", self.layers.len());
         let x = beside(x, &self.layers[0].fc.weight.val());
-        self.between.layers(&self.layers, views, self.between.input(views.view(0), x))
+        self.epilogue.layers(&self.layers, views, self.epilogue.input(views.view(0), x))
     }
 
     fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.between.layer(&self.layers, i, g, x)
+        self.epilogue.layer(&self.layers, i, g, x)
     }
 
     fn d_input(&self) -> usize {

@@ -7,7 +7,7 @@ use burn_gnn_ops::{Activation, GraphView};
 
 use crate::autodiff::beside;
 use crate::init::panicking_init;
-use crate::one_type::{Between, one_type_model};
+use crate::one_type::{LayerEpilogue, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
@@ -57,7 +57,7 @@ pub struct Gcn {
     #[module(skip)]
     d_input: usize,
     #[module(skip)]
-    between: Between,
+    epilogue: LayerEpilogue,
 }
 
 impl GcnConfig {
@@ -81,7 +81,7 @@ impl GcnConfig {
         Ok(Gcn {
             layers,
             d_input: self.d_input,
-            between: Between {
+            epilogue: LayerEpilogue {
                 activation: Activation::Relu,
                 dropout: self.dropout,
                 key: DropoutKey::new(device),
@@ -101,11 +101,11 @@ impl Gcn {
             Some(w) => beside(x, &w.val()),
             None => x,
         };
-        self.between.layers(&self.layers, views, self.between.input(views.view(0), x))
+        self.epilogue.layers(&self.layers, views, self.epilogue.input(views.view(0), x))
     }
 
     fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.between.layer(&self.layers, i, g, x)
+        self.epilogue.layer(&self.layers, i, g, x)
     }
 
     fn d_input(&self) -> usize {

@@ -233,7 +233,11 @@ impl Gin {
     }
 }
 
-one_type_model!(Gin, "gin");
+one_type_model!(
+    Gin,
+    "gin",
+    "Batch normalisation in training takes the means of the batch, as the type says."
+);
 
 fn sum(terms: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
     terms.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("the input has a head"))

@@ -5,16 +5,17 @@ use burn_gnn_ops::{Activation, Edges, GraphView};
 
 use crate::{Conv, DropoutKey, LayerViews};
 
-/// What stands between the layers of a model: an activation, and the dropout before the next layer.
+/// What follows every layer of a model but the last: an activation, and the dropout before the next layer.
 #[derive(Clone, Debug)]
-pub(crate) struct Between {
+pub(crate) struct LayerEpilogue {
     pub(crate) activation: Activation,
     pub(crate) dropout: f64,
     pub(crate) key: DropoutKey,
 }
 
-impl Between {
+impl LayerEpilogue {
     /// Dropout of the input.
+    #[track_caller]
     pub(crate) fn input<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {
         self.key.at(0).dropout(&g, g.schema().endpoints(0).0, self.dropout, x)
     }
@@ -26,10 +27,15 @@ impl Between {
         V: LayerViews + ?Sized,
         C: Conv,
     {
-        (0..layers.len()).fold(x, |x, i| self.layer(layers, i, views.view(i), x))
+        let mut x = x;
+        for i in 0..layers.len() {
+            x = self.layer(layers, i, views.view(i), x);
+        }
+        x
     }
 
     /// Layer `i`; with the activation, and the dropout before the next layer, unless it is the last.
+    #[track_caller]
     pub(crate) fn layer<G, C>(&self, layers: &[C], i: usize, g: &G, x: Tensor<2>) -> Tensor<2>
     where
         G: GraphView + ?Sized,
@@ -47,9 +53,10 @@ impl Between {
 /// A model of nodes of one type: its `over` runs all layers and its `layer` one, as inference does; it has `layers` and
 /// `d_input()`.
 macro_rules! one_type_model {
-    ($model:ident, $name:literal) => {
+    ($model:ident, $name:literal $(, $on_blocks:literal)?) => {
         impl $model {
-            /// Logits `[num_dst, num_classes]` from `x: [num_input, d_input]`.
+            /// Logits of nodes, `[num_dst, num_classes]`, from `x: [num_input, d_input]`.
+            #[track_caller]
             pub fn forward<G: burn_gnn_ops::GraphView + ?Sized>(
                 &self,
                 g: &G,
@@ -60,6 +67,7 @@ macro_rules! one_type_model {
 
             /// Logits of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), `[num_seeds, num_classes]`: layer
             /// `i` on block `i`, `x` the features of its input nodes.
+            $(#[doc = $on_blocks])?
             ///
             /// # Panics
             /// Not one block per layer.

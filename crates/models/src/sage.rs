@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, GraphView};
 
 use crate::init::panicking_init;
-use crate::one_type::{Between, one_type_model};
+use crate::one_type::{LayerEpilogue, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
@@ -54,7 +54,7 @@ pub struct Sage {
     /// The layers, input first.
     pub layers: Vec<SageConv>,
     #[module(skip)]
-    between: Between,
+    epilogue: LayerEpilogue,
 }
 
 impl SageConfig {
@@ -76,12 +76,12 @@ impl SageConfig {
             SageConvConfig::new(d_input, d_output).with_aggregator(self.aggregator).init(device)
         };
         let layers = (0..self.num_layers).map(layer).collect();
-        let between = Between {
+        let epilogue = LayerEpilogue {
             activation: Activation::Relu,
             dropout: self.dropout,
             key: DropoutKey::new(device),
         };
-        Ok(Sage { layers, between })
+        Ok(Sage { layers, epilogue })
     }
 }
 
@@ -92,11 +92,11 @@ impl Sage {
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         views.count("sage", self.layers.len());
-        self.between.layers(&self.layers, views, x)
+        self.epilogue.layers(&self.layers, views, x)
     }
 
     fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
-        self.between.layer(&self.layers, i, g, x)
+        self.epilogue.layer(&self.layers, i, g, x)
     }
 
     fn d_input(&self) -> usize {
