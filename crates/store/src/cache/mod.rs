@@ -1,5 +1,6 @@
 //! Caches feature rows of a file in memory.
 
+mod ahead;
 mod belady;
 mod lru;
 mod packed;

@@ -30,8 +30,8 @@ const ROWS_AT: usize = 6;
 /// Bytes of one read of a batch.
 const PIECE: usize = 1 << 18;
 
-/// Rows of batches that come again in every epoch (the same seed and steps), packed: what a batch reads is one
-/// piece of the file, read from its beginning to its end. The rows that most batches read are in memory instead,
+/// Rows of known batches (one seed and epoch number), packed: what a batch reads is one piece of the file, read from its
+/// beginning to its end. The rows that most batches read are in memory instead,
 /// under a budget (DiskGNN: Liu et al., SIGMOD 2025).
 ///
 /// ```
@@ -83,10 +83,10 @@ impl PackedRows {
     /// [`StoreError::Data`].
     ///
     /// # Cost
-    /// Every batch is made twice; memory of 8 bytes per row of the file, of the ids of one batch, and of 10 MiB at the
-    /// least, beside the budget. The file of rows is read in its order, once per `budget / 16` rows that batches read,
-    /// however wide they are, and per `budget / 256 KiB` batches at the least. Packed rows are read back for their
-    /// checksums.
+    /// Every batch is made twice; memory of 8 bytes per row of the file, of the ids of one batch, of two rows, and of
+    /// some 16 MiB, beside the budget. The file of rows is read in its order, once per `budget / 16` rows that batches
+    /// read, however wide they are, and once per `budget / 32 KiB` batches at the least. Packed rows are read back for
+    /// their checksums.
     pub fn write<I>(
         path: impl AsRef<Path>,
         rows: &StoredRows,
@@ -142,7 +142,7 @@ impl PackedRows {
         let mut out = SectionWriter::replace(path, header)?;
         out.put(1, bytemuck::cast_slice(&checks))?;
         out.put(2, bytemuck::cast_slice(&hot))?;
-        let mut sweep = Sweep::new(rows, budget, cold + hot.len() as u64);
+        let mut sweep = Sweep::new(rows, budget, cold + hot.len() as u64)?;
         sweep.want(&mut out, (HOT_ROWS_AT, 0), &hot)?;
         let (mut start, mut block_start, mut found) = (0u64, 0u64, 0);
         let other = |why: String| {
@@ -177,6 +177,7 @@ impl PackedRows {
             return other(format!("expected {expected} batches as the first time, found {found}"));
         }
         sweep.run(&mut out)?;
+        drop((sweep, hot));
         out.put(0, &start.to_le_bytes())?;
         out.put(4, &block_start.to_le_bytes())?;
         out.finish(&[])?;

@@ -7,13 +7,14 @@ use std::sync::mpsc::sync_channel;
 use burn_gnn_sampling::{MiniBatch, NeighborSampler};
 use burn_gnn_structure::GraphError;
 
+use super::ahead::Ahead;
 use super::packed::ReadRows;
 use super::{PackedRows, PlannedBatch};
 use crate::error::{StoreError, format};
 use crate::rows::StoredRows;
 
-/// Batches that come again in every epoch, with their blocks: an epoch samples nothing, and reads blocks and rows in
-/// the order of the file ([`PackedRows`] keeps the rows alone). The rows that most batches read are in memory, under a
+/// The batches of an epoch with their blocks: it samples nothing, and reads blocks and rows in the order of the file
+/// ([`PackedRows`] keeps the rows alone). For epochs that come again, and for one that reads much of the features. The rows that most batches read are in memory, under a
 /// budget (offline sampling and batched packing of DiskGNN: Liu et al., SIGMOD 2025).
 ///
 /// ```
@@ -111,7 +112,7 @@ impl PackedBatches {
     }
 
     /// The batches from number `first` on, each as [`load`](Self::load) gives it; the rows of the next one are read
-    /// while one is used. The first error ends them; behind the last there are none.
+    /// while one is used, the first of them at once. The first error ends them; behind the last there are none.
     pub fn epoch<'a>(
         &'a self,
         first: usize,
@@ -128,16 +129,14 @@ impl PackedBatches {
                 }
             }
         });
-        let (mut step, mut reading) = (first, Some((next, reader)));
+        let mut rows = Some(Ahead::new(next, vec![reader]));
+        let mut steps = first..;
         std::iter::from_fn(move || {
-            let Ok(rows) = reading.as_ref()?.0.recv() else {
-                let panic = reading.take()?.1.join().err()?;
-                std::panic::resume_unwind(panic);
-            };
-            let made = rows.and_then(|rows| self.made(step, sampler, &rows));
-            step += 1;
+            let read = rows.as_mut()?.next()?;
+            let step = steps.next()?;
+            let made = read.and_then(|rows| self.made(step, sampler, &rows));
             if made.is_err() {
-                reading = None;
+                rows = None;
             }
             Some(made)
         })

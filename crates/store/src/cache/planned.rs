@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Instant;
 
+use super::ahead::Ahead;
 use super::belady::Belady;
 use super::{CacheStats, Policy, Slots, capacity, check_batch};
 use crate::error::StoreError;
@@ -66,9 +66,8 @@ pub struct PlannedBatch<B> {
 pub struct PlannedRows<B> {
     next_step: u64,
     capacity: usize,
-    receive: Option<Receiver<Result<PlannedBatch<B>, StoreError>>>,
+    batches: Ahead<Result<PlannedBatch<B>, StoreError>>,
     stats: Arc<Mutex<CacheStats>>,
-    threads: Vec<JoinHandle<()>>,
 }
 
 impl<B: Send + 'static> PlannedRows<B> {
@@ -115,7 +114,8 @@ impl<B: Send + 'static> PlannedRows<B> {
                 filled.send(batch).is_ok()
             });
         });
-        Self { next_step: 0, capacity, receive: Some(receive), stats, threads: vec![maker, reader] }
+        let batches = Ahead::new(receive, vec![maker, reader]);
+        Self { next_step: 0, capacity, batches, stats }
     }
 
     /// The batches with the numbers `steps`, which `make` makes, each with the ids that it reads: a run that was
@@ -230,33 +230,9 @@ impl<B> Iterator for PlannedRows<B> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let began = Instant::now();
-        let next = self.receive.as_ref()?.recv().ok();
+        let next = self.batches.next();
         self.stats.lock().unwrap_or_else(PoisonError::into_inner).wait += began.elapsed();
-        match &next {
-            Some(batch) => self.next_step += u64::from(batch.is_ok()),
-            None => self.join(),
-        }
+        self.next_step += u64::from(matches!(next, Some(Ok(_))));
         next
-    }
-}
-
-impl<B> PlannedRows<B> {
-    /// Waits for the threads, and passes a panic of theirs on.
-    fn join(&mut self) {
-        self.receive = None;
-        for thread in self.threads.drain(..) {
-            if let Err(panic) = thread.join()
-                && !std::thread::panicking()
-            {
-                std::panic::resume_unwind(panic);
-            }
-        }
-    }
-}
-
-impl<B> Drop for PlannedRows<B> {
-    /// Ends the threads: each finds nobody who takes what it made.
-    fn drop(&mut self) {
-        self.join();
     }
 }

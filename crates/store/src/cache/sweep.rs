@@ -2,6 +2,7 @@
 
 use std::sync::mpsc::sync_channel;
 
+use burn_gnn_structure::internal::room;
 use rayon::prelude::*;
 
 use crate::error::StoreError;
@@ -12,36 +13,37 @@ use crate::section_writer::SectionWriter;
 const READ_BYTES: u64 = 64;
 /// Bytes of rows that are read at once, at least and at most.
 const AT_ONCE: [u64; 2] = [1 << 20, 64 << 20];
-/// Bytes that wait for one place: as many should find room, and no more wait.
-const WAITING: [u64; 2] = [64 << 10, 1 << 20];
+/// Bytes that wait for one destination: as many should find room, and no more wait.
+const WAITING: [u64; 2] = [8 << 10, 1 << 20];
 
 /// Where rows go: a section, and the bytes before them in it.
 #[derive(Debug)]
-struct Place {
+struct Destination {
     section: usize,
     at: u64,
     bytes: u64,
     waiting: Vec<u8>,
 }
 
-/// Copies rows of a file to several places of another in one pass over it. Half of the budget is for the rows that
-/// each place wants, a quarter for rows that were read, a quarter for rows that wait to be written.
+/// Copies rows of a file to several places of another, in one pass over it as long as the budget holds: half of it is
+/// for the ids that are wanted, a quarter for rows that were read, a quarter for rows that wait to be written.
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
     rows: &'a StoredRows,
     budget: u64,
-    /// Row, and in the lower half the number of the place that wants it.
+    /// Row, and in the lower half the number of the destination.
     wanted: Vec<u64>,
-    places: Vec<Place>,
+    destinations: Vec<Destination>,
     /// What should find room to wait.
     waiting: u64,
 }
 
 impl<'a> Sweep<'a> {
     /// At most `most` rows are wanted.
-    pub(super) fn new(rows: &'a StoredRows, budget: u64, most: u64) -> Self {
-        let wanted = Vec::with_capacity((budget / 16).min(most) as usize);
-        Self { rows, budget, wanted, places: vec![], waiting: 0 }
+    pub(super) fn new(rows: &'a StoredRows, budget: u64, most: u64) -> Result<Self, StoreError> {
+        let what = || format!("the ids of {most} packed rows");
+        let wanted = room((budget / 16).min(most).into(), what, "give a smaller budget")?;
+        Ok(Self { rows, budget, wanted, destinations: vec![], waiting: 0 })
     }
 
     /// Rows `ids`, which differ, go to a section, `at` bytes behind its beginning, ascending. What was asked for before
@@ -53,14 +55,14 @@ impl<'a> Sweep<'a> {
         ids: &[u32],
     ) -> Result<(), StoreError> {
         let bytes = (ids.len() * self.rows.row_bytes()) as u64;
-        let waits = bytes.min(WAITING[0]);
+        let waits = bytes.min(WAITING[0]) + size_of::<Destination>() as u64;
         let wanted = 8 * (self.wanted.len() + ids.len()) as u64;
         if wanted > self.budget / 2 || self.waiting + waits > self.budget / 4 {
             self.run(out)?;
         }
-        let place = self.places.len() as u64;
-        self.wanted.extend(ids.iter().map(|&id| u64::from(id) << 32 | place));
-        self.places.push(Place { section, at, bytes, waiting: vec![] });
+        let number = self.destinations.len() as u64;
+        self.wanted.extend(ids.iter().map(|&id| u64::from(id) << 32 | number));
+        self.destinations.push(Destination { section, at, bytes, waiting: vec![] });
         self.waiting += waits;
         Ok(())
     }
@@ -70,12 +72,12 @@ impl<'a> Sweep<'a> {
         let (rows, each) = (self.rows, self.rows.row_bytes());
         let read = (self.budget / 8).clamp(AT_ONCE[0], AT_ONCE[1]);
         let at_once = (read / (each as u64 + READ_BYTES)).max(1) as usize;
-        let room = (self.budget / 4 / self.places.len().max(1) as u64).min(WAITING[1]);
-        for place in &mut self.places {
-            place.waiting.reserve_exact(room.min(place.bytes) as usize);
+        let room = (self.budget / 4 / self.destinations.len().max(1) as u64).min(WAITING[1]);
+        for to in &mut self.destinations {
+            to.waiting.reserve_exact(room.min(to.bytes) as usize);
         }
         self.wanted.par_sort_unstable();
-        let (wanted, places) = (&self.wanted, &mut self.places);
+        let (wanted, destinations) = (&self.wanted, &mut self.destinations);
         let by_row = || wanted.chunk_by(|a, b| a >> 32 == b >> 32);
         std::thread::scope(|scope| {
             let (done, next) = sync_channel(0);
@@ -97,7 +99,7 @@ impl<'a> Sweep<'a> {
                 let bytes = bytes?;
                 for (row, of) in bytes.chunks_exact(each.max(1)).zip(&mut of_rows) {
                     for &wanted in of {
-                        places[wanted as u32 as usize].put(out, row, room as usize)?;
+                        destinations[wanted as u32 as usize].put(out, row, room as usize)?;
                     }
                 }
             }
@@ -105,11 +107,11 @@ impl<'a> Sweep<'a> {
         })?;
         self.wanted.clear();
         self.waiting = 0;
-        self.places.drain(..).try_for_each(|mut place| place.write(out))
+        self.destinations.drain(..).try_for_each(|mut to| to.write(out))
     }
 }
 
-impl Place {
+impl Destination {
     /// A row, which waits with others as long as there is room.
     fn put(&mut self, out: &mut SectionWriter, row: &[u8], room: usize) -> Result<(), StoreError> {
         if self.waiting.len() + row.len() > room {

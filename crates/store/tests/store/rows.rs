@@ -225,6 +225,26 @@ fn a_cache_is_right_after_a_failed_read() {
     }
 }
 
+/// One pass over the file in many reads, and many passes: rows are those of the file under every budget.
+#[test]
+fn packed_in_many_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = write(&dir.path().join("rows"), 60_000, 8, RowFormat::F16);
+    let batches: Vec<Vec<u32>> = (0..20u64)
+        .map(|b| (0..60_000).filter(move |&r| (u64::from(r) * 7_919 + b * 104_729) % 9 == 0).rev())
+        .map(Iterator::collect)
+        .collect();
+    for budget in [0, 200_000, 1 << 21, u64::MAX] {
+        let path = dir.path().join("packed");
+        PackedRows::write(&path, &rows, budget, || batches.iter().cloned().map(Ok)).unwrap();
+        let packed = PackedRows::open(&path).unwrap();
+        packed.verify().unwrap();
+        for (step, ids) in batches.iter().enumerate() {
+            assert!(packed.gather(step, ids).unwrap() == rows.gather(ids).unwrap(), "{budget}");
+        }
+    }
+}
+
 /// A plan is of rows that a batch reads once each.
 #[test]
 fn a_row_twice_in_a_batch_is_refused() {
