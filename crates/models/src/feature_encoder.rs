@@ -6,7 +6,6 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_gnn_data::{Decoder, FeatureKind, FeatureSpec};
-
 use burn_gnn_graph::{Frame, Relation};
 use burn_gnn_ops::{Reduce, Stream, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, uniform_rows};
 

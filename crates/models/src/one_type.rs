@@ -22,12 +22,12 @@ impl LayerEpilogue {
 
     /// Layer `i` on view `i`.
     #[track_caller]
-    pub(crate) fn layers<V, C>(&self, layers: &[C], views: &V, x: Tensor<2>) -> Tensor<2>
+    pub(crate) fn layers<V, C>(&self, layers: &[C], views: &V, mut x: Tensor<2>) -> Tensor<2>
     where
         V: LayerViews + ?Sized,
         C: Conv,
     {
-        let mut x = x;
+        // A closure would hide the caller's line.
         for i in 0..layers.len() {
             x = self.layer(layers, i, views.view(i), x);
         }
