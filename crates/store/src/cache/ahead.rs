@@ -25,7 +25,7 @@ impl<T> Ahead<T> {
     }
 
     /// Waits for the threads, and passes a panic of theirs on.
-    pub(super) fn end(&mut self) {
+    fn end(&mut self) {
         self.receive = None;
         for thread in self.threads.drain(..) {
             if let Err(panic) = thread.join()

@@ -30,9 +30,9 @@ const ROWS_AT: usize = 6;
 /// Bytes of one read of a batch.
 const PIECE: usize = 1 << 18;
 
-/// Rows of known batches (one seed and epoch number), packed: what a batch reads is one piece of the file, read from its
-/// beginning to its end. The rows that most batches read are in memory instead,
-/// under a budget (DiskGNN: Liu et al., SIGMOD 2025).
+/// Rows of known batches (one seed and epoch number), packed: what a batch reads is one piece of the file, read from
+/// its beginning to its end. The rows that most batches read are in memory instead, under a budget (DiskGNN: Liu et
+/// al., SIGMOD 2025).
 ///
 /// ```
 /// use std::sync::Arc;
