@@ -2,21 +2,21 @@
 
 use std::ops::Range;
 
-use super::gather::{CopyLhs, Messages, Op, WIDE_ROW, for_blocks, put, put_last};
+use super::gather::{CopyLhs, Messages, Op, for_blocks, put, put_last};
 use super::layout::{Layout, Same};
 use crate::lanes::Lanes;
 use crate::simd::{Blocked, InstructionSets};
 use crate::unroll::each;
 use crate::{
-    Acc, Adjacency, Cache, EdgeRows, Elem, FAR, Scattered, Sink, ahead, by_edges, collect_rows,
-    collect_rows_and_edges, collect_rows2, from_memory, prefetch, prefetch_to,
+    Acc, EdgeRows, Elem, Scattered, Sink, ahead, by_edges, collect_rows, collect_rows_and_edges,
+    collect_rows2,
 };
 use burn_gnn_plan::{BinaryOp, GspmmPlan};
 
 /// Columns that a byte of every lane describes.
-const GROUP: usize = 16 * 8;
+pub(super) const GROUP: usize = 16 * 8;
 /// 32-bit words of the bits of a group.
-const WORDS: usize = GROUP / 32;
+pub(super) const WORDS: usize = GROUP / 32;
 
 /// 32-bit words per edge, where the argmax is kept as one bit for every edge and column: of copied source rows, where
 /// that takes no more memory than an edge id for every destination and column.
@@ -259,175 +259,15 @@ pub(crate) fn better<A: Acc>(m: A, best: A) -> bool {
     (m > best) | ((m != m) & (best == best))
 }
 
-/// Gradient of a selection of copied rows: entry `j` of row `u` sums `grad[v, j]` over the out-edges
-/// `(u, v, e)` that are the argmax there.
-///
-/// It gathers, as every kernel here: one writer for every entry, at the price of reading the gradients of
-/// destinations of which the row is not the argmax.
-pub(crate) fn select_grad<T: Elem>(
-    rows: Adjacency<'_>,
-    grad: &[T],
-    argmax: SavedArgmax<'_>,
-    width: usize,
-) -> Vec<T> {
-    collect_rows(&by_edges(rows.indptr, 2 * width), width, &|run, out| match argmax {
-        SavedArgmax::Ids(ids) => {
-            T::HotLoop::run(ArgmaxGrad { rows, grad, argmax: OfNodes(ids), width, run, out })
-        }
-        SavedArgmax::Bits { bits, words } => T::HotLoop::run(ArgmaxGrad {
-            rows,
-            grad,
-            argmax: OfEdges { bits, words },
-            width,
-            run,
-            out,
-        }),
-    })
-}
-
-/// The argmax that was saved for backward.
-#[derive(Clone, Copy)]
-pub(crate) enum SavedArgmax<'a> {
-    /// Edge ids, a row for every destination, as of [`select_ids`].
-    Ids(&'a [i32]),
-    /// As of [`select_bits`].
-    Bits {
-        /// `words` for every edge.
-        bits: &'a [i32],
-        /// 32-bit words per edge.
-        words: usize,
-    },
-}
-
-/// Whether an edge is the argmax, column by column.
-trait IsArgmax: Copy + Sync {
-    /// What a block of columns of one edge reads.
-    type Part: Copy;
-    /// Asks for what the edge `id` into `v` will read.
-    fn fetch(self, to: Cache, v: usize, id: usize, width: usize);
-    /// Columns `col..col + len` of the edge `id` into `v`.
-    fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part;
-    /// Lanes of `g` from column `16 k` of the part on where the edge is the argmax, 0 elsewhere.
-    ///
-    /// Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
-    fn pass<A: Acc, const N: usize>(part: Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N>;
-}
-
-#[derive(Clone, Copy)]
-struct OfNodes<'a>(&'a [i32]);
-
-#[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl<'a> IsArgmax for OfNodes<'a> {
-    type Part = (&'a [i32], i32);
-    #[inline(always)]
-    fn fetch(self, to: Cache, v: usize, _: usize, width: usize) {
-        prefetch_to(to, self.0, v * width, width);
-    }
-    #[inline(always)]
-    fn part(self, v: usize, id: usize, width: usize, col: usize, len: usize) -> Self::Part {
-        (&self.0[v * width + col..][..len], id as i32)
-    }
-    #[inline(always)]
-    fn pass<A: Acc, const N: usize>(
-        (ids, id): Self::Part,
-        k: usize,
-        g: Lanes<A, N>,
-    ) -> Lanes<A, N> {
-        let (ids, mut passed) = (&ids[N * k..][..N], g);
-        for i in 0..N {
-            passed.0[i] = if ids[i] == id { g.0[i] } else { A::ZERO };
-        }
-        passed
-    }
-}
-
-#[derive(Clone, Copy)]
-struct OfEdges<'a> {
-    bits: &'a [i32],
-    words: usize,
-}
-
-#[allow(clippy::needless_range_loop)] // Over several arrays at once.
-impl IsArgmax for OfEdges<'_> {
-    type Part = Lanes<u32, 16>;
-    #[inline(always)]
-    fn fetch(self, to: Cache, _: usize, id: usize, _: usize) {
-        prefetch_to(to, self.bits, id * self.words, self.words);
-    }
-    #[inline(always)]
-    fn part(self, _: usize, id: usize, _: usize, col: usize, _: usize) -> Self::Part {
-        // Rows are a multiple of 16 columns wide, so blocks start at one, and none crosses a group.
-        let four = &self.bits[id * self.words + col / GROUP * WORDS..][..WORDS];
-        let bytes: [u8; 16] = bytemuck::cast([four[0], four[1], four[2], four[3]]);
-        let mut lanes = Lanes([0; 16]);
-        for i in 0..16 {
-            lanes.0[i] = u32::from(bytes[i]) >> (col % GROUP / 16);
-        }
-        lanes
-    }
-    #[inline(always)]
-    fn pass<A: Acc, const N: usize>(part: Self::Part, k: usize, g: Lanes<A, N>) -> Lanes<A, N> {
-        let mut passed = g;
-        for i in 0..N {
-            passed.0[i] = if part.0[i] & (1 << k) != 0 { g.0[i] } else { A::ZERO };
-        }
-        passed
-    }
-}
-
-struct ArgmaxGrad<'a, 'b, T, W> {
-    rows: Adjacency<'a>,
-    grad: &'a [T],
-    argmax: W,
-    width: usize,
-    run: Range<usize>,
-    out: &'a mut Sink<'b, T>,
-}
-
-impl<T: Elem, W: IsArgmax> Blocked for ArgmaxGrad<'_, '_, T, W> {
-    #[inline(always)]
-    fn run<const WIDE: usize>(self) {
-        let (n, argmax) = (self.width, self.argmax);
-        let (ahead, from_memory) = (ahead::<T>(n), from_memory(size_of_val(self.grad)));
-        for u in self.run {
-            let edges = self.rows.row(u);
-            for_blocks!(n, WIDE, |col, keep, N, K| {
-                let mut acc = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
-                for p in edges.clone() {
-                    if N * K >= WIDE_ROW
-                        && from_memory
-                        && col == 0
-                        && let Some(&v) = self.rows.indices.get(p + FAR * ahead)
-                    {
-                        let id = self.rows.edge_id(p + FAR * ahead);
-                        prefetch_to(Cache::Second, self.grad, v as usize * n, n);
-                        argmax.fetch(Cache::Second, v as usize, id, n);
-                    }
-                    if let Some(&v) = self.rows.indices.get(p + ahead).filter(|_| col == 0) {
-                        prefetch(self.grad, v as usize * n, n);
-                        argmax.fetch(Cache::First, v as usize, self.rows.edge_id(p + ahead), n);
-                    }
-                    let (v, id) = (self.rows.indices[p] as usize, self.rows.edge_id(p));
-                    let (grad, part) =
-                        (&self.grad[v * n + col..][..N * K], argmax.part(v, id, n, col, N * K));
-                    each!(k < K, {
-                        acc[k] =
-                            acc[k].add(W::pass(part, k, Lanes::<T::Acc, N>::load(grad, N * k)));
-                    });
-                }
-                put(self.out, acc, keep);
-            });
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use burn_gnn_structure::Relation;
     use half::f16;
     use proptest::prelude::*;
 
+    use super::super::argmax_grad::{SavedArgmax, select_grad};
     use super::*;
+    use crate::Adjacency;
     use burn_gnn_plan::Reduce;
 
     /// Widths that are a multiple of 16, and enough destinations for bits to be smaller than ids.

@@ -8,13 +8,14 @@
 //! argmin). Axes that were broadcast are summed. All passes gather, so every entry has one writer.
 //!
 //! The usual cases are sums over rows of the reversed relation and go to [`gather`](super::gather),
-//! [`select`](super::select) and [`product_grad`](super::product_grad); the rest goes through tables of
+//! [`argmax_grad`](super::argmax_grad) and [`product_grad`](super::product_grad); the rest goes through tables of
 //! offsets here.
 
 use std::borrow::Cow;
 
 use super::Table;
-use super::argmax::{SavedArgmax, bit_words, select_grad};
+use super::argmax::bit_words;
+use super::argmax_grad::{SavedArgmax, select_grad};
 use super::gather::{Any, CopyLhs, Messages, Mul, Op, sum};
 use super::layout::{HeadsOf8, HeadsOf16, Layout, One, Same};
 use super::product_grad::{Product, Reduced, product_grad};

@@ -1,6 +1,6 @@
 //! Computes the values of GSpMM.
 //!
-//! Regular layouts go to [`gather`](super::gather) and [`select`](super::select); this file chooses, and
+//! Regular layouts go to [`gather`](super::gather) and [`argmax`](super::argmax); this file chooses, and
 //! has the general loop for any other broadcasting, through tables of offsets.
 
 use super::Table;

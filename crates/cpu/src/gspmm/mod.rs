@@ -2,6 +2,7 @@
 
 pub mod aggregate;
 mod argmax;
+mod argmax_grad;
 mod backward;
 mod forward;
 pub(crate) mod gather;
