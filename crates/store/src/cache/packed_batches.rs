@@ -14,8 +14,9 @@ use crate::error::{StoreError, format};
 use crate::rows::StoredRows;
 
 /// The batches of an epoch with their blocks: it samples nothing, and reads blocks and rows in the order of the file
-/// ([`PackedRows`] keeps the rows alone). For epochs that come again, and for one that reads much of the features. The rows that most batches read are in memory, under a
-/// budget (offline sampling and batched packing of DiskGNN: Liu et al., SIGMOD 2025).
+/// ([`PackedRows`] keeps the rows alone). For epochs that come again, and for one that reads much of the features. The
+/// rows that most batches read are in memory, under a budget (offline sampling and batched packing of DiskGNN: Liu et
+/// al., SIGMOD 2025).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
