@@ -5,6 +5,7 @@ use burn_gnn_ops::{
     AdamDecay, AdamStep, adam_step, adam_step_rows, try_adam_step, try_adam_step_rows,
 };
 
+use crate::checks::{HALVES, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, numbers};
 
 pub(crate) const DECAYS: [AdamDecay; 3] =
@@ -80,18 +81,11 @@ fn follows_the_formula() {
 
 #[test]
 fn any_number_of_threads() {
-    for (_, device) in devices() {
+    for (backend, device) in devices() {
         for dtype in [DType::F32, DType::F64] {
-            let bits = |n| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                pool.install(|| run(&device, dtype, 300_001, DECAYS[1]))
-                    .concat()
-                    .iter()
-                    .map(|x| x.to_bits())
-                    .collect::<Vec<_>>()
-            };
-            let one = bits(1);
-            assert!(bits(2) == one && bits(3) == one);
+            same_bits_on_threads(format_args!("{backend}, {dtype:?}"), || {
+                run(&device, dtype, 300_001, DECAYS[1]).concat()
+            });
         }
     }
 }
@@ -119,7 +113,7 @@ fn what_others_hold_stays() {
 #[test]
 fn half_floats_are_f32_rounded_once() {
     let device = Device::flex();
-    for (dtype, ulp) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
+    for (dtype, ulp) in HALVES {
         for decay in DECAYS {
             let one = |dtype| {
                 let x = Tensor::<1>::from_data([1.0, -0.5, 2.0], (&device, dtype));

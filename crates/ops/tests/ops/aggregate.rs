@@ -7,6 +7,7 @@ use burn_gnn_ops::{
     weighted_aggregate_reference,
 };
 
+use crate::checks::{self, HALVES, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, graphs, numbers};
 
 #[derive(Clone)]
@@ -251,30 +252,14 @@ fn any_number_of_threads() {
             true,
         );
         case.dtype = DType::F32;
-        let run = |n| {
-            rayon::ThreadPoolBuilder::new()
-                .num_threads(n)
-                .build()
-                .unwrap()
-                .install(|| case.run(&device, false))
-        };
-        let one = run(1);
-        for n in [2, 3] {
-            assert!(run(n) == one, "{backend}, {n} threads");
-        }
+        same_bits_on_threads(backend, || case.run(&device, false).concat());
     }
 }
 
 /// Operands that are exact in `dtype`, and the case on absolute values in f32, whose results bound every sum of
 /// sizes of terms.
 fn rounded(case: &Case, dtype: DType) -> (Case, Case) {
-    let round = |x: &Vec<f64>| {
-        TensorData::new(x.clone(), [x.len()])
-            .convert_dtype(dtype)
-            .convert_dtype(DType::F64)
-            .try_into_vec()
-            .unwrap()
-    };
+    let round = |x: &Vec<f64>| checks::rounded(x, dtype);
     let map = |f: &dyn Fn(&Vec<f64>) -> Vec<f64>, case: &Case| Case {
         x: f(&case.x),
         weight: case.weight.as_ref().map(f),
@@ -294,14 +279,7 @@ fn rounded(case: &Case, dtype: DType) -> (Case, Case) {
 fn half_floats_are_f32_rounded_once() {
     let relation = graphs::random(30, 20, 400, 2.0);
     let device = Device::flex();
-    for (dtype, unit) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
-        let round = |x: &[f64]| -> Vec<f64> {
-            TensorData::new(x.to_vec(), [x.len()])
-                .convert_dtype(dtype)
-                .convert_dtype(DType::F64)
-                .try_into_vec()
-                .unwrap()
-        };
+    for (dtype, unit) in HALVES {
         every(|what, norm, activation, weighted, biased| {
             let what = format!("{dtype:?}, {what}");
             let (half, sizes) = rounded(
@@ -311,11 +289,11 @@ fn half_floats_are_f32_rounded_once() {
             let single = Case { dtype: DType::F32, ..half.clone() };
             let (a, b, sizes) =
                 (half.run(&device, false), single.run(&device, false), sizes.run(&device, false));
-            assert_eq!(a[0], round(&b[0]), "{what}, out");
+            assert_eq!(a[0], checks::rounded(&b[0], dtype), "{what}, out");
             if matches!(activation, Activation::None | Activation::Relu) {
                 // What passes the activation is the cotangent or 0, without another rounding.
-                assert_eq!(a[1], round(&b[1]), "{what}, d x");
-                assert_eq!(a[3], round(&b[3]), "{what}, d bias");
+                assert_eq!(a[1], checks::rounded(&b[1], dtype), "{what}, d x");
+                assert_eq!(a[3], checks::rounded(&b[3], dtype), "{what}, d bias");
             }
             // Roundings of a term: the result that the derivative follows from, and the product with the cotangent;
             // `d weight` is made of primitives, which round each of their steps. A derivative is 1.2 at most. Then

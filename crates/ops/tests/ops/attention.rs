@@ -5,6 +5,7 @@ use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
+use crate::checks::{HALVES, near_the_largest, rounded, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, graphs, numbers};
 
 /// One call: sizes, operands, element type. Without `slope` the scores are given logits (`first`).
@@ -201,24 +202,16 @@ fn finite_differences() {
     }
 }
 
-fn any_graph() -> impl Strategy<Value = Relation> {
-    (1usize..9, 1usize..9, any::<bool>()).prop_flat_map(|(a, b, square)| {
-        let b = if square { a } else { b };
-        let edge = (0..a as u32, prop_oneof![1 => Just(0), 2 => 0..b as u32]);
-        proptest::collection::vec(edge, 0..60).prop_map(move |edges| graphs::relation(a, b, &edges))
-    })
-}
-
 proptest! {
     #[test]
-    fn any_graph_and_call(relation in any_graph(), size in 0..SIZES.len(), gat: bool, drop: bool, seed in 1u64..1000) {
+    fn any_graph_and_call(relation in graphs::any(0..60), size in 0..SIZES.len(), gat: bool, drop: bool, seed in 1u64..1000) {
         let (heads, dim) = SIZES[size];
         Case::new(&relation, heads, dim, gat, drop.then_some(0.3), seed).agree("any graph", 1e-11);
     }
 
     /// Edges in another order with their ids and logits: the same results, as a part of a graph has.
     #[test]
-    fn edge_order_does_not_matter(relation in any_graph(), gat: bool, seed in 1u64..1000) {
+    fn edge_order_does_not_matter(relation in graphs::any(0..60), gat: bool, seed in 1u64..1000) {
         let n = relation.num_edges();
         let case = Case::new(&relation, 5, 3, gat, Some(0.4), seed);
         let mut reversed = case.clone();
@@ -250,18 +243,8 @@ fn any_number_of_threads() {
             for gat in [true, false] {
                 let mut case = Case::new(&relation, heads, dim, gat, Some(0.5), 3);
                 case.dtype = dtype;
-                let bits = |n| {
-                    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                    pool.install(|| case.run(&device, false))
-                        .concat()
-                        .iter()
-                        .map(|x| x.to_bits())
-                        .collect::<Vec<_>>()
-                };
-                let one = bits(1);
-                for n in [2, 3] {
-                    assert!(bits(n) == one, "{backend}, {heads} x {dim}, gat {gat}, {n} threads");
-                }
+                let what = format_args!("{backend}, {heads} x {dim}, gat {gat}");
+                same_bits_on_threads(what, || case.run(&device, false).concat());
             }
         }
     }
@@ -417,18 +400,13 @@ fn masks() {
 #[test]
 fn half_floats_are_f32_rounded_once() {
     let relation = graphs::random(30, 20, 400, 2.0);
-    for (dtype, ulp) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
+    for (dtype, ulp) in HALVES {
         for gat in [true, false] {
             for (heads, dim) in [(8, 8), (3, 5)] {
                 let mut half = Case::new(&relation, heads, dim, gat, Some(0.25), 4);
-                let round = |x: &mut Vec<f64>| {
-                    *x = TensorData::new(x.clone(), [x.len()])
-                        .convert_dtype(dtype)
-                        .convert_dtype(DType::F64)
-                        .try_into_vec()
-                        .unwrap();
-                };
-                [&mut half.z, &mut half.first, &mut half.second].into_iter().for_each(round);
+                for x in [&mut half.z, &mut half.first, &mut half.second] {
+                    *x = rounded(x, dtype);
+                }
                 half.dtype = dtype;
                 let mut single = half.clone();
                 single.dtype = DType::F32;
@@ -436,13 +414,8 @@ fn half_floats_are_f32_rounded_once() {
                 assert_near(&format!("{dtype:?}, out"), &a[0], &b[0], ulp);
                 // The cotangent of `single` is not rounded, and T is taken of the rounded result.
                 for i in 1..4 {
-                    let size = b[i].iter().fold(0.0f64, |m, v| m.max(v.abs()));
-                    let bound = 4.0 * ulp * (1.0 + size);
-                    assert!(
-                        a[i].iter().zip(&b[i]).all(|(a, b)| (a - b).abs() <= bound),
-                        "{dtype:?}, {}",
-                        NAMES[i]
-                    );
+                    let what = format_args!("{dtype:?}, {}", NAMES[i]);
+                    near_the_largest(what, &a[i], &b[i], 4.0 * ulp);
                 }
             }
         }

@@ -3,42 +3,20 @@
 use burn::tensor::{DType, Device, Tensor};
 use burn_gnn_ops::{BinaryOp, Reduce, gspmm};
 
-use crate::{Call, Outcome, devices, graphs};
-
-fn bits(o: &Outcome) -> Vec<u64> {
-    [&o.out, &o.lhs, &o.rhs].into_iter().flatten().map(|x| x.to_bits()).collect()
-}
+use crate::calls::{Call, Gspmm};
+use crate::graphs;
 
 #[test]
 fn any_number_of_threads() {
     // Large enough for dozens of pieces, with one destination of a tenth of the edges.
     let relation = graphs::random(9000, 7000, 60_000, 3.0);
-    for (backend, device) in devices() {
-        for op in [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul, BinaryOp::Div] {
-            for reduce in Reduce::ALL {
-                for (lhs, rhs) in [
-                    (&[33usize][..], &[33usize][..]),
-                    (&[48], &[1]),
-                    (&[4, 8], &[4, 1]),
-                    (&[1], &[31]),
-                ] {
-                    let mut call = Call::new(&relation, op, reduce, lhs, rhs, 8);
-                    call.dtype = DType::F32;
-                    let run = |n| {
-                        rayon::ThreadPoolBuilder::new()
-                            .num_threads(n)
-                            .build()
-                            .unwrap()
-                            .install(|| call.kernel(&device))
-                    };
-                    let one = bits(&run(1));
-                    for n in [2, 3] {
-                        assert!(
-                            bits(&run(n)) == one,
-                            "{backend}, {op:?} {reduce:?}, {lhs:?} {rhs:?}, {n} threads"
-                        );
-                    }
-                }
+    for op in [BinaryOp::CopyLhs, BinaryOp::CopyRhs, BinaryOp::Mul, BinaryOp::Div] {
+        for reduce in Reduce::ALL {
+            for kind in
+                [(&[33usize][..], &[33usize][..]), (&[48], &[1]), (&[4, 8], &[4, 1]), (&[1], &[31])]
+            {
+                Call::new(&relation, Gspmm(op, reduce), kind, 8)
+                    .check_threads(&format!("{kind:?}"));
             }
         }
     }
@@ -47,36 +25,9 @@ fn any_number_of_threads() {
 #[test]
 fn half_floats_are_f32_rounded_once() {
     let relation = graphs::random(30, 20, 400, 2.0);
-    let device = Device::flex();
-    for dtype in [DType::F16, DType::BF16] {
-        for op in BinaryOp::ALL {
-            for reduce in Reduce::ALL {
-                for (lhs, rhs) in [(&[9usize][..], &[9usize][..]), (&[9], &[1]), (&[2, 1], &[1, 3])]
-                {
-                    let mut half = Call::new(&relation, op, reduce, lhs, rhs, 5);
-                    half.dtype = dtype;
-                    // The same call in f32, on operands that are exact in the smaller type.
-                    half.lhs = half.lhs.convert_dtype(dtype);
-                    half.rhs = half.rhs.convert_dtype(dtype);
-                    let mut single = half.clone();
-                    single.dtype = DType::F32;
-                    single.lhs = single.lhs.convert_dtype(DType::F32);
-                    single.rhs = single.rhs.convert_dtype(DType::F32);
-                    let what = format!("{dtype:?}, {op:?} {reduce:?}, {lhs:?} {rhs:?}");
-                    let (a, b) = (half.kernel(&device), single.kernel(&device));
-                    // Half a unit in the last place, and the cotangent of `single` is not rounded.
-                    let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
-                    crate::assert_near(&format!("{what}, out"), &a.out, &b.out, ulp);
-                    let size = |x: &[f64]| x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-                    for (a, b) in [(&a.lhs, &b.lhs), (&a.rhs, &b.rhs)] {
-                        let bound = 4.0 * ulp * (1.0 + size(b));
-                        assert!(
-                            a.iter().zip(b.iter()).all(|(a, b)| (a - b).abs() <= bound),
-                            "{what}: gradients"
-                        );
-                    }
-                }
-            }
+    for operation in Gspmm::all() {
+        for kind in [(&[9usize][..], &[9usize][..]), (&[9], &[1]), (&[2, 1], &[1, 3])] {
+            Call::new(&relation, operation, kind, 5).check_halves(&format!("{kind:?}"));
         }
     }
 }

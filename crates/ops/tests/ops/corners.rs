@@ -3,7 +3,8 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::*;
 
-use crate::{Call, devices, f64s, graphs};
+use crate::calls::{Call, Gspmm, Operation};
+use crate::{devices, f64s, graphs};
 
 const INF: f32 = f32::INFINITY;
 const NAN: f32 = f32::NAN;
@@ -152,7 +153,7 @@ fn losers_with_infinite_derivative_stay_out() {
 fn inputs_that_are_not_contiguous() {
     let rel = graphs::small();
     for (backend, device) in devices() {
-        let call = Call::new(&rel, BinaryOp::Mul, Reduce::Sum, &[3], &[3], 6);
+        let call = Call::new(&rel, Gspmm(BinaryOp::Mul, Reduce::Sum), (&[3], &[3]), 6);
         let want = call.kernel(&device);
         let device = device.autodiff();
         let x = Tensor::<2>::from_data(call.lhs.clone(), (&device, DType::F64));
@@ -185,7 +186,7 @@ fn gradient_checkpointing_gives_the_same() {
         for reduce in Reduce::ALL {
             let run = |device: &Device| {
                 let x = Tensor::<2>::from_data(
-                    Call::new(&rel, BinaryOp::Mul, reduce, &[3], &[1], 9).lhs,
+                    Call::new(&rel, Gspmm(BinaryOp::Mul, reduce), (&[3], &[1]), 9).lhs,
                     (device, DType::F64),
                 )
                 .require_grad();
@@ -278,7 +279,7 @@ fn a_gradient_of_one_operand_alone() {
                     (&[2, 8], &[2, 1]),
                     (&[1], &[5]),
                 ] {
-                    let call = Call::new(&relation, op, reduce, lhs, rhs, 6);
+                    let call = Call::new(&relation, Gspmm(op, reduce), (lhs, rhs), 6);
                     let both = call.kernel(&device);
                     let what = format!("{backend}, {op:?} {reduce:?}, {lhs:?} {rhs:?}");
                     for (side, want) in [(0, &both.lhs), (1, &both.rhs)] {
@@ -302,7 +303,7 @@ fn a_gradient_of_one_operand_alone() {
     }
 }
 
-fn alone<const D: usize>(call: &Call, device: &Device, side: usize) -> Option<Vec<f64>> {
+fn alone<const D: usize>(call: &Call<Gspmm>, device: &Device, side: usize) -> Option<Vec<f64>> {
     let autodiff = device.clone().autodiff();
     let leaf = |data: &TensorData, tracked: bool| {
         let x = Tensor::<D>::from_data(
@@ -313,11 +314,10 @@ fn alone<const D: usize>(call: &Call, device: &Device, side: usize) -> Option<Ve
     };
     let operands = [leaf(&call.lhs, side == 0), leaf(&call.rhs, side == 1)];
     let [lhs, rhs] = operands.clone();
-    let uses = if side == 0 { call.op.uses_lhs() } else { call.op.uses_rhs() };
-    if !uses {
+    if !call.operation.uses()[side] {
         return None;
     }
-    let out: Tensor<D> = gspmm(&call.relation, call.op, call.reduce, lhs, rhs);
+    let out: Tensor<D> = call.operation.apply(&call.relation, lhs, rhs, false);
     let cotangent = TensorData::new(crate::numbers(99, out.shape().num_elements()), out.shape());
     let grads = (out * Tensor::from_data(cotangent, (&autodiff, DType::F64))).sum().backward();
     Some(crate::f64s(operands[side].grad(&grads).expect("a tracked operand has a gradient")))

@@ -9,6 +9,7 @@ use burn_gnn_ops::{
 };
 use proptest::prelude::*;
 
+use crate::checks::{HALVES, rounded, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, numbers};
 
 #[derive(Clone, Debug)]
@@ -128,29 +129,17 @@ fn any_number_of_threads() {
         let mut case = Case::new(9000, 47, 6000, LossReduction::Mean, 2);
         case.dtype = dtype;
         for (backend, device) in devices() {
-            let bits = |n| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                pool.install(|| case.run(&device, false))
-                    .concat()
-                    .iter()
-                    .map(|x| x.to_bits())
-                    .collect::<Vec<_>>()
-            };
-            let one = bits(1);
-            assert!(bits(2) == one && bits(3) == one, "{backend}, {dtype:?}");
+            let what = format_args!("{backend}, {dtype:?}");
+            same_bits_on_threads(what, || case.run(&device, false).concat());
         }
     }
 }
 
 #[test]
 fn half_floats_are_f32_rounded_once() {
-    for (dtype, ulp) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
+    for (dtype, ulp) in HALVES {
         let mut half = Case::new(40, 20, 30, LossReduction::Mean, 5);
-        half.logits = TensorData::new(half.logits, [800])
-            .convert_dtype(dtype)
-            .convert_dtype(DType::F64)
-            .try_into_vec()
-            .unwrap();
+        half.logits = rounded(&half.logits, dtype);
         let mut single = half.clone();
         (half.dtype, single.dtype) = (dtype, DType::F32);
         let (a, b) = (half.run(&Device::flex(), false), single.run(&Device::flex(), false));

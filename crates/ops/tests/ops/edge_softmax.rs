@@ -5,6 +5,7 @@ use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
+use crate::checks::{HALVES, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, graphs, numbers, with_rows};
 
 const INF: f32 = f32::INFINITY;
@@ -441,17 +442,11 @@ fn any_number_of_threads() {
             [&[8usize][..], &[13], &[1]].into_iter().flat_map(|f| BOTH.map(|n| (f, n)))
         {
             let x = logits(40_000, features, 6);
-            let of = |n| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                let (y, d) = pool.install(|| {
-                    by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, norm_by))
-                });
-                y.into_iter().chain(d).map(f64::to_bits).collect::<Vec<_>>()
-            };
-            let one = of(1);
-            for n in [2, 3] {
-                assert!(of(n) == one, "{backend}, {features:?} {norm_by:?}, {n} threads");
-            }
+            same_bits_on_threads(format_args!("{backend}, {features:?} {norm_by:?}"), || {
+                let (y, d) =
+                    by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, norm_by));
+                [y, d].concat()
+            });
         }
     }
 }
@@ -460,7 +455,7 @@ fn any_number_of_threads() {
 fn half_floats_are_f32_rounded_once() {
     let relation = graphs::random(30, 20, 400, 2.0);
     let device = Device::flex();
-    for dtype in [DType::F16, DType::BF16] {
+    for (dtype, ulp) in HALVES {
         for features in [&[][..], &[8], &[7]] {
             let x = logits(400, features, 2).convert_dtype(dtype);
             let half = by_rank!(&x, dtype, &device, |x| edge_softmax(&relation, x, NormBy::Dst));
@@ -468,7 +463,6 @@ fn half_floats_are_f32_rounded_once() {
             let single =
                 by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, NormBy::Dst));
             // Half a unit in the last place; gradients see rounded probabilities and cotangents.
-            let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
             assert_near(&format!("{dtype:?}, {features:?}"), &half.0, &single.0, ulp);
             assert_near(&format!("{dtype:?}, {features:?}, d x"), &half.1, &single.1, 4.0 * ulp);
         }

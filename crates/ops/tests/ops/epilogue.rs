@@ -6,6 +6,7 @@ use burn_gnn_ops::{
     try_bias_activation,
 };
 
+use crate::checks::{HALVES, rounded, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, numbers};
 
 const ALL: [Activation; 4] =
@@ -183,16 +184,8 @@ fn any_number_of_threads() {
             let mut case = Case::new(20_000, 33, true, activation, Some(0.5));
             case.dtype = dtype;
             for (backend, device) in devices() {
-                let bits = |n| {
-                    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                    pool.install(|| case.run(&device, false))
-                        .concat()
-                        .iter()
-                        .map(|x| x.to_bits())
-                        .collect::<Vec<_>>()
-                };
-                let one = bits(1);
-                assert!(bits(2) == one && bits(3) == one, "{backend}, {dtype:?}, {activation:?}");
+                let what = format_args!("{backend}, {dtype:?}, {activation:?}");
+                same_bits_on_threads(what, || case.run(&device, false).concat());
             }
         }
     }
@@ -200,19 +193,11 @@ fn any_number_of_threads() {
 
 #[test]
 fn half_floats_are_f32_rounded_once() {
-    for (dtype, ulp) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
+    for (dtype, ulp) in HALVES {
         for activation in ALL {
-            let round = |x: Vec<f64>| -> Vec<f64> {
-                let n = x.len();
-                TensorData::new(x, [n])
-                    .convert_dtype(dtype)
-                    .convert_dtype(DType::F64)
-                    .try_into_vec()
-                    .unwrap()
-            };
             let mut half = Case::new(30, 20, true, activation, Some(0.5));
-            half.x = round(half.x);
-            half.bias = half.bias.map(round);
+            half.x = rounded(&half.x, dtype);
+            half.bias = half.bias.map(|bias| rounded(&bias, dtype));
             let mut single = half.clone();
             (half.dtype, single.dtype) = (dtype, DType::F32);
             let (a, b) = (half.run(&Device::flex(), false), single.run(&Device::flex(), false));

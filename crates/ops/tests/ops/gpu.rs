@@ -3,13 +3,13 @@
 //! adapter the tests are skipped.
 
 use burn::tensor::{DType, Device, DeviceType, Tensor};
-use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{DeviceRows, FeatureSource, MemoryRows};
 use burn_gnn_testutil::{Kind, NO_ADAPTER, skip};
 use proptest::prelude::*;
 
+use crate::calls::{Call, Gspmm};
 use crate::families::{self, Family, Typed};
 use crate::{assert_near, graphs};
 
@@ -86,13 +86,13 @@ fn named_graphs() {
 fn graphs_without_edges() {
     let Some(device) = device() else { return };
     for (name, relation) in graphs::named().into_iter().filter(|(_, r)| r.num_edges() == 0) {
-        for (op, reduce) in BinaryOp::ALL.into_iter().flat_map(|op| Reduce::ALL.map(|r| (op, r))) {
-            let call = crate::Call {
+        for operation in Gspmm::all() {
+            let call = Call {
                 dtype: DType::F32,
-                ..crate::Call::new(&relation, op, reduce, &[2, 3], &[2, 1], 1)
+                ..Call::new(&relation, operation, (&[2, 3], &[2, 1]), 1)
             };
             call.kernel(&device).assert_near(
-                &format!("{name}, {op:?} {reduce:?}"),
+                &format!("{name}, {operation:?}"),
                 &call.kernel(&Device::flex()),
                 0.0,
             );
@@ -133,21 +133,13 @@ fn wide_rows() {
     }
 }
 
-/// With edges: debug builds of Burn 0.22.1 overflow in element-wise operations, which the tests make, on GPU tensors
-/// without entries. The operators on graphs without edges are above.
-fn any_graph() -> impl Strategy<Value = Relation> {
-    (1usize..9, 1usize..9).prop_flat_map(|(a, b)| {
-        // A third of the edges end in node 0: skewed degrees and parallel edges.
-        let edge = (0..a as u32, prop_oneof![1 => Just(0), 2 => 0..b as u32]);
-        proptest::collection::vec(edge, 1..40).prop_map(move |edges| graphs::relation(a, b, &edges))
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
 
+    /// With edges: debug builds of Burn 0.22.1 overflow in element-wise operations, which the tests make, on GPU tensors
+    /// without entries. The operators on graphs without edges are above.
     #[test]
-    fn any_graph_is_as_on_the_cpu(relation in any_graph(), seed in 0u64..1000) {
+    fn any_graph_is_as_on_the_cpu(relation in graphs::any(1..40), seed in 0u64..1000) {
         if let Some(device) = device() {
             let g = Typed::new(&relation);
             for family in families::all(5) {

@@ -5,7 +5,8 @@ use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::{assert_near, devices, f64s, graphs, numbers, with_rows};
+use crate::calls::{Call, Gsddmm};
+use crate::{devices, f64s, graphs, numbers};
 
 /// Feature shapes (first axis left out) of `lhs` and `rhs`, one pair for each way to broadcast.
 const KINDS: [(&[usize], &[usize]); 12] = [
@@ -23,185 +24,23 @@ const KINDS: [(&[usize], &[usize]); 12] = [
     (&[2, 1], &[2, 1]),
 ];
 
-fn pairs() -> impl Iterator<Item = [Target; 2]> {
-    Target::ALL.into_iter().flat_map(|l| Target::ALL.map(|r| [l, r]))
-}
-
-#[derive(Clone, Debug)]
-struct Call {
-    relation: Relation,
-    op: SddmmOp,
-    targets: [Target; 2],
-    lhs: TensorData,
-    rhs: TensorData,
-    dtype: DType,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Mode {
-    Kernel,
-    /// The kernel without its gradients.
-    Forward,
-    Reference,
-}
-
-/// Result and gradients, in f64.
-#[derive(Clone, Debug, PartialEq)]
-struct Outcome {
-    out: Vec<f64>,
-    lhs: Vec<f64>,
-    rhs: Vec<f64>,
-}
-
-impl Outcome {
-    #[track_caller]
-    fn assert_near(&self, what: &str, other: &Self, tolerance: f64) {
-        assert_near(&format!("{what}, out"), &self.out, &other.out, tolerance);
-        assert_near(&format!("{what}, d lhs"), &self.lhs, &other.lhs, tolerance);
-        assert_near(&format!("{what}, d rhs"), &self.rhs, &other.rhs, tolerance);
-    }
-    fn bits(&self) -> Vec<u64> {
-        [&self.out, &self.lhs, &self.rhs].into_iter().flatten().map(|x| x.to_bits()).collect()
-    }
-}
-
-impl Call {
-    fn new(
-        relation: &Relation,
-        op: SddmmOp,
-        targets: [Target; 2],
-        (lhs, rhs): (&[usize], &[usize]),
-        seed: u64,
-    ) -> Self {
-        let data = |seed, target: Target, features: &[usize]| {
-            let shape = with_rows(target.rows(relation), features);
-            TensorData::new(numbers(seed, shape.iter().product()), shape)
-        };
-        let (l, r) = (data(2 * seed, targets[0], lhs), data(2 * seed + 1, targets[1], rhs));
-        Self { relation: relation.clone(), op, targets, lhs: l, rhs: r, dtype: DType::F64 }
-    }
-
-    fn kernel(&self, device: &Device) -> Outcome {
-        self.by_rank(device, Mode::Kernel)
-    }
-
-    fn reference(&self, device: &Device) -> Outcome {
-        self.by_rank(device, Mode::Reference)
-    }
-
-    fn loss(&self, device: &Device) -> f64 {
-        let out = self.by_rank(device, Mode::Forward).out;
-        let cotangent = numbers(99, out.len());
-        out.iter().zip(cotangent).map(|(a, b)| a * b).sum()
-    }
-
-    fn by_rank(&self, device: &Device, mode: Mode) -> Outcome {
-        match (self.lhs.shape().num_dims(), self.rhs.shape().num_dims(), self.op) {
-            (1, 1, _) => self.run::<1, 1, 1>(device, mode),
-            (2, 2, _) => self.run::<2, 2, 2>(device, mode),
-            (3, 3, _) => self.run::<3, 3, 3>(device, mode),
-            (2, 1, SddmmOp::CopyRhs) => self.run::<2, 1, 1>(device, mode),
-            (2, 1, _) => self.run::<2, 1, 2>(device, mode),
-            (1, 2, SddmmOp::CopyLhs) => self.run::<1, 2, 1>(device, mode),
-            (1, 2, _) => self.run::<1, 2, 2>(device, mode),
-            (3, 1, SddmmOp::CopyRhs) => self.run::<3, 1, 1>(device, mode),
-            (3, 1, _) => self.run::<3, 1, 3>(device, mode),
-            (2, 3, SddmmOp::CopyLhs) => self.run::<2, 3, 2>(device, mode),
-            (2, 3, _) => self.run::<2, 3, 3>(device, mode),
-            other => panic!("no run for {other:?}"),
-        }
-    }
-
-    fn run<const L: usize, const R: usize, const O: usize>(
-        &self,
-        device: &Device,
-        mode: Mode,
-    ) -> Outcome {
-        let device = device.clone().autodiff();
-        let lhs = Tensor::<L>::from_data(self.lhs.clone(), (&device, self.dtype)).require_grad();
-        let rhs = Tensor::<R>::from_data(self.rhs.clone(), (&device, self.dtype)).require_grad();
-        let reference = mode == Mode::Reference;
-        let f = if reference { gsddmm_reference::<L, R, O> } else { gsddmm::<L, R, O> };
-        let out =
-            f(&self.relation, self.op, self.targets[0], self.targets[1], lhs.clone(), rhs.clone());
-        if mode == Mode::Forward {
-            return Outcome { out: f64s(out), lhs: vec![], rhs: vec![] };
-        }
-        let cotangent = TensorData::new(numbers(99, out.shape().num_elements()), out.shape());
-        let mut loss = (out.clone() * Tensor::from_data(cotangent, (&device, self.dtype))).sum();
-        if reference {
-            // The reference of a relation without edges, and a copy's other operand, are not in the graph.
-            loss = loss + (lhs.clone() * 0.0).sum() + (rhs.clone() * 0.0).sum();
-        }
-        let grads = loss.backward();
-        // A kernel gives every operand that it uses a gradient, if only zeros.
-        let zeros = |data: &TensorData, used| {
-            if used { panic!("no gradient") } else { vec![0.0; data.num_elements()] }
-        };
-        Outcome {
-            out: f64s(out),
-            lhs: lhs.grad(&grads).map_or_else(|| zeros(&self.lhs, self.op.uses_lhs()), f64s),
-            rhs: rhs.grad(&grads).map_or_else(|| zeros(&self.rhs, self.op.uses_rhs()), f64s),
-        }
-    }
-}
-
-/// Central differences of the loss in every entry of one operand.
-fn differences(call: &Call, device: &Device, side: fn(&mut Call) -> &mut TensorData) -> Vec<f64> {
-    let step = 1e-5;
-    let n = side(&mut call.clone()).num_elements();
-    let moved = |i: usize, by: f64| {
-        let mut call = call.clone();
-        side(&mut call).as_mut_slice::<f64>().unwrap()[i] += by;
-        call.loss(device)
-    };
-    (0..n).map(|i| (moved(i, step) - moved(i, -step)) / (2.0 * step)).collect()
-}
-
 #[test]
 fn finite_differences() {
     let relation = graphs::small();
-    for (backend, device) in devices() {
-        for (op, targets) in SddmmOp::ALL.into_iter().flat_map(|op| pairs().map(move |t| (op, t))) {
-            for (i, kind) in KINDS.into_iter().enumerate() {
-                let what = format!("{backend}, {op:?} {targets:?}, {kind:?}");
-                let call = Call::new(&relation, op, targets, kind, i as u64 + 1);
-                let got = call.kernel(&device);
-                assert_near(
-                    &format!("{what}, d lhs"),
-                    &got.lhs,
-                    &differences(&call, &device, |c| &mut c.lhs),
-                    1e-7,
-                );
-                assert_near(
-                    &format!("{what}, d rhs"),
-                    &got.rhs,
-                    &differences(&call, &device, |c| &mut c.rhs),
-                    1e-7,
-                );
-                let seen = |used: bool, d: &[f64]| !used || d.iter().any(|&g| g != 0.0);
-                assert!(
-                    seen(op.uses_lhs(), &got.lhs) && seen(op.uses_rhs(), &got.rhs),
-                    "{what}: gradients of zeros prove nothing"
-                );
-            }
+    for operation in Gsddmm::all() {
+        for (i, kind) in KINDS.into_iter().enumerate() {
+            Call::new(&relation, operation, kind, i as u64 + 1)
+                .check_gradients(&format!("{kind:?}"));
         }
-    }
-}
-
-fn agree(what: &str, call: &Call) {
-    for (backend, device) in devices() {
-        let what = format!("{what}, {backend}, {:?} {:?}", call.op, call.targets);
-        call.kernel(&device).assert_near(&what, &call.reference(&device), 1e-12);
     }
 }
 
 #[test]
 fn named_graphs() {
     for (name, relation) in graphs::named() {
-        for (op, targets) in SddmmOp::ALL.into_iter().flat_map(|op| pairs().map(move |t| (op, t))) {
+        for operation in Gsddmm::all() {
             for kind in KINDS {
-                agree(&format!("{name}, {kind:?}"), &Call::new(&relation, op, targets, kind, 3));
+                Call::new(&relation, operation, kind, 3).agree(&format!("{name}, {kind:?}"));
             }
         }
     }
@@ -224,10 +63,8 @@ fn widths() {
                     (vec![2, width], vec![2, width]),
                     (vec![2, width], vec![2, 1]),
                 ] {
-                    agree(
-                        &format!("width {width}"),
-                        &Call::new(&relation, op, targets, (&lhs, &rhs), 4),
-                    );
+                    Call::new(&relation, Gsddmm(op, targets), (&lhs, &rhs), 4)
+                        .agree(&format!("width {width}"));
                 }
             }
         }
@@ -247,8 +84,8 @@ fn sorted_edges_have_the_same_bits() {
     );
     let device = Device::flex();
     for features in [&[40usize][..], &[4, 8], &[3, 33]] {
-        let mut call =
-            Call::new(&relation, SddmmOp::Dot, [Target::Src, Target::Dst], (features, features), 2);
+        let dot = Gsddmm(SddmmOp::Dot, [Target::Src, Target::Dst]);
+        let mut call = Call::new(&relation, dot, (features, features), 2);
         call.dtype = DType::F32;
         let heads = call.kernel(&device).out.len() / 200;
         let a = call.kernel(&device).out;
@@ -259,52 +96,27 @@ fn sorted_edges_have_the_same_bits() {
     }
 }
 
-fn any_graph() -> impl Strategy<Value = Relation> {
-    (1usize..9, 1usize..9, any::<bool>()).prop_flat_map(|(a, b, square)| {
-        let b = if square { a } else { b };
-        let edge = (0..a as u32, prop_oneof![1 => Just(0), 2 => 0..b as u32]);
-        proptest::collection::vec(edge, 0..40).prop_map(move |edges| graphs::relation(a, b, &edges))
-    })
-}
-
 proptest! {
     #[test]
     fn any_graph_and_call(
-        relation in any_graph(),
+        relation in graphs::any(0..40),
         op in proptest::sample::select(SddmmOp::ALL.to_vec()),
         lhs in proptest::sample::select(Target::ALL.to_vec()),
         rhs in proptest::sample::select(Target::ALL.to_vec()),
         kind in 0..KINDS.len(),
         seed in 0u64..1000,
     ) {
-        agree("any", &Call::new(&relation, op, [lhs, rhs], KINDS[kind], seed));
+        Call::new(&relation, Gsddmm(op, [lhs, rhs]), KINDS[kind], seed).agree("any");
     }
 }
 
 #[test]
 fn any_number_of_threads() {
     let relation = graphs::random(900, 700, 9000, 3.0);
-    for (backend, device) in devices() {
-        for (op, targets) in [SddmmOp::Add, SddmmOp::Div, SddmmOp::Dot]
-            .into_iter()
-            .flat_map(|op| pairs().map(move |t| (op, t)))
-        {
-            for kind in [(&[33usize][..], &[33usize][..]), (&[4, 16], &[4, 1])] {
-                let mut call = Call::new(&relation, op, targets, kind, 8);
-                call.dtype = DType::F32;
-                let run = |n| {
-                    rayon::ThreadPoolBuilder::new()
-                        .num_threads(n)
-                        .build()
-                        .unwrap()
-                        .install(|| call.kernel(&device))
-                        .bits()
-                };
-                let one = run(1);
-                for n in [2, 3] {
-                    assert!(run(n) == one, "{backend}, {op:?} {targets:?}, {kind:?}, {n} threads");
-                }
-            }
+    for operation in [SddmmOp::Add, SddmmOp::Div, SddmmOp::Dot].into_iter().flat_map(Gsddmm::all_of)
+    {
+        for kind in [(&[33usize][..], &[33usize][..]), (&[4, 16], &[4, 1])] {
+            Call::new(&relation, operation, kind, 8).check_threads(&format!("{kind:?}"));
         }
     }
 }
@@ -312,34 +124,9 @@ fn any_number_of_threads() {
 #[test]
 fn half_floats_are_f32_rounded_once() {
     let relation = graphs::random(30, 20, 400, 2.0);
-    let device = Device::flex();
-    for (dtype, op, targets) in [DType::F16, DType::BF16]
-        .into_iter()
-        .flat_map(|d| SddmmOp::ALL.into_iter().flat_map(move |op| pairs().map(move |t| (d, op, t))))
-    {
+    for operation in Gsddmm::all() {
         for kind in [(&[9usize][..], &[9usize][..]), (&[2, 1], &[1, 3]), (&[34], &[34])] {
-            let mut half = Call::new(&relation, op, targets, kind, 5);
-            half.dtype = dtype;
-            half.lhs = half.lhs.convert_dtype(dtype);
-            half.rhs = half.rhs.convert_dtype(dtype);
-            // The same call in f32, on operands that are exact in the smaller type.
-            let mut single = half.clone();
-            single.dtype = DType::F32;
-            single.lhs = single.lhs.convert_dtype(DType::F32);
-            single.rhs = single.rhs.convert_dtype(DType::F32);
-            let what = format!("{dtype:?}, {op:?} {targets:?}, {kind:?}");
-            let (a, b) = (half.kernel(&device), single.kernel(&device));
-            // Half a unit in the last place, and the cotangent of `single` is not rounded.
-            let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
-            assert_near(&format!("{what}, out"), &a.out, &b.out, ulp);
-            let size = |x: &[f64]| x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-            for (a, b) in [(&a.lhs, &b.lhs), (&a.rhs, &b.rhs)] {
-                let bound = 4.0 * ulp * (1.0 + size(b));
-                assert!(
-                    a.iter().zip(b.iter()).all(|(a, b)| (a - b).abs() <= bound),
-                    "{what}: gradients"
-                );
-            }
+            Call::new(&relation, operation, kind, 5).check_halves(&format!("{kind:?}"));
         }
     }
 }

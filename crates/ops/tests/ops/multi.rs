@@ -4,6 +4,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 
+use crate::checks::{HALVES, near_the_largest, rounded, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, graphs, numbers};
 
 const WIDTH: usize = 3;
@@ -329,13 +330,9 @@ fn any_number_of_threads() {
     for (backend, device) in devices() {
         for how in every() {
             let x = tables(20);
-            let bits = |n| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                let all = pool.install(|| run(&stack, &x, how, (&device, DType::F32))).concat();
-                all.into_iter().map(f64::to_bits).collect::<Vec<_>>()
-            };
-            let one = bits(1);
-            assert!([2, 3].into_iter().all(|n| bits(n) == one), "{backend}, {how:?}");
+            same_bits_on_threads(format_args!("{backend}, {how:?}"), || {
+                run(&stack, &x, how, (&device, DType::F32)).concat()
+            });
         }
     }
 }
@@ -344,14 +341,7 @@ fn any_number_of_threads() {
 fn half_floats_are_f32_rounded_once() {
     let stack = large();
     let device = Device::flex();
-    for (dtype, unit) in [(DType::F16, 1.0 / 2048.0), (DType::BF16, 1.0 / 256.0)] {
-        let round = |x: &[f64]| -> Vec<f64> {
-            TensorData::new(x.to_vec(), [x.len()])
-                .convert_dtype(dtype)
-                .convert_dtype(DType::F64)
-                .try_into_vec()
-                .unwrap()
-        };
+    for (dtype, unit) in HALVES {
         let x = tables(5).map(|x| x.convert_dtype(dtype));
         let size = |x: &[f64]| x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         for how in every() {
@@ -359,7 +349,7 @@ fn half_floats_are_f32_rounded_once() {
                 .map(|d| run(&stack, &x.clone().map(|x| x.convert_dtype(d)), how, (&device, d)));
             let what = format!("{dtype:?}, {how:?}");
             if how.1.is_none() {
-                assert_eq!(half[0], round(&single[0]), "{what}: one sum, rounded once");
+                assert_eq!(half[0], rounded(&single[0], dtype), "{what}: one sum, rounded once");
             } else {
                 // Four relations, rounded each, combined and divided: of rows as large as any.
                 let bound = 8.0 * unit * size(&single[0]);
@@ -371,11 +361,8 @@ fn half_floats_are_f32_rounded_once() {
             // Argmax indices are those of the wider type where messages are compared as they are, not as sums.
             if how.1.is_none() || !matches!(how.1, Some(CrossReduce::Max | CrossReduce::Min)) {
                 for i in [1, 2] {
-                    let bound = 8.0 * unit * (1.0 + size(&single[i]));
-                    assert!(
-                        half[i].iter().zip(&single[i]).all(|(a, b)| (a - b).abs() <= bound),
-                        "{what}, gradient {i}"
-                    );
+                    let what = format_args!("{what}, gradient {i}");
+                    near_the_largest(what, &half[i], &single[i], 8.0 * unit);
                 }
             }
         }

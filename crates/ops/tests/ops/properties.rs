@@ -4,12 +4,9 @@
 
 use burn::tensor::{DType, Device};
 
+use crate::checks::{rounded, same_bits_on_threads};
 use crate::families::{self, Family, On, Typed};
-use crate::{assert_near, devices, f64s, graphs};
-
-fn bits(values: Vec<Vec<f64>>) -> Vec<u64> {
-    values.into_iter().flatten().map(f64::to_bits).collect()
-}
+use crate::{assert_near, devices, graphs};
 
 /// Large enough for dozens of pieces, with one destination of a tenth of the edges.
 #[test]
@@ -19,19 +16,9 @@ fn any_number_of_threads() {
         for family in families::few(width) {
             let values = family.values(&g, 8);
             for (backend, device) in devices() {
-                let run = |threads| {
-                    let pool =
-                        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                    bits(pool.install(|| family.run(&g, &values, (&device, DType::F32), false)))
-                };
-                let one = run(1);
-                for threads in [2, 3] {
-                    assert!(
-                        run(threads) == one,
-                        "{} x {width}, {backend}, {threads} threads",
-                        family.name
-                    );
-                }
+                same_bits_on_threads(format_args!("{} x {width}, {backend}", family.name), || {
+                    family.run(&g, &values, (&device, DType::F32), false).concat()
+                });
             }
         }
     }
@@ -179,10 +166,4 @@ fn half_floats_are_f32_rounded_once() {
 /// Operators made of several, each of which rounds.
 fn rounds_several_times(family: &Family) -> bool {
     ["relational Basis", "multi_gspmm_cross"].iter().any(|name| family.name.starts_with(name))
-}
-
-/// The numbers as an element type holds them.
-fn rounded(x: &[f64], dtype: DType) -> Vec<f64> {
-    let data = burn::tensor::TensorData::new(x.to_vec(), [x.len()]);
-    f64s(burn::tensor::Tensor::<1>::from_data(data, (&Device::flex(), dtype)))
 }

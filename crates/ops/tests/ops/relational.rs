@@ -5,6 +5,7 @@ use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
+use crate::checks::{HALVES, near_the_largest, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, graphs, numbers};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,9 +116,6 @@ impl Outcome {
         for ((name, a), b) in NAMES.iter().zip(&self.0).zip(&other.0) {
             assert_near(&format!("{what}, {name}"), a, b, tolerance);
         }
-    }
-    fn bits(&self) -> Vec<u64> {
-        self.0.iter().flatten().map(|x| x.to_bits()).collect()
     }
 }
 
@@ -241,17 +239,9 @@ fn the_same_bits_for_any_number_of_threads() {
         ] {
             let mut call = Call::new(&index, kind, widths, true, 6);
             call.dtype = DType::F32;
-            let run = |n| {
-                rayon::ThreadPoolBuilder::new()
-                    .num_threads(n)
-                    .build()
-                    .unwrap()
-                    .install(|| call.run(&device, false))
-            };
-            let one = run(1).bits();
-            for n in [2, 3] {
-                assert!(run(n).bits() == one, "{backend}, {kind:?}, {widths:?}, {n} threads");
-            }
+            same_bits_on_threads(format_args!("{backend}, {kind:?}, {widths:?}"), || {
+                call.run(&device, false).0.concat()
+            });
         }
     }
 }
@@ -298,7 +288,7 @@ fn infinities_and_nan_stay_visible() {
 fn half_floats_are_summed_in_f32() {
     let index = index(&graphs::random(30, 20, 400, 2.0));
     let device = Device::flex();
-    for dtype in [DType::F16, DType::BF16] {
+    for (dtype, ulp) in HALVES {
         for widths in [[16, 8], [4, 20]] {
             let mut half = Call::new(&index, Kind::Full, widths, true, 5);
             half.dtype = dtype;
@@ -307,11 +297,9 @@ fn half_floats_are_summed_in_f32() {
             single.dtype = DType::F32;
             single.values = single.values.map(|v| v.convert_dtype(DType::F32));
             let (a, b) = (half.run(&device, false), single.run(&device, false));
-            let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
             for ((name, a), b) in NAMES.iter().zip(&a.0).zip(&b.0) {
                 // The result is rounded once; the cotangent of `single` is not rounded to the smaller type.
-                let bound = 4.0 * ulp * (1.0 + b.iter().fold(0.0f64, |m, v| m.max(v.abs())));
-                assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= bound), "{dtype:?}, {name}");
+                near_the_largest(format_args!("{dtype:?}, {name}"), a, b, 4.0 * ulp);
             }
             assert_near(&format!("{dtype:?}, out"), &a.0[0], &b.0[0], ulp);
         }

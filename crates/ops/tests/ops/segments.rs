@@ -4,6 +4,7 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
+use crate::checks::{HALVES, near_the_largest, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, numbers, with_rows};
 
 /// What is computed over segments.
@@ -147,13 +148,9 @@ fn the_same_bits_for_any_number_of_threads() {
     let s = Segments::from_lengths(&lengths);
     for (backend, device) in devices() {
         for how in all() {
-            let run = |n| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                pool.install(|| by_rank(&[24], 2, &s, how, (&device, DType::F32), false)).concat()
-            };
-            let bits = |x: Vec<f64>| x.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-            let one = bits(run(1));
-            assert!([2, 3].into_iter().all(|n| bits(run(n)) == one), "{backend}, {how:?}");
+            same_bits_on_threads(format_args!("{backend}, {how:?}"), || {
+                by_rank(&[24], 2, &s, how, (&device, DType::F32), false).concat()
+            });
         }
     }
 }
@@ -279,18 +276,13 @@ fn logsumexp_of_any_size_and_of_masks() {
 fn half_floats_are_f32_rounded_once() {
     let s = Segments::from_lengths(&[30, 0, 3000, 1]);
     let device = Device::flex();
-    for dtype in [DType::F16, DType::BF16] {
-        let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
+    for (dtype, ulp) in HALVES {
         for how in all() {
             let x = TensorData::new(numbers(3, 3031 * 4), [3031, 4]).convert_dtype(dtype);
             let [a, b] = [dtype, DType::F32]
                 .map(|d| run::<2>(&x.clone().convert_dtype(d), &s, how, (&device, d), false));
             assert_near(&format!("{dtype:?}, {how:?}, out"), &a[0], &b[0], ulp);
-            let size = b[1].iter().fold(0.0f64, |m, v| m.max(v.abs()));
-            assert!(
-                a[1].iter().zip(&b[1]).all(|(a, b)| (a - b).abs() <= 4.0 * ulp * (1.0 + size)),
-                "{dtype:?}, {how:?}, d x"
-            );
+            near_the_largest(format_args!("{dtype:?}, {how:?}, d x"), &a[1], &b[1], 4.0 * ulp);
         }
     }
 }

@@ -4,6 +4,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
+use crate::checks::{HALVES, near_the_largest, same_bits_on_threads};
 use crate::{assert_near, devices, f64s, numbers};
 
 #[derive(Clone, Debug)]
@@ -171,13 +172,9 @@ fn the_same_bits_for_any_number_of_threads() {
         for (backend, device) in devices() {
             for widths in [[48, 40], [80, 96]] {
                 let [a, b] = random(&rows, widths, 1);
-                let run = |n| {
-                    let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-                    pool.install(|| run(&rows, &a, &b, (&device, DType::F32), false)).concat()
-                };
-                let bits = |x: Vec<f64>| x.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-                let one = bits(run(1));
-                assert!([2, 3].into_iter().all(|n| bits(run(n)) == one), "{backend}, {widths:?}");
+                same_bits_on_threads(format_args!("{backend}, {widths:?}"), || {
+                    run(&rows, &a, &b, (&device, DType::F32), false).concat()
+                });
             }
         }
     }
@@ -187,8 +184,7 @@ fn the_same_bits_for_any_number_of_threads() {
 fn half_floats_are_f32_rounded_once() {
     let rows = Rows::Types(TypeIndex::new(&types(500), 5));
     let device = Device::flex();
-    for dtype in [DType::F16, DType::BF16] {
-        let ulp = if dtype == DType::F16 { 1.0 / 2048.0 } else { 1.0 / 256.0 };
+    for (dtype, ulp) in HALVES {
         for widths in [[9, 20], [80, 70]] {
             let [a, b] = random(&rows, widths, 2).map(|x| x.convert_dtype(dtype));
             let [half, single] = [dtype, DType::F32].map(|d| {
@@ -201,12 +197,9 @@ fn half_floats_are_f32_rounded_once() {
                 )
             });
             for (k, name) in ["out", "d a", "d b"].iter().enumerate() {
-                let size = single[k].iter().fold(0.0f64, |m, v| m.max(v.abs()));
-                let bound = if k == 0 { ulp } else { 4.0 * ulp } * (1.0 + size);
-                assert!(
-                    half[k].iter().zip(&single[k]).all(|(a, b)| (a - b).abs() <= bound),
-                    "{dtype:?}, {widths:?}, {name}"
-                );
+                let share = if k == 0 { ulp } else { 4.0 * ulp };
+                let what = format_args!("{dtype:?}, {widths:?}, {name}");
+                near_the_largest(what, &half[k], &single[k], share);
             }
         }
     }

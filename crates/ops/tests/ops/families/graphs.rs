@@ -1,6 +1,9 @@
 //! Graphs with a name, for tables of tests.
 
+use std::ops::Range;
+
 use burn_gnn_graph::Relation;
+use proptest::prelude::*;
 
 pub(crate) fn relation(num_src: usize, num_dst: usize, edges: &[(u32, u32)]) -> Relation {
     let (src, dst) = edges.iter().copied().unzip();
@@ -33,4 +36,14 @@ pub(crate) fn random(num_src: usize, num_dst: usize, num_edges: usize, skew: f64
     let edges: Vec<_> =
         (0..num_edges as u64).map(|e| (end(e, 0, num_src), end(e, 1, num_dst))).collect();
     relation(num_src, num_dst, &edges)
+}
+
+/// A third of the edges end in node 0: skewed degrees, parallel edges and, where both sides have as many nodes, self
+/// loops.
+pub(crate) fn any(edges: Range<usize>) -> impl Strategy<Value = Relation> {
+    (1usize..9, 1usize..9, proptest::bool::ANY).prop_flat_map(move |(a, b, square)| {
+        let b = if square { a } else { b };
+        let edge = (0..a as u32, prop_oneof![1 => Just(0), 2 => 0..b as u32]);
+        proptest::collection::vec(edge, edges.clone()).prop_map(move |edges| relation(a, b, &edges))
+    })
 }
