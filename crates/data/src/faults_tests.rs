@@ -7,8 +7,8 @@ use burn_gnn_graph::Graph;
 use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
 use burn_gnn_sampling::{Placement, RowType};
 
-use crate::harness::{files, full_disk, killed, small_disk, write_until_killed};
 use crate::{Topology, load_graph, map_graph, save_graph, write_atomic};
+use burn_gnn_testutil::faults::{files, full_disk, killed, small_disk, write_until_killed};
 
 const NODES: usize = 1000;
 

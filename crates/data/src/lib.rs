@@ -26,9 +26,6 @@ mod edge_list;
 #[cfg(test)]
 mod faults_tests;
 mod files;
-#[cfg(test)]
-#[path = "../tests/faults/harness.rs"]
-mod harness;
 mod host_column;
 mod id_converter;
 mod karate;

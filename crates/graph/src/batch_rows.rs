@@ -216,16 +216,11 @@ fn topk(frame: &Frame, counts: &[usize], column: &str, top: TopK) -> Result<TopK
 #[cfg(test)]
 mod tests {
     use burn::tensor::{DType, Device};
+    use burn_gnn_testutil::devices;
     use proptest::prelude::*;
 
     use super::*;
     use crate::{Graph, batch};
-
-    /// Burn deprecates its ndarray backend, which users still need.
-    #[allow(deprecated)]
-    fn devices() -> [Device; 2] {
-        [Device::flex(), Device::ndarray()]
-    }
 
     fn graphs(sizes: &[Vec<[i8; 2]>], device: &Device) -> Batch {
         let graphs: Vec<Graph> = sizes

@@ -1,17 +1,19 @@
 //! Inference over a whole graph needs memory for two matrices and a chunk, not for what a forward of the whole graph
 //! makes.
 
-mod counting;
-
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::{
     GatConfig, InferenceConfig, Layerwise, NodeClassifier, NodeTensors, SageConfig, infer,
 };
+use burn_gnn_testutil::counting_allocator::{self, CountingAllocator};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Most bytes in use during `run`, beyond those before it.
 fn peak(run: impl FnOnce() -> Tensor<2>) -> usize {
-    counting::peak(counting::live(), || assert_eq!(run().dims(), [NODES, 8]))
+    counting_allocator::peak(counting_allocator::live(), || assert_eq!(run().dims(), [NODES, 8]))
 }
 
 const NODES: usize = 40_000;

@@ -1,7 +1,5 @@
 //! Predicted memory of training against the most bytes that were in use.
 
-mod counting;
-
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
@@ -12,7 +10,10 @@ use burn_gnn_models::{
 };
 use burn_gnn_ops::{GraphView, Stream};
 use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, RowType, Seeds};
-use counting::{live, peak};
+use burn_gnn_testutil::counting_allocator::{CountingAllocator, live, peak};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn graph(nodes: usize, degree: usize) -> Graph {
     let s = Stream::new(3, "edges", 0);

@@ -16,6 +16,7 @@ use burn_gnn_sampling::{
     SampleKey, Seeds, TieredRows, hot_order, presampled_hotness, write_rows,
 };
 use burn_gnn_sampling::{RowType, SampleNeighbors, ToBlock};
+use burn_gnn_testutil::{matrix, values};
 
 /// Key of the dropout of a pass in which a model trains, which blocks have from their sample.
 const STEP: (u64, u64) = (5, 3);
@@ -31,18 +32,6 @@ fn in_pass<M: Module>(model: &M, x: &[Tensor<2>], trains: bool) -> (M, Vec<Tenso
     } else {
         (model.valid(), x.to_vec())
     }
-}
-
-fn numbers(purpose: &str, rows: usize, cols: usize) -> Vec<f64> {
-    let s = Stream::new(3, purpose, 0);
-    (0..rows * cols).map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0).collect()
-}
-
-fn matrix(purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
-    Tensor::from_data(
-        TensorData::new(numbers(purpose, rows, cols), [rows, cols]),
-        (&Device::flex(), DType::F64),
-    )
 }
 
 fn typed() -> Graph {
@@ -69,10 +58,9 @@ fn homogeneous() -> Graph {
 
 #[track_caller]
 fn close(what: &str, got: Tensor<2>, want: &Tensor<2>, rows: &[u32]) {
-    let values = |t: Tensor<2>| t.into_data_dtype(DType::F64).try_to_vec::<f64>().unwrap();
     let columns = want.dims()[1];
     assert_eq!(got.dims(), [rows.len(), columns], "{what}");
-    let (got, want) = (values(got), values(want.clone()));
+    let (got, want) = (values(&got), values(want));
     for (i, &row) in rows.iter().enumerate() {
         for c in 0..columns {
             let (a, b) = (got[i * columns + c], want[row as usize * columns + c]);
@@ -91,7 +79,7 @@ fn at(x: &Tensor<2>, ids: &[u32]) -> Tensor<2> {
 
 /// Numbers that f32 holds exactly.
 fn exact(purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
-    matrix(purpose, rows, cols).cast(DType::F32).cast(DType::F64)
+    matrix(&Device::flex(), purpose, rows, cols).cast(DType::F32).cast(DType::F64)
 }
 
 /// Of the types `a` and `b`.
@@ -336,7 +324,8 @@ fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
 #[test]
 fn features_four_times_the_memory_give_the_same_losses() {
     let width = 16;
-    let values: Vec<f32> = numbers("features", 120, width).into_iter().map(|x| x as f32).collect();
+    let features = matrix(&Device::flex(), "features", 120, width);
+    let values: Vec<f32> = values(&features).into_iter().map(|x| x as f32).collect();
     let memory = || MemoryRows::new(&values, width, RowType::F32).unwrap();
     let expected = losses(memory(), 0);
     assert!(expected.len() == 6 && expected.iter().all(|l| l.is_finite()));

@@ -7,24 +7,9 @@ use burn::module::Param;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{Graph, Relation};
 use burn_gnn_models::*;
-use burn_gnn_ops::{GraphView, Stream};
+use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{NeighborSampler, SampleKey};
-
-fn devices() -> [Device; 2] {
-    [Device::flex(), Device::ndarray()]
-}
-
-fn matrix(device: &Device, purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
-    let s = Stream::new(3, purpose, 0);
-    let v: Vec<f64> = (0..rows * cols)
-        .map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0)
-        .collect();
-    Tensor::from_data(TensorData::new(v, [rows, cols]), (device, DType::F64))
-}
-
-fn values<const D: usize>(t: &Tensor<D>) -> Vec<f64> {
-    t.clone().into_data_dtype(DType::F64).try_to_vec().unwrap()
-}
+use burn_gnn_testutil::{devices, matrix, values};
 
 /// One tensor per node type, by name.
 fn typed(g: &Graph, x: &[Tensor<2>]) -> NodeTensors {

@@ -1,19 +1,35 @@
-//! Finds the data of tests and records which tests were skipped.
+//! What tests share: graphs with a name and random ones, comparisons, finite differences, data, and the record of tests
+//! that were skipped.
 //!
 //! A test that lacks something calls [`skip`] and returns. That prints a line at once and keeps it in a file of the
 //! test run; the test target `skipped` of this package, which cargo runs last, prints all of them. Where the
 //! environment variable `BURN_GNN_REQUIRE` names the kind of what is missing, the test fails instead.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+mod compare;
+pub mod counting_allocator;
+pub mod damage;
+pub mod faults;
 mod folders;
+pub mod graphs;
 #[cfg(test)]
 mod modules;
 mod record;
 mod skip;
+#[cfg(feature = "tensors")]
+mod tensors;
 #[cfg(test)]
 mod tests;
+mod watchdog;
 
+pub use compare::{
+    assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences,
+    panic_text,
+};
 pub use folders::{data, golden};
 pub use record::take_list;
 pub use skip::{Kind, NO_ADAPTER, NO_F16, NO_GPU_BACKEND, check_required, skip};
+#[cfg(feature = "tensors")]
+pub use tensors::{devices, matrix, values};
+pub use watchdog::{Task, Watchdog};

@@ -5,6 +5,7 @@ use burn_gnn_graph::Relation;
 use burn_gnn_plan::{Activation, AggregateOptions, AggregatePlan, DegreeScale};
 
 use crate::support::*;
+use burn_gnn_testutil::graphs::{star, with_hub};
 
 const ACTIVATIONS: [Activation; 4] =
     [Activation::None, Activation::Relu, Activation::LeakyRelu(0.25), Activation::Elu(0.75)];
@@ -111,7 +112,7 @@ fn named_graphs() {
 #[test]
 fn widths() {
     let Some(()) = adapter() else { return };
-    let relation = random(40, 30, 500, 3);
+    let relation = with_hub(40, 30, 500, 3);
     for width in [0, 1, 16, 17, 64, 128] {
         check("widths", &relation, width, [true, false, true, true], Activation::Relu, 2e-4);
     }

@@ -5,6 +5,7 @@ use burn_gnn_graph::{Relation, Stream};
 use burn_gnn_plan::{AttentionPlan, GatOptions, KeyedDropout};
 
 use crate::support::*;
+use burn_gnn_testutil::graphs::{relation, star, with_hub};
 
 const SLOPE: f64 = 0.2;
 const ALL: AttentionGradMask = AttentionGradMask { z: true, first: true, second: true };
@@ -201,7 +202,7 @@ fn named_graphs() {
 #[test]
 fn sizes() {
     let Some(()) = adapter() else { return };
-    let relation = random(20, 15, 90, 6);
+    let relation = with_hub(20, 15, 90, 6);
     let ids: Vec<u64> = (0..90).map(|e| e * 0x1_0000_0007).collect();
     for (heads, dim) in [(1, 1), (8, 8), (1, 40), (3, 5), (5, 1), (2, 128), (2, 0), (0, 3)] {
         for given in [false, true] {
@@ -238,7 +239,7 @@ fn destinations_of_masks_get_nothing() {
 #[test]
 fn runs_repeat() {
     let Some(()) = adapter() else { return };
-    let relation = random(60, 50, 5000, 9);
+    let relation = with_hub(60, 50, 5000, 9);
     let mut numbers = Numbers::new(10);
     let z = tensor(&numbers.numbers(60 * 32), &[60, 4, 8]);
     let endpoints =

@@ -7,6 +7,7 @@ use burn_gnn_graph::{Bytes, Graph};
 use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce};
 
 use crate::support::*;
+use burn_gnn_testutil::graphs::with_hub;
 
 /// Sums of messages over both directions, as bytes.
 fn sums(g: &Graph) -> Vec<Vec<u8>> {
@@ -27,7 +28,7 @@ fn sums(g: &Graph) -> Vec<Vec<u8>> {
 #[test]
 fn copies_of_edges_are_counted_and_freed() {
     let Some(()) = adapter() else { return };
-    let edges = random(50, 50, 3000, 5);
+    let edges = with_hub(50, 50, 3000, 5);
     let mut g = Graph::homogeneous(50, edges.src().to_vec(), edges.dst().to_vec()).unwrap();
     let cube = Device::new(DispatchDevice::Cube(device()));
     let first = sums(&g);

@@ -5,6 +5,7 @@ use burn_gnn_graph::Relation;
 use burn_gnn_plan::{NormBy, SoftmaxPlan};
 
 use crate::support::*;
+use burn_gnn_testutil::graphs::{self, star, with_hub};
 
 fn loops(relation: &Relation, x: &[f64], grad: &[f64], width: usize) -> (Vec<f64>, Vec<f64>) {
     let (n, dst) = (relation.num_dst(), relation.dst());
@@ -80,7 +81,7 @@ fn star_of_many_leaves() {
 #[test]
 fn large_logits_do_not_overflow() {
     let Some(()) = adapter() else { return };
-    let relation = random(5, 3, 700, 3);
+    let relation = with_hub(5, 3, 700, 3);
     let x: Vec<f64> = Numbers::new(4).numbers(700).iter().map(|x| 1e4 + 300.0 * x).collect();
     check(
         "large",
@@ -96,11 +97,11 @@ fn masks_are_zero_and_not_numbers_stay() {
     let Some(()) = adapter() else { return };
     const INF: f64 = f64::INFINITY;
     let edges: Vec<_> = [0, 0, 1, 1, 2, 2, 3, 3].iter().map(|&v| (0, v)).collect();
-    let relation = relation(1, 4, &edges);
+    let relation = graphs::relation(1, 4, &edges);
     check("masks", &relation, &[-INF, -INF, 2.0, -INF, f64::NAN, 1.0, INF, 1.0], &[1], 1e-6);
     // In rows that are cut: whole chunks of masks, before and behind numbers far below 0.
     let edges: Vec<_> = (0..2000u32).map(|e| (0, e / 1000)).collect();
-    let relation = crate::support::relation(1, 2, &edges);
+    let relation = graphs::relation(1, 2, &edges);
     check("only masks", &relation, &[-INF; 2000], &[1], 1e-6);
     let x: Vec<f64> =
         (0..2000).map(|e| if (600..610).contains(&(e % 1000)) { -500.0 } else { -INF }).collect();
@@ -110,7 +111,7 @@ fn masks_are_zero_and_not_numbers_stay() {
 #[test]
 fn runs_repeat() {
     let Some(()) = adapter() else { return };
-    let relation = random(50, 40, 6000, 5);
+    let relation = with_hub(50, 40, 6000, 5);
     let x = tensor(&Numbers::new(6).numbers(6000 * 8), &[6000, 8]);
     let g = tensor(&Numbers::new(7).numbers(6000 * 8), &[6000, 8]);
     let plan = softmax(&relation, &[8]);

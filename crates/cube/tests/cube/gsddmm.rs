@@ -5,6 +5,7 @@ use burn_gnn_graph::Relation;
 use burn_gnn_plan::{GsddmmPlan, SddmmOp, Side, Target};
 
 use crate::support::*;
+use burn_gnn_testutil::graphs::{star, with_hub};
 
 const OPS: [SddmmOp; 7] = [
     SddmmOp::Add,
@@ -138,7 +139,7 @@ fn named_graphs() {
 #[test]
 fn every_operator_target_and_broadcast() {
     let Some(()) = adapter() else { return };
-    let relation = random(9, 7, 40, 3);
+    let relation = with_hub(9, 7, 40, 3);
     for op in OPS {
         for l in TARGETS {
             for r in TARGETS {
@@ -154,7 +155,7 @@ fn every_operator_target_and_broadcast() {
 #[test]
 fn widths() {
     let Some(()) = adapter() else { return };
-    let relation = random(9, 7, 40, 5);
+    let relation = with_hub(9, 7, 40, 5);
     for width in [0, 1, 3, 16, 17, 64, 128] {
         for op in [SddmmOp::Dot, SddmmOp::Mul, SddmmOp::Sub] {
             check(
@@ -192,7 +193,7 @@ fn star_of_many_leaves() {
 #[test]
 fn runs_repeat() {
     let Some(()) = adapter() else { return };
-    let relation = random(50, 40, 3000, 10);
+    let relation = with_hub(50, 40, 3000, 10);
     let mut numbers = Numbers::new(11);
     let l = Some(tensor(&numbers.numbers(50 * 64), &[50, 2, 32]));
     let r = Some(tensor(&numbers.numbers(40 * 64), &[40, 2, 32]));

@@ -7,6 +7,7 @@ use burn_gnn_plan::{BinaryOp, GspmmPlan, Reduce, Side};
 use burn_gnn_testutil::{Kind, NO_F16, skip};
 
 use crate::support::*;
+use burn_gnn_testutil::graphs::{relation, star, with_hub};
 
 const OPS: [BinaryOp; 6] = [
     BinaryOp::Add,
@@ -186,7 +187,7 @@ fn named_graphs() {
 #[test]
 fn every_operator_reducer_and_broadcast() {
     let Some(()) = adapter() else { return };
-    let relation = random(20, 15, 90, 4);
+    let relation = with_hub(20, 15, 90, 4);
     for op in OPS {
         for reduce in REDUCES {
             for kind in KINDS {
@@ -199,7 +200,7 @@ fn every_operator_reducer_and_broadcast() {
 #[test]
 fn widths() {
     let Some(()) = adapter() else { return };
-    let relation = random(20, 15, 90, 8);
+    let relation = with_hub(20, 15, 90, 8);
     for width in [0, 1, 3, 16, 17, 64, 128] {
         for (lhs, rhs) in [
             (vec![width], vec![width]),
@@ -221,7 +222,7 @@ fn random_graphs() {
     let mut numbers = Numbers::new(77);
     for seed in 0..60 {
         let (a, b) = (1 + numbers.below(9), 1 + numbers.below(9));
-        let relation = random(a, b, numbers.below(40), seed);
+        let relation = with_hub(a, b, numbers.below(40), seed);
         let (op, reduce) = (OPS[numbers.below(6)], REDUCES[numbers.below(4)]);
         check("random", &call(&relation, op, reduce, KINDS[numbers.below(6)]), seed, 1e-4);
     }
@@ -240,7 +241,7 @@ fn star_of_many_leaves() {
 #[test]
 fn runs_repeat() {
     let Some(()) = adapter() else { return };
-    let relation = random(300, 200, 20_000, 13);
+    let relation = with_hub(300, 200, 20_000, 13);
     let mut numbers = Numbers::new(14);
     let x = tensor(&numbers.numbers(300 * 16), &[300, 16]);
     let w = tensor(&numbers.numbers(20_000), &[20_000]);

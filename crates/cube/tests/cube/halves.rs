@@ -13,6 +13,7 @@ use crate::attention::attention_plan;
 use crate::dropout::dropout;
 use crate::edge_softmax::softmax;
 use crate::support::*;
+use burn_gnn_testutil::graphs::with_hub;
 
 /// The types that the device calculates with.
 fn narrow() -> Vec<DType> {
@@ -57,7 +58,7 @@ fn check(what: &str, run: impl Fn(&dyn Fn(usize, &[usize]) -> CubeTensor) -> Vec
 }
 
 fn graph() -> Relation {
-    random(20, 15, 1500, 5)
+    with_hub(20, 15, 1500, 5)
 }
 
 #[test]

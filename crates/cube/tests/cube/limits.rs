@@ -6,6 +6,7 @@ use burn_gnn_cube::{CubeError, check_device, edges_to_device};
 use burn_gnn_graph::Graph;
 
 use crate::support::*;
+use burn_gnn_testutil::graphs::star;
 
 #[test]
 fn a_graph_that_fits_is_taken() {

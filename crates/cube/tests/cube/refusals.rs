@@ -1,7 +1,5 @@
 //! What functions refuse, before a kernel reads or writes where nothing is.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use burn::tensor::{DType, Shape};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_cube::*;
@@ -15,15 +13,12 @@ use crate::dropout::dropout;
 use crate::edge_softmax::softmax;
 use crate::sampling::{ids, on_device};
 use crate::support::*;
+use burn_gnn_testutil::graphs::with_hub;
+use burn_gnn_testutil::panic_text;
 
 /// The text of the panic names what is wrong.
 fn refused<R>(name: &str, f: impl FnOnce() -> R) {
-    let caught = catch_unwind(AssertUnwindSafe(f)).map(|_| ()).expect_err(name);
-    let text = caught
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| caught.downcast_ref::<&str>().map(|t| t.to_string()))
-        .unwrap();
+    let text = panic_text(f);
     assert!(text.contains(name), "expected a text with {name:?}, got {text:?}");
 }
 
@@ -55,7 +50,7 @@ fn transposed(mut x: CubeTensor) -> CubeTensor {
 
 #[test]
 fn gspmm_operands() {
-    let r = random(7, 3, 20, 1);
+    let r = with_hub(7, 3, 20, 1);
     let call = |op, reduce| GspmmPlan::new(&r, op, reduce, &[4], &[4]).unwrap();
     let (mul, sum) = (call(BinaryOp::Mul, Reduce::Sum), call(BinaryOp::CopyLhs, Reduce::Sum));
     let (x, w, g) = (|| Some(zeros(&[7, 4])), || Some(zeros(&[20, 4])), || zeros(&[3, 4]));
@@ -93,7 +88,7 @@ fn gspmm_operands() {
 
 #[test]
 fn gsddmm_operands() {
-    let r = random(7, 3, 20, 1);
+    let r = with_hub(7, 3, 20, 1);
     let call =
         GsddmmPlan::new(&r, SddmmOp::Dot, [Target::Src, Target::Dst], [&[2, 4], &[2, 4]]).unwrap();
     let (x, y, g) = (|| Some(zeros(&[7, 2, 4])), || Some(zeros(&[3, 2, 4])), || zeros(&[20, 2, 1]));
@@ -110,7 +105,7 @@ fn gsddmm_operands() {
 
 #[test]
 fn softmax_and_attention_operands() {
-    let r = random(7, 3, 20, 1);
+    let r = with_hub(7, 3, 20, 1);
     let plan = softmax(&r, &[2]);
     refused("`x` must have 20 rows", || edge_softmax(&plan, zeros(&[19, 2])));
     refused("`grad` must have 20 rows of 2", || {
@@ -166,7 +161,7 @@ fn softmax_and_attention_operands() {
 
 #[test]
 fn aggregate_and_epilogue_operands() {
-    let r = random(7, 3, 20, 1);
+    let r = with_hub(7, 3, 20, 1);
     let options = |sources: usize, destinations: usize| AggregateOptions {
         source: Some(DegreeScale::new(&vec![1; sources], -0.5)),
         destination: Some(DegreeScale::new(&vec![1; destinations], -0.5)),
@@ -238,7 +233,7 @@ fn rows_products_and_steps() {
     refused("`b` must have element type", || typed_mm(&plan, a(), half(&[2, 4, 5]), false));
     refused("`grad` must have 3 rows of 5", || typed_mm_grad_b(&plan, a(), a()));
     refused("`a` must have 3 rows of 4", || typed_mm_grad_b(&plan, g(), g()));
-    let r = random(7, 3, 20, 1);
+    let r = with_hub(7, 3, 20, 1);
     wrong(
         "`types` must have 20 rows",
         RelationalIndex::try_new(&r, &[0u8; 19], 1).map_err(|e| e.to_string()),

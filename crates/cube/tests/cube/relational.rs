@@ -5,6 +5,7 @@ use burn_gnn_graph::Relation;
 use burn_gnn_plan::{RelationalIndex, RelationalPlan};
 
 use crate::support::*;
+use burn_gnn_testutil::graphs::{star, with_hub};
 
 fn check(
     what: &str,
@@ -89,13 +90,13 @@ fn named_graphs() {
 #[test]
 fn widths_and_blocks() {
     let Some(()) = adapter() else { return };
-    let relation = random(30, 25, 400, 2);
+    let relation = with_hub(30, 25, 400, 2);
     for block in [[1, 1, 1], [1, 16, 17], [1, 64, 3], [4, 3, 2], [2, 16, 16], [1, 0, 3], [1, 3, 0]]
     {
         check("widths", &relation, 5, block, true, true);
     }
     // Rows of a relation over more than a tile.
-    check("tiles", &random(300, 200, 4000, 3), 3, [4, 5, 3], true, false);
+    check("tiles", &with_hub(300, 200, 4000, 3), 3, [4, 5, 3], true, false);
 }
 
 #[test]

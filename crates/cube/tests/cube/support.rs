@@ -6,7 +6,7 @@ use burn::tensor::{DType, Device, DeviceType, TensorData};
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{CubeBackend, CubeDevice};
 use burn_gnn_graph::{Derived, Relation};
-use burn_gnn_testutil::{Kind, NO_ADAPTER, skip};
+use burn_gnn_testutil::{Kind, NO_ADAPTER, graphs, skip};
 
 /// An NVIDIA GPU where CUDA is compiled in. Else the software adapter of wgpu; its default one where there is no software,
 /// or `BURN_GNN_TEST_DEVICE=gpu` asks for it.
@@ -118,38 +118,11 @@ pub(crate) fn close(what: &str, got: &CubeTensor, want: &[f64], tolerance: f64) 
     }
 }
 
-pub(crate) fn relation(num_src: usize, num_dst: usize, edges: &[(u32, u32)]) -> Relation {
-    let (src, dst) = edges.iter().copied().unzip();
-    Relation::from_coo(num_src, num_dst, src, dst).unwrap()
-}
-
-/// A third of the edges end in node 0 and a third start there.
-pub(crate) fn random(num_src: usize, num_dst: usize, edges: usize, seed: u64) -> Relation {
-    let mut numbers = Numbers::new(seed);
-    let mut end = |n| if numbers.below(3) == 0 { 0 } else { numbers.below(n) as u32 };
-    let edges: Vec<_> = (0..edges).map(|_| (end(num_src), end(num_dst))).collect();
-    relation(num_src, num_dst, &edges)
-}
-
+/// The corners of all operators, and rows that are longer than a block of threads.
 pub(crate) fn named() -> Vec<(&'static str, Relation)> {
-    vec![
-        ("no nodes", relation(0, 0, &[])),
-        ("no edges", relation(4, 3, &[])),
-        ("one node", relation(1, 1, &[(0, 0)])),
-        ("self loops", relation(3, 3, &[(0, 0), (1, 1), (2, 2), (0, 1)])),
-        ("parallel edges", relation(2, 2, &[(0, 1), (1, 1), (0, 1), (0, 1), (1, 0)])),
-        ("degree 0", relation(5, 5, &[(4, 0), (0, 4), (4, 4)])),
-        ("bipartite", random(7, 3, 20, 1)),
-        ("square", random(12, 12, 60, 2)),
-        ("long rows", random(6, 5, 1500, 3)),
-    ]
-}
-
-/// `leaves` edges from leaves to node 0, and as many back.
-pub(crate) fn star(leaves: usize) -> Relation {
-    let to = (1..=leaves as u32).map(|i| (i, 0));
-    let edges: Vec<_> = to.clone().chain(to.map(|(i, _)| (0, i))).collect();
-    relation(leaves + 1, leaves + 1, &edges)
+    let mut all = graphs::named();
+    all.push(("long rows", graphs::with_hub(6, 5, 1500, 3)));
+    all
 }
 
 /// Where column `j` of a row of shape `out` is in a row of shape `own`, by NumPy's rules.

@@ -8,6 +8,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged, Texts};
 use burn_gnn_sampling::FeatureSource;
+use burn_gnn_testutil::devices;
 use proptest::prelude::*;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -15,16 +16,6 @@ use serde_json::{Value, json};
 
 use crate::corrupt_file::{damage, spoil};
 use crate::{MapOptions, load_graph, map_graph, map_graph_with, save_graph};
-
-/// Burn deprecates its ndarray backend, which users still need.
-#[allow(deprecated)]
-fn ndarray() -> Device {
-    Device::ndarray()
-}
-
-fn devices() -> [Device; 2] {
-    [Device::flex(), ndarray()]
-}
 
 /// Two node types, one of them empty; isolated nodes, an empty relation, parallel edges; columns of every kind.
 fn graph(device: &Device) -> Graph {
@@ -466,7 +457,7 @@ fn a_dtype_that_the_device_lacks() {
         .insert("x", Tensor::<1>::zeros([2], (&Device::flex(), DType::F16)))
         .unwrap();
     save_graph(&g, &dir).unwrap();
-    let e = load_graph(&dir, &ndarray()).unwrap_err();
+    let e = load_graph(&dir, &devices()[1]).unwrap_err();
     assert!(
         matches!(e.cause(), DataError::Graph(GraphError::ColumnMismatch { what: "dtype", actual, .. }) if actual == "f16"),
         "{e:?}"

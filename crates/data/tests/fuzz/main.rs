@@ -10,13 +10,10 @@
 //! `hostile.rs` has the files that were found to be too much for a reader once, `memory.rs` the arguments that were too
 //! much for a graph transform.
 
-mod counting_allocator;
-mod damage;
 mod hostile;
 mod memory;
 mod sets;
 mod structure;
-mod values;
 mod watchdog;
 
 use std::io::Write;
@@ -36,11 +33,12 @@ use burn_gnn_data::{
 use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged};
 use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
 use burn_gnn_sampling::{Placement, RowType};
-use damage::Damage;
+use burn_gnn_testutil::counting_allocator::{self, CountingAllocator};
+use burn_gnn_testutil::damage::Damage;
 use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, YAML, damaged};
 
 #[global_allocator]
-static ALLOCATOR: counting_allocator::CountingAllocator = counting_allocator::CountingAllocator;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Bytes of memory that a reader may take: for any file, and for each byte of it. `docs/reliability.md` has the same
 /// numbers.

@@ -3,8 +3,7 @@
 
 use std::io::{Read, Write};
 
-use super::damage::Damage;
-use super::values::{json, npy, number, safetensors, text, times, word};
+use burn_gnn_testutil::damage::{Damage, json, npy, number, safetensors, text, times, word};
 
 /// What the bytes of a file are.
 #[derive(Clone, Copy, Debug)]

@@ -16,8 +16,8 @@ use burn_gnn_sampling::LoaderState;
 use crate::chunked;
 use crate::dist_graph::on_ranks;
 use crate::graphs::{Sizes, random, scattered};
-use crate::harness::{files, full_disk, killed, small_disk, write_until_killed};
 use crate::partition::{config, with_features};
+use burn_gnn_testutil::faults::{files, full_disk, killed, small_disk, write_until_killed};
 
 /// A ring that says its version in its features.
 fn ring(version: u64) -> Graph {

@@ -5,13 +5,6 @@
 //! read. Cases are functions of their number. `BURN_GNN_FUZZ_BYTES=100000000` damages so many bytes over all readers;
 //! three million by default. `BURN_GNN_FUZZ_READER=checkpoint` runs the readers whose names begin so alone.
 
-#[path = "../../../data/tests/fuzz/counting_allocator.rs"]
-mod counting_allocator;
-#[path = "../../../data/tests/fuzz/damage.rs"]
-mod damage;
-#[path = "../../../data/tests/fuzz/values.rs"]
-mod values;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -31,12 +24,13 @@ use burn_gnn_sampling::LoaderState;
 use serde_json::Value;
 
 use crate::chunked;
-use crate::harness::{files, process};
 use crate::partition::{config, with_extras, with_features};
-use damage::Damage;
+use burn_gnn_testutil::counting_allocator::{self, CountingAllocator};
+use burn_gnn_testutil::damage::{self, Damage};
+use burn_gnn_testutil::faults::{files, process};
 
 #[global_allocator]
-static ALLOCATOR: counting_allocator::CountingAllocator = counting_allocator::CountingAllocator;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Bytes of memory that a reader may take: for any file, and for each byte of all files. `docs/reliability.md` has the
 /// same numbers.
@@ -159,10 +153,10 @@ fn fuzz(name: &str, dir: &Path, sign: &dyn Fn(), read: &dyn Fn() -> Result<(), D
         let (path, content) = &whole[d.below(whole.len())];
         let made = match path.extension().and_then(|e| e.to_str()) {
             _ if case % 4 == 0 => d.spoil(content),
-            Some("json") => values::json(content, &mut d),
-            Some("safetensors") => values::safetensors(content, &mut d),
-            Some("npy") => values::npy(content, &mut d),
-            _ => values::text(content, &[" ", "\t", "\n", "-", "."], &mut d),
+            Some("json") => damage::json(content, &mut d),
+            Some("safetensors") => damage::safetensors(content, &mut d),
+            Some("npy") => damage::npy(content, &mut d),
+            _ => damage::text(content, &[" ", "\t", "\n", "-", "."], &mut d),
         };
         fs::write(path, &made).unwrap();
         if d.below(4) > 0 {

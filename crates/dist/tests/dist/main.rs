@@ -15,8 +15,6 @@ mod faults;
 mod fuzz;
 mod golden;
 mod graphs;
-#[path = "../../../data/tests/faults/harness.rs"]
-mod harness;
 mod links;
 mod loaders;
 mod minibatch;
@@ -33,8 +31,6 @@ mod traffic;
 mod trainers;
 mod training;
 mod verify;
-#[path = "../../../sampling/tests/sampling/watchdog.rs"]
-mod watchdog;
 
 macro_rules! on_threads {
     ($($module:ident { $($test:ident: $ranks:expr,)* })*) => {

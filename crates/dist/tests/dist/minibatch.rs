@@ -19,8 +19,8 @@ use burn_gnn_sampling::{Block, Loader, LoaderState, NeighborSampler, Seeds};
 
 use crate::dist_graph::on_ranks;
 use crate::graphs::{Sizes, anywhere, devices, kept, random, scattered};
-use crate::harness::{draw, kills, process};
 use crate::ranks;
+use burn_gnn_testutil::faults::{draw, kills, process};
 
 const SOME: Sizes = Sizes { nodes: [40, 15, 6], edges: [60, 80, 120, 30, 8] };
 const HIDDEN: usize = 4;

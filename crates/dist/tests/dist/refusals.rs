@@ -10,6 +10,7 @@ use burn_gnn_dist::{
 };
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_ops::Stream;
+use burn_gnn_testutil::panic_text;
 
 use crate::graphs::typed;
 use crate::partition::{config, with_features};
@@ -466,12 +467,8 @@ fn types_out_of_range() {
     let parts = partition_graph(&typed(1, true), &config(1, PartitionMethod::Random)).unwrap();
     let (nodes, edges) = (parts.book().ntypes().len(), parts.book().etypes().len());
     let range = |arg: &str, count: usize| format!("`{arg}` must lie in 0..{count} (");
-    let panic_of = |f: &dyn Fn()| {
-        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("a panic");
-        panic.downcast_ref::<String>().cloned().unwrap_or_default()
-    };
     let check = |f: &dyn Fn(), arg: &str, count: usize| {
-        let text = panic_of(f);
+        let text = panic_text(f);
         assert!(
             text.starts_with(&range(arg, count)) && text.ends_with(&format!("got {count}")),
             "{text}"
@@ -479,7 +476,7 @@ fn types_out_of_range() {
     };
     // Where a type may be named, as an unknown name; else with the range of numbers.
     let unknown = |f: &dyn Fn(), kind: &str, count: usize| {
-        let text = panic_of(f);
+        let text = panic_text(f);
         assert!(
             text.starts_with(&format!("unknown {kind} type `{count}`; the graph has [")),
             "{text}"

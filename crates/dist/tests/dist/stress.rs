@@ -13,7 +13,7 @@ use burn_gnn_sampling::{LinkBatch, LoadedBatch, Loader, NegativePairs, SampledBa
 
 use crate::graphs::{Sizes, devices, random, scattered};
 use crate::sampling::content;
-use crate::watchdog::Watchdog;
+use burn_gnn_testutil::Watchdog;
 
 /// Relations of both sizes: sorted by one thread, and by all.
 const SIZES: Sizes = Sizes { nodes: [400, 120, 50], edges: [300, 140_000, 500, 30, 8] };

@@ -17,8 +17,6 @@ mod collectives;
 mod dist_graph;
 #[path = "../dist/graphs.rs"]
 mod graphs;
-#[path = "../../../data/tests/faults/harness.rs"]
-mod harness;
 #[path = "../dist/links.rs"]
 mod links;
 #[path = "../dist/loaders.rs"]

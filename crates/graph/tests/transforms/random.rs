@@ -2,6 +2,7 @@
 
 use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 use burn_gnn_graph::{Frame, Graph, Subgraph};
+pub(crate) use burn_gnn_testutil::devices;
 use proptest::prelude::*;
 
 pub(crate) const NTYPES: [&str; 3] = ["a", "b", "c"];
@@ -65,12 +66,6 @@ pub(crate) fn sorted(ids: &[u32]) -> Vec<u32> {
 
 pub(crate) fn named(ids: &[Vec<u32>]) -> Vec<(&'static str, &Vec<u32>)> {
     NTYPES.into_iter().zip(ids).collect()
-}
-
-/// Burn deprecates its ndarray backend, which users still need.
-#[allow(deprecated)]
-pub(crate) fn devices() -> [Device; 2] {
-    [Device::flex(), Device::ndarray()]
 }
 
 impl Case {

@@ -15,11 +15,7 @@ use burn_gnn_data::{
 };
 use burn_gnn_graph::{Frame, Graph, GraphError};
 use burn_gnn_models::*;
-use burn_gnn_testutil::data;
-
-fn devices() -> [Device; 2] {
-    [Device::flex(), Device::ndarray()]
-}
+use burn_gnn_testutil::{data, devices, values};
 
 /// A graph of one node type read from a table with these attributes.
 fn graph(decoder: &Decoder, rows: &[&str], device: &Device) -> Graph {
@@ -32,10 +28,6 @@ fn graph(decoder: &Decoder, rows: &[&str], device: &Device) -> Graph {
 
 fn decoder(types: impl IntoIterator<Item = AttrType>, dims: &[usize]) -> Decoder {
     Decoder::new().with_attributes(types).with_dims(dims.iter().map(|&d| (d > 0).then_some(d)))
-}
-
-fn values<const D: usize>(t: &Tensor<D>) -> Vec<f64> {
-    t.clone().into_data_dtype(DType::F64).try_to_vec().unwrap()
 }
 
 fn close(a: &[f64], b: &[f64]) {

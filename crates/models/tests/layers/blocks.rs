@@ -7,14 +7,14 @@ use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{Fanouts, MiniBatch, NeighborSampler, SampleKey};
+use burn_gnn_testutil::panic_text;
 use proptest::prelude::*;
 
 use crate::inference::typed_features;
 use crate::numbering::Collect;
 use crate::random::{hetero, homogeneous};
-use crate::refusals::panic_of;
 use crate::registry::{each_model, each_typed_model};
-use crate::{STEP, close, devices, matrix, values};
+use crate::{STEP, assert_close, devices, matrix, values};
 
 fn f64s<M: Module>(model: M) -> M {
     to_dtype(model, FloatDType::F64)
@@ -66,7 +66,7 @@ fn same<M: NodeClassifier>(
                 &model.logits(&g.at_step(STEP.0, STEP.1), x, ntype),
                 batch.output_nodes(target),
             );
-            close(
+            assert_close(
                 &format!("{name}, type {target} of {alone:?}, trains: {trains}"),
                 &values(&got),
                 &values(&want),
@@ -156,7 +156,7 @@ fn gradients<M: NodeClassifier>(
             batch.output_nodes(target),
         ));
         assert!(want.iter().any(|d| *d != 0.0), "{name}: no gradient at all");
-        close(&format!("{name}, gradients for type {target}"), &got, &want, 1e-9);
+        assert_close(&format!("{name}, gradients for type {target}"), &got, &want, 1e-9);
     }
 }
 
@@ -214,7 +214,12 @@ fn layers_of_several_hops_take_a_block_for_each() {
                 let sg =
                     f64s(seeded(1, || SgConvConfig::new(4, width).with_hops(HOPS).init(device)));
                 let want = rows(&sg.forward(whole(), x.clone()));
-                close("sg_conv", &values(&sg.forward_hops(&parts, input.clone())), &want, 1e-12);
+                assert_close(
+                    "sg_conv",
+                    &values(&sg.forward_hops(&parts, input.clone())),
+                    &want,
+                    1e-12,
+                );
             }
             let appnp = seeded(1, || {
                 AppnpConvConfig::new()
@@ -224,7 +229,12 @@ fn layers_of_several_hops_take_a_block_for_each() {
                     .init(device)
             });
             let want = rows(&appnp.forward(whole(), x.clone()));
-            close("appnp_conv", &values(&appnp.forward_hops(&parts, input.clone())), &want, 1e-12);
+            assert_close(
+                "appnp_conv",
+                &values(&appnp.forward_hops(&parts, input.clone())),
+                &want,
+                1e-12,
+            );
             // With dropout, on an autodiff device.
             let keyed = g.at_step(STEP.0, STEP.1);
             let tracked = |w: &Tensor<1>| weighted.then(|| Tensor::from_inner(w.clone()));
@@ -232,7 +242,7 @@ fn layers_of_several_hops_take_a_block_for_each() {
             let want = rows(&appnp.forward(edges, Tensor::from_inner(x.clone())));
             let parts: Vec<_> =
                 hops().map(|(b, w)| b.edge_type("_E").unwrap().with_weight(tracked(w))).collect();
-            close(
+            assert_close(
                 "appnp_conv",
                 &values(&appnp.forward_hops(&parts, Tensor::from_inner(input.clone()))),
                 &want,
@@ -246,7 +256,7 @@ fn layers_of_several_hops_take_a_block_for_each() {
             let gated = crate::formulas::drawn(gated.init(device));
             let want = pick(&gated.forward(&g, x.clone()).into_values()[0], all.output_nodes(0));
             let got = gated.forward_blocks(&all.blocks, pick(&x, all.input_nodes(0)));
-            close("gated_graph_conv", &values(&got), &values(&want), 1e-12);
+            assert_close("gated_graph_conv", &values(&got), &values(&want), 1e-12);
         }
     }
 }
@@ -258,10 +268,10 @@ fn a_block_for_every_hop_is_asked_for() {
     let x = || pick(&matrix(d, "x", 6, 4), batch.input_nodes(0));
     let appnp = |hops| AppnpConvConfig::new().with_hops(hops).init(d);
     let hops: Vec<_> = batch.blocks.iter().map(|b| b.edge_type("_E").unwrap()).collect();
-    let short = panic_of(|| appnp(3).forward_hops(&hops, x()));
+    let short = panic_text(|| appnp(3).forward_hops(&hops, x()));
     assert_eq!(short, "appnp_conv: expected one block per layer or hop, 3, got 2; sample 3 hops");
     // One block under all hops.
     let last = &batch.blocks[1];
-    let one = panic_of(|| appnp(2).forward(last, pick(&matrix(d, "x", 6, 4), last.src_nodes(0))));
+    let one = panic_text(|| appnp(2).forward(last, pick(&matrix(d, "x", 6, 4), last.src_nodes(0))));
     assert!(one.contains("a block for each (`forward_hops`)"), "{one}");
 }

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::random::{hetero, homogeneous};
 use crate::registry::{each_model, each_typed_model};
-use crate::{close, devices, matrix, values};
+use crate::{assert_close, devices, matrix, values};
 
 /// Chunks of one node, of two, of few edges, and the whole type.
 const BUDGETS: [(usize, usize); 4] = [(1, 1), (2, 1000), (1000, 3), (1000, 1000)];
@@ -21,7 +21,7 @@ fn same<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph, x: &Nod
             let config = InferenceConfig::new().with_max_nodes(nodes).with_max_edges(edges);
             let got = infer(model, g, x, target, &config).unwrap();
             assert_eq!(got.dims(), want.dims(), "{name}");
-            close(
+            assert_close(
                 &format!("{name}, type {target}, {nodes} nodes, {edges} edges"),
                 &values(&got),
                 &values(&want),
@@ -100,7 +100,7 @@ fn a_tracked_model_leaves_no_graph_behind() {
     let y = infer(&model, &g, &x, "_N", &InferenceConfig::new().with_max_nodes(2)).unwrap();
     assert!(!y.is_autodiff());
     let want = values(&model.valid().logits(&g, &x, "_N"));
-    close("tracked", &values(&y), &want, 1e-6);
+    assert_close("tracked", &values(&y), &want, 1e-6);
 }
 
 /// A model of one layer, a function of the number of destinations.

@@ -69,7 +69,7 @@ fn values_by_type_are_found_and_sorted() {
     assert_eq!((map.insert("a", 5), map.remove("c"), map.remove("c")), (Some(1), Some(3), None));
     assert_eq!(map.clone().map(|name, v| format!("{name}{v}")).into_values(), ["a5"]);
     assert_eq!(
-        crate::refusals::panic_of(|| map["b"]),
+        burn_gnn_testutil::panic_text(|| map["b"]),
         "no entry for node type `b`; there are [\"a\"]"
     );
     assert!(
@@ -90,14 +90,14 @@ fn the_loss_of_seeds_is_that_of_their_rows() {
     let term = |r: usize, c: usize| {
         v[3 * r..][..3].iter().map(|x| x.exp()).sum::<f64>().ln() - v[3 * r + c]
     };
-    crate::close(
+    crate::assert_close(
         "loss",
         &values(&cross_entropy(logits.clone(), &labels, seeds)),
         &[(term(3, 1) + term(0, 2)) / 2.0],
         1e-12,
     );
     let refused = |labels: &[i64], seeds: &[u32]| {
-        crate::refusals::panic_of(|| cross_entropy(logits.clone(), labels, seeds))
+        burn_gnn_testutil::panic_text(|| cross_entropy(logits.clone(), labels, seeds))
     };
     assert_eq!(
         refused(&labels[..3], &seeds),

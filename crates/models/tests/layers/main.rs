@@ -18,41 +18,13 @@ mod storage;
 mod threads;
 mod types;
 mod views;
-#[path = "../../../sampling/tests/sampling/watchdog.rs"]
-mod watchdog;
 mod weights;
 
 use burn::module::Module;
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::Tensor;
 use burn_gnn_models::NodeTensors;
-use burn_gnn_ops::{GraphView, Stream};
-
-fn devices() -> [Device; 2] {
-    [Device::flex(), Device::ndarray()]
-}
-
-/// Numbers in `-1..1`, functions of purpose, row and column.
-fn matrix(device: &Device, purpose: &str, rows: usize, cols: usize) -> Tensor<2> {
-    let s = Stream::new(3, purpose, 0);
-    let v: Vec<f64> = (0..rows * cols)
-        .map(|i| s.uniform((i / cols) as u64, (i % cols) as u64) * 2.0 - 1.0)
-        .collect();
-    Tensor::from_data(TensorData::new(v, [rows, cols]), (device, DType::F64))
-}
-
-fn values<const D: usize>(t: &Tensor<D>) -> Vec<f64> {
-    t.clone().into_data_dtype(DType::F64).try_to_vec().unwrap()
-}
-
-#[track_caller]
-fn close(what: &str, got: &[f64], want: &[f64], tolerance: f64) {
-    assert_eq!(got.len(), want.len(), "{what}");
-    for (i, (a, b)) in got.iter().zip(want).enumerate() {
-        // Written so that a NaN fails.
-        let near = (a - b).abs() <= tolerance * (1.0 + b.abs());
-        assert!(near, "{what}: entry {i} is {a}, expected {b}");
-    }
-}
+use burn_gnn_ops::GraphView;
+use burn_gnn_testutil::{assert_close, devices, matrix, values};
 
 /// Key of the dropout of a pass in which a model trains.
 const STEP: (u64, u64) = (5, 3);

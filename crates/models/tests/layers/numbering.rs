@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::random::homogeneous;
 use crate::registry::{each_far_layer, each_layer};
 use crate::views::{View, graph};
-use crate::{STEP, close, devices, matrix, pass, values};
+use crate::{STEP, assert_close, devices, matrix, pass, values};
 
 fn pick(x: &Tensor<2>, ids: &[u64]) -> Tensor<2> {
     if ids.is_empty() {
@@ -37,7 +37,7 @@ fn same_on<M: Module>(
         let want = pass(&layer, trains, &run, g, (x.clone(), e.clone()));
         let got = pass(&layer, trains, &run, view, (pick(&x, &view.nodes), pick(&e, &view.edges)));
         let rows = got.dims()[0];
-        close(
+        assert_close(
             &format!("{name}, trains: {trains}"),
             &values(&got),
             &values(&pick(&want, &view.nodes[..rows])),
@@ -163,7 +163,7 @@ fn is_difference(what: &str, got: f64, at: impl Fn(f64) -> f64) {
     let want = difference(1e-4);
     let want =
         if (got - want).abs() <= 1e-9 * (1.0 + want.abs()) { want } else { difference(1e-5) };
-    close(what, &[got], &[want], 1e-9);
+    assert_close(what, &[got], &[want], 1e-9);
 }
 
 /// Gradients of all inputs and of every third entry of the parameters.

@@ -1,12 +1,11 @@
 //! What layers refuse, by argument, range and value.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::{Edges, GraphView};
 use burn_gnn_sampling::ToBlock;
+use burn_gnn_testutil::panic_text;
 
 use crate::formulas::two_types;
 use crate::matrix;
@@ -121,17 +120,17 @@ fn refusals_of_layers() {
     let g = graph();
     let edges = || g.edge_type("_E").unwrap();
     assert_eq!(
-        panic_of(|| gated.forward(edges(), x())),
+        panic_text(|| gated.forward(edges(), x())),
         "res_gated_graph_conv: expected edge features of size 2 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 2]`"
     );
     let wide = || Tensor::<2>::ones([8, 5], d);
     assert_eq!(
-        panic_of(|| gated.forward(edges().with_features(wide()), x())),
+        panic_text(|| gated.forward(edges().with_features(wide()), x())),
         "res_gated_graph_conv: edge features: expected [8, 2] (`d_edge`), got [8, 5]"
     );
     let bare = ResGatedGraphConvConfig::new(3, 2).init(d);
     assert!(
-        panic_of(|| bare.forward(edges().with_features(wide()), x()))
+        panic_text(|| bare.forward(edges().with_features(wide()), x()))
             .contains("describe the layer with `d_edge` 5")
     );
     assert!(text(GatedGraphConvConfig::new(0, 1).try_init(d).unwrap_err()).contains("`hidden`"));
@@ -146,15 +145,6 @@ fn refusals_of_layers() {
     );
 }
 
-pub(crate) fn panic_of<T>(f: impl FnOnce() -> T) -> String {
-    let Err(panic) = catch_unwind(AssertUnwindSafe(f)) else { panic!("expected a panic") };
-    panic
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()))
-        .unwrap_or_default()
-}
-
 #[test]
 fn edge_features_that_are_missing_or_not_expected() {
     let (d, g) = (&Device::flex(), crate::views::graph());
@@ -164,27 +154,27 @@ fn edge_features_that_are_missing_or_not_expected() {
     };
     let gat = |d_edge| GatConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
     let gatv2 = |d_edge| Gatv2ConvConfig::new(4, 2, 1).with_d_edge(d_edge).init(d);
-    let none = panic_of(|| gat(Some(3)).forward(&g, x()));
+    let none = panic_text(|| gat(Some(3)).forward(&g, x()));
     assert_eq!(
         none,
         "gat_conv: expected edge features of size 3 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 3]`"
     );
-    let some = panic_of(|| gat(None).forward(edges(8), x()));
+    let some = panic_text(|| gat(None).forward(edges(8), x()));
     assert_eq!(
         some,
         "gat_conv: expected no edge features, got some of size 3; describe the layer with `d_edge` 3"
     );
-    let one = panic_of(|| gat(Some(3)).forward(edges(1), x()));
+    let one = panic_text(|| gat(Some(3)).forward(edges(1), x()));
     assert_eq!(
         one,
         "gat_conv: edge features: expected 8 rows (one per edge of the relation), got 1"
     );
-    let one = panic_of(|| gatv2(Some(3)).forward(edges(1), x()));
+    let one = panic_text(|| gatv2(Some(3)).forward(edges(1), x()));
     assert_eq!(
         one,
         "gatv2_conv: edge features: expected 8 rows (one per edge of the relation), got 1"
     );
-    let none = panic_of(|| gatv2(Some(3)).forward(&g, x()));
+    let none = panic_text(|| gatv2(Some(3)).forward(&g, x()));
     assert_eq!(
         none,
         "gatv2_conv: expected edge features of size 3 (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, 3]`"
@@ -196,20 +186,20 @@ fn edge_features_that_are_missing_or_not_expected() {
             "{layer}: expected no edge {what}, got some; remove them, this layer does not use them"
         )
     };
-    assert_eq!(panic_of(|| gatv2(None).forward(weighted(), x())), text("weights", "gatv2_conv"));
+    assert_eq!(panic_text(|| gatv2(None).forward(weighted(), x())), text("weights", "gatv2_conv"));
     assert_eq!(
-        panic_of(|| GcnConvConfig::new(4, 2).init(d).forward(edges(8), x())),
+        panic_text(|| GcnConvConfig::new(4, 2).init(d).forward(edges(8), x())),
         text("features", "gcn_conv")
     );
     assert_eq!(
-        panic_of(|| AppnpConvConfig::new().init(d).forward(edges(8), x())),
+        panic_text(|| AppnpConvConfig::new().init(d).forward(edges(8), x())),
         text("features", "appnp_conv")
     );
     let hetero = HeteroGraphConvConfig::new().init(g.schema(), |_| gatv2(None));
     let typed = g.edge_types().with_weight("_E", Tensor::<1>::ones([8], d)).unwrap();
-    assert_eq!(panic_of(|| hetero.forward(&typed, x())), text("weights", "gatv2_conv"));
+    assert_eq!(panic_text(|| hetero.forward(&typed, x())), text("weights", "gatv2_conv"));
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 1).init(d);
-    let bare = panic_of(|| hgt.forward(&typed, x()));
+    let bare = panic_text(|| hgt.forward(&typed, x()));
     assert_eq!(
         bare,
         "hgt_conv: expected no edge weights, got some of `_N:_E:_N`; remove them, this layer does not use them"
@@ -226,7 +216,7 @@ fn features_of_another_size() {
             let name: &str = $name;
             // It takes features of any size.
             if name != "gcn_conv without weight" {
-                let found = panic_of(|| refused($make(), $run, &g, (x.clone(), e.clone())));
+                let found = panic_text(|| refused($make(), $run, &g, (x.clone(), e.clone())));
                 let layer = name.split(' ').next().unwrap();
                 let expected =
                     [&format!("{layer}: ")[..], "type `_N", "features of size 4, got [6, 5]"];
@@ -241,7 +231,7 @@ fn features_of_another_size() {
     each_layer!(refuses, &device);
     let pair = |of_dst: usize, layer: SageConv| {
         let of_dst = matrix(&device, "x", g.num_dst(0), of_dst).cast(FloatDType::F32);
-        panic_of(|| layer.forward(&g, (matrix(&device, "x", 6, 4).cast(FloatDType::F32), of_dst)))
+        panic_text(|| layer.forward(&g, (matrix(&device, "x", 6, 4).cast(FloatDType::F32), of_dst)))
     };
     for aggregator in [SageAggregator::Mean, SageAggregator::Gcn] {
         let found = pair(1, SageConvConfig::new(4, 8).with_aggregator(aggregator).init(&device));
@@ -257,7 +247,7 @@ fn rows_and_types_that_are_missing() {
     let d = &Device::flex();
     let ones = |rows: usize| Tensor::<2>::ones([rows, 2], d);
     let conv = || SageConvConfig::new(2, 3).init(d);
-    let found = panic_of(|| conv().forward(&graph(), ones(7)));
+    let found = panic_text(|| conv().forward(&graph(), ones(7)));
     let expected =
         "sage_conv: edge type `_N:_E:_N`: expected 6 rows of source features (one per node), got 7";
     assert!(found.starts_with(expected), "{found}");
@@ -266,7 +256,7 @@ fn rows_and_types_that_are_missing() {
         Graph::builder().nodes("a", 2).nodes("b", 3).edges(("a", "r", "b"), edges.0, edges.1);
     let typed = typed.build().unwrap();
     let hetero = HeteroGraphConvConfig::new().init(typed.schema(), |_| conv());
-    let found = panic_of(|| hetero.forward(&typed, [("b", ones(3))]));
+    let found = panic_text(|| hetero.forward(&typed, [("b", ones(3))]));
     let expected = "hetero_graph_conv: edge type `a:r:b`: expected features of its source type `a`, got those of [\"b\"]";
     assert!(found.starts_with(expected), "{found}");
 }
@@ -285,11 +275,11 @@ fn norms_and_weights_that_a_graph_or_layer_does_not_have() {
     let (d, g) = (&Device::flex(), two_types());
     let b = matrix(d, "x", 3, 4).cast(FloatDType::F32);
     let conv = GcnConvConfig::new(4, 2).with_norm(DegreeNorm::BothIn).init(d);
-    let two = panic_of(|| conv.forward(g.edge_type("t").unwrap(), (b.clone(), b.clone())));
+    let two = panic_text(|| conv.forward(g.edge_type("t").unwrap(), (b.clone(), b.clone())));
     assert!(two.starts_with("gcn_conv: `DegreeNorm::BothIn` needs the in-degrees of all input rows over edge type `b:t:a`"), "{two}");
-    let few = panic_of(|| conv.forward(g.edge_type("r").unwrap(), b.clone()));
+    let few = panic_text(|| conv.forward(g.edge_type("r").unwrap(), b.clone()));
     assert!(few.starts_with("gcn_conv: `DegreeNorm::BothIn`: expected 4 rows (input rows of edge type `a:r:a`), got 3"), "{few}");
-    let own = panic_of(|| conv.with_weight(Tensor::ones([4, 2], d)));
+    let own = panic_text(|| conv.with_weight(Tensor::ones([4, 2], d)));
     assert_eq!(
         own,
         "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false"
@@ -306,10 +296,10 @@ fn link_scorers_check_relations_and_shapes() {
     {
         let scorer = crate::formulas::drawn(LinkScorerConfig::new(score, 2, 4).init(d));
         let forward = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| {
-            panic_of(|| scorer.forward(h.clone(), ids(r), t.clone()))
+            panic_text(|| scorer.forward(h.clone(), ids(r), t.clone()))
         };
         let all = |h: &Tensor<2>, r: &[i64], t: &Tensor<2>| {
-            panic_of(|| scorer.against_all(h.clone(), ids(r), t.clone()))
+            panic_text(|| scorer.against_all(h.clone(), ids(r), t.clone()))
         };
         assert_eq!(
             forward(&h, &[0, 5, 9], &h),
@@ -367,9 +357,9 @@ fn rows_queries_and_layers_out_of_range() {
     let (d, g) = (&Device::flex(), two_types());
     let rows = NodeEmbedding::new(&g, ["b"], 2, d).unwrap();
     assert_eq!(rows.rows_of("b", &[2, 0, 2]).unwrap().dims(), [3, 2]);
-    let far = panic_of(|| rows.rows_of("b", &[2, 0, 3]));
+    let far = panic_text(|| rows.rows_of("b", &[2, 0, 3]));
     assert_eq!(far, "node_embedding: `ids[2]` must lie in 0..3 (rows of node type `b`), got 3");
-    let none = panic_of(|| TrueTails::default().query(0).0);
+    let none = panic_text(|| TrueTails::default().query(0).0);
     assert_eq!(none, "true_tails: `q` must lie in 0..0 (queries with a true tail), got 0");
     let blocks = g
         .in_subgraph([("a", vec![1u32])], burn_gnn_graph::Relabel::No)
@@ -377,10 +367,10 @@ fn rows_queries_and_layers_out_of_range() {
         .to_block(&g, [("a", vec![1u32])])
         .unwrap();
     let blocks = [blocks];
-    let far = panic_of(|| blocks[..].view(1).num_dst(0));
+    let far = panic_text(|| blocks[..].view(1).num_dst(0));
     assert_eq!(far, "`layer` must lie in 0..1 (one block per layer), got 1; sample more hops");
     let none: &[burn_gnn_sampling::Block] = &[];
-    let empty = panic_of(|| none.input_nodes(0).map(<[u32]>::len));
+    let empty = panic_text(|| none.input_nodes(0).map(<[u32]>::len));
     assert_eq!(empty, "`layer` must lie in 0..0 (one block per layer), got 0; sample more hops");
 }
 
@@ -401,22 +391,22 @@ fn edge_types_that_are_not_there() {
     }
     // Of several edge types one must be named.
     let conv = GcnConvConfig::new(4, 2).init(d);
-    let several = panic_of(|| conv.forward(&g, x()));
+    let several = panic_text(|| conv.forward(&g, x()));
     assert!(several.contains("a:r:a") && several.contains("take one by name"), "{several}");
-    assert!(panic_of(|| PnaConvConfig::from_edges(&g, 4, 2)).contains("take one by name"));
-    let pair = panic_of(|| conv.forward(g.edge_type("t").unwrap(), x()));
+    assert!(panic_text(|| PnaConvConfig::from_edges(&g, 4, 2)).contains("take one by name"));
+    let pair = panic_text(|| conv.forward(g.edge_type("t").unwrap(), x()));
     assert_eq!(
         pair,
         "gcn_conv: edge type `b:t:a` joins two node types; give the features of both, `(src, dst)`"
     );
     // Node types are names too.
     let conv = RelGraphConvConfig::from_graph(&g, 4, 2).init(d);
-    let missing = panic_of(|| conv.forward(&g, [("a", x())]));
+    let missing = panic_text(|| conv.forward(&g, [("a", x())]));
     assert_eq!(
         missing,
         "rel_graph_conv: no features of node type `b`; give those of every node type"
     );
-    assert!(panic_of(|| conv.forward(&g, [("c", x())])).contains("unknown node type"));
-    let rows = panic_of(|| DropoutKey::new(d).dropout(&g.at_step(0, 0), 2, 0.5, x()));
+    assert!(panic_text(|| conv.forward(&g, [("c", x())])).contains("unknown node type"));
+    let rows = panic_text(|| DropoutKey::new(d).dropout(&g.at_step(0, 0), 2, 0.5, x()));
     assert!(rows.starts_with("dropout: ") && rows.contains("unknown node type"), "{rows}");
 }

@@ -358,7 +358,7 @@ fn parameters_that_share_tensors_or_span_them() {
                 Framework::Pyg,
             )
             .unwrap();
-        crate::close(
+        crate::assert_close(
             "edge_conv",
             &values(&loaded.forward(&g, x.clone())),
             &values(&saved.forward(&g, x)),

@@ -7,8 +7,8 @@ use burn::tensor::Device;
 use burn_gnn_graph::{Graph, Stream};
 use burn_gnn_models::*;
 
-use crate::watchdog::Watchdog;
 use crate::{matrix, values};
+use burn_gnn_testutil::Watchdog;
 
 const NODES: [usize; 2] = [900, 700];
 /// So many that relations are sorted in parallel.

@@ -7,7 +7,7 @@ use burn_gnn_models::*;
 use proptest::prelude::*;
 
 use crate::random::hetero;
-use crate::{close, devices, matrix, typed, values};
+use crate::{assert_close, devices, matrix, typed, values};
 
 /// `g` with node `i` of type `t` named `names[t][i]`, and edges in the order of their new sources.
 fn renamed(g: &Graph, names: &[Vec<u32>]) -> Graph {
@@ -73,7 +73,7 @@ fn same<M: Module>(
     for (t, (got, want)) in got.iter().zip(&want).enumerate() {
         assert_eq!(got.is_some(), want.is_some(), "{name}, type {t}");
         if let (Some(got), Some(want)) = (got, want) {
-            close(
+            assert_close(
                 &format!("{name}, type {t}"),
                 &values(got),
                 &values(&moved(want, &names[t])),

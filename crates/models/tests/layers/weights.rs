@@ -6,7 +6,7 @@ use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
 
-use crate::{close, values};
+use crate::{assert_close, values};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/layers/pytorch");
 const SRC: [u32; 10] = [0, 1, 2, 3, 4, 0, 2, 4, 1, 3];
@@ -85,7 +85,7 @@ fn check<M: Pretrained>(
     let loaded = state.load(layer, from).unwrap_or_else(|e| panic!("{name}: {e}"));
     for (role, y) in run(&loaded, &file) {
         let want: Vec<f64> = data(&file, role).iter::<f64>().collect();
-        close(&format!("{name}, {role}"), &values(&y), &want, 3e-5);
+        assert_close(&format!("{name}, {role}"), &values(&y), &want, 3e-5);
     }
     let again = StateDict::of(&loaded, from);
     let names = |s: &StateDict| s.tensors().map(|(n, _)| n.to_owned()).collect::<Vec<_>>();
@@ -98,7 +98,7 @@ fn check<M: Pretrained>(
             of(got),
             if unread.contains(&tensor) { vec![0.0; got.shape().num_elements()] } else { of(want) },
         );
-        close(&format!("{name}, {tensor}"), &got, &want, 1e-4);
+        assert_close(&format!("{name}, {tensor}"), &got, &want, 1e-4);
     }
     loaded
 }
@@ -150,7 +150,7 @@ fn gin_layers() {
     for config in [config.clone().with_init_eps(0.5), config.with_learn_eps(true)] {
         let loaded = all.at("state.").load(config.init(&device()), Framework::Pyg).unwrap();
         let want: Vec<f64> = data(&all, "y").iter::<f64>().collect();
-        close("pyg_gin_conv_eps", &values(&loaded.forward(&graph(), x(&all))), &want, 3e-5);
+        assert_close("pyg_gin_conv_eps", &values(&loaded.forward(&graph(), x(&all))), &want, 3e-5);
     }
 }
 
@@ -441,7 +441,7 @@ fn pna_conv_of_dgl() {
         want.extend((0..D).map(|k| h[k].max(0.0) + 0.01 * h[k].min(0.0) + row(v)[k]));
     }
     // The variance of one message is 0 up to rounding, which a root makes larger.
-    close("dgl_pna_conv", &got, &want, 1e-6);
+    assert_close("dgl_pna_conv", &got, &want, 1e-6);
 }
 
 #[test]
@@ -490,7 +490,7 @@ fn layers_of_several_types() {
     let short = state.renamed(|name| Some(name.replace("('a', 's', 'a')", "s"))).unwrap();
     let loaded = state.load(make(3), Framework::Dgl).unwrap();
     for (role, y) in run(&loaded, &file("dgl_hetero_graph_conv")) {
-        close(
+        assert_close(
             role,
             &values(&y),
             &data(&file("dgl_hetero_graph_conv"), role).iter::<f64>().collect::<Vec<_>>(),
@@ -526,7 +526,7 @@ fn models_of_several_types() {
             for (got, want) in
                 run(&state.load(other.clone(), from).unwrap()).iter().zip(&run(&saved))
             {
-                close(names[0], got, want, 1e-5);
+                assert_close(names[0], got, want, 1e-5);
             }
         }
     }
@@ -554,7 +554,7 @@ fn shared_layers_are_saved_once_for_each_edge_type() {
     let loaded = all.at("state.").load(conv, Framework::Dgl).unwrap();
     let y = loaded.forward(&g, of_both_types(&all));
     for (role, y) in ["y.a", "y.b"].iter().zip(y.into_values()) {
-        close(role, &values(&y), &data(&all, role).iter::<f64>().collect::<Vec<_>>(), 3e-5);
+        assert_close(role, &values(&y), &data(&all, role).iter::<f64>().collect::<Vec<_>>(), 3e-5);
     }
     let saved = StateDict::of(&loaded, Framework::Dgl);
     let of = |name: &str| data(&saved, name).clone();
@@ -595,10 +595,15 @@ fn models_of_pyg() {
     // Layer by layer, and summed over a graph.
     let f = file("pyg_gin");
     let layers = (0..2).fold(NodeTensors::from([("_N", x(&f))]), |h, i| gin.layer(i, &g, h));
-    close("layers", &values(&layers["_N"]), &data(&f, "y").iter::<f64>().collect::<Vec<_>>(), 3e-5);
+    assert_close(
+        "layers",
+        &values(&layers["_N"]),
+        &data(&f, "y").iter::<f64>().collect::<Vec<_>>(),
+        3e-5,
+    );
     let whole = burn_gnn_ops::Segments::from_offsets(&[0, 5]);
     let sum = gin.forward_graphs(&g, x(&f), &whole);
-    close("graphs", &values(&sum), &values(&layers["_N"].clone().sum_dim(0)), 1e-4);
+    assert_close("graphs", &values(&sum), &values(&layers["_N"].clone().sum_dim(0)), 1e-4);
 }
 
 #[test]
@@ -750,7 +755,7 @@ fn a_model_of_several_layers() {
             let rows = crate::matrix(d, "x", 5, 3);
             values(&n.conv2.forward(&graph(), n.conv1.forward(&graph(), rows)))
         };
-        close("net", &run(&loaded), &run(&saved), 1e-12);
+        assert_close("net", &run(&loaded), &run(&saved), 1e-12);
     }
 }
 

@@ -8,9 +8,10 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Flex};
 use burn::tensor::{DType, Device, TensorData};
+use burn_gnn_testutil::{assert_close, graphs};
 
 use super::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Tensors};
-use crate::families::{self, Typed, assert_near, devices, graphs};
+use crate::families::{self, Typed, devices};
 
 /// What the calls of this thread do beside computing.
 enum Watch {
@@ -125,7 +126,7 @@ fn without_kernels_everything_is_the_same() {
                     let run = || family.run(&g, &values, (&device, DType::F64), false);
                     let (plain, _) = watched(Watch::Plain, run);
                     for (i, (kernel, plain)) in run().iter().zip(&plain).enumerate() {
-                        assert_near(
+                        assert_close(
                             &format!("{} x {width}, {name}, {backend}, {i}", family.name),
                             kernel,
                             plain,

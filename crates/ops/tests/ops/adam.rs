@@ -5,8 +5,9 @@ use burn_gnn_ops::{
     AdamDecay, AdamStep, adam_step, adam_step_rows, try_adam_step, try_adam_step_rows,
 };
 
-use crate::checks::{HALVES, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, numbers};
+use crate::half_types::HALVES;
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads};
 
 pub(crate) const DECAYS: [AdamDecay; 3] =
     [AdamDecay::None, AdamDecay::L2(0.01), AdamDecay::Decoupled(0.1)];
@@ -61,13 +62,13 @@ fn follows_the_formula() {
                     // a penalty carries that into the moments.
                     let tolerance =
                         if i == 0 || matches!(decay, AdamDecay::L2(_)) { 1e-6 } else { 1e-12 };
-                    assert_near(
+                    assert_close(
                         &format!("{backend}, {decay:?}, {i}"),
                         &double[i],
                         &want[i],
                         tolerance,
                     );
-                    assert_near(
+                    assert_close(
                         &format!("{backend}, {decay:?}, {i}, f32"),
                         &single[i],
                         &want[i],
@@ -83,7 +84,7 @@ fn follows_the_formula() {
 fn any_number_of_threads() {
     for (backend, device) in devices() {
         for dtype in [DType::F32, DType::F64] {
-            same_bits_on_threads(format_args!("{backend}, {dtype:?}"), || {
+            assert_same_bits_on_threads(format_args!("{backend}, {dtype:?}"), || {
                 run(&device, dtype, 300_001, DECAYS[1]).concat()
             });
         }
@@ -121,7 +122,7 @@ fn half_floats_are_f32_rounded_once() {
                 let (p, m, v) = adam_step(x.clone(), x, zeros(), zeros(), step(1, decay));
                 [f64s(p), f64s(m), f64s(v)].concat()
             };
-            assert_near(&format!("{dtype:?}"), &one(dtype), &one(DType::F32), ulp);
+            assert_close(&format!("{dtype:?}"), &one(dtype), &one(DType::F32), ulp);
         }
     }
 }

@@ -7,8 +7,9 @@ use burn_gnn_ops::{
     weighted_aggregate_reference,
 };
 
-use crate::checks::{self, HALVES, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, graphs, numbers};
+use crate::half_types::{self, HALVES};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, central_differences, graphs};
 
 #[derive(Clone)]
 struct Case {
@@ -80,7 +81,7 @@ impl Case {
         for (name, (a, b)) in
             ["out", "d x", "d weight", "d bias"].into_iter().zip(kernel.iter().zip(&reference))
         {
-            assert_near(&format!("{what}, {name}"), a, b, tolerance);
+            assert_close(&format!("{what}, {name}"), a, b, tolerance);
         }
     }
 }
@@ -158,7 +159,6 @@ fn fused_is_unfused() {
 #[test]
 fn finite_differences() {
     let relation = graphs::small();
-    let step = 1e-6;
     for (backend, device) in devices() {
         every(|what, norm, activation, weighted, biased| {
             let case =
@@ -173,17 +173,12 @@ fn finite_differences() {
                 [(1, |c| Some(&mut c.x)), (2, |c| c.weight.as_mut()), (3, |c| c.bias.as_mut())];
             for (i, operand) in operands {
                 let n = operand(&mut case.clone()).map_or(0, |x| x.len());
-                let differences: Vec<f64> = (0..n)
-                    .map(|j| {
-                        let moved = |by: f64| {
-                            let mut case = case.clone();
-                            operand(&mut case).unwrap()[j] += by;
-                            loss(&case)
-                        };
-                        (moved(step) - moved(-step)) / (2.0 * step)
-                    })
-                    .collect();
-                assert_near(
+                let differences = central_differences(n, 1e-6, |j, by| {
+                    let mut case = case.clone();
+                    operand(&mut case).unwrap()[j] += by;
+                    loss(&case)
+                });
+                assert_close(
                     &format!("{backend}, {what}, operand {i}"),
                     &got[i],
                     &differences,
@@ -235,7 +230,7 @@ fn one_tracked_operand_alone() {
                 1 => f64s(weight.grad(&grads).expect("`weight` is tracked")),
                 _ => f64s(bias.grad(&grads).expect("`bias` is tracked")),
             };
-            assert_near(&format!("{backend}, operand {tracked}"), &got, &all[tracked + 1], 1e-13);
+            assert_close(&format!("{backend}, operand {tracked}"), &got, &all[tracked + 1], 1e-13);
         }
     }
 }
@@ -252,14 +247,14 @@ fn any_number_of_threads() {
             true,
         );
         case.dtype = DType::F32;
-        same_bits_on_threads(backend, || case.run(&device, false).concat());
+        assert_same_bits_on_threads(backend, || case.run(&device, false).concat());
     }
 }
 
 /// Operands that are exact in `dtype`, and the case on absolute values in f32, whose results bound every sum of
 /// sizes of terms.
 fn rounded(case: &Case, dtype: DType) -> (Case, Case) {
-    let round = |x: &Vec<f64>| checks::rounded(x, dtype);
+    let round = |x: &Vec<f64>| half_types::rounded(x, dtype);
     let map = |f: &dyn Fn(&Vec<f64>) -> Vec<f64>, case: &Case| Case {
         x: f(&case.x),
         weight: case.weight.as_ref().map(f),
@@ -289,11 +284,11 @@ fn half_floats_are_f32_rounded_once() {
             let single = Case { dtype: DType::F32, ..half.clone() };
             let (a, b, sizes) =
                 (half.run(&device, false), single.run(&device, false), sizes.run(&device, false));
-            assert_eq!(a[0], checks::rounded(&b[0], dtype), "{what}, out");
+            assert_eq!(a[0], half_types::rounded(&b[0], dtype), "{what}, out");
             if matches!(activation, Activation::None | Activation::Relu) {
                 // What passes the activation is the cotangent or 0, without another rounding.
-                assert_eq!(a[1], checks::rounded(&b[1], dtype), "{what}, d x");
-                assert_eq!(a[3], checks::rounded(&b[3], dtype), "{what}, d bias");
+                assert_eq!(a[1], half_types::rounded(&b[1], dtype), "{what}, d x");
+                assert_eq!(a[3], half_types::rounded(&b[3], dtype), "{what}, d bias");
             }
             // Roundings of a term: the result that the derivative follows from, and the product with the cotangent;
             // `d weight` is made of primitives, which round each of their steps. A derivative is 1.2 at most. Then

@@ -5,8 +5,11 @@ use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::checks::{HALVES, near_the_largest, rounded, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, graphs, numbers};
+use crate::half_types::{HALVES, rounded};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{
+    assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences, graphs,
+};
 
 /// One call: sizes, operands, element type. Without `slope` the scores are given logits (`first`).
 #[derive(Clone, Debug)]
@@ -105,7 +108,7 @@ impl Case {
         for (backend, device) in devices() {
             let (a, b) = (self.run(&device, false), self.run(&device, true));
             for i in 0..4 {
-                assert_near(
+                assert_close(
                     &format!("{what}, {backend}, {} x {}, {}", self.heads, self.dim, NAMES[i]),
                     &a[i],
                     &b[i],
@@ -147,21 +150,15 @@ fn long_rows() {
 }
 
 fn differences(case: &Case, device: &Device, side: fn(&mut Case) -> &mut Vec<f64>) -> Vec<f64> {
-    let step = 1e-5;
     let loss = |case: &Case| -> f64 {
         let out = case.run(device, false)[0].clone();
         numbers(99, out.len()).iter().zip(&out).map(|(a, b)| a * b).sum()
     };
-    (0..side(&mut case.clone()).len())
-        .map(|i| {
-            let moved = |by: f64| {
-                let mut case = case.clone();
-                side(&mut case)[i] += by;
-                loss(&case)
-            };
-            (moved(step) - moved(-step)) / (2.0 * step)
-        })
-        .collect()
+    central_differences(side(&mut case.clone()).len(), 1e-5, |i, by| {
+        let mut case = case.clone();
+        side(&mut case)[i] += by;
+        loss(&case)
+    })
 }
 
 #[test]
@@ -176,8 +173,8 @@ fn finite_differences() {
                 let what = |i: usize| {
                     format!("{backend}, gat {gat}, {heads} x {dim}, {prob:?}, {}", NAMES[i])
                 };
-                assert_near(&what(1), &got[1], &differences(&case, &device, |c| &mut c.z), 1e-7);
-                assert_near(
+                assert_close(&what(1), &got[1], &differences(&case, &device, |c| &mut c.z), 1e-7);
+                assert_close(
                     &what(2),
                     &got[2],
                     &differences(&case, &device, |c| &mut c.first),
@@ -189,7 +186,7 @@ fn finite_differences() {
                     what(2)
                 );
                 if gat {
-                    assert_near(
+                    assert_close(
                         &what(3),
                         &got[3],
                         &differences(&case, &device, |c| &mut c.second),
@@ -204,14 +201,14 @@ fn finite_differences() {
 
 proptest! {
     #[test]
-    fn any_graph_and_call(relation in graphs::any(0..60), size in 0..SIZES.len(), gat: bool, drop: bool, seed in 1u64..1000) {
+    fn any_graph_and_call(relation in graphs::any_relation(0..60), size in 0..SIZES.len(), gat: bool, drop: bool, seed in 1u64..1000) {
         let (heads, dim) = SIZES[size];
         Case::new(&relation, heads, dim, gat, drop.then_some(0.3), seed).agree("any graph", 1e-11);
     }
 
     /// Edges in another order with their ids and logits: the same results, as a part of a graph has.
     #[test]
-    fn edge_order_does_not_matter(relation in graphs::any(0..60), gat: bool, seed in 1u64..1000) {
+    fn edge_order_does_not_matter(relation in graphs::any_relation(0..60), gat: bool, seed in 1u64..1000) {
         let n = relation.num_edges();
         let case = Case::new(&relation, 5, 3, gat, Some(0.4), seed);
         let mut reversed = case.clone();
@@ -228,7 +225,7 @@ proptest! {
             b[2] = b[2].chunks(5).rev().flatten().copied().collect();
         }
         for i in 0..4 {
-            assert_near(NAMES[i], &b[i], &a[i], 1e-11);
+            assert_close(NAMES[i], &b[i], &a[i], 1e-11);
         }
     }
 }
@@ -244,7 +241,7 @@ fn any_number_of_threads() {
                 let mut case = Case::new(&relation, heads, dim, gat, Some(0.5), 3);
                 case.dtype = dtype;
                 let what = format_args!("{backend}, {heads} x {dim}, gat {gat}");
-                same_bits_on_threads(what, || case.run(&device, false).concat());
+                assert_same_bits_on_threads(what, || case.run(&device, false).concat());
             }
         }
     }
@@ -261,7 +258,7 @@ fn star() {
         case.dtype = DType::F32;
         case.z.fill(1.0);
         let [out, dz, da, db] = case.run(&Device::flex(), false);
-        assert_near("out", &out, &vec![1.0; heads * dim], 1e-4);
+        assert_close("out", &out, &vec![1.0; heads * dim], 1e-4);
         let cotangent = numbers(99, heads * dim);
         for (c, want) in cotangent.iter().enumerate() {
             let sum: f64 = dz.iter().skip(c).step_by(heads * dim).sum();
@@ -338,7 +335,7 @@ fn masks() {
                 let (a, b) = (masked.run(&device, reference), without.run(&device, reference));
                 let tolerance = if dtype == DType::F64 { 1e-12 } else { 1e-5 };
                 for i in [0, 1, 3] {
-                    assert_near(&format!("{what}, {}", NAMES[i]), &a[i], &b[i], tolerance);
+                    assert_close(&format!("{what}, {}", NAMES[i]), &a[i], &b[i], tolerance);
                 }
                 let width = heads * dim;
                 assert!(
@@ -359,7 +356,7 @@ fn masks() {
                 let rows = if gat { vec![2, 3] } else { kept.to_vec() };
                 let got: Vec<f64> =
                     rows.iter().flat_map(|&r| a[2][r * heads..][..heads].to_vec()).collect();
-                assert_near(
+                assert_close(
                     &format!("{what}, d scores"),
                     &got,
                     if gat { &b[2][2 * heads..] } else { &b[2] },
@@ -411,11 +408,11 @@ fn half_floats_are_f32_rounded_once() {
                 let mut single = half.clone();
                 single.dtype = DType::F32;
                 let (a, b) = (half.run(&Device::flex(), false), single.run(&Device::flex(), false));
-                assert_near(&format!("{dtype:?}, out"), &a[0], &b[0], ulp);
+                assert_close(&format!("{dtype:?}, out"), &a[0], &b[0], ulp);
                 // The cotangent of `single` is not rounded, and T is taken of the rounded result.
                 for i in 1..4 {
                     let what = format_args!("{dtype:?}, {}", NAMES[i]);
-                    near_the_largest(what, &a[i], &b[i], 4.0 * ulp);
+                    assert_close_to_largest(what, &a[i], &b[i], 4.0 * ulp);
                 }
             }
         }
@@ -449,7 +446,7 @@ fn weights_are_those_of_the_fused_operator() {
                         }
                     }
                 }
-                assert_near(
+                assert_close(
                     &format!("{name}, {backend}"),
                     &case.run(&device, false)[0],
                     &want,

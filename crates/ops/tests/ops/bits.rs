@@ -4,7 +4,7 @@ use burn::tensor::{DType, Device, Tensor};
 use burn_gnn_ops::{BinaryOp, Reduce, gspmm};
 
 use crate::calls::{Call, Gspmm};
-use crate::graphs;
+use burn_gnn_testutil::graphs;
 
 #[test]
 fn any_number_of_threads() {

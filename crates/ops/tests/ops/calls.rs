@@ -6,8 +6,11 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
 
-use crate::checks::{HALVES, near_the_largest, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, numbers, with_rows};
+use crate::half_types::HALVES;
+use crate::{devices, f64s, numbers, with_rows};
+use burn_gnn_testutil::{
+    assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences,
+};
 
 /// What is done with two operands.
 pub(crate) trait Operation: Copy + Debug + Sync {
@@ -112,9 +115,9 @@ pub(crate) struct Outcome {
 impl Outcome {
     #[track_caller]
     pub(crate) fn assert_near(&self, what: &str, other: &Self, tolerance: f64) {
-        assert_near(&format!("{what}, out"), &self.out, &other.out, tolerance);
-        assert_near(&format!("{what}, d lhs"), &self.lhs, &other.lhs, tolerance);
-        assert_near(&format!("{what}, d rhs"), &self.rhs, &other.rhs, tolerance);
+        assert_close(&format!("{what}, out"), &self.out, &other.out, tolerance);
+        assert_close(&format!("{what}, d lhs"), &self.lhs, &other.lhs, tolerance);
+        assert_close(&format!("{what}, d rhs"), &self.rhs, &other.rhs, tolerance);
     }
 }
 
@@ -209,15 +212,11 @@ impl<P: Operation> Call<P> {
 
     /// Central differences of the loss in every entry of one operand.
     fn differences(&self, device: &Device, side: fn(&mut Self) -> &mut TensorData) -> Vec<f64> {
-        // The error of central differences is about step² / 6 plus 1e-16 / step.
-        let step = 1e-5;
-        let n = side(&mut self.clone()).num_elements();
-        let moved = |i: usize, by: f64| {
+        central_differences(side(&mut self.clone()).num_elements(), 1e-5, |i, by| {
             let mut call = self.clone();
             side(&mut call).as_mut_slice::<f64>().unwrap()[i] += by;
             call.loss(device)
-        };
-        (0..n).map(|i| (moved(i, step) - moved(i, -step)) / (2.0 * step)).collect()
+        })
     }
 
     /// Gradients are finite differences, and not zeros.
@@ -230,8 +229,8 @@ impl<P: Operation> Call<P> {
                 self.differences(&device, |c| &mut c.lhs),
                 self.differences(&device, |c| &mut c.rhs),
             );
-            assert_near(&format!("{what}, d lhs"), &got.lhs, &d_lhs, 1e-7);
-            assert_near(&format!("{what}, d rhs"), &got.rhs, &d_rhs, 1e-7);
+            assert_close(&format!("{what}, d lhs"), &got.lhs, &d_lhs, 1e-7);
+            assert_close(&format!("{what}, d rhs"), &got.rhs, &d_rhs, 1e-7);
             for (used, d) in self.operation.uses().into_iter().zip([&got.lhs, &got.rhs]) {
                 let seen = !used || d.iter().any(|&g| g != 0.0);
                 assert!(seen, "{what}: a gradient of zeros proves nothing");
@@ -244,10 +243,13 @@ impl<P: Operation> Call<P> {
     pub(crate) fn check_threads(&self, what: &str) {
         let call = Self { dtype: DType::F32, ..self.clone() };
         for (backend, device) in devices() {
-            same_bits_on_threads(format_args!("{what}, {backend}, {:?}", self.operation), || {
-                let Outcome { out, lhs, rhs } = call.kernel(&device);
-                [out, lhs, rhs].concat()
-            });
+            assert_same_bits_on_threads(
+                format_args!("{what}, {backend}, {:?}", self.operation),
+                || {
+                    let Outcome { out, lhs, rhs } = call.kernel(&device);
+                    [out, lhs, rhs].concat()
+                },
+            );
         }
     }
 
@@ -265,10 +267,10 @@ impl<P: Operation> Call<P> {
             });
             let what = format!("{what}, {dtype:?}, {:?}", self.operation);
             let (a, b) = (half.kernel(&device), single.kernel(&device));
-            assert_near(&format!("{what}, out"), &a.out, &b.out, ulp);
+            assert_close(&format!("{what}, out"), &a.out, &b.out, ulp);
             // The cotangent of `single` is not rounded.
-            near_the_largest(format_args!("{what}, d lhs"), &a.lhs, &b.lhs, 4.0 * ulp);
-            near_the_largest(format_args!("{what}, d rhs"), &a.rhs, &b.rhs, 4.0 * ulp);
+            assert_close_to_largest(format_args!("{what}, d lhs"), &a.lhs, &b.lhs, 4.0 * ulp);
+            assert_close_to_largest(format_args!("{what}, d rhs"), &a.rhs, &b.rhs, 4.0 * ulp);
         }
     }
 }

@@ -4,7 +4,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::*;
 
 use crate::calls::{Call, Gspmm, Operation};
-use crate::{devices, f64s, graphs};
+use crate::{devices, f64s};
+use burn_gnn_testutil::{assert_close, graphs};
 
 const INF: f32 = f32::INFINITY;
 const NAN: f32 = f32::NAN;
@@ -168,9 +169,9 @@ fn inputs_that_are_not_contiguous() {
         // The cotangent comes in transposed as well.
         let c = Tensor::<2>::from_data(cotangent, (&device, DType::F64)).transpose();
         let grads = (y.clone().transpose() * c).sum().backward();
-        crate::assert_near(backend, &f64s(y), &want.out, 1e-14);
-        crate::assert_near(backend, &f64s(xt.grad(&grads).unwrap().transpose()), &want.lhs, 1e-14);
-        crate::assert_near(
+        assert_close(backend, &f64s(y), &want.out, 1e-14);
+        assert_close(backend, &f64s(xt.grad(&grads).unwrap().transpose()), &want.lhs, 1e-14);
+        assert_close(
             backend,
             &f64s(wide.grad(&grads).unwrap().slice_dim(0, 2..10)),
             &want.rhs,
@@ -289,12 +290,7 @@ fn a_gradient_of_one_operand_alone() {
                             alone::<3>(&call, &device, side)
                         };
                         if let Some(got) = got {
-                            crate::assert_near(
-                                &format!("{what}, operand {side}"),
-                                &got,
-                                want,
-                                1e-13,
-                            );
+                            assert_close(&format!("{what}, operand {side}"), &got, want, 1e-13);
                         }
                     }
                 }

@@ -9,8 +9,9 @@ use burn_gnn_ops::{
 };
 use proptest::prelude::*;
 
-use crate::checks::{HALVES, rounded, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, numbers};
+use crate::half_types::{HALVES, rounded};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, central_differences};
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -76,7 +77,7 @@ fn agrees_with_the_composition() {
             for (backend, device) in devices() {
                 let (a, b) = (case.run(&device, false), case.run(&device, true));
                 for i in 0..2 {
-                    assert_near(
+                    assert_close(
                         &format!("{backend}, {n} x {classes}, {chosen} rows, {reduction:?}, {i}"),
                         &a[i],
                         &b[i],
@@ -93,18 +94,12 @@ fn finite_differences() {
     let case = Case::new(6, 5, 8, LossReduction::Mean, 3);
     for (backend, device) in devices() {
         let got = case.run(&device, false);
-        let step = 1e-5;
-        let want: Vec<f64> = (0..case.logits.len())
-            .map(|i| {
-                let moved = |by: f64| {
-                    let mut case = case.clone();
-                    case.logits[i] += by;
-                    1.5 * case.run(&device, false)[0][0]
-                };
-                (moved(step) - moved(-step)) / (2.0 * step)
-            })
-            .collect();
-        assert_near(backend, &got[1], &want, 1e-7);
+        let want = central_differences(case.logits.len(), 1e-5, |i, by| {
+            let mut case = case.clone();
+            case.logits[i] += by;
+            1.5 * case.run(&device, false)[0][0]
+        });
+        assert_close(backend, &got[1], &want, 1e-7);
         assert!(got[1].iter().any(|g| g.abs() > 0.01));
         for r in (0..6).filter(|r| !case.rows.contains(r)) {
             assert_eq!(got[1][r as usize * 5..][..5], [0.0; 5], "row {r} was not chosen");
@@ -118,7 +113,7 @@ proptest! {
         let case = Case::new(n, classes, chosen, BOTH[usize::from(mean)], seed);
         let (a, b) = (case.run(&Device::flex(), false), case.run(&Device::flex(), true));
         for i in 0..2 {
-            assert_near("any rows", &a[i], &b[i], 1e-12);
+            assert_close("any rows", &a[i], &b[i], 1e-12);
         }
     }
 }
@@ -130,7 +125,7 @@ fn any_number_of_threads() {
         case.dtype = dtype;
         for (backend, device) in devices() {
             let what = format_args!("{backend}, {dtype:?}");
-            same_bits_on_threads(what, || case.run(&device, false).concat());
+            assert_same_bits_on_threads(what, || case.run(&device, false).concat());
         }
     }
 }
@@ -143,8 +138,8 @@ fn half_floats_are_f32_rounded_once() {
         let mut single = half.clone();
         (half.dtype, single.dtype) = (dtype, DType::F32);
         let (a, b) = (half.run(&Device::flex(), false), single.run(&Device::flex(), false));
-        assert_near("loss", &a[0], &b[0], ulp);
-        assert_near("gradient", &a[1], &b[1], 2.0 * ulp);
+        assert_close("loss", &a[0], &b[0], ulp);
+        assert_close("gradient", &a[1], &b[1], 2.0 * ulp);
     }
 }
 

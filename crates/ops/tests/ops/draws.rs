@@ -4,6 +4,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::{Stream, dropout, glorot_uniform, uniform_rows};
 
 use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::assert_close;
 
 fn matrix(rows: usize, cols: usize, device: &Device) -> Tensor<2> {
     Tensor::from_data(TensorData::new(numbers(1, rows * cols), [rows, cols]), (device, DType::F64))
@@ -25,7 +26,7 @@ fn entries_follow_the_stream() {
                         if keep { v / (1.0 - prob) } else { 0.0 }
                     })
                     .collect();
-                crate::assert_near(
+                assert_close(
                     "dropout",
                     &f64s(dropout(x, prob, stream, Some(ids.into()))),
                     &want,
@@ -45,7 +46,7 @@ fn gradients_have_the_same_mask() {
         let grads = y.clone().sum().backward();
         let ratio: Vec<f64> =
             f64s(y).into_iter().zip(f64s(x.clone())).map(|(y, x)| y / x).collect();
-        crate::assert_near("d x", &f64s(x.grad(&grads).unwrap()), &ratio, 1e-12);
+        assert_close("d x", &f64s(x.grad(&grads).unwrap()), &ratio, 1e-12);
         let dropped = ratio.iter().filter(|&&r| r == 0.0).count() as f64 / 300.0;
         assert!((dropped - 0.4).abs() < 0.1, "{dropped}");
     }
@@ -80,7 +81,7 @@ fn initial_values_take_any_dtype() {
         let double = Tensor::<2>::from_data(data.clone(), (&device, DType::F64));
         let single = Tensor::<2>::from_data(data.clone(), (&device, DType::F32));
         assert_eq!(single.dtype(), DType::F32);
-        crate::assert_near("cast", &f64s(single), &f64s(double), 1e-7);
+        assert_close("cast", &f64s(single), &f64s(double), 1e-7);
     }
     let a = uniform_rows(Stream::new(0, "w", 0), Some(&[3, 8]), 2, 2, 0.0, 1.0);
     let b = uniform_rows(Stream::new(0, "w", 0), Some(&[8, 3]), 2, 2, 0.0, 1.0);

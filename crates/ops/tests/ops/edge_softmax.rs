@@ -5,8 +5,9 @@ use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::checks::{HALVES, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, graphs, numbers, with_rows};
+use crate::half_types::HALVES;
+use crate::{devices, f64s, numbers, with_rows};
+use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, central_differences, graphs};
 
 const INF: f32 = f32::INFINITY;
 const NAN: f32 = f32::NAN;
@@ -56,8 +57,8 @@ fn agree(what: &str, relation: &Relation, features: &[usize], norm_by: NormBy, s
         let got = by_rank!(&x, DType::F64, &device, |x| edge_softmax(relation, x, norm_by));
         let want =
             by_rank!(&x, DType::F64, &device, |x| edge_softmax_reference(relation, x, norm_by));
-        assert_near(&format!("{what}, y"), &got.0, &want.0, 1e-12);
-        assert_near(&format!("{what}, d x"), &got.1, &want.1, 1e-12);
+        assert_close(&format!("{what}, y"), &got.0, &want.0, 1e-12);
+        assert_close(&format!("{what}, d x"), &got.1, &want.1, 1e-12);
     }
 }
 
@@ -104,7 +105,7 @@ proptest! {
             let masked = Tensor::<2>::from_data(TensorData::new(masked, [60, 2]), (&device, DType::F64));
             let want = f64s(edge_softmax(&relation, masked, norm_by));
             let want: Vec<f64> = eids.iter().flat_map(|&e| want[2 * e as usize..][..2].to_vec()).collect();
-            assert_near("subset", &got, &want, 1e-12);
+            assert_close("subset", &got, &want, 1e-12);
         }
     }
 }
@@ -135,17 +136,12 @@ fn finite_differences() {
                         .map(|(a, b)| a * b)
                         .sum::<f64>()
                 };
-                let differences: Vec<f64> = (0..x.num_elements())
-                    .map(|i| {
-                        let moved = |by: f64| {
-                            let mut x = x.clone();
-                            x.as_mut_slice::<f64>().unwrap()[i] += by;
-                            loss(&x)
-                        };
-                        (moved(1e-5) - moved(-1e-5)) / 2e-5
-                    })
-                    .collect();
-                assert_near(
+                let differences = central_differences(x.num_elements(), 1e-5, |i, by| {
+                    let mut x = x.clone();
+                    x.as_mut_slice::<f64>().unwrap()[i] += by;
+                    loss(&x)
+                });
+                assert_close(
                     &format!("{backend}, {features:?} {norm_by:?}, subset {on}"),
                     &f(&x).1,
                     &differences,
@@ -162,14 +158,14 @@ fn hand_computed() {
     for (_, device) in devices() {
         let ln = |x: f32| x.ln();
         let x = Tensor::<1>::from_data([ln(1.0), ln(3.0), ln(2.0), ln(2.0), ln(4.0)], &device);
-        assert_near(
+        assert_close(
             "dst",
             &f64s(edge_softmax(&rel, x.clone(), NormBy::Dst)),
             &[0.25, 0.75, 0.25, 0.25, 0.5],
             1e-6,
         );
         let (a, b) = (3.0, 9.0);
-        assert_near(
+        assert_close(
             "src",
             &f64s(edge_softmax(&rel, x, NormBy::Src)),
             &[1.0 / a, 3.0 / b, 2.0 / b, 2.0 / a, 4.0 / b],
@@ -184,7 +180,7 @@ fn large_logits_do_not_overflow() {
     for (backend, device) in devices() {
         for at in [3e38f32, -3e38, 1e4, -1e4] {
             let x = Tensor::<1>::from_data([at, at, at], &device);
-            assert_near(backend, &f64s(edge_softmax(&rel, x, NormBy::Dst)), &[1.0 / 3.0; 3], 1e-6);
+            assert_close(backend, &f64s(edge_softmax(&rel, x, NormBy::Dst)), &[1.0 / 3.0; 3], 1e-6);
         }
         let x = Tensor::<1>::from_data([3e38f32, -3e38, 0.0], &device);
         assert_eq!(f64s(edge_softmax(&rel, x, NormBy::Dst)), [1.0, 0.0, 0.0], "{backend}");
@@ -358,7 +354,7 @@ fn across_relations() {
         let joint = Tensor::<2>::from_data(TensorData::new(all, [31, 2]), (&device, DType::F64))
             .require_grad();
         let want = edge_softmax_reference(stack.concatenated(), joint.clone(), NormBy::Dst);
-        assert_near(
+        assert_close(
             backend,
             &y.iter().flat_map(|y| f64s(y.clone())).collect::<Vec<_>>(),
             &f64s(want.clone()),
@@ -368,7 +364,7 @@ fn across_relations() {
         let want = f64s(joint.grad(&want).unwrap());
         let got: Vec<f64> =
             [0, 2].into_iter().flat_map(|r| f64s(x[r].grad(&grads).unwrap())).collect();
-        assert_near(&format!("{backend}, gradients"), &got, &want, 1e-12);
+        assert_close(&format!("{backend}, gradients"), &got, &want, 1e-12);
     }
     let none = RelationStack::new(4, &[], &[]).unwrap();
     assert!(edge_softmax_across::<2>(&none, vec![]).is_empty());
@@ -406,20 +402,13 @@ fn finite_differences_across_relations() {
             let x: Vec<_> = (0..3).map(|r| leaf(r, data(r)).require_grad()).collect();
             let grads = loss(x.clone()).backward();
             for r in [0, 2] {
-                let differences: Vec<f64> = (0..counts[r] * width)
-                    .map(|i| {
-                        let moved = |by: f64| {
-                            let mut values: Vec<_> = (0..3).map(data).collect();
-                            values[r][i] += by;
-                            f64s(loss(
-                                values.into_iter().enumerate().map(|(r, x)| leaf(r, x)).collect(),
-                            ))[0]
-                        };
-                        (moved(1e-5) - moved(-1e-5)) / 2e-5
-                    })
-                    .collect();
+                let differences = central_differences(counts[r] * width, 1e-5, |i, by| {
+                    let mut values: Vec<_> = (0..3).map(data).collect();
+                    values[r][i] += by;
+                    f64s(loss(values.into_iter().enumerate().map(|(r, x)| leaf(r, x)).collect()))[0]
+                });
                 let got = f64s(x[r].grad(&grads).unwrap());
-                assert_near(
+                assert_close(
                     &format!("{backend}, width {width}, relation {r}"),
                     &got,
                     &differences,
@@ -442,11 +431,14 @@ fn any_number_of_threads() {
             [&[8usize][..], &[13], &[1]].into_iter().flat_map(|f| BOTH.map(|n| (f, n)))
         {
             let x = logits(40_000, features, 6);
-            same_bits_on_threads(format_args!("{backend}, {features:?} {norm_by:?}"), || {
-                let (y, d) =
-                    by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, norm_by));
-                [y, d].concat()
-            });
+            assert_same_bits_on_threads(
+                format_args!("{backend}, {features:?} {norm_by:?}"),
+                || {
+                    let (y, d) =
+                        by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, norm_by));
+                    [y, d].concat()
+                },
+            );
         }
     }
 }
@@ -463,8 +455,8 @@ fn half_floats_are_f32_rounded_once() {
             let single =
                 by_rank!(&x, DType::F32, &device, |x| edge_softmax(&relation, x, NormBy::Dst));
             // Half a unit in the last place; gradients see rounded probabilities and cotangents.
-            assert_near(&format!("{dtype:?}, {features:?}"), &half.0, &single.0, ulp);
-            assert_near(&format!("{dtype:?}, {features:?}, d x"), &half.1, &single.1, 4.0 * ulp);
+            assert_close(&format!("{dtype:?}, {features:?}"), &half.0, &single.0, ulp);
+            assert_close(&format!("{dtype:?}, {features:?}, d x"), &half.1, &single.1, 4.0 * ulp);
         }
     }
 }

@@ -6,8 +6,9 @@ use burn_gnn_ops::{
     try_bias_activation,
 };
 
-use crate::checks::{HALVES, rounded, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, numbers};
+use crate::half_types::{HALVES, rounded};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, central_differences};
 
 const ALL: [Activation; 4] =
     [Activation::None, Activation::Relu, Activation::LeakyRelu(0.1), Activation::Elu(1.3)];
@@ -92,7 +93,7 @@ fn agrees_with_the_composition() {
         for (backend, device) in devices() {
             let (a, b) = (case.run(&device, false), case.run(&device, true));
             for i in 0..3 {
-                assert_near(&format!("{what}, {backend}, {i}"), &a[i], &b[i], 1e-12);
+                assert_close(&format!("{what}, {backend}, {i}"), &a[i], &b[i], 1e-12);
             }
         }
     });
@@ -104,25 +105,24 @@ fn finite_differences() {
         for prob in [None, Some(0.3)] {
             let case = Case::new(4, 6, true, activation, prob);
             let got = case.run(&Device::flex(), false);
-            let step = 1e-6;
             let loss = |case: &Case| -> f64 {
                 let y = case.run(&Device::flex(), false)[0].clone();
                 numbers(99, y.len()).iter().zip(&y).map(|(a, b)| a * b).sum()
             };
             let differences = |side: fn(&mut Case) -> &mut Vec<f64>| -> Vec<f64> {
-                (0..side(&mut case.clone()).len())
-                    .map(|i| {
-                        let moved = |by: f64| {
-                            let mut case = case.clone();
-                            side(&mut case)[i] += by;
-                            loss(&case)
-                        };
-                        (moved(step) - moved(-step)) / (2.0 * step)
-                    })
-                    .collect()
+                central_differences(side(&mut case.clone()).len(), 1e-6, |i, by| {
+                    let mut case = case.clone();
+                    side(&mut case)[i] += by;
+                    loss(&case)
+                })
             };
-            assert_near(&format!("{activation:?}, d x"), &got[1], &differences(|c| &mut c.x), 1e-7);
-            assert_near(
+            assert_close(
+                &format!("{activation:?}, d x"),
+                &got[1],
+                &differences(|c| &mut c.x),
+                1e-7,
+            );
+            assert_close(
                 &format!("{activation:?}, d bias"),
                 &got[2],
                 &differences(|c| c.bias.as_mut().unwrap()),
@@ -135,7 +135,7 @@ fn finite_differences() {
 
 #[test]
 fn finite_differences_of_dropout() {
-    let (shape, step, values) = ([5, 7], 1e-6, numbers(1, 35));
+    let (shape, values) = ([5, 7], numbers(1, 35));
     for (backend, device) in devices() {
         let device = device.autodiff();
         let d = Case::new(5, 7, false, Activation::None, Some(0.4)).dropout.unwrap();
@@ -151,15 +151,13 @@ fn finite_differences_of_dropout() {
             (x, (y * cotangent).sum())
         };
         let (x, value) = loss(&values);
-        let moved = |at: usize, by: f64| {
+        let want = central_differences(35, 1e-6, |at, by| {
             let mut values = values.clone();
             values[at] += by;
             loss(&values).1.into_scalar::<f64>()
-        };
-        let want: Vec<f64> =
-            (0..35).map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step)).collect();
+        });
         let got = f64s(x.grad(&value.backward()).unwrap());
-        assert_near(backend, &got, &want, 1e-8);
+        assert_close(backend, &got, &want, 1e-8);
         assert!(got.contains(&0.0) && got.iter().any(|d| *d != 0.0), "{backend}: {got:?}");
     }
 }
@@ -185,7 +183,7 @@ fn any_number_of_threads() {
             case.dtype = dtype;
             for (backend, device) in devices() {
                 let what = format_args!("{backend}, {dtype:?}, {activation:?}");
-                same_bits_on_threads(what, || case.run(&device, false).concat());
+                assert_same_bits_on_threads(what, || case.run(&device, false).concat());
             }
         }
     }
@@ -201,10 +199,10 @@ fn half_floats_are_f32_rounded_once() {
             let mut single = half.clone();
             (half.dtype, single.dtype) = (dtype, DType::F32);
             let (a, b) = (half.run(&Device::flex(), false), single.run(&Device::flex(), false));
-            assert_near("out", &a[0], &b[0], ulp);
+            assert_close("out", &a[0], &b[0], ulp);
             // The cotangent of `single` is not rounded.
-            assert_near("d x", &a[1], &b[1], 4.0 * ulp);
-            assert_near("d bias", &a[2], &b[2], 16.0 * ulp);
+            assert_close("d x", &a[1], &b[1], 4.0 * ulp);
+            assert_close("d bias", &a[2], &b[2], 16.0 * ulp);
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use burn::tensor::{DType, Device, Tensor};
 use burn_gnn_ops::*;
-
-use crate::graphs;
+use burn_gnn_testutil::graphs;
 
 fn zeros<const D: usize>(shape: [usize; D]) -> Tensor<D> {
     Tensor::zeros(shape, &Device::flex())

@@ -1,7 +1,8 @@
 //! Hand-written gradients against central differences in f64.
 
+use crate::KINDS;
 use crate::calls::{Call, Gspmm};
-use crate::{KINDS, graphs};
+use burn_gnn_testutil::graphs;
 
 #[test]
 fn every_op_reducer_and_broadcast() {

@@ -6,7 +6,8 @@ use burn_gnn_ops::*;
 use proptest::prelude::*;
 
 use crate::calls::{Call, Gsddmm};
-use crate::{devices, f64s, graphs, numbers};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::graphs;
 
 /// Feature shapes (first axis left out) of `lhs` and `rhs`, one pair for each way to broadcast.
 const KINDS: [(&[usize], &[usize]); 12] = [
@@ -99,7 +100,7 @@ fn sorted_edges_have_the_same_bits() {
 proptest! {
     #[test]
     fn any_graph_and_call(
-        relation in graphs::any(0..40),
+        relation in graphs::any_relation(0..40),
         op in proptest::sample::select(SddmmOp::ALL.to_vec()),
         lhs in proptest::sample::select(Target::ALL.to_vec()),
         rhs in proptest::sample::select(Target::ALL.to_vec()),

@@ -4,7 +4,8 @@ use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::RelationStack;
 use burn_gnn_ops::*;
 
-use super::{f64s, graphs, numbers};
+use super::{f64s, numbers};
+use burn_gnn_testutil::graphs;
 
 const TYPES: [FloatDType; 2] = [FloatDType::F16, FloatDType::BF16];
 

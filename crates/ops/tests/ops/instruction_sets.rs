@@ -10,7 +10,7 @@ use std::process::Command;
 use burn::tensor::{DType, Device};
 
 use crate::families::{self, Typed};
-use crate::graphs;
+use burn_gnn_testutil::graphs;
 
 const MARK: &str = "bits of ";
 

@@ -5,8 +5,9 @@ use burn_gnn_graph::Relation;
 use burn_gnn_ops::Stream;
 use proptest::prelude::*;
 
+use crate::devices;
 use crate::families::{self, Family, On, Typed};
-use crate::{assert_near, devices, graphs};
+use burn_gnn_testutil::{assert_close, graphs};
 
 /// Sums of a few dozen terms in f64, in another order.
 const TOLERANCE: f64 = 1e-11;
@@ -137,20 +138,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn layouts_of_any_graph(relation in graphs::any(1..40), wide: bool) {
+    fn layouts_of_any_graph(relation in graphs::any_relation(1..40), wide: bool) {
         layouts_agree(&relation, &families::few(if wide { 9 } else { 2 }));
     }
 
     /// Every kernel against its composition of plain tensors, values and gradients.
     #[test]
-    fn kernels_are_references(relation in graphs::any(1..40), width in prop_oneof![Just(2), Just(9), Just(16)], seed in 0u64..1000) {
+    fn kernels_are_references(relation in graphs::any_relation(1..40), width in prop_oneof![Just(2), Just(9), Just(16)], seed in 0u64..1000) {
         let g = Typed::new(&relation);
         for family in families::all(width) {
             let values = family.values(&g, seed);
             for (backend, device) in devices() {
                 let [got, want] = [false, true].map(|reference| family.run(&g, &values, (&device, DType::F64), reference));
                 for (i, (got, want)) in got.iter().zip(&want).enumerate() {
-                    assert_near(&format!("{}, {backend}, {i}", family.name), got, want, 1e-10);
+                    assert_close(&format!("{}, {backend}, {i}", family.name), got, want, 1e-10);
                 }
             }
         }
@@ -159,7 +160,7 @@ proptest! {
     /// Edges keep their order, and so does every sum over a neighbourhood: the same bits. Only sums over all
     /// nodes change.
     #[test]
-    fn numbers_of_nodes_do_not_matter(relation in graphs::any(1..40), wide: bool, seed in 0u64..1000) {
+    fn numbers_of_nodes_do_not_matter(relation in graphs::any_relation(1..40), wide: bool, seed in 0u64..1000) {
         let g = Typed::new(&relation);
         let moves = Moves::nodes(&g, seed);
         for family in families::all(if wide { 19 } else { 3 }) {
@@ -168,7 +169,7 @@ proptest! {
                 for (i, (on, _)) in family.places().into_iter().enumerate() {
                     let what = format!("{}, {backend}, {i} on {on:?}", family.name);
                     if on == On::Whole {
-                        assert_near(&what, &got[i], &want[i], TOLERANCE);
+                        assert_close(&what, &got[i], &want[i], TOLERANCE);
                     } else {
                         assert_eq!(got[i], want[i], "{what}");
                     }
@@ -178,14 +179,14 @@ proptest! {
     }
 
     #[test]
-    fn order_of_edges_does_not_matter(relation in graphs::any(1..40), wide: bool, seed in 0u64..1000) {
+    fn order_of_edges_does_not_matter(relation in graphs::any_relation(1..40), wide: bool, seed in 0u64..1000) {
         let g = Typed::new(&relation);
         let moves = Moves::edges(&g, seed);
         for family in families::all(if wide { 19 } else { 3 }) {
             for (backend, device) in devices() {
                 let [want, got] = both(&family, &g, &moves, &device, seed);
                 for (i, (on, _)) in family.places().into_iter().enumerate() {
-                    assert_near(&format!("{}, {backend}, {i} on {on:?}", family.name), &got[i], &want[i], TOLERANCE);
+                    assert_close(&format!("{}, {backend}, {i} on {on:?}", family.name), &got[i], &want[i], TOLERANCE);
                 }
                 if family.selects {
                     assert_eq!(got.last(), want.last(), "{}, {backend}: selected values", family.name);

@@ -8,7 +8,6 @@ mod aggregate;
 mod attention;
 mod bits;
 mod calls;
-mod checks;
 mod corners;
 mod cross_entropy;
 mod draws;
@@ -20,6 +19,7 @@ mod finite_differences;
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 mod gpu;
 mod gsddmm;
+mod half_types;
 mod halves;
 mod instruction_sets;
 mod invariance;
@@ -42,13 +42,11 @@ mod signed_zeros;
 mod stars;
 mod stress;
 mod typed;
-#[path = "../../../sampling/tests/sampling/watchdog.rs"]
-mod watchdog;
 mod widths;
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 use burn_gnn_testutil::{Kind, NO_GPU_BACKEND, skip};
-use families::{assert_near, devices, f64s, graphs, numbers};
+use families::{devices, f64s, numbers};
 
 /// The tests of the module of this name are there with the feature only.
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]

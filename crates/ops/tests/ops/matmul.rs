@@ -3,7 +3,8 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::{matmul_rows, matmul_rows_onto, try_matmul_rows, try_matmul_rows_onto};
 
-use crate::{assert_near, devices, f64s, numbers};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, central_differences};
 
 /// `n`, `k`, `m`; the last ones are cut into blocks by the product and shared among threads, of the very last one
 /// gradients of weights are summed in runs of rows.
@@ -63,26 +64,26 @@ fn values_and_gradients() {
                     };
                     assert_eq!(y.dims(), [n, m], "{what}");
                     let grads = (y.clone() * tensor(&c, [n, m], &device, dtype)).sum().backward();
-                    assert_near(
+                    assert_close(
                         &what,
                         &f64s(y),
                         &loops(&x, &w, if onto { &sum } else { &zeros }, [n, k, m]),
                         bound,
                     );
-                    assert_near(
+                    assert_close(
                         &format!("{what}, d x"),
                         &f64s(tx.grad(&grads).unwrap()),
                         &d_x,
                         bound,
                     );
-                    assert_near(
+                    assert_close(
                         &format!("{what}, d w"),
                         &f64s(tw.grad(&grads).unwrap()),
                         &d_w,
                         bound,
                     );
                     if onto {
-                        assert_near(
+                        assert_close(
                             &format!("{what}, d sum"),
                             &f64s(ts.grad(&grads).unwrap()),
                             &c,
@@ -98,7 +99,7 @@ fn values_and_gradients() {
 /// Sums run in f32 and are rounded once, so a result lies within a rounding of the sum over the rounded operands.
 #[test]
 fn finite_differences() {
-    let (n, k, m, step) = (4, 3, 5, 1e-6);
+    let (n, k, m) = (4, 3, 5);
     let parts = [numbers(1, n * k), numbers(2, k * m), numbers(3, n * m)];
     let cotangent = numbers(4, n * m);
     for (backend, device) in devices() {
@@ -117,15 +118,12 @@ fn finite_differences() {
             let (value, leaves) = loss(&parts, onto);
             let grads = value.backward();
             for (i, leaf) in leaves.iter().enumerate().take(if onto { 3 } else { 2 }) {
-                let moved = |at: usize, by: f64| {
+                let want = central_differences(parts[i].len(), 1e-6, |at, by| {
                     let mut parts = parts.clone();
                     parts[i][at] += by;
                     loss(&parts, onto).0.into_scalar::<f64>()
-                };
-                let want: Vec<f64> = (0..parts[i].len())
-                    .map(|at| (moved(at, step) - moved(at, -step)) / (2.0 * step))
-                    .collect();
-                assert_near(
+                });
+                assert_close(
                     &format!("{backend}, onto {onto}, operand {i}"),
                     &f64s(leaf.grad(&grads).unwrap()),
                     &want,
@@ -215,7 +213,7 @@ fn views_are_read_as_they_are_seen() {
         let entry = |i: usize, j: usize| (0..k).map(|l| x[l * n + i] * w[j * k + l]).sum::<f64>();
         let want: Vec<f64> =
             (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect();
-        assert_near(
+        assert_close(
             backend,
             &f64s(matmul_rows(transposed(&x, [k, n]), transposed(&w, [m, k]))),
             &want,
@@ -225,7 +223,7 @@ fn views_are_read_as_they_are_seen() {
         let all = tensor(&numbers(5, 9 * k), [9, k], &device, DType::F64);
         let w = tensor(&w[..k * 2], [k, 2], &device, DType::F64);
         let want = f64s(matmul_rows(all.clone(), w.clone()).slice_dim(0, 2..6));
-        assert_near(backend, &f64s(matmul_rows(all.slice_dim(0, 2..6), w)), &want, 1e-12);
+        assert_close(backend, &f64s(matmul_rows(all.slice_dim(0, 2..6), w)), &want, 1e-12);
     }
 }
 

@@ -6,7 +6,8 @@ use burn_gnn_ops::function::{self as f, Message, Reduction};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::{assert_near, devices, f64s, graphs, numbers};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, graphs};
 
 /// Sums of a few terms in f64, in another order.
 const TOLERANCE: f64 = 1e-12;
@@ -91,7 +92,7 @@ fn outcome(out: Tensor<2>, operands: &[Tensor<2>; 3]) -> Vec<Vec<f64>> {
 #[track_caller]
 fn agree(what: &str, got: &[Vec<f64>], want: &[Vec<f64>]) {
     for (part, (got, want)) in ["out", "d u", "d v", "d e"].iter().zip(got.iter().zip(want)) {
-        assert_near(&format!("{what}, {part}"), got, want, TOLERANCE);
+        assert_close(&format!("{what}, {part}"), got, want, TOLERANCE);
     }
 }
 
@@ -184,7 +185,7 @@ fn feature_shapes_of_any_rank_broadcast() {
         let want: Tensor<4> =
             u_mul_e_sum(&relation, tensor(1, [5, 3, 1], &device), tensor(2, [8, 5, 3, 4], &device));
         assert_eq!(y.dims(), [4, 5, 3, 4]);
-        assert_near(backend, &f64s(y), &f64s(want), 0.0);
+        assert_close(backend, &f64s(y), &f64s(want), 0.0);
         let y = b.update_all(f::e_sub_u("s", "h", "m"), f::max("m", "y")).unwrap();
         assert_eq!(y.dst().get::<3>("y").unwrap().dims(), [4, 3, 1]);
         // Numbers per node and edge: the dot of two numbers is their product.
@@ -305,7 +306,7 @@ proptest! {
                         want[2 * v..2 * v + 2].copy_from_slice(kept);
                     }
                     let y = got.nodes("_N").unwrap().get::<2>(field).unwrap();
-                    assert_near(&what, &f64s(y.clone()), &want, TOLERANCE);
+                    assert_close(&what, &f64s(y.clone()), &want, TOLERANCE);
                     // Rows that were replaced pass nothing to the old ones, the others all of it.
                     let touched = (old.clone() * 0.0).sum();
                     let grads = (weighted(y.clone()) + touched).backward();
@@ -313,7 +314,7 @@ proptest! {
                     let kept: Vec<f64> = (0..2 * n)
                         .map(|i| if field == "old" && !written.contains(&(i as u32 / 2)) { cotangent[i] } else { 0.0 })
                         .collect();
-                    assert_near(&format!("{what}, d old"), &f64s(old.grad(&grads).unwrap()), &kept, TOLERANCE);
+                    assert_close(&format!("{what}, d old"), &f64s(old.grad(&grads).unwrap()), &kept, TOLERANCE);
                     if reduce == Reduce::Sum && !sent.is_empty() {
                         let mut dh = vec![0.0; 2 * n];
                         for &e in sent {
@@ -322,7 +323,7 @@ proptest! {
                                 dh[2 * u as usize + j] += cotangent[2 * v as usize + j] * ws[e as usize];
                             }
                         }
-                        assert_near(&format!("{what}, d h"), &f64s(h.grad(&grads).unwrap()), &dh, TOLERANCE);
+                        assert_close(&format!("{what}, d h"), &f64s(h.grad(&grads).unwrap()), &dh, TOLERANCE);
                     }
                 }
             }
@@ -438,7 +439,7 @@ fn prop_nodes_goes_up_a_tree() {
         let grads = weighted(y).backward();
         let c = numbers(77, 4);
         let want: Vec<f64> = (0..4).map(|i| c[i..].iter().sum()).collect();
-        assert_near(backend, &f64s(x.grad(&grads).unwrap()), &want, TOLERANCE);
+        assert_close(backend, &f64s(x.grad(&grads).unwrap()), &want, TOLERANCE);
     }
 }
 
@@ -481,7 +482,7 @@ fn apply_functions_see_what_was_written_and_nodes_without_messages() {
             .unwrap();
         let frame = y.nodes("_N").unwrap();
         let want = [2.0, 2.0, h[0] + h[4] + 2.0, h[1] + h[5] + 2.0, 2.0, 2.0];
-        assert_near(backend, &f64s(frame.get::<2>("y").unwrap()), &want, TOLERANCE);
+        assert_close(backend, &f64s(frame.get::<2>("y").unwrap()), &want, TOLERANCE);
         assert_eq!(
             frame.get_int::<1>("id").unwrap().into_data().iter::<i64>().collect::<Vec<_>>(),
             [0, 1, 2]
@@ -489,7 +490,7 @@ fn apply_functions_see_what_was_written_and_nodes_without_messages() {
         // Some nodes only: others keep their rows, or get 0 in a new column.
         let y = y.apply_nodes("_N", &[2, 0], plus_one).unwrap();
         let want = [3.0, 3.0, want[2], want[3], 3.0, 3.0];
-        assert_near(
+        assert_close(
             backend,
             &f64s(y.nodes("_N").unwrap().get::<2>("y").unwrap()),
             &want,
@@ -529,7 +530,7 @@ fn apply_edges_on_some_edges_and_on_every_edge_type() {
         let y = g.apply_edges(&[2, 0], closure).unwrap();
         let sum = |v: usize| h[2 * v] + h[2 * v + 1];
         let want = [w[0] + sum(0) - sum(1), w[1], w[2] + sum(1) - sum(0)];
-        assert_near(
+        assert_close(
             backend,
             &f64s(y.edges("_E").unwrap().get::<2>("w").unwrap()),
             &want,
@@ -537,7 +538,7 @@ fn apply_edges_on_some_edges_and_on_every_edge_type() {
         );
         let y = g.apply_edges(&vec![1], f::u_add_e("h", "w", "new")).unwrap();
         let want = [0.0, 0.0, h[4] + w[1], h[5] + w[1], 0.0, 0.0];
-        assert_near(
+        assert_close(
             backend,
             &f64s(y.edges("_E").unwrap().get::<2>("new").unwrap()),
             &want,

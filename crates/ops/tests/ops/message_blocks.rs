@@ -7,7 +7,8 @@ use burn_gnn_ops::*;
 use burn_gnn_sampling::{Block, NeighborSampler, SampleKey};
 
 use crate::message::{REDUCERS, weighted};
-use crate::{assert_near, devices, f64s, numbers};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::assert_close;
 
 const TOLERANCE: f64 = 1e-12;
 const WIDTH: usize = 2;
@@ -159,7 +160,7 @@ fn by_loops(
 #[track_caller]
 fn agree(what: &str, got: &[Vec<f64>], want: &[Vec<f64>]) {
     for (i, (got, want)) in got.iter().zip(want).enumerate() {
-        assert_near(&format!("{what}, gradient {i}"), got, want, TOLERANCE);
+        assert_close(&format!("{what}, gradient {i}"), got, want, TOLERANCE);
     }
 }
 
@@ -184,7 +185,7 @@ fn messages_of_all_types_are_reduced_together() {
             for (t, (name, _)) in NTYPES.into_iter().enumerate().take(2) {
                 let y = made.dst(name).unwrap().get::<2>("y").unwrap();
                 let rows = by_loops(&case, t, &[into(t)], reduce, 1.0, &mut want);
-                assert_near(
+                assert_close(
                     &format!("{backend}, {reduce:?}, {name}"),
                     &f64s(y.clone()),
                     &rows,
@@ -217,7 +218,7 @@ fn edge_types_are_reduced_one_by_one_and_combined() {
                 let groups: Vec<_> = into(0).into_iter().map(|r| vec![r]).collect();
                 let rows = by_loops(&case, 0, &groups, reduce, scale, &mut want);
                 let what = format!("{backend}, {reduce:?}, {cross:?}");
-                assert_near(&what, &f64s(y.clone()), &rows, TOLERANCE);
+                assert_close(&what, &f64s(y.clone()), &rows, TOLERANCE);
                 agree(&what, &case.gradients(weighted(y)), &want);
                 assert!(
                     made.dst("b").unwrap().get::<2>("y").is_err(),
@@ -271,7 +272,7 @@ fn edges_read_both_sides() {
                         want[d][v + k] += due[e] * h[s][u + k];
                     }
                 }
-                assert_near(
+                assert_close(
                     &format!("{backend}, {etype:?}"),
                     &f64s(score.clone()),
                     &rows,
@@ -291,7 +292,7 @@ fn one_edge_type_and_destinations_of_a_block() {
     let made =
         case.data.on("s").unwrap().update_all(u_mul_e("h", "w", "m"), f::sum("m", "y")).unwrap();
     let rows = by_loops(&case, 0, &[vec![2]], Reduce::Sum, 1.0, &mut case.zeros());
-    assert_near(
+    assert_close(
         "one edge type",
         &f64s(made.dst("a").unwrap().get::<2>("y").unwrap()),
         &rows,
@@ -302,7 +303,7 @@ fn one_edge_type_and_destinations_of_a_block() {
         .apply_nodes("a", .., |nodes: &NodeBatch| Ok(Fields::of("z", nodes.data::<2>("y")? * 2.0)))
         .unwrap();
     let double: Vec<f64> = rows.iter().map(|y| y * 2.0).collect();
-    assert_near(
+    assert_close(
         "destinations",
         &f64s(twice.dst("a").unwrap().get::<2>("z").unwrap()),
         &double,
@@ -313,7 +314,7 @@ fn one_edge_type_and_destinations_of_a_block() {
         case.data.on("s").unwrap().pull(&[1], u_mul_e("h", "w", "m"), f::sum("m", "y")).unwrap();
     let mut only = vec![0.0; rows.len()];
     only[WIDTH..2 * WIDTH].copy_from_slice(&rows[WIDTH..2 * WIDTH]);
-    assert_near("pull", &f64s(pulled.dst("a").unwrap().get::<2>("y").unwrap()), &only, TOLERANCE);
+    assert_close("pull", &f64s(pulled.dst("a").unwrap().get::<2>("y").unwrap()), &only, TOLERANCE);
     // What needs one edge type, and what does not fit.
     assert!(matches!(
         case.data.pull(&[0], copy_u("h", "m"), f::sum("m", "y")),

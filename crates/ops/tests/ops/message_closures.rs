@@ -8,7 +8,8 @@ use burn_gnn_ops::*;
 use proptest::prelude::*;
 
 use crate::message::{REDUCERS, tensor, weighted};
-use crate::{assert_near, devices, f64s, graphs};
+use crate::{devices, f64s};
+use burn_gnn_testutil::{assert_close, central_differences, graphs};
 
 const TOLERANCE: f64 = 1e-12;
 
@@ -59,9 +60,9 @@ fn outcome(
 
 #[track_caller]
 fn same(what: &str, a: &(Vec<f64>, [Vec<f64>; 3]), b: &(Vec<f64>, [Vec<f64>; 3])) {
-    assert_near(&format!("{what}, out"), &a.0, &b.0, TOLERANCE);
+    assert_close(&format!("{what}, out"), &a.0, &b.0, TOLERANCE);
     for (name, (a, b)) in ["u", "v", "e"].iter().zip(a.1.iter().zip(&b.1)) {
-        assert_near(&format!("{what}, d {name}"), a, b, TOLERANCE);
+        assert_close(&format!("{what}, d {name}"), a, b, TOLERANCE);
     }
 }
 
@@ -181,7 +182,7 @@ fn a_dense_mailbox_is_in_the_order_of_edge_ids() {
             assert_eq!(d, 0);
             want[2 * v..2 * v + 2].fill(0.0);
         }
-        assert_near(backend, &y, &want, TOLERANCE);
+        assert_close(backend, &y, &want, TOLERANCE);
     }
 }
 
@@ -213,16 +214,13 @@ fn finite_differences() {
             let values = inputs(&relation, 2);
             let (_, grads) = outcome(&relation, &values, &device, run);
             for side in 0..3 {
-                let moved = |i: usize, by: f64| {
+                let want = central_differences(values[side].len(), 1e-5, |i, by| {
                     let mut values = values.clone();
                     values[side][i] += by;
                     let (b, _) = block(&relation, 2, &values, &device);
                     f64s(weighted(run(&b).unwrap().dst().get::<2>("y").unwrap()))[0]
-                };
-                let want: Vec<f64> = (0..values[side].len())
-                    .map(|i| (moved(i, 1e-5) - moved(i, -1e-5)) / 2e-5)
-                    .collect();
-                assert_near(&format!("{backend}, {name}, side {side}"), &grads[side], &want, 1e-7);
+                });
+                assert_close(&format!("{backend}, {name}, side {side}"), &grads[side], &want, 1e-7);
             }
             assert!(
                 grads[0].iter().any(|&g| g != 0.0),
@@ -262,10 +260,10 @@ fn nodes_without_messages_are_not_seen() {
                 b.update_all(copy_u("h", "m"), log)
             };
             let y = y.unwrap().dst().get::<2>("y").unwrap();
-            assert_near(backend, &f64s(y.clone()), &[12f64.ln(), 0.0, 18f64.ln(), 0.0], TOLERANCE);
+            assert_close(backend, &f64s(y.clone()), &[12f64.ln(), 0.0, 18f64.ln(), 0.0], TOLERANCE);
             let grads = y.sum().backward();
-            assert_near("d w", &f64s(w.grad(&grads).unwrap()), &[2.0 / 3.0], TOLERANCE);
-            assert_near(
+            assert_close("d w", &f64s(w.grad(&grads).unwrap()), &[2.0 / 3.0], TOLERANCE);
+            assert_close(
                 "d h",
                 &f64s(x.grad(&grads).unwrap()),
                 &[1.0 / 6.0, 1.0 / 6.0 + 0.25],
@@ -318,7 +316,7 @@ fn several_fields_and_one_type() {
         let got = g.update_all(both, mean).unwrap();
         let want = g.update_all(copy_u("h", "m"), f::mean("m", "mean")).unwrap();
         let field = |g: &Graph, name: &str| f64s(g.nodes("_N").unwrap().get::<2>(name).unwrap());
-        assert_near(backend, &field(&got, "mean"), &field(&want, "mean"), TOLERANCE);
+        assert_close(backend, &field(&got, "mean"), &field(&want, "mean"), TOLERANCE);
         assert_eq!(field(&got, "degree"), [1.0, 2.0, 1.0]);
     }
 }

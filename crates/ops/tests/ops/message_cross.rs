@@ -7,7 +7,8 @@ use burn_gnn_ops::*;
 use proptest::prelude::*;
 
 use crate::message::{Make, REDUCERS, naive, weighted};
-use crate::{assert_near, devices, f64s, numbers};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, central_differences};
 
 const TOLERANCE: f64 = 1e-12;
 const WIDTH: usize = 2;
@@ -126,7 +127,7 @@ proptest! {
                     dst.extend(d);
                 }
                 let want = naive(reduce, &rows, WIDTH, &dst, case.counts[index(ntype)]);
-                assert_near(&format!("{backend}, {reduce:?}, {ntype}"), &field(&out, ntype), &want, TOLERANCE);
+                assert_close(&format!("{backend}, {reduce:?}, {ntype}"), &field(&out, ntype), &want, TOLERANCE);
             }
             prop_assert!(out.nodes("c").unwrap().column("y").is_err(), "no edge type ends in `c`");
         }
@@ -156,7 +157,7 @@ proptest! {
                     naive(cross_reduce, &rows, 1, &vec![0; rows.len()], 1)[0]
                 }).collect();
                 let what = format!("{backend}, {reduce:?} then {cross:?}, {ntype}, closure {closure}");
-                assert_near(&what, &field(&out, ntype), &want, TOLERANCE);
+                assert_close(&what, &field(&out, ntype), &want, TOLERANCE);
             }
         }
     }
@@ -179,8 +180,8 @@ proptest! {
                     naive(Reduce::Sum, &rows, WIDTH, &dst, n)
                 }).collect();
                 let want: Vec<f64> = (0..n).flat_map(|v| parts.iter().flat_map(move |p| p[v * WIDTH..][..WIDTH].to_vec())).collect();
-                assert_near(backend, &f64s(got), &want, TOLERANCE);
-                assert_near(backend, &field(&side_by_side, ntype), &want, TOLERANCE);
+                assert_close(backend, &f64s(got), &want, TOLERANCE);
+                assert_close(backend, &field(&side_by_side, ntype), &want, TOLERANCE);
             }
         }
     }
@@ -213,15 +214,15 @@ fn stack_of_five_axes() {
         // Node 0 has a message along `q`, node 1 two along `r`.
         let (xa, xb) = (f64s(a.clone()), f64s(b.clone()));
         let both: Vec<f64> = (0..8).map(|i| xa[i] + xa[8 + i]).collect();
-        assert_near(
+        assert_close(
             backend,
             &f64s(y.clone()),
             &[vec![0.0; 8], xb, both, vec![0.0; 8]].concat(),
             TOLERANCE,
         );
         let grads = y.sum().backward();
-        assert_near(backend, &f64s(a.grad(&grads).unwrap()), &[1.0; 16], TOLERANCE);
-        assert_near(backend, &f64s(b.grad(&grads).unwrap()), &[1.0; 8], TOLERANCE);
+        assert_close(backend, &f64s(a.grad(&grads).unwrap()), &[1.0; 16], TOLERANCE);
+        assert_close(backend, &f64s(b.grad(&grads).unwrap()), &[1.0; 8], TOLERANCE);
     }
 }
 
@@ -268,16 +269,13 @@ fn finite_differences() {
                 let (loss, inputs) = run(&values);
                 let grads = loss.backward();
                 for (side, x) in inputs.iter().enumerate() {
-                    let moved = |i: usize, by: f64| {
+                    let want = central_differences(values[side].len(), 1e-4, |i, by| {
                         let mut values = values.clone();
                         values[side][i] += by;
                         f64s(run(&values).0)[0]
-                    };
-                    let want: Vec<f64> = (0..values[side].len())
-                        .map(|i| (moved(i, 1e-4) - moved(i, -1e-4)) / 2e-4)
-                        .collect();
+                    });
                     let got = x.grad(&grads).map_or_else(|| vec![0.0; want.len()], f64s);
-                    assert_near(
+                    assert_close(
                         &format!("{backend}, {reduce:?} over {over}, input {side}"),
                         &got,
                         &want,

@@ -4,8 +4,7 @@ use burn::tensor::{DType, Device, Int, Tensor};
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_ops::function::{by_degree, copy_u, max, sum, u_mul_e, u_mul_v};
 use burn_gnn_ops::*;
-
-use crate::graphs;
+use burn_gnn_testutil::{graphs, panic_text};
 
 /// Two types, three edge types, of which two share a name.
 fn graph() -> Graph {
@@ -362,17 +361,13 @@ fn layers() {
     let want = "propagate: `edge_attr` must have 2 rows (one per edge of the relation), got 3; give as many rows";
     assert_eq!(text(Plain.try_propagate(&g, LIKES, x(3, 1), Some(x(3, 1)))), want);
     assert!(text(Plain.try_propagate(&g, "likes", x(3, 1), None)).contains("is ambiguous"));
-    let panics = |f: &dyn Fn()| {
-        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
-        caught.downcast_ref::<String>().cloned().unwrap_or_default()
-    };
-    let said = panics(&|| drop(Unlike.propagate(&g, LIKES, x(3, 4), Some(x(2, 3)))));
+    let said = panic_text(|| drop(Unlike.propagate(&g, LIKES, x(3, 4), Some(x(2, 3)))));
     assert!(
         said.starts_with("edge_tensor: feature shapes [3] of `lhs` and [4] of `rhs`"),
         "{said}"
     );
     let double = Tensor::<2>::ones([2, 4], (&device, DType::F64));
-    let said = panics(&|| drop(Unlike.propagate(&g, LIKES, x(3, 4), Some(double.clone()))));
+    let said = panic_text(|| drop(Unlike.propagate(&g, LIKES, x(3, 4), Some(double.clone()))));
     assert_eq!(
         said,
         "edge_tensor: `x_j` has element type F32, `edge_attr` has F64; convert one of them"

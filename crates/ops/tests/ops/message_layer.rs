@@ -6,7 +6,8 @@ use burn_gnn_graph::{Graph, Relation};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::{assert_near, devices, f64s, graphs, numbers};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, graphs};
 
 const TOLERANCE: f64 = 1e-12;
 
@@ -137,7 +138,7 @@ fn agree(what: &str, relation: &Relation) {
                 for (part, (a, b)) in
                     ["out", "d x_j", "d x_i", "d w"].iter().zip(got.iter().zip(&want))
                 {
-                    assert_near(
+                    assert_close(
                         &format!("{what}, {backend}, {name}, {reduce:?}, {part}"),
                         a,
                         b,
@@ -177,10 +178,10 @@ fn defaults_sum_sources_times_weights() {
         let x = inputs(&relation, &device);
         let (g, endpoints) = (graph(&relation), (x[0].clone(), x[1].clone()));
         let y = Default_.propagate(&g, 0, endpoints.clone(), None);
-        assert_near(backend, &f64s(y), &f64s(copy_u_sum(&relation, x[0].clone())), 0.0);
+        assert_close(backend, &f64s(y), &f64s(copy_u_sum(&relation, x[0].clone())), 0.0);
         let y = Default_.propagate(&g, 0, endpoints, Some(x[2].clone()));
         let want: Tensor<2> = u_mul_e_sum(&relation, x[0].clone(), x[2].clone());
-        assert_near(backend, &f64s(y), &f64s(want), 0.0);
+        assert_close(backend, &f64s(y), &f64s(want), 0.0);
     }
 }
 
@@ -201,7 +202,7 @@ fn no_edges_and_no_nodes() {
             );
             let want: Vec<f64> =
                 f64s(x[1].clone()).chunks(3).flat_map(|row| [row.iter().sum(); 3]).collect();
-            assert_near("no edges", &f64s(y), &want, TOLERANCE);
+            assert_close("no edges", &f64s(y), &want, TOLERANCE);
         }
     }
 }

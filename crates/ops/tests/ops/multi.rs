@@ -4,8 +4,11 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 
-use crate::checks::{HALVES, near_the_largest, rounded, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, graphs, numbers};
+use crate::half_types::{HALVES, rounded};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{
+    assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences, graphs,
+};
 
 const WIDTH: usize = 3;
 
@@ -62,7 +65,7 @@ fn every_pair_of_reducers() {
             let all = each(&|v, j| {
                 reduced(reduce, &(0..4).flat_map(|r| messages(r, v, j)).collect::<Vec<_>>())
             });
-            assert_near(
+            assert_close(
                 &format!("{backend}, joint {reduce:?}"),
                 &f64s(multi_gspmm(&stack, sources(&device), reduce)),
                 &all,
@@ -88,7 +91,7 @@ fn every_pair_of_reducers() {
                     )
                 });
                 let got = f64s(multi_gspmm_cross(&stack, sources(&device), reduce, cross));
-                assert_near(&format!("{backend}, {reduce:?} then {cross:?}"), &got, &want, 1e-12);
+                assert_close(&format!("{backend}, {reduce:?} then {cross:?}"), &got, &want, 1e-12);
             }
         }
     }
@@ -114,22 +117,17 @@ fn finite_differences() {
                 let grads = loss(tracked.clone()).backward();
                 for (table, x) in tracked.iter().enumerate() {
                     let base = f64s(x.clone());
-                    let differences: Vec<f64> = (0..base.len())
-                        .map(|i| {
-                            let moved = |by: f64| {
-                                let mut values = base.clone();
-                                values[i] += by;
-                                let mut all = sources(&device);
-                                all[table] = Tensor::from_data(
-                                    TensorData::new(values, x.shape()),
-                                    (&device, DType::F64),
-                                );
-                                f64s(loss(all))[0]
-                            };
-                            (moved(1e-5) - moved(-1e-5)) / 2e-5
-                        })
-                        .collect();
-                    assert_near(
+                    let differences = central_differences(base.len(), 1e-5, |i, by| {
+                        let mut values = base.clone();
+                        values[i] += by;
+                        let mut all = sources(&device);
+                        all[table] = Tensor::from_data(
+                            TensorData::new(values, x.shape()),
+                            (&device, DType::F64),
+                        );
+                        f64s(loss(all))[0]
+                    });
+                    assert_close(
                         &format!("{backend}, {reduce:?} {cross:?}"),
                         &f64s(x.grad(&grads).unwrap()),
                         &differences,
@@ -168,7 +166,7 @@ fn the_mean_over_three_relations_in_f64() {
                 f64s(loss(all))[0]
             };
             let want: Vec<f64> = (0..base.len()).map(|i| moved(i, 0.5) - moved(i, -0.5)).collect();
-            assert_near(
+            assert_close(
                 &format!("{backend}, {reduce:?}"),
                 &f64s(x[0].grad(&grads).unwrap()),
                 &want,
@@ -330,7 +328,7 @@ fn any_number_of_threads() {
     for (backend, device) in devices() {
         for how in every() {
             let x = tables(20);
-            same_bits_on_threads(format_args!("{backend}, {how:?}"), || {
+            assert_same_bits_on_threads(format_args!("{backend}, {how:?}"), || {
                 run(&stack, &x, how, (&device, DType::F32)).concat()
             });
         }
@@ -362,7 +360,7 @@ fn half_floats_are_f32_rounded_once() {
             if how.1.is_none() || !matches!(how.1, Some(CrossReduce::Max | CrossReduce::Min)) {
                 for i in [1, 2] {
                     let what = format_args!("{what}, gradient {i}");
-                    near_the_largest(what, &half[i], &single[i], 8.0 * unit);
+                    assert_close_to_largest(what, &half[i], &single[i], 8.0 * unit);
                 }
             }
         }

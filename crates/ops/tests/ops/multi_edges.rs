@@ -4,7 +4,8 @@ use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 
-use crate::{assert_near, devices, f64s, graphs, numbers};
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{assert_close, central_differences, graphs};
 
 const WIDTH: usize = 3;
 const NUM_DST: usize = 5;
@@ -89,7 +90,7 @@ fn every_operator_and_pair_of_reducers() {
                 });
                 let got: Tensor<2> =
                     multi_gspmm_binary(&stack, op, sources(&device), edges(&device), reduce);
-                assert_near(&format!("{what}, joint"), &f64s(got), &want, 1e-12);
+                assert_close(&format!("{what}, joint"), &f64s(got), &want, 1e-12);
                 for cross in CrossReduce::ALL {
                     let want = each(&|v, j| {
                         let takes_part = |r: &usize| {
@@ -111,7 +112,7 @@ fn every_operator_and_pair_of_reducers() {
                         reduce,
                         cross,
                     );
-                    assert_near(&format!("{what} then {cross:?}"), &f64s(got), &want, 1e-12);
+                    assert_close(&format!("{what} then {cross:?}"), &f64s(got), &want, 1e-12);
                 }
             }
         }
@@ -156,7 +157,7 @@ fn finite_differences() {
                         0
                     };
                 let base = f64s(leaf.clone());
-                let moved = |i: usize, by: f64| {
+                let differences = central_differences(base.len(), 1e-5, |i, by| {
                     let mut values = base.clone();
                     values[i] += by;
                     let (mut x, mut w) = (sources(&device), edges(&device));
@@ -166,12 +167,10 @@ fn finite_differences() {
                         (&device, DType::F64),
                     );
                     f64s(loss(x, w))[0]
-                };
-                let differences: Vec<f64> =
-                    (0..base.len()).map(|i| (moved(i, 1e-5) - moved(i, -1e-5)) / 2e-5).collect();
+                });
                 let what =
                     format!("{backend}, {op:?} {reduce:?} {cross:?}, list {is_x}, member {at}");
-                assert_near(&what, &f64s(leaf.grad(&grads).unwrap()), &differences, 1e-7);
+                assert_close(&what, &f64s(leaf.grad(&grads).unwrap()), &differences, 1e-7);
             }
         }
     }

@@ -4,9 +4,10 @@
 
 use burn::tensor::{DType, Device};
 
-use crate::checks::{rounded, same_bits_on_threads};
+use crate::devices;
 use crate::families::{self, Family, On, Typed};
-use crate::{assert_near, devices, graphs};
+use crate::half_types::rounded;
+use burn_gnn_testutil::{assert_close, assert_same_bits_on_threads, central_differences, graphs};
 
 /// Large enough for dozens of pieces, with one destination of a tenth of the edges.
 #[test]
@@ -16,18 +17,17 @@ fn any_number_of_threads() {
         for family in families::few(width) {
             let values = family.values(&g, 8);
             for (backend, device) in devices() {
-                same_bits_on_threads(format_args!("{} x {width}, {backend}", family.name), || {
-                    family.run(&g, &values, (&device, DType::F32), false).concat()
-                });
+                assert_same_bits_on_threads(
+                    format_args!("{} x {width}, {backend}", family.name),
+                    || family.run(&g, &values, (&device, DType::F32), false).concat(),
+                );
             }
         }
     }
 }
 
-/// The error of central differences is about step² / 6 plus 1e-16 / step.
 #[test]
 fn gradients_are_finite_differences() {
-    const STEP: f64 = 1e-5;
     for (name, relation) in [("small", graphs::small()), ("random", graphs::random(5, 4, 12, 2.0))]
     {
         let g = Typed::new(&relation);
@@ -45,10 +45,8 @@ fn gradients_are_finite_differences() {
                     out.iter().zip(&values[values.len() - 1]).map(|(y, c)| y * c).sum::<f64>()
                 };
                 for (operand, got) in gradients.iter().enumerate() {
-                    let difference =
-                        |i| (loss(operand, i, STEP) - loss(operand, i, -STEP)) / (2.0 * STEP);
-                    let want: Vec<f64> = (0..got.len()).map(difference).collect();
-                    assert_near(
+                    let want = central_differences(got.len(), 1e-5, |i, by| loss(operand, i, by));
+                    assert_close(
                         &format!("{}, {name}, {backend}, operand {operand}", family.name),
                         got,
                         &want,
@@ -86,7 +84,7 @@ fn each_gradient_alone() {
                 );
                 for (i, gradient) in some.into_iter().enumerate() {
                     let Some(gradient) = gradient else { continue };
-                    assert_near(
+                    assert_close(
                         &format!("{}, {backend}, tracked {tracked:?}, operand {i}", family.name),
                         &gradient,
                         &all[i],

@@ -3,8 +3,9 @@
 use burn_gnn_ops::{BinaryOp, Reduce};
 use proptest::prelude::*;
 
+use crate::KINDS;
 use crate::calls::{Call, Gspmm};
-use crate::{KINDS, graphs};
+use burn_gnn_testutil::{assert_close, graphs};
 
 #[test]
 fn named_graphs() {
@@ -38,7 +39,7 @@ fn widths() {
 proptest! {
     #[test]
     fn any_graph_and_call(
-        relation in graphs::any(0..40),
+        relation in graphs::any_relation(0..40),
         op in proptest::sample::select(BinaryOp::ALL.to_vec()),
         reduce in proptest::sample::select(Reduce::ALL.to_vec()),
         kind in 0..KINDS.len(),
@@ -50,7 +51,7 @@ proptest! {
 
     /// Without ties, the order of edges does not matter.
     #[test]
-    fn edge_order_does_not_matter(relation in graphs::any(0..40), seed in 0u64..1000) {
+    fn edge_order_does_not_matter(relation in graphs::any_relation(0..40), seed in 0u64..1000) {
         let n = relation.num_edges();
         let flipped: Vec<(u32, u32)> = (0..n).rev().map(|e| (relation.src()[e], relation.dst()[e])).collect();
         let flipped = graphs::relation(relation.num_src(), relation.num_dst(), &flipped);
@@ -61,8 +62,8 @@ proptest! {
             let reversed = rows.chunks(2).rev().flatten().copied().collect();
             other.rhs = burn::tensor::TensorData::new(reversed, [n, 2]);
             let (a, b) = (call.kernel(&burn::tensor::Device::flex()), other.kernel(&burn::tensor::Device::flex()));
-            crate::assert_near("out", &a.out, &b.out, 1e-12);
-            crate::assert_near("d lhs", &a.lhs, &b.lhs, 1e-12);
+            assert_close("out", &a.out, &b.out, 1e-12);
+            assert_close("d lhs", &a.lhs, &b.lhs, 1e-12);
         }
     }
 }

@@ -4,7 +4,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::*;
 
-use crate::{assert_near, devices, f64s, graphs, numbers, with_rows};
+use crate::{devices, f64s, numbers, with_rows};
+use burn_gnn_testutil::{assert_close, graphs};
 
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 use crate::gpu::device as gpu;
@@ -42,7 +43,7 @@ fn outcome<const D: usize>(
 
 fn same(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64) {
     for (i, (got, want)) in got.iter().zip(want).enumerate() {
-        assert_near(&format!("{what}, {i}"), got, want, tolerance);
+        assert_close(&format!("{what}, {i}"), got, want, tolerance);
     }
 }
 

@@ -5,8 +5,12 @@ use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::checks::{HALVES, near_the_largest, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, graphs, numbers};
+use crate::half_types::HALVES;
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{
+    assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences,
+    graphs, panic_text,
+};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
@@ -114,7 +118,7 @@ impl Outcome {
     #[track_caller]
     fn assert_near(&self, what: &str, other: &Self, tolerance: f64) {
         for ((name, a), b) in NAMES.iter().zip(&self.0).zip(&other.0) {
-            assert_near(&format!("{what}, {name}"), a, b, tolerance);
+            assert_close(&format!("{what}, {name}"), a, b, tolerance);
         }
     }
 }
@@ -179,23 +183,18 @@ fn finite_differences() {
                 let call = Call::new(&index, kind, widths, true, 3);
                 let got = call.run(&device, false);
                 for operand in 0..4 {
-                    let step = 1e-5;
-                    let differences: Vec<f64> = (0..call.values[operand].num_elements())
-                        .map(|i| {
-                            let moved = |by: f64| {
-                                let mut call = call.clone();
-                                call.values[operand].as_mut_slice::<f64>().unwrap()[i] += by;
-                                call.loss(&device)
-                            };
-                            (moved(step) - moved(-step)) / (2.0 * step)
-                        })
-                        .collect();
+                    let n = call.values[operand].num_elements();
+                    let differences = central_differences(n, 1e-5, |i, by| {
+                        let mut call = call.clone();
+                        call.values[operand].as_mut_slice::<f64>().unwrap()[i] += by;
+                        call.loss(&device)
+                    });
                     let what = format!(
                         "{backend}, {kind:?}, {widths:?}, mean {}, {}",
                         index.is_mean(),
                         NAMES[operand + 1]
                     );
-                    assert_near(&what, &got.0[operand + 1], &differences, 1e-7);
+                    assert_close(&what, &got.0[operand + 1], &differences, 1e-7);
                     let is_used = operand != 2 || matches!(kind, Kind::Basis(_));
                     assert!(
                         !is_used || got.0[operand + 1].iter().any(|&g| g != 0.0),
@@ -239,7 +238,7 @@ fn the_same_bits_for_any_number_of_threads() {
         ] {
             let mut call = Call::new(&index, kind, widths, true, 6);
             call.dtype = DType::F32;
-            same_bits_on_threads(format_args!("{backend}, {kind:?}, {widths:?}"), || {
+            assert_same_bits_on_threads(format_args!("{backend}, {kind:?}, {widths:?}"), || {
                 call.run(&device, false).0.concat()
             });
         }
@@ -299,9 +298,9 @@ fn half_floats_are_summed_in_f32() {
             let (a, b) = (half.run(&device, false), single.run(&device, false));
             for ((name, a), b) in NAMES.iter().zip(&a.0).zip(&b.0) {
                 // The result is rounded once; the cotangent of `single` is not rounded to the smaller type.
-                near_the_largest(format_args!("{dtype:?}, {name}"), a, b, 4.0 * ulp);
+                assert_close_to_largest(format_args!("{dtype:?}, {name}"), a, b, 4.0 * ulp);
             }
-            assert_near(&format!("{dtype:?}, out"), &a.0[0], &b.0[0], ulp);
+            assert_close(&format!("{dtype:?}, out"), &a.0[0], &b.0[0], ulp);
         }
     }
 }
@@ -327,7 +326,7 @@ fn a_stack_is_its_relations() {
         let (xa, xb) = (x.clone().slice_dim(0, 0..3), x.clone().slice_dim(0, 3..5));
         let want = one(0, &a, xa.clone()) + one(1, &b, xb) + one(2, &a, xa);
         let got = relational_aggregate(&index, x, RelationalWeight::Full(w.clone()), None);
-        assert_near(backend, &f64s(got), &f64s(want), 1e-12);
+        assert_close(backend, &f64s(got), &f64s(want), 1e-12);
     }
 }
 
@@ -445,10 +444,8 @@ fn what_is_refused() {
         error(x(5, 2), wide, None),
         format!("{name}: `weight` is F64 and `x` is F32; cast one of them")
     );
-    let panic =
-        std::panic::catch_unwind(|| relational_aggregate(&index, x(4, 2), ones([5, 2, 2]), None))
-            .unwrap_err();
-    assert!(panic.downcast_ref::<String>().unwrap().contains("must have 5 rows"));
+    let text = panic_text(|| relational_aggregate(&index, x(4, 2), ones([5, 2, 2]), None));
+    assert!(text.contains("must have 5 rows"), "{text}");
 }
 
 #[test]

@@ -4,8 +4,12 @@ use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::checks::{HALVES, near_the_largest, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, numbers, with_rows};
+use crate::half_types::HALVES;
+use crate::{devices, f64s, numbers, with_rows};
+use burn_gnn_testutil::{
+    assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences,
+    panic_text,
+};
 
 /// What is computed over segments.
 #[derive(Clone, Copy, Debug)]
@@ -90,8 +94,8 @@ fn values_and_gradients_are_those_of_the_reference() {
                     let what = format!("{backend}, {how:?}, {lengths:?}, {features:?}");
                     let [a, b] = [false, true]
                         .map(|r| by_rank(features, 4, &s, how, (&device, DType::F64), r));
-                    assert_near(&format!("{what}, out"), &a[0], &b[0], 1e-12);
-                    assert_near(&format!("{what}, d x"), &a[1], &b[1], 1e-12);
+                    assert_close(&format!("{what}, out"), &a[0], &b[0], 1e-12);
+                    assert_close(&format!("{what}, d x"), &a[1], &b[1], 1e-12);
                 }
             }
         }
@@ -108,18 +112,13 @@ fn finite_differences() {
                 let [y, _] = run::<2>(x, &s, how, (&device, DType::F64), false);
                 y.iter().zip(numbers(7, y.len())).map(|(a, b)| a * b).sum()
             };
-            let differences: Vec<f64> = (0..18)
-                .map(|i| {
-                    let moved = |by: f64| {
-                        let mut x = x.clone();
-                        x.as_mut_slice::<f64>().unwrap()[i] += by;
-                        loss(&x)
-                    };
-                    (moved(1e-5) - moved(-1e-5)) / 2e-5
-                })
-                .collect();
+            let differences = central_differences(18, 1e-5, |i, by| {
+                let mut x = x.clone();
+                x.as_mut_slice::<f64>().unwrap()[i] += by;
+                loss(&x)
+            });
             let [_, d] = run::<2>(&x, &s, how, (&device, DType::F64), false);
-            assert_near(&format!("{backend}, {how:?}"), &d, &differences, 1e-7);
+            assert_close(&format!("{backend}, {how:?}"), &d, &differences, 1e-7);
             assert!(d.iter().any(|&d| d.abs() > 1e-3), "zeros prove nothing");
         }
     }
@@ -134,8 +133,8 @@ proptest! {
         for (backend, device) in devices() {
             for how in all() {
                 let [a, b] = [false, true].map(|r| by_rank(&[width], seed, &s, how, (&device, DType::F64), r));
-                assert_near(backend, &a[0], &b[0], 1e-12);
-                assert_near(backend, &a[1], &b[1], 1e-12);
+                assert_close(backend, &a[0], &b[0], 1e-12);
+                assert_close(backend, &a[1], &b[1], 1e-12);
             }
         }
     }
@@ -148,7 +147,7 @@ fn the_same_bits_for_any_number_of_threads() {
     let s = Segments::from_lengths(&lengths);
     for (backend, device) in devices() {
         for how in all() {
-            same_bits_on_threads(format_args!("{backend}, {how:?}"), || {
+            assert_same_bits_on_threads(format_args!("{backend}, {how:?}"), || {
                 by_rank(&[24], 2, &s, how, (&device, DType::F32), false).concat()
             });
         }
@@ -165,7 +164,7 @@ fn softmax_is_safe_for_any_size_of_logits() {
         );
         let y = f64s(segment_softmax(x, &s));
         let want = [0.731_058_6, 0.268_941_4, 0.5, 0.5, 1.0, 0.0, 1.0];
-        assert_near(backend, &y, &want, 1e-6);
+        assert_close(backend, &y, &want, 1e-6);
         for bad in [f32::NAN, f32::INFINITY] {
             let x = Tensor::<1>::from_data([1.0, bad, 2.0, 2.0, 0.0, 0.0, 0.0], &device);
             let y = f64s(segment_softmax(x, &s));
@@ -281,8 +280,13 @@ fn half_floats_are_f32_rounded_once() {
             let x = TensorData::new(numbers(3, 3031 * 4), [3031, 4]).convert_dtype(dtype);
             let [a, b] = [dtype, DType::F32]
                 .map(|d| run::<2>(&x.clone().convert_dtype(d), &s, how, (&device, d), false));
-            assert_near(&format!("{dtype:?}, {how:?}, out"), &a[0], &b[0], ulp);
-            near_the_largest(format_args!("{dtype:?}, {how:?}, d x"), &a[1], &b[1], 4.0 * ulp);
+            assert_close(&format!("{dtype:?}, {how:?}, out"), &a[0], &b[0], ulp);
+            assert_close_to_largest(
+                format_args!("{dtype:?}, {how:?}, d x"),
+                &a[1],
+                &b[1],
+                4.0 * ulp,
+            );
         }
     }
 }
@@ -328,13 +332,8 @@ fn what_is_refused() {
             "{error}"
         );
     }
-    let panic = std::panic::catch_unwind(|| segment_softmax(x.clone(), &s)).unwrap_err();
-    assert!(
-        panic
-            .downcast_ref::<String>()
-            .unwrap()
-            .starts_with("segment_softmax: `x` must have 3 rows")
-    );
+    let text = panic_text(|| segment_softmax(x.clone(), &s));
+    assert!(text.starts_with("segment_softmax: `x` must have 3 rows"), "{text}");
 }
 
 /// Nodes and edges of a batch against loops over its graphs.
@@ -373,14 +372,14 @@ fn readout_of_a_batch() {
                 lengths.iter().flat_map(of_graph).collect::<Vec<_>>()
             };
             let nodes = f64s(readout_nodes(&batch, "atom", x(5), reduce));
-            assert_near(
+            assert_close(
                 &format!("{backend}, {reduce:?}, nodes"),
                 &nodes,
                 &whole(&[3, 0, 2], 5),
                 0.0,
             );
             let edges = f64s(readout_edges(&batch, "bond", x(3), reduce));
-            assert_near(
+            assert_close(
                 &format!("{backend}, {reduce:?}, edges"),
                 &edges,
                 &whole(&[2, 0, 1], 3),

@@ -3,7 +3,8 @@
 use burn::tensor::{DType, Tensor};
 use burn_gnn_ops::*;
 
-use crate::{devices, graphs};
+use crate::devices;
+use burn_gnn_testutil::graphs;
 
 /// Of the operand that is subtracted: on nodes by GSpMM and by the kernel of edges, with broadcast axes and without.
 #[test]

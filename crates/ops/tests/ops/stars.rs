@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device};
 use burn_gnn_graph::Relation;
 
 use crate::families::{self, Family, Typed};
-use crate::graphs;
+use burn_gnn_testutil::graphs;
 
 const LEAVES: usize = 100_000;
 
@@ -39,7 +39,7 @@ fn exact(values: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
 
 /// Compares by the size of the largest entry: entries of sums of both signs may be anything below.
 #[track_caller]
-fn assert_close(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64) {
+fn close_by_size(what: &str, got: &[Vec<f64>], want: &[Vec<f64>], tolerance: f64) {
     let results = want.len();
     for (i, (got, want)) in got.iter().zip(want).enumerate() {
         let size = want.iter().fold(0.0f64, |m, x| m.max(x.abs()));
@@ -220,7 +220,7 @@ fn on_flex() {
         for family in cases() {
             let what = format!("{}, {name}", family.name);
             let [values, want] = oracle(&family, &g, &device);
-            assert_close(
+            close_by_size(
                 &what,
                 &family.run(&g, &values, (&device, DType::F64), false),
                 &want,
@@ -231,7 +231,7 @@ fn on_flex() {
                 pool.install(|| family.run(&g, &values, (&device, DType::F32), false))
             };
             let one = threads(1);
-            assert_close(&format!("{what}, f32"), &one, &want, SINGLE);
+            close_by_size(&format!("{what}, f32"), &one, &want, SINGLE);
             let bits = |x: &[Vec<f64>]| x.iter().flatten().map(|x| x.to_bits()).collect::<Vec<_>>();
             assert!(bits(&threads(3)) == bits(&one), "{what}, 3 threads");
         }
@@ -247,7 +247,7 @@ fn on_ndarray() {
         for family in cases() {
             let [values, want] = oracle(&family, &g, &Device::flex());
             let got = family.run(&g, &values, (&device, DType::F32), false);
-            assert_close(&format!("{}, {name}", family.name), &got, &want, SINGLE);
+            close_by_size(&format!("{}, {name}", family.name), &got, &want, SINGLE);
         }
     }
 }

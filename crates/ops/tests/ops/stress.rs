@@ -16,8 +16,8 @@ use burn_gnn_sampling::{
 };
 
 use crate::families::{self, Typed};
-use crate::watchdog::Watchdog;
-use crate::{f64s, graphs, numbers};
+use crate::{f64s, numbers};
+use burn_gnn_testutil::{Watchdog, graphs};
 
 const NODES: usize = 4000;
 /// So many that layouts are made in parallel.

@@ -4,8 +4,12 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_ops::*;
 use proptest::prelude::*;
 
-use crate::checks::{HALVES, near_the_largest, same_bits_on_threads};
-use crate::{assert_near, devices, f64s, numbers};
+use crate::half_types::HALVES;
+use crate::{devices, f64s, numbers};
+use burn_gnn_testutil::{
+    assert_close, assert_close_to_largest, assert_same_bits_on_threads, central_differences,
+    panic_text,
+};
 
 #[derive(Clone, Debug)]
 enum Rows {
@@ -61,7 +65,7 @@ fn random(rows: &Rows, [i, o]: [usize; 2], seed: u64) -> [TensorData; 2] {
 #[track_caller]
 fn near(what: &str, a: &Outcome, b: &Outcome, tolerance: f64) {
     for (name, (a, b)) in ["out", "d a", "d b"].iter().zip(a.iter().zip(b)) {
-        assert_near(&format!("{what}, {name}"), a, b, tolerance);
+        assert_close(&format!("{what}, {name}"), a, b, tolerance);
     }
 }
 
@@ -115,17 +119,13 @@ fn finite_differences() {
             };
             let got = run(&rows, &operands[0], &operands[1], (&device, DType::F64), false);
             for operand in 0..2 {
-                let differences: Vec<f64> = (0..operands[operand].num_elements())
-                    .map(|i| {
-                        let moved = |by: f64| {
-                            let mut operands = operands.clone();
-                            operands[operand].as_mut_slice::<f64>().unwrap()[i] += by;
-                            loss(&operands)
-                        };
-                        (moved(1e-5) - moved(-1e-5)) / 2e-5
-                    })
-                    .collect();
-                assert_near(
+                let n = operands[operand].num_elements();
+                let differences = central_differences(n, 1e-5, |i, by| {
+                    let mut operands = operands.clone();
+                    operands[operand].as_mut_slice::<f64>().unwrap()[i] += by;
+                    loss(&operands)
+                });
+                assert_close(
                     &format!("{backend}, operand {operand}"),
                     &got[operand + 1],
                     &differences,
@@ -172,7 +172,7 @@ fn the_same_bits_for_any_number_of_threads() {
         for (backend, device) in devices() {
             for widths in [[48, 40], [80, 96]] {
                 let [a, b] = random(&rows, widths, 1);
-                same_bits_on_threads(format_args!("{backend}, {widths:?}"), || {
+                assert_same_bits_on_threads(format_args!("{backend}, {widths:?}"), || {
                     run(&rows, &a, &b, (&device, DType::F32), false).concat()
                 });
             }
@@ -199,7 +199,7 @@ fn half_floats_are_f32_rounded_once() {
             for (k, name) in ["out", "d a", "d b"].iter().enumerate() {
                 let share = if k == 0 { ulp } else { 4.0 * ulp };
                 let what = format_args!("{dtype:?}, {widths:?}, {name}");
-                near_the_largest(what, &half[k], &single[k], share);
+                assert_close_to_largest(what, &half[k], &single[k], share);
             }
         }
     }
@@ -257,6 +257,6 @@ fn what_is_refused() {
     );
     let error = TypeIndex::try_new(&[0u16, 2], 2).unwrap_err().to_string();
     assert_eq!(error, "type_index: `types[1]` must lie in 0..2 (types), got 2; number them from 0");
-    let panic = std::panic::catch_unwind(|| gather_mm(a, b, &types)).unwrap_err();
-    assert!(panic.downcast_ref::<String>().unwrap().starts_with("gather_mm: `a` must have 2 rows"));
+    let text = panic_text(|| gather_mm(a, b, &types));
+    assert!(text.starts_with("gather_mm: `a` must have 2 rows"), "{text}");
 }

@@ -2,8 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::*;
-
-use crate::graphs;
+use burn_gnn_testutil::graphs;
 
 const HUGE: usize = 1 << 40;
 

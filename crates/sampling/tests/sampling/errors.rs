@@ -2,6 +2,7 @@
 
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{NeighborSampler, SampleKey, SampleNeighbors, Strategy};
+use burn_gnn_testutil::panic_text;
 
 use crate::common::{star, typed};
 
@@ -111,10 +112,6 @@ fn types_of_a_block_out_of_range() {
     let batch =
         NeighborSampler::new(&g, [2]).unwrap().sample([("paper", [3])], SampleKey::new(0)).unwrap();
     let block = &batch.blocks[0];
-    let panic_of = |f: &dyn Fn()| {
-        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).expect_err("a panic");
-        panic.downcast_ref::<String>().cloned().unwrap_or_default()
-    };
     let sampler = NeighborSampler::new(&g, [2]).unwrap();
     let edge: [&dyn Fn(); 5] = [
         &|| _ = block.edge_ids(3),
@@ -124,7 +121,7 @@ fn types_of_a_block_out_of_range() {
         &|| _ = block.total_edges_of(3),
     ];
     for f in edge {
-        let text = panic_of(f);
+        let text = panic_text(f);
         assert!(
             text.starts_with("unknown edge type `3`; the graph has [\"author:writes:paper\""),
             "{text}"
@@ -132,7 +129,7 @@ fn types_of_a_block_out_of_range() {
     }
     let number: [&dyn Fn(); 2] = [&|| _ = g.schema().endpoints(3), &|| _ = sampler.times_of(3)];
     for f in number {
-        let text = panic_of(f);
+        let text = panic_text(f);
         assert!(
             text.starts_with("`etype` must lie in 0..3 (edge types") && text.ends_with("got 3"),
             "{text}"
@@ -145,7 +142,7 @@ fn types_of_a_block_out_of_range() {
         &|| _ = block.total_nodes(2),
     ];
     for f in node {
-        let text = panic_of(f);
+        let text = panic_text(f);
         assert!(text.starts_with("unknown node type `2`; the graph has [\"author\""), "{text}");
     }
 }

@@ -17,4 +17,3 @@ mod shared;
 mod subgraphs;
 mod times;
 mod walks;
-mod watchdog;

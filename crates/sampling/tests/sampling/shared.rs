@@ -8,7 +8,7 @@ use burn_gnn_graph::{Compressed, Graph};
 use burn_gnn_sampling::{Loader, NeighborSampler, SampleKey, Seeds};
 
 use crate::common::{content, skewed};
-use crate::watchdog::Watchdog;
+use burn_gnn_testutil::Watchdog;
 
 /// Edges from which layouts are made in parallel.
 const EDGES: usize = 1 << 16;

@@ -9,7 +9,7 @@ use burn_gnn_ops::Segments;
 
 use super::{drawn, linear, same};
 use crate::views::graph;
-use crate::{close, devices, matrix, values};
+use crate::{assert_close, devices, matrix, values};
 
 #[test]
 fn attention_readout() {
@@ -44,8 +44,8 @@ fn logits_of_graphs_do_not_depend_on_the_batch() {
             Tensor::cat(vec![x.clone(), x], 0),
             &Segments::from_lengths(&[6, 0, 6]),
         );
-        close("first", &values(&b.clone().slice_dim(0, 0..1)), &values(&a), 1e-12);
-        close("last", &values(&b.slice_dim(0, 2..3)), &values(&a), 1e-12);
+        assert_close("first", &values(&b.clone().slice_dim(0, 0..1)), &values(&a), 1e-12);
+        assert_close("last", &values(&b.slice_dim(0, 2..3)), &values(&a), 1e-12);
     }
 }
 
@@ -66,7 +66,7 @@ fn batch_norm_of_gin() {
             (h - mean) / (variance + 1e-5).sqrt()
         };
         let train = || values(&gin.forward(&g, x.clone()));
-        close("training", &train(), &values(&logits(&by_batch)), 1e-4);
+        assert_close("training", &train(), &values(&logits(&by_batch)), 1e-4);
         let last = (2..4).fold(train(), |_, _| train());
         // Moments start at 0 and 1 and have come nearer to those of the batch four times.
         let h = gin.layers[0].forward(&g, x.clone());
@@ -77,10 +77,10 @@ fn batch_norm_of_gin() {
         let by_running = |h: Tensor<2>| (h - mean.clone()) / (variance.clone() + 1e-5).sqrt();
         let plain = gin.valid();
         let eval = values(&plain.forward(&g, x.clone()));
-        close("evaluation", &eval, &values(&logits(&by_running)), 1e-4);
+        assert_close("evaluation", &eval, &values(&logits(&by_running)), 1e-4);
         assert_ne!(eval, last);
         let chunks = InferenceConfig::new().with_max_nodes(2);
-        close(
+        assert_close(
             "chunks",
             &values(&infer(&plain, &g, x.clone(), "_N", &chunks).unwrap()),
             &eval,

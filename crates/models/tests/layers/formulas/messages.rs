@@ -10,7 +10,7 @@ use burn_gnn_ops::{Activation, GraphView};
 
 use super::{drawn, endpoints, linear, mlp, same, sigmoid, softmax_into};
 use crate::views::{View, graph};
-use crate::{close, devices, matrix, values};
+use crate::{assert_close, devices, matrix, values};
 
 #[test]
 fn gine_conv() {
@@ -132,9 +132,9 @@ fn sage_conv_with_rows_of_length_1() {
                 row.iter().map(|v| v / length).collect::<Vec<_>>()
             };
             let want: Vec<f64> = values(&y).chunks_exact(width).flat_map(unit).collect();
-            close("sage_conv", &values(&layer.forward(&g, x.clone())), &want, 1e-12);
+            assert_close("sage_conv", &values(&layer.forward(&g, x.clone())), &want, 1e-12);
             let relu = layer.forward(g.edge_type("_E").unwrap().then(Activation::Relu), x.clone());
-            close(
+            assert_close(
                 "sage_conv, relu",
                 &values(&relu),
                 &want.iter().map(|v| v.max(0.0)).collect::<Vec<_>>(),
@@ -315,7 +315,7 @@ fn pna_conv() {
                 g.edge_type("_E").unwrap().with_features(d_edge.map(|_| f.clone())),
                 x.clone(),
             );
-            close(&format!("pna_conv {config}"), &values(&got), &values(&want), 1e-9);
+            assert_close(&format!("pna_conv {config}"), &values(&got), &values(&want), 1e-9);
         }
     }
 }

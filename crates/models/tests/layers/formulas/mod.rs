@@ -13,7 +13,7 @@ use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{Graph, Relation};
 use burn_gnn_models::{Mlp, to_dtype};
 
-use crate::{close, matrix, values};
+use crate::{assert_close, matrix, values};
 
 /// Every parameter drawn again, so that no bias is 0.
 struct Draw(usize);
@@ -73,7 +73,7 @@ pub(crate) fn softmax_into(d: &Tensor<2>, logits: Tensor<2>) -> Tensor<2> {
 
 pub(crate) fn same<const D: usize>(what: &str, got: &Tensor<D>, want: &Tensor<D>) {
     assert_eq!(got.dims(), want.dims(), "{what}");
-    close(what, &values(got), &values(want), 1e-11);
+    assert_close(what, &values(got), &values(want), 1e-11);
 }
 
 /// Two edge types on one node type and one from another.

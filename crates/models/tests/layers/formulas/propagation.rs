@@ -7,7 +7,7 @@ use burn_gnn_ops::GraphView;
 
 use super::{drawn, endpoints, same};
 use crate::views::graph;
-use crate::{close, devices, matrix, values};
+use crate::{assert_close, devices, matrix, values};
 
 /// `Â` with weights, `[destinations, sources]`.
 fn normalised(device: &Device, g: &Graph, w: &Tensor<2>) -> Tensor<2> {
@@ -172,7 +172,7 @@ fn edge_weight_norm_refuses_what_it_cannot_divide() {
     let both = drawn(GcnConvConfig::new(3, 2).init(&device));
     let x = matrix(&device, "x", 6, 3);
     let w = norm.forward(&g, ones).unwrap();
-    close(
+    assert_close(
         "ones",
         &values(&conv.forward(g.edge_type("_E").unwrap().with_weight(w), x.clone())),
         &values(&both.forward(&g, x)),

@@ -9,7 +9,7 @@ use burn_gnn_ops::TypeIndex;
 use burn_gnn_sampling::ToBlock;
 
 use super::{drawn, endpoints, linear, one_hot, same, softmax_into, two_types};
-use crate::{close, devices, matrix, typed, values};
+use crate::{assert_close, devices, matrix, typed, values};
 
 /// What each relation of [`two_types`] gives the nodes of `a`, and their weighted sum by means over some nodes.
 fn han(device: &Device, layer: &HanConv, x: &[Tensor<2>; 2], nodes: &[u32]) -> Tensor<2> {
@@ -109,14 +109,14 @@ fn link_scorers() {
                 }
             };
             let want: Vec<f64> = (0..3).map(|i| of(i, i)).collect();
-            close(
+            assert_close(
                 &format!("{score:?}"),
                 &values(&scorer.forward(h.clone(), ids.clone(), t.clone())),
                 &want,
                 1e-12,
             );
             let want: Vec<f64> = (0..9).map(|k| of(k / 3, k % 3)).collect();
-            close(
+            assert_close(
                 &format!("{score:?} against all"),
                 &values(&scorer.against_all(h.clone(), ids.clone(), t.clone())),
                 &want,
@@ -149,7 +149,7 @@ fn typed_linear() {
                 (0..4).map(|k| xv[i * 4 + k] * entry(types[i] as usize, k, o)).sum()
             };
             let want: Vec<f64> = (0..30).map(|k| dot(k / 6, k % 6)).collect();
-            close(
+            assert_close(
                 &format!("{weights:?}"),
                 &values(&layer.forward(x.clone(), &TypeIndex::new(&types, 3))),
                 &want,

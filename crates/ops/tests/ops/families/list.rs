@@ -6,6 +6,7 @@ use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
 use burn_gnn_ops::*;
 
 use super::{Family, On, TYPES, Typed};
+use burn_gnn_testutil::graphs;
 
 /// Rows of another width than the operand's only where it is one row for the whole graph.
 fn rows(x: &Tensor<2>, width: usize) -> Tensor<2> {
@@ -140,7 +141,7 @@ fn softmaxes(w: usize) -> Vec<Family> {
                     .map(|&e| (g.relation.src()[e as usize], g.relation.dst()[e as usize]))
                     .collect();
                 edge_softmax_reference(
-                    &super::graphs::relation(g.rows(On::Src), g.rows(On::Dst), &endpoints),
+                    &graphs::relation(g.rows(On::Src), g.rows(On::Dst), &endpoints),
                     some,
                     by,
                 )

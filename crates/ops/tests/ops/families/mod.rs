@@ -1,7 +1,6 @@
 //! Every family of operators in one form, for the tests of properties that all of them have; unit tests of the crate
 //! compile this module too. A new operator adds itself to `list.rs`.
 
-pub(crate) mod graphs;
 mod list;
 
 pub(crate) use list::{all, few};
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_ops::*;
+use burn_gnn_testutil::graphs;
 
 /// Numbers in ±[0.5, 1.5), never equal, the same for a seed on every machine.
 pub(crate) fn numbers(seed: u64, n: usize) -> Vec<f64> {
@@ -25,17 +25,6 @@ pub(crate) fn numbers(seed: u64, n: usize) -> Vec<f64> {
 
 pub(crate) fn f64s<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     tensor.into_data().convert_dtype(DType::F64).try_into_vec().unwrap()
-}
-
-#[track_caller]
-pub(crate) fn assert_near(what: &str, a: &[f64], b: &[f64], tolerance: f64) {
-    assert_eq!(a.len(), b.len(), "{what}: lengths");
-    for (i, (a, b)) in a.iter().zip(b).enumerate() {
-        assert!(
-            (a - b).abs() <= tolerance * (1.0 + b.abs()),
-            "{what}, element {i}: {a} against {b}"
-        );
-    }
 }
 
 /// The CPU backends by name.

@@ -1,5 +1,4 @@
-//! Kills processes while they write, and fills disks. Part of the tests of this crate and of those that write files
-//! with it.
+//! Kills processes while they write, and fills disks.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -8,12 +7,12 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// How often each writer is killed: `BURN_GNN_KILLS`, or a few times.
-pub(crate) fn kills() -> u64 {
+pub fn kills() -> u64 {
     std::env::var("BURN_GNN_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(6)
 }
 
 /// A number in 0..1 for a purpose and a place: the same in every run.
-pub(crate) fn draw(purpose: &str, at: u64) -> f64 {
+pub fn draw(purpose: &str, at: u64) -> f64 {
     // SplitMix64.
     let mut z = purpose.bytes().fold(at.wrapping_mul(0x9E37_79B9_7F4A_7C15), |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -24,7 +23,7 @@ pub(crate) fn draw(purpose: &str, at: u64) -> f64 {
 }
 
 /// A test of this program as a separate process.
-pub(crate) fn process(test: &str) -> Command {
+pub fn process(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).stdout(Stdio::null());
     command
@@ -34,7 +33,7 @@ pub(crate) fn process(test: &str) -> Command {
 const WRITER: &str = "BURN_GNN_KILLED_WRITER";
 
 /// The body of a test that [`killed`] starts: writes one version after the other to a folder. Otherwise nothing.
-pub(crate) fn write_until_killed(write: impl Fn(&Path, u64)) {
+pub fn write_until_killed(write: impl Fn(&Path, u64)) {
     let Ok(text) = std::env::var(WRITER) else { return };
     let (first, dir) = text.split_once(' ').unwrap();
     for version in first.parse::<u64>().unwrap().. {
@@ -49,11 +48,7 @@ pub(crate) fn write_until_killed(write: impl Fn(&Path, u64)) {
 
 /// Kills processes that run `test`, whose body is [`write_until_killed`], at random moments. `version` reads what is in
 /// the folder: it must be the version that was written last, or the one that was being written.
-pub(crate) fn killed(
-    what: &str,
-    test: &str,
-    version: impl Fn(&Path) -> Option<u64>,
-) -> tempfile::TempDir {
+pub fn killed(what: &str, test: &str, version: impl Fn(&Path) -> Option<u64>) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let (mut now, mut took) = (None, Duration::from_millis(2));
     let (mut old, mut new, mut between) = (0, 0, 0);
@@ -125,7 +120,7 @@ const DISK: &str = "BURN_GNN_SMALL_DISK";
 
 /// Runs `test`, which calls this, in a process that has a disk of so many KiB of its own, and returns the folder there.
 /// In the process that was asked to run the test it is `None`, also where no disk can be mounted, which is printed.
-pub(crate) fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
+pub fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
     if let Some(dir) = std::env::var_os(DISK) {
         return Some(dir.into());
     }
@@ -166,7 +161,7 @@ pub(crate) fn small_disk(test: &str, kib: u64) -> Option<PathBuf> {
 /// Lets a writer run with no room, with 4 KiB, with 8 and so on, until it gets through. `old` and `new` write to a
 /// folder, `version` tells which of the two it holds. A write that fails says so, names the disk and a file in the
 /// folder, and leaves the old version and no other file than before.
-pub(crate) fn full_disk(
+pub fn full_disk(
     what: &str,
     disk: &Path,
     old: impl Fn(&Path),
@@ -215,7 +210,7 @@ pub(crate) fn full_disk(
 }
 
 /// All files under a folder, by name.
-pub(crate) fn files(dir: &Path) -> Vec<PathBuf> {
+pub fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = vec![];
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

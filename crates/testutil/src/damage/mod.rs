@@ -1,14 +1,19 @@
-//! Damages the bytes of a file, as a function of the case number.
+//! Damages files, as a function of the case number: their bytes, and the values of formats, which keep their form.
+
+mod values;
+
+pub use values::{json, npy, number, safetensors, text, times, word};
 
 /// Draws of one case: SplitMix64.
-#[derive(Clone)]
-pub(crate) struct Damage(u64);
+#[derive(Clone, Debug)]
+pub struct Damage(u64);
 
 /// Bytes that formats give a meaning to.
 const MEANT: &[u8] = b"\t\n\r:,;|\"'\\ -+.eE0129{}[]()\x00\x1f\x8b\xff\xc3\xa9";
 
 impl Damage {
-    pub(crate) fn new(case: u64) -> Self {
+    /// The draws of a case.
+    pub fn new(case: u64) -> Self {
         Self(case.wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
     fn next(&mut self) -> u64 {
@@ -18,7 +23,8 @@ impl Damage {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    pub(crate) fn below(&mut self, n: usize) -> usize {
+    /// A number below `n`, or 0.
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
     fn byte(&mut self) -> u8 {
@@ -26,7 +32,7 @@ impl Damage {
     }
 
     /// One to four changes.
-    pub(crate) fn spoil(&mut self, whole: &[u8]) -> Vec<u8> {
+    pub fn spoil(&mut self, whole: &[u8]) -> Vec<u8> {
         let mut bytes = whole.to_vec();
         for _ in 0..=self.below(4) {
             let at = self.below(bytes.len());

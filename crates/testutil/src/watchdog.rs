@@ -13,21 +13,24 @@ const LIMIT: Duration = Duration::from_secs(120);
 type Steps = Arc<Mutex<BTreeMap<u64, (String, String, Instant)>>>;
 
 /// Watches its [`Task`]s from a thread of its own until it is dropped.
-pub(crate) struct Watchdog {
+#[derive(Debug)]
+pub struct Watchdog {
     steps: Steps,
     next: std::sync::atomic::AtomicU64,
     thread: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 /// What one thread does; it is over when this is dropped.
-pub(crate) struct Task {
+#[derive(Debug)]
+pub struct Task {
     steps: Steps,
     number: u64,
     name: String,
 }
 
 impl Watchdog {
-    pub(crate) fn new() -> Self {
+    /// Watches from now on.
+    pub fn new() -> Self {
         let steps = Steps::default();
         let (stop, stopped) = channel();
         let watched = steps.clone();
@@ -50,11 +53,17 @@ impl Watchdog {
     }
 
     /// Watches what the caller does from now on, which begins with `step`.
-    pub(crate) fn task(&self, name: impl Into<String>, step: impl Into<String>) -> Task {
+    pub fn task(&self, name: impl Into<String>, step: impl Into<String>) -> Task {
         let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let task = Task { steps: self.steps.clone(), number, name: name.into() };
         task.step(step);
         task
+    }
+}
+
+impl Default for Watchdog {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -69,7 +78,7 @@ impl Drop for Watchdog {
 
 impl Task {
     /// What comes next.
-    pub(crate) fn step(&self, step: impl Into<String>) {
+    pub fn step(&self, step: impl Into<String>) {
         let entry = (self.name.clone(), step.into(), Instant::now());
         self.steps.lock().unwrap_or_else(PoisonError::into_inner).insert(self.number, entry);
     }

@@ -1,26 +1,48 @@
-//! Counts allocated bytes.
+//! Counts allocations, for tests of memory: of the whole process, so one test to a binary, or one after the other.
+#![allow(unsafe_code, reason = "an allocator is unsafe to write")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-pub(crate) struct CountingAllocator;
+/// The system's allocator, counted: `#[global_allocator] static ALLOCATOR: CountingAllocator = CountingAllocator;`.
+#[derive(Debug)]
+pub struct CountingAllocator;
 
+static CALLS: AtomicUsize = AtomicUsize::new(0);
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static START: AtomicUsize = AtomicUsize::new(0);
 
+/// Allocations so far.
+pub fn calls() -> usize {
+    CALLS.load(Relaxed)
+}
+
+/// Bytes in use.
+pub fn live() -> usize {
+    LIVE.load(Relaxed)
+}
+
 /// From now on the peak is counted again.
-pub(crate) fn reset() {
-    START.store(LIVE.load(Relaxed), Relaxed);
-    MOST.store(LIVE.load(Relaxed), Relaxed);
+pub fn reset() {
+    START.store(live(), Relaxed);
+    MOST.store(live(), Relaxed);
 }
 
 /// Most bytes in use since the reset, beyond those in use then.
-pub(crate) fn above_reset() -> usize {
+pub fn above_reset() -> usize {
     MOST.load(Relaxed).saturating_sub(START.load(Relaxed))
 }
 
+/// Most bytes in use during `run`, beyond `before`.
+pub fn peak(before: usize, run: impl FnOnce()) -> usize {
+    reset();
+    run();
+    MOST.load(Relaxed) - before
+}
+
 fn add(bytes: usize) {
+    CALLS.fetch_add(1, Relaxed);
     MOST.fetch_max(LIVE.fetch_add(bytes, Relaxed) + bytes, Relaxed);
 }
 

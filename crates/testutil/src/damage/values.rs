@@ -1,9 +1,8 @@
-//! Damages the values of JSON, `.npy`, safetensors and text files, which keep their form. Needs nothing but
-//! `serde_json`, so that other crates share it.
+//! Damages the values of JSON, `.npy`, safetensors and text files.
 
 use serde_json::Value;
 
-use super::damage::Damage;
+use super::Damage;
 
 /// Numbers at which sizes and counts go wrong.
 const NUMBERS: [u64; 22] = [
@@ -76,7 +75,8 @@ const DTYPES: [&str; 22] = [
 /// Longest file that is made by repeating.
 const LONG: usize = 1 << 18;
 
-pub(crate) fn number(d: &mut Damage) -> u64 {
+/// A number, often one at which sizes go wrong.
+pub fn number(d: &mut Damage) -> u64 {
     match d.below(3) {
         0 => d.below(300) as u64,
         1 => NUMBERS[d.below(NUMBERS.len())],
@@ -84,7 +84,8 @@ pub(crate) fn number(d: &mut Damage) -> u64 {
     }
 }
 
-pub(crate) fn word(d: &mut Damage) -> String {
+/// A text, often one that is no name.
+pub fn word(d: &mut Damage) -> String {
     match d.below(8) {
         0 => "x".repeat(1 << d.below(17)),
         1 => "\u{1f}\"`".repeat(1 << d.below(10)),
@@ -93,13 +94,14 @@ pub(crate) fn word(d: &mut Damage) -> String {
 }
 
 /// How often something is repeated: seldom often.
-pub(crate) fn times(d: &mut Damage, size: usize) -> usize {
+pub fn times(d: &mut Damage, size: usize) -> usize {
     let most = (LONG / size.max(1)).max(1);
     let up_to = 1 << d.below(19);
     d.below(up_to.min(most)) + 1
 }
 
-pub(crate) fn json(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+/// A file of JSON with other values, or with deep nesting.
+pub fn json(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let Ok(mut value) = serde_json::from_slice::<Value>(whole) else { return d.spoil(whole) };
     if d.below(16) == 0 {
         let deep = times(d, 2);
@@ -164,7 +166,8 @@ fn change(value: &mut Value, d: &mut Damage) {
     }
 }
 
-pub(crate) fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+/// A `.npy` file with another header.
+pub fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let text = String::from_utf8_lossy(whole.get(10..128).unwrap_or_default()).into_owned();
     let data = whole.get(128..).unwrap_or_default();
     let field = |name: &str, end: &str| {
@@ -217,7 +220,8 @@ pub(crate) fn npy(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     out
 }
 
-pub(crate) fn safetensors(whole: &[u8], d: &mut Damage) -> Vec<u8> {
+/// A safetensors file with another header or fewer bytes.
+pub fn safetensors(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     let len = whole.get(..8).and_then(|l| l.try_into().ok()).map_or(0, u64::from_le_bytes) as usize;
     let Some((header, data)) = whole.get(8..).and_then(|rest| rest.split_at_checked(len)) else {
         return d.spoil(whole);
@@ -231,7 +235,8 @@ pub(crate) fn safetensors(whole: &[u8], d: &mut Damage) -> Vec<u8> {
     [&declared.to_le_bytes()[..], &header[..], data].concat()
 }
 
-pub(crate) fn text(whole: &[u8], parts: &[&str], d: &mut Damage) -> Vec<u8> {
+/// A text whose `parts` are repeated, or with other words.
+pub fn text(whole: &[u8], parts: &[&str], d: &mut Damage) -> Vec<u8> {
     let mut out = whole.to_vec();
     for _ in 0..=d.below(2) {
         let room = LONG.saturating_sub(out.len());

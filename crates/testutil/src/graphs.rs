@@ -1,0 +1,77 @@
+//! Relations with a name, and random ones.
+
+use std::ops::Range;
+
+use burn_gnn_structure::{Relation, Stream};
+use proptest::prelude::*;
+
+/// The edges `(src, dst)`.
+pub fn relation(num_src: usize, num_dst: usize, edges: &[(u32, u32)]) -> Relation {
+    let (src, dst) = edges.iter().copied().unzip();
+    Relation::from_coo(num_src, num_dst, src, dst).expect("edges between nodes")
+}
+
+/// Self loops, parallel edges, a source and a destination without edges, edges not sorted.
+pub fn small() -> Relation {
+    relation(5, 4, &[(0, 1), (4, 0), (1, 1), (1, 1), (2, 3), (0, 0), (4, 3), (2, 1)])
+}
+
+/// The corners that every operator meets.
+pub fn named() -> Vec<(&'static str, Relation)> {
+    vec![
+        ("small", small()),
+        ("sorted", relation(3, 3, &[(2, 0), (1, 0), (0, 1), (0, 1), (2, 2)])),
+        ("one node", relation(1, 1, &[(0, 0)])),
+        ("one node, two edges", relation(1, 1, &[(0, 0), (0, 0)])),
+        ("no edges", relation(4, 3, &[])),
+        ("no sources", relation(0, 2, &[])),
+        ("no destinations", relation(2, 0, &[])),
+        ("no nodes", relation(0, 0, &[])),
+        ("self loops", relation(3, 3, &[(0, 0), (1, 1), (2, 2), (0, 1)])),
+        ("parallel edges", relation(2, 2, &[(0, 1), (1, 1), (0, 1), (0, 1), (1, 0)])),
+        ("degree 0", relation(5, 5, &[(4, 0), (0, 4), (4, 4)])),
+        ("bipartite", random(7, 3, 20, 1.5)),
+        ("square", random(12, 12, 60, 2.0)),
+        ("into one", relation(40, 2, &(0..40).map(|u| (u, 1)).collect::<Vec<_>>())),
+    ]
+}
+
+/// `num_edges` edges, degrees skewed by `skew` (1 is uniform).
+pub fn random(num_src: usize, num_dst: usize, num_edges: usize, skew: f64) -> Relation {
+    let stream = Stream::new(5, "graph", 0);
+    let end = |e: u64, side: u64, n: usize| {
+        ((stream.uniform(e, side).powf(skew) * n as f64) as u32).min(n as u32 - 1)
+    };
+    let edges: Vec<_> =
+        (0..num_edges as u64).map(|e| (end(e, 0, num_src), end(e, 1, num_dst))).collect();
+    relation(num_src, num_dst, &edges)
+}
+
+/// A third of the edges end in node 0 and a third start there.
+pub fn with_hub(num_src: usize, num_dst: usize, num_edges: usize, seed: u64) -> Relation {
+    let stream = Stream::new(seed, "hub", 0);
+    let end = |e: u64, side: u64, n: usize| match stream.uniform(e, side) * 1.5 - 0.5 {
+        x if x < 0.0 => 0,
+        x => (x * n as f64) as u32,
+    };
+    let edges: Vec<_> =
+        (0..num_edges as u64).map(|e| (end(e, 0, num_src), end(e, 1, num_dst))).collect();
+    relation(num_src, num_dst, &edges)
+}
+
+/// `leaves` edges from leaves to node 0, and as many back.
+pub fn star(leaves: usize) -> Relation {
+    let to = (1..=leaves as u32).map(|i| (i, 0));
+    let edges: Vec<_> = to.clone().chain(to.map(|(i, _)| (0, i))).collect();
+    relation(leaves + 1, leaves + 1, &edges)
+}
+
+/// A third of the edges end in node 0: skewed degrees, parallel edges and, where both sides have as many nodes, self
+/// loops.
+pub fn any_relation(edges: Range<usize>) -> impl Strategy<Value = Relation> {
+    (1usize..9, 1usize..9, any::<bool>()).prop_flat_map(move |(a, b, square)| {
+        let b = if square { a } else { b };
+        let edge = (0..a as u32, prop_oneof![1 => Just(0), 2 => 0..b as u32]);
+        proptest::collection::vec(edge, edges.clone()).prop_map(move |edges| relation(a, b, &edges))
+    })
+}
