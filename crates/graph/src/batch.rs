@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::frame::join_all;
 use crate::{EdgeKey, Frame, Graph, GraphError, NodeKey, OriginalIds, Ragged, Relation, Texts};
-use burn_gnn_structure::internal::LIMIT;
+use burn_gnn_structure::internal::{check_id, check_len, check_limit};
 
 /// Several graphs side by side in one, and how many nodes and edges each of them has.
 ///
@@ -68,11 +68,9 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
         .map(|n| format!("node type {n}"))
         .chain(schema.etypes().iter().map(ToString::to_string));
     for ((i, relation), per_graph) in names.enumerate().zip(num_nodes.iter().chain(&num_edges)) {
-        let count = per_graph.iter().map(|&n| n as u64).sum();
         let what = if i < num_nodes.len() { "nodes" } else { "edges" };
-        if count > LIMIT {
-            return Err(GraphError::TooLarge { relation, what, count, limit: LIMIT });
-        }
+        check_limit(what, per_graph.iter().map(|&n| n as u64).sum())
+            .map_err(|e| e.in_relation(&relation))?;
     }
     let total = |per_graph: &Vec<usize>| per_graph.iter().sum::<usize>();
     let mut relations = Vec::with_capacity(num_edges.len());
@@ -155,25 +153,12 @@ impl Batch {
         num_nodes: Vec<Vec<usize>>,
         num_edges: Vec<Vec<usize>>,
     ) -> Result<Self, GraphError> {
-        let length = |arg: String, why, expected, actual| {
-            if expected == actual {
-                Ok(())
-            } else {
-                Err(GraphError::Length { relation: String::new(), arg, why, expected, actual })
-            }
+        let length = |arg: &str, why, expected, actual| {
+            check_len(arg, why, expected, actual).map_err(|e| e.in_relation(""))
         };
-        length(
-            "num_nodes".into(),
-            "one list per node type",
-            graph.node_counts().len(),
-            num_nodes.len(),
-        )?;
-        length(
-            "num_edges".into(),
-            "one list per edge type",
-            graph.relations().len(),
-            num_edges.len(),
-        )?;
+        let (ntypes, etypes) = (graph.node_counts().len(), graph.relations().len());
+        length("num_nodes", "one list per node type", ntypes, num_nodes.len())?;
+        length("num_edges", "one list per edge type", etypes, num_edges.len())?;
         let graphs = num_nodes.first().map_or(0, Vec::len);
         let rows = graph
             .node_counts()
@@ -186,9 +171,9 @@ impl Batch {
             } else {
                 format!("num_edges[{}]", i - num_nodes.len())
             };
-            length(arg.clone(), "one entry per graph", graphs, per_graph.len())?;
+            length(&arg, "one entry per graph", graphs, per_graph.len())?;
             let sum = per_graph.iter().fold(0, |sum: usize, &n| sum.saturating_add(n));
-            length(format!("sum of {arg}"), "nodes or edges of that type", rows, sum)?;
+            length(&format!("sum of {arg}"), "nodes or edges of that type", rows, sum)?;
         }
         for (t, r) in graph.relations().iter().enumerate() {
             let (s, d) = graph.schema().endpoints(t);
@@ -266,13 +251,7 @@ impl Batch {
     /// # Cost
     /// `O(i + nodes and edges of the graph)`.
     pub fn get(&self, i: usize) -> Result<Graph, GraphError> {
-        if i >= self.len {
-            return Err(GraphError::IdOutOfRange {
-                what: "graph of the batch:".into(),
-                id: i as u64,
-                bound: self.len as u64,
-            });
-        }
+        check_id("graph of the batch:", i as u64, self.len as u64)?;
         let sums = |counts: &[Vec<usize>]| {
             counts.iter().map(|c| c[..i].iter().sum()).collect::<Vec<usize>>()
         };

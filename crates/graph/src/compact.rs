@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{Graph, GraphError, NodeKey, OriginalIds, Subgraph};
+use burn_gnn_structure::internal::check_len;
 
 impl Graph {
     /// The graph without its isolated nodes, except those of `always_preserve`; nodes stay in ascending original id.
@@ -50,16 +51,9 @@ pub fn compact_graphs<'a, N: NodeKey, I: AsRef<[u32]>>(
     for (i, g) in graphs.iter().enumerate() {
         for (name, &n) in g.schema().ntypes().iter().zip(g.node_counts()) {
             let expected = keep.entry(name).or_insert_with(|| vec![false; n]).len();
-            if expected != n {
-                let arg = format!("graphs[{i}], node type {name}");
-                return Err(GraphError::Length {
-                    relation: String::new(),
-                    arg,
-                    why: "as in the graphs before",
-                    expected,
-                    actual: n,
-                });
-            }
+            let arg = format!("graphs[{i}], node type {name}");
+            check_len(&arg, "as in the graphs before", expected, n)
+                .map_err(|e| e.in_relation(""))?;
         }
         let touched = g.touched(&g.every_edge(), &[]);
         for (name, ids) in g.schema().ntypes().iter().zip(&touched) {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::frame::join_all;
 use crate::graph::{ONE_NODE_TYPE, ONE_RELATION};
 use crate::{EdgeType, Graph, GraphError, IdMap};
+use burn_gnn_structure::internal::{check_id, check_len, check_limit};
 
 /// A homogeneous graph made of a typed one, and the maps between their ids.
 #[derive(Clone, Debug)]
@@ -30,11 +31,8 @@ impl Graph {
         edata: &[&str],
     ) -> Result<Homogeneous, GraphError> {
         let (node_ids, edge_ids) = (self.node_id_map()?, self.edge_id_map()?);
-        let limit = u64::from(u32::MAX) - 1;
         for (what, count) in [("nodes", node_ids.total()), ("edges", edge_ids.total())] {
-            if count > limit {
-                return Err(GraphError::TooLarge { relation: "(all)".into(), what, count, limit });
-            }
+            check_limit(what, count).map_err(|e| e.in_relation("(all)"))?;
         }
         let total = edge_ids.total() as usize;
         let (mut src, mut dst) = (Vec::with_capacity(total), Vec::with_capacity(total));
@@ -102,26 +100,12 @@ pub fn to_heterogeneous(
         ("ntype", "one entry per node", *nodes, ntype.len()),
         ("etype", "one entry per edge", relation.num_edges(), etype.len()),
     ] {
-        if expected != actual {
-            return Err(GraphError::Length {
-                relation: String::new(),
-                arg: arg.into(),
-                why,
-                expected,
-                actual,
-            });
-        }
+        check_len(arg, why, expected, actual).map_err(|e| e.in_relation(""))?;
     }
     for (what, types, bound) in
         [("node type", ntype, ntypes.len()), ("edge type", etype, relations.len())]
     {
-        if let Some(&t) = types.iter().find(|&&t| t as usize >= bound) {
-            return Err(GraphError::IdOutOfRange {
-                what: what.into(),
-                id: u64::from(t),
-                bound: bound as u64,
-            });
-        }
+        types.iter().try_for_each(|&t| check_id(what, u64::from(t), bound as u64))?;
     }
     let mut members: Vec<Vec<u32>> = vec![vec![]; ntypes.len()];
     let local: Vec<u32> = ntype

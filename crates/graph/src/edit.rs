@@ -1,7 +1,7 @@
 //! Adds and removes nodes and edges, with their features, into a new graph.
 
 use crate::{Column, EdgeKey, Graph, GraphError, NodeKey, OriginalIds, Relation, Subgraph};
-use burn_gnn_structure::internal::{LIMIT, check_counts, check_ids, check_len, check_nodes};
+use burn_gnn_structure::internal::{check_counts, check_ids, check_len, check_limit, check_nodes};
 
 impl Graph {
     /// Appends `count` nodes of a type, with features `data`: columns by name, one row per new node. Old ids stay.
@@ -33,15 +33,8 @@ impl Graph {
         let t = self.schema().ntype(ntype)?;
         let mut counts = self.node_counts().to_vec();
         counts[t] = counts[t].saturating_add(count);
-        if counts[t] as u64 > LIMIT {
-            let relation = format!("node type {}", self.schema().ntypes()[t]);
-            return Err(GraphError::TooLarge {
-                relation,
-                what: "nodes",
-                count: counts[t] as u64,
-                limit: LIMIT,
-            });
-        }
+        check_limit("nodes", counts[t] as u64)
+            .map_err(|e| e.in_relation(&format!("node type {}", self.schema().ntypes()[t])))?;
         let grown = self.relations().iter().enumerate().map(|(i, r)| {
             let (s, d) = self.schema().endpoints(i);
             if s != t && d != t {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use burn_gnn_structure::internal::LIMIT;
+use burn_gnn_structure::internal::{check_len, check_limit};
 
 use crate::graph::{ONE_NODE_TYPE, ONE_RELATION};
 use crate::{EdgeType, GlobalIds, Graph, GraphError, Relation, Schema};
@@ -101,13 +101,9 @@ impl GraphBuilder {
             counts.entry(name.to_owned()).or_insert(n);
         }
         // Also types that no relation names: ids of nodes are `u32` everywhere, and sums of counts must not overflow.
-        if let Some((name, &n)) = counts.iter().find(|(_, n)| **n as u64 > LIMIT) {
-            return Err(GraphError::TooLarge {
-                relation: format!("node type {name}"),
-                what: "nodes",
-                count: n as u64,
-                limit: LIMIT,
-            });
+        for (name, &n) in &counts {
+            check_limit("nodes", n as u64)
+                .map_err(|e| e.in_relation(&format!("node type {name}")))?;
         }
         let schema = Schema::new(
             counts.keys().cloned().collect(),
@@ -123,22 +119,9 @@ impl GraphBuilder {
             let r = match e {
                 Edges::U32(src, dst) => Relation::from_coo(s, d, src, dst),
                 Edges::I64(src, dst) => Relation::from_coo_i64(s, d, &src, &dst),
-                Edges::Ready(r) => {
-                    for (arg, expected, actual) in
-                        [("num_src", s, r.num_src()), ("num_dst", d, r.num_dst())]
-                    {
-                        if expected != actual {
-                            return Err(GraphError::Length {
-                                relation: name,
-                                arg: arg.into(),
-                                why: "the node type's count",
-                                expected,
-                                actual,
-                            });
-                        }
-                    }
-                    Ok(r)
-                }
+                Edges::Ready(r) => check_len("num_src", "the node type's count", s, r.num_src())
+                    .and_then(|()| check_len("num_dst", "the node type's count", d, r.num_dst()))
+                    .map(|()| r),
             };
             relations[i] = Some(r.map_err(|e| e.in_relation(&name))?);
         }

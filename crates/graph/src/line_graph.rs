@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{EdgeKey, Graph, GraphError, OriginalIds};
-use burn_gnn_structure::internal::{LIMIT, room};
+use burn_gnn_structure::internal::{check_limit, room};
 
 /// Whether a line graph joins `u -> v` to `v -> u`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +65,8 @@ impl Graph {
         let endpoints = r.src().iter().zip(r.dst());
         let count: u64 =
             endpoints.map(|(&u, &v)| out.row(v as usize).len() as u64 - dropped(u, v)).sum();
-        if count > LIMIT {
-            let relation = format!("line graph of {}", self.schema().etypes()[t]);
-            return Err(GraphError::TooLarge { relation, what: "edges", count, limit: LIMIT });
-        }
+        check_limit("edges", count)
+            .map_err(|e| e.in_relation(&format!("line graph of {}", self.schema().etypes()[t])))?;
         let (what, remedy) = (|| format!("a line graph of {count} edges"), "make it of a subgraph");
         let (mut src, mut dst) =
             (room(count.into(), what, remedy)?, room(count.into(), what, remedy)?);

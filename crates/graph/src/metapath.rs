@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::graph::ONE_RELATION;
 use crate::{EdgeKey, EdgeType, Graph, GraphError, Relation};
-use burn_gnn_structure::internal::{LIMIT, room};
+use burn_gnn_structure::internal::{check_limit, room};
 
 impl Graph {
     /// One edge `u -> v` of relation `_E` wherever a path along the edge types of `metapath` leads from `u` to `v`,
@@ -63,14 +63,8 @@ impl Graph {
         let count: usize = parts.iter().map(|p| p.0.len()).sum();
         let etype =
             EdgeType::new(&*self.schema().ntypes()[s], ONE_RELATION, &*self.schema().ntypes()[d]);
-        if count as u64 > LIMIT {
-            return Err(GraphError::TooLarge {
-                relation: etype.to_string(),
-                what: "edges",
-                count: count as u64,
-                limit: LIMIT,
-            });
-        }
+        let named = |e: GraphError| e.in_relation(&etype.to_string());
+        check_limit("edges", count as u64).map_err(named)?;
         let (what, remedy) = (
             || format!("a graph of {count} edges along a metapath"),
             "choose a shorter metapath or a subgraph",
@@ -81,8 +75,8 @@ impl Graph {
             src.extend(u);
             dst.extend(v);
         }
-        let relation = Relation::from_coo(sources, self.node_counts()[d], src, dst)
-            .map_err(|e| e.in_relation(&etype.to_string()))?;
+        let relation =
+            Relation::from_coo(sources, self.node_counts()[d], src, dst).map_err(named)?;
         let ntypes = if s == d { vec![s] } else { vec![s, d] };
         self.rebuild(&ntypes, vec![(etype, relation, None)])
     }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::graph::ONE_RELATION;
 use crate::{Graph, GraphError};
-use burn_gnn_structure::internal::{LIMIT, check_len, reserve, setting};
+use burn_gnn_structure::internal::{check_len, check_limit, reserve, setting};
 
 /// Norms of points under [`Metric::Cosine`]: products of two of them, and every sum on the way to `a·b`, are finite.
 const LARGEST_NORM: f64 = 1e150;
@@ -151,10 +151,9 @@ fn neighbors(
     {
         return Err(setting("p", "at least 1", &p.to_string()));
     }
-    if count as u64 > LIMIT {
-        let (relation, count) = ("points".to_owned(), count as u64);
-        return Err(GraphError::TooLarge { relation, what: "nodes", count, limit: LIMIT });
-    }
+    let check_count =
+        |what, count| check_limit(what, count as u64).map_err(|e| e.in_relation("points"));
+    check_count("nodes", count)?;
     let whole = [count];
     let segments = options.segments.as_deref().unwrap_or(&whole);
     let sum = segments.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
@@ -207,10 +206,7 @@ fn neighbors(
             let more = points.iter().map(Vec::len).sum::<usize>();
             let edges = src.len() + more;
             let what = || format!("a graph of at least {edges} edges between points");
-            if edges as u64 > LIMIT {
-                let (relation, count) = ("points".to_owned(), edges as u64);
-                return Err(GraphError::TooLarge { relation, what: "edges", count, limit: LIMIT });
-            }
+            check_count("edges", edges)?;
             let remedy = "choose a smaller `k` or radius, or fewer points";
             reserve(&mut src, more, what, remedy)?;
             reserve(&mut dst, more, what, remedy)?;

@@ -7,7 +7,7 @@ use crate::graph::ONE_RELATION;
 use crate::{
     Column, Combine, Compressed, EdgeKey, EdgeType, Graph, GraphError, Relation, row_index,
 };
-use burn_gnn_structure::internal::{LIMIT, check_counts, check_len, reserve, room};
+use burn_gnn_structure::internal::{check_counts, check_len, check_limit, reserve, room};
 
 impl Graph {
     /// The same nodes with one edge `u -> v` of the type for every walk of `k` of its edges from `u` to `v`:
@@ -38,17 +38,7 @@ impl Graph {
         let nodes = self.relations()[t].num_src();
         let csr = self.relations()[t].csr();
         let count = count_walks(csr, k);
-        if count > LIMIT {
-            return Err(self.in_etype(
-                t,
-                GraphError::TooLarge {
-                    relation: String::new(),
-                    what: "edges",
-                    count,
-                    limit: LIMIT,
-                },
-            ));
-        }
+        check_limit("edges", count).map_err(|e| self.in_etype(t, e))?;
         let what = || format!("a graph of {count} walks of {k} edges");
         let (mut src, mut dst) =
             (room(count.into(), what, SMALLER)?, room(count.into(), what, SMALLER)?);
@@ -233,14 +223,7 @@ impl Product {
     fn new(a: &Relation, b: &Relation) -> Result<Self, GraphError> {
         let (first, second) = (a.csr(), b.csr());
         let count: u64 = a.dst().iter().map(|&m| second.row(m as usize).len() as u64).sum();
-        if count > LIMIT {
-            return Err(GraphError::TooLarge {
-                relation: String::new(),
-                what: "edges",
-                count,
-                limit: LIMIT,
-            });
-        }
+        check_limit("edges", count)?;
         let what = || format!("{count} pairs of edges");
         let mut pairs = room(u128::from(count), what, "multiply subgraphs with fewer edges")?;
         let (mut src, mut dst, mut indptr, mut of_source) = (vec![], vec![], vec![0], vec![]);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::{Graph, GraphError, OriginalIds, Relabel, Subgraph};
-use burn_gnn_structure::internal::{LIMIT, check_len, scan};
+use burn_gnn_structure::internal::{check_len, check_limit, scan};
 
 /// A numbering of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,15 +54,8 @@ impl Graph {
             NodeOrder::Kept => None,
             NodeOrder::InDegree => Some(self.by_in_degree()),
             NodeOrder::ReverseCuthillMcKee => {
-                let (count, limit) = (self.total_nodes() as u64, LIMIT);
-                if count > limit {
-                    return Err(GraphError::TooLarge {
-                        relation: "all types together".into(),
-                        what: "nodes",
-                        count,
-                        limit,
-                    });
-                }
+                check_limit("nodes", self.total_nodes() as u64)
+                    .map_err(|e| e.in_relation("all types together"))?;
                 Some(self.cuthill_mckee())
             }
             NodeOrder::Parts(parts) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::internal::{LIMIT, check_len};
+use burn_gnn_graph::internal::{check_len, check_limit};
 use burn_gnn_graph::{GraphError, Relation, Schema, of_etype, of_ntype};
 
 /// Facts about the whole graph for the nodes of a batch that was sampled on several machines: what
@@ -52,14 +52,7 @@ impl BatchGraphInfo {
             per_type(arg, "one per edge type", etypes, n)?;
         }
         for (ids, name) in original_nodes.iter().zip(schema.ntypes()) {
-            if ids.len() as u64 > LIMIT {
-                return Err(GraphError::TooLarge {
-                    relation: name.clone(),
-                    what: "nodes",
-                    count: ids.len() as u64,
-                    limit: LIMIT,
-                });
-            }
+            check_limit("nodes", ids.len() as u64).map_err(|e| e.in_relation(name))?;
         }
         for (t, degrees) in out_degrees.iter().enumerate() {
             let rows = original_nodes[schema.endpoints(t).0].len();

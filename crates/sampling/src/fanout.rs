@@ -1,5 +1,6 @@
 //! Defines fan-outs: how many edges are sampled per node and hop.
 
+use burn_gnn_graph::internal::check_len;
 use burn_gnn_graph::{EdgeName, Graph, GraphError};
 
 /// Edges per node, hop and relation.
@@ -70,16 +71,8 @@ impl Fanouts {
                         remedy,
                     };
                     let list = list.ok_or_else(missing)?;
-                    if list.len() != hops {
-                        let (arg, why) = ("fanouts".into(), "hops of the first relation given");
-                        return Err(GraphError::Length {
-                            relation: name.to_string(),
-                            arg,
-                            why,
-                            expected: hops,
-                            actual: list.len(),
-                        });
-                    }
+                    check_len("fanouts", "hops of the first relation given", hops, list.len())
+                        .map_err(|e| e.in_relation(&name.to_string()))?;
                     for (hop, &value) in list.iter().enumerate() {
                         out[hop][t] = number(&name.to_string(), hop, value)?;
                     }

@@ -1,6 +1,7 @@
 //! Converts between type-wise and global (homogeneous) ids.
 
 use crate::GraphError;
+use crate::relation::checks::check_id;
 
 /// A node or edge of one type: `(type number, id inside that type)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -67,13 +68,7 @@ impl IdMap {
     /// # Errors
     /// `ty` is not a type.
     pub fn range(&self, ty: usize) -> Result<std::ops::Range<u64>, GraphError> {
-        if ty >= self.num_types() {
-            return Err(GraphError::IdOutOfRange {
-                what: "type".into(),
-                id: ty as u64,
-                bound: self.num_types() as u64,
-            });
-        }
+        check_id("type", ty as u64, self.num_types() as u64)?;
         Ok(self.offsets[ty]..self.offsets[ty + 1])
     }
     /// Global id to type and type-wise id; `O(log types)`.
@@ -81,13 +76,7 @@ impl IdMap {
     /// # Errors
     /// `id` is not below [`total`](Self::total).
     pub fn to_typed(&self, id: HomoId) -> Result<TypedId, GraphError> {
-        if id.0 >= self.total() {
-            return Err(GraphError::IdOutOfRange {
-                what: "homogeneous".into(),
-                id: id.0,
-                bound: self.total(),
-            });
-        }
+        check_id("homogeneous", id.0, self.total())?;
         let ty = self.offsets.partition_point(|&o| o <= id.0) - 1;
         Ok(TypedId { ty, id: id.0 - self.offsets[ty] })
     }
@@ -97,13 +86,7 @@ impl IdMap {
     /// The type does not exist or has no such id.
     pub fn to_homo(&self, id: TypedId) -> Result<HomoId, GraphError> {
         let r = self.range(id.ty)?;
-        if id.id >= r.end - r.start {
-            return Err(GraphError::IdOutOfRange {
-                what: format!("type {}", id.ty),
-                id: id.id,
-                bound: r.end - r.start,
-            });
-        }
+        check_id(format_args!("type {}", id.ty), id.id, r.end - r.start)?;
         Ok(HomoId(r.start + id.id))
     }
 }

@@ -61,7 +61,9 @@ pub mod internal {
     pub use crate::memory::{filled, reserve, room};
     pub use crate::or_panic::OrPanic;
     pub use crate::prefetch::{Cache, prefetch, prefetch_at, prefetch_to};
-    pub use crate::relation::checks::{check_counts, check_ids, check_len, check_nodes};
+    pub use crate::relation::checks::{
+        check_counts, check_id, check_ids, check_len, check_limit, check_nodes,
+    };
     pub use crate::relation::{LIMIT, LayoutArrays, scan};
     pub use crate::schema::{etype_number, ntype_number};
     pub use crate::shared_array::{SharedU32Array, U32Array};

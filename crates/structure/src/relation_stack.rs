@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::relation::LIMIT;
+use crate::relation::checks::{check_len, check_limit};
 use crate::{Derived, GraphError, Relation};
 
 /// Concatenated relations with one destination type: one reduction can run over the edges of
@@ -48,41 +48,23 @@ impl RelationStack {
         tables: &[usize],
         relations: &[(usize, Relation)],
     ) -> Result<Self, GraphError> {
-        let offsets =
-            |what, sizes: &mut dyn Iterator<Item = usize>| -> Result<Vec<u32>, GraphError> {
-                let mut at = vec![0u32];
-                let mut total = 0u64;
-                for size in sizes {
-                    total = total.saturating_add(size as u64);
-                    if total > LIMIT {
-                        return Err(GraphError::TooLarge {
-                            relation: "stack".into(),
-                            what,
-                            count: total,
-                            limit: LIMIT,
-                        });
-                    }
-                    at.push(total as u32);
-                }
-                Ok(at)
-            };
+        let offsets = |what, sizes: &mut dyn Iterator<Item = usize>| {
+            let (mut at, mut total) = (vec![0u32], 0u64);
+            for size in sizes {
+                total = total.saturating_add(size as u64);
+                check_limit(what, total).map_err(|e| e.in_relation("stack"))?;
+                at.push(total as u32);
+            }
+            Ok::<_, GraphError>(at)
+        };
         let starts = offsets("nodes", &mut tables.iter().copied())?;
         let edges = offsets("edges", &mut relations.iter().map(|(_, r)| r.num_edges()))?;
         let total = edges.last().map_or(0, |&e| e as usize);
         let (mut src, mut dst) = (Vec::with_capacity(total), Vec::with_capacity(total));
         for (i, (table, relation)) in relations.iter().enumerate() {
-            let length = |arg: String, why, expected, actual| {
-                if expected == actual {
-                    Ok(())
-                } else {
-                    Err(GraphError::Length {
-                        relation: format!("stack[{i}]"),
-                        arg,
-                        why,
-                        expected,
-                        actual,
-                    })
-                }
+            let length = |arg, why, expected, actual| {
+                check_len(arg, why, expected, actual)
+                    .map_err(|e| e.in_relation(&format!("stack[{i}]")))
             };
             let rows = tables.get(*table).copied().ok_or(GraphError::NodeOutOfRange {
                 relation: format!("stack[{i}]"),
@@ -91,8 +73,8 @@ impl RelationStack {
                 bound: tables.len(),
                 value: *table as i128,
             })?;
-            length("num_src".into(), "rows of its source table", rows, relation.num_src())?;
-            length("num_dst".into(), "nodes of the destination type", num_dst, relation.num_dst())?;
+            length("num_src", "rows of its source table", rows, relation.num_src())?;
+            length("num_dst", "nodes of the destination type", num_dst, relation.num_dst())?;
             src.extend(relation.src().iter().map(|&u| u + starts[*table]));
             dst.extend_from_slice(relation.dst());
         }

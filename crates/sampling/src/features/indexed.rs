@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor};
 
 use crate::FeatureSource;
 use burn_gnn_graph::GraphError;
-use burn_gnn_graph::internal::check_ids;
+use burn_gnn_graph::internal::{check_id, check_ids};
 
 /// Stands for an id without a row in the table of [`IndexedRows`]. Such an id may not be gathered.
 pub const NO_ROW: u32 = u32::MAX;
@@ -39,17 +39,12 @@ impl<S: FeatureSource> IndexedRows<S> {
     /// [`GraphError::IdOutOfRange`] for a row that the source does not have.
     pub fn new(source: S, id2index: Vec<u32>) -> Result<Self, GraphError> {
         let bound = source.num_rows();
-        match id2index.iter().position(|&row| row != NO_ROW && row as usize >= bound) {
-            None => Ok(Self { id2index, source }),
-            Some(at) => {
-                let what = format!("`id2index`, position {at}: row");
-                Err(GraphError::IdOutOfRange {
-                    what,
-                    id: u64::from(id2index[at]),
-                    bound: bound as u64,
-                })
-            }
+        let far = id2index.iter().position(|&row| row != NO_ROW && row as usize >= bound);
+        if let Some(at) = far {
+            let what = format_args!("`id2index`, position {at}: row");
+            check_id(what, u64::from(id2index[at]), bound as u64)?;
         }
+        Ok(Self { id2index, source })
     }
     /// The source of the rows.
     pub fn source(&self) -> &S {

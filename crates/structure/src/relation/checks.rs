@@ -1,22 +1,25 @@
 //! Checks counts, lengths and node ids before a relation is made of them.
 
+use std::fmt::Display;
+
 use rayon::prelude::*;
 
 use super::{LIMIT, UNNAMED};
 use crate::GraphError;
 use crate::memory::room;
 
+/// Refuses more nodes or edges than a relation numbers.
+pub fn check_limit(what: &'static str, count: u64) -> Result<(), GraphError> {
+    if count <= LIMIT {
+        return Ok(());
+    }
+    Err(GraphError::TooLarge { relation: UNNAMED.into(), what, count, limit: LIMIT })
+}
+
 /// Refuses more nodes or edges than a relation numbers, and node counts for which memory has no layout.
 pub fn check_counts(num_src: usize, num_dst: usize, num_edges: usize) -> Result<(), GraphError> {
     for (what, count) in [("nodes", num_src), ("nodes", num_dst), ("edges", num_edges)] {
-        if count as u64 > LIMIT {
-            return Err(GraphError::TooLarge {
-                relation: UNNAMED.into(),
-                what,
-                count: count as u64,
-                limit: LIMIT,
-            });
-        }
+        check_limit(what, count as u64)?;
     }
     // Layouts have an offset per node, and are made where no error can be returned. Asking takes no memory, but counts
     // as a peak where allocations are counted: not for what readers believe of any file.
@@ -75,13 +78,21 @@ pub fn check_len(
     Err(GraphError::Length { relation: UNNAMED.into(), arg: arg.into(), why, expected, actual })
 }
 
+/// Refuses an id that is not below `bound`.
+pub fn check_id(what: impl Display, id: u64, bound: u64) -> Result<(), GraphError> {
+    if id < bound {
+        return Ok(());
+    }
+    Err(GraphError::IdOutOfRange { what: what.to_string(), id, bound })
+}
+
 /// The first id that is not below `bound`, as an error that names the argument.
 pub fn check_ids(arg: &str, of: &str, ids: &[u32], bound: usize) -> Result<(), GraphError> {
-    match ids.iter().enumerate().find(|(_, id)| **id as usize >= bound) {
+    match ids.iter().position(|&id| id as usize >= bound) {
         None => Ok(()),
-        Some((at, &id)) => {
-            let what = format!("`{arg}` of {of}, position {at}:");
-            Err(GraphError::IdOutOfRange { what, id: u64::from(id), bound: bound as u64 })
+        Some(at) => {
+            let what = format_args!("`{arg}` of {of}, position {at}:");
+            check_id(what, u64::from(ids[at]), bound as u64)
         }
     }
 }

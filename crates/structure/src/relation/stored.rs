@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use super::checks::{check_counts, check_nodes};
-use super::{Edges, Endpoints, Kept, LIMIT, Relation, UNNAMED};
+use super::checks::{check_counts, check_limit, check_nodes};
+use super::{Edges, Endpoints, Kept, Relation, UNNAMED};
 use crate::GraphError;
 use crate::bytes::{Bytes, CountBytes};
 use crate::memory::room;
@@ -140,14 +140,7 @@ impl Relation {
 
 fn read(reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
     let (count, rows) = (reader.num_edges(), reader.num_dst());
-    if count > LIMIT {
-        return Err(GraphError::TooLarge {
-            relation: UNNAMED.into(),
-            what: "edges in memory",
-            count,
-            limit: LIMIT,
-        });
-    }
+    check_limit("edges in memory", count)?;
     let list = |what: &str| {
         room(
             u128::from(count),
@@ -227,6 +220,7 @@ fn by_edge_id(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::relation::LIMIT;
 
     /// A relation in memory, read as if it were in a file.
     #[derive(Debug)]
