@@ -28,7 +28,6 @@ pub use from_compressed::WholeNumber;
 use from_compressed::{check_indptr, narrow};
 pub use layouts::LayoutArrays;
 use sort_by_dst::Sorted;
-use stored::Coo;
 pub use stored::EdgeReader;
 
 /// `u32::MAX` is kept free as "no edge".
@@ -45,8 +44,15 @@ struct Edges {
 /// Endpoints of edges.
 #[derive(Debug)]
 enum Endpoints {
-    Given { src: U32Array, dst: U32Array },
+    Given(Coo),
     Stored(Arc<dyn EdgeReader>),
+}
+
+/// Source and destination of each edge, by edge id.
+#[derive(Debug)]
+struct Coo {
+    src: U32Array,
+    dst: U32Array,
 }
 
 /// What was derived of it.
@@ -54,30 +60,12 @@ enum Endpoints {
 struct Kept {
     /// Edges of a stored relation.
     coo: Derived<Coo>,
-    by_dst: Derived<Compressed>,
-    by_src: Derived<Compressed>,
+    /// By destination and by source.
+    layouts: [Derived<Compressed>; 2],
     /// Renumbered by destination, and by source for the reversed relation.
     sorted: [Derived<Sorted>; 2],
     /// Beside `src` and beside `dst`.
     attached: [Attached; 2],
-}
-
-/// Which nodes have a row in a layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum By {
-    Dst,
-    Src,
-}
-
-impl By {
-    /// The same layout of the reversed relation, if `reversed`.
-    fn reversed_if(self, reversed: bool) -> Self {
-        match (self, reversed) {
-            (by, false) => by,
-            (Self::Dst, true) => Self::Src,
-            (Self::Src, true) => Self::Dst,
-        }
-    }
 }
 
 /// Edges from `num_src` source nodes to `num_dst` destination nodes.
@@ -175,32 +163,25 @@ impl Relation {
             dst.resize(dst.len() + (w[1] - w[0]) as usize, v as u32);
         }
         let by_dst = Compressed::new(indptr, src.clone().into(), None);
-        Ok(Self::from_words(
-            num_src,
-            num_dst,
-            src.into(),
-            dst.into(),
-            [by_dst.into(), Derived::new()],
-        ))
+        let coo = Coo { src: src.into(), dst: dst.into() };
+        Ok(Self::from_words(num_src, num_dst, coo, [by_dst.into(), Derived::new()]))
     }
 
     fn new(num_src: usize, num_dst: usize, src: Vec<u32>, dst: Vec<u32>) -> Self {
-        Self::from_words(num_src, num_dst, src.into(), dst.into(), Default::default())
+        let coo = Coo { src: src.into(), dst: dst.into() };
+        Self::from_words(num_src, num_dst, coo, Default::default())
     }
 
     /// Of arrays that are known to agree: `layouts` are by destination and by source.
     fn from_words(
         num_src: usize,
         num_dst: usize,
-        src: U32Array,
-        dst: U32Array,
+        coo: Coo,
         layouts: [Derived<Compressed>; 2],
     ) -> Self {
-        let [by_dst, by_src] = layouts;
-        let kept = Kept { by_dst, by_src, ..Kept::default() };
         Self {
-            edges: Arc::new(Edges { num_src, num_dst, endpoints: Endpoints::Given { src, dst } }),
-            kept: Arc::new(kept),
+            edges: Arc::new(Edges { num_src, num_dst, endpoints: Endpoints::Given(coo) }),
+            kept: Arc::new(Kept { layouts, ..Kept::default() }),
             reversed: false,
         }
     }
@@ -224,7 +205,7 @@ impl Relation {
     #[inline]
     pub fn num_edges(&self) -> usize {
         match &self.edges.endpoints {
-            Endpoints::Given { src, .. } => src.len(),
+            Endpoints::Given(coo) => coo.src.len(),
             Endpoints::Stored(reader) => reader.num_edges() as usize,
         }
     }
@@ -243,13 +224,11 @@ impl Relation {
     /// Endpoints of each edge as given, whichever way the relation is read.
     #[inline]
     fn endpoints(&self) -> (&[u32], &[u32]) {
-        match &self.edges.endpoints {
-            Endpoints::Given { src, dst } => (src, dst),
-            Endpoints::Stored(reader) => {
-                let coo = self.coo(&**reader);
-                (&coo.src, &coo.dst)
-            }
-        }
+        let Coo { src, dst } = match &self.edges.endpoints {
+            Endpoints::Given(coo) => coo,
+            Endpoints::Stored(reader) => self.coo(&**reader),
+        };
+        (src, dst)
     }
     /// What backends keep beside [`src`](Self::src).
     pub fn src_attached(&self) -> &Attached {
@@ -261,56 +240,33 @@ impl Relation {
     }
     /// By destination: rows are destinations, indices are sources.
     pub fn csc(&self) -> &Compressed {
-        if self.reversed { self.by_src() } else { self.by_dst() }
+        self.csc_cell().get_or_compute(|| self.make_csc())
     }
     /// By source: rows are sources, indices are destinations.
     pub fn csr(&self) -> &Compressed {
-        if self.reversed { self.by_dst() } else { self.by_src() }
+        let cell = &self.kept.layouts[usize::from(!self.reversed)];
+        cell.get_or_compute(|| compress(self.num_src(), self.src(), self.dst()))
     }
-    /// Where a layout is kept.
-    fn layout(&self, by: By) -> &Derived<Compressed> {
-        match by {
-            By::Dst => &self.kept.by_dst,
-            By::Src => &self.kept.by_src,
-        }
+    /// Where [`csc`](Self::csc) is kept.
+    fn csc_cell(&self) -> &Derived<Compressed> {
+        &self.kept.layouts[usize::from(self.reversed)]
     }
-    fn compressed(&self, by: By) -> Compressed {
-        let (src, dst) = self.endpoints();
-        match by {
-            By::Dst => compress(self.edges.num_dst, dst, src),
-            By::Src => compress(self.edges.num_src, src, dst),
-        }
-    }
-    fn by_dst(&self) -> &Compressed {
-        self.kept.by_dst.get_or_compute(|| self.compressed(By::Dst))
-    }
-    fn by_src(&self) -> &Compressed {
-        self.kept.by_src.get_or_compute(|| self.compressed(By::Src))
+    fn make_csc(&self) -> Compressed {
+        compress(self.num_dst(), self.dst(), self.src())
     }
     /// Calls `f` with [`csc`](Self::csc), which is made for this call alone if it is not there yet.
     #[doc(hidden)]
     pub fn with_csc<T>(&self, f: impl FnOnce(&Compressed) -> T) -> T {
-        self.with_layout(By::Dst, f)
+        match self.csc_cell().get() {
+            Some(layout) => f(layout),
+            None => f(&self.make_csc()),
+        }
     }
     /// Whether [`csc`](Self::csc) has edge ids of its own, without making it.
     #[doc(hidden)]
     pub fn csc_has_edge_ids(&self) -> bool {
-        self.has_edge_ids(By::Dst)
-    }
-    fn with_layout<T>(&self, by: By, f: impl FnOnce(&Compressed) -> T) -> T {
-        let by = by.reversed_if(self.reversed);
-        match self.layout(by).get() {
-            Some(layout) => f(layout),
-            None => f(&self.compressed(by)),
-        }
-    }
-    fn has_edge_ids(&self, by: By) -> bool {
-        let by = by.reversed_if(self.reversed);
-        let is_sorted = || {
-            let (src, dst) = self.endpoints();
-            if by == By::Dst { dst.is_sorted() } else { src.is_sorted() }
-        };
-        self.layout(by).get().map_or_else(|| !is_sorted(), |layout| layout.edge_ids().is_some())
+        let layout = self.csc_cell().get();
+        layout.map_or_else(|| !self.dst().is_sorted(), |layout| layout.edge_ids().is_some())
     }
     /// Where [`sorted_by_dst`](Self::sorted_by_dst) is kept.
     fn sorted_cell(&self) -> &Derived<Sorted> {
@@ -340,8 +296,8 @@ impl Relation {
     pub fn clear_derived(&mut self) {
         self.kept.clear_attached();
         // To sort edges again they must be in memory that nobody changes.
-        let may_change = |endpoints: &Endpoints| matches!(endpoints, Endpoints::Given { src, dst } if src.is_shared() || dst.is_shared());
-        if !may_change(&self.edges.endpoints) {
+        let may_change = |coo: &Coo| coo.src.is_shared() || coo.dst.is_shared();
+        if !matches!(&self.edges.endpoints, Endpoints::Given(coo) if may_change(coo)) {
             self.kept = Arc::default();
         }
     }
@@ -360,20 +316,23 @@ impl Relation {
     }
 }
 
-impl Kept {
-    fn layouts(&self) -> impl Iterator<Item = &Compressed> {
-        [&self.by_dst, &self.by_src].into_iter().filter_map(Derived::get)
+impl CountBytes for Coo {
+    fn bytes(&self) -> Bytes {
+        self.src.bytes() + self.dst.bytes()
     }
+}
+
+impl Kept {
     fn clear_attached(&self) {
         self.attached.iter().for_each(Attached::clear);
-        self.layouts().for_each(|layout| layout.attached().clear());
+        self.layouts.iter().filter_map(Derived::get).for_each(|l| l.attached().clear());
         self.sorted.iter().filter_map(Derived::get).for_each(Sorted::clear_attached);
     }
 }
 
 impl CountBytes for Kept {
     fn bytes(&self) -> Bytes {
-        let layouts: Bytes = self.layouts().map(CountBytes::bytes).sum();
+        let layouts: Bytes = self.layouts.iter().map(CountBytes::bytes).sum();
         let sorted: Bytes = self.sorted.iter().map(CountBytes::bytes).sum();
         self.coo.bytes() + layouts + sorted + self.attached.iter().map(CountBytes::bytes).sum()
     }
@@ -383,7 +342,7 @@ impl CountBytes for Kept {
 impl CountBytes for Relation {
     fn bytes(&self) -> Bytes {
         let given = match &self.edges.endpoints {
-            Endpoints::Given { src, dst } => src.bytes() + dst.bytes(),
+            Endpoints::Given(coo) => coo.bytes(),
             Endpoints::Stored(_) => Bytes::default(),
         };
         given + self.derived_bytes()

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::checks::{check_counts, check_len, check_nodes};
-use super::{Compressed, Endpoints, UNNAMED};
+use super::{Compressed, Coo, Endpoints, UNNAMED};
 use crate::shared_array::U32Array;
 use crate::{Derived, GraphError, Relation};
 
@@ -64,15 +64,14 @@ impl Relation {
         };
         let layouts =
             [layout("csc", csc, num_dst, &dst, &src)?, layout("csr", csr, num_src, &src, &dst)?];
-        Ok(Self::from_words(num_src, num_dst, src, dst, layouts))
+        Ok(Self::from_words(num_src, num_dst, Coo { src, dst }, layouts))
     }
 
     /// Whether the edges and the layout by destination lie in memory that another owner holds, such as a mapped file,
     /// who may change node ids after they were checked.
     pub fn is_mapped(&self) -> bool {
-        let layout = if self.reversed { &self.kept.by_src } else { &self.kept.by_dst };
-        matches!(&self.edges.endpoints, Endpoints::Given { src, .. } if src.is_shared())
-            && layout.get().is_none_or(|l| l.indices.is_shared())
+        matches!(&self.edges.endpoints, Endpoints::Given(coo) if coo.src.is_shared())
+            && self.csc_cell().get().is_none_or(|l| l.indices.is_shared())
     }
 }
 

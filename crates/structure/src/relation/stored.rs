@@ -6,11 +6,10 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use super::checks::{check_counts, check_limit, check_nodes};
-use super::{Edges, Endpoints, Kept, Relation, UNNAMED};
+use super::{Coo, Edges, Endpoints, Kept, Relation, UNNAMED};
 use crate::GraphError;
-use crate::bytes::{Bytes, CountBytes};
 use crate::memory::room;
-use crate::shared_array::U32Array;
+use crate::or_panic::OrPanic;
 
 /// Rows that are read at a time where all edges are.
 const ROWS: usize = 1 << 16;
@@ -68,19 +67,6 @@ pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
     }
 }
 
-/// All edges of a reader in edge-id order.
-#[derive(Debug)]
-pub(super) struct Coo {
-    pub(super) src: U32Array,
-    pub(super) dst: U32Array,
-}
-
-impl CountBytes for Coo {
-    fn bytes(&self) -> Bytes {
-        self.src.bytes() + self.dst.bytes()
-    }
-}
-
 impl Relation {
     /// Edges that stay where `reader` finds them. Samplers read the rows that they draw from; whatever needs all edges
     /// ([`src`](Self::src), [`csc`](Self::csc), an operator on the whole graph) reads them into memory on first use, 8
@@ -123,7 +109,7 @@ impl Relation {
     /// One pass over the file, 8 bytes per edge.
     pub fn read_stored(&self) -> Result<(), GraphError> {
         match &self.edges.endpoints {
-            Endpoints::Given { .. } => Ok(()),
+            Endpoints::Given(_) => Ok(()),
             Endpoints::Stored(reader) => {
                 self.kept.coo.try_get_or_compute(|| read(&**reader)).map(|_| ())
             }
@@ -131,13 +117,12 @@ impl Relation {
     }
 
     pub(super) fn coo(&self, reader: &dyn EdgeReader) -> &Coo {
-        match self.kept.coo.try_get_or_compute(|| read(reader)) {
-            Ok(coo) => coo,
-            Err(e) => panic!("edges of a stored relation: {e}"),
-        }
+        let coo = self.kept.coo.try_get_or_compute(|| read(reader));
+        coo.map_err(|e| format!("edges of a stored relation: {e}")).or_panic()
     }
 }
 
+/// All edges of a reader in edge-id order.
 fn read(reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
     let (count, rows) = (reader.num_edges(), reader.num_dst());
     check_limit("edges in memory", count)?;
@@ -220,6 +205,7 @@ fn by_edge_id(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Bytes;
     use crate::relation::LIMIT;
 
     /// A relation in memory, read as if it were in a file.

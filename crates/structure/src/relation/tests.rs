@@ -73,18 +73,19 @@ fn layouts_that_are_not_kept() {
             Relation::from_coo(r.num_src(), r.num_dst(), r.src().to_vec(), r.dst().to_vec())
                 .unwrap()
         };
-        for (by, kept) in
-            [(By::Dst, again().csc().indptr().to_vec()), (By::Src, again().csr().indptr().to_vec())]
-        {
+        for (r, kept) in [
+            (r.clone(), again().csc().indptr().to_vec()),
+            (r.reverse(), again().csr().indptr().to_vec()),
+        ] {
             assert_eq!(
-                r.with_layout(by, |l| (l.indptr().to_vec(), l.edge_ids().is_some())),
-                (kept, r.has_edge_ids(by))
+                r.with_csc(|l| (l.indptr().to_vec(), l.edge_ids().is_some())),
+                (kept, r.csc_has_edge_ids())
             );
         }
     }
     let fresh = Relation::from_coo(3, 2, vec![2, 0, 2], vec![1, 0, 0]).unwrap();
-    fresh.with_layout(By::Dst, |l| assert_eq!(l.indices(), [0, 2, 2]));
-    assert!(fresh.has_edge_ids(By::Dst) && fresh.kept.by_dst.get().is_none());
+    fresh.with_csc(|l| assert_eq!(l.indices(), [0, 2, 2]));
+    assert!(fresh.csc_has_edge_ids() && fresh.csc_cell().get().is_none());
 }
 
 #[test]
