@@ -6,6 +6,7 @@ use std::ops::RangeFull;
 use serde::{Deserialize, Serialize};
 
 use crate::GraphError;
+use crate::or_panic::OrPanic;
 
 /// A canonical edge type, `(src_type, relation, dst_type)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -134,12 +135,7 @@ impl EdgeKey for str {
             (None, _) => Err(schema.unknown_edge(self)),
             (Some((i, _)), None) => Ok(i),
             _ => {
-                let candidates = schema
-                    .etypes
-                    .iter()
-                    .filter(|t| t.relation == *self)
-                    .map(ToString::to_string)
-                    .collect();
+                let candidates = names(schema.etypes.iter().filter(|t| t.relation == *self));
                 Err(GraphError::AmbiguousEdgeType { name: self.to_owned(), candidates })
             }
         }
@@ -150,10 +146,10 @@ impl EdgeKey for RangeFull {
         match schema.etypes.len() {
             1 => Ok(0),
             0 => Err(schema.unknown_edge("..")),
-            _ => {
-                let candidates = schema.etypes.iter().map(ToString::to_string).collect();
-                Err(GraphError::AmbiguousEdgeType { name: "..".to_owned(), candidates })
-            }
+            _ => Err(GraphError::AmbiguousEdgeType {
+                name: "..".to_owned(),
+                candidates: names(&schema.etypes),
+            }),
         }
     }
 }
@@ -161,6 +157,10 @@ impl<T: EdgeKey + ?Sized> EdgeKey for &T {
     fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
         (**self).resolve(schema)
     }
+}
+
+fn names<'a>(etypes: impl IntoIterator<Item = &'a EdgeType>) -> Vec<String> {
+    etypes.into_iter().map(ToString::to_string).collect()
 }
 
 /// The name of an edge type before a graph is at hand: its canonical triple, or its relation name where that is unique.
@@ -314,10 +314,7 @@ impl Schema {
         GraphError::UnknownNodeType { name: name.to_owned(), known: self.ntypes.clone() }
     }
     fn unknown_edge(&self, name: &str) -> GraphError {
-        GraphError::UnknownEdgeType {
-            name: name.to_owned(),
-            known: self.etypes.iter().map(ToString::to_string).collect(),
-        }
+        GraphError::UnknownEdgeType { name: name.to_owned(), known: names(&self.etypes) }
     }
 }
 
@@ -353,10 +350,7 @@ pub fn of_etype<T>(list: &[T], etype: usize) -> &T {
 /// There is no such type.
 #[track_caller]
 pub fn ntype_number(schema: &Schema, key: impl NodeKey) -> usize {
-    match schema.ntype(key) {
-        Ok(number) => number,
-        Err(e) => panic!("{e}"),
-    }
+    schema.ntype(key).or_panic()
 }
 
 /// The number of an edge type.
@@ -365,10 +359,7 @@ pub fn ntype_number(schema: &Schema, key: impl NodeKey) -> usize {
 /// There is no such type.
 #[track_caller]
 pub fn etype_number(schema: &Schema, key: impl EdgeKey) -> usize {
-    match schema.etype(key) {
-        Ok(number) => number,
-        Err(e) => panic!("{e}"),
-    }
+    schema.etype(key).or_panic()
 }
 
 #[cold]

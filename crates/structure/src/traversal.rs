@@ -40,11 +40,7 @@ impl Relation {
     /// # Cost
     /// `O(V + edges of the nodes reached)`, and the layout by source where it is not there yet.
     pub fn bfs_nodes(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
-        let fronts = self.breadth_first(sources)?;
-        Ok(fronts
-            .into_iter()
-            .map(|front| front.into_iter().map(|(node, _)| node).collect())
-            .collect())
+        Ok(each(self.breadth_first(sources)?, |(node, _)| node))
     }
 
     /// The edges by which [`bfs_nodes`](Self::bfs_nodes) first found the nodes of every front but the first: the edges
@@ -53,12 +49,7 @@ impl Relation {
     /// # Errors
     /// As [`bfs_nodes`](Self::bfs_nodes).
     pub fn bfs_edges(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
-        let fronts = self.breadth_first(sources)?;
-        Ok(fronts
-            .into_iter()
-            .skip(1)
-            .map(|front| front.into_iter().map(|(_, edge)| edge).collect())
-            .collect())
+        Ok(each(self.breadth_first(sources)?.into_iter().skip(1), |(_, edge)| edge))
     }
 
     /// Fronts of nodes, each with the edge that found it.
@@ -136,11 +127,7 @@ impl Relation {
     /// # Errors
     /// As [`bfs_nodes`](Self::bfs_nodes).
     pub fn dfs_edges(&self, sources: &[u32]) -> Result<Vec<Vec<u32>>, GraphError> {
-        let fronts = self.dfs_labeled_edges(sources, &[DfsLabel::Forward])?;
-        Ok(fronts
-            .into_iter()
-            .map(|front| front.into_iter().map(|(edge, _)| edge).collect())
-            .collect())
+        Ok(each(self.dfs_labeled_edges(sources, &[DfsLabel::Forward])?, |(edge, _)| edge))
     }
 
     /// The steps of a depth-first traversal that have one of `labels`. Front `i` has step `i` from each source: with
@@ -219,6 +206,11 @@ impl Relation {
             Err(GraphError::Bipartite { relation: UNNAMED.into(), op })
         }
     }
+}
+
+/// One of what each step of each front has.
+fn each<A>(fronts: impl IntoIterator<Item = Vec<A>>, of: impl Fn(A) -> u32) -> Vec<Vec<u32>> {
+    fronts.into_iter().map(|front| front.into_iter().map(&of).collect()).collect()
 }
 
 #[cfg(test)]
