@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::frame::join_all;
-use crate::{EdgeKey, Frame, Graph, GraphError, NodeKey, OriginalIds, Ragged, Relation, Texts};
+use crate::{EdgeKey, Frame, Graph, GraphError, NodeKey, Ragged, Relation, Texts};
 use burn_gnn_structure::internal::{check_id, check_len, check_limit};
 
 /// Several graphs side by side in one, and how many nodes and edges each of them has.
@@ -100,11 +100,17 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
     Ok(Batch { graph, len: graphs.len(), num_nodes, num_edges })
 }
 
+/// Names of the columns, lists or texts of all frames.
+pub(crate) fn names<'f, T, I: Iterator<Item = (&'f str, T)>>(
+    frames: &[&'f Frame],
+    of: impl Fn(&'f Frame) -> I,
+) -> BTreeSet<&'f str> {
+    frames.iter().flat_map(|f| of(f).map(|(name, _)| name)).collect()
+}
+
 /// Frames below each other; an empty one may lack columns.
 pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
-    let names: BTreeSet<&str> =
-        frames.iter().flat_map(|f| f.columns().map(|(name, _)| name)).collect();
-    for name in names {
+    for name in names(frames, Frame::columns) {
         let mut parts = vec![];
         for f in frames {
             match f.column(name) {
@@ -117,18 +123,14 @@ pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphErro
             into.insert_column(name, joint)?;
         }
     }
-    let names: BTreeSet<&str> =
-        frames.iter().flat_map(|f| f.lists().map(|(name, _)| name)).collect();
-    for name in names {
+    for name in names(frames, Frame::lists) {
         let mut joint = Ragged::default();
         for f in frames.iter().filter(|f| !f.is_empty()) {
             joint.append(f.list(name)?);
         }
         into.insert_list(name, joint)?;
     }
-    let names: BTreeSet<&str> =
-        frames.iter().flat_map(|f| f.texts().map(|(name, _)| name)).collect();
-    for name in names {
+    for name in names(frames, Frame::texts) {
         let mut joint = Texts::new();
         for f in frames.iter().filter(|f| !f.is_empty()) {
             joint.append(f.text(name)?);
@@ -289,25 +291,12 @@ impl Batch {
             )
         });
         let relations = relations.collect::<Result<_, _>>()?;
-        let mut g = Graph::assemble(
-            self.graph.schema().clone(),
-            nodes.iter().map(ExactSizeIterator::len).collect(),
-            relations,
-        );
-        let (node_frames, edge_frames) = g.frames_mut();
-        let old = self
-            .graph
-            .node_frames()
-            .iter()
-            .zip(&nodes)
-            .chain(self.graph.edge_frames().iter().zip(&edges));
-        for (new, (old, rows)) in node_frames.iter_mut().chain(edge_frames).zip(old) {
-            let rows = rows.clone().map(|i| i as u32).collect();
-            new.take_rows(old, &OriginalIds::new(rows, old.len()))?;
-        }
         for (at, part) in node.iter_mut().zip(&nodes).chain(edge.iter_mut().zip(&edges)) {
             *at = part.end;
         }
-        Ok(g)
+        let ids = |part: std::ops::Range<usize>| part.map(|i| i as u32).collect();
+        let nodes = self.graph.nodes_at(nodes.into_iter().map(ids));
+        let edges = self.graph.edges_at(edges.into_iter().map(ids));
+        Ok(self.graph.with_rows(relations, nodes, edges)?.graph)
     }
 }

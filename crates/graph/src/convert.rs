@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::frame::join_all;
-use crate::graph::{ONE_NODE_TYPE, ONE_RELATION};
-use crate::{EdgeType, Graph, GraphError, IdMap};
+use crate::{EdgeType, Graph, GraphError, IdMap, OriginalIds};
 use burn_gnn_structure::internal::{check_id, check_len, check_limit};
 
 /// A homogeneous graph made of a typed one, and the maps between their ids.
@@ -43,24 +42,17 @@ impl Graph {
             dst.extend(r.dst().iter().map(|v| v + d));
         }
         let mut graph = Self::homogeneous(node_ids.total() as usize, src, dst)?;
-        for name in ndata {
-            let parts = self
-                .node_frames()
-                .iter()
-                .map(|f| f.column(name).cloned())
-                .collect::<Result<Vec<_>, _>>()?;
-            if let Some(joint) = join_all("all nodes", name, &parts)? {
-                graph.nodes_mut(ONE_NODE_TYPE)?.insert_column(name, joint)?;
-            }
-        }
-        for name in edata {
-            let parts = self
-                .edge_frames()
-                .iter()
-                .map(|f| f.column(name).cloned())
-                .collect::<Result<Vec<_>, _>>()?;
-            if let Some(joint) = join_all("all edges", name, &parts)? {
-                graph.edges_mut(ONE_RELATION)?.insert_column(name, joint)?;
+        let (nodes, edges) = graph.frames_mut();
+        for (names, old, label, new) in [
+            (ndata, self.node_frames(), "all nodes", &mut nodes[0]),
+            (edata, self.edge_frames(), "all edges", &mut edges[0]),
+        ] {
+            for name in names {
+                let parts = old.iter().map(|f| f.column(name).cloned());
+                let parts = parts.collect::<Result<Vec<_>, _>>()?;
+                if let Some(joint) = join_all(label, name, &parts)? {
+                    new.insert_column(name, joint)?;
+                }
             }
         }
         Ok(Homogeneous { graph, node_ids, edge_ids })
@@ -145,21 +137,13 @@ pub fn to_heterogeneous(
         .iter()
         .map(|t| members[ntypes.iter().position(|n| n == t).unwrap_or(0)].clone())
         .collect::<Vec<_>>();
-    let names = out.schema().clone();
-    for (name, c) in graph.node_frames()[0].columns() {
-        for (t, ids) in names.ntypes().iter().zip(&joint_nodes) {
-            out.nodes_mut(t)?.insert_column(name, c.select(ids))?;
-        }
-    }
-    for (t, ids) in names.ntypes().iter().zip(&joint_nodes) {
-        out.nodes_mut(t)?.take_lists_and_ids(&graph.node_frames()[0], Some(ids))?;
-    }
-    for (t, ids) in joint_edges.iter().enumerate() {
-        out.edges_mut(t)?.take_lists_and_ids(&graph.edge_frames()[0], Some(ids))?;
-    }
-    for (name, c) in graph.edge_frames()[0].columns() {
-        for (t, ids) in joint_edges.iter().enumerate() {
-            out.edges_mut(t)?.insert_column(name, c.select(ids))?;
+    let (nodes, edges) = out.frames_mut();
+    for (new, old, ids) in [
+        (nodes, &graph.node_frames()[0], &joint_nodes),
+        (edges, &graph.edge_frames()[0], &joint_edges),
+    ] {
+        for (new, ids) in new.iter_mut().zip(ids) {
+            new.take_rows(old, &OriginalIds::new(ids.clone(), old.len()))?;
         }
     }
     Ok((out, joint_nodes, joint_edges))

@@ -1,7 +1,7 @@
 //! Selects and gathers parts of a graph; shared by graph transforms.
 
 use crate::{EdgeKey, EdgeType, Graph, GraphError, NodeKey, OriginalIds, Relation};
-use burn_gnn_structure::internal::{check_counts, check_ids};
+use burn_gnn_structure::internal::{check_counts, check_ids, check_len};
 
 /// A graph made of nodes and edges of another one, and where they come from.
 ///
@@ -73,10 +73,10 @@ impl Graph {
         let mut out: Vec<Option<Vec<u32>>> = vec![None; self.relations().len()];
         for (key, ids) in given {
             let (t, ids) = (self.schema().etype(key)?, ids.as_ref());
-            let name = &self.schema().etypes()[t];
-            check_ids(arg, &format!("edge type `{name}`"), ids, self.relations()[t].num_edges())?;
+            self.check_edges(arg, t, ids)?;
             if out[t].replace(ids.to_vec()).is_some() {
-                return Err(GraphError::Duplicate { what: "edge type", name: name.to_string() });
+                let name = self.schema().etypes()[t].to_string();
+                return Err(GraphError::Duplicate { what: "edge type", name });
             }
         }
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())
@@ -96,6 +96,35 @@ impl Graph {
         } else {
             Err(self.in_etype(t, GraphError::Bipartite { relation: String::new(), op }))
         }
+    }
+    /// Refuses a list about the nodes of type `t` that does not have one entry for each.
+    #[doc(hidden)]
+    pub fn check_per_node(
+        &self,
+        arg: &str,
+        why: &'static str,
+        t: usize,
+        len: usize,
+    ) -> Result<(), GraphError> {
+        check_len(arg, why, self.node_counts()[t], len)
+            .map_err(|e| e.in_relation(&self.schema().ntypes()[t]))
+    }
+    /// Refuses a list about the edges of type `t` that does not have one entry for each.
+    #[doc(hidden)]
+    pub fn check_per_edge(
+        &self,
+        arg: &str,
+        why: &'static str,
+        t: usize,
+        len: usize,
+    ) -> Result<(), GraphError> {
+        check_len(arg, why, self.relations()[t].num_edges(), len).map_err(|e| self.in_etype(t, e))
+    }
+    /// Refuses ids that are not those of edges of type `t`.
+    #[doc(hidden)]
+    pub fn check_edges(&self, arg: &str, t: usize, ids: &[u32]) -> Result<(), GraphError> {
+        let of = format!("edge type `{}`", self.schema().etypes()[t]);
+        check_ids(arg, &of, ids, self.relations()[t].num_edges())
     }
     /// The error with the name of edge type `t`.
     #[doc(hidden)]
@@ -130,6 +159,17 @@ impl Graph {
         self.relations().iter().map(|r| OriginalIds::unchanged(r.num_edges())).collect()
     }
 
+    /// Nodes of every type by their ids, which are in range.
+    #[doc(hidden)]
+    pub fn nodes_at(&self, ids: impl IntoIterator<Item = Vec<u32>>) -> Vec<OriginalIds> {
+        ids.into_iter().zip(self.node_counts()).map(|(ids, &n)| OriginalIds::new(ids, n)).collect()
+    }
+    /// Edges of every type by their ids, which are in range.
+    #[doc(hidden)]
+    pub fn edges_at(&self, ids: impl IntoIterator<Item = Vec<u32>>) -> Vec<OriginalIds> {
+        let counts = self.relations().iter().map(Relation::num_edges);
+        ids.into_iter().zip(counts).map(|(ids, n)| OriginalIds::new(ids, n)).collect()
+    }
     /// The graph of the same types with these nodes and edges, in this order, and their features. Both endpoints of
     /// every edge must be among the nodes.
     #[doc(hidden)]
@@ -170,13 +210,22 @@ impl Graph {
                     .map_err(|e| self.in_etype(t, e))?,
             );
         }
+        self.with_rows(relations, node_ids, edge_ids)
+    }
+    /// A graph of these relations between nodes and edges of this one, some perhaps several times, with their features.
+    #[doc(hidden)]
+    pub fn with_rows(
+        &self,
+        relations: Vec<Relation>,
+        node_ids: Vec<OriginalIds>,
+        edge_ids: Vec<OriginalIds>,
+    ) -> Result<Subgraph, GraphError> {
         let counts = node_ids.iter().map(OriginalIds::len).collect();
         let mut graph = Self::assemble(self.schema().clone(), counts, relations);
         let (nodes, edges) = graph.frames_mut();
-        for ((new, old), ids) in nodes.iter_mut().zip(self.node_frames()).zip(&node_ids) {
-            new.take_rows(old, ids)?;
-        }
-        for ((new, old), ids) in edges.iter_mut().zip(self.edge_frames()).zip(&edge_ids) {
+        let old = self.node_frames().iter().chain(self.edge_frames());
+        let ids = node_ids.iter().chain(&edge_ids);
+        for ((new, old), ids) in nodes.iter_mut().chain(edges).zip(old).zip(ids) {
             new.take_rows(old, ids)?;
         }
         Ok(Subgraph { graph, node_ids, edge_ids })
@@ -200,12 +249,10 @@ impl Graph {
         }
         let mut g = b.build()?;
         for &t in ntypes {
-            let frame = &self.node_frames()[t];
-            g.nodes_mut(&names[t])?.take_rows(frame, &OriginalIds::unchanged(frame.len()))?;
+            g.nodes_mut(&names[t])?.copy_rows(&self.node_frames()[t])?;
         }
         for (etype, from) in frames {
-            let frame = &self.edge_frames()[from];
-            g.edges_mut(etype)?.take_rows(frame, &OriginalIds::unchanged(frame.len()))?;
+            g.edges_mut(etype)?.copy_rows(&self.edge_frames()[from])?;
         }
         Ok(g)
     }

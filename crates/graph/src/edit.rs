@@ -134,7 +134,7 @@ impl Graph {
     pub fn remove_edges(&self, etype: impl EdgeKey, ids: &[u32]) -> Result<Subgraph, GraphError> {
         let t = self.schema().etype(etype)?;
         let n = self.relations()[t].num_edges();
-        check_ids("ids", &format!("edge type `{}`", self.schema().etypes()[t]), ids, n)?;
+        self.check_edges("ids", t, ids)?;
         self.keep_edges(t, &complement(ids, n))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{EdgeKey, Graph, GraphError, OriginalIds};
+use crate::{EdgeKey, Graph, GraphError};
 use burn_gnn_structure::internal::{check_limit, room};
 
 /// Whether a line graph joins `u -> v` to `v -> u`.
@@ -75,8 +75,7 @@ impl Graph {
             src.resize(dst.len(), e as u32);
         }
         let mut line = Self::homogeneous(r.num_edges(), src, dst)?;
-        line.frames_mut().0[0]
-            .take_rows(&self.edge_frames()[t], &OriginalIds::unchanged(r.num_edges()))?;
+        line.frames_mut().0[0].copy_rows(&self.edge_frames()[t])?;
         Ok(line)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::batch::stack;
+use crate::batch::{names, stack};
 use crate::frame::join_all;
 use crate::{Frame, Graph, GraphError, Ragged, Relation, Texts};
 use burn_gnn_structure::internal::check_counts;
@@ -75,9 +75,7 @@ pub fn merge<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Graph, G
 /// Rows of frames about the same nodes, each from the first frame that has it.
 fn overlay(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
     let rows = |from: usize, frame: &Frame| (from as u32..frame.len() as u32).collect::<Vec<u32>>();
-    let names: BTreeSet<&str> =
-        frames.iter().flat_map(|f| f.columns().map(|(name, _)| name)).collect();
-    for name in names {
+    for name in names(frames, Frame::columns) {
         let (mut parts, mut have) = (vec![], 0);
         for (frame, column) in frames.iter().filter_map(|f| Some((f, f.column(name).ok()?))) {
             if parts.is_empty() {
@@ -91,18 +89,14 @@ fn overlay(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
             into.insert_column(name, column)?;
         }
     }
-    let names: BTreeSet<&str> =
-        frames.iter().flat_map(|f| f.lists().map(|(name, _)| name)).collect();
-    for name in names {
+    for name in names(frames, Frame::lists) {
         let mut lists = Ragged::default();
         for (frame, list) in frames.iter().filter_map(|f| Some((f, f.list(name).ok()?))) {
             lists.append(&list.select(&rows(lists.len(), frame)));
         }
         into.insert_list(name, lists)?;
     }
-    let names: BTreeSet<&str> =
-        frames.iter().flat_map(|f| f.texts().map(|(name, _)| name)).collect();
-    for name in names {
+    for name in names(frames, Frame::texts) {
         let mut joint = Texts::new();
         for (frame, texts) in frames.iter().filter_map(|f| Some((f, f.text(name).ok()?))) {
             joint.append(&texts.select(joint.len()..frame.len()));

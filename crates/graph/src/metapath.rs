@@ -30,26 +30,9 @@ impl Graph {
     /// # Cost
     /// For each source the edges on its paths, each met once per step, in parallel over sources.
     pub fn metapath_reachable_graph<K: EdgeKey>(&self, metapath: &[K]) -> Result<Self, GraphError> {
-        let path =
-            metapath.iter().map(|t| self.schema().etype(t)).collect::<Result<Vec<_>, _>>()?;
-        let (Some(&first), Some(&last)) = (path.first(), path.last()) else {
-            return Err(GraphError::Empty {
-                arg: "metapath",
-                remedy: "name at least one edge type",
-            });
-        };
-        for (i, w) in path.windows(2).enumerate() {
-            let (endpoints, starts) =
-                (self.schema().endpoints(w[0]).1, self.schema().endpoints(w[1]).0);
-            if endpoints != starts {
-                let (etype, expected) = (
-                    self.schema().etypes()[w[1]].to_string(),
-                    self.schema().ntypes()[endpoints].clone(),
-                );
-                return Err(GraphError::Metapath { position: i + 1, etype, expected });
-            }
-        }
-        let (s, d) = (self.schema().endpoints(first).0, self.schema().endpoints(last).1);
+        let path = self.metapath(metapath, "name at least one edge type")?;
+        let s = self.schema().endpoints(path[0]).0;
+        let d = self.schema().endpoints(path[path.len() - 1]).1;
         let sources = self.node_counts()[s];
         let steps: Vec<&Relation> = path.iter().map(|&t| &self.relations()[t]).collect();
         steps.iter().for_each(|r| {
@@ -79,6 +62,29 @@ impl Graph {
             Relation::from_coo(sources, self.node_counts()[d], src, dst).map_err(named)?;
         let ntypes = if s == d { vec![s] } else { vec![s, d] };
         self.rebuild(&ntypes, vec![(etype, relation, None)])
+    }
+
+    /// Numbers of the edge types of a metapath, which follow each other; `remedy` is that of an empty one.
+    #[doc(hidden)]
+    pub fn metapath<K: EdgeKey>(
+        &self,
+        metapath: &[K],
+        remedy: &'static str,
+    ) -> Result<Vec<usize>, GraphError> {
+        let schema = self.schema();
+        let path = metapath.iter().map(|t| schema.etype(t)).collect::<Result<Vec<_>, _>>()?;
+        if path.is_empty() {
+            return Err(GraphError::Empty { arg: "metapath", remedy });
+        }
+        for (i, w) in path.windows(2).enumerate() {
+            let reached = schema.endpoints(w[0]).1;
+            if schema.endpoints(w[1]).0 != reached {
+                let (etype, expected) =
+                    (schema.etypes()[w[1]].to_string(), schema.ntypes()[reached].clone());
+                return Err(GraphError::Metapath { position: i + 1, etype, expected });
+            }
+        }
+        Ok(path)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Queries single edges and nodes.
 
 use crate::{Compressed, EdgeKey, Graph, GraphError, Relation};
-use burn_gnn_structure::internal::{check_ids, check_len, check_nodes};
+use burn_gnn_structure::internal::{check_len, check_nodes};
 
 /// Edges of one type, one entry per edge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,12 +37,7 @@ impl Graph {
         ids: &[u32],
     ) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
         let (t, r) = self.numbered(etype)?;
-        check_ids(
-            "ids",
-            &format!("edge type `{}`", self.schema().etypes()[t]),
-            ids,
-            r.num_edges(),
-        )?;
+        self.check_edges("ids", t, ids)?;
         let endpoints = |of: &[u32]| ids.iter().map(|&e| of[e as usize]).collect();
         Ok((endpoints(r.src()), endpoints(r.dst())))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{Graph, GraphError, OriginalIds, Relabel, Subgraph};
+use crate::{Graph, GraphError, Relabel, Subgraph};
 use burn_gnn_structure::internal::{check_len, check_limit, scan};
 
 /// A numbering of nodes.
@@ -65,9 +65,8 @@ impl Graph {
                     self.node_counts().len(),
                     parts.len(),
                 )?;
-                for (t, (parts, &n)) in parts.iter().zip(self.node_counts()).enumerate() {
-                    check_len("parts", "one per node", n, parts.len())
-                        .map_err(|e| e.in_relation(&self.schema().ntypes()[t]))?;
+                for (t, parts) in parts.iter().enumerate() {
+                    self.check_per_node("parts", "one per node", t, parts.len())?;
                 }
                 let by_part = |parts: &Vec<u32>| {
                     let mut order: Vec<u32> = (0..parts.len() as u32).collect();
@@ -80,26 +79,15 @@ impl Graph {
         let node_ids = match order {
             None => self.every_node(),
             Some(order) if edges == EdgeOrder::Kept => return self.induced(order, Relabel::Yes),
-            Some(order) => order
-                .into_iter()
-                .zip(self.node_counts())
-                .map(|(ids, &n)| OriginalIds::new(ids, n))
-                .collect(),
+            Some(order) => self.nodes_at(order),
         };
         let edge_ids = match edges {
             EdgeOrder::Kept => self.every_edge(),
-            EdgeOrder::ByDst => {
-                let of = |(t, r): (usize, &crate::Relation)| {
-                    let (csc, (_, d)) = (r.csc(), self.schema().endpoints(t));
-                    let ids = node_ids[d]
-                        .iter()
-                        .flat_map(|v| csc.row(v as usize))
-                        .map(|p| csc.edge_id(p))
-                        .collect();
-                    OriginalIds::new(ids, r.num_edges())
-                };
-                self.relations().iter().enumerate().map(of).collect()
-            }
+            EdgeOrder::ByDst => self.edges_at(self.relations().iter().enumerate().map(|(t, r)| {
+                let (csc, (_, d)) = (r.csc(), self.schema().endpoints(t));
+                let positions = node_ids[d].iter().flat_map(|v| csc.row(v as usize));
+                positions.map(|p| csc.edge_id(p)).collect()
+            })),
         };
         self.restrict(node_ids, edge_ids)
     }

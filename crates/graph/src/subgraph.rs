@@ -86,7 +86,7 @@ impl Graph {
             let (d, s) = Side::In.endpoints(self, t);
             let mut ids = vec![];
             if nodes[s].is_empty() || nodes[d].is_empty() {
-                return OriginalIds::new(ids, self.relations()[t].num_edges());
+                return ids;
             }
             let layout = Side::In.layout(self, t);
             for &v in &nodes[d] {
@@ -98,15 +98,11 @@ impl Graph {
                 );
             }
             ids.sort_unstable();
-            OriginalIds::new(ids, self.relations()[t].num_edges())
+            ids
         });
-        let edges = edges.collect();
+        let edges = self.edges_at(edges);
         let kept = match relabel {
-            Relabel::Yes => nodes
-                .into_iter()
-                .zip(self.node_counts())
-                .map(|(ids, &n)| OriginalIds::new(ids, n))
-                .collect(),
+            Relabel::Yes => self.nodes_at(nodes),
             Relabel::No => self.every_node(),
         };
         self.restrict(kept, edges)
@@ -128,12 +124,7 @@ impl Graph {
         relabel: Relabel,
     ) -> Result<Subgraph, GraphError> {
         let edges = self.edge_selection("edges", edges)?;
-        let edges: Vec<_> = edges
-            .into_iter()
-            .zip(self.relations())
-            .map(|(ids, r)| OriginalIds::new(ids, r.num_edges()))
-            .collect();
-        self.around(edges, &[], relabel)
+        self.around(self.edges_at(edges), &[], relabel)
     }
 
     /// All edges into the given nodes, of every edge type, in ascending original id. Repeated ids count once.
@@ -188,10 +179,9 @@ impl Graph {
                 );
                 ids.sort_unstable();
             }
-            OriginalIds::new(ids, self.relations()[t].num_edges())
+            ids
         });
-        let edges = edges.collect();
-        self.around(edges, &nodes, relabel)
+        self.around(self.edges_at(edges), &nodes, relabel)
     }
 
     /// These edges, with the nodes that are their endpoints and `extra` or with all nodes.
