@@ -183,8 +183,8 @@ impl Sampler for PinSage {
     type Error = GraphError;
 
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Visits, GraphError> {
+        self.check(seeds)?;
         let (num_walks, num_neighbors) = self.asked()?;
-        check_starts(seeds, self.walk.schema().ntypes(), self.walk.first())?;
         self.neighbors(&seeds.ids()[self.walk.first()], num_walks, num_neighbors, key)
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {

@@ -78,26 +78,7 @@ impl RandomWalk {
     /// # Errors
     /// Unknown or ambiguous types; types that do not follow each other; none at all.
     pub fn new<K: EdgeKey>(graph: &Graph, metapath: &[K]) -> Result<Self, GraphError> {
-        let metapath: Vec<usize> =
-            metapath.iter().map(|t| graph.schema().etype(t)).collect::<Result<_, _>>()?;
-        if metapath.is_empty() {
-            return Err(GraphError::Empty {
-                arg: "metapath",
-                remedy: "name an edge type for every step",
-            });
-        }
-        for (i, w) in metapath.windows(2).enumerate() {
-            let (reached, needed) =
-                (graph.schema().endpoints(w[0]).1, graph.schema().endpoints(w[1]).0);
-            if reached != needed {
-                let etype = graph.schema().etypes()[w[1]].to_string();
-                return Err(GraphError::Metapath {
-                    position: i + 1,
-                    etype,
-                    expected: graph.schema().ntypes()[reached].clone(),
-                });
-            }
-        }
+        let metapath = graph.metapath(metapath, "name an edge type for every step")?;
         let weights = graph.relations().iter().map(|_| None).collect();
         Ok(Self { graph: graph.clone(), metapath, weights, stop: 0.0, per_start: 1 })
     }
@@ -112,18 +93,8 @@ impl RandomWalk {
         weights: &[f32],
     ) -> Result<Self, GraphError> {
         let t = self.graph.schema().etype(etype)?;
-        let r = &self.graph.relations()[t];
-        check_len("weights", "one per edge", r.num_edges(), weights.len())
-            .map_err(|e| self.graph.in_etype(t, e))?;
-        check_weights(
-            "weights",
-            || format!("edge type `{}`", self.graph.schema().etypes()[t]),
-            weights,
-        )?;
-        let csr = r.csr();
-        let by_position: Vec<f32> =
-            (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
-        self.weights[t] = Some(AliasTables::new(csr.indptr(), &by_position));
+        let name = self.graph.schema().etypes()[t].to_string();
+        self.weights[t] = Some(tables(&name, &self.graph.relations()[t], weights)?);
         Ok(self)
     }
 
@@ -170,15 +141,8 @@ impl RandomWalk {
             if self.stop > 0.0 && draws.unit() < self.stop {
                 return None;
             }
-            let (t, v) = (self.metapath[step], path[step] as usize);
-            let csr = layouts[step];
-            let row = csr.row(v);
-            let place = match &self.weights[t] {
-                Some(table) => table.draw(row.clone(), draws)?,
-                None if row.is_empty() => return None,
-                None => draws.below(row.len() as u32),
-            };
-            let p = row.start + place as usize;
+            let (csr, weights) = (layouts[step], self.weights[self.metapath[step]].as_ref());
+            let p = draw(weights, csr.row(path[step] as usize), draws)?;
             Some((csr.indices()[p], csr.edge_id(p)))
         })
     }
@@ -249,6 +213,28 @@ impl RandomWalk {
     pub(crate) fn first(&self) -> usize {
         self.graph.schema().endpoints(self.metapath[0]).0
     }
+}
+
+/// Tables for draws of the out-edges of each source, of weights by edge id of the relation called `name`.
+fn tables(name: &str, relation: &Relation, weights: &[f32]) -> Result<AliasTables, GraphError> {
+    check_len("weights", "one per edge", relation.num_edges(), weights.len())
+        .map_err(|e| e.in_relation(name))?;
+    check_weights("weights", || format!("edge type `{name}`"), weights)?;
+    let csr = relation.csr();
+    let by_position: Vec<f32> =
+        (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
+    Ok(AliasTables::new(csr.indptr(), &by_position))
+}
+
+/// A position of a row in proportion to weights, uniform without; `None` where there is none to draw.
+#[inline]
+fn draw(weights: Option<&AliasTables>, row: Range<usize>, draws: &mut Draws<'_>) -> Option<usize> {
+    let place = match weights {
+        Some(table) => table.draw(row.clone(), draws)?,
+        None if row.is_empty() => return None,
+        None => draws.below(row.len() as u32),
+    };
+    Some(row.start + place as usize)
 }
 
 /// Fills walks; `step` gives the next node and the edge to it, or ends the walk.
@@ -367,13 +353,7 @@ impl Node2Vec {
     /// # Errors
     /// Not one weight per edge, a weight that is negative, infinite or NaN.
     pub fn with_weights(mut self, weights: &[f32]) -> Result<Self, GraphError> {
-        check_len("weights", "one per edge", self.relation.num_edges(), weights.len())
-            .map_err(|e| e.in_relation(&self.name))?;
-        check_weights("weights", || format!("edge type `{}`", self.name), weights)?;
-        let csr = self.relation.csr();
-        let by_position: Vec<f32> =
-            (0..weights.len()).map(|p| weights[csr.edge_id(p) as usize]).collect();
-        self.weights = Some(AliasTables::new(csr.indptr(), &by_position));
+        self.weights = Some(tables(&self.name, &self.relation, weights)?);
         Ok(self)
     }
 
@@ -412,12 +392,7 @@ impl Node2Vec {
         run(starts, per_start, length, &stream, |draws, step, path| {
             let row = csr.row(path[step] as usize);
             for _ in 0..row.len() + SPARE_DRAWS {
-                let place = match &self.weights {
-                    Some(table) => table.draw(row.clone(), draws)?,
-                    None if row.is_empty() => return None,
-                    None => draws.below(row.len() as u32),
-                };
-                let p = row.start + place as usize;
+                let p = draw(self.weights.as_ref(), row.clone(), draws)?;
                 let x = csr.indices()[p];
                 let bias = if step == 0 { most } else { self.bias(path[step - 1], x) };
                 if draws.unit() * most < bias {
@@ -455,12 +430,7 @@ impl Node2Vec {
         }
         // Where one `α` is so small beside the others that it is 0, a row may have none but it, which are equal then.
         if total <= 0.0 {
-            return match &self.weights {
-                Some(table) => {
-                    table.draw(row.clone(), draws).map(|place| row.start + place as usize)
-                }
-                None => Some(row.start + draws.below(row.len() as u32) as usize),
-            };
+            return draw(self.weights.as_ref(), row, draws);
         }
         let at = draws.unit() * total;
         let place = sums.partition_point(|&sum| sum <= at);
