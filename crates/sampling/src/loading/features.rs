@@ -1,12 +1,13 @@
 //! Gathers features and labels of a batch.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use crate::FeatureSource;
 use crate::{SampledBatch, Sampler, SeedKind, Seeds};
-use burn_gnn_graph::internal::{check_len, setting};
+use burn_gnn_graph::internal::{check_ids, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, NodeKey, Schema};
 
 /// What is read with the batches of a sampler: the features of their nodes and edges, the labels of their seeds.
@@ -77,8 +78,9 @@ impl<B, T> LoadedBatch<B, T> {
     /// Features `[num_nodes, d]` of the input nodes of a type.
     #[allow(clippy::missing_errors_doc)] // Of all methods at once, above.
     pub fn x(&self, ntype: impl NodeKey) -> Result<Tensor<2>, GraphError> {
-        let t = self.schema()?.ntype(ntype)?;
-        self.found("features", "nodes", "with_nodes", self.rows.x.get(t), || self.ntype_name(t))
+        let schema = self.schema()?;
+        let t = schema.ntype(ntype)?;
+        found("features", "nodes", "with_nodes", self.rows.x.get(t), &schema.ntypes()[t])
     }
     /// Names of the node types that have features, and these: what layers on several types take
     /// (`batch.features().collect::<NodeTensors>()`).
@@ -90,7 +92,8 @@ impl<B, T> LoadedBatch<B, T> {
     /// Features `[num_edges, d]` of the edges of a type in block `block`.
     #[allow(clippy::missing_errors_doc)]
     pub fn edge_x(&self, block: usize, etype: impl EdgeKey) -> Result<Tensor<2>, GraphError> {
-        let t = self.schema()?.etype(etype)?;
+        let schema = self.schema()?;
+        let t = schema.etype(etype)?;
         let Some(of_block) = self.rows.edge_x.get(block) else {
             return Err(setting(
                 "block",
@@ -98,29 +101,28 @@ impl<B, T> LoadedBatch<B, T> {
                 &block.to_string(),
             ));
         };
-        self.found("features", "edges", "with_edges", of_block.get(t), || self.etype_name(t))
+        found("features", "edges", "with_edges", of_block.get(t), &schema.etypes()[t])
     }
     /// Features `[num_seeds, d]` of the seed edges of a type (DGL's `pair_graph.edata`).
     #[allow(clippy::missing_errors_doc)]
     pub fn seed_x(&self, etype: impl EdgeKey) -> Result<Tensor<2>, GraphError> {
-        let t = self.schema()?.etype(etype)?;
-        self.found("features", "seed edges", "with_edges", self.rows.seed_x.get(t), || {
-            self.etype_name(t)
-        })
+        let schema = self.schema()?;
+        let t = schema.etype(etype)?;
+        found("features", "seed edges", "with_edges", self.rows.seed_x.get(t), &schema.etypes()[t])
     }
     /// Labels of the own seeds of a node type.
     #[allow(clippy::missing_errors_doc)]
     pub fn labels(&self, ntype: impl NodeKey) -> Result<Tensor<1, Int>, GraphError> {
         let t = self.of_nodes(ntype)?;
-        self.found("labels", "nodes", "with_labels", self.rows.labels.get(t), || self.ntype_name(t))
+        let name = &self.schema()?.ntypes()[t];
+        found("labels", "nodes", "with_labels", self.rows.labels.get(t), name)
     }
     /// Labels of the own seed edges of a type.
     #[allow(clippy::missing_errors_doc)]
     pub fn edge_labels(&self, etype: impl EdgeKey) -> Result<Tensor<1, Int>, GraphError> {
         let t = self.of_edges(etype)?;
-        self.found("labels", "edges", "with_edge_labels", self.rows.labels.get(t), || {
-            self.etype_name(t)
-        })
+        let name = &self.schema()?.etypes()[t];
+        found("labels", "edges", "with_edge_labels", self.rows.labels.get(t), name)
     }
     /// Own seeds of a node type. Over a partitioned graph they are type-wise ids.
     #[allow(clippy::missing_errors_doc)]
@@ -158,33 +160,6 @@ impl<B, T> LoadedBatch<B, T> {
         self.seeds.expect_kind(SeedKind::Edges)?;
         self.schema()?.etype(etype)
     }
-    fn ntype_name(&self, t: usize) -> String {
-        self.schema().map_or_else(|_| t.to_string(), |schema| schema.ntypes()[t].clone())
-    }
-    fn etype_name(&self, t: usize) -> String {
-        self.schema().map_or_else(|_| t.to_string(), |schema| schema.etypes()[t].to_string())
-    }
-    /// What was read of a type.
-    fn found<V: Clone>(
-        &self,
-        arg: &'static str,
-        of: &str,
-        with: &str,
-        value: Option<&Option<V>>,
-        name: impl Fn() -> String,
-    ) -> Result<V, GraphError> {
-        let none = || {
-            setting(
-                arg,
-                &format!(
-                    "values for the {of} of type `{}` (add them by `{with}` of the loader's features)",
-                    name()
-                ),
-                "none",
-            )
-        };
-        value.and_then(Clone::clone).ok_or_else(none)
-    }
 
     /// Own seeds of all types.
     pub fn num_seeds(&self) -> usize {
@@ -200,6 +175,22 @@ impl<B, T> LoadedBatch<B, T> {
         let tensors = x.iter().chain(seed_x).chain(edge_x.iter().flatten()).flatten();
         tensors.map(|x| x.dims().iter().product::<usize>() * 4).sum()
     }
+}
+
+/// What was read of the type of this name.
+fn found<V: Clone>(
+    arg: &'static str,
+    of: &str,
+    with: &str,
+    value: Option<&Option<V>>,
+    name: impl Display,
+) -> Result<V, GraphError> {
+    value.and_then(Clone::clone).ok_or_else(|| {
+        let expected = format!(
+            "values for the {of} of type `{name}` (add them by `{with}` of the loader's features)"
+        );
+        setting(arg, &expected, "none")
+    })
 }
 
 /// Rows per type, where there are any.
@@ -253,7 +244,8 @@ impl GraphFeatures {
         ntype: impl NodeKey,
         source: impl FeatureSource + 'static,
     ) -> Result<Self, GraphError> {
-        let t = self.per_node("features", "one row per node", ntype, source.num_rows())?;
+        let t = self.graph.schema().ntype(ntype)?;
+        self.graph.check_per_node("features", "one row per node", t, source.num_rows())?;
         self.nodes[t] = Some(Arc::new(source));
         Ok(self)
     }
@@ -268,7 +260,8 @@ impl GraphFeatures {
         etype: impl EdgeKey,
         source: impl FeatureSource + 'static,
     ) -> Result<Self, GraphError> {
-        let t = self.per_edge("features", "one row per edge", etype, source.num_rows())?;
+        let t = self.graph.schema().etype(etype)?;
+        self.graph.check_per_edge("features", "one row per edge", t, source.num_rows())?;
         self.edges[t] = Some(Arc::new(source));
         Ok(self)
     }
@@ -278,7 +271,8 @@ impl GraphFeatures {
     /// # Errors
     /// Unknown type, not one per node.
     pub fn with_labels(mut self, ntype: impl NodeKey, labels: &[i64]) -> Result<Self, GraphError> {
-        let t = self.per_node("labels", "one per node", ntype, labels.len())?;
+        let t = self.graph.schema().ntype(ntype)?;
+        self.graph.check_per_node("labels", "one per node", t, labels.len())?;
         self.labels[t] = Some(labels.into());
         Ok(self)
     }
@@ -293,35 +287,10 @@ impl GraphFeatures {
         etype: impl EdgeKey,
         labels: &[i64],
     ) -> Result<Self, GraphError> {
-        let t = self.per_edge("labels", "one per edge", etype, labels.len())?;
+        let t = self.graph.schema().etype(etype)?;
+        self.graph.check_per_edge("labels", "one per edge", t, labels.len())?;
         self.edge_labels[t] = Some(labels.into());
         Ok(self)
-    }
-
-    fn per_node(
-        &self,
-        arg: &str,
-        why: &'static str,
-        ntype: impl NodeKey,
-        len: usize,
-    ) -> Result<usize, GraphError> {
-        let g = &self.graph;
-        let t = g.schema().ntype(ntype)?;
-        check_len(arg, why, g.node_counts()[t], len)
-            .map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
-        Ok(t)
-    }
-    fn per_edge(
-        &self,
-        arg: &str,
-        why: &'static str,
-        etype: impl EdgeKey,
-        len: usize,
-    ) -> Result<usize, GraphError> {
-        let t = self.graph.schema().etype(etype)?;
-        check_len(arg, why, self.graph.relations()[t].num_edges(), len)
-            .map_err(|e| self.graph.in_etype(t, e))?;
-        Ok(t)
     }
 
     /// Rows of some ids per type, of the types that have a source.
@@ -347,7 +316,7 @@ impl GraphFeatures {
     ) -> Result<Vec<Option<Tensor<1, Int>>>, GraphError> {
         let of_type = |(labels, seeds): (&Option<Arc<[i64]>>, &Vec<u32>)| {
             let Some(all) = labels else { return Ok(None) };
-            burn_gnn_graph::internal::check_ids("seeds", "the labels", seeds, all.len())?;
+            check_ids("seeds", "the labels", seeds, all.len())?;
             let of: Vec<i64> = seeds.iter().map(|&v| all[v as usize]).collect();
             Ok(Some(Tensor::from_data(TensorData::new(of, [seeds.len()]), &self.device)))
         };

@@ -89,28 +89,17 @@ impl<S: Sampler, F> Loader<S, F> {
     /// Sets the features and labels that are read with each batch.
     #[must_use]
     pub fn with_features<G: BatchFeatures<S>>(self, features: G) -> Loader<S, G> {
-        let Self {
-            parts,
-            of_threads,
-            batch_size,
-            traversal,
-            drop_last,
-            seed,
-            workers,
-            prefetch,
-            next_epoch,
-        } = self;
-        let parts = Parts { sampler: parts.sampler, seeds: parts.seeds, features };
+        let Parts { sampler, seeds, .. } = self.parts;
         Loader {
-            parts,
-            of_threads,
-            batch_size,
-            traversal,
-            drop_last,
-            seed,
-            workers,
-            prefetch,
-            next_epoch,
+            parts: Parts { sampler, seeds, features },
+            of_threads: self.of_threads,
+            batch_size: self.batch_size,
+            traversal: self.traversal,
+            drop_last: self.drop_last,
+            seed: self.seed,
+            workers: self.workers,
+            prefetch: self.prefetch,
+            next_epoch: self.next_epoch,
         }
     }
     /// The order of seeds.
