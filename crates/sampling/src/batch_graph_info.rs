@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::internal::{check_len, check_limit};
-use burn_gnn_graph::{GraphError, Relation, Schema, of_etype, of_ntype};
+use burn_gnn_graph::internal::{check_len, check_limit, setting};
+use burn_gnn_graph::{GraphError, Relation, Schema};
 
 /// Facts about the whole graph for the nodes of a batch that was sampled on several machines: what
 /// [`Block::from_parts`](crate::Block::from_parts) needs besides edges. Blocks of a batch share them.
@@ -12,14 +12,14 @@ use burn_gnn_graph::{GraphError, Relation, Schema, of_etype, of_ntype};
 /// whole graph.
 #[derive(Debug)]
 pub struct BatchGraphInfo {
-    schema: Arc<Schema>,
-    total_nodes: Vec<u64>,
-    total_edges: Vec<u64>,
-    original_nodes: Vec<Vec<u64>>,
-    in_degrees: Vec<Vec<u32>>,
-    out_degrees: Vec<Vec<u32>>,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) total_nodes: Vec<u64>,
+    pub(crate) total_edges: Vec<u64>,
+    pub(crate) original_nodes: Vec<Vec<u64>>,
+    pub(crate) in_degrees: Vec<Vec<u32>>,
+    pub(crate) out_degrees: Vec<Vec<u32>>,
     /// `0..n` per type.
-    rows: Arc<[Vec<u32>]>,
+    pub(crate) rows: Arc<[Vec<u32>]>,
 }
 
 impl BatchGraphInfo {
@@ -72,33 +72,6 @@ impl BatchGraphInfo {
         }))
     }
 
-    pub(crate) fn schema(&self) -> &Arc<Schema> {
-        &self.schema
-    }
-    #[track_caller]
-    pub(crate) fn total_nodes(&self, ntype: usize) -> u64 {
-        *of_ntype(&self.total_nodes, ntype)
-    }
-    #[track_caller]
-    pub(crate) fn total_edges(&self, etype: usize) -> u64 {
-        *of_etype(&self.total_edges, etype)
-    }
-    #[track_caller]
-    pub(crate) fn original_nodes(&self, ntype: usize) -> &[u64] {
-        &of_ntype(&self.original_nodes, ntype)[..]
-    }
-    #[track_caller]
-    pub(crate) fn in_degrees(&self, etype: usize) -> &[u32] {
-        &of_etype(&self.in_degrees, etype)[..]
-    }
-    #[track_caller]
-    pub(crate) fn out_degrees(&self, etype: usize) -> &[u32] {
-        &of_etype(&self.out_degrees, etype)[..]
-    }
-    pub(crate) fn rows(&self) -> &Arc<[Vec<u32>]> {
-        &self.rows
-    }
-
     /// Whether a block fits.
     pub(crate) fn check_block(
         &self,
@@ -107,9 +80,6 @@ impl BatchGraphInfo {
         relations: &[Relation],
         original_edges: &[Arc<[u64]>],
     ) -> Result<(), GraphError> {
-        let setting = |arg, expected: String, found: String| {
-            Err(GraphError::Setting { arg, expected, found })
-        };
         for (arg, n) in [("num_src", num_src.len()), ("num_dst", num_dst.len())] {
             per_type(arg, "one per node type", self.total_nodes.len(), n)?;
         }
@@ -123,7 +93,8 @@ impl BatchGraphInfo {
                     "at most {known} sources of node type `{}`, the destinations among them",
                     self.schema.ntypes()[t]
                 );
-                return setting("num_src", expected, format!("{s} sources and {d} destinations"));
+                let found = format!("{s} sources and {d} destinations");
+                return Err(setting("num_src", &expected, &found));
             }
         }
         for (t, (r, ids)) in relations.iter().zip(original_edges).enumerate() {
@@ -135,18 +106,16 @@ impl BatchGraphInfo {
                     "`{name}` to join {} sources and {} destinations",
                     num_src[s], num_dst[d]
                 );
-                return setting("relations", expected, format!("{r:?}"));
+                return Err(setting("relations", &expected, &format!("{r:?}")));
             }
             if !r.dst().is_sorted() {
-                return setting(
-                    "relations",
-                    format!("edges of `{name}` in the order of their destinations"),
-                    "another order".into(),
-                );
+                let expected = format!("edges of `{name}` in the order of their destinations");
+                return Err(setting("relations", &expected, "another order"));
             }
             if self.in_degrees[t].len() < num_dst[d] {
                 let expected = format!("in-degrees of `{name}` for {} destinations", num_dst[d]);
-                return setting("in_degrees", expected, self.in_degrees[t].len().to_string());
+                let found = self.in_degrees[t].len().to_string();
+                return Err(setting("in_degrees", &expected, &found));
             }
         }
         Ok(())

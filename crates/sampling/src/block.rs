@@ -211,12 +211,8 @@ impl Block {
     ) -> Result<Self, GraphError> {
         facts.check_block(&num_src, &num_dst, &relations, &original_edges)?;
         let positions = relations.iter().map(|r| (0..r.num_edges() as u32).collect()).collect();
-        let nodes = facts.rows().clone();
-        let block = Self::of(
-            Origin::Remote(facts.clone()),
-            &nodes,
-            BlockParts { relations, positions, num_src, num_dst },
-        );
+        let parts = BlockParts { relations, positions, num_src, num_dst };
+        let block = Self::of(Origin::Remote(facts.clone()), &facts.rows, parts);
         for (cell, ids) in block.ids.original_edges.iter().zip(original_edges) {
             cell.get_or_compute(|| ids);
         }
@@ -238,7 +234,7 @@ impl Block {
     pub fn schema(&self) -> &Arc<Schema> {
         match &self.origin {
             Origin::Whole(source) => source.graph.schema(),
-            Origin::Remote(facts) => facts.schema(),
+            Origin::Remote(facts) => &facts.schema,
         }
     }
     /// The graph that was sampled; of a block put together [from parts](Self::from_parts), the graph of its own nodes
@@ -252,7 +248,7 @@ impl Block {
     fn own_graph(&self, facts: &BatchGraphInfo) -> Graph {
         // Destinations are the first sources, so rows of either endpoint are nodes of one numbering.
         let whole = |(t, r): (usize, &Relation)| {
-            let (s, d) = facts.schema().endpoints(t);
+            let (s, d) = facts.schema.endpoints(t);
             let relation = Relation::from_coo(
                 self.num_src[s],
                 self.num_src[d],
@@ -262,7 +258,7 @@ impl Block {
             relation.unwrap_or_else(|_| unreachable!("rows were checked when the block was made"))
         };
         let relations = self.relations.iter().enumerate().map(whole).collect();
-        Graph::assemble(facts.schema().clone(), self.num_src.to_vec(), relations)
+        Graph::assemble(facts.schema.clone(), self.num_src.to_vec(), relations)
     }
     /// Nodes of a type in the whole graph.
     ///
@@ -273,7 +269,7 @@ impl Block {
         let ntype = self.ntype(ntype);
         match &self.origin {
             Origin::Whole(source) => *of_ntype(source.whole().node_counts(), ntype) as u64,
-            Origin::Remote(facts) => facts.total_nodes(ntype),
+            Origin::Remote(facts) => facts.total_nodes[ntype],
         }
     }
     /// Edges of a type in the whole graph.
@@ -285,7 +281,7 @@ impl Block {
         let etype = self.etype(etype);
         match &self.origin {
             Origin::Whole(source) => of_etype(source.whole().relations(), etype).num_edges() as u64,
-            Origin::Remote(facts) => facts.total_edges(etype),
+            Origin::Remote(facts) => facts.total_edges[etype],
         }
     }
     /// The edges of a type between rows of this block.
@@ -382,7 +378,7 @@ impl Block {
         let ntype = self.ntype(ntype);
         of_ntype(&self.ids.original_nodes, ntype).get_or_compute(|| match &self.origin {
             Origin::Whole(source) => originals(&source.node_ids[ntype], self.src_nodes(ntype)),
-            Origin::Remote(facts) => facts.original_nodes(ntype)[..self.num_src[ntype]].into(),
+            Origin::Remote(facts) => facts.original_nodes[ntype][..self.num_src[ntype]].into(),
         })
     }
     /// Original id of each edge.
@@ -414,11 +410,8 @@ impl Block {
         let etype = self.etype(etype);
         let (_, d) = self.schema().endpoints(etype);
         match &self.origin {
-            Origin::Whole(source) => {
-                let whole = of_etype(source.whole().relations(), etype);
-                self.in_degrees_of(source, whole, etype, d, self.num_dst[d])
-            }
-            Origin::Remote(facts) => facts.in_degrees(etype)[..self.num_dst[d]].to_vec(),
+            Origin::Whole(source) => self.in_degrees_of(source, etype, d, self.num_dst[d]),
+            Origin::Remote(facts) => facts.in_degrees[etype][..self.num_dst[d]].to_vec(),
         }
     }
     /// In-degree of each source in the whole graph, over an edge type on one node type; see [Degrees](Self#degrees).
@@ -436,11 +429,10 @@ impl Block {
         let (s, d) = self.schema().endpoints(etype);
         match &self.origin {
             Origin::Whole(source) if s == d => {
-                let whole = of_etype(source.whole().relations(), etype);
-                Some(self.in_degrees_of(source, whole, etype, s, self.num_src[s]))
+                Some(self.in_degrees_of(source, etype, s, self.num_src[s]))
             }
             Origin::Remote(facts) if s == d => {
-                facts.in_degrees(etype).get(..self.num_src[s]).map(<[u32]>::to_vec)
+                facts.in_degrees[etype].get(..self.num_src[s]).map(<[u32]>::to_vec)
             }
             _ => None,
         }
@@ -462,17 +454,11 @@ impl Block {
                 let whole = of_etype(source.whole().relations(), etype).csr();
                 self.degrees(source, whole, etype, s, self.num_src[s])
             }
-            Origin::Remote(facts) => facts.out_degrees(etype)[..self.num_src[s]].to_vec(),
+            Origin::Remote(facts) => facts.out_degrees[etype][..self.num_src[s]].to_vec(),
         }
     }
-    fn in_degrees_of(
-        &self,
-        source: &Source,
-        whole: &Relation,
-        etype: usize,
-        ntype: usize,
-        rows: usize,
-    ) -> Vec<u32> {
+    fn in_degrees_of(&self, source: &Source, etype: usize, ntype: usize, rows: usize) -> Vec<u32> {
+        let whole = of_etype(source.whole().relations(), etype);
         let Some(reader) = whole.stored() else {
             return self.degrees(source, whole.csc(), etype, ntype, rows);
         };

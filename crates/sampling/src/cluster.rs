@@ -3,7 +3,7 @@
 use crate::SampleKey;
 use crate::seed_order::shuffled;
 use crate::{Sampler, SeedKind, Seeds};
-use burn_gnn_graph::internal::{check_len, scan};
+use burn_gnn_graph::internal::{check_ids, scan, setting};
 use burn_gnn_graph::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 
 /// Cuts the nodes of a graph into parts, once, and makes of a few parts the subgraph they induce (Chiang et al.,
@@ -46,8 +46,7 @@ impl ClusterSampler {
         let mut given: Vec<Option<Vec<u32>>> = vec![None; ntypes.len()];
         for (key, of) in parts {
             let t = graph.schema().ntype(key)?;
-            check_len("parts", "one per node", graph.node_counts()[t], of.as_ref().len())
-                .map_err(|e| e.in_relation(&ntypes[t]))?;
+            graph.check_per_node("parts", "one per node", t, of.as_ref().len())?;
             if given[t].replace(of.as_ref().to_vec()).is_some() {
                 return Err(GraphError::Duplicate { what: "node type", name: ntypes[t].clone() });
             }
@@ -57,11 +56,7 @@ impl ClusterSampler {
         let num_parts = largest.map_or(0, |p| p as usize + 1);
         if num_parts > graph.total_nodes() {
             let expected = format!("parts below the number of nodes, {}", graph.total_nodes());
-            return Err(GraphError::Setting {
-                arg: "parts",
-                expected,
-                found: (num_parts - 1).to_string(),
-            });
+            return Err(setting("parts", &expected, &(num_parts - 1).to_string()));
         }
         let mut nodes = vec![];
         for (t, of) in given.into_iter().enumerate() {
@@ -69,12 +64,8 @@ impl ClusterSampler {
                 Some(of) => of,
                 None if graph.node_counts()[t] == 0 => vec![],
                 None => {
-                    let expected = "the part of each node of every type".into();
-                    return Err(GraphError::Setting {
-                        arg: "parts",
-                        expected,
-                        found: format!("none for node type `{}`", ntypes[t]),
-                    });
+                    let found = format!("none for node type `{}`", ntypes[t]);
+                    return Err(setting("parts", "the part of each node of every type", &found));
                 }
             };
             let mut at = vec![0u32; num_parts + 1];
@@ -120,7 +111,7 @@ impl ClusterSampler {
     /// # Errors
     /// A part out of range or given twice.
     pub fn subgraph(&self, parts: &[u32]) -> Result<Subgraph, GraphError> {
-        burn_gnn_graph::internal::check_ids("parts", "the graph", parts, self.num_parts)?;
+        check_ids("parts", "the graph", parts, self.num_parts)?;
         let of_type = |(order, at): &(Vec<u32>, Vec<u32>)| {
             let nodes = |&p: &u32| &order[at[p as usize] as usize..at[p as usize + 1] as usize];
             parts.iter().flat_map(nodes).copied().collect()

@@ -6,10 +6,10 @@ use crate::SampleKey;
 use crate::block::{Block, BlockParts, Bounds};
 use crate::fanout::ALL;
 use crate::mini_batch::MiniBatch;
-use crate::neighbor::{NeighborSampler, SeedsWithTimes};
+use crate::neighbor::NeighborSampler;
 use crate::rules::Strategy;
 use burn_gnn_graph::internal::{check_ids, check_len, setting};
-use burn_gnn_graph::{EdgeKey, GraphError, KHop, NodeKey, OriginalIds, Relation};
+use burn_gnn_graph::{GraphError, KHop, Relation};
 
 /// One relation at one hop: which edges a device draws.
 #[doc(hidden)]
@@ -88,29 +88,6 @@ pub struct HopFound {
 
 #[doc(hidden)]
 impl NeighborSampler {
-    /// Seeds by node type, checked.
-    ///
-    /// # Errors
-    /// Unknown type or one named twice, a seed out of range.
-    pub fn device_seeds<N: NodeKey, I: AsRef<[u32]>>(
-        &self,
-        seeds: impl IntoIterator<Item = (N, I)>,
-    ) -> Result<Vec<Vec<u32>>, GraphError> {
-        self.graph().node_selection("seeds", seeds)
-    }
-
-    /// Edges by edge type, checked.
-    ///
-    /// # Errors
-    /// Unknown type or one named twice, an id out of range.
-    pub fn device_edges<K: EdgeKey, I: AsRef<[u32]>>(
-        &self,
-        arg: &str,
-        edges: impl IntoIterator<Item = (K, I)>,
-    ) -> Result<Vec<Vec<u32>>, GraphError> {
-        self.graph().edge_selection(arg, edges)
-    }
-
     /// What a batch is made of, per type in schema order, checked: seeds, their times where they have any, excluded
     /// edges.
     ///
@@ -125,9 +102,11 @@ impl NeighborSampler {
     ) -> Result<(Vec<Vec<u32>>, Option<Vec<Vec<i64>>>, Vec<Vec<u32>>), GraphError> {
         let ntypes = self.graph().schema().ntypes();
         check_len("seeds", "one list per node type", ntypes.len(), seeds.len())?;
-        let excluded = self.device_edges("excluded", excluded.iter().enumerate())?;
+        let excluded = self.graph().edge_selection("excluded", excluded.iter().enumerate())?;
         let named = ntypes.iter().zip(seeds);
-        let Some(times) = times else { return Ok((self.device_seeds(named)?, None, excluded)) };
+        let Some(times) = times else {
+            return Ok((self.graph().node_selection("seeds", named)?, None, excluded));
+        };
         check_len("times", "one list per node type", ntypes.len(), times.len())?;
         let (seeds, times) =
             self.seeds_before(named.zip(times).map(|((name, ids), times)| (name, ids, times)))?;
@@ -138,17 +117,6 @@ impl NeighborSampler {
     pub fn device_lacks(&self) -> Option<&'static str> {
         matches!(self.strategy, Strategy::Labor { .. })
             .then_some("`Strategy::Labor`, whose keys are 64-bit floats")
-    }
-
-    /// Seeds and their times by node type, checked.
-    ///
-    /// # Errors
-    /// As [`sample_before`](Self::sample_before).
-    pub fn device_seeds_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
-        &self,
-        seeds: impl IntoIterator<Item = (N, I, T)>,
-    ) -> Result<SeedsWithTimes, GraphError> {
-        self.seeds_before(seeds)
     }
 
     /// Original ids of the nodes of a type, where they differ.
@@ -358,17 +326,7 @@ impl NeighborSampler {
             check_ids("edges", &name.to_string(), ids, relation.num_edges())?;
             ids.sort_unstable();
         }
-        let node_ids = nodes
-            .into_iter()
-            .zip(g.node_counts())
-            .map(|(ids, &n)| OriginalIds::new(ids, n))
-            .collect();
-        let edge_ids = edges
-            .into_iter()
-            .zip(g.relations())
-            .map(|(ids, r)| OriginalIds::new(ids, r.num_edges()))
-            .collect();
-        Ok(KHop { subgraph: g.restrict(node_ids, edge_ids)?, seeds })
+        Ok(KHop { subgraph: g.restrict(g.nodes_at(nodes), g.edges_at(edges))?, seeds })
     }
 }
 

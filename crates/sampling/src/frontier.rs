@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::block::{Block, Source};
 use crate::neighbor::NeighborSampler;
 use crate::{Fanouts, SampleKey};
+use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{Graph, GraphError, NodeKey, OriginalIds, Relation, Subgraph};
 
 /// Samples one hop of a graph: `use` it and call [`sample_neighbors`](Self::sample_neighbors) of a [`Graph`].
@@ -43,9 +44,8 @@ impl SampleNeighbors for Graph {
     ) -> Result<Subgraph, GraphError> {
         let sampler = NeighborSampler::new(self, fanouts)?;
         if sampler.hops() != 1 {
-            let (expected, found) =
-                ("a fan-out for one hop".into(), format!("{} hops", sampler.hops()));
-            return Err(GraphError::Setting { arg: "fanouts", expected, found });
+            let found = format!("{} hops", sampler.hops());
+            return Err(setting("fanouts", "a fan-out for one hop", &found));
         }
         sampler.sample(nodes, key)?.blocks[0].to_frontier()
     }
@@ -64,9 +64,9 @@ impl Block {
         let edges = (0..g.relations().len()).map(|t| {
             let mut ids = self.edge_ids(t).to_vec();
             ids.sort_unstable();
-            OriginalIds::new(ids, g.relations()[t].num_edges())
+            ids
         });
-        g.restrict(g.every_node(), edges.collect())
+        g.restrict(g.every_node(), g.edges_at(edges))
     }
 }
 
@@ -122,7 +122,7 @@ impl ToBlock for Subgraph {
                 let expected =
                     format!("the destinations of all edges of `{}`", g.schema().etypes()[t]);
                 let found = format!("no {}, where edge {edge} ends", all.dst()[edge]);
-                return Err(GraphError::Setting { arg: "dst", expected, found });
+                return Err(setting("dst", &expected, &found));
             }
         }
         Ok(block)
@@ -132,19 +132,17 @@ impl ToBlock for Subgraph {
 /// Whether every node and edge is one of `whole`.
 fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
     let g = &part.graph;
-    let refuse = |found: String| {
-        let expected = "the graph of which this is a subgraph".into();
-        Err(GraphError::Setting { arg: "whole", expected, found })
-    };
+    let refuse =
+        |found: &str| Err(setting("whole", "the graph of which this is a subgraph", found));
     if g.schema() != whole.schema() {
-        return refuse(format!("one with the edge types {:?}", whole.schema().etypes()));
+        return refuse(&format!("one with the edge types {:?}", whole.schema().etypes()));
     }
     let fits =
         |ids: &[OriginalIds], counts: Vec<usize>| ids.iter().map(OriginalIds::len).eq(counts);
     if !fits(&part.node_ids, g.node_counts().to_vec())
         || !fits(&part.edge_ids, g.relations().iter().map(Relation::num_edges).collect())
     {
-        return refuse("a subgraph that does not have one original id per node and edge".into());
+        return refuse("a subgraph that does not have one original id per node and edge");
     }
     for ((ids, &count), name) in
         part.node_ids.iter().zip(whole.node_counts()).zip(g.schema().ntypes())
@@ -153,7 +151,7 @@ fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
             .as_slice()
             .map_or(ids.len().checked_sub(1), |ids| ids.iter().max().map(|&id| id as usize));
         if let Some(id) = largest.filter(|&id| id >= count) {
-            return refuse(format!("one of {count} nodes `{name}`, without node {id}"));
+            return refuse(&format!("one of {count} nodes `{name}`, without node {id}"));
         }
     }
     for (t, (own, all)) in g.relations().iter().zip(whole.relations()).enumerate() {
@@ -167,7 +165,7 @@ fn check_whole(part: &Subgraph, whole: &Graph) -> Result<(), GraphError> {
             src.get(e as usize) == Some(&u) && dst[e as usize] == v
         };
         if let Some(e) = part.edge_ids[t].iter().zip(endpoints).position(|edge| !is_there(edge)) {
-            return refuse(format!(
+            return refuse(&format!(
                 "one without the nodes of edge {e} of `{}`",
                 g.schema().etypes()[t]
             ));

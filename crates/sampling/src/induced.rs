@@ -3,9 +3,8 @@
 use crate::SampleKey;
 use crate::neighbor::NeighborSampler;
 use crate::neighbor::hop::Trees;
-use burn_gnn_graph::{
-    EdgeKey, Frame, Graph, GraphError, KHop, NodeKey, OriginalIds, Relabel, Relation, Subgraph,
-};
+use burn_gnn_graph::internal::scan;
+use burn_gnn_graph::{EdgeKey, GraphError, KHop, NodeKey, OriginalIds, Relabel, Relation};
 
 impl NeighborSampler {
     /// The subgraph induced by all nodes of a batch, seeds first, with the place of each seed (GLT's `SubGraphLoader`,
@@ -34,11 +33,10 @@ impl NeighborSampler {
         let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;
         if dropped.iter().any(|ids| !ids.is_empty()) {
             let node_ids = subgraph.node_ids.clone();
-            let kept = |(t, ids): (usize, &OriginalIds)| {
-                let left = ids.iter().filter(|e| dropped[t].binary_search(e).is_err()).collect();
-                OriginalIds::new(left, g.relations()[t].num_edges())
+            let kept = |(ids, dropped): (&OriginalIds, &Vec<u32>)| {
+                ids.iter().filter(|e| dropped.binary_search(e).is_err()).collect()
             };
-            let edge_ids = subgraph.edge_ids.iter().enumerate().map(kept).collect();
+            let edge_ids = g.edges_at(subgraph.edge_ids.iter().zip(&dropped).map(kept));
             subgraph = g.restrict(node_ids, edge_ids)?;
         }
         Ok(KHop { subgraph, seeds: batch.seeds })
@@ -74,7 +72,7 @@ impl NeighborSampler {
             let roots = batch.roots.as_ref().map_or(&[][..], |r| &r[t]);
             let mut at = vec![0u32; trees + 1];
             roots.iter().for_each(|&r| at[r as usize + 1] += 1);
-            burn_gnn_graph::internal::scan(&mut at);
+            scan(&mut at);
             let (mut next, mut ids, mut new) =
                 (at.clone(), vec![0; roots.len()], vec![0; roots.len()]);
             for (row, (&root, &v)) in roots.iter().zip(batch.input_nodes(t)).enumerate() {
@@ -121,32 +119,9 @@ impl NeighborSampler {
                 Relation::from_coo(nodes[s].len(), nodes[d].len(), src, dst)
                     .map_err(|e| g.in_etype(t, e))?,
             );
-            edge_ids.push(OriginalIds::new(ids, g.relations()[t].num_edges()));
+            edge_ids.push(ids);
         }
-        let node_ids: Vec<OriginalIds> = nodes
-            .into_iter()
-            .zip(g.node_counts())
-            .map(|(ids, &n)| OriginalIds::new(ids, n))
-            .collect();
-        let subgraph = with_features(g, relations, node_ids, edge_ids)?;
+        let subgraph = g.with_rows(relations, g.nodes_at(nodes), g.edges_at(edge_ids))?;
         Ok(KHop { subgraph, seeds: seed_rows })
     }
-}
-
-/// A graph of these nodes and edges of `g`, some perhaps several times, with their features.
-fn with_features(
-    g: &Graph,
-    relations: Vec<Relation>,
-    node_ids: Vec<OriginalIds>,
-    edge_ids: Vec<OriginalIds>,
-) -> Result<Subgraph, GraphError> {
-    let counts = node_ids.iter().map(OriginalIds::len).collect();
-    let mut graph = Graph::assemble(g.schema().clone(), counts, relations);
-    let (nodes, edges) = graph.frames_mut();
-    let take = |new: &mut [Frame], old: &[Frame], ids: &[OriginalIds]| {
-        new.iter_mut().zip(old).zip(ids).try_for_each(|((new, old), ids)| new.take_rows(old, ids))
-    };
-    take(nodes, g.node_frames(), &node_ids)?;
-    take(edges, g.edge_frames(), &edge_ids)?;
-    Ok(Subgraph { graph, node_ids, edge_ids })
 }

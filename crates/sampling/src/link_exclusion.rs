@@ -1,6 +1,6 @@
 //! Says which edges a link batch leaves out of message passing.
 
-use burn_gnn_graph::internal::{check_ids, check_len};
+use burn_gnn_graph::internal::check_len;
 use burn_gnn_graph::{EdgeName, Graph, GraphError};
 
 /// Edges that are left out of message passing, because they would leak the target.
@@ -43,14 +43,8 @@ impl LinkExclusion {
         match self {
             Self::Nothing | Self::Seeds => Ok(None),
             Self::Reverse(ids) => {
-                check_len("reverse", "one per edge", edges, ids.len())
-                    .map_err(|e| g.in_etype(etype, e))?;
-                check_ids(
-                    "reverse",
-                    &format!("edge type `{}`", g.schema().etypes()[etype]),
-                    ids,
-                    edges,
-                )?;
+                g.check_per_edge("reverse", "one per edge", etype, ids.len())?;
+                g.check_edges("reverse", etype, ids)?;
                 Ok(None)
             }
             Self::ReverseType(t) => {

@@ -184,8 +184,8 @@ impl DeviceSampler {
         edges: impl IntoIterator<Item = (K, E)>,
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
-        let (seeds, edges) =
-            (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("edges", edges)?);
+        let seeds = self.graph().node_selection("seeds", seeds)?;
+        let edges = self.graph().edge_selection("edges", edges)?;
         self.make(self.upload("seeds", &seeds)?, None, self.upload("edges", &edges)?, key)?
             .into_batch(&self.sampler)
     }
@@ -200,7 +200,7 @@ impl DeviceSampler {
         seeds: impl IntoIterator<Item = (N, I, T)>,
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
-        let (seeds, times) = self.sampler.device_seeds_before(seeds)?;
+        let (seeds, times) = self.sampler.seeds_before(seeds)?;
         let none = self.upload("edges", &vec![vec![]; self.graph().relations().len()])?;
         self.make(self.upload("seeds", &seeds)?, Some(times.concat()), none, key)?
             .into_batch(&self.sampler)
@@ -257,8 +257,8 @@ impl DeviceSampler {
         dropped: impl IntoIterator<Item = (K, E)>,
         key: SampleKey,
     ) -> Result<KHop, GraphError> {
-        let (seeds, dropped) =
-            (self.sampler.device_seeds(seeds)?, self.sampler.device_edges("dropped", dropped)?);
+        let seeds = self.graph().node_selection("seeds", seeds)?;
+        let dropped = self.graph().edge_selection("dropped", dropped)?;
         self.make_induced(self.upload("seeds", &seeds)?, self.upload("dropped", &dropped)?, key)?
             .to_khop(&self.sampler)
     }

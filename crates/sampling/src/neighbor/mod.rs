@@ -128,7 +128,7 @@ impl NeighborSampler {
     pub fn only_hop(&self, hop: usize) -> Result<Self, GraphError> {
         if hop >= self.hops() {
             let expected = format!("a hop in 0..{}", self.hops());
-            return Err(GraphError::Setting { arg: "hop", expected, found: hop.to_string() });
+            return Err(setting("hop", &expected, &hop.to_string()));
         }
         let mut one = self.clone();
         one.first = self.first + hop;
@@ -145,17 +145,14 @@ impl NeighborSampler {
         let g = &self.source.graph;
         let fits = |ids: &[OriginalIds], n: usize| ids.len() == n;
         if !fits(&of.node_ids, g.node_counts().len()) || !fits(&of.edge_ids, g.relations().len()) {
-            let (expected, found) =
-                ("lists of ids for the types of the graph".into(), "those of other types".into());
-            return Err(GraphError::Setting { arg: "original_ids", expected, found });
+            let expected = "lists of ids for the types of the graph";
+            return Err(setting("original_ids", expected, "those of other types"));
         }
-        for (t, (ids, &n)) in of.node_ids.iter().zip(g.node_counts()).enumerate() {
-            check_len("original_ids", "one per node", n, ids.len())
-                .map_err(|e| e.in_relation(&g.schema().ntypes()[t]))?;
+        for (t, ids) in of.node_ids.iter().enumerate() {
+            g.check_per_node("original_ids", "one per node", t, ids.len())?;
         }
         for (t, (ids, r)) in of.edge_ids.iter().zip(g.relations()).enumerate() {
-            check_len("original_ids", "one per edge", r.num_edges(), ids.len())
-                .map_err(|e| g.in_etype(t, e))?;
+            g.check_per_edge("original_ids", "one per edge", t, ids.len())?;
             // Ids that are the numbers of edges ascend, so that edges in a file stay there.
             if ids.as_slice().is_none() {
                 continue;
@@ -168,11 +165,8 @@ impl NeighborSampler {
                     "edges of `{}` in ascending original id at each destination",
                     g.schema().etypes()[t]
                 );
-                return Err(GraphError::Setting {
-                    arg: "original_ids",
-                    expected,
-                    found: format!("another order at destination {v}"),
-                });
+                let found = format!("another order at destination {v}");
+                return Err(setting("original_ids", &expected, &found));
             }
         }
         self.source = Arc::new(Source {
@@ -252,13 +246,10 @@ impl NeighborSampler {
         let g = self.source.graph.clone();
         let with: Vec<usize> =
             (0..g.relations().len()).filter(|&t| g.edge_frames()[t].column(name).is_ok()).collect();
-        let Some(_) = with.first() else {
-            let (expected, found) = (
-                format!("the name of a column of edges, `{name}`"),
-                "no relation that has it".into(),
-            );
-            return Err(GraphError::Setting { arg: "name", expected, found });
-        };
+        if with.is_empty() {
+            let expected = format!("the name of a column of edges, `{name}`");
+            return Err(setting("name", &expected, "no relation that has it"));
+        }
         for t in with {
             let weights: Vec<f32> =
                 g.edge_frames()[t].get::<1>(name)?.into_data().iter::<f32>().collect();
@@ -388,7 +379,8 @@ impl NeighborSampler {
     }
 
     /// Seeds and times in schema order, checked.
-    pub(crate) fn seeds_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+    #[doc(hidden)]
+    pub fn seeds_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<SeedsWithTimes, GraphError> {
@@ -518,8 +510,7 @@ impl NeighborSampler {
             let expected = "a relation in memory; weights of a relation in a file are those of the file (`with_stored_weights`)";
             return Err(setting(arg, expected, "a relation in a file"));
         }
-        check_len(arg, "one per edge", g.relations()[t].num_edges(), len)
-            .map_err(|e| g.in_etype(t, e))
+        g.check_per_edge(arg, "one per edge", t, len)
     }
 
     /// Values by edge id as values by position in CSC.
@@ -534,27 +525,19 @@ impl NeighborSampler {
     fn checked(mut self) -> Result<Self, GraphError> {
         let (g, strategy) = (&self.source.graph, self.strategy);
         if self.replace && !strategy.can_replace() {
-            let (expected, found) =
-                ("a strategy of draws with replacement".into(), format!("{strategy:?}"));
-            return Err(GraphError::Setting { arg: "strategy", expected, found });
+            let expected = "a strategy of draws with replacement";
+            return Err(setting("strategy", expected, &format!("{strategy:?}")));
         }
         for (t, rule) in Arc::make_mut(&mut self.rules).iter_mut().enumerate() {
-            let relation = || g.schema().etypes()[t].to_string();
+            let missing = |arg, remedy| {
+                let relation = g.schema().etypes()[t].to_string();
+                Err(GraphError::MissingRelation { arg, relation, remedy })
+            };
             if strategy.needs_weights() && rule.weights.is_none() && !rule.stored_weights {
-                let remedy = "give weights before the strategy that needs them";
-                return Err(GraphError::MissingRelation {
-                    arg: "weights",
-                    relation: relation(),
-                    remedy,
-                });
+                return missing("weights", "give weights before the strategy that needs them");
             }
             if strategy == Strategy::Latest && rule.times.is_none() {
-                let remedy = "give times before the strategy that needs them";
-                return Err(GraphError::MissingRelation {
-                    arg: "times",
-                    relation: relation(),
-                    remedy,
-                });
+                return missing("times", "give times before the strategy that needs them");
             }
             if strategy == Strategy::InDegree && rule.times.is_some() {
                 let expected =
