@@ -3,7 +3,7 @@
 use crate::frame::Groups;
 use crate::transform::with_reverse_edges;
 use crate::{ByColumn, Combine, Frame, Graph, GraphError, Relation};
-use burn_gnn_structure::internal::scan;
+use burn_gnn_structure::internal::by_group;
 
 /// A graph with at most one edge per pair of nodes and edge type, and the edges it was merged from.
 ///
@@ -123,16 +123,8 @@ struct Parallel {
 fn parallel(r: &Relation) -> Result<Parallel, GraphError> {
     // Edges by destination, dealt out by source in that order: two stable counting sorts.
     let by_dst = r.csc();
-    // CSR would be one sort too many: its row offsets are enough.
-    let mut next = vec![0u32; r.num_src() + 1];
-    r.src().iter().for_each(|&u| next[u as usize + 1] += 1);
-    scan(&mut next);
-    let mut order = vec![0u32; r.num_edges()];
-    for (p, &u) in by_dst.indices().iter().enumerate() {
-        let at = &mut next[u as usize];
-        order[*at as usize] = by_dst.edge_id(p);
-        *at += 1;
-    }
+    let (_, mut order) = by_group(by_dst.indices(), r.num_src());
+    order.iter_mut().for_each(|p| *p = by_dst.edge_id(*p as usize));
     let (mut src, mut dst, mut indptr) = (vec![], vec![], vec![]);
     for (at, &e) in order.iter().enumerate() {
         let (u, v) = (r.src()[e as usize], r.dst()[e as usize]);

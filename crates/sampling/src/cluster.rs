@@ -3,7 +3,7 @@
 use crate::SampleKey;
 use crate::seed_order::shuffled;
 use crate::{Sampler, SeedKind, Seeds};
-use burn_gnn_graph::internal::{check_ids, scan, setting};
+use burn_gnn_graph::internal::{by_group, check_ids, setting};
 use burn_gnn_graph::{Graph, GraphError, NodeKey, Relabel, Subgraph};
 
 /// Cuts the nodes of a graph into parts, once, and makes of a few parts the subgraph they induce (Chiang et al.,
@@ -68,14 +68,7 @@ impl ClusterSampler {
                     return Err(setting("parts", "the part of each node of every type", &found));
                 }
             };
-            let mut at = vec![0u32; num_parts + 1];
-            of.iter().for_each(|&p| at[p as usize + 1] += 1);
-            scan(&mut at);
-            let (mut next, mut order) = (at.clone(), vec![0; of.len()]);
-            for (v, &p) in of.iter().enumerate() {
-                order[next[p as usize] as usize] = v as u32;
-                next[p as usize] += 1;
-            }
+            let (at, order) = by_group(&of, num_parts);
             nodes.push((order, at));
         }
         Ok(Self { graph: graph.clone(), nodes, num_parts })

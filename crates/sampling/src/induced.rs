@@ -1,9 +1,10 @@
 //! Induces subgraphs by sampled nodes.
 
 use crate::SampleKey;
+use crate::mini_batch::MiniBatch;
 use crate::neighbor::NeighborSampler;
 use crate::neighbor::hop::Trees;
-use burn_gnn_graph::internal::scan;
+use burn_gnn_graph::internal::by_group;
 use burn_gnn_graph::{EdgeKey, GraphError, KHop, NodeKey, OriginalIds, Relabel, Relation};
 
 impl NeighborSampler {
@@ -16,7 +17,7 @@ impl NeighborSampler {
     /// As [`sample_excluding`](Self::sample_excluding).
     ///
     /// # Cost
-    /// As [`Graph::node_subgraph`].
+    /// As [`Graph::node_subgraph`](burn_gnn_graph::Graph::node_subgraph).
     pub fn induced<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -27,8 +28,7 @@ impl NeighborSampler {
         let seeds = g.node_selection("seeds", seeds)?;
         let mut dropped = g.edge_selection("dropped", dropped)?;
         let batch = self.run(&seeds, None, &self.by_destination(dropped.clone()), key)?;
-        let nodes = (0..g.node_counts().len())
-            .map(|t| batch.blocks.first().map_or(&seeds[t][..], |b| b.src_nodes(t)).to_vec());
+        let nodes = (0..g.node_counts().len()).map(|t| found(&batch, &seeds, t).to_vec());
         dropped.iter_mut().for_each(|ids| ids.sort_unstable());
         let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;
         if dropped.iter().any(|ids| !ids.is_empty()) {
@@ -70,17 +70,11 @@ impl NeighborSampler {
         let mut seed_rows = vec![];
         for t in 0..g.node_counts().len() {
             let roots = batch.roots.as_ref().map_or(&[][..], |r| &r[t]);
-            let mut at = vec![0u32; trees + 1];
-            roots.iter().for_each(|&r| at[r as usize + 1] += 1);
-            scan(&mut at);
-            let (mut next, mut ids, mut new) =
-                (at.clone(), vec![0; roots.len()], vec![0; roots.len()]);
-            for (row, (&root, &v)) in roots.iter().zip(batch.input_nodes(t)).enumerate() {
-                let place = &mut next[root as usize];
-                ids[*place as usize] = v;
-                new[row] = *place;
-                *place += 1;
-            }
+            let (at, order) = by_group(roots, trees);
+            let mut new = vec![0; roots.len()];
+            (0..).zip(&order).for_each(|(place, &row)| new[row as usize] = place);
+            let rows = found(&batch, &seeds, t);
+            let ids: Vec<u32> = order.iter().map(|&row| rows[row as usize]).collect();
             seed_rows.push(batch.seeds[t].iter().map(|&row| new[row as usize]).collect());
             nodes.push(ids);
             ranges.push(at);
@@ -124,4 +118,9 @@ impl NeighborSampler {
         let subgraph = g.with_rows(relations, g.nodes_at(nodes), g.edges_at(edge_ids))?;
         Ok(KHop { subgraph, seeds: seed_rows })
     }
+}
+
+/// All nodes of a type in a batch around `seeds`.
+fn found<'a>(batch: &'a MiniBatch, seeds: &'a [Vec<u32>], t: usize) -> &'a [u32] {
+    batch.blocks.first().map_or(&seeds[t], |block| block.src_nodes(t))
 }

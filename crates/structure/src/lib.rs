@@ -64,7 +64,7 @@ pub mod internal {
     pub use crate::relation::checks::{
         check_counts, check_id, check_ids, check_len, check_limit, check_nodes,
     };
-    pub use crate::relation::{LIMIT, LayoutArrays, scan};
+    pub use crate::relation::{LIMIT, LayoutArrays, by_group, scan};
     pub use crate::schema::{etype_number, ntype_number};
     pub use crate::shared_array::{SharedU32Array, U32Array};
 }

@@ -22,7 +22,7 @@ use crate::{Derived, GraphError};
 pub(crate) use checks::check_nodes;
 use checks::{check_counts, check_len};
 use compress::compress;
-pub use compress::scan;
+pub use compress::{by_group, scan};
 pub use compressed::Compressed;
 pub use from_compressed::WholeNumber;
 use from_compressed::{check_indptr, narrow};

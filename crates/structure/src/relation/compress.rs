@@ -99,6 +99,20 @@ struct Scatter(*mut u32);
 #[expect(unsafe_code, reason = "see `compress`")]
 unsafe impl Sync for Scatter {}
 
+/// Stable counting sort of `0..groups.len()` by groups below `count`: where each group begins and ends, and its members.
+pub fn by_group(groups: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0u32; count + 1];
+    groups.iter().for_each(|&group| starts[group as usize + 1] += 1);
+    scan(&mut starts);
+    let (mut next, mut members) = (starts.clone(), vec![0; groups.len()]);
+    for (i, &group) in (0..).zip(groups) {
+        let at = &mut next[group as usize];
+        members[*at as usize] = i;
+        *at += 1;
+    }
+    (starts, members)
+}
+
 /// Running sums in place: counts to row offsets.
 pub fn scan(indptr: &mut [u32]) {
     let mut sum = 0;
