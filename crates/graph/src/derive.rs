@@ -137,13 +137,9 @@ impl Graph {
         relations[t] = relation;
         let mut g = Self::assemble(self.schema().clone(), self.node_counts().to_vec(), relations);
         let (nodes, edges) = g.frames_mut();
-        for (new, old) in nodes.iter_mut().zip(self.node_frames()) {
-            new.clone_from(old);
-        }
-        for (_, (new, old)) in
-            edges.iter_mut().zip(self.edge_frames()).enumerate().filter(|(i, _)| *i != t)
-        {
-            new.clone_from(old);
+        nodes.clone_from_slice(self.node_frames());
+        for i in (0..edges.len()).filter(|&i| i != t) {
+            edges[i].clone_from(&self.edge_frames()[i]);
         }
         g
     }

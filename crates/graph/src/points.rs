@@ -210,18 +210,13 @@ fn neighbors(
             let remedy = "choose a smaller `k` or radius, or fewer points";
             reserve(&mut src, more, what, remedy)?;
             reserve(&mut dst, more, what, remedy)?;
-            reserve(
-                &mut distances,
-                if options.distances.is_some() { more } else { 0 },
-                what,
-                remedy,
-            )?;
+            if options.distances.is_some() {
+                reserve(&mut distances, more, what, remedy)?;
+                distances.extend(points.iter().flatten().map(|n| n.0));
+            }
             for (j, found) in points.into_iter().enumerate() {
                 dst.resize(dst.len() + found.len(), (from + j) as u32);
                 src.extend(found.iter().map(|n| n.1));
-                if options.distances.is_some() {
-                    distances.extend(found.iter().map(|n| n.0));
-                }
             }
         }
     }
