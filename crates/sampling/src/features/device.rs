@@ -1,12 +1,9 @@
 //! Caches features of hot nodes on devices; the rest is in a source on the host.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::by_part::{ByPart, select};
-use super::hot_nodes::{COLD, places, share, within};
-use super::tiered::Hits;
+use super::hot_nodes::{Hits, HotNodes, share, within};
 use crate::FeatureSource;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};
@@ -39,11 +36,8 @@ use burn_gnn_graph::internal::{check_ids, setting};
 #[derive(Debug)]
 pub struct DeviceRows<S> {
     groups: Vec<Group>,
-    /// Number of each hot row; [`COLD`] for the others.
-    place: Vec<u32>,
+    hot: HotNodes,
     behind: S,
-    from_hot: AtomicU64,
-    from_cold: AtomicU64,
 }
 
 /// Cached rows of one group, `[rows, width]` on each of its devices.
@@ -86,7 +80,7 @@ impl<S: FeatureSource> DeviceRows<S> {
     }
 
     fn with_rows(behind: S, hot: &[u32], groups: &[Vec<Device>]) -> Result<Self, GraphError> {
-        let place = places(hot, behind.num_rows())?;
+        let index = HotNodes::new(hot, behind.num_rows())?;
         let mut known: Vec<&Device> = vec![];
         for (g, group) in groups.iter().enumerate() {
             if group.is_empty() {
@@ -115,21 +109,12 @@ impl<S: FeatureSource> DeviceRows<S> {
             devices.iter().enumerate().map(share).collect::<Result<_, GraphError>>().map(Group)
         };
         let groups = groups.iter().map(group).collect::<Result<_, _>>()?;
-        Ok(Self {
-            groups,
-            place,
-            behind,
-            from_hot: AtomicU64::new(0),
-            from_cold: AtomicU64::new(0),
-        })
+        Ok(Self { groups, hot: index, behind })
     }
 
     /// Rows taken from devices and from the source since the start.
     pub fn hits(&self) -> Hits {
-        Hits {
-            hot: self.from_hot.load(Ordering::Relaxed),
-            cold: self.from_cold.load(Ordering::Relaxed),
-        }
+        self.hot.hits()
     }
     /// The source of the other rows.
     pub fn behind(&self) -> &S {
@@ -156,7 +141,7 @@ fn upload(
 
 impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
     fn num_rows(&self) -> usize {
-        self.place.len()
+        self.hot.num_rows()
     }
     fn width(&self) -> usize {
         self.behind.width()
@@ -170,19 +155,18 @@ impl<S: FeatureSource> FeatureSource for DeviceRows<S> {
         let device = &device.clone().without_autodiff();
         let Some(Group(shares)) = self.groups.iter().find(|g| g.0.iter().any(|(d, _)| d == device))
         else {
-            self.from_cold.fetch_add(ids.len() as u64, Ordering::Relaxed);
+            self.hot.count(0, ids.len());
             return self.behind.gather_tensor(ids, device);
         };
         // A part for each share, and the source.
         let n = shares.len();
-        let place = |&id: &u32| match self.place[id as usize] {
-            COLD => (n, id),
-            place => (place as usize % n, place / n as u32),
+        let place = |&id: &u32| match self.hot.place(id) {
+            None => (n, id),
+            Some(place) => (place as usize % n, place / n as u32),
         };
         let asked = ByPart::new(n + 1, ids.iter().map(place));
         let cold = asked.rows[n].len();
-        self.from_hot.fetch_add((ids.len() - cold) as u64, Ordering::Relaxed);
-        self.from_cold.fetch_add(cold as u64, Ordering::Relaxed);
+        self.hot.count(ids.len() - cold, cold);
         let found = asked.gather(device, |part, rows| match shares.get(part) {
             Some((owner, share)) => Ok(select(share, rows, owner, device)),
             None => self.behind.gather_tensor(rows, device),

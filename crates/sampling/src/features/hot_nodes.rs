@@ -1,10 +1,13 @@
 //! Indexes the hot nodes of a source.
 
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::{check_ids, setting};
 
 /// Stands for a row that is not hot.
-pub(super) const COLD: u32 = u32::MAX;
+const COLD: u32 = u32::MAX;
 
 /// The first `round(split_ratio · rows)` of `hot_order`, the ids in descending order of hotness.
 ///
@@ -36,21 +39,77 @@ pub(super) fn within(hot_order: &[u32], budget: usize, width: usize, devices: us
     &hot_order[..count.min(hot_order.len())]
 }
 
-/// The number of each of `rows` rows among the hot ones, [`COLD`] for the others.
-///
-/// # Errors
-/// An id out of range or repeated.
-pub(super) fn places(hot: &[u32], rows: usize) -> Result<Vec<u32>, GraphError> {
-    check_ids("hot_order", "the features", hot, rows)?;
-    let mut place = vec![COLD; rows];
-    for (i, &id) in hot.iter().enumerate() {
-        if std::mem::replace(&mut place[id as usize], i as u32) != COLD {
-            return Err(GraphError::RepeatedId {
-                what: "`hot_order`:".into(),
-                position: i,
-                id: u64::from(id),
-            });
+/// Rows that were read from each tier so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hits {
+    /// Out of memory.
+    pub hot: u64,
+    /// Out of the source behind.
+    pub cold: u64,
+}
+
+impl Hits {
+    /// Cache hit rate, in `0.0..=1.0`; 0 before the first row.
+    pub fn rate(&self) -> f64 {
+        self.hot as f64 / (self.hot + self.cold).max(1) as f64
+    }
+}
+
+impl fmt::Display for Hits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} of {} rows from memory ({:.1} %)",
+            self.hot,
+            self.hot + self.cold,
+            100.0 * self.rate()
+        )
+    }
+}
+
+/// Which rows of a source are hot, and how many of either kind were read.
+#[derive(Debug)]
+pub(super) struct HotNodes {
+    /// The number of each row among the hot ones, [`COLD`] for the others.
+    place: Vec<u32>,
+    from_hot: AtomicU64,
+    from_cold: AtomicU64,
+}
+
+impl HotNodes {
+    /// Of the ids of the hot ones, out of `rows` rows.
+    ///
+    /// # Errors
+    /// An id out of range or repeated.
+    pub(super) fn new(hot: &[u32], rows: usize) -> Result<Self, GraphError> {
+        check_ids("hot_order", "the features", hot, rows)?;
+        let mut place = vec![COLD; rows];
+        for (position, &id) in hot.iter().enumerate() {
+            if std::mem::replace(&mut place[id as usize], position as u32) != COLD {
+                let (what, id) = ("`hot_order`:".into(), u64::from(id));
+                return Err(GraphError::RepeatedId { what, position, id });
+            }
+        }
+        Ok(Self { place, from_hot: AtomicU64::new(0), from_cold: AtomicU64::new(0) })
+    }
+    /// Number of all rows.
+    pub(super) fn num_rows(&self) -> usize {
+        self.place.len()
+    }
+    /// The number of a row among the hot ones.
+    #[inline]
+    pub(super) fn place(&self, id: u32) -> Option<u32> {
+        Some(self.place[id as usize]).filter(|&place| place != COLD)
+    }
+    /// Counts rows that were read.
+    pub(super) fn count(&self, hot: usize, cold: usize) {
+        self.from_hot.fetch_add(hot as u64, Ordering::Relaxed);
+        self.from_cold.fetch_add(cold as u64, Ordering::Relaxed);
+    }
+    pub(super) fn hits(&self) -> Hits {
+        Hits {
+            hot: self.from_hot.load(Ordering::Relaxed),
+            cold: self.from_cold.load(Ordering::Relaxed),
         }
     }
-    Ok(place)
 }

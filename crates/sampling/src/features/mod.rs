@@ -20,10 +20,11 @@ use burn_gnn_graph::{GraphError, Relation};
 
 pub use device::DeviceRows;
 pub use format::{RowConversion, write_rows};
+pub use hot_nodes::Hits;
 pub use indexed::{IndexedRows, NO_ROW};
 pub use mapped::MappedRows;
 pub use memory::MemoryRows;
-pub use tiered::{Hits, TieredRows};
+pub use tiered::TieredRows;
 pub use unified::UnifiedRows;
 
 /// Features of nodes or edges by id, in memory, in files or on devices.
