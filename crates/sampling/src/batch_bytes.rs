@@ -1,5 +1,7 @@
 //! Writes batches as bytes, and reads them again.
 
+use std::sync::Arc;
+
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{Graph, GraphError, OriginalIds};
 
@@ -44,7 +46,8 @@ impl MiniBatch {
         let refuse = |found: &str| Err(setting("batch", "blocks that one sampler has made", found));
         let Some(first) = self.blocks.first() else { return refuse("no blocks") };
         let Some(source) = first.source() else { return refuse("a batch of several machines") };
-        if source.whole.is_some() || self.blocks.iter().any(|block| !block.is_of_batch(first)) {
+        let is_other = |block: &Block| !Arc::ptr_eq(&block.nodes, &first.nodes);
+        if source.whole.is_some() || self.blocks.iter().any(is_other) {
             return refuse("blocks of subgraphs (`to_block`) or of several batches");
         }
         let graph = &source.graph;
@@ -53,12 +56,12 @@ impl MiniBatch {
         let mut words = vec![VERSION, self.blocks.len() as u32, ntypes as u32, etypes as u32];
         words.extend([first.key().is_some(), self.roots.is_some(), times.is_some()].map(u32::from));
         wide(&mut words, sizes(graph));
-        wide(&mut words, [source.digest(first.rules())]);
+        wide(&mut words, [source.digest(first.bounds.as_ref().map(|bounds| &bounds.rules[..]))]);
         if let Some(SampleKey { seed, epoch, step }) = first.key() {
             wide(&mut words, [seed, epoch, step]);
         }
         for t in 0..ntypes {
-            list(&mut words, first.batch_nodes(t));
+            list(&mut words, &first.nodes[t]);
             list(&mut words, &self.seeds[t]);
         }
         for roots in self.roots.iter().flatten() {
@@ -74,7 +77,7 @@ impl MiniBatch {
                 words.extend([block.dst_nodes(t).len() as u32, block.src_nodes(t).len() as u32]);
             }
             for (t, relation) in block.relations().iter().enumerate() {
-                list(&mut words, block.positions_of(t));
+                list(&mut words, &block.positions[t]);
                 if relation.num_edges() > 0 {
                     list(&mut words, relation.csc().indptr());
                     list(&mut words, relation.csc().indices());
@@ -170,7 +173,7 @@ impl NeighborSampler {
         for (t, relation) in block.relations().iter().enumerate().filter(|r| r.1.num_edges() > 0) {
             let (s, d) = schema.endpoints(t);
             let (src, dst) = (block.src_nodes(s), block.dst_nodes(d));
-            let (csc, positions) = (relation.csc(), block.positions_of(t));
+            let (csc, positions) = (relation.csc(), &block.positions[t]);
             let rows: Vec<usize> = some(dst.len(), COMPARED).collect();
             let whole = &graph.relations()[t];
             let mut found = vec![];
@@ -300,7 +303,7 @@ impl<'a> Words<'a> {
 impl Block {
     /// Time of each tree of a timed batch.
     fn tree_times(&self, roots: Option<&[Vec<u32>]>) -> Option<Vec<i64>> {
-        let (of_rows, roots) = (self.row_times()?, roots?);
+        let (of_rows, roots) = (&self.bounds.as_ref()?.times, roots?);
         let trees = roots.iter().flatten().max().map_or(0, |&last| last as usize + 1);
         let mut times = vec![0; trees];
         for (roots, of_rows) in roots.iter().zip(of_rows) {

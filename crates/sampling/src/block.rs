@@ -37,14 +37,18 @@ impl Source {
     fn whole(&self) -> &Graph {
         self.whole.as_ref().unwrap_or(&self.graph)
     }
+    /// The id there of node `v` of a type.
+    fn id_in_whole(&self, ntype: usize, v: u32) -> u32 {
+        if self.whole.is_some() { self.node_ids[ntype].get(v as usize) } else { v }
+    }
 }
 
 /// Until when the rows of a batch see edges: where seeds have times, degrees do not count later edges either.
 #[derive(Debug)]
 pub(crate) struct Bounds {
-    rules: Arc<Vec<EdgeRule>>,
+    pub(crate) rules: Arc<Vec<EdgeRule>>,
     /// Per node type, by row.
-    times: Vec<Vec<i64>>,
+    pub(crate) times: Vec<Vec<i64>>,
 }
 
 impl Bounds {
@@ -88,14 +92,14 @@ pub(crate) enum Origin {
 pub struct Block {
     origin: Origin,
     key: Option<SampleKey>,
-    bounds: Option<Arc<Bounds>>,
+    pub(crate) bounds: Option<Arc<Bounds>>,
     relations: Arc<[Relation]>,
     /// Nodes of the whole batch, per type: sources are the first `num_src` of them.
-    nodes: Arc<[Vec<u32>]>,
+    pub(crate) nodes: Arc<[Vec<u32>]>,
     num_src: Arc<[usize]>,
     num_dst: Arc<[usize]>,
     /// Of each edge, in CSC of the graph.
-    positions: Arc<[Vec<u32>]>,
+    pub(crate) positions: Arc<[Vec<u32>]>,
     ids: Arc<Ids>,
 }
 
@@ -133,26 +137,6 @@ impl Block {
             Origin::Whole(source) => Some(source),
             Origin::Remote(_) => None,
         }
-    }
-    /// What edges may be drawn, where rows have times.
-    pub(crate) fn rules(&self) -> Option<&[EdgeRule]> {
-        self.bounds.as_ref().map(|bounds| &bounds.rules[..])
-    }
-    /// Whether both blocks are of one batch.
-    pub(crate) fn is_of_batch(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.nodes, &other.nodes)
-    }
-    /// Nodes of the whole batch.
-    pub(crate) fn batch_nodes(&self, ntype: usize) -> &[u32] {
-        &self.nodes[ntype]
-    }
-    /// Position of each edge in CSC of the graph.
-    pub(crate) fn positions_of(&self, etype: usize) -> &[u32] {
-        &self.positions[etype]
-    }
-    /// Time of each row, before which edges are seen, per node type.
-    pub(crate) fn row_times(&self) -> Option<&[Vec<i64>]> {
-        self.bounds.as_ref().map(|bounds| &bounds.times[..])
     }
 
     /// Whether [`src_nodes`](Self::src_nodes) are ids of a graph that this machine holds, not rows of a batch of
@@ -339,11 +323,10 @@ impl Block {
         let relation = of_etype(source.graph.relations(), etype);
         if let Some(reader) = relation.stored() {
             let narrow = |id: u64| {
-                u32::try_from(id).unwrap_or_else(|_| {
-                    panic!(
-                        "edge id {id} does not fit u32; call `original_edge_ids`, which returns u64"
-                    )
-                })
+                let remedy = "call `original_edge_ids`, which returns u64";
+                u32::try_from(id)
+                    .map_err(|_| format!("edge id {id} does not fit u32; {remedy}"))
+                    .or_panic()
             };
             return self.ids.edges[etype].get_or_compute(|| {
                 self.stored_ids(reader, etype).into_iter().map(narrow).collect()
@@ -462,11 +445,8 @@ impl Block {
         let Some(reader) = whole.stored() else {
             return self.degrees(source, whole.csc(), etype, ntype, rows);
         };
-        let ids = source.whole.as_ref().map(|_| &source.node_ids[ntype]);
-        let nodes: Vec<u32> = self.nodes[ntype][..rows]
-            .iter()
-            .map(|&v| ids.map_or(v, |ids| ids.get(v as usize)))
-            .collect();
+        let rows_of = self.nodes[ntype][..rows].iter();
+        let nodes: Vec<u32> = rows_of.map(|&v| source.id_in_whole(ntype, v)).collect();
         let mut found = Vec::with_capacity(rows);
         reader.rows(&nodes, &mut found).map_err(|e| format!("degrees of a block: {e}")).or_panic();
         found.into_iter().map(|row| row.1).collect()
@@ -481,8 +461,7 @@ impl Block {
         rows: usize,
     ) -> Vec<u32> {
         let nodes = &self.nodes[ntype][..rows];
-        let ids = source.whole.as_ref().map(|_| &source.node_ids[ntype]);
-        let row = |v: u32| whole.row(ids.map_or(v, |ids| ids.get(v as usize)) as usize);
+        let row = |v: u32| whole.row(source.id_in_whole(ntype, v) as usize);
         let bounds = self
             .bounds
             .as_deref()

@@ -175,13 +175,9 @@ impl LinkSampler {
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Self {
         self.pairs = pairs;
         if pairs.kept()[1] > 0 && self.heads.is_none() {
-            let heads = NegativeSampler::on(
-                self.sampler().graph(),
-                self.etype,
-                true,
-                self.sampler().edge_times(self.etype),
-            );
-            self.heads = Some(heads);
+            let (sampler, etype) = (self.blocks.on_host(), self.etype);
+            let times = sampler.edge_times(etype);
+            self.heads = Some(NegativeSampler::on(sampler.graph(), etype, true, times));
         }
         self
     }
@@ -263,7 +259,8 @@ impl LinkSampler {
         key: SampleKey,
     ) -> Result<LinkBatch, GraphError> {
         self.sampler().check_timed()?;
-        self.check_seed_times(edges, times)?;
+        check_len("times", "one per seed", edges.len(), times.len())
+            .map_err(|e| self.sampler().graph().in_etype(self.etype, e))?;
         self.batch(edges, Some(times), key)
     }
 
@@ -289,12 +286,6 @@ impl LinkSampler {
         let remedy = "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`Seeds::edges_before`)";
         Err(GraphError::MissingRelation { arg: "times", relation, remedy })
     }
-    /// Refuses other than one time per seed.
-    pub(crate) fn check_seed_times(&self, edges: &[u32], times: &[i64]) -> Result<(), GraphError> {
-        let named = |e| self.sampler().graph().in_etype(self.etype, e);
-        check_len("times", "one per seed", edges.len(), times.len()).map_err(named)
-    }
-
     /// Adds the edges that a batch of these seed edges leaves out, per edge type.
     fn leave_out(&self, edges: &[u32], excluded: &mut [Vec<u32>]) {
         if self.exclusion != LinkExclusion::Nothing {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::SampleKey;
 use crate::adjacency::{Adjacency, outside};
 use crate::alias::{AliasTables, check_weights};
+use crate::choose_neighbors::Chooser;
 use crate::draws::Draws;
 use burn_gnn_graph::internal::{check_len, check_nodes, room, setting};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, Relation, Stream};
@@ -425,20 +426,10 @@ impl NegativeSampler {
         if self.by == NegativeBy::Uniform && self.conditions.is_empty() {
             let left = n - forbidden.len() as u32;
             let node = |rank| outside(forbidden, rank);
-            let fits = if self.unique {
-                k.min(left as usize)
-            } else if left > 0 {
-                k
-            } else {
-                0
-            };
+            let fits = if self.unique || left == 0 { k.min(left as usize) } else { k };
             if self.unique {
-                crate::choose_neighbors::Chooser::default().distinct(
-                    draws,
-                    left,
-                    fits as u32,
-                    |rank| out.push((node(rank), true)),
-                );
+                let take = |rank| out.push((node(rank), true));
+                Chooser::default().distinct(draws, left, fits as u32, take);
             } else {
                 out.extend((0..fits).map(|_| (node(draws.below(left)), true)));
             }
@@ -481,12 +472,9 @@ impl NegativeSampler {
             (None, Some((w, _))) => f64::from(w[v as usize]),
             _ => 1.0,
         };
-        let all = || -> Box<dyn Iterator<Item = u32> + '_> {
-            match alike {
-                Some(nodes) => Box::new(nodes.iter().copied().filter(|&v| fits(v))),
-                None => Box::new((0..self.relation.num_dst() as u32).filter(|&v| fits(v))),
-            }
-        };
+        let count = alike.map_or(self.relation.num_dst(), <[u32]>::len);
+        let node = |i: usize| alike.map_or(i as u32, |nodes| nodes[i]);
+        let all = || (0..count).map(node).filter(|&v| fits(v));
         let total: f64 = all().map(weight).sum();
         if total <= 0.0 {
             return None;

@@ -228,7 +228,11 @@ fn tables(name: &str, relation: &Relation, weights: &[f32]) -> Result<AliasTable
 
 /// A position of a row in proportion to weights, uniform without; `None` where there is none to draw.
 #[inline]
-fn draw(weights: Option<&AliasTables>, row: Range<usize>, draws: &mut Draws<'_>) -> Option<usize> {
+pub(crate) fn draw(
+    weights: Option<&AliasTables>,
+    row: Range<usize>,
+    draws: &mut Draws<'_>,
+) -> Option<usize> {
     let place = match weights {
         Some(table) => table.draw(row.clone(), draws)?,
         None if row.is_empty() => return None,

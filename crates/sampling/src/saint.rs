@@ -2,6 +2,7 @@
 
 use crate::SampleKey;
 use crate::draws::Draws;
+use crate::random_walk::draw;
 use crate::{Sampler, SeedKind, Seeds};
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{Graph, GraphError, Relabel, Relation, Subgraph};
@@ -203,11 +204,8 @@ fn walk(relation: &Relation, length: usize, draws: &mut Draws<'_>, nodes: &mut V
     let mut v = draws.below_wide(relation.num_src() as u64) as u32;
     nodes.push(v);
     for _ in 0..length {
-        let row = csr.row(v as usize);
-        if row.is_empty() {
-            break;
-        }
-        v = csr.indices()[row.start + draws.below(row.len() as u32) as usize];
+        let Some(p) = draw(None, csr.row(v as usize), draws) else { break };
+        v = csr.indices()[p];
         nodes.push(v);
     }
 }

@@ -66,20 +66,16 @@ impl<S: Sampler, F: BatchFeatures<S>> Parts<S, F> {
         let rows = self.features.rows(&self.sampler, &batch, &seeds)?;
         let (sampling, fetching) = (sampled - begin, sampled.elapsed());
         let batch = LoadedBatch::new(batch, seeds, rows);
-        let (seeds, edges, bytes) =
-            (batch.num_seeds(), batch.batch.num_edges(), batch.feature_bytes());
-        Ok((
-            batch,
-            Throughput {
-                batches: 1,
-                seeds,
-                edges,
-                bytes,
-                sampling,
-                fetching,
-                ..Throughput::default()
-            },
-        ))
+        let throughput = Throughput {
+            batches: 1,
+            seeds: batch.num_seeds(),
+            edges: batch.batch.num_edges(),
+            bytes: batch.feature_bytes(),
+            sampling,
+            fetching,
+            ..Throughput::default()
+        };
+        Ok((batch, throughput))
     }
 }
 
@@ -157,8 +153,6 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
             seed: loader.seed,
             epoch,
         });
-        let (begin, throughput) = (Instant::now(), Throughput::default());
-        let progress = Progress::hidden();
         let mut new = Self {
             work,
             queues: vec![],
@@ -168,9 +162,9 @@ impl<S: Sampler, F: BatchFeatures<S>> LoaderEpoch<S, F> {
             first,
             next: first,
             end,
-            begin,
-            throughput,
-            progress,
+            begin: Instant::now(),
+            throughput: Throughput::default(),
+            progress: Progress::hidden(),
         };
         for worker in 0..workers {
             let work = new.work.clone();

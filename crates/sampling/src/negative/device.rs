@@ -98,7 +98,7 @@ impl NegativeSampler {
             let expected = "global pairs that may repeat on a device, or `NegativeSampler::global` on the host";
             return Err(setting("negatives", expected, "`with_unique(true)`"));
         }
-        let free = self.free_pairs();
+        let free = self.free_pairs(None);
         let (strict, mut before) = (free.total() > 0, free.before);
         if !strict {
             let m = self.relation.num_dst() as u64;

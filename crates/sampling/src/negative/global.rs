@@ -11,7 +11,7 @@ impl NegativeSampler {
     pub fn global(&self, count: usize, key: SampleKey) -> Result<Negatives, GraphError> {
         self.check_global(count)?;
         let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
-        let free = self.free_pairs();
+        let free = self.free_pairs(None);
         let total = if self.strict { free.total() } else { n * m };
         let stream = self.global_stream(key);
         let (mut met, mut out) = (HashSet::new(), Negatives::with_room(count as u128)?);
@@ -75,8 +75,7 @@ impl NegativeSampler {
 
     /// One of all pairs without an edge up to a time.
     fn global_exactly(&self, time: i64, draws: &mut Draws<'_>) -> Option<(u32, u32)> {
-        let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
-        let free = FreePairs::new(sources.map(|u| self.num_free(u, Some(time))));
+        let free = self.free_pairs(Some(time));
         if free.total() == 0 {
             return None;
         }
@@ -105,10 +104,10 @@ impl NegativeSampler {
         outside(&self.adjacency.row(src, time), place)
     }
 
-    /// All pairs without an edge; none where edges do not count.
-    pub(super) fn free_pairs(&self) -> FreePairs {
+    /// All pairs without an edge, up to a time where edges have times; none where edges do not count.
+    pub(super) fn free_pairs(&self, time: Option<i64>) -> FreePairs {
         let sources = if self.strict { 0..self.relation.num_src() as u32 } else { 0..0 };
-        FreePairs::new(sources.map(|u| self.num_free(u, None)))
+        FreePairs::new(sources.map(|u| self.num_free(u, time)))
     }
 
     pub(super) fn check_global(&self, count: usize) -> Result<(), GraphError> {

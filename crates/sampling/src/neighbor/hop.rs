@@ -33,14 +33,9 @@ const PIECE_EDGES: usize = 4096;
 /// Disjoint trees: which one each seed is in, and what is the same in all of a tree.
 #[derive(Debug)]
 pub(crate) struct Trees {
-    /// Per node type, the tree of each seed.
-    of_seeds: Vec<Vec<u32>>,
+    known: SeedTrees,
     /// Per node type, the tree of each row; filled as rows are found.
     roots: Vec<Vec<u32>>,
-    /// Original id of the root of each tree: part of the draws of its tree.
-    root_ids: Vec<u32>,
-    /// Time of each tree.
-    times: Option<Vec<i64>>,
 }
 
 impl Trees {
@@ -52,19 +47,23 @@ impl Trees {
             .iter()
             .zip(&source.node_ids)
             .flat_map(|(ids, of)| ids.iter().map(|&v| of.get(v as usize)));
-        Self::of(of_seeds, original.collect(), times.map(<[_]>::concat))
+        let (root_ids, times) = (original.collect(), times.map(<[_]>::concat));
+        SeedTrees { of_seeds, root_ids, times }.into()
     }
 
     /// What keys the draws of a row of node type `ntype` with id `id`, and its time. Trees draw apart from one another.
     #[inline]
     pub(super) fn draw_id(&self, ntype: usize, row: usize, id: u64) -> (u64, Option<i64>) {
-        let root = self.roots[ntype][row] as usize;
-        (id | (u64::from(self.root_ids[root]) + 1) << 32, self.times.as_ref().map(|t| t[root]))
+        let (root, SeedTrees { root_ids, times, .. }) =
+            (self.roots[ntype][row] as usize, &self.known);
+        (id | (u64::from(root_ids[root]) + 1) << 32, times.as_ref().map(|t| t[root]))
     }
+}
 
-    /// Trees that are known, some of whose rows are the seeds.
-    pub(crate) fn of(of_seeds: Vec<Vec<u32>>, root_ids: Vec<u32>, times: Option<Vec<i64>>) -> Self {
-        Self { roots: vec![vec![]; of_seeds.len()], of_seeds, root_ids, times }
+impl From<SeedTrees> for Trees {
+    /// Some of whose rows are the seeds.
+    fn from(known: SeedTrees) -> Self {
+        Self { roots: vec![vec![]; known.of_seeds.len()], known }
     }
 }
 
@@ -74,7 +73,7 @@ impl Trees {
 pub struct SeedTrees {
     /// Per node type, the tree of each seed.
     pub of_seeds: Vec<Vec<u32>>,
-    /// Original id of the root of each tree.
+    /// Original id of the root of each tree: part of the draws of its tree.
     pub root_ids: Vec<u32>,
     /// Time of each tree.
     pub times: Option<Vec<i64>>,
@@ -147,8 +146,8 @@ impl NeighborSampler {
             match &mut trees {
                 None => memory.rows[t].relabel(ids, &mut nodes[t], &mut of),
                 // A tree begins with its seed.
-                Some(Trees { of_seeds, roots, .. }) => {
-                    for ((&v, row), &root) in ids.iter().zip(&mut of).zip(&of_seeds[t]) {
+                Some(Trees { known, roots }) => {
+                    for ((&v, row), &root) in ids.iter().zip(&mut of).zip(&known.of_seeds[t]) {
                         *row = memory.rooted[t].relabel(root, v, &mut nodes[t], &mut roots[t]);
                     }
                 }
@@ -172,7 +171,7 @@ impl NeighborSampler {
         let nodes: Arc<[Vec<u32>]> = nodes.into();
         let bounds = trees
             .as_ref()
-            .and_then(|t| Some(Bounds::new(&self.rules, &t.roots, t.times.as_deref()?)));
+            .and_then(|t| Some(Bounds::new(&self.rules, &t.roots, t.known.times.as_deref()?)));
         let blocks = parts
             .into_iter()
             .map(|parts| Block::new(&self.source, &nodes, parts, bounds.as_ref()).with_key(key))
@@ -238,8 +237,6 @@ impl NeighborSampler {
                 })
                 .collect::<Vec<_>>()
         };
-        let mut made: Vec<Option<(Relation, Vec<u32>)>> =
-            (0..choices.len()).map(|_| None).collect();
         let lists: Vec<Vec<(usize, Relation, Vec<u32>)>> = match trees {
             None => {
                 let one = |(t, (rows, nodes)): (usize, (&mut Rows, &mut Vec<u32>))| {
@@ -285,10 +282,10 @@ impl NeighborSampler {
                 types.map(one).collect()
             }
         };
-        for (e, relation, edges) in lists.into_iter().flatten() {
-            made[e] = Some((relation, edges));
-        }
-        let (relations, positions) = made.into_iter().flatten().unzip();
+        // Each edge type has one source type.
+        let mut made: Vec<_> = lists.into_iter().flatten().collect();
+        made.sort_unstable_by_key(|of_type| of_type.0);
+        let (relations, positions) = made.into_iter().map(|(_, r, edges)| (r, edges)).unzip();
         Ok(BlockParts {
             relations,
             positions,

@@ -415,8 +415,7 @@ impl NeighborSampler {
                 .map_err(|e| e.in_relation(name))?;
             check_ids("trees", name, of, trees.root_ids.len())?;
         }
-        let trees = Trees::of(trees.of_seeds, trees.root_ids, trees.times);
-        self.run(&seeds, Some(trees), &self.by_destination(edges), key)
+        self.run(&seeds, Some(trees.into()), &self.by_destination(edges), key)
     }
 
     /// Whether edges of some type have times.

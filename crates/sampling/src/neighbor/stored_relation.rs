@@ -123,8 +123,7 @@ impl StoredRows {
                 || format!("destination {v} in the file of the relation"),
                 &weights,
             )?;
-            self.rule.alias =
-                choice.replace.then(|| AliasTables::new(&[0, weights.len() as u32], &weights));
+            self.rule.alias = choice.replace.then(|| AliasTables::single(&weights));
             self.rule.weights = Some(weights);
         }
         if choice.excluded.binary_search_by_key(&v, |e| e.0).is_ok() {
