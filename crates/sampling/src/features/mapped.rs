@@ -6,16 +6,12 @@ use std::sync::Arc;
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-use super::check_sources;
 use super::format::{CHECKSUM, SCALE, TENSOR, row_hash};
 use super::packed::Packed;
-use crate::FeatureSource;
 use crate::RowType;
 use burn_gnn_files::internal::cut;
 use burn_gnn_files::internal::{MappedFile, TensorViews, format_error};
 use burn_gnn_files::{DataError, NpyHead};
-use burn_gnn_graph::internal::check_ids;
-use burn_gnn_graph::{GraphError, Relation};
 
 /// How a `.npy` file begins.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
@@ -34,15 +30,24 @@ fn offset(map: &MappedFile, view: &TensorView<'_>) -> usize {
 #[derive(Debug)]
 pub struct MappedRows {
     path: PathBuf,
+    pub(super) packed: Packed<MappedBytes>,
+    /// The hash that the file says its rows have.
+    checksum: Option<String>,
+}
+
+/// The end of a mapped file.
+#[derive(Debug)]
+pub(super) struct MappedBytes {
     /// Shared where a file holds several tensors.
     map: Arc<MappedFile>,
     /// Where the rows begin.
     offset: usize,
-    rows: usize,
-    width: usize,
-    kept: RowType,
-    /// The hash that the file says its rows have.
-    checksum: Option<String>,
+}
+
+impl AsRef<[u8]> for MappedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.map[self.offset..]
+    }
 }
 
 impl MappedRows {
@@ -109,8 +114,9 @@ impl MappedRows {
     /// Reads the file once, on one thread; no memory but what the system can drop.
     pub fn verify(&self) -> Result<bool, DataError> {
         let Some(expected) = &self.checksum else { return Ok(false) };
-        let mut hash = row_hash(self.rows, self.width, self.kept);
-        hash.part(&self.map[self.offset..][..self.rows * self.width * self.kept.bytes()]);
+        let Packed { rows, width, kept, .. } = self.packed;
+        let mut hash = row_hash(rows, width, kept);
+        hash.part(&self.packed.bytes.as_ref()[..rows * width * kept.bytes()]);
         let found = hash.text();
         if found == *expected {
             return Ok(true);
@@ -181,7 +187,9 @@ impl MappedRows {
         let &[rows, width] = shape else {
             return Err(format_error(path, format!("expected rank 2, found shape {shape:?}")));
         };
-        Ok(Self { path: path.into(), offset, rows, width, kept, map: map.clone(), checksum: None })
+        let bytes = MappedBytes { map: map.clone(), offset };
+        let packed = Packed { bytes, rows, width, kept };
+        Ok(Self { path: path.into(), packed, checksum: None })
     }
 
     /// The file.
@@ -190,34 +198,7 @@ impl MappedRows {
     }
     /// What the numbers are kept as.
     pub fn row_type(&self) -> RowType {
-        self.kept
-    }
-}
-
-impl FeatureSource for MappedRows {
-    fn num_rows(&self) -> usize {
-        self.rows
-    }
-    fn width(&self) -> usize {
-        self.width
-    }
-    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
-        self.packed().read(ids, out);
-        Ok(())
-    }
-    fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
-        check_ids("ids", "the features", ids, self.rows)?;
-        Ok(self.packed().gather(ids))
-    }
-    fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
-        check_sources(relation, ids, self.rows)?;
-        Ok(self.packed().mean(relation.csc(), ids))
-    }
-}
-
-impl MappedRows {
-    fn packed(&self) -> Packed<'_> {
-        Packed { bytes: &self.map[self.offset..], width: self.width, kept: self.kept }
+        self.packed.kept
     }
 }
 

@@ -2,21 +2,17 @@
 
 use burn::tensor::Tensor;
 
-use super::check_sources;
 use super::format::RowConversion;
 use super::packed::Packed;
 use crate::FeatureSource;
 use crate::RowType;
-use burn_gnn_graph::internal::{check_ids, setting};
-use burn_gnn_graph::{GraphError, Relation};
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::internal::setting;
 
 /// Rows in the memory of the process, narrower than f32 if asked for.
 #[derive(Clone, Debug)]
 pub struct MemoryRows {
-    width: usize,
-    rows: usize,
-    kept: RowType,
-    bytes: Vec<u8>,
+    pub(super) packed: Packed<Vec<u8>>,
     clipped: u64,
 }
 
@@ -50,20 +46,20 @@ impl MemoryRows {
             return Err(setting("values", &expected, &format!("{} values", values.len())));
         }
         let (bytes, clipped) = conversion.narrow(values, 0, width)?;
-        Ok(Self { width, rows, kept, bytes, clipped })
+        Ok(Self { packed: Packed { bytes, rows, width, kept }, clipped })
     }
     /// From a tensor `[rows, width]`.
     pub fn from_tensor(x: Tensor<2>) -> Self {
         let [rows, width] = x.dims();
         let bytes = x.into_data().iter::<f32>().flat_map(f32::to_le_bytes).collect();
-        Self { width, rows, kept: RowType::F32, bytes, clipped: 0 }
+        Self { packed: Packed { bytes, rows, width, kept: RowType::F32 }, clipped: 0 }
     }
     /// From a tensor `[rows, width]` whose numbers the type `kept` holds.
     pub(crate) fn from_tensor_as(x: Tensor<2>, kept: RowType) -> Result<Self, GraphError> {
         let [rows, width] = x.dims();
         let values: Vec<f32> = x.into_data().iter::<f32>().collect();
         let (bytes, clipped) = RowConversion::from(kept).narrow(&values, 0, width)?;
-        Ok(Self { width, rows, kept, bytes, clipped })
+        Ok(Self { packed: Packed { bytes, rows, width, kept }, clipped })
     }
     /// The rows `ids` of a source, as f32.
     pub(crate) fn of(source: &dyn FeatureSource, ids: &[u32]) -> Result<Self, GraphError> {
@@ -71,7 +67,8 @@ impl MemoryRows {
         for ids in ids.chunks(4096) {
             bytes.extend(source.gather(ids)?.into_iter().flat_map(f32::to_le_bytes));
         }
-        Ok(Self { width: source.width(), rows: ids.len(), kept: RowType::F32, bytes, clipped: 0 })
+        let (rows, width) = (ids.len(), source.width());
+        Ok(Self { packed: Packed { bytes, rows, width, kept: RowType::F32 }, clipped: 0 })
     }
     /// Numbers that were outside the range of the type and became the nearest one of it.
     pub fn clipped(&self) -> u64 {
@@ -79,33 +76,6 @@ impl MemoryRows {
     }
     /// Bytes that the rows take.
     pub fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-}
-
-impl FeatureSource for MemoryRows {
-    fn num_rows(&self) -> usize {
-        self.rows
-    }
-    fn width(&self) -> usize {
-        self.width
-    }
-    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
-        self.packed().read(ids, out);
-        Ok(())
-    }
-    fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
-        check_ids("ids", "the features", ids, self.rows)?;
-        Ok(self.packed().gather(ids))
-    }
-    fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
-        check_sources(relation, ids, self.rows)?;
-        Ok(self.packed().mean(relation.csc(), ids))
-    }
-}
-
-impl MemoryRows {
-    fn packed(&self) -> Packed<'_> {
-        Packed { bytes: &self.bytes, width: self.width, kept: self.kept }
+        self.packed.bytes.len()
     }
 }

@@ -135,29 +135,34 @@ fn check_sources(relation: &Relation, ids: &[u32], rows: usize) -> Result<(), Gr
     check_ids("ids", "the features", ids, rows)
 }
 
-/// A store behind a pointer is that store, also one whose type is known at run time only.
-macro_rules! behind_pointer {
-    ($($pointer:ident),*) => {$(
-        impl<S: FeatureSource + ?Sized> FeatureSource for $pointer<S> {
-            fn num_rows(&self) -> usize {
-                (**self).num_rows()
+/// A store behind a pointer is that store, also one whose type is known at run time only; so is one around packed rows.
+macro_rules! reads_through {
+    ($($source:ty, $self:ident => $store:expr $(, $s:ident)?;)*) => {$(
+        impl$(<$s: FeatureSource + ?Sized>)? FeatureSource for $source {
+            fn num_rows(&$self) -> usize {
+                $store.num_rows()
             }
-            fn width(&self) -> usize {
-                (**self).width()
+            fn width(&$self) -> usize {
+                $store.width()
             }
-            fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
-                (**self).read_rows(ids, out)
+            fn read_rows(&$self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
+                $store.read_rows(ids, out)
             }
-            fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
-                (**self).gather(ids)
+            fn gather(&$self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+                $store.gather(ids)
             }
-            fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
-                (**self).gather_mean(relation, ids)
+            fn gather_mean(&$self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+                $store.gather_mean(relation, ids)
             }
-            fn gather_tensor(&self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
-                (**self).gather_tensor(ids, device)
+            fn gather_tensor(&$self, ids: &[u32], device: &Device) -> Result<Tensor<2>, GraphError> {
+                $store.gather_tensor(ids, device)
             }
         }
     )*};
 }
-behind_pointer!(Arc, Box);
+reads_through! {
+    Arc<S>, self => **self, S;
+    Box<S>, self => **self, S;
+    MemoryRows, self => self.packed;
+    MappedRows, self => self.packed;
+}

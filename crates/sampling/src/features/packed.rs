@@ -4,12 +4,16 @@ use std::mem::MaybeUninit;
 
 use rayon::prelude::*;
 
-use crate::RowType;
-use burn_gnn_graph::{Compressed, prefetch};
+use super::check_sources;
+use crate::{FeatureSource, RowType};
+use burn_gnn_graph::internal::check_ids;
+use burn_gnn_graph::{Compressed, GraphError, Relation, prefetch};
 
-/// Contiguous rows.
-pub(crate) struct Packed<'a> {
-    pub(crate) bytes: &'a [u8],
+/// Contiguous rows, which `bytes` begins with.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed<B> {
+    pub(crate) bytes: B,
+    pub(crate) rows: usize,
     pub(crate) width: usize,
     pub(crate) kept: RowType,
 }
@@ -22,32 +26,36 @@ const RUN: usize = 256;
 /// Numbers below which one thread reads them all. Miri is to see both ways, and is slow.
 const ALONE: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 
-impl Packed<'_> {
-    /// Rows of `ids`.
+impl<B: AsRef<[u8]> + Send + Sync> FeatureSource for Packed<B> {
+    fn num_rows(&self) -> usize {
+        self.rows
+    }
+    fn width(&self) -> usize {
+        self.width
+    }
+    #[expect(unsafe_code, reason = "numbers as memory that may not be initialised")]
+    fn read_rows(&self, ids: &[u32], out: &mut [f32]) -> Result<(), GraphError> {
+        // SAFETY: the layout is the same, and `write` stores no uninitialised entry.
+        self.write(ids, unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) });
+        Ok(())
+    }
     #[expect(unsafe_code, reason = "memory is written once")]
-    pub(crate) fn gather(&self, ids: &[u32]) -> Vec<f32> {
+    fn gather(&self, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+        check_ids("ids", "the features", ids, self.rows)?;
         let len = ids.len() * self.width;
         let mut out = Vec::with_capacity(len);
         self.write(ids, &mut out.spare_capacity_mut()[..len]);
         // SAFETY: there is room for `len` entries, and `write` has written every one of them.
         unsafe { out.set_len(len) };
-        out
+        Ok(out)
     }
-
-    /// Rows of `ids` to `out`.
-    #[expect(unsafe_code, reason = "numbers as memory that may not be initialised")]
-    pub(crate) fn read(&self, ids: &[u32], out: &mut [f32]) {
-        // SAFETY: the layout is the same, and `write` stores no uninitialised entry.
-        self.write(ids, unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) });
-    }
-
-    /// Means of the rows `ids[u]` over the sources `u` of each destination; zeros without any.
-    pub(crate) fn mean(&self, by_dst: &Compressed, ids: &[u32]) -> Vec<f32> {
-        let &Self { bytes, width, kept } = self;
-        let (rows, size) = (by_dst.num_rows(), width * kept.bytes());
-        let mut out = vec![0.0; rows * width];
+    fn gather_mean(&self, relation: &Relation, ids: &[u32]) -> Result<Vec<f32>, GraphError> {
+        check_sources(relation, ids, self.rows)?;
+        let (by_dst, bytes) = (relation.csc(), self.bytes.as_ref());
+        let (width, kept, size) = (self.width, self.kept, self.width * self.kept.bytes());
+        let mut out = vec![0.0; by_dst.num_rows() * width];
         if width == 0 {
-            return out;
+            return Ok(out);
         }
         let sources = by_dst.indices();
         let run = |(first, out): (usize, &mut [f32])| {
@@ -59,7 +67,8 @@ impl Packed<'_> {
                     if let Some(&next) = sources.get(position + AHEAD) {
                         prefetch(bytes, ids[next as usize] as usize * size, size);
                     }
-                    self.widen(ids[sources[position] as usize], &mut row);
+                    let id = ids[sources[position] as usize] as usize;
+                    widen(kept, &bytes[id * size..][..size], &mut row);
                     sum.iter_mut().zip(&row).for_each(|(sum, x)| *sum += x);
                 }
                 if count > 1.0 {
@@ -73,23 +82,15 @@ impl Packed<'_> {
             let pieces = split_by_edges(by_dst, &mut out, width);
             pieces.into_par_iter().for_each(run);
         }
-        out
+        Ok(out)
     }
+}
 
-    /// One row, on the calling thread.
-    #[expect(unsafe_code, reason = "numbers as memory that may not be initialised")]
-    fn widen(&self, id: u32, out: &mut [f32]) {
-        let size = self.width * self.kept.bytes();
-        let row = &self.bytes[id as usize * size..][..size];
-        // SAFETY: the layout is the same, and `widen` stores no uninitialised entry.
-        let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
-        self.kept.widen(row, out);
-    }
-
+impl<B: AsRef<[u8]>> Packed<B> {
     /// Writes every entry of `out`, `ids.len() · width` of them; by all threads where there are many. Memory that
     /// nothing has touched yet is written once: filling it with zeros first takes as long as reading the rows.
     fn write(&self, ids: &[u32], out: &mut [MaybeUninit<f32>]) {
-        let &Self { bytes, width, kept } = self;
+        let (bytes, width, kept) = (self.bytes.as_ref(), self.width, self.kept);
         assert_eq!(out.len(), ids.len() * width, "room for every row");
         if width == 0 {
             return;
@@ -109,6 +110,13 @@ impl Packed<'_> {
             ids.par_chunks(RUN).zip(out.par_chunks_mut(RUN * width)).for_each(run);
         }
     }
+}
+
+/// One row out of its bytes.
+#[expect(unsafe_code, reason = "numbers as memory that may not be initialised")]
+fn widen(kept: RowType, row: &[u8], out: &mut [f32]) {
+    // SAFETY: the layout is the same, and `widen` stores no uninitialised entry.
+    kept.widen(row, unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) });
 }
 
 /// Runs of destinations with about as many edges each, and their rows of `out`.
@@ -140,18 +148,18 @@ mod tests {
         let (rows, width) = (50, 3);
         let bytes: Vec<u8> =
             (0..rows * width).flat_map(|i| (i as f32 - 7.5).to_le_bytes()).collect();
-        let packed = Packed { bytes: &bytes, width, kept: RowType::F32 };
+        let packed = Packed { bytes: &bytes, rows, width, kept: RowType::F32 };
         for n in [0, 1, 20, ALONE / width + 5] {
             let ids: Vec<u32> = (0..n).map(|i| (i * 7 % rows) as u32).collect();
             let want: Vec<f32> = ids
                 .iter()
                 .flat_map(|&id| (0..width).map(move |j| (id as usize * width + j) as f32 - 7.5))
                 .collect();
-            assert_eq!(packed.gather(&ids), want);
+            assert_eq!(packed.gather(&ids).unwrap(), want);
             let mut out = vec![f32::NAN; want.len()];
-            packed.read(&ids, &mut out);
+            packed.read_rows(&ids, &mut out).unwrap();
             assert_eq!(out, want);
         }
-        assert_eq!(Packed { width: 0, ..packed }.gather(&[3, 4]), [0.0; 0]);
+        assert_eq!(Packed { width: 0, ..packed }.gather(&[3, 4]).unwrap(), [0.0; 0]);
     }
 }
