@@ -20,32 +20,22 @@ impl fmt::Display for Graph {
         ]
         .map(|(n, what)| counted(n, what));
         writeln!(f, "Graph: {nodes} of {ntypes}, {edges} of {etypes}")?;
-        let row = |count: usize, what: &str, frame: &Frame| {
-            let columns = frame.columns().map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice()));
-            let columns = columns.collect::<String>();
-            format!("{count:>10} {:<5}{columns}", noun(count, what)).trim_end().to_owned()
-        };
-        let width = s
-            .ntypes()
-            .iter()
-            .map(String::len)
-            .chain(s.etypes().iter().take(SHOWN).map(|t| t.to_string().len()))
-            .max()
-            .unwrap_or(0);
-        for (i, t) in s.ntypes().iter().enumerate().take(SHOWN) {
-            let row = row(self.node_counts()[i], "node", &self.node_frames()[i]);
-            writeln!(f, "  {t:<width$}  {row}")?;
-        }
-        if s.ntypes().len() > SHOWN {
-            writeln!(f, "  … and {} more node types", s.ntypes().len() - SHOWN)?;
-        }
-        for (i, t) in s.etypes().iter().enumerate().take(SHOWN) {
-            let t = t.to_string();
-            let row = row(self.relations()[i].num_edges(), "edge", &self.edge_frames()[i]);
-            writeln!(f, "  {t:<width$}  {row}")?;
-        }
-        if s.etypes().len() > SHOWN {
-            writeln!(f, "  … and {} more edge types", s.etypes().len() - SHOWN)?;
+        let etypes: Vec<String> = s.etypes().iter().map(ToString::to_string).collect();
+        let lengths = s.ntypes().iter().chain(etypes.iter().take(SHOWN)).map(String::len);
+        let width = lengths.max().unwrap_or(0);
+        for (what, names, frames) in
+            [("node", s.ntypes(), self.node_frames()), ("edge", &etypes[..], self.edge_frames())]
+        {
+            for (name, frame) in names.iter().zip(frames).take(SHOWN) {
+                let columns = frame.columns();
+                let columns = columns.map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice()));
+                let (count, columns) = (frame.len(), columns.collect::<String>());
+                let row = format!("{count:>10} {:<5}{columns}", noun(count, what));
+                writeln!(f, "  {name:<width$}  {}", row.trim_end())?;
+            }
+            if names.len() > SHOWN {
+                writeln!(f, "  … and {} more {what} types", names.len() - SHOWN)?;
+            }
         }
         let (edges, derived) = (8 * self.total_edges(), self.derived_bytes());
         let features =
