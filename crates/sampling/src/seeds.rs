@@ -290,17 +290,9 @@ impl<T: Copy> Seeds<T> {
     /// Those that `keep` says, with their times; [`total`](Self::total) stays.
     #[must_use]
     pub fn filter(&self, keep: impl Fn(T) -> bool) -> Self {
-        let mut new = self.clone();
-        for (t, ids) in new.ids.iter_mut().enumerate() {
-            let kept: Vec<bool> = ids.iter().map(|&id| keep(id)).collect();
-            let mut keep = kept.iter();
-            ids.retain(|_| keep.next() == Some(&true));
-            if let Some(times) = &mut new.times {
-                let mut keep = kept.iter();
-                times[t].retain(|_| keep.next() == Some(&true));
-            }
-        }
-        new
+        let all = self.ids.iter().flatten().zip(0u32..);
+        let positions: Vec<u32> = all.filter(|(id, _)| keep(**id)).map(|(_, i)| i).collect();
+        Self { of_each: self.of_each.clone(), total: self.total, ..self.select(&positions) }
     }
 }
 

@@ -205,8 +205,7 @@ impl NeighborSampler {
             for (rule, r) in
                 Arc::make_mut(&mut self.rules).iter_mut().zip(self.source.graph.relations())
             {
-                let degree =
-                    r.csr().indptr().windows(2).map(|w| (w[1] - w[0]) as f32).collect::<Vec<_>>();
+                let degree: Vec<f32> = r.out_degrees().map(|d| d as f32).collect();
                 rule.weights =
                     Some(r.csc().indices().iter().map(|&u| degree[u as usize]).collect());
                 rule.alias = None;
@@ -316,8 +315,7 @@ impl NeighborSampler {
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
         let seeds = self.source.graph.node_selection("seeds", seeds)?;
-        let trees = self.disjoint.then(|| Trees::new(&self.source, &seeds, None));
-        self.run(&seeds, trees, &[], key)
+        self.excluding(&seeds, None, vec![], key)
     }
 
     /// As [`sample`](Self::sample), without ever drawing some edges, given by id per edge type: seed edges of link
