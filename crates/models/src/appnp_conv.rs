@@ -70,13 +70,8 @@ impl AppnpConvConfig {
     /// `alpha` outside `0.0..=1.0`, dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<AppnpConv, ModelError> {
         ModelError::check_sizes(&[], self.dropout)?;
-        if !(0.0..=1.0).contains(&self.alpha) {
-            return Err(ModelError::OutOfRange {
-                arg: "alpha".into(),
-                range: "0.0..=1.0".into(),
-                value: self.alpha.to_string(),
-            });
-        }
+        let is_share = (0.0..=1.0).contains(&self.alpha);
+        ModelError::check_range("alpha", "0.0..=1.0", self.alpha, is_share)?;
         Ok(AppnpConv { key: DropoutKey::new(device), config: self.clone() })
     }
 }

@@ -73,11 +73,7 @@ impl EdgeConvConfig {
     /// No feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<EdgeConv, ModelError> {
         let Some(&first) = self.widths.first() else {
-            return Err(ModelError::OutOfRange {
-                arg: "number of widths".into(),
-                range: "1..".into(),
-                value: "0".into(),
-            });
+            return Err(ModelError::out_of_range("number of widths", "1..", 0));
         };
         let init = Init { initializer: &self.initializer, device };
         let linear = || init.linear([self.d_input, first], true);

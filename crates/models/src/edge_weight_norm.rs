@@ -61,12 +61,8 @@ impl EdgeWeightNorm {
         let in_at_src = self.norm == DegreeNorm::BothIn;
         let (s, d) = edges.endpoints();
         if in_at_src && s != d {
-            let range = "None, Left, Right or Both on an edge type of two node types".into();
-            return Err(ModelError::OutOfRange {
-                arg: "norm".into(),
-                range,
-                value: format!("{:?}", self.norm),
-            });
+            let range = "None, Left, Right or Both on an edge type of two node types";
+            return Err(ModelError::out_of_range("norm", range, format!("{:?}", self.norm)));
         }
         let (relation, computed) = (edges.relation(), edges.num_dst());
         if let Err(e) = self.check(edges, &weight) {
@@ -115,20 +111,14 @@ impl EdgeWeightNorm {
     /// What may be wrong on one rank and right on another.
     fn check(&self, edges: &Edges<'_>, weight: &Tensor<1>) -> Result<(), ModelError> {
         let (relation, g) = (edges.relation(), edges.view());
-        let [actual] = weight.dims();
-        if actual != relation.num_edges() {
-            let (why, expected) = ("one per edge of the relation".into(), relation.num_edges());
-            return Err(ModelError::Length { arg: "weight".into(), why, expected, actual });
-        }
+        let why = "one per edge of the relation";
+        ModelError::check_length("weight", why, relation.num_edges(), weight.dims()[0])?;
         let values = weight.clone().detach().into_data();
         if let Some((e, w)) =
             values.iter::<f64>().enumerate().find(|(_, w)| w.is_nan() || *w <= 0.0)
         {
-            return Err(ModelError::OutOfRange {
-                arg: format!("weight of edge {e}"),
-                range: "numbers above 0".into(),
-                value: w.to_string(),
-            });
+            let arg = format!("weight of edge {e}");
+            return Err(ModelError::out_of_range(arg, "numbers above 0", w));
         }
         let of_all_sources =
             || g.original_ids(edges.endpoints().0).is_none_or(|ids| ids.len() == edges.num_dst());
@@ -140,14 +130,8 @@ impl EdgeWeightNorm {
             DegreeNorm::Both => all_out() && all_in(),
             DegreeNorm::BothIn => of_all_sources() && all_in(),
         };
-        if whole {
-            return Ok(());
-        }
-        Err(ModelError::OutOfRange {
-            arg: "norm".into(),
-            range: "Right or None on a part of a graph (normalise the weights of the whole graph before it is cut)".into(),
-            value: format!("{:?}", self.norm),
-        })
+        let range = "Right or None on a part of a graph (normalise the weights of the whole graph before it is cut)";
+        ModelError::check_range("norm", range, format!("{:?}", self.norm), whole)
     }
 }
 

@@ -104,7 +104,7 @@ impl<'a> HostColumns<'a> {
              of the table that it has read",
             self.frame.label()
         );
-        Err(ModelError::Encoder { message })
+        Err(ModelError::encoder(message))
     }
 
     /// Values of an embedded attribute, and the node of each.
@@ -130,9 +130,7 @@ impl<'a> HostColumns<'a> {
                 }
                 Ok((values, nodes))
             }
-            Slot::Float(j) => {
-                Err(ModelError::Encoder { message: format!("float {j} has no embedding") })
-            }
+            Slot::Float(j) => Err(ModelError::encoder(format!("float {j} has no embedding"))),
         }
     }
 
@@ -159,9 +157,8 @@ pub(crate) fn numbers_of(slot: Slot) -> &'static str {
 }
 
 fn unreadable(frame: &Frame, name: &str, e: impl std::fmt::Debug) -> ModelError {
-    ModelError::Encoder {
-        message: format!("{}, column `{name}`: {e:?}; convert the column to f64", frame.label()),
-    }
+    let label = frame.label();
+    ModelError::encoder(format!("{label}, column `{name}`: {e:?}; convert the column to f64"))
 }
 
 /// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table
@@ -182,11 +179,7 @@ pub(crate) fn lookup(
                 Some(row) => Some(row),
                 None => {
                     let arg = format!("attribute {attribute} ({kind:?}), row {node}");
-                    return Err(ModelError::OutOfRange {
-                        arg,
-                        range: format!("0..{rows}"),
-                        value: value.to_string(),
-                    });
+                    return Err(ModelError::out_of_range(arg, format!("0..{rows}"), value));
                 }
             },
         };

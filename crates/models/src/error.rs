@@ -189,33 +189,72 @@ impl From<burn_gnn_files::DataError> for ModelError {
 }
 
 impl ModelError {
+    pub(crate) fn out_of_range(
+        arg: impl Into<String>,
+        range: impl Into<String>,
+        value: impl ToString,
+    ) -> Self {
+        Self::OutOfRange { arg: arg.into(), range: range.into(), value: value.to_string() }
+    }
+
+    pub(crate) fn input(ntype: &str, message: impl Into<String>) -> Self {
+        Self::Input { ntype: ntype.to_owned(), message: message.into() }
+    }
+
+    pub(crate) fn encoder(message: impl Into<String>) -> Self {
+        Self::Encoder { message: message.into() }
+    }
+
+    pub(crate) fn state_dict(message: impl ToString) -> Self {
+        Self::StateDict { message: message.to_string() }
+    }
+
+    /// What is not `ok` is an error.
+    pub(crate) fn check_range(
+        arg: &str,
+        range: &str,
+        value: impl ToString,
+        ok: bool,
+    ) -> Result<(), Self> {
+        if ok { Ok(()) } else { Err(Self::out_of_range(arg, range, value)) }
+    }
+
     /// Sizes of a model are at least 1, dropout lies in `0.0..1.0`.
     pub(crate) fn check_sizes(sizes: &[(&str, usize)], dropout: f64) -> Result<(), Self> {
-        if let Some((arg, _)) = sizes.iter().find(|s| s.1 == 0) {
-            return Err(Self::OutOfRange {
-                arg: (*arg).into(),
-                range: "1..".into(),
-                value: "0".into(),
-            });
-        }
-        if !(0.0..1.0).contains(&dropout) {
-            return Err(Self::OutOfRange {
-                arg: "dropout".into(),
-                range: "0.0..1.0".into(),
-                value: dropout.to_string(),
-            });
-        }
-        Ok(())
+        sizes.iter().try_for_each(|&(arg, size)| Self::check_range(arg, "1..", size, size > 0))?;
+        Self::check_range("dropout", "0.0..1.0", dropout, (0.0..1.0).contains(&dropout))
+    }
+
+    /// What each head of an attention layer needs, beside a probability of dropout.
+    pub(crate) fn check_heads(num_heads: usize, d_head: usize, dropout: f64) -> Result<(), Self> {
+        Self::check_sizes(&[("num_heads", num_heads), ("d_head", d_head)], dropout)
     }
 
     pub(crate) fn check_finite(arg: &str, value: f64) -> Result<(), Self> {
-        if value.is_finite() {
+        Self::check_range(arg, "finite numbers", value, value.is_finite())
+    }
+
+    /// `why` says where the expected length comes from.
+    pub(crate) fn check_length(
+        arg: &str,
+        why: &str,
+        expected: usize,
+        actual: usize,
+    ) -> Result<(), Self> {
+        if expected == actual {
             return Ok(());
         }
-        Err(Self::OutOfRange {
-            arg: arg.into(),
-            range: "finite numbers".into(),
-            value: value.to_string(),
-        })
+        Err(Self::Length { arg: arg.into(), why: why.into(), expected, actual })
+    }
+
+    /// `value` must divide `of`.
+    pub(crate) fn check_divides(
+        (arg, value): (&'static str, usize),
+        (what, of): (&'static str, usize),
+    ) -> Result<(), Self> {
+        if of.is_multiple_of(value) {
+            return Ok(());
+        }
+        Err(Self::NotDivisible { arg, value, what, of })
     }
 }

@@ -146,11 +146,7 @@ impl FeatureEncoderConfig {
     /// No rows, or one out of range; a column that `frame` lacks; a number that is NaN or infinite.
     pub fn fit_numbers(mut self, frame: &Frame, rows: &[u32]) -> Result<Self, ModelError> {
         if rows.is_empty() {
-            return Err(ModelError::OutOfRange {
-                arg: "rows".into(),
-                range: "at least one node".into(),
-                value: "none".into(),
-            });
+            return Err(ModelError::out_of_range("rows", "at least one node", "none"));
         }
         let columns = HostColumns::new(frame, Some(rows), &self.decoder)?;
         (self.means, self.deviations) = (vec![], vec![]);
@@ -161,13 +157,11 @@ impl FeatureEncoderConfig {
             let values = columns.numbers(spec.parts[first].slot, count)?;
             if let Some(i) = values.iter().position(|v| !v.is_finite()) {
                 let (attribute, node) = (spec.parts[first + i % count].attribute, rows[i / count]);
-                return Err(ModelError::Encoder {
-                    message: format!(
-                        "attribute {attribute} of node {node}: expected a finite number, found {}; \
-                         fill it in the table, or leave the node out of `rows`",
-                        values[i]
-                    ),
-                });
+                return Err(ModelError::encoder(format!(
+                    "attribute {attribute} of node {node}: expected a finite number, found {}; \
+                     fill it in the table, or leave the node out of `rows`",
+                    values[i]
+                )));
             }
             for c in 0..count {
                 let column = || values.iter().skip(c).step_by(count);
@@ -200,31 +194,22 @@ impl FeatureEncoderConfig {
     ) -> Result<FeatureEncoder, ModelError> {
         let spec = self.spec()?;
         if spec.width() == 0 {
-            let (range, value) = ("at least one attribute".into(), "none".into());
-            return Err(ModelError::OutOfRange { arg: "attr_types".into(), range, value });
+            return Err(ModelError::out_of_range("attr_types", "at least one attribute", "none"));
         }
         let count =
             |of: &dyn Fn(FeatureKind) -> bool| spec.parts.iter().filter(|p| of(p.kind)).count();
         let (numbers, growing) = (count(&|k| k == FeatureKind::Number), count(&grows));
-        for (arg, actual) in [("means", self.means.len()), ("deviations", self.deviations.len())] {
-            if actual != 0 && actual != numbers {
-                let why = "one per number attribute, or none".into();
-                return Err(ModelError::Length { arg: arg.into(), why, expected: numbers, actual });
+        let (means, deviations) = (self.means.len(), self.deviations.len());
+        for (arg, actual) in [("means", means), ("deviations", deviations)] {
+            if actual != 0 {
+                let why = "one per number attribute, or none";
+                ModelError::check_length(arg, why, numbers, actual)?;
             }
         }
-        if self.means.len() != self.deviations.len() {
-            let why = "as many as means".into();
-            let (expected, actual) = (self.means.len(), self.deviations.len());
-            return Err(ModelError::Length { arg: "deviations".into(), why, expected, actual });
-        }
-        if !self.keys.is_empty() && self.keys.len() != growing {
-            let why = "one list per growing embedding, or none".into();
-            return Err(ModelError::Length {
-                arg: "keys".into(),
-                why,
-                expected: growing,
-                actual: self.keys.len(),
-            });
+        ModelError::check_length("deviations", "as many as means", means, deviations)?;
+        if !self.keys.is_empty() {
+            let why = "one list per growing embedding, or none";
+            ModelError::check_length("keys", why, growing, self.keys.len())?;
         }
         let mut keys = self.keys.clone();
         keys.resize(growing, vec![]);
@@ -431,8 +416,9 @@ impl FeatureEncoder {
     /// `config` does not start with the keys of this encoder, or describes another layout.
     pub fn grow(self, config: &FeatureEncoderConfig, device: &Device) -> Result<Self, ModelError> {
         let other = || {
-            let message = "expected the layout and, first, the keys of the encoder that grows, found others; start from its `config()`";
-            ModelError::Encoder { message: message.into() }
+            ModelError::encoder(
+                "expected the layout and, first, the keys of the encoder that grows, found others; start from its `config()`",
+            )
         };
         if config.spec()? != self.layout.spec {
             return Err(other());

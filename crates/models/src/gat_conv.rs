@@ -109,10 +109,7 @@ impl GatConvConfig {
     /// # Errors
     /// No heads or features, a dropout probability outside `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GatConv, ModelError> {
-        ModelError::check_sizes(
-            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
-            self.dropout,
-        )?;
+        ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
         let width = self.num_heads * self.d_head;
         let d_dst = self.d_dst.unwrap_or(self.d_input);

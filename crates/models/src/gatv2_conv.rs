@@ -106,20 +106,12 @@ impl Gatv2ConvConfig {
     /// No heads or features, a dropout probability outside `0.0..1.0`, a slope that is not finite, one weight for
     /// endpoints of different feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<Gatv2Conv, ModelError> {
-        ModelError::check_sizes(
-            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
-            self.dropout,
-        )?;
+        ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
         let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
-        if self.share_weights && d_dst != self.d_input {
-            let why = "the weight of sources serves destinations too".into();
-            return Err(ModelError::Length {
-                arg: "d_dst".into(),
-                why,
-                expected: self.d_input,
-                actual: d_dst,
-            });
+        if self.share_weights {
+            let why = "the weight of sources serves destinations too";
+            ModelError::check_length("d_dst", why, self.d_input, d_dst)?;
         }
         let init = Init { initializer: &self.initializer, device };
         let linear = |d, bias| init.linear([d, width], bias);

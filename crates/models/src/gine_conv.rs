@@ -75,14 +75,9 @@ impl GineConvConfig {
     /// # Errors
     /// One width only, a first width that is not `d_input`, or an ε that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GineConv, ModelError> {
-        if let Some(&actual) = self.widths.first().filter(|&&w| w != self.d_input) {
-            let why = "the perceptron reads sums of node features".into();
-            return Err(ModelError::Length {
-                arg: "widths[0]".into(),
-                why,
-                expected: self.d_input,
-                actual,
-            });
+        if let Some(&first) = self.widths.first() {
+            let why = "the perceptron reads sums of node features";
+            ModelError::check_length("widths[0]", why, self.d_input, first)?;
         }
         let init = Init { initializer: &self.initializer, device };
         let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), init)?;

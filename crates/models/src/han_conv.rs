@@ -115,10 +115,7 @@ impl HanConvConfig {
     /// No heads or features, an edge type given twice or with a node type that has no input size, dropout outside
     /// `0.0..1.0`, a slope that is not finite.
     pub fn try_init(&self, device: &Device) -> Result<HanConv, ModelError> {
-        ModelError::check_sizes(
-            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
-            self.dropout,
-        )?;
+        ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
         let schema = Schema::new(
             self.d_inputs.iter().map(|(name, _)| name.to_owned()).collect(),

@@ -101,14 +101,7 @@ impl HgtConfig {
             ("num_classes", self.num_classes),
         ];
         ModelError::check_sizes(&sizes, self.dropout)?;
-        if !self.hidden.is_multiple_of(self.num_heads) {
-            return Err(ModelError::NotDivisible {
-                arg: "num_heads",
-                value: self.num_heads,
-                what: "hidden",
-                of: self.hidden,
-            });
-        }
+        ModelError::check_divides(("num_heads", self.num_heads), ("hidden", self.hidden))?;
         let Inputs { projections, projected, embedded } =
             Inputs::new(g, inputs.into(), self.hidden, device)?;
         let conv = |_| {

@@ -149,20 +149,10 @@ impl HgtConvConfig {
     /// # Errors
     /// No heads or features, dropout outside `0.0..1.0`, not one relation per edge type.
     pub fn try_init(&self, device: &Device) -> Result<HgtConv, ModelError> {
-        ModelError::check_sizes(
-            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
-            self.dropout,
-        )?;
+        ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         let relations = self.relation_ids();
-        if relations.len() != self.num_etypes {
-            let (why, actual) = ("one per edge type".into(), relations.len());
-            return Err(ModelError::Length {
-                arg: "relations".into(),
-                why,
-                expected: self.num_etypes,
-                actual,
-            });
-        }
+        let why = "one per edge type";
+        ModelError::check_length("relations", why, self.num_etypes, relations.len())?;
         let (width, r) =
             (self.num_heads * self.d_head, relations.iter().max().map_or(0, |m| m + 1));
         let init = Init { initializer: &self.initializer, device };

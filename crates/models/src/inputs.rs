@@ -111,8 +111,7 @@ pub(crate) fn encoder_inputs(
             Some(i) => feature(g, features, ntype, projections[i].val().dims()[0])?,
             None => {
                 let message = "the model has no embedding for it; build the model for a graph with this node type";
-                let none = || ModelError::Input { ntype: ntype.clone(), message: message.into() };
-                embedding.rows(ntype).ok_or_else(none)?
+                embedding.rows(ntype).ok_or_else(|| ModelError::input(ntype, message))?
             }
         };
         Ok((ntype.clone(), x))

@@ -63,13 +63,8 @@ impl LinkScorerConfig {
     /// No relations or columns, an odd number of columns under ComplEx.
     pub fn try_init(&self, device: &Device) -> Result<LinkScorer, ModelError> {
         ModelError::check_sizes(&[("num_relations", self.num_relations), ("d", self.d)], 0.0)?;
-        if self.score == LinkScore::ComplEx && !self.d.is_multiple_of(2) {
-            return Err(ModelError::NotDivisible {
-                arg: "parts of a complex number",
-                value: 2,
-                what: "d",
-                of: self.d,
-            });
+        if self.score == LinkScore::ComplEx {
+            ModelError::check_divides(("parts of a complex number", 2), ("d", self.d))?;
         }
         let relations =
             init::glorot([self.num_relations, self.d], (self.num_relations, self.d), device);
@@ -91,8 +86,9 @@ impl LinkScorer {
         relations: Tensor<1, Int>,
         tails: Tensor<2>,
     ) -> Tensor<1> {
+        let [rows, _] = heads.dims();
         let length =
-            check_length("rows of tails", "one per head", heads.dims()[0], tails.dims()[0]);
+            ModelError::check_length("rows of tails", "one per head", rows, tails.dims()[0]);
         if let Err(e) = length.and_then(|()| self.check(&heads, &relations, &tails)) {
             panic!("link_scorer: {e}");
         }
@@ -143,10 +139,11 @@ impl LinkScorer {
         relations: &Tensor<1, Int>,
         tails: &Tensor<2>,
     ) -> Result<(), ModelError> {
-        let [count, d] = self.relations.val().dims();
-        check_length("feature size of heads", "those of the relations", d, heads.dims()[1])?;
-        check_length("feature size of tails", "those of the relations", d, tails.dims()[1])?;
-        check_length("relations", "one per head", heads.dims()[0], relations.dims()[0])?;
+        let ([count, d], [rows, of_heads]) = (self.relations.val().dims(), heads.dims());
+        let (check, why) = (ModelError::check_length, "those of the relations");
+        check("feature size of heads", why, d, of_heads)?;
+        check("feature size of tails", why, d, tails.dims()[1])?;
+        check("relations", "one per head", rows, relations.dims()[0])?;
         let ids = relations.to_data();
         match ids
             .iter::<i64>()
@@ -154,11 +151,9 @@ impl LinkScorer {
             .find(|(_, id)| !usize::try_from(*id).is_ok_and(|id| id < count))
         {
             None => Ok(()),
-            Some((at, id)) => Err(ModelError::OutOfRange {
-                arg: format!("relations[{at}]"),
-                range: format!("0..{count}"),
-                value: id.to_string(),
-            }),
+            Some((at, id)) => {
+                Err(ModelError::out_of_range(format!("relations[{at}]"), format!("0..{count}"), id))
+            }
         }
     }
 
@@ -195,13 +190,6 @@ impl Pretrained for LinkScorer {
             _ => ParamMapping::same(path),
         }
     }
-}
-
-fn check_length(arg: &str, why: &str, expected: usize, actual: usize) -> Result<(), ModelError> {
-    if expected == actual {
-        return Ok(());
-    }
-    Err(ModelError::Length { arg: arg.into(), why: why.into(), expected, actual })
 }
 
 fn root(x: Tensor<2>) -> Tensor<2> {

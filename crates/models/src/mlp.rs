@@ -82,14 +82,8 @@ impl MlpConfig {
     /// # Errors
     /// Fewer than two feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<Mlp, ModelError> {
-        if self.widths.len() < 2 {
-            let value = self.widths.len().to_string();
-            return Err(ModelError::OutOfRange {
-                arg: "number of widths".into(),
-                range: "2.. (input and output)".into(),
-                value,
-            });
-        }
+        let (widths, range) = (self.widths.len(), "2.. (input and output)");
+        ModelError::check_range("number of widths", range, widths, widths >= 2)?;
         let init = Init { initializer: &self.initializer, device };
         Ok(Mlp {
             layers: self.widths.windows(2).map(|w| init.linear([w[0], w[1]], self.bias)).collect(),

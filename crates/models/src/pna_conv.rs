@@ -187,34 +187,18 @@ impl PnaConvConfig {
             ("post_layers", self.post_layers),
         ];
         ModelError::check_sizes(&sizes, 0.0)?;
-        if !(self.delta.is_finite() && self.delta > 0.0) {
-            return Err(ModelError::OutOfRange {
-                arg: "delta".into(),
-                range: "numbers above 0".into(),
-                value: self.delta.to_string(),
-            });
-        }
-        if !(self.std_eps.is_finite() && self.std_eps > 0.0) {
-            return Err(ModelError::OutOfRange {
-                arg: "std_eps".into(),
-                range: "numbers above 0".into(),
-                value: self.std_eps.to_string(),
-            });
+        for (arg, value) in [("delta", self.delta), ("std_eps", self.std_eps)] {
+            let is_positive = value.is_finite() && value > 0.0;
+            ModelError::check_range(arg, "numbers above 0", value, is_positive)?;
         }
         if self.mixing && self.batch_norm {
-            let range = "`false` with `batch_norm`, which has a map of its own".into();
-            return Err(ModelError::OutOfRange {
-                arg: "mixing".into(),
-                range,
-                value: "true".into(),
-            });
+            let range = "`false` with `batch_norm`, which has a map of its own";
+            return Err(ModelError::out_of_range("mixing", range, true));
         }
-        let shares =
-            [("d_output", self.d_output, true), ("d_input", self.d_input, self.divide_input)];
-        if let Some(&(what, of, _)) =
-            shares.iter().find(|(_, of, shared)| *shared && !of.is_multiple_of(self.towers))
-        {
-            return Err(ModelError::NotDivisible { arg: "towers", value: self.towers, what, of });
+        let towers = ("towers", self.towers);
+        ModelError::check_divides(towers, ("d_output", self.d_output))?;
+        if self.divide_input {
+            ModelError::check_divides(towers, ("d_input", self.d_input))?;
         }
         let d = if self.divide_input { self.d_input / self.towers } else { self.d_input };
         let out = self.d_output / self.towers;

@@ -155,26 +155,14 @@ pub fn filtered_ranks(
     known: &TrueTails,
 ) -> Result<Vec<f64>, ModelError> {
     let [rows, entities] = scores.dims();
-    if rows != triples.len() {
-        let why = "one row per triple".into();
-        return Err(ModelError::Length {
-            arg: "scores".into(),
-            why,
-            expected: triples.len(),
-            actual: rows,
-        });
-    }
+    ModelError::check_length("scores", "one row per triple", triples.len(), rows)?;
     for t in triples {
         // Known tails ascend.
         let last = known.of(t.head, t.relation).last();
         for (arg, id) in [("tail", Some(&t.tail)), ("known tail", last)] {
             if let Some(&id) = id.filter(|&&id| id as usize >= entities) {
                 let arg = format!("{arg} of ({}, {})", t.head, t.relation);
-                return Err(ModelError::OutOfRange {
-                    arg,
-                    range: format!("0..{entities}"),
-                    value: id.to_string(),
-                });
+                return Err(ModelError::out_of_range(arg, format!("0..{entities}"), id));
             }
         }
     }

@@ -26,30 +26,16 @@ impl RelWeights {
     /// `[r · B, i / B, o / B]`.
     pub(crate) fn init(self, [r, i, o]: [usize; 3], init: Init<'_>) -> Result<Weights, ModelError> {
         let weight3 = |shape: [usize; 3]| init.weight(shape, (shape[1], shape[2]));
-        let positive = |arg: &str, n: usize| {
-            if n > 0 {
-                Ok(())
-            } else {
-                Err(ModelError::OutOfRange {
-                    arg: arg.into(),
-                    range: "1..".into(),
-                    value: "0".into(),
-                })
-            }
-        };
         Ok(match self {
             Self::Full => (weight3([r, i, o]), None),
             Self::Basis(b) => {
-                positive("bases", b)?;
+                ModelError::check_sizes(&[("bases", b)], 0.0)?;
                 (weight3([b, i, o]), Some(init.weight([r, b], (r, b))))
             }
             Self::BlockDiagonal(b) => {
-                positive("blocks", b)?;
-                for (what, of) in [("d_input", i), ("d_output", o)] {
-                    if of % b != 0 {
-                        return Err(ModelError::NotDivisible { arg: "blocks", value: b, what, of });
-                    }
-                }
+                ModelError::check_sizes(&[("blocks", b)], 0.0)?;
+                ModelError::check_divides(("blocks", b), ("d_input", i))?;
+                ModelError::check_divides(("blocks", b), ("d_output", o))?;
                 (weight3([r * b, i / b, o / b]), None)
             }
         })

@@ -167,30 +167,17 @@ impl RgcnConfig {
         device: &Device,
     ) -> Result<OneHotConv, ModelError> {
         if let Some(ntype) = projected.first() {
-            return Err(ModelError::Input {
-                ntype: ntype.clone(),
-                message:
-                    "one-hot inputs have no features; take them away or set `one_hot` to false"
-                        .into(),
-            });
+            let message =
+                "one-hot inputs have no features; take them away or set `one_hot` to false";
+            return Err(ModelError::input(ntype, message));
         }
-        let out_of_range = |arg: &str, range: &str, value: String| ModelError::OutOfRange {
-            arg: arg.into(),
-            range: range.into(),
-            value,
-        };
-        if self.num_layers < 2 {
-            return Err(out_of_range(
-                "num_layers",
-                "2.. with one-hot inputs",
-                self.num_layers.to_string(),
-            ));
-        }
+        let layers = self.num_layers;
+        ModelError::check_range("num_layers", "2.. with one-hot inputs", layers, layers >= 2)?;
         match self.weights {
             RelWeights::Basis(bases) if bases > 0 => {
                 Ok(OneHotConv::new(relations, bases, self.hidden, self.self_loop, device))
             }
-            other => Err(out_of_range(
+            other => Err(ModelError::out_of_range(
                 "weights",
                 "`RelWeights::Basis` of one base or more with one-hot inputs",
                 format!("{other:?}"),

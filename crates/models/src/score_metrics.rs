@@ -38,7 +38,7 @@ pub fn roc_auc(scores: Tensor<1>, is_positive: &[bool]) -> Result<f64, ModelErro
     let groups = descending(scores, is_positive)?;
     let (positives, negatives) = totals(&groups);
     if negatives == 0.0 {
-        return Err(few("negative", "is_positive"));
+        return Err(few("negative"));
     }
     let (mut above, mut area) = (0.0, 0.0);
     for group in &groups {
@@ -108,7 +108,7 @@ pub fn top_k_accuracy(logits: Tensor<2>, labels: &[u32], k: usize) -> Result<f64
     check_labels("labels", rows, labels.len())?;
     if let Some(i) = labels.iter().position(|&l| l as usize >= classes) {
         let (arg, range) = (format!("label of row {i}"), format!("0..{classes}"));
-        return Err(ModelError::OutOfRange { arg, range, value: labels[i].to_string() });
+        return Err(ModelError::out_of_range(arg, range, labels[i]));
     }
     let values = f64s(logits.into_data_dtype(DType::F64));
     let hit = |(row, &label): (&[f64], &u32)| {
@@ -134,11 +134,11 @@ fn descending(scores: Tensor<1>, is_positive: &[bool]) -> Result<Vec<Group>, Mod
     check_labels("is_positive", rows, is_positive.len())?;
     let values = f64s(scores.into_data_dtype(DType::F64));
     if let Some(i) = values.iter().position(|v| v.is_nan()) {
-        let (arg, range) = (format!("score of row {i}"), "numbers, which have an order".into());
-        return Err(ModelError::OutOfRange { arg, range, value: "NaN".into() });
+        let arg = format!("score of row {i}");
+        return Err(ModelError::out_of_range(arg, "numbers, which have an order", f64::NAN));
     }
     if !is_positive.contains(&true) {
-        return Err(few("positive", "is_positive"));
+        return Err(few("positive"));
     }
     let mut order: Vec<usize> = (0..rows).collect();
     order.par_sort_unstable_by(|&a, &b| values[b].total_cmp(&values[a]));
@@ -158,21 +158,13 @@ fn f64s(data: burn::tensor::TensorData) -> Vec<f64> {
 }
 
 fn check_labels(arg: &str, expected: usize, actual: usize) -> Result<(), ModelError> {
-    if expected == actual {
-        return Ok(());
-    }
-    Err(ModelError::Length {
-        arg: arg.into(),
-        why: "one entry per row of scores".into(),
-        expected,
-        actual,
-    })
+    ModelError::check_length(arg, "one entry per row of scores", expected, actual)
 }
 
-fn few(class: &str, arg: &str) -> ModelError {
+fn few(class: &str) -> ModelError {
     let range =
         format!("lists with at least one {class} row, without which the metric is not defined");
-    ModelError::OutOfRange { arg: arg.into(), range, value: "none".into() }
+    ModelError::out_of_range("is_positive", range, "none")
 }
 
 #[cfg(all(test, feature = "flex"))]

@@ -29,18 +29,12 @@ impl Rows {
     pub fn new(ids: &[u32], labels: &[i64], num_classes: usize) -> Result<Self, ModelError> {
         let label = |&id: &u32| {
             let Some(&l) = labels.get(id as usize) else {
-                return Err(ModelError::OutOfRange {
-                    arg: "node of the split".into(),
-                    range: format!("0..{}", labels.len()),
-                    value: id.to_string(),
-                });
+                let range = format!("0..{}", labels.len());
+                return Err(ModelError::out_of_range("node of the split", range, id));
             };
             if l < 0 || l as usize >= num_classes {
-                return Err(ModelError::OutOfRange {
-                    arg: format!("label of node {id}"),
-                    range: format!("0..{num_classes}"),
-                    value: l.to_string(),
-                });
+                let (arg, range) = (format!("label of node {id}"), format!("0..{num_classes}"));
+                return Err(ModelError::out_of_range(arg, range, l));
             }
             Ok(l as u32)
         };
@@ -78,16 +72,13 @@ impl Rows {
         total: usize,
     ) -> Result<Self, ModelError> {
         let labels: Vec<i64> = labels.into_data().iter::<i64>().collect();
-        let refuse = |arg: &str, range: String, value: String| {
-            Err(ModelError::OutOfRange { arg: arg.to_owned(), range, value })
-        };
         if labels.len() != seed_rows.len() {
             let range = format!("{} labels, one per seed", seed_rows.len());
-            return refuse("labels", range, labels.len().to_string());
+            return Err(ModelError::out_of_range("labels", range, labels.len()));
         }
-        if let Some(&label) = labels.iter().find(|&&l| u32::try_from(l).is_err()) {
+        if let Some(label) = labels.iter().find(|&&l| u32::try_from(l).is_err()) {
             let range = "classes, from 0 (leave nodes without a label out of the seeds)";
-            return refuse("label of a seed", range.into(), label.to_string());
+            return Err(ModelError::out_of_range("label of a seed", range, label));
         }
         let labels = labels.iter().map(|&l| l as u32).collect();
         Ok(Self { index: seed_rows.into(), labels, total })
@@ -163,12 +154,11 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
             .map(|t| graph.node_columns(t).and_then(|f| f.get::<2>("x").ok()));
         let features = NodeTensors::from_list(schema, x);
         let message = "the view has no node columns, of which `y` is read; give a graph whose nodes have a column `y`";
-        let missing = || ModelError::Input { ntype: target.to_owned(), message: message.into() };
-        let frame = graph.node_columns(t).ok_or_else(missing)?;
+        let frame = graph.node_columns(t).ok_or_else(|| ModelError::input(target, message))?;
         if frame.column("y").is_err() && frame.column("train_mask").is_err() {
             let message = "expected the columns `y` and `train_mask` (`val_mask`, `test_mask`; `x` for features), found \
                            neither; insert them, or make the graph by `Dataset::to_graph`";
-            return Err(ModelError::Input { ntype: target.to_owned(), message: message.into() });
+            return Err(ModelError::input(target, message));
         }
         let y = frame.to_ints("y")?;
         let classes = y.iter().max().map_or(0, |&y| (y + 1).max(0) as usize);

@@ -131,7 +131,7 @@ fn check_classes<G: ?Sized>(
     }
     let value = largest.map_or("one beyond it on another rank".to_owned(), |l| l.to_string());
     let range = format!("0..{classes}, the classes of the model");
-    Err(ModelError::OutOfRange { arg: format!("label of {}", task.target), range, value })
+    Err(ModelError::out_of_range(format!("label of {}", task.target), range, value))
 }
 
 /// What one epoch showed.
@@ -193,38 +193,20 @@ where
     if task.train.total == 0 {
         return Err(ModelError::NothingToTrain);
     }
-    let positive = |arg: &str, ok: bool, value: String| {
-        if ok {
-            Ok(())
-        } else {
-            Err(ModelError::OutOfRange {
-                arg: arg.into(),
-                range: "positive finite numbers".into(),
-                value,
-            })
-        }
-    };
-    positive("epochs", config.epochs > 0, config.epochs.to_string())?;
+    let (epochs, lr, decay) = (config.epochs, config.lr, config.weight_decay);
+    let positive = "positive finite numbers";
+    ModelError::check_range("epochs", positive, epochs, epochs > 0)?;
     if let Some(patience) = config.patience {
-        positive("patience", patience > 0, patience.to_string())?;
+        ModelError::check_range("patience", positive, patience, patience > 0)?;
     }
-    positive("lr", config.lr.is_finite() && config.lr > 0.0, config.lr.to_string())?;
-    let decay = config.weight_decay;
-    if !decay.is_finite() || decay < 0.0 {
-        return Err(ModelError::OutOfRange {
-            arg: "weight_decay".into(),
-            range: "finite numbers from 0".into(),
-            value: decay.to_string(),
-        });
-    }
+    ModelError::check_range("lr", positive, lr, lr.is_finite() && lr > 0.0)?;
+    let is_penalty = decay.is_finite() && decay >= 0.0;
+    ModelError::check_range("weight_decay", "finite numbers from 0", decay, is_penalty)?;
     sync.check_replicas(model.dense())?;
     let devices = model.devices();
     if let Some(plain) = devices.first().filter(|_| devices.iter().all(|d| !d.is_autodiff())) {
-        return Err(ModelError::OutOfRange {
-            arg: "device of the model".into(),
-            range: "devices that record gradients (make the model on `device.autodiff()`)".into(),
-            value: format!("{plain:?}"),
-        });
+        let range = "devices that record gradients (make the model on `device.autodiff()`)";
+        return Err(ModelError::out_of_range("device of the model", range, format!("{plain:?}")));
     }
     check_features(&model, task, sync)?;
     let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);

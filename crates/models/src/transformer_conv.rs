@@ -98,14 +98,10 @@ impl TransformerConvConfig {
     /// # Errors
     /// No heads or features, a dropout probability outside `0.0..1.0`, a gate without a second side.
     pub fn try_init(&self, device: &Device) -> Result<TransformerConv, ModelError> {
-        ModelError::check_sizes(
-            &[("num_heads", self.num_heads), ("d_head", self.d_head)],
-            self.dropout,
-        )?;
+        ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         if self.beta && !self.root_weight {
-            let range =
-                "false where `root_weight` is false (there is nothing to weigh against)".into();
-            return Err(ModelError::OutOfRange { arg: "beta".into(), range, value: "true".into() });
+            let range = "false where `root_weight` is false (there is nothing to weigh against)";
+            return Err(ModelError::out_of_range("beta", range, true));
         }
         let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
         let out = if self.concat { width } else { self.d_head };

@@ -4,7 +4,6 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{Graph, Schema};
 use burn_gnn_ops::GraphView;
 
-use super::length;
 use crate::{ModelError, NodeTensors};
 
 /// Features of a node type with this many columns, one row per node.
@@ -16,7 +15,8 @@ pub(crate) fn feature(
 ) -> Result<Tensor<2>, ModelError> {
     let x = feature_of_size(g.schema(), features, ntype, columns)?;
     let nodes = g.node_counts()[g.schema().ntype(ntype)?];
-    length(&format!("rows of the features of {ntype}"), "one per node", nodes, x.dims()[0])?;
+    let rows = format!("rows of the features of {ntype}");
+    ModelError::check_length(&rows, "one per node", nodes, x.dims()[0])?;
     Ok(x)
 }
 
@@ -31,10 +31,10 @@ pub(crate) fn feature_of_size(
     let Some(x) = features.clone().into_list(schema)?.swap_remove(t) else {
         let message =
             format!("expected features of size {columns}, got none; add them to the features");
-        return Err(ModelError::Input { ntype: ntype.to_owned(), message });
+        return Err(ModelError::input(ntype, message));
     };
     let size = format!("feature size of {ntype}");
-    length(&size, "as the model was made for", columns, x.dims()[1])?;
+    ModelError::check_length(&size, "as the model was made for", columns, x.dims()[1])?;
     Ok(x)
 }
 
@@ -44,8 +44,7 @@ pub(crate) fn one_input(
     features: &NodeTensors,
     columns: usize,
 ) -> Result<NodeTensors, ModelError> {
-    length("node types of the graph", "the model reads one", 1, g.schema().ntypes().len())?;
-    length("edge types of the graph", "the model reads one", 1, g.schema().etypes().len())?;
+    check_counts(g, "the model reads one", [1, 1])?;
     let ntype = &g.schema().ntypes()[0];
     Ok(NodeTensors::from([(ntype.clone(), feature(g, features, ntype, columns)?)]))
 }
@@ -62,16 +61,11 @@ pub(crate) fn only_type<G: GraphView + ?Sized>(g: &G, y: Tensor<2>) -> NodeTenso
 
 /// A model for several types was made for as many as the graph has.
 pub(crate) fn check_types(g: &Graph, ntypes: usize, etypes: usize) -> Result<(), ModelError> {
-    length(
-        "node types of the graph",
-        "as the model was made for",
-        ntypes,
-        g.schema().ntypes().len(),
-    )?;
-    length(
-        "edge types of the graph",
-        "as the model was made for",
-        etypes,
-        g.schema().etypes().len(),
-    )
+    check_counts(g, "as the model was made for", [ntypes, etypes])
+}
+
+fn check_counts(g: &Graph, why: &str, [ntypes, etypes]: [usize; 2]) -> Result<(), ModelError> {
+    let (schema, check) = (g.schema(), ModelError::check_length);
+    check("node types of the graph", why, ntypes, schema.ntypes().len())?;
+    check("edge types of the graph", why, etypes, schema.etypes().len())
 }

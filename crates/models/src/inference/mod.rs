@@ -128,14 +128,10 @@ pub fn infer<M: Layerwise>(
     let mut x = vec![];
     for ((ntype, &n), input) in schema.ntypes().iter().zip(g.node_counts()).zip(inputs) {
         let message = "the model has no input features for it; build the model for a graph with this node type";
-        let none = || ModelError::Input { ntype: ntype.clone(), message: message.into() };
+        let none = || ModelError::input(ntype, message);
         let input = input.ok_or_else(none)?.without_autodiff();
-        length(
-            &format!("rows of the input features of {ntype}"),
-            "one per node",
-            n,
-            input.dims()[0],
-        )?;
+        let rows = format!("rows of the input features of {ntype}");
+        ModelError::check_length(&rows, "one per node", n, input.dims()[0])?;
         x.push(input);
     }
     let mut blocks = Blocks::new(g);
@@ -174,42 +170,30 @@ fn rows_of<M: Layerwise>(
             NodeTensors::from_list(schema, block.input(x).into_iter().map(Some)),
         );
         let ntype = &schema.ntypes()[t];
-        let message = || {
-            format!("layer {layer} gives no result for it; let the layer compute this node type")
+        let none = || {
+            let remedy = "let the layer compute this node type";
+            ModelError::input(ntype, format!("layer {layer} gives no result for it; {remedy}"))
         };
-        let none = || ModelError::Input { ntype: ntype.clone(), message: message() };
         let y = y.into_list(schema)?.swap_remove(t).ok_or_else(none)?.without_autodiff();
         let [rows, columns] = y.dims();
         bar.inc(range.len() as u64);
-        length(
-            &format!("rows of layer {layer} for node type {ntype}"),
+        let (arg, why) = (
+            format!("rows of layer {layer} for node type {ntype}"),
             "one per destination of the block",
-            range.len(),
-            rows,
-        )?;
+        );
+        ModelError::check_length(&arg, why, range.len(), rows)?;
         if rows == n {
             return Ok(y);
         }
         // A repeated row becomes a matrix when it is written to; `Tensor::empty` takes twice the memory for a moment
         // (Flex).
         let into = all.take().unwrap_or_else(|| y.clone().slice_dim(0, 0..1).expand([n, columns]));
-        length(
-            &format!("feature size of layer {layer} for node type {ntype}"),
-            "as for the nodes before",
-            into.dims()[1],
-            columns,
-        )?;
+        let size = format!("feature size of layer {layer} for node type {ntype}");
+        ModelError::check_length(&size, "as for the nodes before", into.dims()[1], columns)?;
         // In place: nobody else holds this matrix.
         all = Some(into.slice_assign([range, 0..columns], y));
     }
     Ok(all.unwrap_or_else(|| {
         unreachable!("a type without nodes is one chunk, and the chunks of another cover it")
     }))
-}
-
-fn length(arg: &str, why: &str, expected: usize, actual: usize) -> Result<(), ModelError> {
-    if expected == actual {
-        return Ok(());
-    }
-    Err(ModelError::Length { arg: arg.into(), why: why.into(), expected, actual })
 }

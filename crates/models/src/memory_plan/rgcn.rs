@@ -103,11 +103,8 @@ pub fn plan_rgcn_mini_batch(
         };
         let layers: Vec<LayerTypes> = batch.blocks.iter().map(layer).collect();
         if layers.len() != config.num_layers {
-            let (range, value) = (
-                format!("{} for the hops of the sampler", layers.len()),
-                config.num_layers.to_string(),
-            );
-            return Err(ModelError::OutOfRange { arg: "num_layers".into(), range, value });
+            let range = format!("{} for the hops of the sampler", layers.len());
+            return Err(ModelError::out_of_range("num_layers", range, config.num_layers));
         }
         let of_layers: Vec<&LayerTypes> = layers.iter().collect();
         let of_batch = sizes.plan(config, g, &of_layers);
@@ -142,9 +139,7 @@ impl Checked {
         target: impl NodeKey,
     ) -> Result<Self, ModelError> {
         if config.one_hot {
-            let (arg, range, value) =
-                ("one_hot".into(), "false for a prediction".into(), "true".into());
-            return Err(ModelError::OutOfRange { arg, range, value });
+            return Err(ModelError::out_of_range("one_hot", "false for a prediction", true));
         }
         let sizes = [
             ("num_layers", config.num_layers),

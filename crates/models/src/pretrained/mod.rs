@@ -91,13 +91,25 @@ pub struct StateDict {
 /// Where a `.pt` file begins: it is a zip archive, or before PyTorch 1.6 a pickle.
 const TORCH: [&[u8; 4]; 2] = [b"PK\x03\x04", b"\x80\x02\x8a\x0a"];
 
+/// The element types of parameters, there and here.
+const FLOATS: [(Dtype, DType); 4] = [
+    (Dtype::F16, DType::F16),
+    (Dtype::BF16, DType::BF16),
+    (Dtype::F32, DType::F32),
+    (Dtype::F64, DType::F64),
+];
+
+fn no_float(name: &str, found: impl std::fmt::Debug) -> String {
+    format!("tensor `{name}` must have elements of f16, bf16, f32 or f64, got {found:?}; cast it")
+}
+
 impl StateDict {
     /// From the bytes of a safetensors file; int and bool tensors (counters of batches, masks) are left out.
     ///
     /// # Errors
     /// Bytes that are no such file, or an element type other than those, f16, bf16, f32 and f64.
     pub fn from_safetensors(bytes: &[u8]) -> Result<Self, ModelError> {
-        let wrong = |message: String| ModelError::StateDict { message: cut_quoted(message) };
+        let wrong = |message: String| ModelError::state_dict(cut_quoted(message));
         let foreign = |e: safetensors::SafeTensorError| {
             wrong(format!(
                 "expected a safetensors file, found: {e}; write it with `safetensors.torch.save_file`"
@@ -107,17 +119,12 @@ impl StateDict {
         let mut tensors = BTreeMap::new();
         for (name, view) in file.iter() {
             let dtype = match view.dtype() {
-                Dtype::F16 => DType::F16,
-                Dtype::BF16 => DType::BF16,
-                Dtype::F32 => DType::F32,
-                Dtype::F64 => DType::F64,
                 Dtype::BOOL | Dtype::I64 | Dtype::I32 | Dtype::I16 | Dtype::I8 => continue,
                 Dtype::U64 | Dtype::U32 | Dtype::U16 | Dtype::U8 => continue,
-                other => {
-                    return Err(wrong(format!(
-                        "tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}; cast it"
-                    )));
-                }
+                other => match FLOATS.iter().find(|f| f.0 == other) {
+                    Some(&(_, ours)) => ours,
+                    None => return Err(wrong(no_float(name, other))),
+                },
             };
             let data =
                 TensorData::from_bytes_vec(view.data().to_vec(), view.shape().to_vec(), dtype);
@@ -142,21 +149,21 @@ impl StateDict {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         let path = path.as_ref();
         // Errors of a graph's files name the file; those about bytes do not.
-        let wrong = |message: String| ModelError::StateDict { message };
-        if starts_as_torch(path).map_err(|e| wrong(e.to_string()))? {
+        if starts_as_torch(path).map_err(ModelError::state_dict)? {
             return Self::from_torch(path);
         }
-        let bytes = read_file(path).map_err(|e| wrong(e.to_string()))?;
+        let bytes = read_file(path).map_err(ModelError::state_dict)?;
         Self::from_safetensors(&bytes).map_err(|e| match e {
-            ModelError::StateDict { message } => wrong(format!("{}: {message}", path.display())),
+            ModelError::StateDict { message } => {
+                ModelError::state_dict(format!("{}: {message}", path.display()))
+            }
             other => other,
         })
     }
 
     #[cfg(feature = "torch")]
     fn from_torch(path: &Path) -> Result<Self, ModelError> {
-        let all = burn_gnn_data::read_torch(path)
-            .map_err(|e| ModelError::StateDict { message: e.to_string() })?;
+        let all = burn_gnn_data::read_torch(path).map_err(ModelError::state_dict)?;
         Ok(Self { tensors: all.into_iter().filter(|(_, data)| data.dtype().is_float()).collect() })
     }
 
@@ -164,7 +171,7 @@ impl StateDict {
     fn from_torch(path: &Path) -> Result<Self, ModelError> {
         let message = "expected a safetensors file, found one that `torch.save` wrote; build with the feature `torch`, or write it with \
                        `safetensors.torch.save_file`";
-        Err(ModelError::StateDict { message: format!("{}: {message}", path.display()) })
+        Err(ModelError::state_dict(format!("{}: {message}", path.display())))
     }
 
     /// The tensors whose names begin with `prefix`, without it: those of one layer of a model.
@@ -204,10 +211,9 @@ impl StateDict {
             let Some(new) = rename(old) else { continue };
             if tensors.insert(new.clone(), data.clone()).is_some() {
                 let (new, old) = (cut(&new), cut(old));
-                let message = format!(
+                return Err(ModelError::state_dict(format!(
                     "expected a name for each tensor, found `{new}` for `{old}` and another; give them different names"
-                );
-                return Err(ModelError::StateDict { message });
+                )));
             }
         }
         Ok(Self { tensors })
@@ -238,25 +244,16 @@ impl StateDict {
     /// # Errors
     /// An element type that is no float.
     pub fn to_safetensors(&self) -> Result<Vec<u8>, ModelError> {
-        let wrong = |message: String| ModelError::StateDict { message };
         let mut views = vec![];
         for (name, data) in &self.tensors {
-            let dtype = match data.dtype() {
-                DType::F16 => Dtype::F16,
-                DType::BF16 => Dtype::BF16,
-                DType::F32 => Dtype::F32,
-                DType::F64 => Dtype::F64,
-                other => {
-                    return Err(wrong(format!(
-                        "tensor `{name}` must have elements of f16, bf16, f32 or f64, got {other:?}; cast it"
-                    )));
-                }
+            let Some(&(dtype, _)) = FLOATS.iter().find(|f| f.1 == data.dtype()) else {
+                return Err(ModelError::state_dict(no_float(name, data.dtype())));
             };
             let view = TensorView::new(dtype, data.shape().to_vec(), data.as_bytes())
-                .map_err(|e| wrong(format!("tensor `{name}`: {e}")))?;
+                .map_err(|e| ModelError::state_dict(format!("tensor `{name}`: {e}")))?;
             views.push((name.as_str(), view));
         }
-        safetensors::serialize(views, None).map_err(|e| wrong(e.to_string()))
+        safetensors::serialize(views, None).map_err(ModelError::state_dict)
     }
 
     /// The tensors by name.
