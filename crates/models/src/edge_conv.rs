@@ -10,7 +10,7 @@ use crate::ModelError;
 use crate::conv::{Conv, Endpoints, where_reached};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{Mlp, MlpConfig, apply};
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
 
 /// Describes an [`EdgeConv`].
 #[derive(Config, Debug)]
@@ -155,15 +155,10 @@ impl Pretrained for EdgeConv {
             "theta.weight" => ParamMapping::same(format!("{first}.weight")).rows(d..2 * d, 2 * d),
             "phi.bias" => ParamMapping::same(format!("{first}.bias")),
             "theta.bias" => ParamMapping::same(format!("{first}.bias")).term(),
-            _ => {
-                let mut parts = path.splitn(4, '.').skip(2);
-                match (parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next()) {
-                    (Some(i), Some(field)) => {
-                        ParamMapping::same(format!("nn.{}.{field}", 2 * (i + 1)))
-                    }
-                    _ => ParamMapping::same(path),
-                }
-            }
+            _ => match path.strip_prefix("nn.").and_then(indexed) {
+                Some((_, i, field)) => ParamMapping::same(format!("nn.{}.{field}", 2 * (i + 1))),
+                None => ParamMapping::same(path),
+            },
         }
     }
 }

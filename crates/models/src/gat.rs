@@ -11,7 +11,7 @@ use crate::one_type::{LayerEpilogue, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
-use crate::{DropoutKey, GatConv, GatConvConfig, LayerViews, ModelError};
+use crate::{GatConv, GatConvConfig, LayerViews, ModelError};
 
 /// Describes a [`Gat`].
 #[derive(Config, Debug)]
@@ -102,12 +102,8 @@ impl GatConfig {
                 .try_init(device)
         };
         let layers = (0..self.num_layers).map(layer).collect::<Result<_, _>>()?;
-        let epilogue = LayerEpilogue {
-            activation: if self.relu { Activation::Relu } else { Activation::Elu(1.0) },
-            dropout: self.dropout,
-            key: DropoutKey::new(device),
-        };
-        Ok(Gat { layers, epilogue })
+        let activation = if self.relu { Activation::Relu } else { Activation::Elu(1.0) };
+        Ok(Gat { layers, epilogue: LayerEpilogue::new(activation, self.dropout, device) })
     }
 }
 
@@ -137,7 +133,7 @@ impl Pretrained for Gat {
     /// PyG's `GAT` (take `relu`, `out_heads` as `heads`, for `residual` there `residual_weight`), and of DGL a model
     /// with its layers in a list `layers`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        in_layers(&self.layers, from, path).unwrap_or_else(|| ParamMapping::same(path))
+        in_layers(&self.layers, from, path)
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         buffers_of_layers(&self.layers, from)

@@ -15,7 +15,7 @@ use crate::conv::check_computed;
 use crate::hetero_conv::{HeteroConv, check_graph_types};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, sigmoid};
-use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
 use crate::relations::{Incoming, Sorted};
 use crate::type_map::NodeTensors;
 use crate::{LayerViews, ModelError, Whole};
@@ -264,14 +264,12 @@ impl Pretrained for GatedGraphConv {
     /// PyG's layer has a matrix for every step, all in one tensor, and no bias: take `weight_per_step` and no `bias`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let unit = if from == Framework::Dgl { "gru" } else { "rnn" };
-        let mut parts = path.split('.');
-        match (parts.next(), parts.next(), parts.next()) {
-            (Some(part @ ("ih" | "hh")), Some(field), _) => {
-                ParamMapping::same(format!("{unit}.{field}_{part}"))
-            }
-            (Some("linears"), Some(i), Some("weight")) if from == Framework::Pyg => {
+        if let Some((part @ ("ih" | "hh"), field)) = path.split_once('.') {
+            return ParamMapping::same(format!("{unit}.{field}_{part}"));
+        }
+        match indexed(path) {
+            Some(("linears", i, "weight")) if from == Framework::Pyg => {
                 let ([d, _], n) = (self.hh.weight.val().dims(), self.linears.len());
-                let i = i.parse().unwrap_or(n);
                 ParamMapping::same("weight")
                     .untransposed()
                     .shaped([n, d, d])

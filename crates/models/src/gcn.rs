@@ -7,11 +7,11 @@ use burn_gnn_ops::{Activation, GraphView};
 
 use crate::autodiff::beside;
 use crate::init::panicking_init;
-use crate::one_type::{LayerEpilogue, one_type_model};
+use crate::one_type::{LayerEpilogue, layer_sizes, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
-use crate::{DegreeNorm, DropoutKey, GcnConv, GcnConvConfig, LayerViews, ModelError};
+use crate::{DegreeNorm, GcnConv, GcnConvConfig, LayerViews, ModelError};
 
 /// Describes a [`Gcn`].
 #[derive(Config, Debug)]
@@ -66,27 +66,13 @@ impl GcnConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gcn, ModelError> {
-        let sizes = [
-            ("d_input", self.d_input),
-            ("num_layers", self.num_layers),
-            ("hidden", self.hidden),
-            ("num_classes", self.num_classes),
-        ];
-        ModelError::check_sizes(&sizes, self.dropout)?;
-        let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
-        let out = |i: usize| if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
-        let layers = (0..self.num_layers)
-            .map(|i| GcnConvConfig::new(width(i), out(i)).with_norm(self.norm).init(device))
+        let sizes = [self.d_input, self.hidden, self.num_classes];
+        let layers = layer_sizes(sizes, self.num_layers, self.dropout)?
+            .into_iter()
+            .map(|[i, o]| GcnConvConfig::new(i, o).with_norm(self.norm).init(device))
             .collect();
-        Ok(Gcn {
-            layers,
-            d_input: self.d_input,
-            epilogue: LayerEpilogue {
-                activation: Activation::Relu,
-                dropout: self.dropout,
-                key: DropoutKey::new(device),
-            },
-        })
+        let epilogue = LayerEpilogue::new(Activation::Relu, self.dropout, device);
+        Ok(Gcn { layers, d_input: self.d_input, epilogue })
     }
 }
 
@@ -119,7 +105,7 @@ impl Pretrained for Gcn {
     /// PyG's `GCN`, which on directed graphs takes [`DegreeNorm::BothIn`], and of DGL a model with its layers in a list
     /// `layers`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        in_layers(&self.layers, from, path).unwrap_or_else(|| ParamMapping::same(path))
+        in_layers(&self.layers, from, path)
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         buffers_of_layers(&self.layers, from)

@@ -11,7 +11,7 @@ use burn_gnn_ops::{
 use crate::conv::Conv;
 use crate::init::panicking_init;
 use crate::mlp::{apply, linear, normalised, running};
-use crate::one_type::one_type_model;
+use crate::one_type::{layer_sizes, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
@@ -93,23 +93,17 @@ impl GinConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Gin, ModelError> {
-        let sizes = [
-            ("d_input", self.d_input),
-            ("num_layers", self.num_layers),
-            ("hidden", self.hidden),
-            ("num_classes", self.num_classes),
-        ];
-        ModelError::check_sizes(&sizes, self.dropout)?;
-        let width = |i: usize| if i == 0 { self.d_input } else { self.hidden };
-        let layer = |i: usize| {
-            let out =
-                if self.heads || i + 1 < self.num_layers { self.hidden } else { self.num_classes };
-            GinConvConfig::new(vec![width(i), out, out])
-                .with_learn_eps(self.learn_eps)
-                .try_init(device)
+        let sizes = [self.d_input, self.hidden, self.num_classes];
+        let sizes = layer_sizes(sizes, self.num_layers, self.dropout)?;
+        let layer = |[i, o]: [usize; 2]| {
+            let o = if self.heads { self.hidden } else { o };
+            GinConvConfig::new(vec![i, o, o]).with_learn_eps(self.learn_eps).try_init(device)
         };
-        let head = |i: usize| linear([width(i), self.num_classes], true, device);
-        let layers = (0..self.num_layers).map(layer).collect::<Result<_, _>>()?;
+        let head = |i: usize| {
+            let width = if i == 0 { self.d_input } else { self.hidden };
+            linear([width, self.num_classes], true, device)
+        };
+        let layers = sizes.into_iter().map(layer).collect::<Result<_, _>>()?;
         let inner = if self.heads { self.num_layers } else { self.num_layers - 1 };
         let norms = (0..inner)
             .filter(|_| self.batch_norm)
@@ -260,7 +254,7 @@ impl Pretrained for Gin {
         if let Some((i, field)) = norm {
             return ParamMapping::same(format!("norms.{i}.module.{field}"));
         }
-        in_layers(&self.layers, from, path).unwrap_or_else(|| ParamMapping::same(path))
+        in_layers(&self.layers, from, path)
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         buffers_of_layers(&self.layers, from)

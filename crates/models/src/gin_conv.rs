@@ -10,7 +10,7 @@ use crate::ModelError;
 use crate::conv::{Conv, Endpoints};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{Mlp, MlpConfig};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
 
 /// Describes a [`GinConv`].
 #[derive(Config, Debug)]
@@ -113,14 +113,8 @@ pub(crate) fn combine(
 pub(crate) fn param_mapping(nn: Option<&Mlp>, from: Framework, path: &str) -> ParamMapping {
     let (module, list) =
         if from == Framework::Dgl { ("apply_func", "linears") } else { ("nn", "lins") };
-    let mut parts = path.splitn(4, '.');
-    match (
-        parts.next(),
-        parts.next(),
-        parts.next().and_then(|i| i.parse::<usize>().ok()),
-        parts.next(),
-    ) {
-        (Some("nn"), Some("layers"), Some(i), Some(field)) => match nn.map(|nn| nn.layers.len()) {
+    match path.strip_prefix("nn.").and_then(indexed) {
+        Some(("layers", i, field)) => match nn.map(|nn| nn.layers.len()) {
             Some(1) => ParamMapping::same(format!("{module}.{field}")),
             _ => ParamMapping::same(format!("{module}.{}.{field}", 2 * i)),
         }

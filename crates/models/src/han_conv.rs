@@ -12,7 +12,7 @@ use crate::heads::{HeadScores, split};
 use crate::hetero_conv::{HeteroConv, check_graph_types};
 use crate::init::{Init, panicking_init};
 use crate::mlp::apply;
-use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
+use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap, of_all_types};
 use crate::{DropoutKey, ModelError};
 
@@ -320,19 +320,16 @@ impl Pretrained for HanConv {
     /// PyG's names (`HANConv`), with `#` for a dot in the name of a type; DGL has no such layer. Types of the schema
     /// that the other model lacks have no tensors there.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
-        let mut parts = path.splitn(3, '.');
-        let at = (parts.next(), parts.next().and_then(|i| i.parse::<usize>().ok()), parts.next());
-        let name = match at {
-            (Some("proj"), Some(t), Some(field)) => {
+        let of_relation = |(part, r): (&str, &str)| {
+            let EdgeType { src, relation, dst } = self.etypes.get(r.parse::<usize>().ok()?)?;
+            Some(format!("{part}.{}", pyg_key(&format!("{src}__{relation}__{dst}"))))
+        };
+        let name = match indexed(path) {
+            Some(("proj", t, field)) => {
                 self.ntypes.get(t).map(|ntype| format!("proj.{}.{field}", pyg_key(ntype)))
             }
-            (Some(part @ ("lin_src" | "lin_dst")), Some(r), None) => {
-                let key = |EdgeType { src, relation, dst }: &EdgeType| {
-                    pyg_key(&format!("{src}__{relation}__{dst}"))
-                };
-                self.etypes.get(r).map(|etype| format!("{part}.{}", key(etype)))
-            }
-            _ => (path == "q.weight").then(|| "q".to_owned()),
+            _ if path == "q.weight" => Some("q".to_owned()),
+            _ => path.split_once('.').and_then(of_relation),
         };
         ParamMapping::same(name.unwrap_or_else(|| path.to_owned()))
     }

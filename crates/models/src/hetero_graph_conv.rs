@@ -8,7 +8,7 @@ use burn_gnn_ops::{EdgeTypes, Reduce, div_by};
 
 use crate::conv::{Conv, Endpoints, check_options, check_sizes};
 use crate::hetero_conv::{HeteroConv, check_graph_types};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, pyg_key};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap, of_read_types};
 
 /// Describes a [`HeteroGraphConv`].
@@ -163,12 +163,12 @@ impl<M: Pretrained> Pretrained for HeteroGraphConv<M> {
     /// DGL keys layers by canonical edge types or by relation names, under which edge types of one relation share a
     /// layer. Each has its own here: they are read from the shared one, and written by canonical edge types.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        let mut parts = path.splitn(3, '.').skip(1);
-        let found = parts.next().and_then(|i| i.parse::<usize>().ok()).zip(parts.next());
-        let Some((i, rest)) = found.filter(|(i, _)| *i < self.mods.len()) else {
-            return ParamMapping::same(path);
-        };
-        self.mods[i].param_mapping(from, rest).under_any(&self.prefixes(from, i))
+        match indexed(path) {
+            Some((_, i, rest)) if i < self.mods.len() => {
+                self.mods[i].param_mapping(from, rest).under_any(&self.prefixes(from, i))
+            }
+            _ => ParamMapping::same(path),
+        }
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         let of = |(i, m): (usize, &M)| {

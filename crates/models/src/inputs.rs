@@ -169,8 +169,8 @@ pub(crate) fn param_mapping_of_types<M: Pretrained>(
         return ParamMapping::same(format!("{embed}.{}.weight", key(&ntype)));
     }
     let path = path.strip_prefix("net.").unwrap_or(path);
-    let layer = path
-        .strip_prefix("convs.")
-        .and_then(|rest| in_layers(convs, from, &format!("layers.{rest}")));
-    layer.unwrap_or_else(|| ParamMapping::same(path))
+    match path.strip_prefix("convs.") {
+        Some(rest) => in_layers(convs, from, &format!("layers.{rest}")),
+        None => ParamMapping::same(path),
+    }
 }

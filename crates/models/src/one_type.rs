@@ -1,19 +1,42 @@
 //! States what models of layers on one relation have in common.
 
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, Edges, GraphView};
 
-use crate::{Conv, DropoutKey, LayerViews};
+use crate::{Conv, DropoutKey, LayerViews, ModelError};
+
+/// Feature sizes of the input and output of every layer, checked; between layers it is `hidden`.
+pub(crate) fn layer_sizes(
+    [d_input, hidden, num_classes]: [usize; 3],
+    num_layers: usize,
+    dropout: f64,
+) -> Result<Vec<[usize; 2]>, ModelError> {
+    let sizes = [
+        ("d_input", d_input),
+        ("num_layers", num_layers),
+        ("hidden", hidden),
+        ("num_classes", num_classes),
+    ];
+    ModelError::check_sizes(&sizes, dropout)?;
+    let mut sizes = vec![d_input];
+    sizes.resize(num_layers, hidden);
+    sizes.push(num_classes);
+    Ok(sizes.windows(2).map(|layer| [layer[0], layer[1]]).collect())
+}
 
 /// What follows every layer of a model but the last: an activation, and the dropout before the next layer.
 #[derive(Clone, Debug)]
 pub(crate) struct LayerEpilogue {
-    pub(crate) activation: Activation,
-    pub(crate) dropout: f64,
-    pub(crate) key: DropoutKey,
+    activation: Activation,
+    dropout: f64,
+    key: DropoutKey,
 }
 
 impl LayerEpilogue {
+    pub(crate) fn new(activation: Activation, dropout: f64, device: &Device) -> Self {
+        Self { activation, dropout, key: DropoutKey::new(device) }
+    }
+
     /// Dropout of the input.
     #[track_caller]
     pub(crate) fn input<G: GraphView + ?Sized>(&self, g: &G, x: Tensor<2>) -> Tensor<2> {

@@ -16,7 +16,7 @@ use crate::ModelError;
 use crate::conv::{Conv, Endpoints, edge_rows, where_reached};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, running};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
 
 /// One way in which [`PnaConv`] sums up messages.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -411,17 +411,11 @@ impl Pretrained for PnaConv {
         if let (Framework::Dgl, Some(field)) = (from, path.strip_prefix("lin.")) {
             return ParamMapping::same(format!("mixing_layer.0.{field}"));
         }
-        let mut parts = path.splitn(4, '.');
-        let tower = (
-            parts.next(),
-            parts.next().and_then(|t| t.parse::<usize>().ok()),
-            parts.next(),
-            parts.next(),
-        );
-        let (Some("towers"), Some(t), Some(part), Some(field)) = tower else {
-            return ParamMapping::same(path);
-        };
-        let Some(tower) = self.towers.get(t) else { return ParamMapping::same(path) };
+        let of_tower = indexed(path).and_then(|(list, t, rest)| {
+            let tower = self.towers.get(t).filter(|_| list == "towers")?;
+            Some((t, tower, rest.split_once('.')?))
+        });
+        let Some((t, tower, (part, field))) = of_tower else { return ParamMapping::same(path) };
         let [d, _] = tower.pre_src.weight.val().dims();
         let all = 2 * d + tower.pre_edge.as_ref().map_or(0, |pre| pre.weight.val().dims()[0]);
         // Rows of destinations are the first in PyG, those of sources in DGL.

@@ -6,11 +6,11 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, GraphView};
 
 use crate::init::panicking_init;
-use crate::one_type::{LayerEpilogue, one_type_model};
+use crate::one_type::{LayerEpilogue, layer_sizes, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
 };
-use crate::{DropoutKey, LayerViews, ModelError, SageAggregator, SageConv, SageConvConfig};
+use crate::{LayerViews, ModelError, SageAggregator, SageConv, SageConvConfig};
 
 /// Describes a [`Sage`].
 #[derive(Config, Debug)]
@@ -63,24 +63,12 @@ impl SageConfig {
     /// # Errors
     /// A size of 0, or dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<Sage, ModelError> {
-        let sizes = [
-            ("d_input", self.d_input),
-            ("num_layers", self.num_layers),
-            ("hidden", self.hidden),
-            ("num_classes", self.num_classes),
-        ];
-        ModelError::check_sizes(&sizes, self.dropout)?;
-        let layer = |i: usize| {
-            let d_input = if i == 0 { self.d_input } else { self.hidden };
-            let d_output = if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
-            SageConvConfig::new(d_input, d_output).with_aggregator(self.aggregator).init(device)
-        };
-        let layers = (0..self.num_layers).map(layer).collect();
-        let epilogue = LayerEpilogue {
-            activation: Activation::Relu,
-            dropout: self.dropout,
-            key: DropoutKey::new(device),
-        };
+        let sizes = [self.d_input, self.hidden, self.num_classes];
+        let layers = layer_sizes(sizes, self.num_layers, self.dropout)?
+            .into_iter()
+            .map(|[i, o]| SageConvConfig::new(i, o).with_aggregator(self.aggregator).init(device))
+            .collect();
+        let epilogue = LayerEpilogue::new(Activation::Relu, self.dropout, device);
         Ok(Sage { layers, epilogue })
     }
 }
@@ -109,7 +97,7 @@ one_type_model!(Sage, "sage");
 impl Pretrained for Sage {
     /// PyG's `GraphSAGE`, and of DGL a model with its layers in a list `layers`.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        in_layers(&self.layers, from, path).unwrap_or_else(|| ParamMapping::same(path))
+        in_layers(&self.layers, from, path)
     }
     fn buffers(&self, from: Framework) -> Vec<Buffer> {
         buffers_of_layers(&self.layers, from)

@@ -316,14 +316,20 @@ impl StateDict {
 
 /// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; none for
 /// another parameter.
-pub(crate) fn in_layers<M: Pretrained>(
-    layers: &[M],
-    from: Framework,
-    path: &str,
-) -> Option<ParamMapping> {
-    let (i, rest) = path.strip_prefix("layers.")?.split_once('.')?;
-    let i: usize = i.parse().ok()?;
-    Some(layers.get(i)?.param_mapping(from, rest).under(&layer_prefix(from, i)))
+pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str) -> ParamMapping {
+    match indexed(path) {
+        Some(("layers", i, rest)) if i < layers.len() => {
+            layers[i].param_mapping(from, rest).under(&layer_prefix(from, i))
+        }
+        _ => ParamMapping::same(path),
+    }
+}
+
+/// A path `list.index.rest`.
+pub(crate) fn indexed(path: &str) -> Option<(&str, usize, &str)> {
+    let (list, rest) = path.split_once('.')?;
+    let (i, rest) = rest.split_once('.')?;
+    Some((list, i.parse().ok()?, rest))
 }
 
 /// Buffers of a model's layers.
