@@ -5,19 +5,16 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::Graph;
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{Activation, GraphView};
-use burn_gnn_sampling::Block;
 
 use crate::hetero_conv::HeteroConv;
-use crate::inference::{Layerwise, check_types};
-use crate::inputs::{
-    Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types, sizes,
-};
+use crate::inference::Layerwise;
+use crate::inputs::{Inputs, TypeInput};
 use crate::mlp::{apply, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::several_types::several_types_model;
 use crate::type_map::{NodeTensors, TypeMap};
-use crate::{HgtConv, HgtConvConfig, LayerViews, ModelError, NodeClassifier, NodeEmbedding, Whole};
+use crate::{HgtConv, HgtConvConfig, LayerViews, ModelError, NodeEmbedding};
 
 /// Describes an [`Hgt`].
 #[derive(Config, Debug)]
@@ -118,50 +115,18 @@ impl HgtConfig {
         let head = linear([self.hidden, self.num_classes], true, device);
         Ok(Hgt { embedding, net: HgtLayers { projections, convs, head }, projected })
     }
-
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        inputs: impl Into<TypeMap<TypeInput>>,
-        device: &Device,
-    ) -> Hgt {
-        self.try_init(g, inputs, device).or_panic()
-    }
 }
 
 impl Hgt {
-    /// Output of the last layer per node type; `x` holds the features of the types that have some.
-    ///
-    /// # Panics
-    /// A type with features has none in `x`, or shapes disagree with the graph.
-    #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: impl Into<NodeTensors>) -> NodeTensors {
-        self.over(&Whole(g), &x.into())
-    }
-
-    /// Output for the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`.
-    /// `x` holds the features of the input nodes of the types that have some; embeddings are those of the graph that
-    /// was sampled.
-    ///
-    /// # Panics
-    /// Not one block per layer; as [`forward`](Self::forward).
-    #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: impl Into<NodeTensors>) -> NodeTensors {
-        self.over(blocks, &x.into())
+    fn classes(&self, h: Tensor<2>) -> Tensor<2> {
+        apply(&self.net.head, h, Activation::None)
     }
 
     /// Layer `i` on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors) -> NodeTensors {
         views.count("hgt", self.net.convs.len());
-        let h =
-            encode(views, x, (&self.projected, &self.net.projections), &self.embedding, |_, x| x);
-        let h = h.map(|_, h| activation::gelu(h));
+        let h = self.input().encode(views, x, |_, x| x).map(|_, h| activation::gelu(h));
         self.net.convs.iter().enumerate().fold(h, |h, (i, conv)| conv.forward(&views.view(i), h))
     }
 }
@@ -175,58 +140,27 @@ impl Layerwise for Hgt {
         layer > 0
     }
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        check_types(
-            g,
-            self.projected.len() + self.embedding.ntypes().len(),
-            self.net.convs[0].num_etypes(),
-        )?;
-        encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
+        self.input().rows(g, features, self.net.convs[0].num_etypes())
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         if layer == 0 {
-            return encode_rows(g, x, (&self.projected, &self.net.projections))
-                .map(|_, h| activation::gelu(h));
+            return self.input().encode_rows(g, x).map(|_, h| activation::gelu(h));
         }
         let y = self.net.convs[layer - 1].forward(&g, x);
         match layer == self.net.convs.len() {
-            true => y.map(|_, y| apply(&self.net.head, y, Activation::None)),
+            true => y.map(|_, y| self.classes(y)),
             false => y,
         }
     }
 }
 
-impl NodeClassifier for Hgt {
-    type Dense = HgtLayers;
-    #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(
-        &self,
-        views: &V,
-        x: &NodeTensors,
-        target: &str,
-    ) -> Tensor<2> {
-        apply(&self.net.head, self.over(views, x)[target].clone(), Activation::None)
-    }
-    fn dense(&self) -> &HgtLayers {
-        &self.net
-    }
-    fn feature_sizes(&self, _target: &str) -> Vec<(String, usize)> {
-        sizes(&self.projected, &self.net.projections)
-    }
-    fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
-        Some(&mut self.embedding)
-    }
-}
+several_types_model!(HgtConfig => Hgt, HgtLayers);
 
 impl Pretrained for Hgt {
     /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features
     /// and `embed.embeds.<node type>.weight` (`embed.…`) for embeddings, and `head`; other names are
     /// [renamed](crate::StateDict::renamed) first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        param_mapping_of_types(
-            from,
-            path,
-            [&self.projected, self.embedding.ntypes()],
-            &self.net.convs,
-        )
+        self.input().param_mapping(from, path, &self.net.convs)
     }
 }

@@ -7,7 +7,7 @@ use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{GraphView, matmul_rows};
 
 use crate::autodiff::beside;
-use crate::inference::feature;
+use crate::inference::{check_types, feature};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, in_layers, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap};
 use crate::{LayerViews, ModelError, NodeEmbedding, init};
@@ -53,124 +53,135 @@ impl Inputs {
     }
 }
 
-/// Input of the first layer, in the hidden size, per node type; `dropout` is what happens to features of a
-/// type before.
-#[track_caller]
-pub(crate) fn encode<V: LayerViews + ?Sized>(
-    views: &V,
-    x: &NodeTensors,
-    (projected, projections): (&[String], &[Param<Tensor<2>>]),
-    embedding: &NodeEmbedding,
-    dropout: impl Fn(&str, Tensor<2>) -> Tensor<2>,
-) -> NodeTensors {
-    let schema = views.view(0).schema();
-    let embedded = |t: usize, ntype: &str| match views.input_nodes(t) {
-        Some(nodes) => embedding.rows_of(ntype, nodes),
-        None => embedding.rows(ntype),
-    };
-    let x = x.clone().into_list(schema).or_panic();
-    let of_type = |(t, (ntype, x)): (usize, (&String, Option<Tensor<2>>))| {
-        let Some(i) = projected.iter().position(|p| p == ntype) else {
-            let none = || format!("node type `{ntype}` has neither features nor embedding");
-            return embedded(t, ntype).ok_or_else(none).map(|x| (ntype.clone(), x));
-        };
-        let none = || {
-            format!(
-                "expected features of node type `{ntype}` (`TypeInput::Features`), got none; add them to `x`"
-            )
-        };
-        let (x, w) = (x.ok_or_else(none)?, projections[i].val());
-        let ([rows, size], expected) = (x.dims(), w.dims()[0]);
-        if size != expected {
-            return Err(format!(
-                "node type `{ntype}`: expected features of size {expected}, got {:?}; make the model for features of size {size}",
-                x.dims()
-            ));
-        }
-        if let Some(n) = views.input_rows(t).filter(|&n| n != rows) {
-            return Err(format!(
-                "node type `{ntype}`: expected {n} rows (one per input node of the batch), got {rows}; \
-                 give the features of the batch, not those of the graph"
-            ));
-        }
-        Ok((ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w)))
-    };
-    let inputs = schema.ntypes().iter().zip(x).enumerate().map(of_type);
-    inputs.collect::<Result<_, String>>().or_panic()
+/// What brings the inputs of a model to the hidden size: the projection of each type of `projected`, or an embedding.
+pub(crate) struct InputLayer<'a> {
+    pub(crate) projected: &'a [String],
+    pub(crate) projections: &'a [Param<Tensor<2>>],
+    pub(crate) embedding: &'a NodeEmbedding,
 }
 
-/// What [`encode_rows`] reads of every node type: features, or learned embeddings.
-pub(crate) fn encoder_inputs(
-    g: &Graph,
-    features: &NodeTensors,
-    (projected, projections): (&[String], &[Param<Tensor<2>>]),
-    embedding: &NodeEmbedding,
-) -> Result<NodeTensors, ModelError> {
-    let input = |ntype: &String| {
-        let x = match projected.iter().position(|p| p == ntype) {
-            Some(i) => feature(g, features, ntype, projections[i].val().dims()[0])?,
-            None => {
-                let message = "the model has no embedding for it; build the model for a graph with this node type";
-                embedding.rows(ntype).ok_or_else(|| ModelError::input(ntype, message))?
+impl InputLayer<'_> {
+    /// `[d, hidden]`, of a type with features.
+    fn projection(&self, ntype: &str) -> Option<Tensor<2>> {
+        let i = self.projected.iter().position(|p| p == ntype)?;
+        Some(self.projections[i].val())
+    }
+
+    /// Input of the first layer, in the hidden size, per node type; `dropout` is what happens to features of a
+    /// type before.
+    #[track_caller]
+    pub(crate) fn encode<V: LayerViews + ?Sized>(
+        &self,
+        views: &V,
+        x: &NodeTensors,
+        dropout: impl Fn(&str, Tensor<2>) -> Tensor<2>,
+    ) -> NodeTensors {
+        let schema = views.view(0).schema();
+        let embedded = |t: usize, ntype: &str| match views.input_nodes(t) {
+            Some(nodes) => self.embedding.rows_of(ntype, nodes),
+            None => self.embedding.rows(ntype),
+        };
+        let x = x.clone().into_list(schema).or_panic();
+        let of_type = |(t, (ntype, x)): (usize, (&String, Option<Tensor<2>>))| {
+            let Some(w) = self.projection(ntype) else {
+                let none = || format!("node type `{ntype}` has neither features nor embedding");
+                return embedded(t, ntype).ok_or_else(none).map(|x| (ntype.clone(), x));
+            };
+            let none = || {
+                format!(
+                    "expected features of node type `{ntype}` (`TypeInput::Features`), got none; add them to `x`"
+                )
+            };
+            let x = x.ok_or_else(none)?;
+            let ([rows, size], expected) = (x.dims(), w.dims()[0]);
+            if size != expected {
+                return Err(format!(
+                    "node type `{ntype}`: expected features of size {expected}, got {:?}; make the model for features of size {size}",
+                    x.dims()
+                ));
             }
+            if let Some(n) = views.input_rows(t).filter(|&n| n != rows) {
+                return Err(format!(
+                    "node type `{ntype}`: expected {n} rows (one per input node of the batch), got {rows}; \
+                     give the features of the batch, not those of the graph"
+                ));
+            }
+            Ok((ntype.clone(), matmul_rows(dropout(ntype, beside(x, &w)), w)))
         };
-        Ok((ntype.clone(), x))
-    };
-    g.schema().ntypes().iter().map(input).collect()
-}
+        let inputs = schema.ntypes().iter().zip(x).enumerate().map(of_type);
+        inputs.collect::<Result<_, String>>().or_panic()
+    }
 
-/// Node types with features, and their sizes.
-pub(crate) fn sizes(
-    projected: &[String],
-    projections: &[Param<Tensor<2>>],
-) -> Vec<(String, usize)> {
-    projected.iter().cloned().zip(projections.iter().map(|w| w.val().dims()[0])).collect()
-}
+    /// What [`encode_rows`](Self::encode_rows) reads of every node type: features, or learned embeddings; `etypes` is
+    /// the number of edge types that the model was made for.
+    pub(crate) fn rows(
+        &self,
+        g: &Graph,
+        features: &NodeTensors,
+        etypes: usize,
+    ) -> Result<NodeTensors, ModelError> {
+        check_types(g, self.projected.len() + self.embedding.ntypes().len(), etypes)?;
+        let input = |ntype: &String| {
+            let x = match self.projection(ntype) {
+                Some(w) => feature(g, features, ntype, w.dims()[0])?,
+                None => {
+                    let message = "the model has no embedding for it; build the model for a graph with this node type";
+                    self.embedding.rows(ntype).ok_or_else(|| ModelError::input(ntype, message))?
+                }
+            };
+            Ok((ntype.clone(), x))
+        };
+        g.schema().ntypes().iter().map(input).collect()
+    }
 
-/// [`encode`] without dropout, of some nodes of each type.
-pub(crate) fn encode_rows<G: GraphView + ?Sized>(
-    g: &G,
-    x: NodeTensors,
-    (projected, projections): (&[String], &[Param<Tensor<2>>]),
-) -> NodeTensors {
-    x.map(|ntype, x| {
-        let t = g.schema().ntype(ntype).or_panic();
-        match projected.iter().position(|p| p == ntype) {
-            Some(i) => matmul_rows(g.dst_rows(t, x), projections[i].val()),
-            None => g.dst_rows(t, x),
+    /// [`encode`](Self::encode) without dropout, of some nodes of each type.
+    pub(crate) fn encode_rows<G: GraphView + ?Sized>(&self, g: &G, x: NodeTensors) -> NodeTensors {
+        x.map(|ntype, x| {
+            let x = g.dst_rows(g.schema().ntype(ntype).or_panic(), x);
+            match self.projection(ntype) {
+                Some(w) => matmul_rows(x, w),
+                None => x,
+            }
+        })
+    }
+
+    /// Node types with features, and their sizes.
+    pub(crate) fn sizes(&self) -> Vec<(String, usize)> {
+        let sizes = self.projections.iter().map(|w| w.val().dims()[0]);
+        self.projected.iter().cloned().zip(sizes).collect()
+    }
+
+    /// Where a state dict keeps a parameter of a model of several node types: projections and embeddings by the names
+    /// of types, as DGL's `HeteroLinear` and `HeteroEmbedding` and PyG's `HeteroDictLinear` have them, layers in a
+    /// list.
+    pub(crate) fn param_mapping<M: Pretrained>(
+        &self,
+        from: Framework,
+        path: &str,
+        convs: &[M],
+    ) -> ParamMapping {
+        let [project, embed] = match from {
+            Framework::Dgl => ["project.linears", "embed.embeds"],
+            Framework::Pyg => ["project.lins", "embed"],
+        };
+        let of_type = |start: &str, types: &[String], module: &str| {
+            let ntype = types.get(path.strip_prefix(start)?.parse::<usize>().ok()?)?;
+            let key = match from {
+                Framework::Dgl => ntype.clone(),
+                Framework::Pyg => pyg_key(ntype),
+            };
+            Some(format!("{module}.{key}.weight"))
+        };
+        if let Some(name) = of_type("net.projections.", self.projected, project) {
+            return ParamMapping::transposed(name);
         }
-    })
-}
-
-/// Where a state dict keeps a parameter of a model of several node types: projections and embeddings by the names of
-/// types, as DGL's `HeteroLinear` and `HeteroEmbedding` and PyG's `HeteroDictLinear` have them, layers in a list.
-pub(crate) fn param_mapping_of_types<M: Pretrained>(
-    from: Framework,
-    path: &str,
-    [projected, embedded]: [&[String]; 2],
-    convs: &[M],
-) -> ParamMapping {
-    let [project, embed] = match from {
-        Framework::Dgl => ["project.linears", "embed.embeds"],
-        Framework::Pyg => ["project.lins", "embed"],
-    };
-    let key = |ntype: &str| match from {
-        Framework::Dgl => ntype.to_owned(),
-        Framework::Pyg => pyg_key(ntype),
-    };
-    let of_type = |start: &str, types: &[String]| {
-        let i = path.strip_prefix(start)?.parse::<usize>().ok()?;
-        types.get(i).cloned()
-    };
-    if let Some(ntype) = of_type("net.projections.", projected) {
-        return ParamMapping::transposed(format!("{project}.{}.weight", key(&ntype)));
-    }
-    if let Some(ntype) = of_type("embedding.weights.", embedded) {
-        return ParamMapping::same(format!("{embed}.{}.weight", key(&ntype)));
-    }
-    let path = path.strip_prefix("net.").unwrap_or(path);
-    match path.strip_prefix("convs.") {
-        Some(rest) => in_layers(convs, from, &format!("layers.{rest}")),
-        None => ParamMapping::same(path),
+        if let Some(name) = of_type("embedding.weights.", self.embedding.ntypes(), embed) {
+            return ParamMapping::same(name);
+        }
+        let path = path.strip_prefix("net.").unwrap_or(path);
+        match path.strip_prefix("convs.") {
+            Some(rest) => in_layers(convs, from, &format!("layers.{rest}")),
+            None => ParamMapping::same(path),
+        }
     }
 }

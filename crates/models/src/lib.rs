@@ -77,6 +77,7 @@ mod gin;
 mod hgt;
 mod rgcn;
 mod sage;
+mod several_types;
 
 mod memory_plan;
 mod metrics;

@@ -4,20 +4,17 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::Graph;
-use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::GraphView;
-use burn_gnn_sampling::Block;
 
 use crate::hetero_conv::HeteroConv;
-use crate::inference::{Layerwise, check_types};
-use crate::inputs::{
-    Inputs, TypeInput, encode, encode_rows, encoder_inputs, param_mapping_of_types, sizes,
-};
+use crate::inference::Layerwise;
+use crate::inputs::{Inputs, TypeInput};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
+use crate::several_types::several_types_model;
 use crate::type_map::{NodeTensors, TypeMap};
 use crate::{
-    DropoutKey, LayerViews, ModelError, NodeClassifier, NodeEmbedding, OneHotConv, RelGraphConv,
-    RelGraphConvConfig, RelWeights, Whole,
+    DropoutKey, LayerViews, ModelError, NodeEmbedding, OneHotConv, RelGraphConv,
+    RelGraphConvConfig, RelWeights,
 };
 
 /// Describes an [`Rgcn`].
@@ -146,20 +143,6 @@ impl RgcnConfig {
         Ok(Rgcn { embedding, net, projected, dropout: self.dropout, key: DropoutKey::new(device) })
     }
 
-    /// [`try_init`](Self::try_init), panicking with its message.
-    ///
-    /// # Panics
-    /// As [`try_init`](Self::try_init) errs.
-    #[track_caller]
-    pub fn init<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        inputs: impl Into<TypeMap<TypeInput>>,
-        device: &Device,
-    ) -> Rgcn {
-        self.try_init(g, inputs, device).or_panic()
-    }
-
     fn one_hot_conv(
         &self,
         relations: usize,
@@ -187,29 +170,14 @@ impl RgcnConfig {
 }
 
 impl Rgcn {
-    /// Output of the last layer per node type; `x` holds the features of the types that have some.
-    ///
-    /// # Panics
-    /// A type with features has none in `x`, or shapes disagree with the graph.
-    #[track_caller]
-    pub fn forward<G: GraphView + ?Sized>(&self, g: &G, x: impl Into<NodeTensors>) -> NodeTensors {
-        self.over(&Whole(g), &x.into())
-    }
-
-    /// Output for the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), per node type: layer `i` on block `i`.
-    /// `x` holds the features of the input nodes of the types that have some; embeddings are those of the graph that
-    /// was sampled.
-    ///
-    /// # Panics
-    /// Not one block per layer; as [`forward`](Self::forward).
-    #[track_caller]
-    pub fn forward_blocks(&self, blocks: &[Block], x: impl Into<NodeTensors>) -> NodeTensors {
-        self.over(blocks, &x.into())
-    }
-
     /// Layers that look at neighbours.
     fn depth(&self) -> usize {
         self.net.convs.len() + usize::from(self.net.one_hot.is_some())
+    }
+
+    /// The last layer has one output per class.
+    fn classes(&self, h: Tensor<2>) -> Tensor<2> {
+        h
     }
 
     /// Layer `i` on view `i`.
@@ -218,8 +186,7 @@ impl Rgcn {
         views.count("rgcn", self.depth());
         let g = views.view(0);
         let dropout = |ntype: &str, x| self.key.at(0).dropout(&g, ntype, self.dropout, x);
-        let mut h =
-            encode(views, x, (&self.projected, &self.net.projections), &self.embedding, dropout);
+        let mut h = self.input().encode(views, x, dropout);
         if let Some(conv) = &self.net.one_hot {
             h = conv.forward(&g, h);
         }
@@ -245,16 +212,11 @@ impl Layerwise for Rgcn {
         layer > 0 || self.net.one_hot.is_some()
     }
     fn inputs(&self, g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
-        check_types(
-            g,
-            self.projected.len() + self.embedding.ntypes().len(),
-            self.net.convs[0].num_relations(),
-        )?;
-        encoder_inputs(g, features, (&self.projected, &self.net.projections), &self.embedding)
+        self.input().rows(g, features, self.net.convs[0].num_relations())
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         let y = match (layer, &self.net.one_hot) {
-            (0, None) => return encode_rows(g, x, (&self.projected, &self.net.projections)),
+            (0, None) => return self.input().encode_rows(g, x),
             (0, Some(conv)) => conv.forward(&g, x),
             _ => self.net.convs[layer - 1].forward(&g, x),
         };
@@ -262,38 +224,13 @@ impl Layerwise for Rgcn {
     }
 }
 
-impl NodeClassifier for Rgcn {
-    type Dense = RgcnLayers;
-    #[track_caller]
-    fn logits_over<V: LayerViews + ?Sized>(
-        &self,
-        views: &V,
-        x: &NodeTensors,
-        target: &str,
-    ) -> Tensor<2> {
-        self.over(views, x)[target].clone()
-    }
-    fn dense(&self) -> &RgcnLayers {
-        &self.net
-    }
-    fn feature_sizes(&self, _target: &str) -> Vec<(String, usize)> {
-        sizes(&self.projected, &self.net.projections)
-    }
-    fn embedding_mut(&mut self) -> Option<&mut NodeEmbedding> {
-        Some(&mut self.embedding)
-    }
-}
+several_types_model!(RgcnConfig => Rgcn, RgcnLayers);
 
 impl Pretrained for Rgcn {
     /// Layers in a list `layers` (PyG: `convs`), `project.linears.<node type>.weight` (`project.lins.…`) for features
     /// and `embed.embeds.<node type>.weight` (`embed.…`) for embeddings; other names are
     /// [renamed](crate::StateDict::renamed) first.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        param_mapping_of_types(
-            from,
-            path,
-            [&self.projected, self.embedding.ntypes()],
-            &self.net.convs,
-        )
+        self.input().param_mapping(from, path, &self.net.convs)
     }
 }
