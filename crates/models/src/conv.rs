@@ -29,6 +29,12 @@ impl Endpoints {
     }
 }
 
+/// Whether a weight has fewer columns than rows: then it is multiplied before the halo exchange and the sum.
+pub(crate) fn multiplies_first(weight: &Tensor<2>) -> bool {
+    let [d_input, d_output] = weight.dims();
+    d_input > d_output
+}
+
 /// The first rows of a tensor.
 pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
     if x.dims()[0] == rows { x.clone() } else { x.clone().slice_dim(0, 0..rows) }

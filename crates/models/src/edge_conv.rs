@@ -7,7 +7,7 @@ use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{Activation, Edges, Reduce, Side, gspmm_copy, matmul_rows, u_add_v};
 
 use crate::ModelError;
-use crate::conv::{Conv, Endpoints, where_reached};
+use crate::conv::{Conv, Endpoints, multiplies_first, where_reached};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{Mlp, MlpConfig, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
@@ -92,14 +92,6 @@ impl EdgeConvConfig {
 
 panicking_init!(EdgeConvConfig => EdgeConv);
 
-impl EdgeConv {
-    /// Whether features are multiplied with the weight before the halo exchange.
-    fn multiplies_first(&self) -> bool {
-        let [i, o] = self.theta.weight.val().dims();
-        i > o
-    }
-}
-
 impl Conv for EdgeConv {
     const NAME: &'static str = "edge_conv";
 
@@ -108,7 +100,8 @@ impl Conv for EdgeConv {
     }
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
-        if self.multiplies_first() { matmul_rows(x, self.theta.weight.val()) } else { x }
+        let theta = self.theta.weight.val();
+        if multiplies_first(&theta) { matmul_rows(x, theta) } else { x }
     }
 
     #[track_caller]
@@ -116,7 +109,7 @@ impl Conv for EdgeConv {
         let relation = edges.relation();
         let theta = self.theta.weight.val();
         let src =
-            if self.multiplies_first() { rows.src } else { matmul_rows(rows.src, theta.clone()) };
+            if multiplies_first(&theta) { rows.src } else { matmul_rows(rows.src, theta.clone()) };
         let mut dst =
             apply(&self.phi, rows.dst.clone(), Activation::None) - matmul_rows(rows.dst, theta);
         if let Some(b) = &self.theta.bias {

@@ -9,7 +9,7 @@ use burn_gnn_ops::{
     gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
 };
 
-use crate::conv::{Conv, Endpoints, edge_rows, endpoints};
+use crate::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first};
 use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
 use crate::init::{Init, panicking_init};
 use crate::mlp::apply;
@@ -154,12 +154,6 @@ impl GatConv {
         }
     }
 
-    /// Whether features are multiplied with the weight before the halo exchange.
-    fn multiplies_first(&self) -> bool {
-        let [i, o] = self.fc.weight.val().dims();
-        i > o
-    }
-
     #[track_caller]
     fn attend(
         &self,
@@ -170,7 +164,7 @@ impl GatConv {
         let GatConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } =
             self.config;
         let (relation, weight) = (edges.relation(), edges.weight());
-        let z = if self.multiplies_first() {
+        let z = if multiplies_first(&self.fc.weight.val()) {
             rows.src.clone()
         } else {
             matmul_rows(rows.src.clone(), self.fc.weight.val())
@@ -235,7 +229,8 @@ impl Conv for GatConv {
     }
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
-        if self.multiplies_first() { apply(&self.fc, x, Activation::None) } else { x }
+        let is_first = multiplies_first(&self.fc.weight.val());
+        if is_first { apply(&self.fc, x, Activation::None) } else { x }
     }
 
     #[track_caller]

@@ -12,7 +12,7 @@ use burn_gnn_ops::{
 use burn_gnn_sampling::Block;
 
 use crate::conv::check_computed;
-use crate::hetero_conv::{HeteroConv, check_graph_types};
+use crate::hetero_conv::{HeteroConv, check_graph_types, check_num_etypes};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
@@ -183,11 +183,7 @@ impl GatedGraphConv {
         let schema = views.view(0).schema();
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
         check_graph_types("gated_graph_conv", schema, &[], &self.etypes);
-        assert_eq!(
-            schema.etypes().len(),
-            self.num_etypes,
-            "`num_etypes` of the layer and edge types of the graph"
-        );
+        check_num_etypes("`num_etypes`", schema, self.num_etypes);
         if count < self.steps {
             check_computed("gated_graph_conv", views.view(0).num_dst(0), &h);
         }

@@ -8,7 +8,7 @@ use burn_gnn_ops::{
     Activation, ConvInput, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum,
 };
 
-use crate::conv::{Conv, Endpoints, edge_rows, endpoints};
+use crate::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first};
 use crate::heads::{edge_shares, mean_heads, residual, split};
 use crate::init::{Init, panicking_init};
 use crate::mlp::apply;
@@ -150,12 +150,6 @@ impl Gatv2Conv {
         }
     }
 
-    /// Whether features are multiplied with the weight before the halo exchange.
-    fn multiplies_first(&self) -> bool {
-        let [i, o] = self.fc_src.weight.val().dims();
-        i > o
-    }
-
     #[track_caller]
     fn attend(
         &self,
@@ -167,7 +161,11 @@ impl Gatv2Conv {
             self.config;
         let relation = edges.relation();
         let product = |x: Tensor<2>| apply(&self.fc_src, x, Activation::None);
-        let z = if self.multiplies_first() { rows.src.clone() } else { product(rows.src.clone()) };
+        let z = if multiplies_first(&self.fc_src.weight.val()) {
+            rows.src.clone()
+        } else {
+            product(rows.src.clone())
+        };
         let t = match &self.fc_dst {
             Some(fc) => apply(fc, rows.dst.clone(), Activation::None),
             None => rows.projected_dst(&z, product),
@@ -208,7 +206,8 @@ impl Conv for Gatv2Conv {
     }
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
-        if self.multiplies_first() { apply(&self.fc_src, x, Activation::None) } else { x }
+        let is_first = multiplies_first(&self.fc_src.weight.val());
+        if is_first { apply(&self.fc_src, x, Activation::None) } else { x }
     }
 
     #[track_caller]

@@ -8,7 +8,7 @@ use burn_gnn_ops::{
     AggregateOptions, DegreeScale, DegreesOf, Edges, matmul_rows, weighted_aggregate,
 };
 
-use crate::conv::{Conv, Endpoints};
+use crate::conv::{Conv, Endpoints, multiplies_first};
 use crate::init;
 use crate::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -180,12 +180,6 @@ impl GcnConv {
         );
         Self { weight: Some(Param::initialized(ParamId::new(), weight)), ..self.clone() }
     }
-}
-
-/// Whether a weight comes before the sum.
-fn multiplies_first(weight: &Tensor<2>) -> bool {
-    let [d_input, d_output] = weight.dims();
-    d_input > d_output
 }
 
 /// Where the layer multiplies first, factors, bias and activation are part of the one pass over the edges; where it

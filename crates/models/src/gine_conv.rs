@@ -4,13 +4,13 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, Edges, copy_e_sum, u_add_e};
+use burn_gnn_ops::{Edges, copy_e_sum, u_add_e};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints};
 use crate::gin_conv::{buffers, combine, input_size, param_mapping, parts};
 use crate::init::{Init, panicking_init};
-use crate::mlp::{Mlp, apply};
+use crate::mlp::{Mlp, apply_some};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
 /// Describes a [`GineConv`].
@@ -103,10 +103,7 @@ impl Conv for GineConv {
                 "gine_conv: expected edge features, got none; give the edges some, `with_features`"
             )
         };
-        let features = match &self.lin {
-            Some(lin) => apply(lin, features, Activation::None),
-            None => features,
-        };
+        let features = apply_some(self.lin.as_ref(), features);
         let messages: Tensor<2> = u_add_e(edges.relation(), x.src, features);
         let sum = copy_e_sum(edges.relation(), activation::relu(messages));
         combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, x.dst, sum)

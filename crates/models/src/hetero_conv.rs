@@ -80,3 +80,10 @@ pub(crate) fn check_graph_types(
         );
     }
 }
+
+/// `option` is where the layer was given its number of edge types.
+#[track_caller]
+pub(crate) fn check_num_etypes(option: &str, schema: &Schema, expected: usize) {
+    let found = schema.etypes().len();
+    assert_eq!(found, expected, "{option} of the layer and edge types of the graph");
+}

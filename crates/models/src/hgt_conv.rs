@@ -10,7 +10,7 @@ use burn_gnn_ops::{
 };
 
 use crate::heads::split;
-use crate::hetero_conv::{HeteroConv, check_graph_types};
+use crate::hetero_conv::{HeteroConv, check_graph_types, check_num_etypes};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{normalise, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
@@ -218,11 +218,7 @@ impl HeteroConv for HgtConv {
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
         check_graph_types("hgt_conv", schema, &config.ntypes, &config.etypes);
-        assert_eq!(
-            schema.etypes().len(),
-            config.num_etypes,
-            "`num_etypes` of the layer and edge types of the graph"
-        );
+        check_num_etypes("`num_etypes`", schema, config.num_etypes);
         assert_eq!(
             schema.ntypes().len(),
             config.num_ntypes,
@@ -236,8 +232,9 @@ impl HeteroConv for HgtConv {
         let finish = |(t, x): (usize, Tensor<2>)| {
             let x = g.dst_rows(t, x);
             let mix = mix.clone().slice_dim(0, t..t + 1).unsqueeze::<2>();
-            let (none, width) =
-                ((x.dims()[0], x.device(), x.dtype()), config.num_heads * config.d_head);
+            let (rows, device, dtype) = (x.dims()[0], x.device(), x.dtype());
+            let width = config.num_heads * config.d_head;
+            let zeros = || Tensor::zeros([rows, width], (&device, dtype));
             let own = match &self.residual_w {
                 Some(w) => Some(matmul_rows(x.clone(), w.val())),
                 None => (config.d_input == width).then(|| x.clone()),
@@ -245,42 +242,29 @@ impl HeteroConv for HgtConv {
             let layer = |stack: &Param<Tensor<3>>, bias: &Option<Param<Tensor<2>>>| -> Affine {
                 (at(stack.val(), t), bias.as_ref().map(|b| at(b.val(), t)))
             };
-            let y = match &sorted[t] {
+            let h = match &sorted[t] {
                 Some(incoming) => {
                     let q = affine(x, layer(&self.linear_q, &self.bias_q));
                     let h = self.attend(g, incoming, &src, q, [&keys, &values]);
-                    let h = affine(
-                        if config.gelu { gelu(h) } else { h },
-                        layer(&self.linear_a, &self.bias_a),
-                    );
-                    let dropout = self.key.of_outputs(g, t, config.dropout, &h);
-                    let h = bias_activation(h, None, Activation::None, dropout.as_ref());
-                    match own {
-                        Some(own) => h * mix.clone() + own * (mix.neg() + 1.0),
-                        None => h,
-                    }
+                    let h = if config.gelu { gelu(h) } else { h };
+                    Some(affine(h, layer(&self.linear_a, &self.bias_a)))
                 }
                 // No message, of which the map leaves its bias.
-                None => {
-                    let zeros = || Tensor::zeros([none.0, width], (&none.1, none.2));
-                    let h = self.bias_a.as_ref().map(|b| {
-                        let h =
-                            bias_activation(zeros(), Some(at(b.val(), t)), Activation::None, None);
-                        let dropout = self.key.of_outputs(g, t, config.dropout, &h);
-                        bias_activation(h, None, Activation::None, dropout.as_ref())
-                    });
-                    match (h, own) {
-                        (Some(h), Some(own)) => h * mix.clone() + own * (mix.neg() + 1.0),
-                        (Some(h), None) => h,
-                        (None, Some(own)) => own * (mix.neg() + 1.0),
-                        (None, None) => zeros(),
-                    }
-                }
+                None => self.bias_a.as_ref().map(|b| {
+                    bias_activation(zeros(), Some(at(b.val(), t)), Activation::None, None)
+                }),
             };
-            match &self.norm {
-                Some(norm) => normalise(norm, y),
-                None => y,
-            }
+            let h = h.map(|h| {
+                let dropout = self.key.of_outputs(g, t, config.dropout, &h);
+                bias_activation(h, None, Activation::None, dropout.as_ref())
+            });
+            let y = match (h, own) {
+                (Some(h), Some(own)) => h * mix.clone() + own * (mix.neg() + 1.0),
+                (Some(h), None) => h,
+                (None, Some(own)) => own * (mix.neg() + 1.0),
+                (None, None) => zeros(),
+            };
+            normalise(self.norm.as_ref(), y)
         };
         NodeTensors::from_list(schema, x.into_iter().enumerate().map(finish).map(Some))
     }
@@ -400,29 +384,22 @@ impl HgtConv {
                 let names = (0..*num_etypes).map(|r| format!("p_rel.{}", name(&etypes, r)));
                 ParamMapping::stacked(names, h..h + 1, *heads).shaped([1, *heads])
             }
-            ("linear_a", _) => {
-                ParamMapping::stacked(by_type("out_lin.lins.", ".weight"), 0..width, width)
-                    .transpose()
-            }
-            ("bias_a", _) => {
-                ParamMapping::stacked(by_type("out_lin.lins.", ".bias"), 0..width, width)
-            }
             ("skip", _) => ParamMapping::stacked(by_type("skip.", ""), 0..1, 1),
             _ => {
+                let Some((kind @ ("linear" | "bias"), part)) = path.split_once('_') else {
+                    return ParamMapping::same(path);
+                };
                 // Keys, queries and values are columns of one matrix.
-                let part =
-                    ["k", "q", "v"].iter().position(|part| path.ends_with(&format!("_{part}")));
-                match part {
-                    Some(i) => {
-                        let (columns, of) = (i * width..(i + 1) * width, 3 * width);
-                        if path.starts_with("linear_") {
-                            ParamMapping::stacked(by_type("kqv_lin.lins.", ".weight"), columns, of)
-                                .transpose()
-                        } else {
-                            ParamMapping::stacked(by_type("kqv_lin.lins.", ".bias"), columns, of)
-                        }
+                let (module, columns, of) = match ["k", "q", "v"].iter().position(|p| *p == part) {
+                    Some(i) => ("kqv_lin", i * width..(i + 1) * width, 3 * width),
+                    None => ("out_lin", 0..width, width),
+                };
+                let start = format!("{module}.lins.");
+                match kind {
+                    "linear" => {
+                        ParamMapping::stacked(by_type(&start, ".weight"), columns, of).transpose()
                     }
-                    None => ParamMapping::same(path),
+                    _ => ParamMapping::stacked(by_type(&start, ".bias"), columns, of),
                 }
             }
         }

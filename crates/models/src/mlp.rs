@@ -25,14 +25,25 @@ pub(crate) fn apply(layer: &Linear, x: Tensor<2>, activation: Activation) -> Ten
     )
 }
 
+/// `x W + b` of a layer that may be left out.
+pub(crate) fn apply_some(layer: Option<&Linear>, x: Tensor<2>) -> Tensor<2> {
+    match layer {
+        Some(layer) => apply(layer, x, Activation::None),
+        None => x,
+    }
+}
+
 /// `1 / (1 + e^-x)` in the precision of `x`; Burn's own is computed in f32 on the ndarray backend.
 pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     (x * 0.5).tanh() * 0.5 + 0.5
 }
 
-/// Normalisation over features, also of no rows.
-pub(crate) fn normalise(norm: &LayerNorm, x: Tensor<2>) -> Tensor<2> {
-    if x.dims()[0] == 0 { x } else { norm.forward(x) }
+/// Normalisation over features where a layer has one, also of no rows.
+pub(crate) fn normalise(norm: Option<&LayerNorm>, x: Tensor<2>) -> Tensor<2> {
+    match norm {
+        Some(norm) if x.dims()[0] > 0 => norm.forward(x),
+        _ => x,
+    }
 }
 
 /// Normalisation by the running means and variances, whether or not gradients are tracked; of no rows too.

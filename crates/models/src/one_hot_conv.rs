@@ -6,7 +6,7 @@ use burn_gnn_ops::{
     Activation, EdgeTypes, RelationalWeight, bias_activation, relational_aggregate,
 };
 
-use crate::hetero_conv::HeteroConv;
+use crate::hetero_conv::{HeteroConv, check_num_etypes};
 use crate::init;
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::type_map::{NodeTensors, of_all_types};
@@ -90,11 +90,7 @@ impl HeteroConv for OneHotConv {
         let g = edges.view();
         let rows = of_all_types("one_hot_conv", g, x.into(), |_| self.row_columns());
         let ([relations, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
-        assert_eq!(
-            g.schema().etypes().len(),
-            relations,
-            "relations of the layer and edge types of the graph"
-        );
+        check_num_etypes("relations", g.schema(), relations);
         let sent = hidden * bases;
         let src = g.src_rows(
             "one_hot_conv",

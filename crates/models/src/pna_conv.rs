@@ -15,7 +15,7 @@ use burn_gnn_ops::{
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, edge_rows, where_reached};
 use crate::init::{Init, panicking_init};
-use crate::mlp::{apply, running};
+use crate::mlp::{apply, apply_some, running};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
 
 /// One way in which [`PnaConv`] sums up messages.
@@ -243,11 +243,8 @@ impl Conv for PnaConv {
             .edge_encoder
             .as_ref()
             .or_else(|| self.towers.first().and_then(|t| t.pre_edge.as_ref()));
-        let edge =
-            edge_rows(Self::NAME, edges, reads_edges).map(|(_, f)| match &self.edge_encoder {
-                Some(encoder) => apply(encoder, f, Activation::None),
-                None => f,
-            });
+        let edge = edge_rows(Self::NAME, edges, reads_edges)
+            .map(|(_, f)| apply_some(self.edge_encoder.as_ref(), f));
         let nodes = edges.view().total_nodes(edges.endpoints().1).max(1);
         let tower = |(i, tower): (usize, &PnaTower)| {
             let [d, _] = tower.pre_src.weight.val().dims();
@@ -276,8 +273,7 @@ impl Conv for PnaConv {
                     y
                 }
             }
-            Some(lin) => apply(lin, y, Activation::None),
-            None => y,
+            lin => apply_some(lin.as_ref(), y),
         }
     }
 }

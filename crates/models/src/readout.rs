@@ -6,7 +6,7 @@ use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, SegmentReduce, Segments, segment_reduce, segment_softmax};
 
-use crate::mlp::{apply, linear};
+use crate::mlp::{apply, apply_some, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// Describes an [`AttentionReadout`].
@@ -61,10 +61,7 @@ impl AttentionReadout {
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>, graphs: &Segments) -> Tensor<2> {
         let shares = segment_softmax(apply(&self.gate_nn, x.clone(), Activation::None), graphs);
-        let x = match &self.feat_nn {
-            Some(feat) => apply(feat, x, Activation::None),
-            None => x,
-        };
+        let x = apply_some(self.feat_nn.as_ref(), x);
         segment_reduce(x * shares, graphs, SegmentReduce::Sum)
     }
 }

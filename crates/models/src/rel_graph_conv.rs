@@ -10,7 +10,7 @@ use burn_gnn_ops::{
     matmul_rows_onto, relational_aggregate, split_rows,
 };
 
-use crate::hetero_conv::{HeteroConv, check_graph_types};
+use crate::hetero_conv::{HeteroConv, check_graph_types, check_num_etypes};
 use crate::init::{Init, panicking_init};
 use crate::mlp::normalise;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -171,11 +171,7 @@ impl HeteroConv for RelGraphConv {
         let (g, edge_weights) = (edges.view(), edges.weights());
         let schema = g.schema();
         check_graph_types("rel_graph_conv", schema, &[], &self.etypes);
-        assert_eq!(
-            schema.etypes().len(),
-            self.num_relations,
-            "`num_relations` of the layer and edge types of the graph"
-        );
+        check_num_etypes("`num_relations`", schema, self.num_relations);
         let [d_input, d_output] = self.widths();
         let x = of_all_types("rel_graph_conv", g, x.into(), |_| d_input);
         let (x, own): (Vec<_>, Vec<_>) =
@@ -186,29 +182,24 @@ impl HeteroConv for RelGraphConv {
         let mut weights =
             if d_input > 0 && d_output > 0 { self.weights_by_dst(&sorted) } else { vec![] }
                 .into_iter();
-        let out = sorted.iter().map(|i| i.as_ref().zip(i.as_ref().and_then(|_| weights.next())));
-        let out = out.map(|i| {
-            i.map(|(incoming, weight)| self.aggregate(g, incoming, weight, &src, edge_weights))
+        let sums = sorted.iter().map(|incoming| {
+            let incoming = incoming.as_ref()?;
+            Some(self.aggregate(g, incoming, weights.next()?, &src, edge_weights))
         });
         let finish = |(t, (sum, own)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
             let (device, dtype) = (own.device(), own.dtype());
-            let sum = match (sum, &self.layer_norm) {
-                (None, Some(_)) => Some(Tensor::zeros([g.num_dst(t), d_output], (&device, dtype))),
-                (sum, _) => sum,
-            };
-            let sum = sum.map(|sum| match &self.layer_norm {
-                Some(norm) => normalise(norm, sum),
-                None => sum,
-            });
+            let zeros = || Tensor::zeros([g.num_dst(t), d_output], (&device, dtype));
+            let norm = self.layer_norm.as_ref();
+            let sum = sum.or_else(|| norm.map(|_| zeros())).map(|sum| normalise(norm, sum));
             let y = match (sum, &self.loop_weight) {
                 (Some(sum), Some(w)) => matmul_rows_onto(own, w.val(), sum),
                 (None, Some(w)) => matmul_rows(own, w.val()),
                 (Some(sum), None) => sum,
-                (None, None) => Tensor::zeros([g.num_dst(t), d_output], (&device, dtype)),
+                (None, None) => zeros(),
             };
             bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
         };
-        NodeTensors::from_list(schema, out.zip(own).enumerate().map(finish).map(Some))
+        NodeTensors::from_list(schema, sums.zip(own).enumerate().map(finish).map(Some))
     }
 }
 

@@ -9,7 +9,7 @@ use burn_gnn_ops::{
     matmul_rows_onto,
 };
 
-use crate::conv::{Conv, Endpoints};
+use crate::conv::{Conv, Endpoints, multiplies_first};
 use crate::init;
 use crate::init::Init;
 use crate::lstm::{LstmCell, over_neighbours};
@@ -142,8 +142,7 @@ impl SageConvConfig {
 impl SageConv {
     /// Whether `fc_neigh` comes before the sum.
     fn multiplies_first(&self) -> bool {
-        let [i, o] = self.fc_neigh.weight.val().dims();
-        i > o
+        multiplies_first(&self.fc_neigh.weight.val())
             && self.fc_pool.is_none()
             && matches!(
                 self.aggregator,
