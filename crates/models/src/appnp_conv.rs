@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{ConvInput, EdgeDropout, Edges, dropout, weighted_aggregate};
 
 use crate::conv::{Conv, Endpoints, check_computed, check_options, hop_input};
-use crate::edge_weight_norm::{Hop, hops_of};
+use crate::edge_weight_norm::{Hop, hops_of, only_hop};
 use crate::init::panicking_init;
 use crate::{DegreeNorm, DropoutKey, ModelError};
 
@@ -133,13 +133,9 @@ impl Conv for AppnpConv {
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
         let AppnpConvConfig { hops, norm, weighted_norm, .. } = self.config;
-        assert!(
-            hops == 1,
-            "appnp_conv: expected 1 hop where relations share an exchange, got {hops}; call `forward`"
-        );
-        let all = hops_of(Self::NAME, 1, std::slice::from_ref(edges), (norm, weighted_norm));
-        let src = all[0].norm.scale_input(edges, Self::NAME, x.src);
-        edges.finish(self.hop(0, &all[0], src, x.dst), None)
+        let hop = only_hop(Self::NAME, hops, edges, (norm, weighted_norm));
+        let src = hop.norm.scale_input(edges, Self::NAME, x.src);
+        edges.finish(self.hop(0, &hop, src, x.dst), None)
     }
 
     #[track_caller]

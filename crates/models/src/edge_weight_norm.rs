@@ -136,6 +136,7 @@ impl EdgeWeightNorm {
 }
 
 /// One hop of a layer of several: its edges, the weights they have now, and what is left to normalise by degrees.
+#[derive(Clone)]
 pub(crate) struct Hop<'h, 'a> {
     pub(crate) edges: &'h Edges<'a>,
     pub(crate) weight: Option<Tensor<1>>,
@@ -172,11 +173,20 @@ pub(crate) fn hops_of<'h, 'a>(
     };
     // Edges that serve all hops are normalised once.
     let own: Vec<_> = edges.iter().take(count).map(hop).collect();
-    let same = |h: &Hop<'h, 'a>| Hop {
-        edges: h.edges,
-        weight: h.weight.clone(),
-        norm: h.norm,
-        options: h.options.clone(),
-    };
-    (0..count).map(|k| same(&own[k.min(found - 1)])).collect()
+    (0..count).map(|k| own[k.min(found - 1)].clone()).collect()
+}
+
+/// The only hop of a layer of `count` that is called where relations share an exchange.
+#[track_caller]
+pub(crate) fn only_hop<'h, 'a>(
+    call: &str,
+    count: usize,
+    edges: &'h Edges<'a>,
+    norm: (DegreeNorm, bool),
+) -> Hop<'h, 'a> {
+    assert!(
+        count == 1,
+        "{call}: expected 1 hop where relations share an exchange, got {count}; call `forward`"
+    );
+    hops_of(call, 1, std::slice::from_ref(edges), norm).swap_remove(0)
 }

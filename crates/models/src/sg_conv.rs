@@ -9,7 +9,7 @@ use burn_gnn_ops::{
 };
 
 use crate::conv::{Conv, Endpoints, check_computed, check_options, check_size, hop_input};
-use crate::edge_weight_norm::{Hop, hops_of};
+use crate::edge_weight_norm::{Hop, hops_of, only_hop};
 use crate::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DegreeNorm, init};
@@ -145,18 +145,12 @@ impl Conv for SgConv {
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
-        assert!(
-            self.hops == 1,
-            "sg_conv: expected 1 hop where relations share an exchange, got {}; call `forward`",
-            self.hops
-        );
-        let all = hops_of(Self::NAME, 1, std::slice::from_ref(edges), self.norm);
+        let Hop { weight, norm, options, .. } = only_hop(Self::NAME, self.hops, edges, self.norm);
         let Endpoints { src, dst, .. } = x;
         // Not read: features of destinations would wait for the end of the layer.
         drop(dst);
-        let src = all[0].norm.scale_input(edges, Self::NAME, src);
-        let y =
-            weighted_aggregate(edges.relation(), src, all[0].weight.clone(), None, &all[0].options);
+        let src = norm.scale_input(edges, Self::NAME, src);
+        let y = weighted_aggregate(edges.relation(), src, weight, None, &options);
         edges.finish(matmul_rows(y, self.weight.val()), self.bias.as_ref().map(|b| b.val()))
     }
 
