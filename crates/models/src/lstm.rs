@@ -2,8 +2,8 @@
 
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use burn_gnn_graph::Relation;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::{Relation, row_index};
 use burn_gnn_ops::{Activation, copy_u_sum};
 
 use crate::mlp::{apply, linear, sigmoid};
@@ -63,11 +63,6 @@ impl LstmCell {
     }
 }
 
-fn ints(ids: Vec<i64>, device: &Device) -> Tensor<1, Int> {
-    let n = ids.len();
-    Tensor::from_data(TensorData::new(ids, [n]), device)
-}
-
 /// The last state of an LSTM over the sources of every destination, edges in the order of their ids; 0 without
 /// in-edges. Step `t` runs for all destinations with more than `t` edges at once. The cell's states have the feature
 /// size of `x`.
@@ -92,16 +87,13 @@ pub(crate) fn over_neighbours(cell: &LstmCell, relation: &Relation, x: Tensor<2>
             state = (state.0.slice_dim(0, 0..going), state.1.slice_dim(0, 0..going));
             active = going;
         }
-        let sources = order[..active]
-            .iter()
-            .map(|&v| i64::from(csc.indices()[csc.row(v).start + t]))
-            .collect();
-        state = cell.step(x.clone().select(0, ints(sources, &plain)), state);
+        let sources = order[..active].iter().map(|&v| csc.indices()[csc.row(v).start + t] as usize);
+        state = cell.step(x.clone().select(0, row_index(sources, &plain)), state);
     }
     finished.push(state.0);
     finished.reverse();
     // Back to the order of destinations; the row of zeros stands last.
-    let mut place = vec![order.len() as i64; relation.num_dst()];
-    order.iter().enumerate().for_each(|(i, &v)| place[v] = i as i64);
-    Tensor::cat(finished, 0).select(0, ints(place, &plain))
+    let mut place = vec![order.len(); relation.num_dst()];
+    order.iter().enumerate().for_each(|(i, &v)| place[v] = i);
+    Tensor::cat(finished, 0).select(0, row_index(place.into_iter(), &plain))
 }

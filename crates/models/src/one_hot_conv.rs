@@ -1,7 +1,8 @@
 //! Implements the relational graph convolution of one-hot input.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
+use burn_gnn_graph::row_index;
 use burn_gnn_ops::{
     Activation, EdgeTypes, RelationalWeight, bias_activation, relational_aggregate,
 };
@@ -98,18 +99,10 @@ impl HeteroConv for OneHotConv {
         );
         let sorted = self.sorted.of(&g);
         let weights = |etypes: &[usize]| {
-            let ids: Vec<i64> = etypes.iter().map(|&r| r as i64).collect();
-            let coeff = self.coeff.val();
-            let ids =
-                Tensor::<1, Int>::from_data(TensorData::new(ids, [etypes.len()]), &coeff.device());
-            RelationalWeight::BlockDiagonal(
-                coeff.select(0, ids).reshape([etypes.len(), 1, bases, 1]).expand([
-                    etypes.len(),
-                    hidden,
-                    bases,
-                    1,
-                ]),
-            )
+            let (coeff, n) = (self.coeff.val(), etypes.len());
+            let ids = row_index(etypes.iter().copied(), &coeff.device());
+            let coeff = coeff.select(0, ids).reshape([n, 1, bases, 1]);
+            RelationalWeight::BlockDiagonal(coeff.expand([n, hidden, bases, 1]))
         };
         let sum = |Incoming { etypes, tables, index }: &Incoming| {
             relational_aggregate(

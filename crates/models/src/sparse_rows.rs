@@ -5,7 +5,7 @@ use std::sync::Arc;
 use burn::config::Config;
 use burn::module::{Module, Param, ParamId};
 use burn::tensor::{DType, Device, Gradients, Int, Tensor, TensorData};
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Relation, row_index};
 use burn_gnn_ops::{AdamDecay, AdamStep, adam_step_rows};
 
 use crate::feature_encoder::no_rows;
@@ -77,15 +77,9 @@ impl FeatureEncoder {
             ids.dedup();
             let place = |row: &u32| ids.binary_search(row).unwrap_or_default() as u32;
             let src: Vec<u32> = relation.src().iter().map(place).collect();
-            let compact = match Relation::from_coo(
-                ids.len(),
-                relation.num_dst(),
-                src,
-                relation.dst().to_vec(),
-            ) {
-                Ok(compact) => compact,
-                Err(e) => unreachable!("places are below the number of rows: {e}"),
-            };
+            let (rows, dst) = (ids.len(), relation.dst().to_vec());
+            let compact = Relation::from_coo(rows, relation.num_dst(), src, dst)
+                .unwrap_or_else(|e| unreachable!("places are below the number of rows: {e}"));
             let rows = rows_of(table.clone().without_autodiff(), &ids);
             let rows = if table.is_autodiff() { rows.autodiff().require_grad() } else { rows };
             tables.push(TableRows { table: i, ids: ids.into(), rows: rows.clone() });
@@ -95,12 +89,6 @@ impl FeatureEncoder {
     }
 }
 
-fn index(ids: &[u32], device: &Device) -> Tensor<1, Int> {
-    let ids: Vec<i64> = ids.iter().map(|&v| i64::from(v)).collect();
-    let count = ids.len();
-    Tensor::from_data(TensorData::new(ids, [count]), (device, DType::I64))
-}
-
 /// Rows of a table on the plain device.
 fn rows_of(table: Tensor<2>, ids: &[u32]) -> Tensor<2> {
     // Backends need not take no rows.
@@ -108,7 +96,7 @@ fn rows_of(table: Tensor<2>, ids: &[u32]) -> Tensor<2> {
         let dim = table.dims()[1];
         return table.slice([0..0, 0..dim]);
     }
-    let index = index(ids, &table.device());
+    let index = row_index(ids.iter().map(|&v| v as usize), &table.device());
     table.select(0, index)
 }
 
