@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{Element, Tensor};
 use burn_gnn_data::{
     Decoder, FLOAT_ATTRS, FeatureKind, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS, list_attr,
 };
@@ -69,15 +69,8 @@ impl<'a> HostColumns<'a> {
         if !self.ints.contains_key(name) {
             // Asked for as integers of rank 2, so that other columns are an error.
             self.frame.get_int::<2>(name)?;
-            let column = self.frame.column(name)?;
-            let column = self.ids.map_or_else(|| column.clone(), |ids| column.select(ids));
-            let data = column
-                .to_data()
-                .convert_dtype(DType::I64)
-                .try_to_vec::<i64>()
-                .map_err(|e| unreadable(self.frame, name, e))?;
-            self.check_width(name, column.shape()[1])?;
-            self.ints.insert(name, data);
+            let values = self.column(name)?;
+            self.ints.insert(name, values);
         }
         let width = self.width(name);
         Ok(self.ints[name].iter().skip(at).step_by(width).copied().collect())
@@ -93,18 +86,25 @@ impl<'a> HostColumns<'a> {
         }
     }
 
-    /// Refuses a frame with another number of attributes of a kind, which is that of another table.
-    fn check_width(&self, name: &str, width: usize) -> Result<(), ModelError> {
-        let expected = self.width(name);
+    /// All values of a column, row by row. Refuses a frame with another number of attributes of a kind, which is that
+    /// of another table.
+    fn column<E: Element>(&self, name: &str) -> Result<Vec<E>, ModelError> {
+        let (column, label) = (self.frame.column(name)?, self.frame.label());
+        let column = self.ids.map_or_else(|| column.clone(), |ids| column.select(ids));
+        let values = column.to_data().convert_dtype(E::dtype()).try_to_vec().map_err(|e| {
+            ModelError::encoder(format!(
+                "{label}, column `{name}`: {e:?}; convert the column to f64"
+            ))
+        })?;
+        let (expected, width) =
+            (self.width(name), column.shape().as_slice().get(1).copied().unwrap_or(1));
         if width == expected {
-            return Ok(());
+            return Ok(values);
         }
-        let message = format!(
-            "column `{name}` of {}: expected {expected} attributes, as the decoder has, found {width}; give the frame \
-             of the table that it has read",
-            self.frame.label()
-        );
-        Err(ModelError::encoder(message))
+        Err(ModelError::encoder(format!(
+            "column `{name}` of {label}: expected {expected} attributes, as the decoder has, found {width}; give the \
+             frame of the table that it has read"
+        )))
     }
 
     /// Values of an embedded attribute, and the node of each.
@@ -138,27 +138,15 @@ impl<'a> HostColumns<'a> {
     pub(crate) fn numbers(&self, first: Slot, count: usize) -> Result<Vec<f64>, ModelError> {
         let name = numbers_of(first);
         let (Slot::Float(at) | Slot::Int(at) | Slot::Text(at) | Slot::List(at)) = first;
-        let column = self.frame.column(name)?;
-        let column = self.ids.map_or_else(|| column.clone(), |ids| column.select(ids));
-        let values = column
-            .to_data()
-            .convert_dtype(DType::F64)
-            .try_to_vec::<f64>()
-            .map_err(|e| unreadable(self.frame, name, e))?;
-        let width = column.shape().as_slice().get(1).copied().unwrap_or(1);
-        self.check_width(name, width)?;
-        Ok(values.chunks_exact(width).flat_map(|row| row[at..at + count].iter().copied()).collect())
+        let values: Vec<f64> = self.column(name)?;
+        let rows = values.chunks_exact(self.width(name));
+        Ok(rows.flat_map(|row| row[at..at + count].iter().copied()).collect())
     }
 }
 
 /// Column of a frame that holds numbers of a kind.
 pub(crate) fn numbers_of(slot: Slot) -> &'static str {
     if matches!(slot, Slot::Float(_)) { FLOAT_ATTRS } else { INT_ATTRS }
-}
-
-fn unreadable(frame: &Frame, name: &str, e: impl std::fmt::Debug) -> ModelError {
-    let label = frame.label();
-    ModelError::encoder(format!("{label}, column `{name}`: {e:?}; convert the column to f64"))
 }
 
 /// Relation from the rows of a table to nodes; a value outside the table is an error, an unknown key of a growing table
