@@ -17,7 +17,7 @@ use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
 use crate::relations::{Incoming, Sorted};
-use crate::type_map::NodeTensors;
+use crate::type_map::{NodeTensors, list_of};
 use crate::{LayerViews, ModelError, Whole};
 
 /// Describes a [`GatedGraphConv`].
@@ -133,12 +133,7 @@ impl HeteroConv for GatedGraphConv {
         edges.expect_bare("gated_graph_conv");
         let (g, schema) = (edges.view(), edges.view().schema());
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
-        let x = x
-            .into()
-            .into_list(schema)
-            .map_err(|e| format!("gated_graph_conv: {e}"))
-            .or_panic()
-            .swap_remove(0);
+        let x = list_of("gated_graph_conv", schema, x.into()).swap_remove(0);
         let ntype = &schema.ntypes()[0];
         let none = || format!("gated_graph_conv: `x` has no entry for node type `{ntype}`");
         let x = x.ok_or_else(none).or_panic();

@@ -13,7 +13,7 @@ use crate::hetero_conv::{HeteroConv, check_graph_types};
 use crate::init::{Init, panicking_init};
 use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed, pyg_key};
-use crate::type_map::{NodeTensors, TypeMap, of_all_types};
+use crate::type_map::{NodeTensors, TypeMap, list_of, of_all_types};
 use crate::{DropoutKey, ModelError};
 
 /// Describes a [`HanConv`].
@@ -90,9 +90,7 @@ pub struct HanConv {
     #[module(skip)]
     config: HanConvConfig,
     #[module(skip)]
-    ntypes: Vec<String>,
-    #[module(skip)]
-    etypes: Vec<EdgeType>,
+    schema: Schema,
 }
 
 /// Per node type what relations with edges into it give, in the order of the schema.
@@ -133,8 +131,7 @@ impl HanConvConfig {
             q: init.linear([width, 1], false),
             key: DropoutKey::new(device),
             config: self.clone(),
-            ntypes: schema.ntypes().to_vec(),
-            etypes: schema.etypes().to_vec(),
+            schema,
         })
     }
 }
@@ -228,8 +225,7 @@ impl HanConv {
         let edges = edges.into();
         let (g, schema) = (edges.view(), edges.view().schema());
         let h = self.by_relation(&edges, x.into());
-        let scores =
-            scores.into().into_list(schema).map_err(|e| format!("han_conv: {e}")).or_panic();
+        let scores = list_of("han_conv", schema, scores.into());
         NodeTensors::from_list(schema, over_relations(h, &scores, |t| g.total_nodes(t)))
     }
 
@@ -238,7 +234,7 @@ impl HanConv {
         edges.expect_bare("han_conv");
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
-        check_graph_types("han_conv", schema, &self.ntypes, &self.etypes);
+        check_graph_types("han_conv", schema, self.schema.ntypes(), self.schema.etypes());
         let x = of_all_types("han_conv", g, x, |t| self.proj[t].weight.val().dims()[0]);
         let z: Vec<Tensor<2>> = x
             .into_iter()
@@ -321,12 +317,13 @@ impl Pretrained for HanConv {
     /// that the other model lacks have no tensors there.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         let of_relation = |(part, r): (&str, &str)| {
-            let EdgeType { src, relation, dst } = self.etypes.get(r.parse::<usize>().ok()?)?;
+            let EdgeType { src, relation, dst } =
+                self.schema.etypes().get(r.parse::<usize>().ok()?)?;
             Some(format!("{part}.{}", pyg_key(&format!("{src}__{relation}__{dst}"))))
         };
         let name = match indexed(path) {
             Some(("proj", t, field)) => {
-                self.ntypes.get(t).map(|ntype| format!("proj.{}.{field}", pyg_key(ntype)))
+                self.schema.ntypes().get(t).map(|ntype| format!("proj.{}.{field}", pyg_key(ntype)))
             }
             _ if path == "q.weight" => Some("q".to_owned()),
             _ => path.split_once('.').and_then(of_relation),

@@ -182,6 +182,12 @@ impl<T> Index<&str> for TypeMap<T> {
     }
 }
 
+/// An entry per node type of the graph that a layer or model was called on.
+#[track_caller]
+pub(crate) fn list_of<T>(call: &str, schema: &Schema, x: TypeMap<T>) -> Vec<Option<T>> {
+    x.into_list(schema).map_err(|e| format!("{call}: {e}")).or_panic()
+}
+
 /// One tensor per node type of a view, of the feature size that a layer reads of the type with that number.
 #[track_caller]
 pub(crate) fn of_all_types(
@@ -191,7 +197,7 @@ pub(crate) fn of_all_types(
     size: impl Fn(usize) -> usize,
 ) -> Vec<Tensor<2>> {
     let schema = g.schema();
-    let list = x.into_list(schema).map_err(|e| format!("{call}: {e}")).or_panic();
+    let list = list_of(call, schema, x);
     let given = |(t, x): (usize, Option<Tensor<2>>)| {
         let ntype = &schema.ntypes()[t];
         let Some(x) = x else {
@@ -212,7 +218,7 @@ pub(crate) fn of_all_types(
 /// As [`of_all_types`]; types that are left out have no columns.
 #[track_caller]
 pub(crate) fn of_read_types(call: &str, g: &dyn GraphView, x: NodeTensors) -> Vec<Tensor<2>> {
-    let list = x.into_list(g.schema()).map_err(|e| format!("{call}: {e}")).or_panic();
+    let list = list_of(call, g.schema(), x);
     let first = list.iter().flatten().next().map(|x| (x.device(), x.dtype()));
     let Some((device, dtype)) = first else {
         panic!("{call}: no features; give those of the node types that layers read")
@@ -231,8 +237,8 @@ pub(crate) fn features_of(
     target: &str,
 ) -> Tensor<2> {
     let t = target.resolve(schema).map_err(|e| format!("{model}: {e}")).or_panic();
-    let mut list = x.clone().into_list(schema).map_err(|e| format!("{model}: {e}")).or_panic();
-    list.swap_remove(t)
+    list_of(model, schema, x.clone())
+        .swap_remove(t)
         .ok_or_else(|| format!("{model}: no features of node type `{target}`"))
         .or_panic()
 }
