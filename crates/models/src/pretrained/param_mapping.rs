@@ -16,7 +16,7 @@ pub struct ParamMapping {
 }
 
 /// Names of the tensors of one parameter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) name: String,
     /// Of the tensors of the second row and so on, where each row has one.
@@ -28,6 +28,9 @@ pub(super) struct Place {
 }
 
 impl Place {
+    fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
     fn each(&mut self, change: impl Fn(&mut String)) {
         change(&mut self.name);
         self.rows.iter_mut().for_each(&change);
@@ -54,19 +57,18 @@ pub(super) enum Part {
 }
 
 impl ParamMapping {
-    fn new(name: impl Into<String>, transposed: Option<bool>) -> Self {
-        let places = vec![Place { name: name.into(), rows: vec![], beside: None, copies: vec![] }];
-        Self { places, transposed, negated: false, shape: None, part: Part::Whole }
+    fn new(places: Vec<Place>, transposed: Option<bool>, part: Part) -> Self {
+        Self { places, transposed, negated: false, shape: None, part }
     }
 
     /// Under `name`, with its axes in our order. Fields of Burn's `Linear` and norms are translated by themselves:
     /// `Linear` is transposed, `gamma` and `beta` are `weight` and `bias`.
     pub fn same(name: impl Into<String>) -> Self {
-        Self::new(name, None)
+        Self::new(vec![Place::named(name)], None, Part::Whole)
     }
     /// Under `name`, a transposed matrix.
     pub fn transposed(name: impl Into<String>) -> Self {
-        Self::new(name, Some(true))
+        Self::new(vec![Place::named(name)], Some(true), Part::Whole)
     }
     /// Not transposed, though the parameter is in a `Linear`.
     #[must_use]
@@ -83,20 +85,9 @@ impl ParamMapping {
         of: usize,
     ) -> Self {
         let mut names = names.into_iter();
-        let place = names.next().map(|name| Place {
-            name,
-            rows: names.collect(),
-            beside: None,
-            copies: vec![],
-        });
-        let places = place.into_iter().collect();
-        Self {
-            places,
-            transposed: None,
-            negated: false,
-            shape: None,
-            part: Part::Stacked { columns, of },
-        }
+        let first = names.next().map(Place::named);
+        let place = first.map(|first| Place { rows: names.collect(), ..first });
+        Self::new(place.into_iter().collect(), None, Part::Stacked { columns, of })
     }
     /// With matrices transposed.
     #[must_use]
@@ -107,7 +98,7 @@ impl ParamMapping {
     /// Or under `name`, where a state dict has no tensor of the names so far.
     #[must_use]
     pub fn or(mut self, name: impl Into<String>) -> Self {
-        self.places.push(Place { name: name.into(), rows: vec![], beside: None, copies: vec![] });
+        self.places.push(Place::named(name));
         self
     }
     /// Under `name` too: PyTorch writes a shared parameter once for each of its names. If both tensors are there, they

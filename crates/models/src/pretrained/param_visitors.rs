@@ -54,11 +54,8 @@ impl<'a> Loader<'a> {
     /// The parameter at the current position.
     fn read<const D: usize>(&mut self, mut wanted: Wanted<'_, D>) -> Result<Tensor<D>, ModelError> {
         let mapping = self.position.param_mapping(self.names, D);
-        if mapping.part == Part::Term {
-            return Ok(Tensor::zeros(wanted.shape, (wanted.device, wanted.dtype)));
-        }
-        // A stack of nothing.
-        if mapping.places.is_empty() {
+        // Another term holds the sum; a stack may be of nothing.
+        if mapping.part == Part::Term || mapping.places.is_empty() {
             return Ok(Tensor::zeros(wanted.shape, (wanted.device, wanted.dtype)));
         }
         let found = mapping.places.iter().find(|p| self.state.tensors.contains_key(&p.name));
@@ -256,10 +253,13 @@ impl<'a> Saver<'a> {
 
     fn put<const D: usize>(&mut self, name: &str, mapping: &ParamMapping, value: Tensor<D>) {
         let value = if mapping.is_transposed() { value.transpose() } else { value };
-        let mut data = value.into_data();
-        if let Some(shape) = &mapping.shape {
+        self.insert(name, value.into_data(), mapping.shape.clone());
+    }
+
+    fn insert(&mut self, name: &str, mut data: TensorData, shape: Option<Vec<usize>>) {
+        if let Some(shape) = shape {
             let (bytes, _, dtype) = data.into_parts();
-            data = TensorData::from_bytes(bytes, shape.clone(), dtype);
+            data = TensorData::from_bytes(bytes, shape, dtype);
         }
         self.state.tensors.insert(name.to_owned(), Arc::new(data));
     }
@@ -317,25 +317,16 @@ impl ModuleVisitor for Saver<'_> {
                 let ours = value.dims();
                 for (i, name) in std::iter::once(name).chain(&place.rows).enumerate() {
                     let (stored, saved) = row_shapes(ours, &mapping, *of);
-                    let on = (&value.device(), value.dtype());
-                    let so_far = match self.state.tensors.get(name) {
-                        Some(data) => plain(data, stored, false, on),
-                        None => Tensor::zeros(stored, on),
-                    };
                     let swap = |t: Tensor<D>| {
                         if mapping.is_transposed() { t.swap_dims(D - 2, D - 1) } else { t }
                     };
                     // Of one axis, each entry is a row.
                     let row = value.clone().slice_dim(0, i..i + 1);
-                    let so_far = swap(so_far);
+                    let so_far = swap(self.so_far(name, false, stored, &value));
                     let mut region = so_far.dims().map(|len| 0..len);
                     region[D - 1] = columns.clone();
                     let row = swap(so_far.slice_assign(region, row));
-                    let (bytes, _, dtype) = row.into_data().into_parts();
-                    self.state.tensors.insert(
-                        name.clone(),
-                        Arc::new(TensorData::from_bytes(bytes, saved, dtype)),
-                    );
+                    self.insert(name, row.into_data(), Some(saved));
                 }
             }
             Part::Repeated(times) => {
