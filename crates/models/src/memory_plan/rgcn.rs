@@ -46,10 +46,11 @@ pub fn plan_rgcn(
     target: impl NodeKey,
 ) -> Result<MemoryPlan, ModelError> {
     let sizes = Checked::new(config, g, inputs, target)?;
-    let layer = LayerTypes::of(g.schema(), g.node_counts(), g.node_counts(), |r| &g.relations()[r]);
+    let nodes = || g.node_counts().to_vec();
+    let layer = LayerTypes::of(g.schema(), nodes(), nodes(), g.relations());
     let structure = g.relations().iter().map(|r| 8 * r.num_edges()).sum::<usize>() + layer.bytes();
     let layers = vec![&layer; config.num_layers];
-    Ok(MemoryPlan { structure, batches: 0, ..sizes.plan(config, g, &layers) })
+    Ok(MemoryPlan { structure, batches: 0, ..sizes.plan(&layers) })
 }
 
 /// Predicts the memory of training an [`Rgcn`](crate::Rgcn) in batches of sampled neighbours: as [`plan_rgcn`],
@@ -93,13 +94,10 @@ pub fn plan_rgcn_mini_batch(
         let batch =
             sampler.sample([(sizes.target, of_batch.1)], SampleKey::new(0).at(0, of_batch.0))?;
         let layer = |b: &Block| {
-            let count = |of: fn(&Block, usize) -> usize| {
-                (0..g.schema().ntypes().len()).map(|t| of(b, t)).collect::<Vec<_>>()
-            };
-            let sources = count(|b, t| b.src_nodes(t).len());
-            LayerTypes::of(g.schema(), &sources, &count(|b, t| b.dst_nodes(t).len()), |r| {
-                &b.relations()[r]
-            })
+            let types = 0..g.schema().ntypes().len();
+            let sources = types.clone().map(|t| b.src_nodes(t).len()).collect();
+            let destinations = types.map(|t| b.dst_nodes(t).len()).collect();
+            LayerTypes::of(g.schema(), sources, destinations, b.relations())
         };
         let layers: Vec<LayerTypes> = batch.blocks.iter().map(layer).collect();
         if layers.len() != config.num_layers {
@@ -107,7 +105,7 @@ pub fn plan_rgcn_mini_batch(
             return Err(ModelError::out_of_range("num_layers", range, config.num_layers));
         }
         let of_layers: Vec<&LayerTypes> = layers.iter().collect();
-        let of_batch = sizes.plan(config, g, &of_layers);
+        let of_batch = sizes.plan(&of_layers);
         let blocks: usize = batch.blocks.iter().map(|b| 12 * b.total_edges()).sum();
         let rows: usize = sizes
             .inputs
@@ -125,16 +123,18 @@ pub fn plan_rgcn_mini_batch(
 }
 
 /// A model, checked against the types of a graph.
-struct Checked {
+struct Checked<'a> {
+    config: &'a RgcnConfig,
+    g: &'a Graph,
     /// Width of the features of each node type that has some.
     inputs: Vec<Option<usize>>,
     target: usize,
 }
 
-impl Checked {
+impl<'a> Checked<'a> {
     fn new(
-        config: &RgcnConfig,
-        g: &Graph,
+        config: &'a RgcnConfig,
+        g: &'a Graph,
         inputs: impl Into<TypeMap<TypeInput>>,
         target: impl NodeKey,
     ) -> Result<Self, ModelError> {
@@ -152,139 +152,52 @@ impl Checked {
             Some(TypeInput::Embedding) | None => None,
         };
         let inputs = inputs.into().into_list(g.schema())?.into_iter().map(width).collect();
-        Ok(Self { inputs, target: g.schema().ntype(target)? })
+        Ok(Self { config, g, inputs, target: g.schema().ntype(target)? })
     }
 
     /// Features, parameters and a step, whose layer `i` runs on `layers[i]`.
-    fn plan(&self, config: &RgcnConfig, g: &Graph, layers: &[&LayerTypes]) -> MemoryPlan {
-        let (inputs, nodes) = (&self.inputs, g.node_counts());
-        let parameters = parameters(config, g.schema().etypes().len(), inputs, nodes);
+    fn plan(&self, layers: &[&LayerTypes]) -> MemoryPlan {
+        let (inputs, nodes) = (&self.inputs, self.g.node_counts());
+        let parameters = self.parameters();
         let embeddings = inputs
             .iter()
             .zip(nodes)
             .filter(|i| i.0.is_none())
-            .map(|i| i.1 * config.hidden)
+            .map(|i| i.1 * self.config.hidden)
             .sum::<usize>();
-        let step = Step { config, layers, inputs, target: self.target };
         MemoryPlan {
             features: inputs.iter().zip(nodes).map(|(d, n)| n * d.unwrap_or(0) * F32).sum(),
             parameters: 4 * F32 * parameters,
-            step: step.bytes(F32 * parameters, F32 * embeddings),
+            step: self.step(layers, F32 * parameters, F32 * embeddings),
             ..MemoryPlan::default()
         }
     }
-}
 
-fn parameters(
-    config: &RgcnConfig,
-    relations: usize,
-    inputs: &[Option<usize>],
-    nodes: &[usize],
-) -> usize {
-    let h = config.hidden;
-    let first: usize = inputs.iter().zip(nodes).map(|(d, n)| d.unwrap_or(*n) * h).sum();
-    let layer = |i: usize| {
-        let last = i + 1 == config.num_layers;
-        let o = if last { config.num_classes } else { h };
-        let weights = match config.weights {
-            RelWeights::Basis(b) => b * h * o + relations * b,
-            // The last layer has full weights where blocks do not divide the classes.
-            RelWeights::BlockDiagonal(b) if !last || o % b.max(1) == 0 => {
-                relations * h * o / b.max(1)
-            }
-            RelWeights::Full | RelWeights::BlockDiagonal(_) => relations * h * o,
+    fn parameters(&self) -> usize {
+        let Self { config, g, inputs, .. } = self;
+        let (h, relations) = (config.hidden, g.schema().etypes().len());
+        let nodes = g.node_counts();
+        let first: usize = inputs.iter().zip(nodes).map(|(d, n)| d.unwrap_or(*n) * h).sum();
+        let layer = |i: usize| {
+            let last = i + 1 == config.num_layers;
+            let o = if last { config.num_classes } else { h };
+            let weights = match config.weights {
+                RelWeights::Basis(b) => b * h * o + relations * b,
+                // The last layer has full weights where blocks do not divide the classes.
+                RelWeights::BlockDiagonal(b) if !last || o % b.max(1) == 0 => {
+                    relations * h * o / b.max(1)
+                }
+                RelWeights::Full | RelWeights::BlockDiagonal(_) => relations * h * o,
+            };
+            weights + if config.self_loop { h * o } else { 0 } + o
         };
-        weights + if config.self_loop { h * o } else { 0 } + o
-    };
-    first + (0..config.num_layers).map(layer).sum::<usize>()
-}
-
-/// What one layer computes with, by node type: of a whole graph or of a block.
-struct LayerTypes {
-    sources: Vec<usize>,
-    destinations: Vec<usize>,
-    into: Vec<Incoming>,
-}
-
-impl LayerTypes {
-    fn of<'a>(
-        schema: &Schema,
-        sources: &[usize],
-        destinations: &[usize],
-        relation: impl Fn(usize) -> &'a Relation,
-    ) -> Self {
-        let into = (0..sources.len())
-            .map(|t| Incoming::new(schema, (sources, destinations[t]), t, &relation))
-            .collect();
-        Self { sources: sources.to_vec(), destinations: destinations.to_vec(), into }
+        first + (0..config.num_layers).map(layer).sum::<usize>()
     }
-    /// Bytes of structure beyond that of the graph or block.
-    fn bytes(&self) -> usize {
-        self.into.iter().map(|i| i.bytes).sum()
-    }
-    /// Rows of destinations that are copied out of those of sources.
-    fn own(&self, t: usize) -> usize {
-        if self.destinations[t] < self.sources[t] { self.destinations[t] } else { 0 }
-    }
-    /// Source rows of relations into a type that are concatenated: those of several types.
-    fn concatenated(&self, t: usize) -> usize {
-        let tables = &self.into[t].tables;
-        if tables.len() > 1 { tables.iter().map(|&s| self.sources[s]).sum() } else { 0 }
-    }
-}
 
-/// The relations into one node type.
-struct Incoming {
-    /// Node types of sources, each once.
-    tables: Vec<usize>,
-    /// Bytes of their structure beyond the graph's own.
-    bytes: usize,
-}
-
-impl Incoming {
-    fn new<'a>(
-        schema: &Schema,
-        (sources, num_dst): (&[usize], usize),
-        dst: usize,
-        relation: &impl Fn(usize) -> &'a Relation,
-    ) -> Self {
-        let (mut tables, mut edges, mut pairs) = (vec![], 0, 0);
-        for r in schema.etypes_into(dst) {
-            let of = relation(r);
-            if of.num_edges() > 0 {
-                tables.push(schema.endpoints(r).0);
-                edges += of.num_edges();
-                pairs += distinct(of.src(), of.num_src()) + distinct(of.dst(), of.num_dst());
-            }
-        }
-        tables.sort_unstable();
-        tables.dedup();
-        let rows: usize = tables.iter().map(|&t| sources[t]).sum();
-        let layouts = layout_bytes(num_dst, edges, false) + layout_bytes(rows, edges, false);
-        let bytes = if edges == 0 { 0 } else { (12 + 2 * 12 + 8) * edges + 8 * pairs + layouts };
-        Self { tables, bytes }
-    }
-}
-
-/// How many ids there are, each counted once.
-fn distinct(ids: &[u32], bound: usize) -> usize {
-    let mut seen = vec![false; bound];
-    ids.iter().filter(|&&id| !std::mem::replace(&mut seen[id as usize], true)).count()
-}
-
-/// One step.
-struct Step<'a> {
-    config: &'a RgcnConfig,
-    layers: &'a [&'a LayerTypes],
-    inputs: &'a [Option<usize>],
-    target: usize,
-}
-
-impl Step<'_> {
     /// The most that is held at once, less the gradients of parameters that are not there yet: `gradients` of all,
     /// `embeddings` of rows of nodes.
-    fn bytes(&self, gradients: usize, embeddings: usize) -> usize {
-        let Self { config, layers, inputs, target } = *self;
+    fn step(&self, layers: &[&LayerTypes], gradients: usize, embeddings: usize) -> usize {
+        let Self { config, ref inputs, target, .. } = *self;
         let (h, last, drops) = (F32 * config.hidden, layers.len() - 1, config.dropout > 0.0);
         let types = 0..inputs.len();
         let first = &layers[0].sources;
@@ -350,4 +263,77 @@ impl Step<'_> {
         // Gradients of the embeddings of a block are spread over all rows at the end.
         most.max(if is_block { kept + rows(&|t| inputs[t].is_none()) } else { 0 })
     }
+}
+
+/// What one layer computes with, by node type: of a whole graph or of a block.
+struct LayerTypes {
+    sources: Vec<usize>,
+    destinations: Vec<usize>,
+    into: Vec<Incoming>,
+}
+
+impl LayerTypes {
+    fn of(
+        schema: &Schema,
+        sources: Vec<usize>,
+        destinations: Vec<usize>,
+        relations: &[Relation],
+    ) -> Self {
+        let into = (0..sources.len())
+            .map(|t| Incoming::new(schema, (&sources, destinations[t]), t, relations))
+            .collect();
+        Self { sources, destinations, into }
+    }
+    /// Bytes of structure beyond that of the graph or block.
+    fn bytes(&self) -> usize {
+        self.into.iter().map(|i| i.bytes).sum()
+    }
+    /// Rows of destinations that are copied out of those of sources.
+    fn own(&self, t: usize) -> usize {
+        if self.destinations[t] < self.sources[t] { self.destinations[t] } else { 0 }
+    }
+    /// Source rows of relations into a type that are concatenated: those of several types.
+    fn concatenated(&self, t: usize) -> usize {
+        let tables = &self.into[t].tables;
+        if tables.len() > 1 { tables.iter().map(|&s| self.sources[s]).sum() } else { 0 }
+    }
+}
+
+/// The relations into one node type.
+struct Incoming {
+    /// Node types of sources, each once.
+    tables: Vec<usize>,
+    /// Bytes of their structure beyond the graph's own.
+    bytes: usize,
+}
+
+impl Incoming {
+    fn new(
+        schema: &Schema,
+        (sources, num_dst): (&[usize], usize),
+        dst: usize,
+        relations: &[Relation],
+    ) -> Self {
+        let (mut tables, mut edges, mut pairs) = (vec![], 0, 0);
+        for r in schema.etypes_into(dst) {
+            let of = &relations[r];
+            if of.num_edges() > 0 {
+                tables.push(schema.endpoints(r).0);
+                edges += of.num_edges();
+                pairs += distinct(of.src(), of.num_src()) + distinct(of.dst(), of.num_dst());
+            }
+        }
+        tables.sort_unstable();
+        tables.dedup();
+        let rows: usize = tables.iter().map(|&t| sources[t]).sum();
+        let layouts = layout_bytes(num_dst, edges, false) + layout_bytes(rows, edges, false);
+        let bytes = if edges == 0 { 0 } else { (12 + 2 * 12 + 8) * edges + 8 * pairs + layouts };
+        Self { tables, bytes }
+    }
+}
+
+/// How many ids there are, each counted once.
+fn distinct(ids: &[u32], bound: usize) -> usize {
+    let mut seen = vec![false; bound];
+    ids.iter().filter(|&&id| !std::mem::replace(&mut seen[id as usize], true)).count()
 }
