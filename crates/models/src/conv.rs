@@ -217,28 +217,31 @@ pub(crate) fn edge_rows<'a>(
     edges: &Edges<'_>,
     layer: Option<&'a Linear>,
 ) -> Option<(&'a Linear, Tensor<2>)> {
-    match (layer, edges.features()) {
-        (Some(layer), Some(f)) => {
-            let (rows, edges) = (f.dims()[0], edges.relation().num_edges());
-            assert!(
-                rows == edges,
-                "{call}: edge features: expected {edges} rows (one per edge of the relation), got {rows}"
-            );
-            Some((layer, f))
-        }
-        (None, None) => None,
-        (Some(layer), None) => {
-            let [d, _] = layer.weight.val().dims();
-            panic!(
-                "{call}: expected edge features of size {d} (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, {d}]`"
-            )
-        }
-        (None, Some(f)) => {
-            let d = f.dims()[1];
-            panic!(
-                "{call}: expected no edge features, got some of size {d}; describe the layer with `d_edge` {d}"
-            )
-        }
+    let f = edge_features(call, edges, layer.map(|layer| layer.weight.val().dims()[0]))?;
+    let (rows, edges) = (f.dims()[0], edges.relation().num_edges());
+    assert!(
+        rows == edges,
+        "{call}: edge features: expected {edges} rows (one per edge of the relation), got {rows}"
+    );
+    layer.map(|layer| (layer, f))
+}
+
+/// Edge features of a layer that reads some of size `d_edge`, or none.
+#[track_caller]
+pub(crate) fn edge_features(
+    call: &str,
+    edges: &Edges<'_>,
+    d_edge: Option<usize>,
+) -> Option<Tensor<2>> {
+    match (edges.features(), d_edge) {
+        (Some(f), None) => panic!(
+            "{call}: expected no edge features, got some of size {0}; describe the layer with `d_edge` {0}",
+            f.dims()[1]
+        ),
+        (None, Some(d)) => panic!(
+            "{call}: expected edge features of size {d} (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, {d}]`"
+        ),
+        (f, _) => f,
     }
 }
 

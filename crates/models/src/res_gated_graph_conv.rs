@@ -9,7 +9,7 @@ use burn_gnn_ops::{
     u_mul_e_sum,
 };
 
-use crate::conv::{Conv, Endpoints};
+use crate::conv::{Conv, Endpoints, edge_features};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -135,8 +135,16 @@ impl Conv for ResGatedGraphConv {
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
-        let (relation, f) = (edges.relation(), edge_features(edges, self.config.d_edge));
-        let of_edges = |layer| edge_weight(layer, self.config.d_edge.unwrap_or(0));
+        let (relation, call, d_edge) = (edges.relation(), Self::NAME, self.config.d_edge);
+        let (f, n) = (edge_features(call, edges, d_edge), relation.num_edges());
+        if let (Some(f), Some(d)) = (&f, d_edge) {
+            let dims = f.dims();
+            assert!(
+                dims == [n, d],
+                "{call}: edge features: expected [{n}, {d}] (`d_edge`), got {dims:?}"
+            );
+        }
+        let of_edges = |layer| edge_weight(layer, d_edge.unwrap_or(0));
         let key = of_nodes(&self.lin_key, rows.dst.clone());
         let query = of_nodes(&self.lin_query, rows.src.clone());
         let value = of_nodes(&self.lin_value, rows.src);
@@ -160,26 +168,6 @@ impl Conv for ResGatedGraphConv {
             None => y,
         };
         bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
-    }
-}
-
-/// The features that the layer is described with, one row per edge.
-#[track_caller]
-fn edge_features(edges: &Edges<'_>, d_edge: Option<usize>) -> Option<Tensor<2>> {
-    let (call, n) = (ResGatedGraphConv::NAME, edges.relation().num_edges());
-    match (edges.features(), d_edge) {
-        (None, None) => None,
-        (Some(f), Some(d)) if f.dims() == [n, d] => Some(f),
-        (Some(f), Some(d)) => {
-            panic!("{call}: edge features: expected [{n}, {d}] (`d_edge`), got {:?}", f.dims())
-        }
-        (Some(f), None) => panic!(
-            "{call}: expected no edge features, got some of size {0}; describe the layer with `d_edge` {0}",
-            f.dims()[1]
-        ),
-        (None, Some(d)) => panic!(
-            "{call}: expected edge features of size {d} (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, {d}]`"
-        ),
     }
 }
 
