@@ -9,7 +9,7 @@ use burn_gnn_ops::{Activation, Edges, Reduce, Side, gspmm_copy, matmul_rows, u_a
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, multiplies_first, where_reached};
 use crate::init::{Init, panicking_init};
-use crate::mlp::{Mlp, MlpConfig, apply};
+use crate::mlp::{Mlp, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
 
 /// Describes an [`EdgeConv`].
@@ -77,15 +77,8 @@ impl EdgeConvConfig {
         };
         let init = Init { initializer: &self.initializer, device };
         let linear = || init.linear([self.d_input, first], true);
-        let nn = if self.widths.len() > 1 {
-            Some(
-                MlpConfig::new(self.widths.clone())
-                    .with_initializer(self.initializer.clone())
-                    .try_init(device)?,
-            )
-        } else {
-            None
-        };
+        let has_more = self.widths.len() > 1;
+        let nn = has_more.then(|| Mlp::new(&self.widths, true, init)).transpose()?;
         Ok(EdgeConv { theta: linear(), phi: linear(), nn, aggregator: self.aggregator })
     }
 }

@@ -9,7 +9,7 @@ use burn_gnn_ops::{BinaryOp, Edges, Reduce, Side, gspmm, gspmm_copy};
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints};
 use crate::init::{Init, panicking_init};
-use crate::mlp::{Mlp, MlpConfig};
+use crate::mlp::Mlp;
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
 
 /// Describes a [`GinConv`].
@@ -70,19 +70,11 @@ pub struct GinConv {
 pub(crate) fn parts(
     widths: &[usize],
     (init_eps, learn_eps): (f64, bool),
-    Init { initializer, device }: Init<'_>,
+    init: Init<'_>,
 ) -> Result<(Option<Mlp>, Option<Param<Tensor<1>>>), ModelError> {
     ModelError::check_finite("init_eps", init_eps)?;
-    let nn = if widths.is_empty() {
-        None
-    } else {
-        Some(
-            MlpConfig::new(widths.to_vec())
-                .with_initializer(initializer.clone())
-                .try_init(device)?,
-        )
-    };
-    Ok((nn, learn_eps.then(|| Param::from_tensor(Tensor::full([1], init_eps, device)))))
+    let nn = (!widths.is_empty()).then(|| Mlp::new(widths, true, init)).transpose()?;
+    Ok((nn, learn_eps.then(|| Param::from_tensor(Tensor::full([1], init_eps, init.device)))))
 }
 
 /// Feature size that the perceptron reads; none without one.

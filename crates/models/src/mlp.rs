@@ -93,18 +93,19 @@ impl MlpConfig {
     /// # Errors
     /// Fewer than two feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<Mlp, ModelError> {
-        let (widths, range) = (self.widths.len(), "2.. (input and output)");
-        ModelError::check_range("number of widths", range, widths, widths >= 2)?;
-        let init = Init { initializer: &self.initializer, device };
-        Ok(Mlp {
-            layers: self.widths.windows(2).map(|w| init.linear([w[0], w[1]], self.bias)).collect(),
-        })
+        Mlp::new(&self.widths, self.bias, Init { initializer: &self.initializer, device })
     }
 }
 
 panicking_init!(MlpConfig => Mlp);
 
 impl Mlp {
+    pub(crate) fn new(widths: &[usize], bias: bool, init: Init<'_>) -> Result<Self, ModelError> {
+        let (count, range) = (widths.len(), "2.. (input and output)");
+        ModelError::check_range("number of widths", range, count, count >= 2)?;
+        Ok(Self { layers: widths.windows(2).map(|w| init.linear([w[0], w[1]], bias)).collect() })
+    }
+
     /// `[rows, last feature size]` from `[rows, first feature size]`.
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
