@@ -7,7 +7,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_gnn_data::{Decoder, FeatureKind, FeatureSpec};
 use burn_gnn_graph::{Frame, Relation};
-use burn_gnn_ops::{Reduce, Stream, copy_u_max, copy_u_mean, copy_u_min, copy_u_sum, uniform_rows};
+use burn_gnn_ops::{Reduce, Side, Stream, gspmm_copy};
 
 use crate::encoder_input::{EncoderInput, HostColumns, PartInput, lookup, numbers_of, runs};
 use crate::init::panicking_init;
@@ -217,28 +217,23 @@ impl FeatureEncoderConfig {
         let embedded = || spec.parts.iter().filter(|p| p.kind != FeatureKind::Number);
         let table = |(part, &stream): (&burn_gnn_data::FeaturePart, &Stream)| {
             let dim = part.columns.len();
-            match part.kind {
-                FeatureKind::Number => None,
+            let table = match part.kind {
+                FeatureKind::Number => return None,
                 FeatureKind::Embedding { rows } | FeatureKind::Bag { rows } => {
-                    Some(init::rows(stream, None, [rows, dim], rows as u64, device))
+                    init::rows(stream, None, [rows, dim], rows as u64, device)
                 }
                 FeatureKind::Dynamic | FeatureKind::DynamicBag => {
-                    Some(Param::from_tensor(key_rows(stream, next.next()?, dim, device)))
+                    let ids: Vec<u64> = next.next()?.iter().map(|&k| k as u64).collect();
+                    // Keyed by the keys themselves, so that a key has the same first row whenever it comes, and of
+                    // no total, for a table grows.
+                    init::rows(stream, Some(&ids), [ids.len(), dim], 0, device)
                 }
-            }
+            };
+            let is_large = |from| grows(part.kind) || table.val().dims()[0] >= from;
+            let sparse = self.sparse_from.is_some_and(is_large);
+            Some((if sparse { table.set_require_grad(false) } else { table }, sparse))
         };
-        let tables: Vec<Param<Tensor<2>>> = embedded().zip(&streams).filter_map(table).collect();
-        let sparse: Vec<bool> = embedded()
-            .zip(&tables)
-            .map(|(part, t)| {
-                self.sparse_from.is_some_and(|from| grows(part.kind) || t.val().dims()[0] >= from)
-            })
-            .collect();
-        let tables = tables
-            .into_iter()
-            .zip(&sparse)
-            .map(|(t, &sparse)| if sparse { t.set_require_grad(false) } else { t })
-            .collect();
+        let (tables, sparse) = embedded().zip(&streams).filter_map(table).unzip();
         let vector = |values: Vec<f32>| {
             let n = values.len();
             (n > 0).then(|| {
@@ -269,13 +264,6 @@ panicking_init!(FeatureEncoderConfig => FeatureEncoder);
 
 fn grows(kind: FeatureKind) -> bool {
     matches!(kind, FeatureKind::Dynamic | FeatureKind::DynamicBag)
-}
-
-/// Rows keyed by the keys themselves, so that a key has the same first row whenever it comes.
-fn key_rows(stream: Stream, keys: &[i64], dim: usize, device: &Device) -> Tensor<2> {
-    let bound = (6.0 / dim.max(1) as f64).sqrt();
-    let ids: Vec<u64> = keys.iter().map(|&k| k as u64).collect();
-    Tensor::from_data(uniform_rows(stream, Some(&ids), keys.len(), dim, -bound, bound), device)
 }
 
 impl FeatureEncoder {
@@ -354,11 +342,8 @@ impl FeatureEncoder {
     ) -> Tensor<2> {
         let (mut tables, mut at, mut out) =
             (self.tables.iter().map(|t| t.val()).enumerate(), 0, vec![]);
-        let reduce = |(relation, table): (Relation, Tensor<2>)| match self.layout.config.combiner {
-            Reduce::Sum => copy_u_sum(&relation, table),
-            Reduce::Mean => copy_u_mean(&relation, table),
-            Reduce::Max => copy_u_max(&relation, table),
-            Reduce::Min => copy_u_min(&relation, table),
+        let reduce = |(relation, table): (Relation, Tensor<2>)| {
+            gspmm_copy(&relation, Side::Lhs, self.layout.config.combiner, table)
         };
         for part in &input.parts {
             out.push(match part {
