@@ -189,10 +189,8 @@ impl Gatv2Conv {
         };
         let y = y.reshape([relation.num_dst(), heads * d_head]);
         let y = residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst);
-        let y = match &self.bias {
-            Some(bias) => bias_activation(y, Some(bias.val()), Activation::None, None),
-            None => y,
-        };
+        let bias = self.bias.as_ref().map(|b| b.val());
+        let y = bias_activation(y, bias, Activation::None, None);
         (if self.config.concat { y } else { mean_heads(y, [heads, d_head]) }, shares)
     }
 }

@@ -72,18 +72,12 @@ impl JumpingKnowledgeConfig {
     /// # Errors
     /// An LSTM without states (`num_layers · d / 2 = 0`).
     pub fn try_init(&self, device: &Device) -> Result<JumpingKnowledge, ModelError> {
-        if self.mode != Jumping::Lstm {
-            return Ok(JumpingKnowledge {
-                lstm: None,
-                lstm_reverse: None,
-                att: None,
-                mode: self.mode,
-            });
+        let (is_lstm, hidden) = (self.mode == Jumping::Lstm, self.num_layers * self.d / 2);
+        if is_lstm {
+            ModelError::check_sizes(&[("num_layers · d / 2", hidden)], 0.0)?;
         }
-        let hidden = self.num_layers * self.d / 2;
-        ModelError::check_sizes(&[("num_layers · d / 2", hidden)], 0.0)?;
-        let cell = || Some(LstmCell::new([self.d, hidden], device));
-        let att = Some(linear([2 * hidden, 1], true, device));
+        let cell = || is_lstm.then(|| LstmCell::new([self.d, hidden], device));
+        let att = is_lstm.then(|| linear([2 * hidden, 1], true, device));
         Ok(JumpingKnowledge { lstm: cell(), lstm_reverse: cell(), att, mode: self.mode })
     }
 }

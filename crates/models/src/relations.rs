@@ -63,9 +63,8 @@ impl Sorted {
 #[track_caller]
 fn incoming<G: GraphView + ?Sized>(g: &G, dst: usize, apart: bool) -> Option<Incoming> {
     let endpoints = |r: usize| g.schema().endpoints(r);
-    let etypes: Vec<usize> = (0..g.schema().etypes().len())
-        .filter(|&r| endpoints(r).1 == dst && g.total_edges(r) > 0)
-        .collect();
+    let etypes: Vec<usize> =
+        g.schema().etypes_into(dst).filter(|&r| g.total_edges(r) > 0).collect();
     if etypes.is_empty() {
         return None;
     }

@@ -96,6 +96,13 @@ pub struct TrainConfig {
     pub progress: bool,
 }
 
+/// Whether something is so on this rank or another.
+fn on_any_rank(here: bool, sync: &impl GradientSync) -> bool {
+    let mut ranks = [f64::from(u8::from(here))];
+    sync.sum(&mut ranks);
+    ranks[0] > 0.0
+}
+
 /// Fails on every rank where one has no features of a size that the model was made for.
 fn check_features<M: NodeClassifier, G: GraphView + ?Sized>(
     model: &M,
@@ -106,10 +113,9 @@ fn check_features<M: NodeClassifier, G: GraphView + ?Sized>(
         feature_of_size(task.graph.schema(), &task.features, ntype, *size).map(drop)
     };
     let here = model.feature_sizes(&task.target).iter().try_for_each(of_type);
-    let mut ranks = [f64::from(u8::from(here.is_err()))];
-    sync.sum(&mut ranks);
+    let anywhere = on_any_rank(here.is_err(), sync);
     match here {
-        Ok(()) if ranks[0] > 0.0 => Err(ModelError::Ranks(
+        Ok(()) if anywhere => Err(ModelError::Ranks(
             "features of another rank do not fit the model; its error names them".into(),
         )),
         here => here,
@@ -124,9 +130,7 @@ fn check_classes<G: ?Sized>(
 ) -> Result<(), ModelError> {
     let all = [&task.train, &task.val, &task.test].into_iter().flat_map(|rows| rows.labels.iter());
     let largest = all.copied().max().filter(|&l| l as usize >= classes);
-    let mut ranks = [f64::from(u8::from(largest.is_some()))];
-    sync.sum(&mut ranks);
-    if ranks[0] == 0.0 {
+    if !on_any_rank(largest.is_some(), sync) {
         return Ok(());
     }
     let value = largest.map_or("one beyond it on another rank".to_owned(), |l| l.to_string());

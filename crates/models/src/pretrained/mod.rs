@@ -355,16 +355,12 @@ fn layer_prefix(from: Framework, i: usize) -> String {
 /// Some of many names, which come from a file.
 fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
     const SHOWN: usize = 12;
-    let mut shown: Vec<String> = vec![];
-    let mut more = 0;
-    for name in names {
-        if shown.len() < SHOWN {
-            shown.push(cut(name));
-        } else {
-            more += 1;
-        }
-    }
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let names: Vec<&String> = names.collect();
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| cut(name)).collect();
+    let more = match names.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
     format!("{shown:?}{more}")
 }
 

@@ -60,8 +60,7 @@ impl<'a> Loader<'a> {
         }
         let found = mapping.places.iter().find(|p| self.state.tensors.contains_key(&p.name));
         let Some(place) = found else {
-            let (parameter, tensor) = (self.position.path(), mapping.names());
-            return Err(ModelError::WeightMissing { parameter, tensor, found: self.state.names() });
+            return Err(self.missing(mapping.names()));
         };
         match &mapping.part {
             Part::Stacked { columns, of } => {
@@ -124,8 +123,7 @@ impl<'a> Loader<'a> {
     /// The tensor `name`, which must have this shape.
     fn data(&mut self, name: &str, expected: Vec<usize>) -> Result<&'a TensorData, ModelError> {
         let Some(data) = self.state.tensors.get(name) else {
-            let (parameter, tensor) = (self.position.path(), format!("`{name}`"));
-            return Err(ModelError::WeightMissing { parameter, tensor, found: self.state.names() });
+            return Err(self.missing(format!("`{name}`")));
         };
         let actual = data.shape().to_vec();
         if expected != actual {
@@ -134,6 +132,11 @@ impl<'a> Loader<'a> {
         }
         self.used.insert(name.to_owned());
         Ok(data)
+    }
+
+    fn missing(&self, tensor: String) -> ModelError {
+        let (parameter, found) = (self.position.path(), self.state.names());
+        ModelError::WeightMissing { parameter, tensor, found }
     }
 
     /// Copies of a tensor that PyTorch saves under several names must be copies.
