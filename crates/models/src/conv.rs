@@ -4,7 +4,7 @@ use burn::module::{Module, ModuleDisplay};
 use burn::nn::Linear;
 use burn::tensor::{Bool, Tensor, TensorData};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{ConvInput, Edges};
+use burn_gnn_ops::{BinaryOp, ConvInput, Edges, Reduce, Side, gspmm, gspmm_copy};
 
 /// Features of both endpoints of a relation, where the relation indexes them.
 #[derive(Clone, Debug)]
@@ -242,6 +242,15 @@ pub(crate) fn edge_features(
             "{call}: expected edge features of size {d} (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, {d}]`"
         ),
         (f, _) => f,
+    }
+}
+
+/// Source features of in-edges, times edge weights where there are some, reduced.
+#[track_caller]
+pub(crate) fn reduce_sources(edges: &Edges<'_>, by: Reduce, x: Tensor<2>) -> Tensor<2> {
+    match edges.weight() {
+        Some(w) => gspmm(edges.relation(), BinaryOp::Mul, by, x, w),
+        None => gspmm_copy(edges.relation(), Side::Lhs, by, x),
     }
 }
 

@@ -166,21 +166,12 @@ impl Gin {
         let term = |(k, h): (usize, Tensor<2>)| {
             apply(&self.heads[k], segment_reduce(h, graphs, SegmentReduce::Sum), Activation::None)
         };
-        sum(self.states(g, x, normalised).into_iter().enumerate().map(term))
-    }
-
-    /// The input and the output of every layer, for all computed nodes.
-    fn states<G: GraphView + ?Sized>(
-        &self,
-        g: &G,
-        x: Tensor<2>,
-        norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>,
-    ) -> Vec<Tensor<2>> {
         let mut states = vec![x];
         for i in 0..self.layers.len() {
-            states.push(self.state(i, g, states[i].clone(), &norm));
+            states.push(self.state(i, g, states[i].clone(), normalised));
         }
-        states
+        let logits = states.into_iter().enumerate().map(term).reduce(|a, b| a + b);
+        logits.unwrap_or_else(|| unreachable!("the input has a head"))
     }
 
     /// Output of layer `i`; without ReLU where they are the logits.
@@ -232,10 +223,6 @@ one_type_model!(
     "gin",
     "Batch normalisation in training takes the means of the batch, as the type says."
 );
-
-fn sum(terms: impl Iterator<Item = Tensor<2>>) -> Tensor<2> {
-    terms.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("the input has a head"))
-}
 
 impl Pretrained for Gin {
     /// PyG's `GIN` without norms and jumping knowledge (take no `heads`, and `learn_eps` only for `train_eps`), and of

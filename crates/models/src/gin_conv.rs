@@ -4,10 +4,10 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{BinaryOp, Edges, Reduce, Side, gspmm, gspmm_copy};
+use burn_gnn_ops::{Edges, Reduce};
 
 use crate::ModelError;
-use crate::conv::{Conv, Endpoints};
+use crate::conv::{Conv, Endpoints, reduce_sources};
 use crate::init::{Init, panicking_init};
 use crate::mlp::Mlp;
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
@@ -144,10 +144,7 @@ impl Conv for GinConv {
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
-        let sum = match edges.weight() {
-            Some(w) => gspmm(edges.relation(), BinaryOp::Mul, self.aggregator, x.src, w),
-            None => gspmm_copy(edges.relation(), Side::Lhs, self.aggregator, x.src),
-        };
+        let sum = reduce_sources(edges, self.aggregator, x.src);
         combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, x.dst, sum)
     }
 }

@@ -4,12 +4,9 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_ops::{
-    Activation, BinaryOp, Edges, Reduce, Side, bias_activation, gspmm, gspmm_copy, matmul_rows,
-    matmul_rows_onto,
-};
+use burn_gnn_ops::{Activation, Edges, Reduce, bias_activation, matmul_rows, matmul_rows_onto};
 
-use crate::conv::{Conv, Endpoints, multiplies_first};
+use crate::conv::{Conv, Endpoints, multiplies_first, reduce_sources};
 use crate::init;
 use crate::init::Init;
 use crate::lstm::{LstmCell, over_neighbours};
@@ -124,13 +121,12 @@ impl SageConvConfig {
     pub fn init(&self, device: &Device) -> SageConv {
         let (i, o) = (self.d_input, self.d_output);
         let init = Init { initializer: &self.initializer, device };
-        let linear = |widths, bias| init.linear(widths, bias);
         let is = |a| self.aggregator == a;
         let root = self.root_weight && !is(SageAggregator::Gcn);
         SageConv {
-            fc_self: root.then(|| linear([self.d_dst.unwrap_or(i), o], self.bias)),
-            fc_neigh: linear([i, o], false),
-            fc_pool: (self.project || is(SageAggregator::Pool)).then(|| linear([i, i], true)),
+            fc_self: root.then(|| init.linear([self.d_dst.unwrap_or(i), o], self.bias)),
+            fc_neigh: init.linear([i, o], false),
+            fc_pool: (self.project || is(SageAggregator::Pool)).then(|| init.linear([i, i], true)),
             lstm: is(SageAggregator::Lstm).then(|| LstmCell::new([i, i], device)),
             bias: (self.bias && !root).then(|| init::zeros(o, device)),
             aggregator: self.aggregator,
@@ -174,11 +170,8 @@ impl Conv for SageConv {
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
-        let (relation, weight) = (edges.relation(), edges.weight());
-        let reduce = |reduce, x: Tensor<2>| match &weight {
-            Some(w) => gspmm(relation, BinaryOp::Mul, reduce, x, w.clone()),
-            None => gspmm_copy(relation, Side::Lhs, reduce, x),
-        };
+        let relation = edges.relation();
+        let reduce = |by, x| reduce_sources(edges, by, x);
         let src = x.src.clone();
         let h = match (self.aggregator, &self.lstm) {
             (SageAggregator::Mean, _) => reduce(Reduce::Mean, src),
@@ -194,7 +187,7 @@ impl Conv for SageConv {
             }
             (SageAggregator::Lstm, Some(cell)) => {
                 assert!(
-                    weight.is_none(),
+                    edges.weight().is_none(),
                     "sage_conv: expected no edge weights with `SageAggregator::Lstm`, got some; remove them"
                 );
                 over_neighbours(cell, relation, src)
