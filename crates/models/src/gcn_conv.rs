@@ -4,9 +4,7 @@ use burn::config::Config;
 use burn::module::{Module, Param, ParamId};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor, TensorData};
-use burn_gnn_ops::{
-    AggregateOptions, DegreeScale, DegreesOf, Edges, matmul_rows, weighted_aggregate,
-};
+use burn_gnn_ops::{AggregateOptions, DegreesOf, Edges, matmul_rows, weighted_aggregate};
 
 use crate::conv::{Conv, Endpoints, multiplies_first};
 use crate::init;
@@ -39,20 +37,7 @@ pub enum DegreeNorm {
 }
 
 impl DegreeNorm {
-    /// Factors `l` of source rows and `r` of destination rows.
-    pub(crate) fn scales(self, edges: &Edges<'_>) -> (Option<DegreeScale>, Option<DegreeScale>) {
-        let of = |of, power| Some(edges.degree_scale(of, power));
-        match self {
-            Self::None => (None, None),
-            Self::Left => (of(DegreesOf::Sources, -1.0), None),
-            Self::Right => (None, of(DegreesOf::Messages, -1.0)),
-            Self::Both => (of(DegreesOf::Sources, -0.5), of(DegreesOf::Destinations, -0.5)),
-            // Sources before they travel: their owners know their in-degrees.
-            Self::BothIn => (None, of(DegreesOf::Destinations, -0.5)),
-        }
-    }
-
-    /// Input rows of the source type, times the factors that [`scales`](Self::scales) leaves to their owners.
+    /// Input rows of the source type, times the factors that [`options`](Self::options) leaves to their owners.
     #[track_caller]
     pub(crate) fn scale_input(self, edges: &Edges<'_>, call: &str, x: Tensor<2>) -> Tensor<2> {
         if self != Self::BothIn {
@@ -81,9 +66,17 @@ impl DegreeNorm {
         x * factors
     }
 
-    /// What an aggregation takes.
+    /// What an aggregation takes: factors of source and of destination rows.
     pub(crate) fn options(self, edges: &Edges<'_>) -> AggregateOptions {
-        let (source, destination) = self.scales(edges);
+        let of = |of, power| Some(edges.degree_scale(of, power));
+        let (source, destination) = match self {
+            Self::None => (None, None),
+            Self::Left => (of(DegreesOf::Sources, -1.0), None),
+            Self::Right => (None, of(DegreesOf::Messages, -1.0)),
+            Self::Both => (of(DegreesOf::Sources, -0.5), of(DegreesOf::Destinations, -0.5)),
+            // Sources before they travel: their owners know their in-degrees.
+            Self::BothIn => (None, of(DegreesOf::Destinations, -0.5)),
+        };
         AggregateOptions { source, destination, ..Default::default() }
     }
 }

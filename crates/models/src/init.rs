@@ -37,6 +37,10 @@ impl Init<'_> {
                 uniform_rows(stream(), None, shape[0], shape[1..].iter().product(), low, high);
             TensorData::from_bytes(bounds.bytes().clone(), shape, DType::F64)
         };
+        let of_deviation = |deviation: f64| {
+            let bound = 3f64.sqrt() * deviation;
+            uniform(-bound, bound)
+        };
         let kaiming = |gain: f64, fan_out_only: bool| {
             gain / (if fan_out_only { fan_out } else { fan_in }.max(1) as f64).sqrt()
         };
@@ -48,8 +52,7 @@ impl Init<'_> {
             Initializer::Uniform { min, max } => uniform(min, max),
             Initializer::Normal { mean, std } => normal(stream(), mean, std, shape),
             Initializer::KaimingUniform { gain, fan_out_only } => {
-                let bound = 3f64.sqrt() * kaiming(gain, fan_out_only);
-                uniform(-bound, bound)
+                of_deviation(kaiming(gain, fan_out_only))
             }
             Initializer::KaimingNormal { gain, fan_out_only } => {
                 normal(stream(), 0.0, kaiming(gain, fan_out_only), shape)
@@ -57,10 +60,7 @@ impl Init<'_> {
             Initializer::XavierUniform { gain: 1.0 } => {
                 glorot_uniform(stream(), fan_in, fan_out, shape)
             }
-            Initializer::XavierUniform { gain } => {
-                let bound = 3f64.sqrt() * xavier(gain);
-                uniform(-bound, bound)
-            }
+            Initializer::XavierUniform { gain } => of_deviation(xavier(gain)),
             Initializer::XavierNormal { gain } => normal(stream(), 0.0, xavier(gain), shape),
             Initializer::Orthogonal { gain } => orthogonal(stream(), gain, shape),
         };

@@ -203,23 +203,23 @@ impl PnaConvConfig {
         let d = if self.divide_input { self.d_input / self.towers } else { self.d_input };
         let out = self.d_output / self.towers;
         let init = Init { initializer: &self.initializer, device };
-        let linear = |widths, bias| init.linear(widths, bias);
         let parts = 1 + self.aggregators.len() * self.scalers.len();
-        let more = |layers: usize, d: usize| (1..layers).map(|_| linear([d, d], true)).collect();
+        let more =
+            |layers: usize, d: usize| (1..layers).map(|_| init.linear([d, d], true)).collect();
         let tower = |_| PnaTower {
-            pre_dst: linear([d, d], true),
-            pre_src: linear([d, d], false),
-            pre_edge: self.d_edge.map(|e| linear([if self.mixing { d } else { e }, d], false)),
+            pre_dst: init.linear([d, d], true),
+            pre_src: init.linear([d, d], false),
+            pre_edge: self.d_edge.map(|e| init.linear([if self.mixing { d } else { e }, d], false)),
             pre_more: more(self.pre_layers, d),
-            post: linear([parts * d, out], true),
+            post: init.linear([parts * d, out], true),
             post_more: more(self.post_layers, out),
             norm: self.batch_norm.then(|| BatchNormConfig::new(out).init(device)),
         };
         Ok(PnaConv {
             towers: (0..self.towers).map(tower).collect(),
-            edge_encoder: self.d_edge.filter(|_| self.mixing).map(|e| linear([e, d], true)),
+            edge_encoder: self.d_edge.filter(|_| self.mixing).map(|e| init.linear([e, d], true)),
             lin: (self.mixing || self.batch_norm)
-                .then(|| linear([self.d_output, self.d_output], true)),
+                .then(|| init.linear([self.d_output, self.d_output], true)),
             config: self.clone(),
         })
     }

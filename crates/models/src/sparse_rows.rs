@@ -188,14 +188,7 @@ impl SparseAdam {
             sparse.len(),
             "`encoder` has another number of sparse tables than the one `SparseAdam` was made for"
         );
-        let time = self
-            .time
-            .val()
-            .into_data()
-            .convert_dtype(DType::I64)
-            .try_to_vec::<i64>()
-            .map_or(0, |t| t[0])
-            + 1;
+        let time = self.time.val().into_scalar::<i64>() + 1;
         let device = self.time.val().device();
         self.time = Param::initialized(self.time.id, count(time, &device));
         let SparseAdamConfig { beta_1, beta_2, epsilon } = self.config;

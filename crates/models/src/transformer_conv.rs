@@ -106,14 +106,13 @@ impl TransformerConvConfig {
         let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
         let out = if self.concat { width } else { self.d_head };
         let init = Init { initializer: &self.initializer, device };
-        let linear = |widths, bias| init.linear(widths, bias);
         Ok(TransformerConv {
-            lin_key: linear([self.d_input, width], self.bias),
-            lin_query: linear([d_dst, width], self.bias),
-            lin_value: linear([self.d_input, width], self.bias),
-            lin_edge: self.d_edge.map(|d| linear([d, width], false)),
-            lin_skip: self.root_weight.then(|| linear([d_dst, out], self.bias)),
-            lin_beta: self.beta.then(|| linear([3 * out, 1], false)),
+            lin_key: init.linear([self.d_input, width], self.bias),
+            lin_query: init.linear([d_dst, width], self.bias),
+            lin_value: init.linear([self.d_input, width], self.bias),
+            lin_edge: self.d_edge.map(|d| init.linear([d, width], false)),
+            lin_skip: self.root_weight.then(|| init.linear([d_dst, out], self.bias)),
+            lin_beta: self.beta.then(|| init.linear([3 * out, 1], false)),
             key: DropoutKey::new(device),
             config: self.clone(),
         })
