@@ -1,6 +1,11 @@
-//! Moves inputs to the autodiff device of a weight.
+//! Moves tensors to autodiff devices.
 
 use burn::tensor::Tensor;
+
+/// The new value of a parameter, tracked as the old one: a cast of a tracked tensor is no leaf, so one is made of `plain`.
+pub(crate) fn leaf_like<const D: usize>(old: &Tensor<D>, plain: Tensor<D>) -> Tensor<D> {
+    if old.is_autodiff() { plain.autodiff().set_require_grad(old.is_require_grad()) } else { plain }
+}
 
 /// `x` on the autodiff device of a weight, where that is on one: dropout of features is in effect then. No gradient of
 /// `x` is made.

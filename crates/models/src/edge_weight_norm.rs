@@ -65,15 +65,11 @@ impl EdgeWeightNorm {
             return Err(ModelError::out_of_range("norm", range, format!("{:?}", self.norm)));
         }
         let (relation, computed) = (edges.relation(), edges.num_dst());
+        let on = (&weight.device().without_autodiff(), weight.dtype());
         if let Err(e) = self.check(edges, &weight) {
             if in_at_src {
                 // What is wrong here may be right on other ranks, which are in the exchange.
-                let none = Tensor::full(
-                    [computed, 1],
-                    f64::NAN,
-                    (&weight.device().without_autodiff(), weight.dtype()),
-                );
-                edges.src_rows("edge_weight_norm", none);
+                edges.src_rows("edge_weight_norm", Tensor::full([computed, 1], f64::NAN, on));
             }
             return Err(e);
         }
@@ -93,10 +89,7 @@ impl EdgeWeightNorm {
             // A sum of no weights becomes 1 before the root and 0 behind it.
             let none: Vec<f64> =
                 relation.in_degrees().map(|n| f64::from(u8::from(n == 0))).collect();
-            let none = Tensor::<1>::from_data(
-                TensorData::new(none, [computed]),
-                (&weight.device().without_autodiff(), weight.dtype()),
-            );
+            let none = Tensor::<1>::from_data(TensorData::new(none, [computed]), on);
             let own =
                 factor(copy_e_sum(relation, weight.clone()) + none.clone()) * (none.neg() + 1.0);
             let all = edges.src_rows("edge_weight_norm", own.unsqueeze_dim(1));

@@ -5,6 +5,7 @@ use burn::nn::{Initializer, Linear};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_ops::{Stream, glorot_uniform, normal, uniform_rows};
 
+use crate::autodiff::leaf_like;
 use crate::next_stream;
 
 /// Glorot's rule by the next stream; `fan` is (in, out).
@@ -124,12 +125,7 @@ struct Cast(FloatDType);
 impl ModuleMapper for Cast {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let dtype = self.0;
-        param.map(|t| {
-            // A cast of a tracked tensor is no leaf; a leaf is made again on the plain device.
-            let (tracked, autodiff) = (t.is_require_grad(), t.is_autodiff());
-            let plain = t.without_autodiff().cast(dtype);
-            if autodiff { plain.autodiff().set_require_grad(tracked) } else { plain }
-        })
+        param.map(|t| leaf_like(&t, t.clone().without_autodiff().cast(dtype)))
     }
 }
 

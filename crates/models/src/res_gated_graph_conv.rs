@@ -10,6 +10,7 @@ use burn_gnn_ops::{
 };
 
 use crate::conv::{Conv, Endpoints, edge_features};
+use crate::heads::residual;
 use crate::init::{Init, panicking_init};
 use crate::mlp::{apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -163,10 +164,7 @@ impl Conv for ResGatedGraphConv {
             Some(f) => y + copy_e_sum(relation, gate * matmul_rows(f, of_edges(&self.lin_value))),
             None => y,
         };
-        let y = match &self.lin_skip {
-            Some(skip) => y + apply(skip, rows.dst, Activation::None),
-            None => y,
-        };
+        let y = residual(y, false, self.lin_skip.as_ref(), rows.dst);
         bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
     }
 }

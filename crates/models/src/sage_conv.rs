@@ -214,22 +214,18 @@ impl Pretrained for SageConv {
     /// Under lstm PyG's layer reads zeros after the neighbours of a node, up to the largest degree of the graph; this
     /// one does not.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        match from {
-            Framework::Dgl => match path.strip_prefix("lstm.") {
-                Some(rest) => LstmCell::param_mapping("lstm.", rest),
-                None => ParamMapping::same(path),
-            },
-            Framework::Pyg => match path {
-                "fc_neigh.weight" => ParamMapping::same("lin_l.weight"),
-                "fc_self.weight" => ParamMapping::same("lin_r.weight"),
-                "fc_self.bias" | "bias" => ParamMapping::same("lin_l.bias"),
-                "fc_pool.weight" => ParamMapping::same("lin.weight"),
-                "fc_pool.bias" => ParamMapping::same("lin.bias"),
-                _ => match path.strip_prefix("lstm.") {
-                    Some(rest) => LstmCell::param_mapping("aggr_module.lstm.", rest),
-                    None => ParamMapping::same(path),
-                },
-            },
+        if let Some(rest) = path.strip_prefix("lstm.") {
+            let is_dgl = from == Framework::Dgl;
+            let prefix = if is_dgl { "lstm." } else { "aggr_module.lstm." };
+            return LstmCell::param_mapping(prefix, rest);
         }
+        ParamMapping::same(match (from, path) {
+            (Framework::Pyg, "fc_neigh.weight") => "lin_l.weight",
+            (Framework::Pyg, "fc_self.weight") => "lin_r.weight",
+            (Framework::Pyg, "fc_self.bias" | "bias") => "lin_l.bias",
+            (Framework::Pyg, "fc_pool.weight") => "lin.weight",
+            (Framework::Pyg, "fc_pool.bias") => "lin.bias",
+            _ => path,
+        })
     }
 }

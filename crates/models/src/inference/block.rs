@@ -44,15 +44,8 @@ impl<'a> Blocks<'a> {
         edges: bool,
         budget: &InferenceConfig,
     ) -> Vec<Range<usize>> {
-        let into: Vec<&[u32]> = match edges {
-            true => self
-                .graph
-                .schema()
-                .etypes_into(t)
-                .map(|r| self.graph.relations()[r].csc().indptr())
-                .collect(),
-            false => vec![],
-        };
+        let etypes = self.graph.schema().etypes_into(t).filter(|_| edges);
+        let into: Vec<&[u32]> = etypes.map(|r| self.graph.relations()[r].csc().indptr()).collect();
         let edges_of = |v: usize| into.iter().map(|p| (p[v + 1] - p[v]) as usize).sum::<usize>();
         let n = self.graph.node_counts()[t];
         let (mut chunks, mut start, mut sum) = (vec![], 0, 0);
@@ -189,12 +182,8 @@ impl GraphView for Block<'_> {
             whole.src().iter().for_each(|&u| degrees[u as usize] += 1);
             degrees
         });
-        Cow::Owned(
-            self.nodes[self.graph.schema().endpoints(etype).0]
-                .iter()
-                .map(|&u| degrees[u as usize])
-                .collect(),
-        )
+        let nodes = &self.nodes[self.graph.schema().endpoints(etype).0];
+        Cow::Owned(nodes.iter().map(|&u| degrees[u as usize]).collect())
     }
     #[track_caller]
     fn original_ids(&self, ntype: usize) -> Option<Arc<[u64]>> {

@@ -187,8 +187,9 @@ impl StateDict {
     /// own.
     #[must_use]
     pub fn without(&self, prefix: &str) -> Self {
-        let rest = self.tensors.iter().filter(|(name, _)| !name.starts_with(prefix));
-        Self { tensors: rest.map(|(name, data)| (name.clone(), data.clone())).collect() }
+        let mut rest = self.clone();
+        rest.tensors.retain(|name, _| !name.starts_with(prefix));
+        rest
     }
 
     /// The tensors under other names: `rename` gives the name of each, none to leave it out.

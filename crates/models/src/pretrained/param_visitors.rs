@@ -9,6 +9,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 use super::StateDict;
 use super::param_mapping::{ParamMapping, Part, Place};
 use crate::ModelError;
+use crate::autodiff::leaf_like;
 
 /// Where a walk through a module stands: field names, and the types that hold them.
 #[derive(Default)]
@@ -204,11 +205,7 @@ impl ModuleMapper for Loader<'_> {
             device: &value.device().without_autodiff(),
             dtype: value.dtype(),
         }) {
-            Ok(plain) => param.map(|t| {
-                let (tracked, autodiff) = (t.is_require_grad(), t.is_autodiff());
-                // A leaf is made again on the plain device.
-                if autodiff { plain.autodiff().set_require_grad(tracked) } else { plain }
-            }),
+            Ok(plain) => param.map(|t| leaf_like(&t, plain)),
             Err(error) => {
                 self.error.get_or_insert(error);
                 param
