@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use burn::tensor::{Element, Tensor};
 use burn_gnn_data::{
-    Decoder, FLOAT_ATTRS, FeatureKind, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS, list_attr,
+    Decoder, FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, Slot, TEXT_KEYS,
+    list_attr,
 };
 use burn_gnn_graph::{Frame, GraphError, Relation};
 
@@ -118,13 +119,9 @@ impl<'a> HostColumns<'a> {
             Slot::Text(j) => self.ints(TEXT_KEYS, j).map(one_each),
             Slot::List(j) => {
                 let list = self.frame.list(&list_attr(j))?;
-                let rows: Box<dyn Iterator<Item = u32>> = match self.ids {
-                    Some(ids) => Box::new(ids.iter().copied()),
-                    None => Box::new(0..list.len() as u32),
-                };
                 let (mut values, mut nodes) = (vec![], vec![]);
-                for (i, row) in rows.enumerate() {
-                    let row = list.row(row as usize);
+                for i in 0..self.ids.map_or(list.len(), <[u32]>::len) {
+                    let row = list.row(self.ids.map_or(i, |ids| ids[i] as usize));
                     values.extend_from_slice(row);
                     nodes.extend(std::iter::repeat_n(i as u32, row.len()));
                 }
@@ -163,13 +160,14 @@ pub(crate) fn lookup(
     for (value, node) in values.into_iter().zip(nodes) {
         let row = match keys {
             Some(keys) => keys.get(&value).copied(),
-            None => match u32::try_from(value).ok().filter(|&v| (v as usize) < rows) {
-                Some(row) => Some(row),
-                None => {
+            None => {
+                let outside = || {
                     let arg = format!("attribute {attribute} ({kind:?}), row {node}");
-                    return Err(ModelError::out_of_range(arg, format!("0..{rows}"), value));
-                }
-            },
+                    ModelError::out_of_range(arg, format!("0..{rows}"), value)
+                };
+                let row = u32::try_from(value).ok().filter(|&v| (v as usize) < rows);
+                Some(row.ok_or_else(outside)?)
+            }
         };
         if let Some(row) = row {
             src.push(row);
@@ -181,23 +179,18 @@ pub(crate) fn lookup(
 
 /// Runs of numbers that lie side by side, and embedded attributes alone: `(first part, number of parts)`.
 pub(crate) fn runs(spec: &FeatureSpec) -> Vec<(usize, usize)> {
-    let mut out: Vec<(usize, usize)> = vec![];
-    for (i, part) in spec.parts.iter().enumerate() {
-        let follows = out.last().is_some_and(|&(first, count)| {
-            let (before, first) = (&spec.parts[first + count - 1], &spec.parts[first]);
-            let next = match before.slot {
-                Slot::Float(j) => Slot::Float(j + 1),
-                Slot::Int(j) => Slot::Int(j + 1),
-                other => other,
-            };
-            first.kind == FeatureKind::Number
-                && part.kind == FeatureKind::Number
-                && part.slot == next
-        });
-        match out.last_mut() {
-            Some(last) if follows => last.1 += 1,
-            _ => out.push((i, 1)),
-        }
-    }
-    out
+    let follows = |before: &FeaturePart, part: &FeaturePart| {
+        let next = match before.slot {
+            Slot::Float(j) => Slot::Float(j + 1),
+            Slot::Int(j) => Slot::Int(j + 1),
+            other => other,
+        };
+        [before.kind, part.kind] == [FeatureKind::Number; 2] && part.slot == next
+    };
+    let mut first = 0;
+    let run = |run: &[FeaturePart]| {
+        first += run.len();
+        (first - run.len(), run.len())
+    };
+    spec.parts.chunk_by(follows).map(run).collect()
 }

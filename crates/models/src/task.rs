@@ -168,10 +168,8 @@ impl<'a, G: GraphView + ?Sized> NodeTask<'a, G> {
             masked(frame, "test_mask", false)?,
         ]
         .map(|ids| Rows::new(&ids, &y, classes));
-        let mut totals = [0.0; 3];
-        for (total, rows) in totals.iter_mut().zip(&rows) {
-            *total = rows.as_ref().map_or(0.0, |rows| rows.total as f64);
-        }
+        let mut totals =
+            rows.each_ref().map(|rows| rows.as_ref().map_or(0.0, |rows| rows.total as f64));
         sync.sum(&mut totals);
         for (total, rows) in totals.iter().zip(&mut rows) {
             if let Ok(rows) = rows {
