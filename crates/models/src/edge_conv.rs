@@ -4,7 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{Activation, Edges, Reduce, Side, gspmm_copy, matmul_rows, u_add_v};
+use burn_gnn_ops::{Edges, Reduce, Side, gspmm_copy, matmul_rows, u_add_v};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, multiplies_first, where_reached};
@@ -103,8 +103,7 @@ impl Conv for EdgeConv {
         let theta = self.theta.weight.val();
         let src =
             if multiplies_first(&theta) { rows.src } else { matmul_rows(rows.src, theta.clone()) };
-        let mut dst =
-            apply(&self.phi, rows.dst.clone(), Activation::None) - matmul_rows(rows.dst, theta);
+        let mut dst = apply(&self.phi, rows.dst.clone()) - matmul_rows(rows.dst, theta);
         if let Some(b) = &self.theta.bias {
             dst = dst + b.val().unsqueeze();
         }

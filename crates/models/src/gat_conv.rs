@@ -5,14 +5,14 @@ use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{
-    Activation, Edges, GatOptions, attention, bias_activation, gat_attention,
-    gat_attention_weights, matmul_rows, u_add_v, u_mul_e_sum,
+    Edges, GatOptions, attention, gat_attention, gat_attention_weights, matmul_rows, u_add_v,
+    u_mul_e_sum,
 };
 
 use crate::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first};
 use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
 use crate::init::{Init, panicking_init};
-use crate::mlp::apply;
+use crate::mlp::{add_bias, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ConvInput, DropoutKey, ModelError, init};
 
@@ -213,7 +213,7 @@ impl GatConv {
         if self.config.concat {
             return edges.finish(y, bias);
         }
-        let y = bias_activation(y, bias, Activation::None, None);
+        let y = add_bias(y, bias);
         edges.finish(mean_heads(y, [self.config.num_heads, self.config.d_head]), None)
     }
 }
@@ -230,7 +230,7 @@ impl Conv for GatConv {
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         let is_first = multiplies_first(&self.fc.weight.val());
-        if is_first { apply(&self.fc, x, Activation::None) } else { x }
+        if is_first { apply(&self.fc, x) } else { x }
     }
 
     #[track_caller]

@@ -6,9 +6,7 @@ use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_gnn_graph::EdgeType;
 use burn_gnn_graph::internal::OrPanic;
-use burn_gnn_ops::{
-    Activation, EdgeTypes, GraphView, RelationalWeight, matmul_rows, relational_aggregate,
-};
+use burn_gnn_ops::{EdgeTypes, GraphView, RelationalWeight, matmul_rows, relational_aggregate};
 use burn_gnn_sampling::Block;
 
 use crate::conv::check_computed;
@@ -241,8 +239,7 @@ impl GatedGraphConv {
     /// A gated recurrent unit (Cho et al., 2014) with PyTorch's gates: `r`, `z`, `n`.
     fn unit(&self, a: Tensor<2>, h: Tensor<2>) -> Tensor<2> {
         let d = h.dims()[1];
-        let (a, b) =
-            (apply(&self.ih, a, Activation::None), apply(&self.hh, h.clone(), Activation::None));
+        let (a, b) = (apply(&self.ih, a), apply(&self.hh, h.clone()));
         let gate = |x: &Tensor<2>, k: usize| x.clone().slice_dim(1, k * d..(k + 1) * d);
         let r = sigmoid(gate(&a, 0) + gate(&b, 0));
         let z = sigmoid(gate(&a, 1) + gate(&b, 1));

@@ -4,14 +4,12 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{
-    Activation, ConvInput, Edges, attention, bias_activation, matmul_rows, u_add_v, u_mul_e_sum,
-};
+use burn_gnn_ops::{ConvInput, Edges, attention, matmul_rows, u_add_v, u_mul_e_sum};
 
 use crate::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first};
 use crate::heads::{edge_shares, mean_heads, residual, split};
 use crate::init::{Init, panicking_init};
-use crate::mlp::apply;
+use crate::mlp::{add_bias, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DropoutKey, ModelError, init};
 
@@ -160,14 +158,14 @@ impl Gatv2Conv {
         let Gatv2ConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } =
             self.config;
         let relation = edges.relation();
-        let product = |x: Tensor<2>| apply(&self.fc_src, x, Activation::None);
+        let product = |x: Tensor<2>| apply(&self.fc_src, x);
         let z = if multiplies_first(&self.fc_src.weight.val()) {
             rows.src.clone()
         } else {
             product(rows.src.clone())
         };
         let t = match &self.fc_dst {
-            Some(fc) => apply(fc, rows.dst.clone(), Activation::None),
+            Some(fc) => apply(fc, rows.dst.clone()),
             None => rows.projected_dst(&z, product),
         };
         let (z, t) = (split(z, [heads, d_head]), split(t, [heads, d_head]));
@@ -190,7 +188,7 @@ impl Gatv2Conv {
         let y = y.reshape([relation.num_dst(), heads * d_head]);
         let y = residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst);
         let bias = self.bias.as_ref().map(|b| b.val());
-        let y = bias_activation(y, bias, Activation::None, None);
+        let y = add_bias(y, bias);
         (if self.config.concat { y } else { mean_heads(y, [heads, d_head]) }, shares)
     }
 }
@@ -205,7 +203,7 @@ impl Conv for Gatv2Conv {
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         let is_first = multiplies_first(&self.fc_src.weight.val());
-        if is_first { apply(&self.fc_src, x, Activation::None) } else { x }
+        if is_first { apply(&self.fc_src, x) } else { x }
     }
 
     #[track_caller]

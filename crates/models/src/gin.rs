@@ -4,9 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{
-    Activation, GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce,
-};
+use burn_gnn_ops::{GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce};
 
 use crate::conv::Conv;
 use crate::init::panicking_init;
@@ -136,7 +134,7 @@ impl Gin {
         let last = views.view(layers - 1);
         let (ntype, _) = last.schema().endpoints(0);
         let term = |k: usize, own: Tensor<2>| {
-            let y = apply(&self.heads[k], own, Activation::None);
+            let y = apply(&self.heads[k], own);
             match self.key.at(k).of_outputs(&last, ntype, self.dropout, &y) {
                 Some(RowDropout { prob, stream, ids }) => dropout(y, prob, stream, ids),
                 None => y,
@@ -164,7 +162,7 @@ impl Gin {
             return segment_reduce(logits, graphs, SegmentReduce::Sum);
         }
         let term = |(k, h): (usize, Tensor<2>)| {
-            apply(&self.heads[k], segment_reduce(h, graphs, SegmentReduce::Sum), Activation::None)
+            apply(&self.heads[k], segment_reduce(h, graphs, SegmentReduce::Sum))
         };
         let mut states = vec![x];
         for i in 0..self.layers.len() {
@@ -199,7 +197,7 @@ impl Gin {
             return self.state(i, g, x, running);
         }
         let width = self.heads[i].weight.val().dims()[0];
-        let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h, Activation::None);
+        let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h);
         let own = g.dst_rows(g.schema().endpoints(0).1, x.clone());
         let columns = x.dims()[1];
         let (h, logits) = match i {

@@ -6,7 +6,7 @@ use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_graph::{EdgeType, Schema};
-use burn_gnn_ops::{Activation, EdgeTypes, GatOptions, GraphView, div_by, gat_attention};
+use burn_gnn_ops::{EdgeTypes, GatOptions, GraphView, div_by, gat_attention};
 
 use crate::heads::{HeadScores, split};
 use crate::hetero_conv::{HeteroConv, check_graph_types};
@@ -236,11 +236,8 @@ impl HanConv {
         let (schema, config) = (g.schema(), &self.config);
         check_graph_types("han_conv", schema, self.schema.ntypes(), self.schema.etypes());
         let x = of_all_types("han_conv", g, x, |t| self.proj[t].weight.val().dims()[0]);
-        let z: Vec<Tensor<2>> = x
-            .into_iter()
-            .zip(&self.proj)
-            .map(|(x, proj)| apply(proj, x, Activation::None))
-            .collect();
+        let z: Vec<Tensor<2>> =
+            x.into_iter().zip(&self.proj).map(|(x, proj)| apply(proj, x)).collect();
         let src = g.src_rows("han_conv", z.clone());
         let dst: Vec<Tensor<2>> =
             z.into_iter().enumerate().map(|(t, z)| g.dst_rows(t, z)).collect();
@@ -266,11 +263,7 @@ impl HanConv {
 
     fn scores_of(&self, h: &ByRelation) -> Vec<Option<Tensor<1>>> {
         let score = |h: &Tensor<2>| {
-            let of_rows = apply(
-                &self.q,
-                apply(&self.k_lin, h.clone(), Activation::None).tanh(),
-                Activation::None,
-            );
+            let of_rows = apply(&self.q, apply(&self.k_lin, h.clone()).tanh());
             of_rows.sum()
         };
         h.iter()

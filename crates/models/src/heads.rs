@@ -4,7 +4,7 @@ use burn::module::Param;
 use burn::nn::Linear;
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{Activation, EdgeDropout, NormBy, dropout, edge_softmax, matmul_rows};
+use burn_gnn_ops::{EdgeDropout, NormBy, dropout, edge_softmax, matmul_rows};
 
 use crate::mlp::apply;
 
@@ -28,7 +28,7 @@ pub(crate) fn residual(
     dst: Tensor<2>,
 ) -> Tensor<2> {
     match (wanted, fc) {
-        (_, Some(fc)) => y + apply(fc, dst, Activation::None),
+        (_, Some(fc)) => y + apply(fc, dst),
         (true, None) => y + dst,
         (false, None) => y,
     }

@@ -5,7 +5,7 @@ use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_graph::Graph;
-use burn_gnn_ops::{Activation, GraphView};
+use burn_gnn_ops::GraphView;
 
 use crate::hetero_conv::HeteroConv;
 use crate::inference::Layerwise;
@@ -119,7 +119,7 @@ impl HgtConfig {
 
 impl Hgt {
     fn classes(&self, h: Tensor<2>) -> Tensor<2> {
-        apply(&self.net.head, h, Activation::None)
+        apply(&self.net.head, h)
     }
 
     /// Layer `i` on view `i`.

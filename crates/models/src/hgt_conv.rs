@@ -12,7 +12,7 @@ use burn_gnn_ops::{
 use crate::heads::split;
 use crate::hetero_conv::{HeteroConv, check_graph_types, check_num_etypes};
 use crate::init::{Init, panicking_init};
-use crate::mlp::{normalise, sigmoid};
+use crate::mlp::{add_bias, normalise, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::type_map::{NodeTensors, of_all_types};
@@ -194,7 +194,7 @@ type Affine = (Tensor<2>, Option<Tensor<1>>);
 
 /// `x W + b`.
 fn affine(x: Tensor<2>, (weight, bias): Affine) -> Tensor<2> {
-    bias_activation(matmul_rows(x, weight), bias, Activation::None, None)
+    add_bias(matmul_rows(x, weight), bias)
 }
 
 /// Matrix `i` of a stack.
@@ -250,9 +250,7 @@ impl HeteroConv for HgtConv {
                     Some(affine(h, layer(&self.linear_a, &self.bias_a)))
                 }
                 // No message, of which the map leaves its bias.
-                None => self.bias_a.as_ref().map(|b| {
-                    bias_activation(zeros(), Some(at(b.val(), t)), Activation::None, None)
-                }),
+                None => self.bias_a.as_ref().map(|b| add_bias(zeros(), Some(at(b.val(), t)))),
             };
             let h = h.map(|h| {
                 let dropout = self.key.of_outputs(g, t, config.dropout, &h);

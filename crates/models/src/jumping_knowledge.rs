@@ -4,7 +4,6 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::Activation;
 
 use crate::ModelError;
 use crate::init::panicking_init;
@@ -120,9 +119,7 @@ impl JumpingKnowledge {
         let there = states(forward, &mut layers.iter());
         let mut back = states(backward, &mut layers.iter().rev());
         back.reverse();
-        let score = |(a, b): (Tensor<2>, Tensor<2>)| {
-            apply(att, Tensor::cat(vec![a, b], 1), Activation::None)
-        };
+        let score = |(a, b): (Tensor<2>, Tensor<2>)| apply(att, Tensor::cat(vec![a, b], 1));
         let shares = activation::softmax(
             Tensor::cat(there.into_iter().zip(back).map(score).collect(), 1),
             1,

@@ -4,7 +4,7 @@ use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{Relation, row_index};
-use burn_gnn_ops::{Activation, copy_u_sum};
+use burn_gnn_ops::copy_u_sum;
 
 use crate::mlp::{apply, linear, sigmoid};
 use crate::pretrained::ParamMapping;
@@ -56,7 +56,7 @@ impl LstmCell {
         (h, c): (Tensor<2>, Tensor<2>),
     ) -> (Tensor<2>, Tensor<2>) {
         let d = self.hidden();
-        let gates = apply(&self.ih, x, Activation::None) + apply(&self.hh, h, Activation::None);
+        let gates = apply(&self.ih, x) + apply(&self.hh, h);
         let gate = |k: usize| gates.clone().slice_dim(1, k * d..(k + 1) * d);
         let c = sigmoid(gate(1)) * c + sigmoid(gate(0)) * gate(2).tanh();
         (sigmoid(gate(3)) * c.clone().tanh(), c)

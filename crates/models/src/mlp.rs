@@ -15,8 +15,13 @@ pub(crate) fn linear([d_input, d_output]: [usize; 2], bias: bool, device: &Devic
         .linear([d_input, d_output], bias)
 }
 
-/// `activation(x W + b)`, also of no rows, which Burn's own forward does not take on every backend.
-pub(crate) fn apply(layer: &Linear, x: Tensor<2>, activation: Activation) -> Tensor<2> {
+/// `x W + b`, also of no rows, which Burn's own forward does not take on every backend.
+pub(crate) fn apply(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
+    apply_then(layer, x, Activation::None)
+}
+
+/// `activation(x W + b)`.
+pub(crate) fn apply_then(layer: &Linear, x: Tensor<2>, activation: Activation) -> Tensor<2> {
     bias_activation(
         matmul_rows(x, layer.weight.val()),
         layer.bias.as_ref().map(|b| b.val()),
@@ -25,10 +30,16 @@ pub(crate) fn apply(layer: &Linear, x: Tensor<2>, activation: Activation) -> Ten
     )
 }
 
+/// `x + b` where there is a bias.
+#[track_caller]
+pub(crate) fn add_bias(x: Tensor<2>, bias: Option<Tensor<1>>) -> Tensor<2> {
+    bias_activation(x, bias, Activation::None, None)
+}
+
 /// `x W + b` of a layer that may be left out.
 pub(crate) fn apply_some(layer: Option<&Linear>, x: Tensor<2>) -> Tensor<2> {
     match layer {
-        Some(layer) => apply(layer, x, Activation::None),
+        Some(layer) => apply(layer, x),
         None => x,
     }
 }
@@ -111,7 +122,7 @@ impl Mlp {
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         let last = self.layers.len() - 1;
         self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
-            apply(layer, x, if i < last { Activation::Relu } else { Activation::None })
+            apply_then(layer, x, if i < last { Activation::Relu } else { Activation::None })
         })
     }
 }

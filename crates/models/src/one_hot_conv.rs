@@ -3,12 +3,11 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::row_index;
-use burn_gnn_ops::{
-    Activation, EdgeTypes, RelationalWeight, bias_activation, relational_aggregate,
-};
+use burn_gnn_ops::{EdgeTypes, RelationalWeight, relational_aggregate};
 
 use crate::hetero_conv::{HeteroConv, check_num_etypes};
 use crate::init;
+use crate::mlp::add_bias;
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::type_map::{NodeTensors, of_all_types};
 
@@ -123,7 +122,7 @@ impl HeteroConv for OneHotConv {
                 (Some(y), None) | (None, Some(y)) => y,
                 (None, None) => Tensor::zeros([g.num_dst(t), hidden], (&device, dtype)),
             };
-            bias_activation(y, Some(self.bias.val()), Activation::None, None)
+            add_bias(y, Some(self.bias.val()))
         };
         NodeTensors::from_list(
             g.schema(),

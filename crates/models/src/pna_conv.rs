@@ -7,15 +7,12 @@ use burn::module::Module;
 use burn::nn::{BatchNorm, BatchNormConfig, Initializer, Linear};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use burn_gnn_graph::Relation;
-use burn_gnn_ops::{
-    Activation, Edges, Reduce, Side, bias_activation, div_by, gspmm_copy, matmul_rows, u_add_e,
-    u_add_v,
-};
+use burn_gnn_ops::{Edges, Reduce, Side, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v};
 
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, edge_rows, where_reached};
 use crate::init::{Init, panicking_init};
-use crate::mlp::{apply, apply_some, running};
+use crate::mlp::{add_bias, apply, apply_some, running};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
 
 /// One way in which [`PnaConv`] sums up messages.
@@ -266,7 +263,7 @@ impl Conv for PnaConv {
         let y = beside(self.towers.iter().enumerate().map(tower).collect());
         match &self.lin {
             Some(lin) if self.config.batch_norm => {
-                let y = activation::leaky_relu(apply(lin, y, Activation::None), 0.01);
+                let y = activation::leaky_relu(apply(lin, y), 0.01);
                 if self.config.residual && d_input == self.config.d_output {
                     y + rows.dst.clone()
                 } else {
@@ -305,7 +302,7 @@ fn beside(mut all: Vec<Tensor<2>>) -> Tensor<2> {
 
 /// The layers after the first.
 fn more(layers: &[Linear], x: Tensor<2>) -> Tensor<2> {
-    layers.iter().fold(x, |x, layer| apply(layer, activation::relu(x), Activation::None))
+    layers.iter().fold(x, |x, layer| apply(layer, activation::relu(x)))
 }
 
 impl PnaTower {
@@ -319,7 +316,7 @@ impl PnaTower {
         config: &PnaConvConfig,
     ) -> Tensor<2> {
         let src = matmul_rows(src, self.pre_src.weight.val());
-        let own = apply(&self.pre_dst, dst.clone(), Activation::None);
+        let own = apply(&self.pre_dst, dst.clone());
         let edge =
             edge.zip(self.pre_edge.as_ref()).map(|(f, pre)| matmul_rows(f, pre.weight.val()));
         let (side, m, own) = match edge {
@@ -393,10 +390,7 @@ impl PnaTower {
         let y = terms
             .reduce(|a, b| a + b)
             .unwrap_or_else(|| unreachable!("destination rows are a part"));
-        more(
-            &self.post_more,
-            bias_activation(y, self.post.bias.as_ref().map(|b| b.val()), Activation::None, None),
-        )
+        more(&self.post_more, add_bias(y, self.post.bias.as_ref().map(|b| b.val())))
     }
 }
 

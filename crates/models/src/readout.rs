@@ -4,7 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{Activation, SegmentReduce, Segments, segment_reduce, segment_softmax};
+use burn_gnn_ops::{SegmentReduce, Segments, segment_reduce, segment_softmax};
 
 use crate::mlp::{apply, apply_some, linear};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -60,7 +60,7 @@ impl AttentionReadout {
     /// Rows that are not those of the graphs.
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>, graphs: &Segments) -> Tensor<2> {
-        let shares = segment_softmax(apply(&self.gate_nn, x.clone(), Activation::None), graphs);
+        let shares = segment_softmax(apply(&self.gate_nn, x.clone()), graphs);
         let x = apply_some(self.feat_nn.as_ref(), x);
         segment_reduce(x * shares, graphs, SegmentReduce::Sum)
     }

@@ -6,13 +6,13 @@ use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{EdgeType, row_index};
 use burn_gnn_ops::{
-    Activation, EdgeTypes, GraphView, RelationalWeight, bias_activation, matmul_rows,
-    matmul_rows_onto, relational_aggregate, split_rows,
+    EdgeTypes, GraphView, RelationalWeight, matmul_rows, matmul_rows_onto, relational_aggregate,
+    split_rows,
 };
 
 use crate::hetero_conv::{HeteroConv, check_graph_types, check_num_etypes};
 use crate::init::{Init, panicking_init};
-use crate::mlp::normalise;
+use crate::mlp::{add_bias, normalise};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::type_map::{NodeTensors, of_all_types};
@@ -197,7 +197,7 @@ impl HeteroConv for RelGraphConv {
                 (Some(sum), None) => sum,
                 (None, None) => zeros(),
             };
-            bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
+            add_bias(y, self.bias.as_ref().map(|b| b.val()))
         };
         NodeTensors::from_list(schema, sums.zip(own).enumerate().map(finish).map(Some))
     }

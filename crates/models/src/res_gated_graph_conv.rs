@@ -4,15 +4,12 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{
-    Activation, Edges, bias_activation, copy_e_sum, matmul_rows, matmul_rows_onto, u_add_v,
-    u_mul_e_sum,
-};
+use burn_gnn_ops::{Edges, copy_e_sum, matmul_rows, matmul_rows_onto, u_add_v, u_mul_e_sum};
 
 use crate::conv::{Conv, Endpoints, edge_features};
 use crate::heads::residual;
 use crate::init::{Init, panicking_init};
-use crate::mlp::{apply, sigmoid};
+use crate::mlp::{add_bias, apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{ModelError, init};
 
@@ -113,10 +110,10 @@ panicking_init!(ResGatedGraphConvConfig => ResGatedGraphConv);
 fn of_nodes(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
     let ([_, d], weight) = (x.dims(), layer.weight.val());
     if weight.dims()[0] == d {
-        return apply(layer, x, Activation::None);
+        return apply(layer, x);
     }
     let y = matmul_rows(x, weight.slice_dim(0, 0..d));
-    bias_activation(y, layer.bias.as_ref().map(|b| b.val()), Activation::None, None)
+    add_bias(y, layer.bias.as_ref().map(|b| b.val()))
 }
 
 /// The rows of `W` that belong to features of edges.
@@ -165,7 +162,7 @@ impl Conv for ResGatedGraphConv {
             None => y,
         };
         let y = residual(y, false, self.lin_skip.as_ref(), rows.dst);
-        bias_activation(y, self.bias.as_ref().map(|b| b.val()), Activation::None, None)
+        add_bias(y, self.bias.as_ref().map(|b| b.val()))
     }
 }
 

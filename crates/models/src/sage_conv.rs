@@ -4,13 +4,13 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
-use burn_gnn_ops::{Activation, Edges, Reduce, bias_activation, matmul_rows, matmul_rows_onto};
+use burn_gnn_ops::{Activation, Edges, Reduce, matmul_rows, matmul_rows_onto};
 
 use crate::conv::{Conv, Endpoints, multiplies_first, reduce_sources};
 use crate::init;
 use crate::init::Init;
 use crate::lstm::{LstmCell, over_neighbours};
-use crate::mlp::apply;
+use crate::mlp::{add_bias, apply_then};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// How [`SageConv`] aggregates the neighbours of a node.
@@ -162,7 +162,7 @@ impl Conv for SageConv {
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
         match &self.fc_pool {
-            Some(pool) => apply(pool, x, Activation::Relu),
+            Some(pool) => apply_then(pool, x, Activation::Relu),
             None if self.multiplies_first() => matmul_rows(x, self.fc_neigh.weight.val()),
             None => x,
         }
@@ -204,7 +204,7 @@ impl Conv for SageConv {
         };
         let bias = bias.as_ref().map(|b| b.val());
         if self.normalize {
-            return edges.finish(unit_rows(bias_activation(h, bias, Activation::None, None)), None);
+            return edges.finish(unit_rows(add_bias(h, bias)), None);
         }
         edges.finish(h, bias)
     }

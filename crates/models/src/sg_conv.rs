@@ -4,13 +4,12 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Initializer;
 use burn::tensor::{Device, Tensor};
-use burn_gnn_ops::{
-    Activation, ConvInput, Edges, bias_activation, matmul_rows, weighted_aggregate,
-};
+use burn_gnn_ops::{ConvInput, Edges, matmul_rows, weighted_aggregate};
 
 use crate::conv::{Conv, Endpoints, check_computed, check_options, check_size, hop_input};
 use crate::edge_weight_norm::{Hop, hops_of, only_hop};
 use crate::init::Init;
+use crate::mlp::add_bias;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::{DegreeNorm, init};
 
@@ -128,7 +127,7 @@ impl SgConv {
         let bias = self.bias.as_ref().map(|b| b.val());
         match hops.last() {
             Some(last) => last.finish(y, bias),
-            None => bias_activation(y, bias, Activation::None, None),
+            None => add_bias(y, bias),
         }
     }
 }

@@ -5,8 +5,8 @@ use burn::module::Module;
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{
-    Activation, Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto,
-    u_dot_v, u_mul_e_sum,
+    Edges, attention, copy_e_sum, div_by, e_dot_v, matmul_rows, matmul_rows_onto, u_dot_v,
+    u_mul_e_sum,
 };
 
 use crate::conv::{Conv, Endpoints, edge_rows};
@@ -133,9 +133,8 @@ impl Conv for TransformerConv {
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
         let TransformerConvConfig { num_heads: heads, d_head, dropout, concat, .. } = self.config;
         let relation = edges.relation();
-        let product = |layer: &Linear, x: &Tensor<2>| {
-            split(apply(layer, x.clone(), Activation::None), [heads, d_head])
-        };
+        let product =
+            |layer: &Linear, x: &Tensor<2>| split(apply(layer, x.clone()), [heads, d_head]);
         let (k, v, q) = (
             product(&self.lin_key, &rows.src),
             product(&self.lin_value, &rows.src),
@@ -161,7 +160,7 @@ impl Conv for TransformerConv {
         let h = h.reshape([relation.num_dst(), heads * d_head]);
         let h = if concat { h } else { mean_heads(h, [heads, d_head]) };
         let Some(skip) = &self.lin_skip else { return h };
-        let r = apply(skip, rows.dst, Activation::None);
+        let r = apply(skip, rows.dst);
         match &self.lin_beta {
             Some(gate) => {
                 let [_, width] = h.dims();
