@@ -149,7 +149,7 @@ impl GcnConvConfig {
     pub fn init(&self, device: &Device) -> GcnConv {
         let (i, o) = (self.d_input, self.d_output);
         let init = Init { initializer: &self.initializer, device };
-        let weight = self.weight.then(|| init.weight([i, o], (i, o)));
+        let weight = self.weight.then(|| init.matrix([i, o]));
         GcnConv {
             weight,
             bias: self.bias.then(|| init::zeros(self.d_output, device)),

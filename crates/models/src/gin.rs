@@ -7,8 +7,8 @@ use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{GraphView, RowDropout, SegmentReduce, Segments, dropout, segment_reduce};
 
 use crate::conv::Conv;
-use crate::init::panicking_init;
-use crate::mlp::{apply, linear, normalised, running};
+use crate::init::{Init, panicking_init};
+use crate::mlp::{apply, normalised, running};
 use crate::one_type::{layer_sizes, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
@@ -99,7 +99,7 @@ impl GinConfig {
         };
         let head = |i: usize| {
             let width = if i == 0 { self.d_input } else { self.hidden };
-            linear([width, self.num_classes], true, device)
+            Init::glorot(device).linear([width, self.num_classes], true)
         };
         let layers = sizes.into_iter().map(layer).collect::<Result<_, _>>()?;
         let inner = if self.heads { self.num_layers } else { self.num_layers - 1 };

@@ -9,8 +9,9 @@ use burn_gnn_ops::GraphView;
 
 use crate::hetero_conv::HeteroConv;
 use crate::inference::Layerwise;
+use crate::init::Init;
 use crate::inputs::{Inputs, TypeInput};
-use crate::mlp::{apply, linear};
+use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::several_types::several_types_model;
 use crate::type_map::{NodeTensors, TypeMap};
@@ -112,7 +113,7 @@ impl HgtConfig {
             rest.iter_mut().for_each(|conv| conv.share(first));
         }
         let embedding = NodeEmbedding::new(g, &embedded, self.hidden, device)?;
-        let head = linear([self.hidden, self.num_classes], true, device);
+        let head = Init::glorot(device).linear([self.hidden, self.num_classes], true);
         Ok(Hgt { embedding, net: HgtLayers { projections, convs, head }, projected })
     }
 }

@@ -178,7 +178,7 @@ impl HgtConvConfig {
             relation_msg: per_head(),
             skip: ones(self.num_ntypes),
             residual_w: (self.residual_weight && self.d_input != width)
-                .then(|| init.weight([self.d_input, width], (self.d_input, width))),
+                .then(|| init.matrix([self.d_input, width])),
             norm: self.layer_norm.then(|| LayerNormConfig::new(width).init(device)),
             key: DropoutKey::new(device),
             config: self.clone(),

@@ -8,15 +8,6 @@ use burn_gnn_ops::{Stream, glorot_uniform, normal, uniform_rows};
 use crate::autodiff::leaf_like;
 use crate::next_stream;
 
-/// Glorot's rule by the next stream; `fan` is (in, out).
-pub(crate) fn glorot<const D: usize>(
-    shape: [usize; D],
-    fan: (usize, usize),
-    device: &Device,
-) -> Param<Tensor<D>> {
-    Init { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }.weight(shape, fan)
-}
-
 /// How the weights of a layer are drawn, and where they are.
 #[derive(Clone, Copy)]
 pub(crate) struct Init<'a> {
@@ -24,7 +15,12 @@ pub(crate) struct Init<'a> {
     pub(crate) device: &'a Device,
 }
 
-impl Init<'_> {
+impl<'a> Init<'a> {
+    /// Glorot's rule.
+    pub(crate) fn glorot(device: &'a Device) -> Self {
+        Self { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }
+    }
+
     /// A weight by the next stream, so that it is a function of the seed of a [`seeded`](crate::seeded) scope; `fan` is
     /// (in, out).
     pub(crate) fn weight<const D: usize>(
@@ -68,9 +64,14 @@ impl Init<'_> {
         Param::from_tensor(Tensor::from_data(data, self.device))
     }
 
+    /// A weight `[in, out]`.
+    pub(crate) fn matrix(&self, [d_input, d_output]: [usize; 2]) -> Param<Tensor<2>> {
+        self.weight([d_input, d_output], (d_input, d_output))
+    }
+
     /// A linear map; its bias is 0.
     pub(crate) fn linear(&self, [d_input, d_output]: [usize; 2], bias: bool) -> Linear {
-        let weight = self.weight([d_input, d_output], (d_input, d_output));
+        let weight = self.matrix([d_input, d_output]);
         Linear { weight, bias: bias.then(|| zeros(d_output, self.device)) }
     }
 }

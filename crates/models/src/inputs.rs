@@ -8,9 +8,10 @@ use burn_gnn_ops::{GraphView, matmul_rows};
 
 use crate::autodiff::beside;
 use crate::inference::{check_types, feature};
+use crate::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained, in_layers, pyg_key};
 use crate::type_map::{NodeTensors, TypeMap};
-use crate::{LayerViews, ModelError, NodeEmbedding, init};
+use crate::{LayerViews, ModelError, NodeEmbedding};
 
 /// The input of a node type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Inputs {
         for (ntype, input) in g.schema().ntypes().iter().zip(inputs.into_list(g.schema())?) {
             match input {
                 Some(TypeInput::Features(d)) => {
-                    all.projections.push(init::glorot([d, hidden], (d, hidden), device));
+                    all.projections.push(Init::glorot(device).matrix([d, hidden]));
                     all.projected.push(ntype.clone());
                 }
                 Some(TypeInput::Embedding) | None => all.embedded.push(ntype.clone()),

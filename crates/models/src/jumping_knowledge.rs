@@ -6,9 +6,9 @@ use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
 
 use crate::ModelError;
-use crate::init::panicking_init;
+use crate::init::{Init, panicking_init};
 use crate::lstm::LstmCell;
-use crate::mlp::{apply, linear};
+use crate::mlp::apply;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// How [`JumpingKnowledge`] joins layers.
@@ -76,7 +76,7 @@ impl JumpingKnowledgeConfig {
             ModelError::check_sizes(&[("num_layers · d / 2", hidden)], 0.0)?;
         }
         let cell = || is_lstm.then(|| LstmCell::new([self.d, hidden], device));
-        let att = is_lstm.then(|| linear([2 * hidden, 1], true, device));
+        let att = is_lstm.then(|| Init::glorot(device).linear([2 * hidden, 1], true));
         Ok(JumpingKnowledge { lstm: cell(), lstm_reverse: cell(), att, mode: self.mode })
     }
 }

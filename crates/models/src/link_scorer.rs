@@ -5,9 +5,9 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
 use burn_gnn_ops::matmul_rows;
 
-use crate::init::panicking_init;
+use crate::ModelError;
+use crate::init::{Init, panicking_init};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
-use crate::{ModelError, init};
 
 /// The function of a [`LinkScorer`].
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
@@ -66,8 +66,7 @@ impl LinkScorerConfig {
         if self.score == LinkScore::ComplEx {
             ModelError::check_divides(("parts of a complex number", 2), ("d", self.d))?;
         }
-        let relations =
-            init::glorot([self.num_relations, self.d], (self.num_relations, self.d), device);
+        let relations = Init::glorot(device).matrix([self.num_relations, self.d]);
         Ok(LinkScorer { relations, score: self.score })
     }
 }

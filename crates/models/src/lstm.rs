@@ -6,7 +6,8 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::{Relation, row_index};
 use burn_gnn_ops::copy_u_sum;
 
-use crate::mlp::{apply, linear, sigmoid};
+use crate::init::Init;
+use crate::mlp::{apply, sigmoid};
 use crate::pretrained::ParamMapping;
 
 /// One step of an LSTM (Hochreiter and Schmidhuber, 1997), with PyTorch's order of gates `i, f, g, o`:
@@ -34,7 +35,7 @@ pub struct LstmCell {
 
 impl LstmCell {
     pub(crate) fn new([d_input, hidden]: [usize; 2], device: &Device) -> Self {
-        let linear = |width| linear([width, 4 * hidden], true, device);
+        let linear = |width| Init::glorot(device).linear([width, 4 * hidden], true);
         Self { ih: linear(d_input), hh: linear(hidden) }
     }
 

@@ -9,12 +9,6 @@ use burn_gnn_ops::{Activation, bias_activation, matmul_rows};
 use crate::ModelError;
 use crate::init::{Init, panicking_init};
 
-/// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
-pub(crate) fn linear([d_input, d_output]: [usize; 2], bias: bool, device: &Device) -> Linear {
-    Init { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }
-        .linear([d_input, d_output], bias)
-}
-
 /// `x W + b`, also of no rows, which Burn's own forward does not take on every backend.
 pub(crate) fn apply(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
     apply_then(layer, x, Activation::None)

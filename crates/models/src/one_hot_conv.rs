@@ -6,7 +6,7 @@ use burn_gnn_graph::row_index;
 use burn_gnn_ops::{EdgeTypes, RelationalWeight, relational_aggregate};
 
 use crate::hetero_conv::{HeteroConv, check_num_etypes};
-use crate::init;
+use crate::init::{Init, zeros};
 use crate::mlp::add_bias;
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::type_map::{NodeTensors, of_all_types};
@@ -63,8 +63,8 @@ impl OneHotConv {
         own: bool,
         device: &Device,
     ) -> Self {
-        let coeff = init::glorot([relations, bases], (relations, bases), device);
-        Self { coeff, bias: init::zeros(hidden, device), own, sorted: Sorted::default() }
+        let coeff = Init::glorot(device).matrix([relations, bases]);
+        Self { coeff, bias: zeros(hidden, device), own, sorted: Sorted::default() }
     }
 
     /// Feature size of a node.

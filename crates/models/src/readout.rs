@@ -6,7 +6,8 @@ use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{SegmentReduce, Segments, segment_reduce, segment_softmax};
 
-use crate::mlp::{apply, apply_some, linear};
+use crate::init::Init;
+use crate::mlp::{apply, apply_some};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// Describes an [`AttentionReadout`].
@@ -48,7 +49,7 @@ pub struct AttentionReadout {
 impl AttentionReadoutConfig {
     /// Weights by Glorot's rule, biases 0.
     pub fn init(&self, device: &Device) -> AttentionReadout {
-        let linear = |o| linear([self.d_input, o], true, device);
+        let linear = |o| Init::glorot(device).linear([self.d_input, o], true);
         AttentionReadout { gate_nn: linear(1), feat_nn: self.d_output.map(linear) }
     }
 }

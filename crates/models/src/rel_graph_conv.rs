@@ -141,7 +141,7 @@ impl RelGraphConvConfig {
         Ok(RelGraphConv {
             weight,
             coeff,
-            loop_weight: self.self_loop.then(|| init.weight([i, o], (i, o))),
+            loop_weight: self.self_loop.then(|| init.matrix([i, o])),
             layer_norm: self.layer_norm.then(|| LayerNormConfig::new(o).init(device)),
             bias: self.bias.then(|| init::zeros(o, device)),
             weights: self.weights,

@@ -30,7 +30,7 @@ impl RelWeights {
             Self::Full => (weight3([r, i, o]), None),
             Self::Basis(b) => {
                 ModelError::check_sizes(&[("bases", b)], 0.0)?;
-                (weight3([b, i, o]), Some(init.weight([r, b], (r, b))))
+                (weight3([b, i, o]), Some(init.matrix([r, b])))
             }
             Self::BlockDiagonal(b) => {
                 ModelError::check_sizes(&[("blocks", b)], 0.0)?;

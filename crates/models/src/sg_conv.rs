@@ -86,7 +86,7 @@ impl SgConvConfig {
     /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
     pub fn init(&self, device: &Device) -> SgConv {
         let init = Init { initializer: &self.initializer, device };
-        let weight = init.weight([self.d_input, self.d_output], (self.d_input, self.d_output));
+        let weight = init.matrix([self.d_input, self.d_output]);
         let bias = self.bias.then(|| init::zeros(self.d_output, device));
         SgConv { weight, bias, hops: self.hops, norm: (self.norm, self.weighted_norm) }
     }
