@@ -6,6 +6,8 @@ use burn::tensor::{Bool, Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{BinaryOp, ConvInput, Edges, Reduce, Side, gspmm, gspmm_copy};
 
+use crate::mlp::apply;
+
 /// Features of both endpoints of a relation, where the relation indexes them.
 #[derive(Clone, Debug)]
 pub struct Endpoints {
@@ -174,7 +176,7 @@ pub(crate) fn check_sizes<M: Conv>(layer: &M, edges: &Edges<'_>, src: &Tensor<2>
 pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> Endpoints {
     check_options::<M>(edges);
     let (s, d) = edges.endpoints();
-    let rows = match x {
+    let (src, dst, shared) = match x {
         ConvInput::Same(x) => {
             let (call, name) = (M::NAME, edges.edge_type());
             assert!(
@@ -183,17 +185,14 @@ pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> 
             );
             check_sizes(layer, edges, &x, &x);
             let (src, dst) = edges.view().with_dst_rows(d, x);
-            Endpoints { dst, src: edges.src_rows(M::NAME, layer.project(edges, src)), shared: true }
+            (src, dst, true)
         }
         ConvInput::Pair(src, dst) => {
             check_sizes(layer, edges, &src, &dst);
-            Endpoints {
-                dst: edges.dst_rows(dst),
-                src: edges.src_rows(M::NAME, layer.project(edges, src)),
-                shared: false,
-            }
+            (src, edges.dst_rows(dst), false)
         }
     };
+    let rows = Endpoints { src: edges.src_rows(M::NAME, layer.project(edges, src)), dst, shared };
     let r = edges.relation();
     for (what, expected, got) in
         [("source", r.num_src(), &rows.src), ("destination", r.num_dst(), &rows.dst)]
@@ -278,6 +277,20 @@ pub(crate) fn check_computed(call: &str, computed: usize, x: &Tensor<2>) {
         "{call}: `x` has {rows} rows of which {computed} are computed; several hops need a whole graph, a partition or a block for each \
          (`forward_hops`)"
     );
+}
+
+/// `y` with destination features added, through `fc` where there is one.
+pub(crate) fn residual(
+    y: Tensor<2>,
+    wanted: bool,
+    fc: Option<&Linear>,
+    dst: Tensor<2>,
+) -> Tensor<2> {
+    match (wanted, fc) {
+        (_, Some(fc)) => y + apply(fc, dst),
+        (true, None) => y + dst,
+        (false, None) => y,
+    }
 }
 
 /// `y` with 0 at nodes without in-edges.

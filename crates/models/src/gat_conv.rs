@@ -9,8 +9,8 @@ use burn_gnn_ops::{
     u_mul_e_sum,
 };
 
-use crate::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first};
-use crate::heads::{HeadScores, edge_shares, mean_heads, residual, split};
+use crate::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first, residual};
+use crate::heads::{HeadScores, edge_shares, mean_heads, split};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{add_bias, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};

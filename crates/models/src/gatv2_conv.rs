@@ -6,8 +6,8 @@ use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
 use burn_gnn_ops::{ConvInput, Edges, attention, matmul_rows, u_add_v, u_mul_e_sum};
 
-use crate::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first};
-use crate::heads::{edge_shares, mean_heads, residual, split};
+use crate::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first, residual};
+use crate::heads::{edge_shares, mean_heads, split};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{add_bias, apply};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};

@@ -1,12 +1,9 @@
 //! Splits, averages and scores multi-head features.
 
 use burn::module::Param;
-use burn::nn::Linear;
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn_graph::Relation;
 use burn_gnn_ops::{EdgeDropout, NormBy, dropout, edge_softmax, matmul_rows};
-
-use crate::mlp::apply;
 
 /// `[rows, heads · d]` as `[rows, heads, d]`.
 pub(crate) fn split(x: Tensor<2>, [heads, d]: [usize; 2]) -> Tensor<3> {
@@ -18,20 +15,6 @@ pub(crate) fn split(x: Tensor<2>, [heads, d]: [usize; 2]) -> Tensor<3> {
 pub(crate) fn mean_heads(x: Tensor<2>, [heads, d]: [usize; 2]) -> Tensor<2> {
     let [rows, _] = x.dims();
     split(x, [heads, d]).mean_dim(1).reshape([rows, d])
-}
-
-/// `y` with destination features added, through `fc` where there is one.
-pub(crate) fn residual(
-    y: Tensor<2>,
-    wanted: bool,
-    fc: Option<&Linear>,
-    dst: Tensor<2>,
-) -> Tensor<2> {
-    match (wanted, fc) {
-        (_, Some(fc)) => y + apply(fc, dst),
-        (true, None) => y + dst,
-        (false, None) => y,
-    }
 }
 
 /// Softmax of `[num_edges, heads]` over in-edges, then dropout.

@@ -10,7 +10,7 @@ use burn_gnn_graph::Relation;
 use burn_gnn_ops::{Edges, Reduce, Side, div_by, gspmm_copy, matmul_rows, u_add_e, u_add_v};
 
 use crate::ModelError;
-use crate::conv::{Conv, Endpoints, edge_rows, where_reached};
+use crate::conv::{Conv, Endpoints, edge_rows, residual, where_reached};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{add_bias, apply, apply_some, running};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
@@ -234,7 +234,6 @@ impl Conv for PnaConv {
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, rows: Endpoints) -> Tensor<2> {
-        let d_input = self.config.d_input;
         let relation = edges.relation();
         let reads_edges = self
             .edge_encoder
@@ -264,11 +263,8 @@ impl Conv for PnaConv {
         match &self.lin {
             Some(lin) if self.config.batch_norm => {
                 let y = activation::leaky_relu(apply(lin, y), 0.01);
-                if self.config.residual && d_input == self.config.d_output {
-                    y + rows.dst.clone()
-                } else {
-                    y
-                }
+                let adds = self.config.residual && self.config.d_input == self.config.d_output;
+                residual(y, adds, None, rows.dst)
             }
             lin => apply_some(lin.as_ref(), y),
         }

@@ -6,8 +6,7 @@ use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Edges, copy_e_sum, matmul_rows, matmul_rows_onto, u_add_v, u_mul_e_sum};
 
-use crate::conv::{Conv, Endpoints, edge_features};
-use crate::heads::residual;
+use crate::conv::{Conv, Endpoints, edge_features, residual};
 use crate::init::{Init, panicking_init};
 use crate::mlp::{add_bias, apply, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
