@@ -75,11 +75,7 @@ pub struct GatedGraphConv {
     /// The same of states.
     pub hh: Linear,
     #[module(skip)]
-    steps: usize,
-    #[module(skip)]
-    num_etypes: usize,
-    #[module(skip)]
-    etypes: Vec<EdgeType>,
+    config: GatedGraphConvConfig,
     #[module(skip)]
     sorted: Sorted,
 }
@@ -105,9 +101,7 @@ impl GatedGraphConvConfig {
             linears: (0..weights).map(|_| linear(d, self.bias)).collect(),
             ih: linear(3 * d, true),
             hh: linear(3 * d, true),
-            steps: self.steps,
-            num_etypes: self.num_etypes,
-            etypes: self.etypes.clone(),
+            config: self.clone(),
             sorted: Sorted::default(),
         })
     }
@@ -153,6 +147,7 @@ impl GatedGraphConv {
     /// Step `i` on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
+        let GatedGraphConvConfig { steps, num_etypes, .. } = self.config;
         let [d, _] = self.hh.weight.val().dims();
         let [rows, columns] = x.dims();
         assert!(
@@ -169,22 +164,22 @@ impl GatedGraphConv {
         } else {
             Tensor::cat(vec![x, fill], 1)
         };
-        let count = views.count("gated_graph_conv", self.steps);
-        if self.steps == 0 {
+        let count = views.count("gated_graph_conv", steps);
+        if steps == 0 {
             return h;
         }
         let schema = views.view(0).schema();
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
-        check_graph_types("gated_graph_conv", schema, &[], &self.etypes);
-        check_num_etypes("`num_etypes`", schema, self.num_etypes);
-        if count < self.steps {
+        check_graph_types("gated_graph_conv", schema, &[], &self.config.etypes);
+        check_num_etypes("`num_etypes`", schema, num_etypes);
+        if count < steps {
             check_computed("gated_graph_conv", views.view(0).num_dst(0), &h);
         }
         let sorted: Vec<_> = (0..count).map(|t| self.sorted.of(views.view(t))).collect();
         let incoming: Vec<&Incoming> = sorted.iter().filter_map(|of| of[0].as_ref()).collect();
         // Edge types with edges anywhere are those of the whole graph, the same on every view.
         let Some(Incoming { etypes, .. }) = incoming.first() else {
-            return (0..self.steps).fold(h, |h, t| {
+            return (0..steps).fold(h, |h, t| {
                 let own = views.view(t).dst_rows(0, h);
                 self.unit(Tensor::zeros([own.dims()[0], d], (&device, dtype)), own)
             });
@@ -203,10 +198,10 @@ impl GatedGraphConv {
         };
         let counts: Vec<_> = (0..count).map(|t| counts(views.view(t))).collect();
         // Weight and bias of all messages into a node, for every step that has others than the one before.
-        let weights = self.linears.len() / self.num_etypes;
+        let weights = self.linears.len() / num_etypes;
         let of_step = |t: usize| {
             let linears =
-                || etypes.iter().map(|&r| &self.linears[t.min(weights - 1) * self.num_etypes + r]);
+                || etypes.iter().map(|&r| &self.linears[t.min(weights - 1) * num_etypes + r]);
             let weight: Tensor<3> = Tensor::stack(linears().map(|l| l.weight.val()).collect(), 0);
             let biases: Vec<_> =
                 linears().filter_map(|l| l.bias.as_ref()).map(|b| b.val()).collect();
@@ -218,7 +213,7 @@ impl GatedGraphConv {
             )
         };
         let terms: Vec<_> = (0..count.max(weights)).map(of_step).collect();
-        (0..self.steps).fold(h, |h, t| {
+        (0..steps).fold(h, |h, t| {
             let (g, (weight, bias)) = (views.view(t), &terms[t.min(terms.len() - 1)]);
             let (h, own) = g.with_dst_rows(0, h);
             let src = g.src_rows("gated_graph_conv", vec![h]).swap_remove(0);

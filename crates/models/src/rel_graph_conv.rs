@@ -112,13 +112,7 @@ pub struct RelGraphConv {
     /// `[d_output]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
-    weights: RelWeights,
-    #[module(skip)]
-    norm: RelNorm,
-    #[module(skip)]
-    num_relations: usize,
-    #[module(skip)]
-    etypes: Vec<EdgeType>,
+    config: RelGraphConvConfig,
     #[module(skip)]
     sorted: Sorted,
 }
@@ -144,10 +138,7 @@ impl RelGraphConvConfig {
             loop_weight: self.self_loop.then(|| init.matrix([i, o])),
             layer_norm: self.layer_norm.then(|| LayerNormConfig::new(o).init(device)),
             bias: self.bias.then(|| init::zeros(o, device)),
-            weights: self.weights,
-            norm: self.norm,
-            num_relations: r,
-            etypes: self.etypes.clone(),
+            config: self.clone(),
             sorted: Sorted::default(),
         })
     }
@@ -170,9 +161,9 @@ impl HeteroConv for RelGraphConv {
         let edges = edges.into();
         let (g, edge_weights) = (edges.view(), edges.weights());
         let schema = g.schema();
-        check_graph_types("rel_graph_conv", schema, &[], &self.etypes);
-        check_num_etypes("`num_relations`", schema, self.num_relations);
-        let [d_input, d_output] = self.widths();
+        check_graph_types("rel_graph_conv", schema, &[], &self.config.etypes);
+        check_num_etypes("`num_relations`", schema, self.config.num_relations);
+        let RelGraphConvConfig { d_input, d_output, .. } = self.config;
         let x = of_all_types("rel_graph_conv", g, x.into(), |_| d_input);
         let (x, own): (Vec<_>, Vec<_>) =
             x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
@@ -205,12 +196,7 @@ impl HeteroConv for RelGraphConv {
 
 impl RelGraphConv {
     pub(crate) fn num_relations(&self) -> usize {
-        self.num_relations
-    }
-
-    fn widths(&self) -> [usize; 2] {
-        let [_, i, o] = self.weight.val().dims();
-        self.weights.widths([i, o])
+        self.config.num_relations
     }
 
     /// All messages into one node type.
@@ -233,17 +219,17 @@ impl RelGraphConv {
                 0,
             )
         });
-        let index = if self.norm == RelNorm::Right { index.mean() } else { index.clone() };
+        let index = if self.config.norm == RelNorm::Right { index.mean() } else { index.clone() };
         relational_aggregate(&index, x, weight, norm)
     }
 
     /// The weights of the relations into each node type that has some, in the order of types.
     fn weights_by_dst(&self, sorted: &[Option<Incoming>]) -> Vec<RelationalWeight> {
         let weight = self.weight.val();
-        match (self.weights, &self.coeff) {
+        match (self.config.weights, &self.coeff) {
             (RelWeights::BlockDiagonal(b), _) => {
                 let [_, i, o] = weight.dims();
-                let parts = by_dst(weight.reshape([self.num_relations, b, i, o]), sorted);
+                let parts = by_dst(weight.reshape([self.config.num_relations, b, i, o]), sorted);
                 parts.into_iter().map(RelationalWeight::BlockDiagonal).collect()
             }
             (_, Some(coeff)) => {
@@ -286,14 +272,14 @@ impl Pretrained for RelGraphConv {
     /// Relations of the state dict must stand in the order of the schema's edge types. Blocks are one row of
     /// all their entries in DGL, an axis of their own in PyG.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        if let ("weight", RelWeights::BlockDiagonal(b)) = (path, self.weights) {
+        if let ("weight", RelWeights::BlockDiagonal(b)) = (path, self.config.weights) {
             let [_, i, o] = self.weight.val().dims();
             return match from {
                 Framework::Dgl => {
-                    ParamMapping::same("linear_r.W").shaped([self.num_relations, b * i * o])
+                    ParamMapping::same("linear_r.W").shaped([self.config.num_relations, b * i * o])
                 }
                 Framework::Pyg => {
-                    ParamMapping::same("weight").shaped([self.num_relations, b, i, o])
+                    ParamMapping::same("weight").shaped([self.config.num_relations, b, i, o])
                 }
             };
         }

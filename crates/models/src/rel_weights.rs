@@ -40,12 +40,4 @@ impl RelWeights {
             }
         })
     }
-
-    /// Input and output feature size, from the last two axes of the weights.
-    pub(crate) fn widths(self, [i, o]: [usize; 2]) -> [usize; 2] {
-        match self {
-            Self::BlockDiagonal(b) => [i * b, o * b],
-            _ => [i, o],
-        }
-    }
 }
