@@ -78,15 +78,6 @@ pub struct InferenceConfig {
     pub progress: bool,
 }
 
-impl InferenceConfig {
-    fn check(&self) -> Result<(), ModelError> {
-        ModelError::check_sizes(
-            &[("max_nodes", self.max_nodes), ("max_edges", self.max_edges)],
-            0.0,
-        )
-    }
-}
-
 /// Rows `[nodes of type, columns]` of node type `target` after the last layer of `model`: what its forward gives for
 /// the whole graph without dropout, up to rounding.
 ///
@@ -120,8 +111,12 @@ pub fn infer<M: Layerwise>(
     target: impl NodeKey,
     config: &InferenceConfig,
 ) -> Result<Tensor<2>, ModelError> {
-    config.check()?;
-    ModelError::check_sizes(&[("layers of the model", model.num_layers())], 0.0)?;
+    let sizes = [
+        ("max_nodes", config.max_nodes),
+        ("max_edges", config.max_edges),
+        ("layers of the model", model.num_layers()),
+    ];
+    ModelError::check_sizes(&sizes, 0.0)?;
     let (schema, types) = (g.schema(), g.node_counts().len());
     let target = schema.ntype(target)?;
     let inputs = model.inputs(g, &features.into())?.into_list(schema)?;
