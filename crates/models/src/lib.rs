@@ -88,8 +88,7 @@ mod task;
 mod train;
 
 pub use appnp_conv::{AppnpConv, AppnpConvConfig};
-pub use burn_gnn_ops::{ConvInput, Reduce};
-pub use burn_gnn_ops::{DropoutKey, next_stream, seeded};
+pub use burn_gnn_ops::{ConvInput, DropoutKey, Reduce, next_stream, seeded};
 pub use conv::{Conv, Endpoints};
 pub use edge_conv::{EdgeConv, EdgeConvConfig};
 pub use edge_weight_norm::EdgeWeightNorm;

@@ -104,14 +104,7 @@ impl RgcnConfig {
         device: &Device,
     ) -> Result<Rgcn, ModelError> {
         let schema = g.schema();
-        ModelError::check_sizes(
-            &[
-                ("num_layers", self.num_layers),
-                ("hidden", self.hidden),
-                ("num_classes", self.num_classes),
-            ],
-            self.dropout,
-        )?;
+        self.check()?;
         let Inputs { projections, projected, embedded } =
             Inputs::new(g, inputs.into(), self.hidden, device)?;
         let one_hot = self
@@ -120,14 +113,7 @@ impl RgcnConfig {
             .transpose()?;
         let mut convs: Vec<RelGraphConv> = (usize::from(self.one_hot)..self.num_layers)
             .map(|i| {
-                let out = if i + 1 == self.num_layers { self.num_classes } else { self.hidden };
-                // Blocks must divide the classes too: the last layer keeps full weights then, as the paper's code does.
-                let weights = match self.weights {
-                    RelWeights::BlockDiagonal(b) if out % b != 0 && i + 1 == self.num_layers => {
-                        RelWeights::Full
-                    }
-                    w => w,
-                };
+                let (out, weights) = self.layer(i);
                 RelGraphConvConfig::from_graph(g, self.hidden, out)
                     .with_weights(weights)
                     .with_self_loop(self.self_loop)
@@ -141,6 +127,27 @@ impl RgcnConfig {
         let embedding = NodeEmbedding::new(g, &embedded, columns, device)?;
         let net = RgcnLayers { projections, one_hot, convs };
         Ok(Rgcn { embedding, net, projected, dropout: self.dropout, key: DropoutKey::new(device) })
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
+        let sizes = [
+            ("num_layers", self.num_layers),
+            ("hidden", self.hidden),
+            ("num_classes", self.num_classes),
+        ];
+        ModelError::check_sizes(&sizes, self.dropout)
+    }
+
+    /// Output size and weights of layer `i`.
+    pub(crate) fn layer(&self, i: usize) -> (usize, RelWeights) {
+        let is_last = i + 1 == self.num_layers;
+        let out = if is_last { self.num_classes } else { self.hidden };
+        // Blocks must divide the classes too: the last layer has full weights otherwise, as in the paper's code.
+        let weights = match self.weights {
+            RelWeights::BlockDiagonal(b) if is_last && b > 0 && out % b != 0 => RelWeights::Full,
+            w => w,
+        };
+        (out, weights)
     }
 
     fn one_hot_conv(

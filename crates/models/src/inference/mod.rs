@@ -153,18 +153,17 @@ fn rows_of<M: Layerwise>(
     bar: &Progress,
 ) -> Result<Tensor<2>, ModelError> {
     let reads = model.reads_neighbours(layer);
-    let n = blocks.graph().node_counts()[t];
-    let blocks_schema = blocks.graph().schema().clone();
+    let graph = blocks.graph();
+    let (schema, n) = (graph.schema(), graph.node_counts()[t]);
+    let ntype = &schema.ntypes()[t];
     let mut all: Option<Tensor<2>> = None;
     for range in blocks.chunks(t, reads, config) {
         let block = blocks.block(t, range.clone(), reads);
-        let schema = blocks_schema.as_ref();
         let y = model.layer(
             layer,
             &block,
             NodeTensors::from_list(schema, block.input(x).into_iter().map(Some)),
         );
-        let ntype = &schema.ntypes()[t];
         let none = || {
             let remedy = "let the layer compute this node type";
             ModelError::input(ntype, format!("layer {layer} gives no result for it; {remedy}"))

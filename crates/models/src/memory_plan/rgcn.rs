@@ -141,12 +141,7 @@ impl<'a> Checked<'a> {
         if config.one_hot {
             return Err(ModelError::out_of_range("one_hot", "false for a prediction", true));
         }
-        let sizes = [
-            ("num_layers", config.num_layers),
-            ("hidden", config.hidden),
-            ("num_classes", config.num_classes),
-        ];
-        ModelError::check_sizes(&sizes, config.dropout)?;
+        config.check()?;
         let width = |input| match input {
             Some(TypeInput::Features(d)) => Some(d),
             Some(TypeInput::Embedding) | None => None,
@@ -179,15 +174,11 @@ impl<'a> Checked<'a> {
         let nodes = g.node_counts();
         let first: usize = inputs.iter().zip(nodes).map(|(d, n)| d.unwrap_or(*n) * h).sum();
         let layer = |i: usize| {
-            let last = i + 1 == config.num_layers;
-            let o = if last { config.num_classes } else { h };
-            let weights = match config.weights {
+            let (o, weights) = config.layer(i);
+            let weights = match weights {
                 RelWeights::Basis(b) => b * h * o + relations * b,
-                // The last layer has full weights where blocks do not divide the classes.
-                RelWeights::BlockDiagonal(b) if !last || o % b.max(1) == 0 => {
-                    relations * h * o / b.max(1)
-                }
-                RelWeights::Full | RelWeights::BlockDiagonal(_) => relations * h * o,
+                RelWeights::BlockDiagonal(b) => relations * h * o / b.max(1),
+                RelWeights::Full => relations * h * o,
             };
             weights + if config.self_loop { h * o } else { 0 } + o
         };
@@ -216,7 +207,7 @@ impl<'a> Checked<'a> {
         if drops {
             kept += types.clone().map(|t| first[t] * inputs[t].unwrap_or(0) * F32).sum::<usize>();
         }
-        let out = |i: usize| F32 * if i == last { config.num_classes } else { config.hidden };
+        let out = |i: usize| F32 * config.layer(i).0;
         let results = |i: usize| layers[i].destinations.iter().sum::<usize>() * out(i);
         let own = |i: usize, t: usize| layers[i].own(t) * h;
         let copied = |i: usize| {
