@@ -224,8 +224,8 @@ impl FeatureEncoderConfig {
                 }
                 FeatureKind::Dynamic | FeatureKind::DynamicBag => {
                     let ids: Vec<u64> = next.next()?.iter().map(|&k| k as u64).collect();
-                    // Keyed by the keys themselves, so that a key has the same first row whenever it comes, and of
-                    // no total, for a table grows.
+                    // Keyed by the keys themselves, so that a key has the same first row whenever it comes; a table
+                    // that grows has no total.
                     init::rows(stream, Some(&ids), [ids.len(), dim], 0, device)
                 }
             };
