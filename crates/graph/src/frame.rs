@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use burn::tensor::DispatchTensor;
 use burn::tensor::kind::Basic;
-use burn::tensor::{Bool, DType, Device, Float, Int, Shape, Tensor, TensorData};
+use burn::tensor::{
+    Bool, DType, Device, Float, Int, Shape, Tensor, TensorCreationOptions, TensorData,
+};
 
 use crate::internal::setting;
 use crate::{GlobalIds, GraphError, NodeIds, Ragged, Texts, row_index};
@@ -40,28 +42,25 @@ impl fmt::Debug for Column {
     }
 }
 
-/// Calls `$body` with the tensor of rank `$d` and the kind that the column has.
+/// Calls `$body` with the tensor of the column in its rank, and in its kind unless `$k` names that.
 macro_rules! by_rank {
     ($col:expr, $t:ident => $body:expr) => {
-        match ($col.kind, $col.shape.num_dims()) {
-            (ColumnKind::Float, 1) => by_rank!(@ $col, $t, 1, Float, $body),
-            (ColumnKind::Float, 2) => by_rank!(@ $col, $t, 2, Float, $body),
-            (ColumnKind::Float, 3) => by_rank!(@ $col, $t, 3, Float, $body),
-            (ColumnKind::Float, 4) => by_rank!(@ $col, $t, 4, Float, $body),
-            (ColumnKind::Float, _) => by_rank!(@ $col, $t, 5, Float, $body),
-            (ColumnKind::Int, 1) => by_rank!(@ $col, $t, 1, Int, $body),
-            (ColumnKind::Int, 2) => by_rank!(@ $col, $t, 2, Int, $body),
-            (ColumnKind::Int, 3) => by_rank!(@ $col, $t, 3, Int, $body),
-            (ColumnKind::Int, 4) => by_rank!(@ $col, $t, 4, Int, $body),
-            (ColumnKind::Int, _) => by_rank!(@ $col, $t, 5, Int, $body),
-            (ColumnKind::Bool, 1) => by_rank!(@ $col, $t, 1, Bool, $body),
-            (ColumnKind::Bool, 2) => by_rank!(@ $col, $t, 2, Bool, $body),
-            (ColumnKind::Bool, 3) => by_rank!(@ $col, $t, 3, Bool, $body),
-            (ColumnKind::Bool, 4) => by_rank!(@ $col, $t, 4, Bool, $body),
-            (ColumnKind::Bool, _) => by_rank!(@ $col, $t, 5, Bool, $body),
+        match $col.kind {
+            ColumnKind::Float => by_rank!($col, Float, $t => $body),
+            ColumnKind::Int => by_rank!($col, Int, $t => $body),
+            ColumnKind::Bool => by_rank!($col, Bool, $t => $body),
         }
     };
-    (@ $col:expr, $t:ident, $d:literal, $k:ty, $body:expr) => {{
+    ($col:expr, $k:ty, $t:ident => $body:expr) => {
+        match $col.shape.num_dims() {
+            1 => by_rank!(@ $col, 1, $k, $t => $body),
+            2 => by_rank!(@ $col, 2, $k, $t => $body),
+            3 => by_rank!(@ $col, 3, $k, $t => $body),
+            4 => by_rank!(@ $col, 4, $k, $t => $body),
+            _ => by_rank!(@ $col, 5, $k, $t => $body),
+        }
+    };
+    (@ $col:expr, $d:literal, $k:ty, $t:ident => $body:expr) => {{
         let $t = Tensor::<$d, $k>::from_dispatch($col.tensor.clone());
         $body
     }};
@@ -88,6 +87,31 @@ impl Column {
     pub fn new<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> Self {
         let (shape, dtype, device) = (tensor.shape(), tensor.dtype(), tensor.device());
         Self { tensor: tensor.into_dispatch(), kind: kind_of::<K>(), shape, dtype, device }
+    }
+    /// Of data with 1 to [`MAX_RANK`](Self::MAX_RANK) axes; in the type `dtype` or, where there is none, the one that
+    /// the device likes.
+    #[doc(hidden)]
+    pub fn from_data(
+        kind: ColumnKind,
+        data: TensorData,
+        device: &Device,
+        dtype: Option<DType>,
+    ) -> Self {
+        fn of_kind<K: Basic>(data: TensorData, options: TensorCreationOptions) -> Column {
+            match data.shape().num_dims() {
+                1 => Tensor::<1, K>::from_data(data, options).into(),
+                2 => Tensor::<2, K>::from_data(data, options).into(),
+                3 => Tensor::<3, K>::from_data(data, options).into(),
+                4 => Tensor::<4, K>::from_data(data, options).into(),
+                _ => Tensor::<5, K>::from_data(data, options).into(),
+            }
+        }
+        let options = dtype.map_or_else(|| device.into(), |dtype| (device, dtype).into());
+        match kind {
+            ColumnKind::Float => of_kind::<Float>(data, options),
+            ColumnKind::Int => of_kind::<Int>(data, options),
+            ColumnKind::Bool => of_kind::<Bool>(data, options),
+        }
     }
     /// Float, int or bool.
     pub fn kind(&self) -> ColumnKind {
@@ -143,7 +167,12 @@ impl Column {
             self.len()
         );
         let ids = row_index(ids.iter().map(|&i| i as usize), &self.device);
-        by_rank!(self, t => Self::new(t.rows(ids)))
+        // Booleans by way of integers: Flex in Burn 0.22.1 tags selected booleans as `U8`, and such a tensor can be
+        // neither joined with booleans nor distinguished from integers.
+        if self.kind == ColumnKind::Bool {
+            return by_rank!(self, Bool, t => Self::new(t.int().select(0, ids).bool()));
+        }
+        by_rank!(self, t => Self::new(t.select(0, ids)))
     }
     /// Rows of several columns, one after the other.
     ///
@@ -171,13 +200,15 @@ impl Column {
         }
         by_rank!(first, t => all!(t))
     }
-    fn describe(&self) -> String {
-        format!(
-            "{:?} tensor of rank {} and dtype {:?}",
-            self.kind,
-            self.shape.num_dims(),
-            self.dtype
-        )
+    /// The column `name` of `frame` is not the one `expected`.
+    fn wrong_type(&self, frame: &str, name: &str, expected: String) -> GraphError {
+        let (rank, dtype) = (self.shape.num_dims(), self.dtype);
+        GraphError::ColumnType {
+            frame: frame.to_owned(),
+            name: name.to_owned(),
+            expected,
+            actual: format!("{:?} tensor of rank {rank} and dtype {dtype:?}", self.kind),
+        }
     }
 }
 
@@ -191,27 +222,6 @@ impl From<&Column> for Column {
     /// Shares the tensor.
     fn from(column: &Column) -> Self {
         column.clone()
-    }
-}
-
-/// `select(0, ids)`, for booleans by way of integers: Flex in Burn 0.22.1 tags selected booleans as `U8`, and such a
-/// tensor can be neither joined with booleans nor distinguished from integers.
-trait Rows {
-    fn rows(self, ids: Tensor<1, Int>) -> Self;
-}
-impl<const D: usize> Rows for Tensor<D> {
-    fn rows(self, ids: Tensor<1, Int>) -> Self {
-        self.select(0, ids)
-    }
-}
-impl<const D: usize> Rows for Tensor<D, Int> {
-    fn rows(self, ids: Tensor<1, Int>) -> Self {
-        self.select(0, ids)
-    }
-}
-impl<const D: usize> Rows for Tensor<D, Bool> {
-    fn rows(self, ids: Tensor<1, Int>) -> Self {
-        self.int().select(0, ids).bool()
     }
 }
 
@@ -286,37 +296,14 @@ impl Frame {
     /// # Errors
     /// As [`insert`](Self::insert).
     pub fn insert_column(&mut self, name: &str, column: Column) -> Result<(), GraphError> {
-        if column.len() != self.len {
-            let (arg, actual) = (format!("{}: column {name}", self.label), column.len());
-            return Err(GraphError::Length {
-                relation: String::new(),
-                arg,
-                why: "one row per node or edge",
-                expected: self.len,
-                actual,
-            });
-        }
-        let mismatch = |what, expected: String, actual: String| {
-            Err(GraphError::ColumnMismatch {
-                frame: self.label.clone(),
-                name: name.to_owned(),
-                what,
-                expected,
-                actual,
-            })
-        };
+        self.check_rows(format_args!("column {name}"), column.len())?;
         // The columns that are there share a device: one of them tells that of all.
-        if let Some(other) =
-            self.columns.iter().find(|(n, _)| *n != name).filter(|(_, c)| c.device != column.device)
-        {
-            return mismatch(
-                "device",
-                format!("{:?}", other.1.device),
-                format!("{:?}", column.device),
-            );
+        let mut others = self.columns.iter().filter(|(n, _)| *n != name).map(|(_, c)| c);
+        if let Some(other) = others.next().filter(|c| c.device != column.device) {
+            return Err(mismatch(&self.label, name, "device", &other.device, &column.device));
         }
         if let Some(old) = self.columns.get(name).filter(|c| c.dtype != column.dtype) {
-            return mismatch("dtype", format!("{:?}", old.dtype), format!("{:?}", column.dtype));
+            return Err(mismatch(&self.label, name, "dtype", &old.dtype, &column.dtype));
         }
         self.columns.insert(name.to_owned(), column);
         Ok(())
@@ -341,11 +328,9 @@ impl Frame {
     /// As [`get`](Self::get).
     pub fn get_as<const D: usize, K: Basic>(&self, name: &str) -> Result<Tensor<D, K>, GraphError> {
         let c = self.column(name)?;
-        c.tensor().ok_or_else(|| GraphError::ColumnType {
-            frame: self.label.clone(),
-            name: name.to_owned(),
-            expected: format!("{:?} tensor of rank {D}", kind_of::<K>()),
-            actual: c.describe(),
+        c.tensor().ok_or_else(|| {
+            let expected = format!("{:?} tensor of rank {D}", kind_of::<K>());
+            c.wrong_type(&self.label, name, expected)
         })
     }
     /// A column as stored.
@@ -353,11 +338,7 @@ impl Frame {
     /// # Errors
     /// No such column.
     pub fn column(&self, name: &str) -> Result<&Column, GraphError> {
-        self.columns.get(name).ok_or_else(|| GraphError::UnknownColumn {
-            frame: self.label.clone(),
-            name: name.to_owned(),
-            known: self.columns.keys().cloned().collect(),
-        })
+        self.columns.get(name).ok_or_else(|| self.unknown(name, &self.columns))
     }
     /// The values of an integer column of rank 1, such as labels, on the CPU.
     ///
@@ -412,6 +393,47 @@ impl Frame {
     /// Columns by name.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(n, c)| (n.as_str(), c))
+    }
+    fn unknown<T>(&self, name: &str, there: &BTreeMap<String, T>) -> GraphError {
+        GraphError::UnknownColumn {
+            frame: self.label.clone(),
+            name: name.to_owned(),
+            known: there.keys().cloned().collect(),
+        }
+    }
+    /// Refuses another number of rows than the frame has.
+    fn check_rows(&self, of: fmt::Arguments<'_>, actual: usize) -> Result<(), GraphError> {
+        self.check_len(of, "one row per node or edge", self.len, actual)
+    }
+    fn check_len(
+        &self,
+        of: fmt::Arguments<'_>,
+        why: &'static str,
+        expected: usize,
+        actual: usize,
+    ) -> Result<(), GraphError> {
+        if actual == expected {
+            return Ok(());
+        }
+        let arg = format!("{}: {of}", self.label);
+        Err(GraphError::Length { relation: String::new(), arg, why, expected, actual })
+    }
+}
+
+/// A column that does not go with those beside it.
+fn mismatch(
+    frame: &str,
+    name: &str,
+    what: &'static str,
+    expected: &dyn fmt::Debug,
+    actual: &dyn fmt::Debug,
+) -> GraphError {
+    GraphError::ColumnMismatch {
+        frame: frame.to_owned(),
+        name: name.to_owned(),
+        what,
+        expected: format!("{expected:?}"),
+        actual: format!("{actual:?}"),
     }
 }
 

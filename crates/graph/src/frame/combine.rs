@@ -49,21 +49,14 @@ impl Column {
         groups: Groups<'_>,
         how: Combine,
     ) -> Result<Self, GraphError> {
-        let refuse = |expected: String| GraphError::ColumnType {
-            frame: frame.to_owned(),
-            name: name.to_owned(),
-            expected,
-            actual: self.describe(),
-        };
         let able = match self.kind {
             ColumnKind::Float => true,
             ColumnKind::Int => how != Combine::Mean,
             ColumnKind::Bool => how == Combine::First,
         };
         if !able {
-            return Err(refuse(format!(
-                "column that has a {how:?}; give `{name}` a rule of its own"
-            )));
+            let expected = format!("column that has a {how:?}; give `{name}` a rule of its own");
+            return Err(self.wrong_type(frame, name, expected));
         }
         if how == Combine::First {
             let start = |rows: std::ops::Range<usize>| match groups.order {
@@ -83,56 +76,66 @@ impl Column {
             return Ok(zeros);
         }
         let ordered = groups.order.map_or_else(|| self.clone(), |o| self.select(o));
-        Ok(by_rank!(ordered, t => {
-            let zeros = Tensor::from_dispatch(zeros.tensor.clone());
-            Self::new(t.combined(zeros, groups, how, &self.device))
-        }))
+        let empty = &zeros.tensor;
+        let combined = match self.kind {
+            ColumnKind::Float => by_rank!(ordered, Float, t => {
+                let zeros = Tensor::from_dispatch(empty.clone());
+                Self::new(combined_floats(t, zeros, groups, how, &self.device))
+            }),
+            ColumnKind::Int => by_rank!(ordered, Int, t => {
+                let zeros = Tensor::from_dispatch(empty.clone());
+                Self::new(combined_ints(t, zeros, groups, how, &self.device))
+            }),
+            // Refused above: booleans have no sum.
+            ColumnKind::Bool => zeros,
+        };
+        Ok(combined)
     }
 }
 
 /// Sum, mean, maximum or minimum of groups of contiguous rows.
-trait Combined: Sized {
-    fn combined(self, zeros: Self, groups: Groups<'_>, how: Combine, device: &Device) -> Self;
+fn combined_floats<const D: usize>(
+    rows: Tensor<D>,
+    zeros: Tensor<D>,
+    groups: Groups<'_>,
+    how: Combine,
+    device: &Device,
+) -> Tensor<D> {
+    let dtype = rows.dtype();
+    match how {
+        Combine::Sum | Combine::Mean if matches!(dtype, DType::F16 | DType::BF16) => {
+            let (rows, zeros) = (rows.cast(DType::F32), zeros.cast(DType::F32));
+            combined_floats(rows, zeros, groups, how, device).cast(dtype)
+        }
+        Combine::Mean => {
+            let counts: Vec<f64> = groups.rows().map(|r| r.len().max(1) as f64).collect();
+            let mut dims = [1; D];
+            dims[0] = counts.len();
+            sums(rows, zeros, groups, device)
+                / Tensor::from_data(TensorData::new(counts, dims), (device, dtype))
+        }
+        Combine::Max => {
+            extremes(rows, zeros, groups, device, |a, b| a.lower(b.clone()).bool_or(b.is_nan()))
+        }
+        Combine::Min => {
+            extremes(rows, zeros, groups, device, |a, b| a.greater(b.clone()).bool_or(b.is_nan()))
+        }
+        Combine::Sum | Combine::First => sums(rows, zeros, groups, device),
+    }
 }
 
-impl<const D: usize> Combined for Tensor<D> {
-    fn combined(self, zeros: Self, groups: Groups<'_>, how: Combine, device: &Device) -> Self {
-        let dtype = self.dtype();
-        match how {
-            Combine::Sum | Combine::Mean if matches!(dtype, DType::F16 | DType::BF16) => self
-                .cast(DType::F32)
-                .combined(zeros.cast(DType::F32), groups, how, device)
-                .cast(dtype),
-            Combine::Mean => {
-                let counts: Vec<f64> = groups.rows().map(|r| r.len().max(1) as f64).collect();
-                let mut dims = [1; D];
-                dims[0] = counts.len();
-                sums(self, zeros, groups, device)
-                    / Tensor::from_data(TensorData::new(counts, dims), (device, dtype))
-            }
-            Combine::Max => {
-                extremes(self, zeros, groups, device, |a, b| a.lower(b.clone()).bool_or(b.is_nan()))
-            }
-            Combine::Min => extremes(self, zeros, groups, device, |a, b| {
-                a.greater(b.clone()).bool_or(b.is_nan())
-            }),
-            Combine::Sum | Combine::First => sums(self, zeros, groups, device),
-        }
-    }
-}
-impl<const D: usize> Combined for Tensor<D, Int> {
-    fn combined(self, zeros: Self, groups: Groups<'_>, how: Combine, device: &Device) -> Self {
-        match how {
-            Combine::Max => extremes(self, zeros, groups, device, Self::lower),
-            Combine::Min => extremes(self, zeros, groups, device, Self::greater),
-            _ => sums(self, zeros, groups, device),
-        }
-    }
-}
-impl<const D: usize> Combined for Tensor<D, Bool> {
-    /// Refused before: booleans have no sum.
-    fn combined(self, zeros: Self, _: Groups<'_>, _: Combine, _: &Device) -> Self {
-        zeros
+/// Sum, maximum or minimum of groups of contiguous rows.
+fn combined_ints<const D: usize>(
+    rows: Tensor<D, Int>,
+    zeros: Tensor<D, Int>,
+    groups: Groups<'_>,
+    how: Combine,
+    device: &Device,
+) -> Tensor<D, Int> {
+    match how {
+        Combine::Max => extremes(rows, zeros, groups, device, Tensor::lower),
+        Combine::Min => extremes(rows, zeros, groups, device, Tensor::greater),
+        _ => sums(rows, zeros, groups, device),
     }
 }
 

@@ -12,7 +12,7 @@ impl Frame {
     /// # Errors
     /// The number of rows is not [`len`](Self::len).
     pub fn insert_list(&mut self, name: &str, list: Ragged) -> Result<(), GraphError> {
-        self.fits(&format!("list {name}"), list.len())?;
+        self.check_rows(format_args!("list {name}"), list.len())?;
         self.lists.insert(name.to_owned(), list);
         Ok(())
     }
@@ -21,11 +21,7 @@ impl Frame {
     /// # Errors
     /// No such column of lists.
     pub fn list(&self, name: &str) -> Result<&Ragged, GraphError> {
-        self.lists.get(name).ok_or_else(|| GraphError::UnknownColumn {
-            frame: self.label.clone(),
-            name: name.to_owned(),
-            known: self.lists.keys().cloned().collect(),
-        })
+        self.lists.get(name).ok_or_else(|| self.unknown(name, &self.lists))
     }
     /// Columns of lists by name.
     pub fn lists(&self) -> impl Iterator<Item = (&str, &Ragged)> {
@@ -42,7 +38,7 @@ impl Frame {
     /// # Errors
     /// The number of texts is not [`len`](Self::len).
     pub fn insert_text(&mut self, name: &str, texts: Texts) -> Result<(), GraphError> {
-        self.fits(&format!("text {name}"), texts.len())?;
+        self.check_rows(format_args!("text {name}"), texts.len())?;
         self.texts.insert(name.to_owned(), Arc::new(texts));
         Ok(())
     }
@@ -51,11 +47,7 @@ impl Frame {
     /// # Errors
     /// No such column of texts.
     pub fn text(&self, name: &str) -> Result<&Texts, GraphError> {
-        self.texts.get(name).map(|texts| &**texts).ok_or_else(|| GraphError::UnknownColumn {
-            frame: self.label.clone(),
-            name: name.to_owned(),
-            known: self.texts.keys().cloned().collect(),
-        })
+        self.texts.get(name).map(|texts| &**texts).ok_or_else(|| self.unknown(name, &self.texts))
     }
     /// Columns of texts by name.
     pub fn texts(&self) -> impl Iterator<Item = (&str, &Texts)> {
@@ -72,7 +64,7 @@ impl Frame {
     /// # Errors
     /// The number of ids is not [`len`](Self::len).
     pub fn set_global_ids(&mut self, ids: GlobalIds) -> Result<(), GraphError> {
-        self.fits("global ids", ids.len())?;
+        self.check_rows(format_args!("global ids"), ids.len())?;
         self.global_ids = Some(Arc::new(ids));
         Ok(())
     }
@@ -87,27 +79,13 @@ impl Frame {
     /// # Errors
     /// The number of ids is not [`len`](Self::len).
     pub fn set_ids(&mut self, ids: NodeIds) -> Result<(), GraphError> {
-        self.fits("ids", ids.len())?;
+        self.check_rows(format_args!("ids"), ids.len())?;
         self.ids = Some(Arc::new(ids));
         Ok(())
     }
     /// The ids that the rows have in the files that they come from, where they are known.
     pub fn ids(&self) -> Option<&NodeIds> {
         self.ids.as_deref()
-    }
-
-    fn fits(&self, what: &str, actual: usize) -> Result<(), GraphError> {
-        if actual == self.len {
-            return Ok(());
-        }
-        let arg = format!("{}: {what}", self.label);
-        Err(GraphError::Length {
-            relation: String::new(),
-            arg,
-            why: "one row per node or edge",
-            expected: self.len,
-            actual,
-        })
     }
 
     /// The lists and texts of `from` at `rows`.

@@ -1,11 +1,11 @@
 //! Gathers, appends and fills feature rows of derived graphs.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
-use burn::tensor::kind::Basic;
-use burn::tensor::{Bool, DType, Device, Float, Int, Tensor, TensorData};
+use burn::tensor::{DType, TensorData};
 
-use super::{Column, ColumnKind, Frame};
+use super::{Column, ColumnKind, Frame, mismatch};
 use crate::{GraphError, OriginalIds};
 
 impl Frame {
@@ -38,17 +38,8 @@ impl Frame {
         let count = self.len - from.len;
         let mut given = BTreeMap::new();
         for (name, c) in data {
-            if c.len() != count {
-                let (arg, actual) = (format!("{}: new rows of column {name}", self.label), c.len());
-                let why = "one row per new node or edge";
-                return Err(GraphError::Length {
-                    relation: String::new(),
-                    arg,
-                    why,
-                    expected: count,
-                    actual,
-                });
-            }
+            let of = format_args!("new rows of column {name}");
+            self.check_len(of, "one row per new node or edge", count, c.len())?;
             if given.insert(*name, c).is_some() {
                 return Err(GraphError::Duplicate { what: "column", name: (*name).to_owned() });
             }
@@ -79,34 +70,22 @@ pub(crate) fn join_all(
 
 pub(crate) fn join(frame: &str, name: &str, parts: &[Column]) -> Result<Column, GraphError> {
     let first = &parts[0];
-    let mismatch = |what, expected: String, actual: String| GraphError::ColumnMismatch {
-        frame: frame.into(),
-        name: name.into(),
-        what,
-        expected,
-        actual,
+    let wrong = |what, expected: &dyn Debug, actual: &dyn Debug| {
+        Err(mismatch(frame, name, what, expected, actual))
     };
     for c in parts {
         let (a, b) = (&first.shape().as_slice()[1..], &c.shape().as_slice()[1..]);
         if a != b {
-            return Err(mismatch("row shape", format!("{a:?}"), format!("{b:?}")));
+            return wrong("row shape", &a, &b);
         }
-        if c.kind() != first.kind() {
-            return Err(mismatch("kind", format!("{:?}", first.kind()), format!("{:?}", c.kind())));
+        if c.kind != first.kind {
+            return wrong("kind", &first.kind, &c.kind);
         }
-        if c.dtype() != first.dtype() {
-            return Err(mismatch(
-                "dtype",
-                format!("{:?}", first.dtype()),
-                format!("{:?}", c.dtype()),
-            ));
+        if c.dtype != first.dtype {
+            return wrong("dtype", &first.dtype, &c.dtype);
         }
-        if c.device() != first.device() {
-            return Err(mismatch(
-                "device",
-                format!("{:?}", first.device()),
-                format!("{:?}", c.device()),
-            ));
+        if c.device != first.device {
+            return wrong("device", &first.device, &c.device);
         }
     }
     // Backends need not join tensors without elements.
@@ -127,12 +106,7 @@ impl Column {
         count: usize,
         value: f64,
     ) -> Result<Self, GraphError> {
-        let refuse = |expected: String| GraphError::ColumnType {
-            frame: frame.to_owned(),
-            name: name.to_owned(),
-            expected,
-            actual: self.describe(),
-        };
+        let refuse = |expected| self.wrong_type(frame, name, expected);
         if self.shape.num_dims() > Self::MAX_RANK {
             return Err(refuse(format!(
                 "tensor of rank {} at most (new rows are filled)",
@@ -152,7 +126,7 @@ impl Column {
             }
             _ => return Err(refuse(format!("column that holds the fill value {value}"))),
         };
-        Ok(by_rank!(self, t => Self::new(like(&t, data, &self.device, self.dtype))))
+        Ok(Self::from_data(self.kind, data, &self.device, Some(self.dtype)))
     }
 }
 
@@ -169,13 +143,4 @@ fn fits(dtype: DType, value: f64) -> bool {
         _ => (-9_007_199_254_740_992.0, 9_007_199_254_740_992.0),
     };
     value.fract() == 0.0 && (low..=high).contains(&value)
-}
-
-fn like<const D: usize, K: Basic>(
-    _: &Tensor<D, K>,
-    data: TensorData,
-    device: &Device,
-    dtype: DType,
-) -> Tensor<D, K> {
-    Tensor::from_data(data, (device, dtype))
 }
