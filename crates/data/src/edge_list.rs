@@ -4,15 +4,15 @@ mod lines;
 
 use std::path::Path;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::Device;
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Graph, Ids, NodeIds, Texts};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::files::{Expected, LIMIT, table_error};
-use crate::tables::{Blocks, EdgeTable, ReadOptions, TableColumns, WEIGHT};
+use crate::files::{Expected, table_error, within_limit};
+use crate::host_column::f32_column;
+use crate::tables::{Blocks, EdgeTable, TableColumns, WEIGHT, parse_blocks};
 use lines::Edges;
 
 /// What an edge list looks like: `source destination [weight]` on each line, nothing else. Lines that are empty or
@@ -154,7 +154,7 @@ impl EdgeListFormat {
 ///
 /// # Errors
 /// [`DataError::Io`]; [`DataError::Table`] with file, line and field for another number of fields, an id that is no
-/// whole number (or no number of a node), a weight that is none, text that is not UTF-8; [`GraphError::Setting`] for a
+/// whole number (or no number of a node), a weight that is none, text that is not UTF-8; [`GraphError::Setting`](burn_gnn_graph::GraphError::Setting) for a
 /// format that cannot be.
 ///
 /// # Cost
@@ -169,37 +169,26 @@ pub fn read_edge_list(
 }
 
 fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
-    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion, format.progress)?;
+    let blocks = Blocks::whole(path, format.progress)?;
     // Lines before a block are known when the blocks before it are; the first block alone holds the header, or the
     // blocks are few.
     let mut skip = format.header_lines;
     let blocks = blocks.map(|block| {
         let block = block?;
-        let here = skip.min(lines(&block));
+        let here = skip.min(count_lines(&block));
         skip -= here;
         Ok((here, block))
     });
-    let parse = |(i, block): (usize, Result<(u64, Vec<u8>), DataError>)| {
-        block.map(|(skip, b)| (i, Edges::parse(&b, skip, format)))
-    };
-    let mut parsed: Vec<(usize, Edges)> =
-        blocks.enumerate().par_bridge().map(parse).collect::<Result<_, DataError>>()?;
-    parsed.sort_unstable_by_key(|p| p.0);
+    let parsed = parse_blocks(blocks, |_, block: Result<(u64, Vec<u8>), DataError>| {
+        block.map(|(skip, block)| Edges::parse(&block, skip, format))
+    })?;
     let mut all = Edges::empty(format);
-    for (_, block) in parsed {
+    for block in parsed {
         if let Some((line, field, expected, found)) = block.problem {
             return Err(table_error(path, all.lines + line, field, expected, found));
         }
         all.append(block);
-        if all.src.len() as u64 > LIMIT {
-            let relation = path.display().to_string();
-            return Err(DataError::Graph(GraphError::TooLarge {
-                relation,
-                what: "edges",
-                count: all.src.len() as u64,
-                limit: LIMIT,
-            }));
-        }
+        within_limit(path.display(), "edges", all.src.len() as u64)?;
     }
     Ok(EdgeTable {
         src: all.src,
@@ -247,11 +236,8 @@ fn assemble(
         }
     };
     if let Some(w) = table.columns.weights {
-        let len = w.len();
-        graph.edges_mut(0)?.insert(
-            WEIGHT,
-            Tensor::<1>::from_data(TensorData::new(w, [len]), (device, DType::F32)),
-        )?;
+        let w = f32_column(w, [graph.relations()[0].num_edges()], device);
+        graph.edges_mut(0)?.insert_column(WEIGHT, w)?;
     }
     if format.undirected { Ok(graph.add_reverse_edges(0)?) } else { Ok(graph) }
 }
@@ -276,7 +262,7 @@ fn ascending(src: &Ids, dst: &Ids) -> Ids {
     }
 }
 
-fn lines(block: &[u8]) -> u64 {
+fn count_lines(block: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', block).count() as u64 + u64::from(!block.ends_with(b"\n"))
 }
 

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Display;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::Relation;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-pub(crate) use burn_gnn_files::internal::{Cut, cut, cut_quoted};
 pub(crate) use burn_gnn_files::internal::{
-    Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, format_error, io_error, open,
-    read_error, remove_abandoned, tensor_header,
+    Counted, Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, format_error, io_error,
+    open, read_error, remove_abandoned, tensor_header,
 };
+pub(crate) use burn_gnn_files::internal::{Cut, cut, cut_quoted};
 pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 
 /// The most nodes of one type, and the most edges of one relation.
@@ -29,9 +31,36 @@ pub(crate) fn setting(arg: &'static str, expected: &str, found: &str) -> DataErr
     })
 }
 
+/// A name that no node type has.
+pub(crate) fn unknown_ntype(
+    name: &str,
+    known: impl IntoIterator<Item = impl Into<String>>,
+) -> DataError {
+    let known = known.into_iter().map(Into::into).collect();
+    DataError::Graph(GraphError::UnknownNodeType { name: name.to_owned(), known })
+}
+
+/// A name given to two of a kind.
+pub(crate) fn duplicate(what: &'static str, name: impl Into<String>) -> DataError {
+    DataError::Graph(GraphError::Duplicate { what, name: name.into() })
+}
+
+/// Refuses more rows, nodes or edges than there are numbers for.
+pub(crate) fn within_limit(
+    of: impl Display,
+    what: &'static str,
+    count: u64,
+) -> Result<(), DataError> {
+    if count <= LIMIT {
+        return Ok(());
+    }
+    let relation = of.to_string();
+    Err(DataError::Graph(GraphError::TooLarge { relation, what, count, limit: LIMIT }))
+}
+
 /// What a build without a cargo feature says of a file or a data set.
 #[cfg(not(all(feature = "npz", feature = "rdf", feature = "zstd")))]
-pub(crate) fn missing_feature(what: impl std::fmt::Display, feature: &'static str) -> DataError {
+pub(crate) fn missing_feature(what: impl Display, feature: &'static str) -> DataError {
     DataError::Feature { what: what.to_string(), feature }
 }
 
@@ -111,14 +140,35 @@ pub(crate) fn without_remedy(e: DataError) -> DataError {
     }
 }
 
-/// A [`DataError::Version`] of what a description says, which may be anything.
-pub(crate) fn version_error(
+/// Refuses another version than `expected`. What a description says may be anything.
+pub(crate) fn check_version(
     path: &Path,
     found: Option<&serde_json::Value>,
     expected: u32,
-) -> DataError {
+) -> Result<(), DataError> {
+    if found.and_then(serde_json::Value::as_u64) == Some(u64::from(expected)) {
+        return Ok(());
+    }
     let found = found.map_or("none".into(), |v| cut(&v.to_string()));
-    DataError::Version { path: path.into(), found, expected }
+    Err(DataError::Version { path: path.into(), found, expected })
+}
+
+/// The version of a description, which is looked at before the rest.
+#[derive(Deserialize)]
+pub(crate) struct FormatVersion {
+    format_version: Option<serde_json::Value>,
+}
+
+impl FormatVersion {
+    /// As [`check_version`].
+    pub(crate) fn check(&self, path: &Path, expected: u32) -> Result<(), DataError> {
+        check_version(path, self.format_version.as_ref(), expected)
+    }
+}
+
+/// An error of a reader of text; what a decompressor says is about the content.
+pub(crate) fn text_error(path: &Path, e: std::io::Error) -> DataError {
+    if e.get_ref().is_some() { format_error(path, e.to_string()) } else { io_error(path, e) }
 }
 
 /// What is wrong with a zip archive.
@@ -187,14 +237,7 @@ pub(crate) fn node_count(
     count: u64,
     bytes: u64,
 ) -> Result<usize, DataError> {
-    if count > LIMIT {
-        return Err(DataError::Graph(GraphError::TooLarge {
-            relation: format!("node type {ntype}"),
-            what: "nodes",
-            count,
-            limit: LIMIT,
-        }));
-    }
+    within_limit(format_args!("node type {ntype}"), "nodes", count)?;
     let limit = NODES_FREE.max(bytes.saturating_mul(NODES_PER_BYTE));
     if count > limit {
         let why = format!(

@@ -1,40 +1,49 @@
 //! Converts data on the host to frame columns.
 
-use burn::tensor::kind::Basic;
-use burn::tensor::{Bool, DType, Device, Float, Int, Tensor, TensorData};
-use burn_gnn_graph::Column;
+use std::fmt::Display;
+
+use burn::tensor::{DType, Device, Shape, TensorData};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::{Column, ColumnKind, GraphError};
 
 /// The data on the device, in its own type or, for booleans, the one the device likes; of 1 to [`Column::MAX_RANK`]
 /// axes. `Err`: the type, which the device cannot hold.
 pub(crate) fn column_of(data: TensorData, device: &Device) -> Result<Column, DType> {
     let dtype = data.dtype();
     if dtype.is_bool() {
-        return Ok(place::<Bool>(data, device, None));
+        return Ok(Column::from_data(ColumnKind::Bool, data, device, None));
     }
     if !device.supports_dtype(dtype) {
         return Err(dtype);
     }
-    Ok(if dtype.is_float() {
-        place::<Float>(data, device, Some(dtype))
-    } else {
-        place::<Int>(data, device, Some(dtype))
+    let kind = if dtype.is_float() { ColumnKind::Float } else { ColumnKind::Int };
+    Ok(Column::from_data(kind, data, device, Some(dtype)))
+}
+
+/// A column `name` of `frame` whose type the device cannot hold.
+pub(crate) fn unsupported(
+    frame: impl Display,
+    name: &str,
+    dtype: String,
+    device: &Device,
+) -> DataError {
+    DataError::Graph(GraphError::ColumnMismatch {
+        frame: frame.to_string(),
+        name: name.to_owned(),
+        what: "dtype",
+        expected: format!("one that {device:?} supports"),
+        actual: dtype,
     })
 }
 
-fn place<K: Basic>(data: TensorData, device: &Device, dtype: Option<DType>) -> Column {
-    macro_rules! of_rank {
-        ($d:literal) => {
-            Column::new(match dtype {
-                Some(dtype) => Tensor::<$d, K>::from_data(data, (device, dtype)),
-                None => Tensor::<$d, K>::from_data(data, device),
-            })
-        };
-    }
-    match data.shape().num_dims() {
-        1 => of_rank!(1),
-        2 => of_rank!(2),
-        3 => of_rank!(3),
-        4 => of_rank!(4),
-        _ => of_rank!(5),
-    }
+/// Numbers as a column of f32.
+pub(crate) fn f32_column(values: Vec<f32>, shape: impl Into<Shape>, device: &Device) -> Column {
+    let data = TensorData::new(values, shape);
+    Column::from_data(ColumnKind::Float, data, device, Some(DType::F32))
+}
+
+/// Numbers as a column of i64.
+pub(crate) fn i64_column(values: Vec<i64>, shape: impl Into<Shape>, device: &Device) -> Column {
+    let data = TensorData::new(values, shape);
+    Column::from_data(ColumnKind::Int, data, device, Some(DType::I64))
 }

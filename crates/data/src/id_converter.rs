@@ -4,6 +4,8 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{HomoId, IdMap, TypedId};
 
+use crate::files::{duplicate, unknown_ntype};
+
 /// Types and ids of a graph in DGL's chunked format, by its `metadata.json` alone: the `IDConverter` of DGL's user
 /// guide.
 ///
@@ -112,10 +114,7 @@ impl TypeIds {
         let mut sorted: Vec<&String> = names.iter().collect();
         sorted.sort();
         if let Some(w) = sorted.windows(2).find(|w| w[0] == w[1]) {
-            return Err(DataError::Graph(GraphError::Duplicate {
-                what: "type",
-                name: w[0].clone(),
-            }));
+            return Err(duplicate("type", w[0]));
         }
         Ok(Self { map: IdMap::from_counts(counts)?, names })
     }
@@ -144,12 +143,7 @@ impl TypeIds {
     }
     fn type2id(&self, name: &str) -> Result<usize, DataError> {
         let ty = self.names.iter().position(|n| n == name);
-        ty.ok_or_else(|| {
-            DataError::Graph(GraphError::UnknownNodeType {
-                name: name.to_owned(),
-                known: self.names.clone(),
-            })
-        })
+        ty.ok_or_else(|| unknown_ntype(name, &self.names))
     }
     fn id2type(&self, what: &str, id: usize) -> Result<&str, DataError> {
         let name = self.names.get(id).map(String::as_str);

@@ -1,10 +1,10 @@
 //! Splits edges into training, validation and test sets for link prediction, as PyG does.
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeName, EdgeType, Graph, Relabel, Relation, Stream};
 use burn_gnn_sampling::{NegativeSampler, SampleKey};
 
+use crate::files::duplicate;
 use crate::node_split::{Share, shuffled, wrong};
 
 /// How edges are shared out for link prediction, with the rules of PyG's transform of this name.
@@ -253,10 +253,7 @@ impl RandomLinkSplit {
         let mut number = |etype: &EdgeName| -> Result<usize, DataError> {
             let t = graph.schema().etype(etype)?;
             if std::mem::replace(&mut seen[t], true) {
-                return Err(DataError::Graph(GraphError::Duplicate {
-                    what: "edge type",
-                    name: etype.to_string(),
-                }));
+                return Err(duplicate("edge type", etype.to_string()));
             }
             Ok(t)
         };

@@ -4,10 +4,9 @@ use std::io::Read;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
-use rayon::prelude::*;
 
-use crate::files::{Cut, Progress, format_error, io_error, table_error};
-use crate::tables::{Blocks, ReadOptions, parse_f32, parse_i64, text, trim_end};
+use crate::files::{Cut, format_error, io_error, table_error};
+use crate::tables::{Blocks, lines, parse_blocks, parse_f32, parse_i64, text_of};
 
 /// Rows of numbers, one after the other.
 pub(crate) struct Matrix<T> {
@@ -45,17 +44,12 @@ pub(crate) fn read_matrix<T: Number>(
     delimiter: u8,
     progress: bool,
 ) -> Result<Matrix<T>, DataError> {
-    let blocks = Blocks::whole(path, ReadOptions::default().max_expansion, progress)?;
-    let parse =
-        |(i, block): (usize, Result<Vec<u8>, DataError>)| -> Result<(usize, Block<T>), DataError> {
-            Ok((i, Block::parse(&block?, cols, delimiter)))
-        };
-    let mut parsed: Vec<(usize, Block<T>)> =
-        blocks.enumerate().par_bridge().map(parse).collect::<Result<_, _>>()?;
-    parsed.sort_unstable_by_key(|p| p.0);
-    let cols = cols.or(parsed.first().map(|p| p.1.cols)).unwrap_or(0);
+    let parsed = parse_blocks(Blocks::whole(path, progress)?, |_, block| {
+        Ok(Block::<T>::parse(&block?, cols, delimiter))
+    })?;
+    let cols = cols.or(parsed.first().map(|block| block.cols)).unwrap_or(0);
     let (mut rows, mut values) = (0, vec![]);
-    for (_, block) in parsed {
+    for block in parsed {
         if let Some((row, column, expected, found)) = block.problem {
             return Err(table_error(path, (rows + row) as u64 + 1, column, expected, found));
         }
@@ -96,12 +90,8 @@ impl<T: Number> Block<T> {
         let first = memchr::memchr(b'\n', block).map_or(block, |i| &block[..i]);
         let cols = cols.unwrap_or_else(|| first.split(|&b| b == delimiter).count());
         let mut out = Self { rows: 0, cols, values: vec![], problem: None };
-        let mut rest = block;
-        while !rest.is_empty() {
-            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |i| i + 1);
-            let (line, after) = rest.split_at(end);
-            rest = after;
-            let (line, start) = (trim_end(line), out.values.len());
+        for line in lines(block) {
+            let start = out.values.len();
             for (c, cell) in line.split(|&b| b == delimiter).enumerate() {
                 match T::parse(cell) {
                     Some(v) => out.values.push(v),
@@ -127,7 +117,7 @@ pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, DataError> {
     /// More than any list of types has.
     const MOST: u64 = 16 << 20;
     let mut bytes = String::new();
-    let reader = text(path, ReadOptions::default().max_expansion, &Progress::hidden())?;
+    let reader = text_of(path, false)?;
     reader.take(MOST + 1).read_to_string(&mut bytes).map_err(|e| io_error(path, e))?;
     if bytes.len() as u64 > MOST {
         return Err(format_error(

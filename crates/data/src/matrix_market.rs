@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::Device;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Graph, Ids};
 
 use crate::edge_list::{EdgeListFormat, read_edge_list};
 use crate::files::{LIMIT, cut, format_error, table_error, without_remedy};
-use crate::tables::{Blocks, ReadOptions, WEIGHT, parse_i64, trim_end};
+use crate::host_column::f32_column;
+use crate::tables::{Blocks, WEIGHT, lines, parse_i64};
 
 /// What the first line says of the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,10 +104,10 @@ fn numbers(
 /// The line of an entry; comments and empty lines stand between some of them.
 fn line_of(path: &Path, header: &Header, entry: usize) -> Result<u64, DataError> {
     let (mut line, mut left) = (0, entry + 1);
-    for block in Blocks::whole(path, ReadOptions::default().max_expansion, false)? {
-        for text in block?.split_inclusive(|&b| b == b'\n') {
+    for block in Blocks::whole(path, false)? {
+        for text in lines(&block?) {
             line += 1;
-            let text = trim_end(text).trim_ascii_start();
+            let text = text.trim_ascii_start();
             left -= usize::from(line > header.lines && !text.is_empty() && text[0] != b'%');
             if left == 0 {
                 return Ok(line);
@@ -142,8 +143,8 @@ fn graph(
         nodes.edges(("row", "_E", "column"), src, dst).build()?
     };
     if let Some(w) = weights {
-        let data = TensorData::new(w, [graph.relations()[0].num_edges()]);
-        graph.edges_mut(0)?.insert(WEIGHT, Tensor::<1>::from_data(data, (device, DType::F32)))?;
+        let w = f32_column(w, [graph.relations()[0].num_edges()], device);
+        graph.edges_mut(0)?.insert_column(WEIGHT, w)?;
     }
     Ok(graph)
 }
@@ -151,11 +152,11 @@ fn graph(
 /// Reads as far as the line of sizes.
 fn header(path: &Path) -> Result<Header, DataError> {
     let mut banner: Option<(bool, Symmetry)> = None;
-    let mut lines = 0;
-    for block in Blocks::whole(path, ReadOptions::default().max_expansion, false)? {
-        for line in block?.split_inclusive(|&b| b == b'\n') {
-            lines += 1;
-            let text = trim_end(line).trim_ascii();
+    let mut count = 0;
+    for block in Blocks::whole(path, false)? {
+        for line in lines(&block?) {
+            count += 1;
+            let text = line.trim_ascii();
             let Some((valued, symmetry)) = banner else {
                 banner = Some(banner_of(path, text)?);
                 continue;
@@ -163,13 +164,13 @@ fn header(path: &Path) -> Result<Header, DataError> {
             if text.is_empty() || text.starts_with(b"%") {
                 continue;
             }
-            let [rows, columns, entries] = sizes(path, lines, text)?;
+            let [rows, columns, entries] = sizes(path, count, text)?;
             if symmetry != Symmetry::General && rows != columns {
                 let message = format!("expected a square matrix, found {rows} x {columns}");
                 return Err(format_error(path, message));
             }
             let (rows, columns) = (rows as usize, columns as usize);
-            return Ok(Header { lines, valued, symmetry, rows, columns, entries });
+            return Ok(Header { lines: count, valued, symmetry, rows, columns, entries });
         }
     }
     Err(format_error(path, "expected a line of rows, columns and entries, found the end"))

@@ -4,24 +4,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Relation};
 use serde::Deserialize;
 
 use crate::dataset::{check_split, described_class_names, feature_size, sparse_size};
 use crate::files::{
-    format_error, inside, node_count, read_json, referenced, same_count, version_error,
+    format_error, inside, node_count, read_json, referenced, same_count, unknown_ntype,
 };
-use crate::metadata::{METADATA, TRIPLES, VERSION, ids_below};
+use crate::metadata::{Layout, METADATA, Part, TRIPLES, ids_below};
 use crate::npy::{NpyArray, NpyValues};
 use crate::{Dataset, Features, Split};
-
-#[derive(Deserialize)]
-struct Probe {
-    layout: Option<String>,
-    layout_version: Option<serde_json::Value>,
-    task: Option<String>,
-}
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -74,12 +66,6 @@ struct SplitEntry {
     test: Part,
 }
 
-#[derive(Deserialize)]
-struct Part {
-    file: String,
-    count: u64,
-}
-
 /// Reads a data set in the `.npy` + `metadata.json` layout.
 ///
 /// Edges and labels may be int32 or int64, dense features float32 or int8 (times `scale`), sparse
@@ -97,19 +83,16 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, DataError> {
 }
 
 fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
-    let probe: Probe = read_json(&json)?;
-    if let Some(layout) = probe.layout.filter(|l| l != "nodes") {
-        let task = probe.task.map_or(String::new(), |t| format!(" ({t})"));
+    let probe: Layout = read_json(&json)?;
+    if let Some(layout) = probe.layout.as_ref().filter(|l| *l != "nodes") {
+        let task = probe.task.as_ref().map_or(String::new(), |t| format!(" ({t})"));
         let remedy = if layout == TRIPLES { "; `load_knowledge_graph` reads it" } else { "" };
         let why = format!(
             "expected node classification data, found layout `{layout}`{task}, which has no node labels{remedy}"
         );
         return Err(format_error(&json, why));
     }
-    match probe.layout_version {
-        Some(v) if v.as_u64() == Some(VERSION) => {}
-        v => return Err(version_error(&json, v.as_ref(), VERSION as u32)),
-    }
+    probe.check_version(&json)?;
     let set = Reader { dir, json: &json };
     let meta: Metadata = read_json(&json)?;
     let graph = set.graph(&meta)?;
@@ -231,10 +214,7 @@ impl Reader<'_> {
         for e in &meta.edge_types {
             for end in [&e.src, &e.dst] {
                 if !meta.node_types.contains_key(end) {
-                    return Err(DataError::Graph(GraphError::UnknownNodeType {
-                        name: end.clone(),
-                        known: meta.node_types.keys().cloned().collect(),
-                    }));
+                    return Err(unknown_ntype(end, meta.node_types.keys()));
                 }
             }
             let array = self.array(&e.file)?;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::Device;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Graph;
 use zip::ZipArchive;
@@ -12,6 +12,7 @@ use zip::ZipArchive;
 use crate::Features;
 use crate::decompression_limit::{MAX_EXPANSION, expansion_limit};
 use crate::files::{cut, format_error, node_count, open, open_zip, zip_error};
+use crate::host_column::f32_column;
 use crate::npy::{NpyArray, NpyValues};
 use crate::sparse::{coo, csr};
 use crate::tables::WEIGHT;
@@ -196,11 +197,8 @@ pub fn load_scipy_npz(path: impl AsRef<Path>, device: &Device) -> Result<Graph, 
     }
     let mut graph =
         Graph::homogeneous(rows, row, col).map_err(|e| DataError::from(e).in_file(path))?;
-    let len = value.len();
-    graph.edges_mut("_E")?.insert(
-        WEIGHT,
-        Tensor::<1>::from_data(TensorData::new(value, [len]), (device, DType::F32)),
-    )?;
+    let weights = f32_column(value, [graph.relations()[0].num_edges()], device);
+    graph.edges_mut(0)?.insert_column(WEIGHT, weights)?;
     Ok(graph)
 }
 

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Relation};
 
-use crate::files::{format_error, same_count};
+use crate::files::{format_error, same_count, unknown_ntype};
 use crate::matrix::{Matrix, read_lines, read_matrix};
 use crate::{Dataset, Features, Split};
 
@@ -186,15 +185,8 @@ fn typed_graph(raw: &Path, progress: bool) -> Result<Loaded, DataError> {
             ));
         };
         let count = |end: &str| {
-            let known = || nodes.keys().map(|&n| n.to_owned()).collect();
             let found = nodes.get(end).copied();
-            found.ok_or_else(|| {
-                DataError::Graph(GraphError::UnknownNodeType {
-                    name: end.to_owned(),
-                    known: known(),
-                })
-                .in_file(&list)
-            })
+            found.ok_or_else(|| unknown_ntype(end, nodes.keys().copied()).in_file(&list))
         };
         let endpoints = [count(s)?, count(d)?];
         let folder = crate::files::inside(raw, &list, &format!("relations/{s}___{r}___{d}"))?;
@@ -241,6 +233,7 @@ fn splits(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use burn_gnn_graph::GraphError;
     use std::io::Write;
 
     fn put(dir: &Path, name: &str, text: &str) {

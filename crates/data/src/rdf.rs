@@ -6,20 +6,18 @@ mod options;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
-use std::io::Read;
 use std::path::Path;
 use std::rc::Rc;
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Ids, NodeIds, Texts};
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
 use oxttl::{NTriplesParser, TurtleParseError, TurtleParser};
 
 use crate::decompression_limit::expansion_limit;
-use crate::files::{LIMIT, format_error, io_error, reading_file, table_error};
-use crate::tables::{ReadOptions, Source, text};
+use crate::files::{Counted, format_error, table_error, text_error, within_limit};
+use crate::tables::{Source, text_of};
 use nesting::Nesting;
 pub use options::{RdfOptions, RdfSyntax};
 
@@ -65,7 +63,7 @@ pub const RDF_NODE: &str = "entity";
 /// [`DataError::Io`]; [`DataError::Table`] with file, line and column for a syntax error; [`DataError::Format`] for
 /// a file whose name implies no syntax, Turtle with more than 256 brackets inside each other, or more than 16384
 /// predicates and one for each 64 bytes of the files, since each becomes a separate relation;
-/// [`GraphError::TooLarge`].
+/// [`GraphError::TooLarge`](burn_gnn_graph::GraphError::TooLarge).
 ///
 /// # Cost
 /// One thread per call; `O(triples)` time but for sorting, memory the terms once and 12 bytes per triple.
@@ -97,20 +95,6 @@ const BYTES_PER_PREDICATE: u64 = 64;
 const SPELLED_PER_BYTE: u32 = 256;
 const KEPT_PER_BYTE: u32 = 32;
 
-/// Text, and how much of it was read.
-struct Counted<R> {
-    inner: R,
-    bytes: Rc<Cell<u64>>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        self.bytes.set(self.bytes.get() + n as u64);
-        Ok(n)
-    }
-}
-
 struct Reader<'a> {
     options: &'a RdfOptions,
     terms: Interner,
@@ -134,12 +118,9 @@ impl Reader<'_> {
             Some(syntax) => syntax,
             None => by_name(path)?,
         };
-        let inner = text(
-            path,
-            ReadOptions::default().max_expansion,
-            &reading_file(self.options.progress, path),
-        )?;
-        let input = Counted { inner, bytes: self.read.clone() };
+        let read = self.read.clone();
+        let count = move |bytes| read.set(read.get() + bytes);
+        let input = Counted { inner: text_of(path, self.options.progress)?, count };
         self.blanks.clear();
         self.unnamed.clear();
         let lenient = self.options.lenient;
@@ -169,8 +150,7 @@ impl Reader<'_> {
                 let at = e.location().start;
                 table_error(path, at.line + 1, at.column as usize + 1, "RDF", e.message())
             }
-            TurtleParseError::Io(e) if e.get_ref().is_some() => format_error(path, e.to_string()),
-            TurtleParseError::Io(e) => io_error(path, e),
+            TurtleParseError::Io(e) => text_error(path, e),
         })?;
         let subject = match subject {
             NamedOrBlankNode::NamedNode(n) => n.into_string(),
@@ -198,15 +178,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let endpoints = (self.terms.number(&subject), self.terms.number(&object));
-        if self.terms.texts.len() as u64 > LIMIT {
-            let count = self.terms.texts.len() as u64;
-            return Err(DataError::Graph(GraphError::TooLarge {
-                relation: path.display().to_string(),
-                what: "nodes",
-                count,
-                limit: LIMIT,
-            }));
-        }
+        within_limit(path.display(), "nodes", self.terms.texts.len() as u64)?;
         if !self.predicates.contains_key(&predicate) {
             self.aside += predicate.len() as u64;
         }

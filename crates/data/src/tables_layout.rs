@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Texts};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{check_split, feature_size, sparse_size};
 use crate::files::{
-    format_error, inside, read_json, referenced, same_count, table_error, version_error,
-    without_remedy,
+    FormatVersion, format_error, inside, read_json, referenced, same_count, table_error,
+    unknown_ntype, without_remedy,
 };
 use crate::tables::{AttrType, Decoder, NodeTable, Source, read_edges, read_nodes, resolve};
 use crate::{Dataset, Features, Split};
@@ -125,20 +124,10 @@ pub struct SplitTable {
     pub count: u64,
 }
 
-#[derive(Deserialize)]
-struct Probe {
-    format_version: Option<serde_json::Value>,
-}
-
 /// Reads a folder of tables; see [`load_dataset`](super::load_dataset).
 pub(crate) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let json = dir.join(TABLES);
-    let version = read_json::<Probe>(&json)?.format_version;
-    if version.as_ref().and_then(serde_json::Value::as_u64)
-        != Some(u64::from(TablesDescription::FORMAT_VERSION))
-    {
-        return Err(version_error(&json, version.as_ref(), TablesDescription::FORMAT_VERSION));
-    }
+    read_json::<FormatVersion>(&json)?.check(&json, TablesDescription::FORMAT_VERSION)?;
     assemble(dir, read_json(&json)?, |path| Source::from(path)).map_err(|e| e.in_file(&json))
 }
 
@@ -205,14 +194,7 @@ pub(crate) fn assemble(
             check_labels(&path, labels.as_deref().unwrap_or(&[]), d.class_names.len())?;
         }
     }
-    let find = |name: &str| {
-        index.get(name).ok_or_else(|| {
-            DataError::Graph(GraphError::UnknownNodeType {
-                name: name.to_owned(),
-                known: d.node_types.keys().cloned().collect(),
-            })
-        })
-    };
+    let find = |name: &str| index.get(name).ok_or_else(|| unknown_ntype(name, d.node_types.keys()));
     for e in &d.edge_types {
         let path = inside(dir, &json, &e.file)?;
         let (s, t) = (find(&e.src)?, find(&e.dst)?);

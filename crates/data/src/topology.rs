@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::checksum::checksum;
 use crate::files::{
-    MAX_HEADER, MappedFile, format_error, io_error, node_count, open, setting, tensor_header,
-    version_error, write_atomic,
+    FormatVersion, MAX_HEADER, MappedFile, format_error, io_error, node_count, open, setting,
+    tensor_header, write_atomic,
 };
 use source::{Source, read_header};
 
@@ -39,11 +39,6 @@ struct Description {
     checksum: String,
     node_types: Vec<(String, u64)>,
     edge_types: Vec<(String, String, String)>,
-}
-
-#[derive(Deserialize)]
-struct Probe {
-    format_version: Option<serde_json::Value>,
 }
 
 /// The structure of a graph out of a file: node types and counts, and every relation with its layouts by destination
@@ -187,12 +182,9 @@ impl Topology {
             .as_ref()
             .and_then(|m| m.get(DESCRIPTION))
             .ok_or_else(|| wrong("no description".into()))?;
-        let version =
-            serde_json::from_str::<Probe>(text).map_err(|e| wrong(e.to_string()))?.format_version;
-        if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
-            return Err(version_error(path, version.as_ref(), VERSION));
-        }
-        let mut d: Description = serde_json::from_str(text).map_err(|e| wrong(e.to_string()))?;
+        let json = |e: serde_json::Error| wrong(e.to_string());
+        serde_json::from_str::<FormatVersion>(text).map_err(json)?.check(path, VERSION)?;
+        let mut d: Description = serde_json::from_str(text).map_err(json)?;
         // Layouts are compared with edges below; that names and counts of types without edges are right, only the sum
         // tells.
         if std::mem::take(&mut d.checksum) != checksum(&d) {

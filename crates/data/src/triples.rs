@@ -8,10 +8,8 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph};
 use serde::Deserialize;
 
-use crate::files::{
-    format_error, inside, node_count, read_bounded, read_json, same_count, version_error,
-};
-use crate::metadata::{METADATA, TRIPLES, VERSION, ids_below};
+use crate::files::{format_error, inside, node_count, read_bounded, read_json, same_count};
+use crate::metadata::{Layout, METADATA, Part, TRIPLES, ids_below};
 use crate::npy::NpyArray;
 
 /// Largest file of names that is read; a million names of a hundred letters take 100 MB.
@@ -108,12 +106,6 @@ impl KnowledgeGraph {
 }
 
 #[derive(Deserialize)]
-struct Probe {
-    layout: Option<String>,
-    layout_version: Option<serde_json::Value>,
-}
-
-#[derive(Deserialize)]
 struct Metadata {
     name: String,
     node_types: BTreeMap<String, Entities>,
@@ -135,12 +127,6 @@ struct SplitEntry {
     test: Part,
 }
 
-#[derive(Deserialize)]
-struct Part {
-    file: String,
-    count: u64,
-}
-
 /// Reads a knowledge graph from a folder whose `metadata.json` has `"layout": "triples"`: `.npy` arrays `[3, T]` int32
 /// or int64 for train, valid and test (row 0 heads, row 1 relations, row 2 tails), and text files with one name of an
 /// entity or relation per line.
@@ -157,7 +143,7 @@ pub fn load_knowledge_graph(dir: impl AsRef<Path>) -> Result<KnowledgeGraph, Dat
 }
 
 fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
-    let probe: Probe = read_json(&json)?;
+    let probe: Layout = read_json(&json)?;
     if probe.layout.as_deref() != Some(TRIPLES) {
         let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
         let why = format!(
@@ -165,9 +151,7 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
         );
         return Err(format_error(&json, why));
     }
-    if probe.layout_version.as_ref().and_then(serde_json::Value::as_u64) != Some(VERSION) {
-        return Err(version_error(&json, probe.layout_version.as_ref(), VERSION as u32));
-    }
+    probe.check_version(&json)?;
     let meta: Metadata = read_json(&json)?;
     let only = |what: &str, found: usize| {
         format_error(&json, format!("{what}: expected exactly one, found {found}"))

@@ -6,6 +6,7 @@
 
 mod atomic;
 mod checksum;
+mod counted;
 mod error;
 mod half_rows;
 mod mapped_file;
@@ -25,6 +26,7 @@ pub use npy_header::NpyHead;
 pub mod internal {
     pub use crate::atomic::{LOCK, abandoned, builder, folder, locked, prefix, remove_abandoned};
     pub use crate::checksum::Hash;
+    pub use crate::counted::Counted;
     pub use crate::half_rows::widen_f16;
     pub use crate::mapped_file::MappedFile;
     pub use crate::npy_header::EntryType;

@@ -1,10 +1,12 @@
 //! Draws progress bars on a terminal.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+
+use crate::counted::Counted;
 
 /// A bar with counts, rate and time left, on the standard error stream; nothing where that is no terminal. Removed when
 /// it and all readers that count for it ([`read`](Self::read)) are dropped.
@@ -18,20 +20,6 @@ struct Bar(ProgressBar);
 impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
-    }
-}
-
-/// A reader whose bytes are steps of a bar.
-struct Counted<R> {
-    reader: R,
-    bar: Arc<Bar>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.reader.read(buffer)?;
-        self.bar.0.inc(n as u64);
-        Ok(n)
     }
 }
 
@@ -117,7 +105,8 @@ impl Progress {
     }
     /// Bytes read through it are steps done; the bar stays as long as the reader.
     pub fn read<R: Read>(&self, reader: R) -> impl Read + use<R> {
-        Counted { reader, bar: self.0.clone() }
+        let bar = self.0.clone();
+        Counted { inner: reader, count: move |bytes| bar.0.inc(bytes) }
     }
     /// So many steps or bytes more are done.
     pub fn inc(&self, steps: u64) {
@@ -139,6 +128,7 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
     use std::sync::Mutex;
 
     use indicatif::TermLike;

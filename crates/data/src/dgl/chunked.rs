@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use crate::edge_list::{EdgeListFormat, read_edge_list};
 use crate::files::{
-    format_error, inside, node_count, read_json, referenced, same_count, without_remedy,
+    format_error, inside, node_count, read_json, referenced, same_count, unknown_ntype,
+    without_remedy,
 };
 use crate::matrix::{Matrix, read_matrix};
 use crate::npy::{NpyArray, NpyValues};
@@ -164,12 +165,7 @@ fn open(json: &Path) -> Result<ChunkedStructure, DataError> {
         known.insert(name.as_str(), (i, count));
         b = b.nodes(name, count);
     }
-    let unknown = |name: &String| {
-        DataError::Graph(GraphError::UnknownNodeType {
-            name: name.clone(),
-            known: meta.node_type.clone(),
-        })
-    };
+    let unknown = |name: &str| unknown_ntype(name, &meta.node_type);
     let mut edges = vec![];
     let edge_counts =
         folder.counts("num_edges_per_chunk", &meta.edge_type, &meta.num_edges_per_chunk)?;

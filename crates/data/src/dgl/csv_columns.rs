@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, TensorData};
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Column, Texts};
 use hashbrown::HashMap;
 
-use crate::files::{Expected, LIMIT, format_error, reading_file, table_error};
-use crate::host_column::column_of;
-use crate::tables::{CsvFile, ReadOptions, joined, parse_i64, text};
+use crate::files::{Expected, format_error, table_error, within_limit};
+use crate::host_column::{column_of, unsupported};
+use crate::tables::{CsvFile, joined, parse_i64, text_of};
 
 /// Columns of data that a file may have: each becomes a tensor of every graph.
 const MOST_COLUMNS: usize = 1 << 14;
@@ -54,12 +53,7 @@ enum Cell {
 impl CsvColumns {
     /// Reads a file; `keys` are names of columns of ids.
     pub(super) fn read(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, DataError> {
-        let options = ReadOptions::default();
-        let mut file = CsvFile::new(
-            path,
-            separator,
-            text(path, options.max_expansion, &reading_file(true, path))?,
-        )?;
+        let mut file = CsvFile::new(path, separator, text_of(path, true)?)?;
         let mut places: HashMap<String, usize> = HashMap::new();
         for (i, raw) in file.head.iter().enumerate() {
             let name = String::from_utf8_lossy(raw);
@@ -126,15 +120,7 @@ impl CsvColumns {
             }
             out.lines.push(line);
             out.rows += 1;
-            if out.rows as u64 > LIMIT {
-                let relation = path.display().to_string();
-                return Err(DataError::Graph(GraphError::TooLarge {
-                    relation,
-                    what: "ids",
-                    count: out.rows as u64,
-                    limit: LIMIT,
-                }));
-            }
+            within_limit(path.display(), "ids", out.rows as u64)?;
         }
         Ok(out)
     }
@@ -219,15 +205,8 @@ impl DataColumn {
             }
             Values::None => TensorData::new(Vec::<f32>::new(), shape),
         };
-        column_of(data, device).map_err(|dtype| {
-            DataError::Graph(GraphError::ColumnMismatch {
-                frame: "CSV file".into(),
-                name: self.name.clone(),
-                what: "dtype",
-                expected: format!("one that {device:?} supports"),
-                actual: format!("{dtype:?}"),
-            })
-        })
+        column_of(data, device)
+            .map_err(|d| unsupported("CSV file", &self.name, format!("{d:?}"), device))
     }
 }
 

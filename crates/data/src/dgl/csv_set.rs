@@ -5,12 +5,11 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, FileId, Frame, Graph, Ids, NodeIds, Texts};
 use serde::Deserialize;
 
 use super::csv_columns::CsvColumns;
-use crate::files::{cut, format_error, inside, read_bounded, referenced};
+use crate::files::{cut, duplicate, format_error, inside, read_bounded, referenced, unknown_ntype};
 use crate::tables::parse_i64;
 
 const META: &str = "meta.yaml";
@@ -135,7 +134,7 @@ pub struct GraphSet {
 /// [`DataError::Io`]; [`DataError::Version`] for another version than 1.0.0; [`DataError::Format`] for a description
 /// that is none; [`DataError::Table`] with file, line and column for a row of another width, a cell that is no number
 /// (where DGL's own parser gives up, too), a vector of another width, a node or graph given twice, an edge that names
-/// an unknown node or graph (DGL: a bare `KeyError`); [`GraphError::Duplicate`] for a type given twice.
+/// an unknown node or graph (DGL: a bare `KeyError`); [`GraphError::Duplicate`](burn_gnn_graph::GraphError::Duplicate) for a type given twice.
 pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, DataError> {
     let yaml = dir.as_ref().join(META);
     read(dir.as_ref(), &yaml, device).map_err(|e| e.in_file(yaml))
@@ -167,10 +166,7 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
         )?;
         let table = NodeFile::new(file, &m.node_id_field)?;
         if nodes.insert(m.ntype.clone(), table).is_some() {
-            return Err(DataError::Graph(GraphError::Duplicate {
-                what: "node type",
-                name: m.ntype.clone(),
-            }));
+            return Err(duplicate("node type", &m.ntype));
         }
     }
     let mut edges = BTreeMap::new();
@@ -181,10 +177,7 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
         let file = CsvColumns::read(&inside(dir, yaml, &m.file_name)?, separator, &keys)?;
         let table = EdgeFile::new(file, &etype, &nodes, [&m.src_id_field, &m.dst_id_field])?;
         if edges.insert(etype.clone(), table).is_some() {
-            return Err(DataError::Graph(GraphError::Duplicate {
-                what: "edge type",
-                name: etype.to_string(),
-            }));
+            return Err(duplicate("edge type", etype.to_string()));
         }
     }
     let found: BTreeSet<i64> = nodes.values().flat_map(|n| n.by_graph.keys().copied()).collect();
@@ -359,13 +352,7 @@ impl EdgeFile {
     ) -> Result<Self, DataError> {
         let graphs = file.graph_ids(2)?;
         let end = |k: usize, name: &str| -> Result<Vec<u32>, DataError> {
-            let known = || nodes.keys().cloned().collect();
-            let of = nodes.get(name).ok_or_else(|| {
-                DataError::Graph(GraphError::UnknownNodeType {
-                    name: name.to_owned(),
-                    known: known(),
-                })
-            })?;
+            let of = nodes.get(name).ok_or_else(|| unknown_ntype(name, nodes.keys()))?;
             let number = |(row, text): (usize, &str)| {
                 // Ids are compared as those of the nodes are: as numbers, or as texts.
                 let id = match of.ids {

@@ -4,7 +4,7 @@ use burn_gnn_graph::{Ids, Texts};
 
 use super::EdgeListFormat;
 use crate::files::{Cut, Expected};
-use crate::tables::{parse_f32, parse_i64, trim_end};
+use crate::tables::{lines, parse_f32, parse_i64};
 
 /// Edges of one block.
 pub(super) struct Edges {
@@ -31,13 +31,9 @@ impl Edges {
 
     pub(super) fn parse(block: &[u8], skip: u64, format: &EdgeListFormat) -> Self {
         let mut out = Self::empty(format);
-        let mut rest = block;
-        while !rest.is_empty() {
-            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |i| i + 1);
-            let (line, after) = rest.split_at(end);
-            rest = after;
+        for line in lines(block) {
             out.lines += 1;
-            let text = trim_end(line).trim_ascii_start();
+            let text = line.trim_ascii_start();
             if out.lines <= skip
                 || text.is_empty()
                 || format.comments.iter().any(|c| text.starts_with(c.as_bytes()))
@@ -45,7 +41,7 @@ impl Edges {
                 continue;
             }
             // A delimiter may be a tab in front of an empty field.
-            let text = if format.delimiter.is_some() { trim_end(line) } else { text };
+            let text = if format.delimiter.is_some() { line } else { text };
             if let Err((field, expected, found)) = out.edge(text, format) {
                 out.problem = Some((out.lines, field, expected, found.into()));
                 return out;

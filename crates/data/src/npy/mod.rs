@@ -12,12 +12,11 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{Device, TensorData};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Column;
-use burn_gnn_graph::GraphError;
 use bytemuck::Pod;
 use half::f16;
 
 use crate::files::{NpyHead, format_error, io_error, open, read_error};
-use crate::host_column::column_of;
+use crate::host_column::{column_of, unsupported};
 #[cfg(test)]
 pub(crate) use tests::npy_bytes;
 pub use write::write_npy;
@@ -208,7 +207,7 @@ impl NpyArray {
     ///
     /// # Errors
     /// [`DataError::Format`] for texts, for a single value and for more axes than [`Column::MAX_RANK`];
-    /// [`GraphError::ColumnMismatch`] for a type that `device` cannot hold.
+    /// [`GraphError::ColumnMismatch`](burn_gnn_graph::GraphError::ColumnMismatch) for a type that `device` cannot hold.
     pub fn into_column(self, device: &Device) -> Result<Column, DataError> {
         if self.shape.is_empty() || self.shape.len() > Column::MAX_RANK {
             let why =
@@ -227,15 +226,8 @@ impl NpyArray {
             NpyValues::F64(v) => TensorData::new(v, shape),
             NpyValues::Text(_) => return Err(format_error(&path, "expected numbers, found texts")),
         };
-        column_of(data, device).map_err(|dtype| {
-            DataError::Graph(GraphError::ColumnMismatch {
-                frame: path.display().to_string(),
-                name: "array".into(),
-                what: "dtype",
-                expected: format!("one that {device:?} supports"),
-                actual: format!("{dtype:?}"),
-            })
-        })
+        column_of(data, device)
+            .map_err(|d| unsupported(path.display(), "array", format!("{d:?}"), device))
     }
 
     /// Name of the element type as numpy calls it.

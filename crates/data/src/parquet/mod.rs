@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use parquet::basic::{LogicalType, Repetition};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::DataType;
@@ -28,7 +27,7 @@ pub(crate) use array::read_parquet_array;
 pub(crate) use cells::{Cell, Cells, Values};
 
 use crate::decompression_limit::expansion_limit;
-use crate::files::{LIMIT, format_error, open};
+use crate::files::{format_error, open, within_limit};
 
 /// Rows decoded at a time.
 const BATCH: usize = 1 << 13;
@@ -56,14 +55,7 @@ impl ParquetFile {
             .groups()
             .map(|g| file.rows(g))
             .try_fold(0u64, |sum, rows| Ok::<_, DataError>(sum.saturating_add(rows? as u64)))?;
-        if rows > LIMIT {
-            return Err(DataError::Graph(GraphError::TooLarge {
-                relation: path.display().to_string(),
-                what: "rows",
-                count: rows,
-                limit: LIMIT,
-            }));
-        }
+        within_limit(path.display(), "rows", rows)?;
         let limit = expansion_limit(len, max_expansion);
         if rows.saturating_mul(CELL) > limit {
             let why = format!(

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Frame, GlobalIds, Ids, NodeIds, Ragged, Texts};
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::tensor_file::TensorFile;
 use super::tensor_writer::Stored;
-use crate::files::format_error;
+use crate::files::{duplicate, format_error};
 
 /// Lists, texts and ids of the nodes or edges of one type, in the description.
 #[derive(Default, Serialize, Deserialize)]
@@ -135,7 +134,7 @@ impl Extras {
         for l in &self.lists {
             let key = format!("list/{prefix}/{}", l.name);
             if !names.insert(&l.name) {
-                return Err(DataError::Graph(GraphError::Duplicate { what: "list", name: key }));
+                return Err(duplicate("list", key));
             }
             let indptr = bytemuck::pod_collect_to_vec(
                 file.get(&format!("{key}/indptr"), Dtype::U64, &[rows + 1])?.data(),
@@ -151,7 +150,7 @@ impl Extras {
         for t in &self.texts {
             let key = format!("text/{prefix}/{}", t.name);
             if !names.insert(&t.name) {
-                return Err(DataError::Graph(GraphError::Duplicate { what: "text", name: key }));
+                return Err(duplicate("text", key));
             }
             frame.insert_text(&t.name, read_texts(&key, rows, t.bytes, file)?)?;
         }

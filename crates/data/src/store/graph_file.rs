@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use burn::tensor::{DType, TensorData};
+use burn::tensor::TensorData;
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Column, EdgeType, Frame, Graph, Relation};
-use half::{bf16, f16};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
@@ -15,8 +13,8 @@ use super::description::{
 };
 use super::extras::Extras;
 use super::tensor_file::{JSON, TensorFile};
-use crate::files::{format_error, node_count};
-use crate::host_column::column_of;
+use crate::files::{duplicate, format_error, node_count, unknown_ntype};
+use crate::host_column::{column_of, unsupported};
 
 /// Asked for each column whether it stays in the file.
 pub(super) type Keep<'k> =
@@ -35,14 +33,9 @@ impl TensorFile<'_> {
         for (t, e) in types.iter().zip(&d.edge_types) {
             // The builder would make up a node type that only edges name.
             let count = |end: &String| {
-                let known = || d.node_types.iter().map(|n| n.name.clone()).collect();
+                let known = || d.node_types.iter().map(|n| &n.name);
                 let count = counts.get(&**end).map(|&n| n as usize);
-                count.ok_or_else(|| {
-                    DataError::Graph(GraphError::UnknownNodeType {
-                        name: end.clone(),
-                        known: known(),
-                    })
-                })
+                count.ok_or_else(|| unknown_ntype(end, known()))
             };
             let (num_src, num_dst) = (count(&t.src)?, count(&t.dst)?);
             let (src, dst) = (
@@ -129,10 +122,7 @@ impl TensorFile<'_> {
         let mut names = BTreeSet::new();
         for c in entries {
             if !names.insert(&c.name) {
-                return Err(DataError::Graph(GraphError::Duplicate {
-                    what: "column",
-                    name: format!("{prefix}/{}", c.name),
-                }));
+                return Err(duplicate("column", format!("{prefix}/{}", c.name)));
             }
             if let Some(column) = self.column(prefix, c, frame.len(), keep)? {
                 frame.insert_column(&c.name, column)?;
@@ -175,51 +165,22 @@ impl TensorFile<'_> {
                 entry.shape
             )));
         }
-        let unsupported = || {
-            DataError::Graph(GraphError::ColumnMismatch {
-                frame: self.path.display().to_string(),
-                name: key.to_owned(),
-                what: "dtype",
-                expected: format!("one that {:?} supports", self.device),
-                actual: entry.dtype.clone(),
-            })
-        };
         let view = self.get(key, stored, &entry.shape)?;
         if entry.shape[0] == rows as u64 && keep(prefix, entry, &view)? {
             return Ok(None);
         }
         let (bytes, shape) = (view.data(), view.shape());
-        let data = match dtype {
-            DType::F64 => typed::<f64>(bytes, shape),
-            DType::F32 => typed::<f32>(bytes, shape),
-            DType::F16 => typed::<f16>(bytes, shape),
-            DType::BF16 => typed::<bf16>(bytes, shape),
-            DType::I64 => typed::<i64>(bytes, shape),
-            DType::I32 => typed::<i32>(bytes, shape),
-            DType::I16 => typed::<i16>(bytes, shape),
-            DType::I8 => typed::<i8>(bytes, shape),
-            DType::U64 => typed::<u64>(bytes, shape),
-            DType::U32 => typed::<u32>(bytes, shape),
-            DType::U16 => typed::<u16>(bytes, shape),
-            DType::U8 => typed::<u8>(bytes, shape),
-            _ => {
-                if let Some(i) = bytes.iter().position(|&b| b > 1) {
-                    return Err(format_error(
-                        self.path,
-                        format!("`{key}`, entry {i}: expected 0 or 1, found {}", bytes[i]),
-                    ));
-                }
-                TensorData::new(bytes.iter().map(|&b| b == 1).collect(), shape.to_vec())
-            }
-        };
-        column_of(data, self.device).map(Some).map_err(|_| unsupported())
+        if stored == Dtype::BOOL
+            && let Some(i) = bytes.iter().position(|&b| b > 1)
+        {
+            return Err(format_error(
+                self.path,
+                format!("`{key}`, entry {i}: expected 0 or 1, found {}", bytes[i]),
+            ));
+        }
+        let data = TensorData::from_bytes_vec(bytes.to_vec(), shape.to_vec(), dtype);
+        column_of(data, self.device)
+            .map(Some)
+            .map_err(|_| unsupported(self.path.display(), key, entry.dtype.clone(), self.device))
     }
-}
-
-/// Copies, since bytes in a file are aligned to nothing.
-fn typed<E: burn::tensor::Element + bytemuck::AnyBitPattern + bytemuck::NoUninit>(
-    bytes: &[u8],
-    shape: &[usize],
-) -> TensorData {
-    TensorData::new(bytemuck::pod_collect_to_vec::<u8, E>(bytes), shape.to_vec())
 }

@@ -19,7 +19,6 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Column, EdgeType, Frame, Graph};
 use burn_gnn_sampling::MappedRows;
 use safetensors::Dtype;
-use serde::Deserialize;
 
 use description::{ColumnEntry, DTYPES, Description, EdgeEntry, NodeEntry, edges_key};
 use extras::Extras;
@@ -28,8 +27,8 @@ use tensor_writer::Stored;
 
 use crate::checksum::checksum;
 use crate::files::{
-    Hash, MappedFile, create_dirs, format_error, io_error, lock_dir, read_json, remove_abandoned,
-    sync_dir, tensor_header, version_error, write_atomic,
+    FormatVersion, Hash, MappedFile, create_dirs, format_error, io_error, lock_dir, read_json,
+    remove_abandoned, sync_dir, tensor_header, write_atomic,
 };
 
 // Tensors go to the file as they lie in memory, and safetensors is little endian.
@@ -41,11 +40,6 @@ const _: () = assert!(
 const TENSORS: &str = "graph.safetensors";
 /// The version that this program writes and reads. Descriptions of version 1 need no checksum.
 const VERSION: u32 = 2;
-
-#[derive(Deserialize)]
-struct Probe {
-    format_version: Option<serde_json::Value>,
-}
 
 fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
     if dtype.is_bool() {
@@ -426,10 +420,7 @@ pub fn map_graph_with(
 
 /// The description without its checksum, and that.
 fn describe(json: &Path) -> Result<(Description, String), DataError> {
-    let version = read_json::<Probe>(json)?.format_version;
-    if version.as_ref().and_then(serde_json::Value::as_u64) != Some(u64::from(VERSION)) {
-        return Err(version_error(json, version.as_ref(), VERSION));
-    }
+    read_json::<FormatVersion>(json)?.check(json, VERSION)?;
     let mut d: Description = read_json(json)?;
     let sum = std::mem::take(&mut d.checksum);
     Ok((d, sum))

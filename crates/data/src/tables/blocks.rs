@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn_gnn_files::DataError;
+use rayon::prelude::*;
 
 use super::source::Piece;
-use crate::decompression_limit::{FREE, expansion_limit};
-use crate::files::{Progress, format_error, io_error, open, reading_file};
+use crate::decompression_limit::{FREE, MAX_EXPANSION, expansion_limit};
+use crate::files::{Counted, Progress, io_error, open, reading_file, text_error};
 
 /// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
 const BLOCK: usize = 1 << 20;
@@ -40,30 +41,6 @@ pub(crate) fn compressed(
     } else {
         None
     })
-}
-
-/// Compressed bytes, counted as the decompressor takes them.
-struct Counted<R> {
-    inner: R,
-    taken: Arc<AtomicU64>,
-}
-
-impl<R: BufRead> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.inner.read(buffer)?;
-        self.taken.fetch_add(n as u64, Ordering::Relaxed);
-        Ok(n)
-    }
-}
-
-impl<R: BufRead> BufRead for Counted<R> {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        self.inner.fill_buf()
-    }
-    fn consume(&mut self, n: usize) {
-        self.taken.fetch_add(n as u64, Ordering::Relaxed);
-        self.inner.consume(n);
-    }
 }
 
 /// A decompressor that is stopped as soon as it has given too much for what it has taken, not only when the whole file
@@ -102,7 +79,13 @@ pub(crate) fn text(
     let compression = compressed(path, &mut file)?;
     let file = bar.read(file);
     let taken = Arc::<AtomicU64>::default();
-    let counted = |file| Counted { inner: BufReader::new(file), taken: taken.clone() };
+    let counted = |file| {
+        let taken = taken.clone();
+        let count = move |bytes| {
+            taken.fetch_add(bytes, Ordering::Relaxed);
+        };
+        Counted { inner: BufReader::new(file), count }
+    };
     Ok(match compression {
         None => Box::new(file),
         Some(Compression::Gzip) => {
@@ -123,6 +106,11 @@ pub(crate) fn text(
             Box::new(Bounded { inner, taken, given: 0, max_expansion })
         }
     })
+}
+
+/// [`text`] of a reader without options.
+pub(crate) fn text_of(path: &Path, progress: bool) -> Result<Box<dyn Read + Send>, DataError> {
+    text(path, MAX_EXPANSION, &reading_file(progress, path))
 }
 
 /// Blocks of whole lines; the last line may lack its end.
@@ -147,32 +135,24 @@ impl<'a> Blocks<'a> {
             Some(bytes) => Box::new(bytes),
             None => text(path, max_expansion, bar)?,
         };
-        let mut blocks = Self { path, reader, rest: vec![], size: BLOCK, ended: false };
+        let mut blocks = Self::new(path, reader);
         let header = blocks.first_line()?;
         if let Some(range) = &piece.range {
             let mut file = open(path)?.0;
             file.seek(SeekFrom::Start(range.start)).map_err(|e| io_error(path, e))?;
             let reader = Box::new(bar.read(file.take(range.end - range.start)));
-            blocks = Self { path, reader, rest: vec![], size: BLOCK, ended: false };
+            blocks = Self::new(path, reader);
         }
         Ok((blocks, header))
     }
 
     /// All of a file, without a header.
-    pub(crate) fn whole(
-        path: &'a Path,
-        max_expansion: u32,
-        progress: bool,
-    ) -> Result<Self, DataError> {
-        Ok(Self {
-            path,
-            reader: text(path, max_expansion, &reading_file(progress, path))?,
-            rest: vec![],
-            size: BLOCK,
-            ended: false,
-        })
+    pub(crate) fn whole(path: &'a Path, progress: bool) -> Result<Self, DataError> {
+        Ok(Self::new(path, text_of(path, progress)?))
     }
-
+    fn new(path: &'a Path, reader: Box<dyn Read + Send>) -> Self {
+        Self { path, reader, rest: vec![], size: BLOCK, ended: false }
+    }
     fn first_line(&mut self) -> Result<Option<Vec<u8>>, DataError> {
         self.size = 1 << 16;
         let first = self.next().transpose()?;
@@ -186,8 +166,30 @@ impl<'a> Blocks<'a> {
     }
 }
 
+/// The lines of a block, without their ends.
+pub(crate) fn lines(block: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = block;
+    std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |i| i + 1);
+        let (line, after) = rest.split_at(end);
+        rest = after;
+        (!line.is_empty()).then(|| trim_end(line))
+    })
+}
+
+/// What `parse` makes of blocks, in their order. They are read one after the other and parsed at the same time.
+pub(crate) fn parse_blocks<B: Send, T: Send>(
+    blocks: impl Iterator<Item = B> + Send,
+    parse: impl Fn(usize, B) -> Result<T, DataError> + Sync + Send,
+) -> Result<Vec<T>, DataError> {
+    let parsed = blocks.enumerate().par_bridge().map(|(i, block)| Ok((i, parse(i, block)?)));
+    let mut parsed = parsed.collect::<Result<Vec<(usize, T)>, DataError>>()?;
+    parsed.sort_unstable_by_key(|p| p.0);
+    Ok(parsed.into_iter().map(|p| p.1).collect())
+}
+
 /// A line without `\n` or `\r\n`.
-pub(crate) fn trim_end(line: &[u8]) -> &[u8] {
+fn trim_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
@@ -206,12 +208,7 @@ impl Iterator for Blocks<'_> {
             match read {
                 Err(e) => {
                     self.ended = true;
-                    let e = if e.get_ref().is_some() {
-                        format_error(self.path, e.to_string())
-                    } else {
-                        io_error(self.path, e)
-                    };
-                    return Some(Err(e));
+                    return Some(Err(text_error(self.path, e)));
                 }
                 Ok(n) => self.ended = n < want,
             }

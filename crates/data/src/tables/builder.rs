@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::Device;
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Frame, Graph, Ids, NodeIds};
 
 use super::attributes::Attributes;
@@ -13,6 +12,8 @@ use super::options::{ReadOptions, UnknownNodes};
 use super::read::join_problems;
 use super::source::Source;
 use super::table::{NodeTable, TableColumns, read_edges_with, read_nodes_with, resolve};
+use crate::files::{duplicate, unknown_ntype};
+use crate::host_column::{f32_column, i64_column};
 
 /// Column of weights, `[rows]` f32.
 pub const WEIGHT: &str = "weight";
@@ -124,17 +125,14 @@ impl Builder {
     /// # Errors
     /// As [`read_nodes`](super::read_nodes) and [`read_edges`](super::read_edges); [`DataError::Table`] (several as
     /// [`DataError::Problems`]) for an edge that names a node which its table does not have,
-    /// [`GraphError::UnknownNodeType`] for an edge type between types without a table, both unless nodes are to be
+    /// [`GraphError::UnknownNodeType`](burn_gnn_graph::GraphError::UnknownNodeType) for an edge type between types without a table, both unless nodes are to be
     /// added ([`UnknownNodes::Add`]); a type given twice, bad names.
     pub fn build(self, device: &Device) -> Result<Graph, DataError> {
         let mut types = BTreeMap::new();
         for (source, ntype, decoder) in self.nodes {
             let table = read_nodes_with(source, &decoder, &self.options)?;
             if types.insert(ntype.clone(), (table, decoder)).is_some() {
-                return Err(DataError::Graph(GraphError::Duplicate {
-                    what: "node type",
-                    name: ntype,
-                }));
+                return Err(duplicate("node type", ntype));
             }
         }
         let mut edges = vec![];
@@ -147,11 +145,7 @@ impl Builder {
                         .or_insert_with(|| (NodeTable::none(ids), Decoder::new()));
                     node.0.add_unknown(ids, &node.1);
                 } else if !types.contains_key(ntype) {
-                    let known = types.keys().cloned().collect();
-                    return Err(DataError::Graph(GraphError::UnknownNodeType {
-                        name: ntype.clone(),
-                        known,
-                    }));
+                    return Err(unknown_ntype(ntype, types.keys()));
                 }
             }
             edges.push((etype, table, decoder, directed));
@@ -245,17 +239,11 @@ fn insert(
     let n = frame.len();
     let TableColumns { weights, labels, label_texts, timestamps, attributes } = columns;
     if let Some(w) = weights {
-        frame.insert(
-            WEIGHT,
-            Tensor::<1>::from_data(TensorData::new(w, [n]), (device, DType::F32)),
-        )?;
+        frame.insert_column(WEIGHT, f32_column(w, [n], device))?;
     }
     for (name, column) in [(LABEL, labels), (TIMESTAMP, timestamps)] {
         if let Some(v) = column {
-            frame.insert(
-                name,
-                Tensor::<1, Int>::from_data(TensorData::new(v, [n]), (device, DType::I64)),
-            )?;
+            frame.insert_column(name, i64_column(v, [n], device))?;
         }
     }
     if let Some(texts) = label_texts {
@@ -264,24 +252,15 @@ fn insert(
     let [floats, ints, texts] = decoder.widths();
     let Attributes { floats: f, ints: i, texts: t, lists } = attributes;
     if floats > 0 {
-        frame.insert(
-            FLOAT_ATTRS,
-            Tensor::<2>::from_data(TensorData::new(f, [n, floats]), (device, DType::F32)),
-        )?;
+        frame.insert_column(FLOAT_ATTRS, f32_column(f, [n, floats], device))?;
     }
     if ints > 0 {
-        frame.insert(
-            INT_ATTRS,
-            Tensor::<2, Int>::from_data(TensorData::new(i, [n, ints]), (device, DType::I64)),
-        )?;
+        frame.insert_column(INT_ATTRS, i64_column(i, [n, ints], device))?;
     }
     if texts > 0 {
         let keys: Vec<i64> =
             (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
-        frame.insert(
-            TEXT_KEYS,
-            Tensor::<2, Int>::from_data(TensorData::new(keys, [n, texts]), (device, DType::I64)),
-        )?;
+        frame.insert_column(TEXT_KEYS, i64_column(keys, [n, texts], device))?;
         t.into_iter()
             .enumerate()
             .try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;

@@ -4,7 +4,7 @@ use burn_gnn_graph::{Ids, Texts};
 use hashbrown::{HashMap, HashSet};
 
 use super::attributes::{AttributeReader, Attributes};
-use super::blocks::trim_end;
+use super::blocks::lines;
 use super::decoder::Decoder;
 use super::header::Header;
 use super::parse_number::{parse_f32, parse_i64};
@@ -107,12 +107,11 @@ impl Columns {
     pub(crate) fn parse(block: &[u8], header: &Header, decoder: &Decoder, most: usize) -> Self {
         let mut out = Self::empty(header, decoder);
         let reader = AttributeReader::new(decoder);
-        let mut rest = block;
-        while !rest.is_empty() && out.problems.len() < most {
-            let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |i| i + 1);
-            let (line, after) = rest.split_at(end);
-            rest = after;
-            let row = out.row(trim_end(line), header, decoder, &reader);
+        let mut lines = lines(block);
+        while out.problems.len() < most
+            && let Some(line) = lines.next()
+        {
+            let row = out.row(line, header, decoder, &reader);
             out.end_row(row, None);
         }
         out

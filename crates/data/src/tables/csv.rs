@@ -15,7 +15,7 @@ use super::header::Header;
 use super::line_starts::LineStarts;
 use super::options::ReadOptions;
 use super::source::Piece;
-use crate::files::{Cut, Expected, Progress, format_error, io_error, table_error};
+use crate::files::{Cut, Expected, Progress, format_error, table_error, text_error};
 
 /// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in
 /// RFC 4180; a byte order mark at the start is skipped. Columns that are not named are not read.
@@ -204,8 +204,7 @@ impl CsvFile {
             }
             Ok(false) => Ok(None),
             Err(e) => Err(match e.into_kind() {
-                ::csv::ErrorKind::Io(e) if e.get_ref().is_none() => io_error(path, e),
-                ::csv::ErrorKind::Io(e) => format_error(path, e.to_string()),
+                ::csv::ErrorKind::Io(e) => text_error(path, e),
                 other => format_error(path, format!("{other:?}")),
             }),
         }

@@ -28,7 +28,7 @@ mod tests;
 
 pub use attr_type::AttrType;
 pub use attributes::Attributes;
-pub(crate) use blocks::{Blocks, text, trim_end};
+pub(crate) use blocks::{Blocks, lines, parse_blocks, text_of};
 pub use builder::{
     Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, LABEL_TEXT, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr,
     text_attr,

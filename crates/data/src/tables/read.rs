@@ -7,7 +7,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use rayon::prelude::*;
 
-use super::blocks::{Blocks, lines_before};
+use super::blocks::{Blocks, lines_before, parse_blocks};
 use super::columns::Columns;
 use super::csv::{Csv, csv_line, read_csv};
 use super::decoder::Decoder;
@@ -15,7 +15,7 @@ use super::header::Header;
 use super::options::ReadOptions;
 use super::parquet::{is_parquet, read_parquet};
 use super::source::{Piece, Source};
-use crate::files::{Expected, LIMIT, Progress, reading, table_error};
+use crate::files::{Expected, Progress, reading, table_error, within_limit};
 
 /// Where each row came from.
 #[derive(Clone, Debug, Default)]
@@ -116,15 +116,7 @@ pub(crate) fn read(
         let start = table.rows;
         places.files.push((piece, start, header.positions[..ids.len()].to_vec()));
         let more: usize = blocks.iter().map(|b| b.rows).sum();
-        if (start + more) as u64 > LIMIT {
-            let (relation, count) = (source.label().display().to_string(), (start + more) as u64);
-            return Err(DataError::Graph(GraphError::TooLarge {
-                relation,
-                what: "ids",
-                count,
-                limit: LIMIT,
-            }));
-        }
+        within_limit(source.label().display(), "ids", (start + more) as u64)?;
         for block in blocks {
             let before = table.rows;
             for p in &block.problems {
@@ -188,16 +180,12 @@ fn read_file(
     let header = Header::parse(&piece.path, header.as_deref(), ids, decoder)?;
     let stop = AtomicUsize::new(usize::MAX);
     let blocks = blocks.enumerate().take_while(|(i, _)| *i <= stop.load(Ordering::Relaxed));
-    let mut parsed: Vec<(usize, Columns)> = blocks
-        .par_bridge()
-        .map(|(i, block)| {
-            let columns = Columns::parse(&block?, &header, decoder, options.max_problems);
-            if columns.problems.len() >= options.max_problems {
-                stop.fetch_min(i, Ordering::Relaxed);
-            }
-            Ok((i, columns))
-        })
-        .collect::<Result<_, DataError>>()?;
-    parsed.sort_unstable_by_key(|p| p.0);
-    Ok((header, parsed.into_iter().map(|p| p.1).collect()))
+    let columns = parse_blocks(blocks.map(|(_, block)| block), |i, block| {
+        let columns = Columns::parse(&block?, &header, decoder, options.max_problems);
+        if columns.problems.len() >= options.max_problems {
+            stop.fetch_min(i, Ordering::Relaxed);
+        }
+        Ok(columns)
+    })?;
+    Ok((header, columns))
 }
