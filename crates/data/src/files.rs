@@ -45,6 +45,11 @@ pub(crate) fn duplicate(what: &'static str, name: impl Into<String>) -> DataErro
     DataError::Graph(GraphError::Duplicate { what, name: name.into() })
 }
 
+/// A description of attributes that contradicts itself.
+pub(crate) fn decoder_error(argument: impl Into<String>, message: impl Into<String>) -> DataError {
+    DataError::Decoder { argument: argument.into(), message: message.into() }
+}
+
 /// Refuses more rows, nodes or edges than there are numbers for.
 pub(crate) fn within_limit(
     of: impl Display,
@@ -90,6 +95,10 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
+    /// Of a column with a name.
+    pub(crate) fn of_column(self, name: &str) -> Self {
+        Self { what: format!("{} (`{name}`)", self.what), ..self }
+    }
     /// With another remedy.
     pub(crate) fn or(self, remedy: &'static str) -> Self {
         Self { remedy, ..self }

@@ -4,7 +4,7 @@ use burn_gnn_graph::{Ids, Texts};
 
 use super::EdgeListFormat;
 use crate::files::{Cut, Expected};
-use crate::tables::{lines, parse_f32, parse_i64};
+use crate::tables::{append_ids, lines, parse_f32, parse_i64};
 
 /// Edges of one block.
 pub(super) struct Edges {
@@ -88,14 +88,8 @@ impl Edges {
     }
 
     pub(super) fn append(&mut self, other: Self) {
-        for (a, b) in [(&mut self.src, other.src), (&mut self.dst, other.dst)] {
-            match (a, b) {
-                (Ids::Int(a), Ids::Int(b)) => a.extend(b),
-                (Ids::Text(a), Ids::Text(b)) => a.append(&b),
-                // Blocks are made by one format.
-                _ => unreachable!("blocks of ids of two kinds"),
-            }
-        }
+        append_ids(&mut self.src, &other.src);
+        append_ids(&mut self.dst, &other.dst);
         self.weights.extend(other.weights);
         self.lines += other.lines;
     }

@@ -4,6 +4,7 @@ use burn_gnn_files::DataError;
 use serde::{Deserialize, Serialize};
 
 use super::hash::{IntBuckets, TextHash};
+use crate::files::decoder_error;
 
 /// The type of one attribute, with the way its values become what a network takes.
 ///
@@ -108,13 +109,31 @@ impl AttrType {
     #[track_caller]
     #[must_use]
     pub fn with_missing_row(mut self) -> Self {
-        match &mut self {
-            Self::IntBuckets { missing_row, .. }
-            | Self::TextBuckets { missing_row, .. }
-            | Self::MultiText { missing_row, buckets: Some(_), .. } => *missing_row = true,
-            _ => panic!("{self:?} has no buckets, so no row for missing values either"),
+        match self.missing_row() {
+            Some(row) => *row = true,
+            None => panic!("{self:?} has no buckets, so no row for missing values either"),
         }
         self
+    }
+    /// Whether empty values have a separate row, of a type with buckets.
+    fn missing_row(&mut self) -> Option<&mut bool> {
+        match self {
+            Self::IntBuckets { missing_row, .. }
+            | Self::TextBuckets { missing_row, .. }
+            | Self::MultiText { missing_row, buckets: Some(_), .. } => Some(missing_row),
+            _ => None,
+        }
+    }
+    /// The bucket of empty values, where they have a separate one.
+    pub(super) fn missing_bucket(&self) -> Option<i64> {
+        match *self {
+            Self::IntBuckets { buckets, missing_row: true, .. }
+            | Self::TextBuckets { buckets, missing_row: true, .. }
+            | Self::MultiText { buckets: Some(buckets), missing_row: true, .. } => {
+                Some(i64::from(buckets))
+            }
+            _ => None,
+        }
     }
     /// GraphLearn's tuple `(type[, bucket[, multival]])`.
     ///
@@ -122,8 +141,7 @@ impl AttrType {
     /// [`DataError::Decoder`] as GraphLearn: a type that is not `int`, `float` or `string`, several values of another
     /// type than string, buckets of floats, no buckets at all.
     pub fn from_parts(ty: &str, buckets: Option<u64>, multi: bool) -> Result<Self, DataError> {
-        let refuse =
-            |message: String| Err(DataError::Decoder { argument: "attr_types".into(), message });
+        let refuse = |message: String| Err(decoder_error("attr_types", message));
         let buckets = match buckets {
             None => None,
             Some(b) => match u32::try_from(b) {
@@ -162,7 +180,7 @@ impl AttrType {
         match self.rows() {
             Some(n) if n == 0 || n > MOST_BUCKETS as usize + 1 => {
                 let message = format!("expected 1 to {MOST_BUCKETS} buckets, got {n}");
-                Err(DataError::Decoder { argument: "attr_types".into(), message })
+                Err(decoder_error("attr_types", message))
             }
             _ => Ok(()),
         }
@@ -211,9 +229,7 @@ impl TryFrom<Form> for AttrType {
             Form::Full(full) => full,
         };
         let mut out = Self::from_parts(&full.ty, full.buckets, full.multi)?;
-        let refuse = |message: &str| {
-            Err(DataError::Decoder { argument: "attr_types".into(), message: message.into() })
-        };
+        let refuse = |message: &str| Err(decoder_error("attr_types", message));
         match (&mut out, full.hash, full.by) {
             (_, None, None) => {}
             (
@@ -229,14 +245,12 @@ impl TryFrom<Form> for AttrType {
                 );
             }
         }
-        match &mut out {
-            Self::IntBuckets { missing_row, .. }
-            | Self::TextBuckets { missing_row, .. }
-            | Self::MultiText { missing_row, buckets: Some(_), .. } => {
-                *missing_row = full.missing_row
+        match out.missing_row() {
+            Some(row) => *row = full.missing_row,
+            None if full.missing_row => {
+                return refuse("expected `missing_row` beside buckets only");
             }
-            _ if full.missing_row => return refuse("expected `missing_row` beside buckets only"),
-            _ => {}
+            None => {}
         }
         Ok(out)
     }

@@ -59,14 +59,7 @@ impl Attributes {
     /// for missing values.
     pub(crate) fn push_missing(&mut self, decoder: &Decoder) {
         for (t, slot) in decoder.attr_types.iter().zip(decoder.slots()) {
-            let missing = match *t {
-                AttrType::IntBuckets { buckets, missing_row: true, .. }
-                | AttrType::TextBuckets { buckets, missing_row: true, .. }
-                | AttrType::MultiText { buckets: Some(buckets), missing_row: true, .. } => {
-                    Some(i64::from(buckets))
-                }
-                _ => None,
-            };
+            let missing = t.missing_bucket();
             match slot {
                 Slot::Float(_) => self.floats.push(0.0),
                 Slot::Int(_) => self.ints.push(missing.unwrap_or(0)),
@@ -144,7 +137,14 @@ impl<'a> AttributeReader<'a> {
         let zero = self.decoder.empty_as_zero && part.is_empty();
         let remedy = if part.is_empty() { EMPTY_NUMBER } else { "" };
         let float = || Expected::from("a float").or(remedy);
-        let int = || Expected::from("an int64").or(remedy);
+        let int = || {
+            if zero {
+                return Ok(0);
+            }
+            parse_i64(part.as_bytes()).ok_or_else(|| Expected::from("an int64").or(remedy))
+        };
+        let own = t.missing_bucket();
+        let missing = |value: &str| own.filter(|_| value.is_empty());
         match (*t, self.slots[i]) {
             (AttrType::Float, Slot::Float(_)) => {
                 out.floats.push(if zero {
@@ -154,32 +154,22 @@ impl<'a> AttributeReader<'a> {
                 });
             }
             (AttrType::Text, Slot::Text(j)) => out.texts[j].push(part),
-            (AttrType::TextBuckets { buckets, hash, missing_row }, _) => {
-                out.ints.push(if missing_row && part.is_empty() {
-                    i64::from(buckets)
-                } else {
-                    hash.bucket(part, buckets)
-                });
+            (AttrType::TextBuckets { buckets, hash, .. }, _) => {
+                out.ints.push(missing(part).unwrap_or_else(|| hash.bucket(part, buckets)));
             }
-            (AttrType::IntBuckets { buckets, by, missing_row }, _) => {
-                let bucket = if missing_row && part.is_empty() {
-                    i64::from(buckets)
-                } else {
-                    let v = if zero { 0 } else { parse_i64(part.as_bytes()).ok_or_else(int)? };
-                    by.bucket(v, buckets).ok_or_else(|| format!("a number in 0..{buckets}"))?
-                };
-                out.ints.push(bucket);
-            }
-            (AttrType::MultiText { buckets, hash, missing_row }, Slot::List(j)) => {
+            (AttrType::IntBuckets { buckets, by, .. }, _) => out.ints.push(match missing(part) {
+                Some(bucket) => bucket,
+                None => {
+                    by.bucket(int()?, buckets).ok_or_else(|| format!("a number in 0..{buckets}"))?
+                }
+            }),
+            (AttrType::MultiText { buckets, hash, .. }, Slot::List(j)) => {
                 out.lists[j].push(part.split(',').map(|value| match buckets {
-                    Some(b) if missing_row && value.is_empty() => i64::from(b),
-                    Some(b) => hash.bucket(value, b),
+                    Some(b) => missing(value).unwrap_or_else(|| hash.bucket(value, b)),
                     None => hash::key(value),
                 }));
             }
-            _ => {
-                out.ints.push(if zero { 0 } else { parse_i64(part.as_bytes()).ok_or_else(int)? })
-            }
+            _ => out.ints.push(int()?),
         }
         Ok(())
     }

@@ -43,6 +43,16 @@ pub(crate) fn compressed(
     })
 }
 
+/// By the first bytes, which no table of text begins with: a header has a colon or the name of a column.
+pub(crate) fn is_parquet(path: &Path) -> Result<bool, DataError> {
+    let mut start = [0; 4];
+    match open(path)?.0.read_exact(&mut start) {
+        Ok(()) => Ok(&start == b"PAR1"),
+        Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(e) => Err(io_error(path, e)),
+    }
+}
+
 /// A decompressor that is stopped as soon as it has given too much for what it has taken, not only when the whole file
 /// would.
 struct Bounded<R> {

@@ -7,11 +7,12 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::{EdgeType, Frame, Graph, Ids, NodeIds};
 
 use super::attributes::Attributes;
+use super::columns::TableColumns;
 use super::decoder::Decoder;
 use super::options::{ReadOptions, UnknownNodes};
 use super::read::join_problems;
 use super::source::Source;
-use super::table::{NodeTable, TableColumns, read_edges_with, read_nodes_with, resolve};
+use super::table::{NodeTable, read_edges_with, read_nodes_with, resolve};
 use crate::files::{duplicate, unknown_ntype};
 use crate::host_column::{f32_column, i64_column};
 

@@ -22,16 +22,74 @@ pub fn class_names(labels: &Texts) -> Vec<String> {
     names
 }
 
-/// A number with a point, as `1.0`.
-fn is_float(text: &[u8]) -> bool {
-    text.contains(&b'.') && parse_f32(text).is_some()
+/// What a table says of each row beside its ids.
+#[derive(Clone, Debug, Default)]
+pub struct TableColumns {
+    /// Weights.
+    pub weights: Option<Vec<f32>>,
+    /// Labels.
+    pub labels: Option<Vec<i64>>,
+    /// Names of classes, empty for none, where labels are texts ([`Decoder::text_labels`]).
+    pub label_texts: Option<Texts>,
+    /// Timestamps.
+    pub timestamps: Option<Vec<i64>>,
+    /// Attributes.
+    pub attributes: Attributes,
 }
 
-/// Numbers of labels that are texts; those of empty ones as the decoder says.
-pub(crate) fn number_labels(texts: &Texts, decoder: &Decoder) -> Vec<i64> {
-    let (names, empty) = (class_names(texts), decoder.empty_label.unwrap_or(-1));
-    let number: HashMap<&str, i64> = names.iter().map(|n| &**n).zip(0..).collect();
-    texts.iter().map(|n| number.get(n).copied().unwrap_or(empty)).collect()
+impl TableColumns {
+    /// The columns that the decoder asks for, without rows; labels that are texts have no numbers yet.
+    fn empty(decoder: &Decoder) -> Self {
+        Self {
+            weights: decoder.weighted.then(Vec::new),
+            labels: (decoder.labeled && !decoder.text_labels).then(Vec::new),
+            label_texts: decoder.text_labels.then(Texts::new),
+            timestamps: decoder.timestamped.then(Vec::new),
+            attributes: Attributes::empty(decoder),
+        }
+    }
+    fn append(&mut self, other: &Self) {
+        fn join<T: Copy>(column: &mut Option<Vec<T>>, more: &Option<Vec<T>>) {
+            column.iter_mut().zip(more).for_each(|(column, more)| column.extend_from_slice(more));
+        }
+        join(&mut self.weights, &other.weights);
+        join(&mut self.labels, &other.labels);
+        join(&mut self.timestamps, &other.timestamps);
+        self.label_texts.iter_mut().zip(&other.label_texts).for_each(|(a, b)| a.append(b));
+        self.attributes.append(&other.attributes);
+    }
+    /// Numbers labels that are texts; those of empty ones as the decoder says.
+    pub(super) fn number_labels(&mut self, decoder: &Decoder) {
+        if let Some(texts) = &self.label_texts {
+            let (names, empty) = (class_names(texts), decoder.empty_label.unwrap_or(-1));
+            let number: HashMap<&str, i64> = names.iter().map(|n| &**n).zip(0..).collect();
+            let number = |name: &str| number.get(name).copied().unwrap_or(empty);
+            self.labels = Some(texts.iter().map(number).collect());
+        }
+    }
+    /// Adds a row of which nothing is known.
+    pub(crate) fn push_missing(&mut self, decoder: &Decoder) {
+        self.weights.as_mut().into_iter().for_each(|w| w.push(0.0));
+        self.labels.as_mut().into_iter().for_each(|l| l.push(-1));
+        self.label_texts.as_mut().into_iter().for_each(|l| l.push(""));
+        self.timestamps.as_mut().into_iter().for_each(|t| t.push(-1));
+        self.attributes.push_missing(decoder);
+    }
+    /// Keeps these of `count` rows, in this order.
+    pub(super) fn keep(&mut self, count: usize, rows: &[u32]) {
+        fn pick<T: Copy>(column: &mut Option<Vec<T>>, rows: &[u32]) {
+            if let Some(v) = column {
+                *v = rows.iter().map(|&r| v[r as usize]).collect();
+            }
+        }
+        pick(&mut self.weights, rows);
+        pick(&mut self.labels, rows);
+        pick(&mut self.timestamps, rows);
+        if let Some(texts) = &mut self.label_texts {
+            *texts = texts.select(rows.iter().map(|&r| r as usize));
+        }
+        self.attributes = self.attributes.select(count, rows);
+    }
 }
 
 /// The columns of some rows of a table.
@@ -40,12 +98,7 @@ pub(crate) struct Columns {
     pub(crate) rows: usize,
     /// One column in node tables, two in edge tables.
     pub(crate) ids: Vec<Ids>,
-    pub(crate) weights: Vec<f32>,
-    pub(crate) labels: Vec<i64>,
-    /// Labels that are texts, until all of them are numbered.
-    pub(crate) label_texts: Texts,
-    pub(crate) timestamps: Vec<i64>,
-    pub(crate) attributes: Attributes,
+    pub(crate) table: TableColumns,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -65,10 +118,66 @@ pub(crate) struct Problem {
 /// Field (from 1, 0 for all), what was expected, what was found.
 pub(crate) type Wrong = (usize, Expected, Cut);
 
+/// A column that stands before the attributes.
+#[derive(Clone, Copy)]
+pub(crate) enum Lead {
+    Id,
+    Weight,
+    Label,
+    Time,
+}
+
+/// A field of a row: bytes of a text, or the value of a file with types.
+pub(crate) trait Field: Copy {
+    /// Whether nothing is there.
+    fn is_empty(self) -> bool;
+    fn int(self) -> Option<i64>;
+    fn float(self) -> Option<f32>;
+    /// Bytes that should be UTF-8, none where nothing is there; `None` for another type.
+    fn bytes(&self) -> Option<&[u8]>;
+    /// What to do about a field that is not the number that a column should have.
+    fn remedy(self, column: Lead) -> &'static str;
+    /// As errors show it.
+    fn found(self) -> Cut;
+}
+
+impl Field for &[u8] {
+    fn is_empty(self) -> bool {
+        <[u8]>::is_empty(self)
+    }
+    fn int(self) -> Option<i64> {
+        parse_i64(self)
+    }
+    fn float(self) -> Option<f32> {
+        parse_f32(self)
+    }
+    fn bytes(&self) -> Option<&[u8]> {
+        Some(self)
+    }
+    fn remedy(self, column: Lead) -> &'static str {
+        match (column, self) {
+            (Lead::Id, b"") => "",
+            (Lead::Weight | Lead::Time, b"") => EMPTY_NUMBER,
+            (Lead::Label, b"") => EMPTY_LABEL,
+            // A number with a point, as `1.0`.
+            (Lead::Id | Lead::Label, text) if text.contains(&b'.') && parse_f32(text).is_some() => {
+                WHOLE_AS_FLOAT
+            }
+            (Lead::Id, _) => TEXT_IDS,
+            (Lead::Weight, _) => "",
+            (Lead::Label, _) => TEXT_LABELS,
+            (Lead::Time, _) => NUMBER_TIMES,
+        }
+    }
+    fn found(self) -> Cut {
+        self.into()
+    }
+}
+
 /// What to do about an empty field that should be a number.
 pub(crate) const EMPTY_NUMBER: &str = "`Decoder::empty_as_zero` reads an empty number as 0";
 /// What to do about a date that should be a number.
-pub(crate) const NUMBER_TIMES: &str = "write times as whole numbers, such as seconds since 1970";
+const NUMBER_TIMES: &str = "write times as whole numbers, such as seconds since 1970";
 /// What to do about an empty field that should be a class.
 pub(crate) const EMPTY_LABEL: &str =
     "`Decoder::empty_label_as(-1)` reads an empty label as no class";
@@ -78,7 +187,7 @@ pub(crate) const NUMBER_IDS: &str =
 /// What to do about texts where classes are expected.
 pub(crate) const TEXT_LABELS: &str = "`Decoder::text_labels` numbers labels that are texts";
 /// What to do about `1.0` where whole numbers are expected.
-pub(crate) const WHOLE_AS_FLOAT: &str = "write whole numbers without a point (pandas writes a column with gaps as floats: convert it to `Int64`)";
+const WHOLE_AS_FLOAT: &str = "write whole numbers without a point (pandas writes a column with gaps as floats: convert it to `Int64`)";
 /// What to do about texts where numbers are expected as ids.
 pub(crate) const TEXT_IDS: &str = "`Csv::with_text_ids` reads ids that are texts (`with_text_src_ids`, `with_text_dst_ids` \
      those of one endpoint), in GraphLearn's format `:string` in the header";
@@ -90,17 +199,7 @@ impl Columns {
             .iter()
             .map(|&text| if text { Ids::Text(Texts::new()) } else { Ids::Int(vec![]) })
             .collect();
-        let attributes = Attributes::empty(decoder);
-        Self {
-            rows: 0,
-            ids,
-            weights: vec![],
-            labels: vec![],
-            label_texts: Texts::new(),
-            timestamps: vec![],
-            attributes,
-            problems: vec![],
-        }
+        Self { rows: 0, ids, table: TableColumns::empty(decoder), problems: vec![] }
     }
 
     /// The rows of a block of whole lines; stops at the `most`-th problem.
@@ -144,108 +243,93 @@ impl Columns {
             let text = std::str::from_utf8(raw)
                 .map_err(|_| (at, "UTF-8 text (`attributes`)".into(), raw.into()))?;
             reader
-                .read(text, &mut self.attributes)
+                .read(text, &mut self.table.attributes)
                 .map_err(|(expected, found)| (at, expected, found.into()))?;
         }
         if fields.next().is_some() { Err(whole()) } else { Ok(()) }
     }
 
     /// Parses ids, weight, label and timestamp; `next` gives the fields in this order, by their place in it.
-    pub(crate) fn lead<'l>(
+    pub(crate) fn lead<F: Field>(
         &mut self,
         header: &Header,
         decoder: &Decoder,
-        mut next: impl FnMut(usize) -> Result<&'l [u8], Wrong>,
+        mut next: impl FnMut(usize) -> Result<F, Wrong>,
     ) -> Result<(), Wrong> {
         let mut place = 0;
         let mut next = || {
             place += 1;
-            next(place - 1).map(|text| (place - 1, text))
+            next(place - 1).map(|field| (place - 1, field))
         };
-        let wrong = |k: usize, kind: &str, remedy: &'static str, text: &'l [u8]| -> Wrong {
-            let expected = Expected::from(format!("{kind} (`{}`)", header.names[k]));
-            (header.positions[k] + 1, expected.or(remedy), text.into())
+        let wrong = |k: usize, kind: &str, remedy: &'static str, field: F| -> Wrong {
+            let expected = Expected::from(kind).of_column(header.names[k]).or(remedy);
+            (header.positions[k] + 1, expected, field.found())
         };
-        // `empty` is what an empty field is, `remedy` what to do about a field that is no number.
-        let int = |(k, text): (usize, &'l [u8]), empty: Option<i64>, remedy: &'static str| {
-            if let Some(value) = empty.filter(|_| text.is_empty()) {
+        // `empty` is what an empty field is.
+        let int = |(k, field): (usize, F), column: Lead, empty: Option<i64>| {
+            if let Some(value) = empty.filter(|_| field.is_empty()) {
                 return Ok(value);
             }
-            match (parse_i64(text), header.narrow[k]) {
-                (Some(v), true) if i32::try_from(v).is_err() => {
-                    let remedy = "declare the column `int64` in the header";
-                    Err(wrong(k, "an int32", remedy, text))
+            let kind = if header.narrow[k] { "an int32" } else { "an int64" };
+            match field.int() {
+                Some(v) if header.narrow[k] && i32::try_from(v).is_err() => {
+                    Err(wrong(k, kind, "declare the column `int64` in the header", field))
                 }
-                (Some(v), _) => Ok(v),
-                (None, narrow) => {
-                    Err(wrong(k, if narrow { "an int32" } else { "an int64" }, remedy, text))
-                }
+                Some(v) => Ok(v),
+                None => Err(wrong(k, kind, field.remedy(column), field)),
             }
         };
-        let if_empty = |text: &[u8], remedy| if text.is_empty() { remedy } else { "" };
         for ids in &mut self.ids {
-            let (k, text) = next()?;
             match ids {
-                Ids::Int(ids) => {
-                    let remedy = match text {
-                        b"" => "",
-                        _ if is_float(text) => WHOLE_AS_FLOAT,
-                        _ => TEXT_IDS,
-                    };
-                    ids.push(int((k, text), None, remedy)?);
+                Ids::Int(ids) => ids.push(int(next()?, Lead::Id, None)?),
+                Ids::Text(ids) => {
+                    let (k, field) = next()?;
+                    let text = field.bytes().filter(|text| !text.is_empty());
+                    let text =
+                        text.ok_or_else(|| wrong(k, "a text that is not empty", "", field))?;
+                    let utf8 = std::str::from_utf8(text);
+                    ids.push(utf8.map_err(|_| wrong(k, "UTF-8 text", "", field))?);
                 }
-                Ids::Text(_) if text.is_empty() => {
-                    return Err(wrong(k, "a text that is not empty", "", text));
-                }
-                Ids::Text(ids) => ids
-                    .push(std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", "", text))?),
             }
         }
         let zero = decoder.empty_as_zero.then_some(0);
-        if decoder.weighted {
-            let (k, text) = next()?;
-            self.weights.push(if zero.is_some() && text.is_empty() {
+        let table = &mut self.table;
+        if let Some(weights) = &mut table.weights {
+            let (k, field) = next()?;
+            weights.push(if zero.is_some() && field.is_empty() {
                 0.0
             } else {
-                let remedy = if_empty(text, EMPTY_NUMBER);
-                parse_f32(text).ok_or_else(|| wrong(k, "a float", remedy, text))?
+                let remedy = || field.remedy(Lead::Weight);
+                field.float().ok_or_else(|| wrong(k, "a float", remedy(), field))?
             });
         }
-        if decoder.text_labels {
-            let (k, text) = next()?;
-            let text = std::str::from_utf8(text).map_err(|_| wrong(k, "UTF-8 text", "", text))?;
-            self.label_texts.push(text);
-        } else if decoder.labeled {
-            let (k, text) = next()?;
-            let remedy = match text {
-                b"" => EMPTY_LABEL,
-                _ if is_float(text) => WHOLE_AS_FLOAT,
-                _ => TEXT_LABELS,
-            };
-            self.labels.push(int((k, text), decoder.empty_label, remedy)?);
+        if let Some(texts) = &mut table.label_texts {
+            let (k, field) = next()?;
+            let text = field.bytes().ok_or_else(|| wrong(k, "a text", "", field))?;
+            let utf8 = std::str::from_utf8(text);
+            texts.push(utf8.map_err(|_| wrong(k, "UTF-8 text", "", field))?);
+        } else if let Some(labels) = &mut table.labels {
+            labels.push(int(next()?, Lead::Label, decoder.empty_label)?);
         }
-        if decoder.timestamped {
-            let (k, text) = next()?;
-            let remedy = if text.is_empty() { EMPTY_NUMBER } else { NUMBER_TIMES };
-            self.timestamps.push(int((k, text), zero, remedy)?);
+        if let Some(timestamps) = &mut table.timestamps {
+            timestamps.push(int(next()?, Lead::Time, zero)?);
         }
         Ok(())
     }
 
     pub(crate) fn append(&mut self, other: &Self) {
         self.rows += other.rows;
-        for (a, b) in self.ids.iter_mut().zip(&other.ids) {
-            match (a, b) {
-                (Ids::Int(a), Ids::Int(b)) => a.extend_from_slice(b),
-                (Ids::Text(a), Ids::Text(b)) => a.append(b),
-                // Files of one source have ids of one kind; see `read`.
-                _ => unreachable!("columns of ids of two kinds"),
-            }
-        }
-        self.weights.extend_from_slice(&other.weights);
-        self.labels.extend_from_slice(&other.labels);
-        self.label_texts.append(&other.label_texts);
-        self.timestamps.extend_from_slice(&other.timestamps);
-        self.attributes.append(&other.attributes);
+        self.ids.iter_mut().zip(&other.ids).for_each(|(a, b)| append_ids(a, b));
+        self.table.append(&other.table);
+    }
+}
+
+/// Appends ids of the same kind.
+pub(crate) fn append_ids(ids: &mut Ids, more: &Ids) {
+    match (ids, more) {
+        (Ids::Int(ids), Ids::Int(more)) => ids.extend_from_slice(more),
+        (Ids::Text(ids), Ids::Text(more)) => ids.append(more),
+        // Files of one source have ids of one kind; see `read`. So have blocks of an edge list.
+        _ => unreachable!("columns of ids of two kinds"),
     }
 }

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 
 use super::attributes::AttributeReader;
 use super::blocks::text;
-use super::columns::{Columns, Wrong};
+use super::columns::Columns;
 use super::decoder::Decoder;
 use super::header::Header;
 use super::line_starts::LineStarts;
 use super::options::ReadOptions;
 use super::source::Piece;
-use crate::files::{Cut, Expected, Progress, format_error, table_error, text_error};
+use crate::files::{Cut, Expected, Progress, decoder_error, format_error, table_error, text_error};
 
 /// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in
 /// RFC 4180; a byte order mark at the start is skipped. Columns that are not named are not read.
@@ -151,7 +151,7 @@ impl Csv {
     ) -> Result<CsvFile, DataError> {
         let Some(delimiter) = u8::try_from(self.delimiter).ok().filter(u8::is_ascii) else {
             let message = format!("expected an ASCII character, got {:?}", self.delimiter);
-            return Err(DataError::Decoder { argument: "csv.delimiter".into(), message });
+            return Err(decoder_error("csv.delimiter", message));
         };
         CsvFile::new(path, delimiter, text(path, options.max_expansion, bar)?)
     }
@@ -262,12 +262,9 @@ pub(crate) fn read_csv(
         let row = row.and_then(|()| {
             for (i, &at) in attributes.iter().enumerate() {
                 let raw = record.get(at).unwrap_or(b"");
-                let wrong = |e: Expected| -> Wrong {
-                    let what = format!("{} (`{}`)", e.what, csv.attributes[i]);
-                    (at + 1, Expected { what, ..e }, raw.into())
-                };
+                let wrong = |e: Expected| (at + 1, e.of_column(&csv.attributes[i]), Cut::from(raw));
                 let text = std::str::from_utf8(raw).map_err(|_| wrong("UTF-8 text".into()))?;
-                attribute_reader.push(i, text, &mut out.attributes).map_err(wrong)?;
+                attribute_reader.push(i, text, &mut out.table.attributes).map_err(wrong)?;
             }
             Ok(())
         });
@@ -305,7 +302,7 @@ impl Csv {
                 decoder.attr_types.len(),
                 self.attributes.len()
             );
-            return Err(DataError::Decoder { argument: "csv.attributes".into(), message });
+            return Err(decoder_error("csv.attributes", message));
         }
         let or = |name: &'static str, own: &'_ Option<String>| own.clone().unwrap_or(name.into());
         let optional = [

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attr_type::AttrType;
 use super::csv::Csv;
+use crate::files::decoder_error;
 
 /// What stands between attributes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,10 +217,10 @@ impl Decoder {
                 AttrType::TextBuckets { buckets, hash, .. }
                 | AttrType::MultiText { buckets: Some(buckets), hash, .. },
             ) => Ok(hash.bucket(text, *buckets)),
-            other => Err(DataError::Decoder {
-                argument: format!("attribute {i}"),
-                message: format!("expected a string with buckets, got {other:?}"),
-            }),
+            other => Err(decoder_error(
+                format!("attribute {i}"),
+                format!("expected a string with buckets, got {other:?}"),
+            )),
         }
     }
     pub(crate) fn check(&self) -> Result<(), DataError> {
@@ -236,12 +237,12 @@ impl Decoder {
                 let message = format!(
                     "expected a decoder that is `{flag}`, as it names the column `{column}`, got one that is not"
                 );
-                return Err(DataError::Decoder { argument: format!("csv.{name}"), message });
+                return Err(decoder_error(format!("csv.{name}"), message));
             }
         }
         if self.text_labels && !self.labeled {
-            let message = "expected a decoder that is `labeled`, got one that is not".into();
-            return Err(DataError::Decoder { argument: "text_labels".into(), message });
+            let message = "expected a decoder that is `labeled`, got one that is not";
+            return Err(decoder_error("text_labels", message));
         }
         self.attr_types.iter().try_for_each(AttrType::check)
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attr_type::AttrType;
 use super::decoder::{Decoder, Slot};
+use crate::files::decoder_error;
 
 /// How an attribute becomes columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,16 +120,12 @@ impl Decoder {
             let message = format!(
                 "expected columns of attributes, {names:?}, got `{name}`; name one of these"
             );
-            return Err(DataError::Decoder { argument: "excluded".into(), message });
+            return Err(decoder_error("excluded", message));
         }
-        let refuse =
-            |argument: String, message: String| Err(DataError::Decoder { argument, message });
         if !self.attr_dims.is_empty() && self.attr_dims.len() != self.attr_types.len() {
             let counts = format!("({} and {})", self.attr_dims.len(), self.attr_types.len());
-            return refuse(
-                "attr_dims".into(),
-                format!("The size of attr_dims must be equal with attr_types. {counts}"),
-            );
+            let message = format!("The size of attr_dims must be equal with attr_types. {counts}");
+            return Err(decoder_error("attr_dims", message));
         }
         self.check()?;
         let (mut parts, mut end) = (vec![], 0usize);
@@ -136,6 +133,7 @@ impl Decoder {
             if names.get(i).is_some_and(|name| excluded.contains(name)) {
                 continue;
             }
+            let refuse = |message: String| decoder_error(format!("attr_dims[{i}]"), message);
             let dim = self.attr_dims.get(i).copied().flatten().filter(|&d| d > 0);
             let kind = match (t, dim) {
                 (AttrType::Float | AttrType::Int, None) => FeatureKind::Number,
@@ -148,28 +146,21 @@ impl Decoder {
                     FeatureKind::Embedding { rows: t.rows().unwrap_or(0) }
                 }
                 (AttrType::Float, Some(d)) => {
-                    return refuse(
-                        format!("attr_dims[{i}]"),
-                        format!("expected none for a float, got {d}"),
-                    );
+                    return Err(refuse(format!("expected none for a float, got {d}")));
                 }
                 (t, None) => {
-                    return refuse(
-                        format!("attr_dims[{i}]"),
-                        format!(
-                            "expected the dimension of an embedding for {t:?}, got none; give one by \
-                             `Decoder::with_dims`, or leave the attribute out (of a CSV table by `FeatureEncoderConfig::without`)"
-                        ),
-                    );
+                    return Err(refuse(format!(
+                        "expected the dimension of an embedding for {t:?}, got none; give one by \
+                         `Decoder::with_dims`, or leave the attribute out (of a CSV table by `FeatureEncoderConfig::without`)"
+                    )));
                 }
             };
             let start = end;
             end = start
                 .checked_add(dim.unwrap_or(1))
                 .filter(|&e| e <= u32::MAX as usize)
-                .ok_or_else(|| DataError::Decoder {
-                    argument: format!("attr_dims[{i}]"),
-                    message: "expected fewer than 2^32 columns together, got more".into(),
+                .ok_or_else(|| {
+                    refuse("expected fewer than 2^32 columns together, got more".into())
                 })?;
             parts.push(FeaturePart { attribute: i, kind, slot, columns: start..end });
         }

@@ -18,6 +18,7 @@ mod header;
 mod line_starts;
 mod numbers;
 mod options;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod parse_number;
 mod read;
@@ -33,7 +34,8 @@ pub use builder::{
     Builder, FLOAT_ATTRS, INT_ATTRS, LABEL, LABEL_TEXT, TEXT_KEYS, TIMESTAMP, WEIGHT, list_attr,
     text_attr,
 };
-pub use columns::class_names;
+pub(crate) use columns::append_ids;
+pub use columns::{TableColumns, class_names};
 pub use csv::Csv;
 #[cfg(feature = "yaml")]
 pub(crate) use csv::{CsvFile, joined};
@@ -44,6 +46,4 @@ pub use options::{Duplicates, ReadOptions, UnknownNodes};
 pub(crate) use parse_number::{parse_f32, parse_i64};
 pub use source::Source;
 pub(crate) use table::resolve;
-pub use table::{
-    EdgeTable, NodeTable, TableColumns, read_edges, read_edges_with, read_nodes, read_nodes_with,
-};
+pub use table::{EdgeTable, NodeTable, read_edges, read_edges_with, read_nodes, read_nodes_with};

@@ -5,6 +5,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::Frame;
 
 use super::{AttrType, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
+use crate::files::decoder_error;
 
 impl Decoder {
     /// Attributes of a CSV or Parquet table that are numbers, by their names in its header: `[rows, columns]`, in f32,
@@ -36,7 +37,7 @@ impl Decoder {
         frame: &Frame,
         columns: impl IntoIterator<Item = &'a str>,
     ) -> Result<Tensor<2>, DataError> {
-        let refuse = |message: String| DataError::Decoder { argument: "columns".into(), message };
+        let refuse = |message: String| decoder_error("columns", message);
         let names = self.csv.as_ref().map_or(&[][..], |csv| &csv.attributes);
         let (slots, widths) = (self.slots(), self.widths());
         let mut parts = vec![];

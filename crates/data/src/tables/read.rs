@@ -7,15 +7,14 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
 use rayon::prelude::*;
 
-use super::blocks::{Blocks, lines_before, parse_blocks};
+use super::blocks::{Blocks, is_parquet, lines_before, parse_blocks};
 use super::columns::Columns;
 use super::csv::{Csv, csv_line, read_csv};
 use super::decoder::Decoder;
 use super::header::Header;
 use super::options::ReadOptions;
-use super::parquet::{is_parquet, read_parquet};
 use super::source::{Piece, Source};
-use crate::files::{Expected, Progress, reading, table_error, within_limit};
+use crate::files::{Expected, Progress, decoder_error, reading, table_error, within_limit};
 
 /// Where each row came from.
 #[derive(Clone, Debug, Default)]
@@ -75,7 +74,7 @@ pub(crate) fn read(
     decoder.check()?;
     if decoder.text_labels && source.is_shard() {
         let message = "expected a whole table, whose class names are all known, got a shard of one; number the labels first";
-        return Err(DataError::Decoder { argument: "text_labels".into(), message: message.into() });
+        return Err(decoder_error("text_labels", message));
     }
     let pieces = source.pieces()?;
     let bar = progress(&pieces, options);
@@ -171,7 +170,13 @@ fn read_file(
     bar: &Progress,
 ) -> Result<(Header, Vec<Columns>), DataError> {
     if piece.built_in.is_none() && is_parquet(&piece.path)? {
-        return read_parquet(piece, ids, decoder, options, bar);
+        #[cfg(feature = "parquet")]
+        return super::parquet::read_parquet(piece, ids, decoder, options, bar);
+        #[cfg(not(feature = "parquet"))]
+        return Err(crate::files::format_error(
+            &piece.path,
+            "expected text, found a Parquet file; build with the feature `parquet`",
+        ));
     }
     if let Some(csv) = &decoder.csv {
         return read_csv(piece, ids, decoder, csv, options, bar);

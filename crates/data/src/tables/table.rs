@@ -1,72 +1,14 @@
 //! Reads whole node and edge tables.
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::{Ids, NodeIds, Texts};
+use burn_gnn_graph::{Ids, NodeIds};
 
-use super::attributes::Attributes;
-use super::columns::{Columns, NUMBER_IDS, TEXT_IDS, number_labels};
+use super::columns::{NUMBER_IDS, TEXT_IDS, TableColumns};
 use super::decoder::Decoder;
 use super::options::{Duplicates, ReadOptions};
 use super::read::{Places, join_problems, read};
 use super::source::Source;
 use crate::files::Expected;
-
-/// What a table says of each row beside its ids.
-#[derive(Clone, Debug, Default)]
-pub struct TableColumns {
-    /// Weights.
-    pub weights: Option<Vec<f32>>,
-    /// Labels.
-    pub labels: Option<Vec<i64>>,
-    /// Names of classes, empty for none, where labels are texts ([`Decoder::text_labels`]).
-    pub label_texts: Option<Texts>,
-    /// Timestamps.
-    pub timestamps: Option<Vec<i64>>,
-    /// Attributes.
-    pub attributes: Attributes,
-}
-
-impl TableColumns {
-    /// Of the columns that were read, those that the decoder asks for; labels that are texts are not numbered yet.
-    fn new(read: Columns, decoder: &Decoder) -> Self {
-        Self {
-            weights: decoder.weighted.then_some(read.weights),
-            labels: (decoder.labeled && !decoder.text_labels).then_some(read.labels),
-            label_texts: decoder.text_labels.then_some(read.label_texts),
-            timestamps: decoder.timestamped.then_some(read.timestamps),
-            attributes: read.attributes,
-        }
-    }
-    /// Numbers labels that are texts.
-    fn number_labels(&mut self, decoder: &Decoder) {
-        if let Some(texts) = &self.label_texts {
-            self.labels = Some(number_labels(texts, decoder));
-        }
-    }
-    /// Adds a row of which nothing is known.
-    pub(crate) fn push_missing(&mut self, decoder: &Decoder) {
-        self.weights.as_mut().into_iter().for_each(|w| w.push(0.0));
-        self.labels.as_mut().into_iter().for_each(|l| l.push(-1));
-        self.label_texts.as_mut().into_iter().for_each(|l| l.push(""));
-        self.timestamps.as_mut().into_iter().for_each(|t| t.push(-1));
-        self.attributes.push_missing(decoder);
-    }
-    /// Keeps these of `count` rows, in this order.
-    fn keep(&mut self, count: usize, rows: &[u32]) {
-        fn pick<T: Copy>(column: &mut Option<Vec<T>>, rows: &[u32]) {
-            if let Some(v) = column {
-                *v = rows.iter().map(|&r| v[r as usize]).collect();
-            }
-        }
-        pick(&mut self.weights, rows);
-        pick(&mut self.labels, rows);
-        pick(&mut self.timestamps, rows);
-        if let Some(texts) = &mut self.label_texts {
-            *texts = texts.select(rows.iter().map(|&r| r as usize));
-        }
-        self.attributes = self.attributes.select(count, rows);
-    }
-}
 
 /// A node table.
 #[derive(Clone, Debug)]
@@ -130,8 +72,7 @@ pub fn read_nodes_with(
         };
         join_problems(repeated.iter().take(options.max_problems).map(error).collect())?;
     }
-    let mut columns = TableColumns::new(read, decoder);
-    let mut ids = ids;
+    let (mut ids, mut columns) = (ids, read.table);
     if !repeated.is_empty() {
         let mut from: Vec<u32> = (0..count as u32).collect();
         let mut keep = vec![true; count];
@@ -170,7 +111,7 @@ pub fn read_edges_with(
     let (mut read, places) = read(&source.into(), &["src_id", "dst_id"], decoder, options)?;
     let dst = read.ids.swap_remove(1);
     let src = read.ids.swap_remove(0);
-    let mut columns = TableColumns::new(read, decoder);
+    let mut columns = read.table;
     columns.number_labels(decoder);
     Ok(EdgeTable { src, dst, columns, places })
 }
