@@ -1,6 +1,7 @@
 //! Converts data on the host to frame columns.
 
 use std::fmt::Display;
+use std::io;
 
 use burn::tensor::{DType, Device, Shape, TensorData};
 use burn_gnn_files::DataError;
@@ -46,4 +47,31 @@ pub(crate) fn f32_column(values: Vec<f32>, shape: impl Into<Shape>, device: &Dev
 pub(crate) fn i64_column(values: Vec<i64>, shape: impl Into<Shape>, device: &Device) -> Column {
     let data = TensorData::new(values, shape);
     Column::from_data(ColumnKind::Int, data, device, Some(DType::I64))
+}
+
+/// Bytes of a column that are on the host at a time.
+pub(crate) const PART: usize = 4 << 20;
+
+/// The bytes of a column as numbers of type `stored`, some rows at a time; each part but the last is a multiple of
+/// eight bytes long.
+pub(crate) fn each_part(
+    column: &Column,
+    stored: DType,
+    mut part: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let row = column.shape().num_elements().checked_div(column.len()).unwrap_or(0)
+        * column.dtype().size();
+    let rows = PART.checked_div(row).unwrap_or(usize::MAX).max(1).saturating_add(7) / 8 * 8;
+    let mut host = |column: &Column| {
+        let data = column.to_data();
+        let data = if data.dtype() == stored { data } else { data.convert_dtype(stored) };
+        part(data.bytes())
+    };
+    if column.len() <= rows {
+        return host(column);
+    }
+    (0..column.len()).step_by(rows).try_for_each(|from| {
+        let ids: Vec<u32> = (from..column.len().min(from + rows)).map(|row| row as u32).collect();
+        host(&column.select(&ids))
+    })
 }

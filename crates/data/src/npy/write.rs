@@ -3,14 +3,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use burn::tensor::{BoolStore, DType, TensorData};
+use burn::tensor::{BoolStore, DType};
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Column;
 
 use crate::files::{NpyHead, format_error, write_atomic};
-
-/// Bytes of a column that are on the host at a time.
-const PART: usize = 4 << 20;
+use crate::host_column::each_part;
 
 /// Writes a tensor, or a column of a frame, as a `.npy` file: C order, little endian, in its own type (bfloat16, which
 /// NumPy lacks, as float32, which holds all its values). [`read_npy`](crate::read_npy) and `numpy.load` read it.
@@ -42,7 +40,7 @@ pub fn write_npy(path: impl AsRef<Path>, values: impl Into<Column>) -> Result<()
     };
     write_atomic(path, |file| {
         file.write_all(&NpyHead::bytes(descr, column.shape().as_slice()))?;
-        each_part(&column, stored, |data| file.write_all(data.bytes()))
+        each_part(&column, stored, |part| file.write_all(part))
     })
 }
 
@@ -96,33 +94,12 @@ fn numpy_type(dtype: DType) -> Option<(&'static str, DType)> {
     })
 }
 
-/// The rows of a column on the host, a few at a time, as `stored`.
-fn each_part(
-    column: &Column,
-    stored: DType,
-    mut part: impl FnMut(TensorData) -> io::Result<()>,
-) -> io::Result<()> {
-    let row = column.shape().num_elements().checked_div(column.len()).unwrap_or(0)
-        * column.dtype().size();
-    let rows = PART.checked_div(row).unwrap_or(usize::MAX).max(1);
-    let host = |column: &Column| {
-        let data = column.to_data();
-        if data.dtype() == stored { data } else { data.convert_dtype(stored) }
-    };
-    if column.len() <= rows {
-        return part(host(column));
-    }
-    (0..column.len()).step_by(rows).try_for_each(|from| {
-        let ids: Vec<u32> = (from..column.len().min(from + rows)).map(|row| row as u32).collect();
-        part(host(&column.select(&ids)))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Bool, Device, Int, Tensor};
+    use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 
     use super::*;
+    use crate::host_column::PART;
     use crate::npy::{NpyValues, read_npy};
 
     fn written(column: impl Into<Column>) -> (Vec<usize>, NpyValues) {

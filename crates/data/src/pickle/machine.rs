@@ -42,20 +42,14 @@ impl<'a> Machine<'a> {
                 b'(' => self.marks.push(self.stack.len() as Id),
                 b'0' => drop(self.pop()?),
                 b'1' => drop(self.since_mark()?),
-                b'2' => {
-                    let top = self.peek()?;
-                    self.stack.push(top);
-                }
+                b'2' => self.stack.push(self.peek()?),
                 b'N' => self.stack.push(NONE),
                 0x89 => self.stack.push(FALSE),
                 0x88 => self.stack.push(TRUE),
                 b'J' => self.int_of(4)?,
                 b'K' => self.int_of(1)?,
                 b'M' => self.int_of(2)?,
-                0x8a => {
-                    let n = self.byte()?;
-                    self.long(usize::from(n))?;
-                }
+                0x8a => self.long()?,
                 b'I' => {
                     let line = self.line()?;
                     match line {
@@ -84,26 +78,11 @@ impl<'a> Machine<'a> {
                     let span = self.store.make(&bytes)?;
                     self.push(Value::Bytes(span));
                 }
-                b'U' | b'C' => {
-                    let n = self.length(1)?;
-                    self.bytes(n)?;
-                }
-                b'T' | b'B' => {
-                    let n = self.length(4)?;
-                    self.bytes(n)?;
-                }
-                0x8e => {
-                    let n = self.length(8)?;
-                    self.bytes(n)?;
-                }
-                0x8c => {
-                    let n = self.length(1)?;
-                    self.text(n)?;
-                }
-                b'X' => {
-                    let n = self.length(4)?;
-                    self.text(n)?;
-                }
+                b'U' | b'C' => self.bytes(1)?,
+                b'T' | b'B' => self.bytes(4)?,
+                0x8e => self.bytes(8)?,
+                0x8c => self.text(1)?,
+                b'X' => self.text(4)?,
                 b'V' => {
                     let len = self.line()?.len();
                     // Behind it stands the end of the line.
@@ -118,13 +97,13 @@ impl<'a> Machine<'a> {
                 }
                 b'l' => {
                     let items = self.since_mark()?;
-                    let list = self.store.list(items);
-                    self.push(list);
+                    self.push(Value::List(None));
+                    self.extend(&items)?;
                 }
                 b'd' => {
                     let items = self.since_mark()?;
-                    let dict = self.store.dict(pairs(&items)?);
-                    self.push(dict);
+                    self.push(Value::Dict(None));
+                    self.insert(&pairs(&items)?)?;
                 }
                 0x85..=0x87 => {
                     let from = self
@@ -172,21 +151,14 @@ impl<'a> Machine<'a> {
                 }
                 b'c' => {
                     let (module, name) = (self.line()?, self.line()?);
-                    self.global(module, name)?;
+                    self.push(Value::Known(known(self.vocabulary, module, name)?));
                 }
                 0x93 => {
                     let (name, module) = (self.pop()?, self.pop()?);
-                    match (self.store.text(module), self.store.text(name)) {
-                        (Some(module), Some(name)) => {
-                            let known = known(self.vocabulary, module, name)?;
-                            self.push(Value::Known(known));
-                        }
-                        _ => {
-                            return Err(
-                                "expected names of a module and what is in it, found others".into(),
-                            );
-                        }
-                    }
+                    let named = self.store.text(module).zip(self.store.text(name));
+                    let (module, name) = named
+                        .ok_or("expected names of a module and what is in it, found others")?;
+                    self.push(Value::Known(known(self.vocabulary, module, name)?));
                 }
                 // BINPERSID
                 b'Q' => {
@@ -246,10 +218,6 @@ impl<'a> Machine<'a> {
         let tuple = self.store.tuple(items);
         self.push(tuple);
     }
-    fn global(&mut self, module: &str, name: &str) -> Step {
-        self.push(Value::Known(known(self.vocabulary, module, name)?));
-        Ok(())
-    }
     fn peek(&self) -> Step<Id> {
         let floor = self.marks.last().map_or(0, |&mark| mark as usize);
         self.stack
@@ -275,7 +243,8 @@ impl<'a> Machine<'a> {
         self.push(Value::Int(value));
         Ok(())
     }
-    fn long(&mut self, n: usize) -> Step {
+    fn long(&mut self) -> Step {
+        let n = usize::from(self.byte()?);
         let part = self.take(n)?;
         // As a float, no number of anything: whoever needs one refuses it.
         if n > 8 {
@@ -293,12 +262,16 @@ impl<'a> Machine<'a> {
         self.push(Value::Int(value));
         Ok(())
     }
-    fn bytes(&mut self, n: usize) -> Step {
+    /// Bytes behind their number, which has `width` bytes.
+    fn bytes(&mut self, width: usize) -> Step {
+        let n = self.length(width)?;
         self.take(n)?;
         self.push(Value::Bytes(Span::new(self.at - n, n)));
         Ok(())
     }
-    fn text(&mut self, n: usize) -> Step {
+    /// As [`bytes`](Self::bytes).
+    fn text(&mut self, width: usize) -> Step {
+        let n = self.length(width)?;
         std::str::from_utf8(self.take(n)?)
             .map_err(|_| "expected text in UTF-8, found other bytes")?;
         self.push(Value::Text(Span::new(self.at - n, n)));
@@ -308,11 +281,7 @@ impl<'a> Machine<'a> {
         let list = self.peek()?;
         match &mut self.store.values[list as usize] {
             Value::List(at) => {
-                let at = *at.get_or_insert_with(|| {
-                    self.store.lists.push(vec![]);
-                    self.store.lists.len() as u32 - 1
-                });
-                self.store.lists[at as usize].extend(items);
+                entries(at, &mut self.store.lists).extend(items);
                 Ok(())
             }
             _ => Err("expected a list to append to, found another value".into()),
@@ -322,11 +291,7 @@ impl<'a> Machine<'a> {
         let dict = self.peek()?;
         match &mut self.store.values[dict as usize] {
             Value::Dict(at) => {
-                let at = *at.get_or_insert_with(|| {
-                    self.store.dicts.push(vec![]);
-                    self.store.dicts.len() as u32 - 1
-                });
-                self.store.dicts[at as usize].extend(items);
+                entries(at, &mut self.store.dicts).extend(items);
                 Ok(())
             }
             _ => Err("expected a dictionary to fill, found another value".into()),
@@ -343,6 +308,15 @@ impl<'a> Machine<'a> {
         }
         Ok(())
     }
+}
+
+/// What a container holds, which has a place among `all` once something is put in.
+fn entries<'s, T>(at: &mut Option<u32>, all: &'s mut Vec<Vec<T>>) -> &'s mut Vec<T> {
+    let at = *at.get_or_insert_with(|| {
+        all.push(vec![]);
+        all.len() as u32 - 1
+    });
+    &mut all[at as usize]
 }
 
 fn pairs(items: &[Id]) -> Step<Vec<(Id, Id)>> {

@@ -206,14 +206,6 @@ impl Store<'_> {
         self.items.extend_from_slice(items);
         Value::Tuple(span)
     }
-    fn list(&mut self, items: Vec<Id>) -> Value {
-        self.lists.push(items);
-        Value::List(Some(self.lists.len() as u32 - 1))
-    }
-    fn dict(&mut self, entries: Vec<(Id, Id)>) -> Value {
-        self.dicts.push(entries);
-        Value::Dict(Some(self.dicts.len() as u32 - 1))
-    }
 }
 
 /// A pickle that was read.
@@ -294,10 +286,7 @@ impl<'a> Pickle<'a> {
     }
     /// Shape of an array.
     pub(crate) fn shape(&self, id: Id) -> Result<Vec<usize>, DataError> {
-        let Value::Array(Some(at)) = *self.get(id) else {
-            return Err(self.wrong("a NumPy array", id));
-        };
-        Ok(self.store.lengths(self.store.arrays[at as usize].shape).unwrap_or_default())
+        Ok(self.store.lengths(self.array(id)?.shape).unwrap_or_default())
     }
     /// The whole numbers of an array.
     pub(crate) fn ints(&self, id: Id) -> Result<Vec<i64>, DataError> {
@@ -320,11 +309,14 @@ impl<'a> Pickle<'a> {
             _ => self.ints(id)?.into_iter().map(|x| x as f32).collect(),
         })
     }
+    fn array(&self, id: Id) -> Result<&Array, DataError> {
+        match *self.get(id) {
+            Value::Array(Some(at)) => Ok(&self.store.arrays[at as usize]),
+            _ => Err(self.wrong("a NumPy array", id)),
+        }
+    }
     fn data(&self, id: Id) -> Result<(&'static str, &[u8]), DataError> {
-        let Value::Array(Some(at)) = *self.get(id) else {
-            return Err(self.wrong("a NumPy array", id));
-        };
-        let array = self.store.arrays[at as usize];
+        let array = self.array(id)?;
         Ok((array.dtype, self.store.part(array.bytes)))
     }
     /// Text or bytes of the file.

@@ -136,12 +136,8 @@ impl Extras {
             if !names.insert(&l.name) {
                 return Err(duplicate("list", key));
             }
-            let indptr = bytemuck::pod_collect_to_vec(
-                file.get(&format!("{key}/indptr"), Dtype::U64, &[rows + 1])?.data(),
-            );
-            let values = bytemuck::pod_collect_to_vec(
-                file.get(&format!("{key}/values"), Dtype::I64, &[l.values])?.data(),
-            );
+            let indptr = file.numbers(&format!("{key}/indptr"), Dtype::U64, rows + 1)?;
+            let values = file.numbers(&format!("{key}/values"), Dtype::I64, l.values)?;
             let list = Ragged::new(indptr, values)
                 .map_err(|e| format_error(file.path, format!("`{key}`: {e}")))?;
             frame.insert_list(&l.name, list)?;
@@ -158,8 +154,7 @@ impl Extras {
         match self.ids {
             None => {}
             Some(IdEntry::Int64) => {
-                let ids = bytemuck::pod_collect_to_vec(file.get(&key, Dtype::I64, &[rows])?.data());
-                frame.set_ids(NodeIds::new(Ids::Int(ids)))?;
+                frame.set_ids(NodeIds::new(Ids::Int(file.numbers(&key, Dtype::I64, rows)?)))?;
             }
             Some(IdEntry::String { bytes }) => {
                 frame.set_ids(NodeIds::new(Ids::Text(read_texts(&key, rows, bytes, file)?)))?
@@ -167,9 +162,8 @@ impl Extras {
         }
         if self.global_ids {
             let key = format!("global_ids/{prefix}");
-            let ids = bytemuck::pod_collect_to_vec(file.get(&key, Dtype::U64, &[rows])?.data());
             frame.set_global_ids(
-                GlobalIds::new(ids)
+                GlobalIds::new(file.numbers(&key, Dtype::U64, rows)?)
                     .map_err(|e| format_error(file.path, format!("`{key}`: {e}")))?,
             )?;
         }
@@ -184,9 +178,8 @@ fn put_texts<'a>(key: &str, texts: &'a Texts, out: &mut Vec<Stored<'a>>) {
 }
 
 fn read_texts(key: &str, rows: u64, bytes: u64, file: &TensorFile<'_>) -> Result<Texts, DataError> {
-    let text = file.get(&format!("{key}/bytes"), Dtype::U8, &[bytes])?.data().to_vec();
-    let ends: Vec<u64> =
-        bytemuck::pod_collect_to_vec(file.get(&format!("{key}/ends"), Dtype::U64, &[rows])?.data());
+    let text = file.numbers(&format!("{key}/bytes"), Dtype::U8, bytes)?;
+    let ends: Vec<u64> = file.numbers(&format!("{key}/ends"), Dtype::U64, rows)?;
     let ends: Vec<usize> =
         ends.into_iter().map(|e| usize::try_from(e).unwrap_or(usize::MAX)).collect();
     let texts = String::from_utf8(text).ok().and_then(|text| Texts::from_parts(text, ends));

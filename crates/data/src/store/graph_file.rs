@@ -39,8 +39,8 @@ impl TensorFile<'_> {
             };
             let (num_src, num_dst) = (count(&t.src)?, count(&t.dst)?);
             let (src, dst) = (
-                self.ids(&edges_key(t, "src"), e.count)?,
-                self.ids(&edges_key(t, "dst"), e.count)?,
+                self.numbers(&edges_key(t, "src"), Dtype::U32, e.count)?,
+                self.numbers(&edges_key(t, "dst"), Dtype::U32, e.count)?,
             );
             let relation = Relation::from_coo(num_src, num_dst, src, dst);
             b = b.relation(
@@ -52,17 +52,17 @@ impl TensorFile<'_> {
         }
         let mut graph = b.build()?;
         let mut expected = 2 * types.len();
+        let mut read = |prefix: &str, columns: &[_], extras: &Extras, frame: &mut Frame| {
+            expected += columns.len() + extras.keys(prefix).len();
+            self.columns(prefix, columns, frame, keep)?;
+            extras.read(prefix, self, frame)
+        };
         for n in &d.node_types {
-            let (prefix, frame) = (format!("node/{}", n.name), graph.nodes_mut(&n.name)?);
-            expected += n.columns.len() + n.extras.keys(&prefix).len();
-            self.columns(&prefix, &n.columns, frame, keep)?;
-            n.extras.read(&prefix, self, frame)?;
+            let frame = graph.nodes_mut(&n.name)?;
+            read(&format!("node/{}", n.name), &n.columns, &n.extras, frame)?;
         }
         for (t, e) in types.iter().zip(&d.edge_types) {
-            let (prefix, frame) = (format!("edge/{t}"), graph.edges_mut(t)?);
-            expected += e.columns.len() + e.extras.keys(&prefix).len();
-            self.columns(&prefix, &e.columns, frame, keep)?;
-            e.extras.read(&prefix, self, frame)?;
+            read(&format!("edge/{t}"), &e.columns, &e.extras, graph.edges_mut(t)?)?;
         }
         if self.tensors.count() != expected {
             return Err(format_error(
@@ -106,10 +106,6 @@ impl TensorFile<'_> {
             d.fingerprint
         );
         Err(format_error(self.path, why))
-    }
-
-    fn ids(&self, key: &str, count: u64) -> Result<Vec<u32>, DataError> {
-        Ok(bytemuck::pod_collect_to_vec(self.get(key, Dtype::U32, &[count])?.data()))
     }
 
     fn columns(

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use burn_gnn_files::DataError;
+use bytemuck::{AnyBitPattern, NoUninit};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
@@ -105,5 +106,14 @@ impl<'a> TensorFile<'a> {
             ));
         }
         Ok(view)
+    }
+    /// The numbers of a tensor of rank 1. Copies, since bytes in a file are aligned to nothing.
+    pub(super) fn numbers<T: AnyBitPattern + NoUninit>(
+        &self,
+        key: &str,
+        dtype: Dtype,
+        count: u64,
+    ) -> Result<Vec<T>, DataError> {
+        Ok(bytemuck::pod_collect_to_vec(self.get(key, dtype, &[count])?.data()))
     }
 }

@@ -2,9 +2,11 @@
 
 use std::io;
 
-use burn::tensor::{BoolStore, DType, TensorData};
 use burn_gnn_graph::Column;
 use safetensors::Dtype;
+
+use super::description::BOOL;
+use crate::host_column::{self, PART};
 
 /// A tensor on its way to a file.
 pub(super) struct Stored<'a> {
@@ -20,9 +22,6 @@ enum Content<'a> {
     U32Array(&'a [usize]),
     Column(&'a Column),
 }
-
-/// Bytes of a column that are on the host at a time.
-const PART: usize = 4 << 20;
 
 impl<'a> Stored<'a> {
     /// Numbers of the type `dtype`, rank 1.
@@ -73,35 +72,17 @@ impl<'a> Stored<'a> {
                 part(bytemuck::cast_slice(&words))
             }),
             Content::Column(column) => {
-                let row = (self.len() as usize).checked_div(column.len()).unwrap_or(0);
-                let rows =
-                    PART.checked_div(row).unwrap_or(usize::MAX).max(1).saturating_add(7) / 8 * 8;
-                if column.len() <= rows {
-                    return part(host(column).bytes());
-                }
-                (0..column.len()).step_by(rows).try_for_each(|from| {
-                    let ids: Vec<u32> =
-                        (from..column.len().min(from + rows)).map(|row| row as u32).collect();
-                    part(host(&column.select(&ids)).bytes())
-                })
+                // Booleans take a byte each.
+                let stored = if column.dtype().is_bool() { BOOL } else { column.dtype() };
+                host_column::each_part(column, stored, part)
             }
         }
     }
 }
 
-/// A copy on the host; booleans take a byte each.
-fn host(column: &Column) -> TensorData {
-    let data = column.to_data();
-    if data.dtype() == DType::Bool(BoolStore::U32) {
-        data.convert_dtype(DType::Bool(BoolStore::Native))
-    } else {
-        data
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use burn::tensor::{Bool, Device, Tensor};
+    use burn::tensor::{Bool, Device, Tensor, TensorData};
     use safetensors::SafeTensors;
 
     use super::*;
