@@ -115,7 +115,7 @@ impl Split {
                 *taken <= count
             })
         };
-        let mut out = match how {
+        let out = match how {
             RandomNodeSplit::TrainRest { val, test } => {
                 let (val, test) = (val.of("val", n)?, test.of("test", n)?);
                 Self::cut(all, [n.saturating_sub(val + test), val, test])?
@@ -139,10 +139,7 @@ impl Split {
                 Self { train, ..other }
             }
         };
-        [&mut out.train, &mut out.val, &mut out.test]
-            .into_iter()
-            .for_each(|part| part.sort_unstable());
-        Ok(out)
+        Ok(out.sorted())
     }
 
     /// Nodes with a label shared out by ratios of training, validation and test, which sum to 1 at most; training and
@@ -166,13 +163,15 @@ impl Split {
         let rest = n - first - second;
         let third =
             if sum > 1.0 - 1e-9 { rest } else { Share::Ratio(test).of("test", n)?.min(rest) };
-        let mut out = Self::cut(all, [first, second, third])?;
-        [&mut out.train, &mut out.val, &mut out.test]
-            .into_iter()
-            .for_each(|part| part.sort_unstable());
-        Ok(out)
+        Ok(Self::cut(all, [first, second, third])?.sorted())
     }
 
+    fn sorted(mut self) -> Self {
+        [&mut self.train, &mut self.val, &mut self.test]
+            .into_iter()
+            .for_each(|part| part.sort_unstable());
+        self
+    }
     /// The first nodes train, the next validate, then some test.
     fn cut(mut nodes: Vec<u32>, [train, val, test]: [usize; 3]) -> Result<Self, DataError> {
         let (rest, asked) = (nodes.len().saturating_sub(train), val.saturating_add(test));

@@ -301,11 +301,7 @@ impl Reader<'_> {
                 let values = match array.values {
                     NpyValues::I8(v) => v.into_iter().map(|v| f32::from(v) * scale_by).collect(),
                     NpyValues::F32(v) => v,
-                    _ => {
-                        let why =
-                            format!("expected dtype float32 or int8, found {}", array.dtype());
-                        return Err(format_error(&array.path, why));
-                    }
+                    _ => return Err(array.wrong_dtype("float32 or int8")),
                 };
                 Ok(Features::Dense { rows, cols, values })
             }

@@ -50,18 +50,18 @@ fn read(dir: &Path, progress: bool) -> Result<Dataset, DataError> {
     let schema = graph.schema().clone();
     let (mut features, mut labels) = (BTreeMap::new(), vec![]);
     for (name, &count) in schema.ntypes().iter().zip(graph.node_counts()) {
-        let folder = |kind: &str| if typed { raw.join(kind).join(name) } else { raw.clone() };
-        if let Some(path) = find(&folder("node-feat"), "node-feat") {
+        let read = |kind: &str| {
+            let folder = if typed { raw.join(kind).join(name) } else { raw.clone() };
+            let Some(path) = find(&folder, kind) else { return Ok(None) };
             let m: Matrix<f32> = read_matrix(&path, None, b',', progress)?;
             same_count(&path, "number of rows", count as u64, m.rows)?;
-            features.insert(
-                name.clone(),
-                Features::Dense { rows: m.rows, cols: m.cols, values: m.values },
-            );
+            Ok::<_, DataError>(Some((path, m)))
+        };
+        if let Some((_, m)) = read("node-feat")? {
+            let dense = Features::Dense { rows: m.rows, cols: m.cols, values: m.values };
+            features.insert(name.clone(), dense);
         }
-        if let Some(path) = find(&folder("node-label"), "node-label") {
-            let m: Matrix<f32> = read_matrix(&path, None, b',', progress)?;
-            same_count(&path, "number of rows", count as u64, m.rows)?;
+        if let Some((path, m)) = read("node-label")? {
             labels.push((name.clone(), path, m));
         }
     }

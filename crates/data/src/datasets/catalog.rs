@@ -1,5 +1,6 @@
 //! Lists the known data sets, their sources and licences.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use burn_gnn_files::DataError;
@@ -269,38 +270,34 @@ impl Known {
     /// be fetched; `DataError::Download` for a transfer that failed; the errors of the set's reader;
     /// [`DataError::Feature`] for a set whose format is a cargo feature that is off.
     pub fn load_from(self, home: &DataHome) -> Result<Dataset, DataError> {
-        match self {
+        let progress = home.progress();
+        let read = |load: &dyn Fn(&Path) -> Result<Dataset, DataError>| {
+            let dir = home.provide(self)?;
+            load(&dir).map_err(|e| e.in_file(&dir))
+        };
+        let set = match self {
             Self::Karate => return Ok(karate_club()),
             Self::Crates => return Ok(crates_graph()),
-            _ => {}
-        }
-        #[cfg(not(feature = "rdf"))]
-        if matches!(self, Self::Aifb | Self::Mutag | Self::Bgs | Self::Am) {
-            return Err(crate::files::missing_feature(self.name(), "rdf"));
-        }
-        #[cfg(not(feature = "npz"))]
-        if self == Self::Reddit {
-            return Err(crate::files::missing_feature(self.name(), "npz"));
-        }
-        let dir = home.provide(self)?;
-        let set = match self {
-            Self::Karate | Self::Crates => unreachable!("returned above"),
-            Self::Cora | Self::Citeseer | Self::Pubmed => super::planetoid::load(&dir, self.name()),
+            Self::Cora | Self::Citeseer | Self::Pubmed => {
+                read(&|dir| super::planetoid::load(dir, self.name()))
+            }
             #[cfg(feature = "rdf")]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => {
-                super::rdf_datasets::load(&dir, self.name(), home.progress())
+                read(&|dir| super::rdf_datasets::load(dir, self.name(), progress))
             }
             #[cfg(not(feature = "rdf"))]
-            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => unreachable!("refused above"),
+            Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => {
+                Err(crate::files::missing_feature(self.name(), "rdf"))
+            }
             #[cfg(feature = "npz")]
-            Self::Reddit => super::reddit::load(&dir),
+            Self::Reddit => read(&super::reddit::load),
             #[cfg(not(feature = "npz"))]
-            Self::Reddit => unreachable!("refused above"),
+            Self::Reddit => Err(crate::files::missing_feature(self.name(), "npz")),
             Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => {
-                crate::ogb::load(&dir, home.progress())
+                read(&|dir| crate::ogb::load(dir, progress))
             }
         };
-        let mut set = set.map_err(|e| e.in_file(&dir))?;
+        let mut set = set?;
         set.name = self.name().to_owned();
         Ok(set)
     }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use burn_gnn_files::DataError;
 use burn_gnn_files::DirLock;
@@ -36,10 +36,11 @@ pub(super) fn unpack(
     std::fs::create_dir(&content).map_err(|e| io_error(&content, e))?;
     let mut file = file;
     file.rewind().map_err(|e| io_error(archive, e))?;
+    let mut out = Unpacked { archive, into: &content, left: most, most };
     if archive.extension().is_some_and(|e| e == "zip") {
-        zip(file, archive, &content, most)?
+        zip(file, &mut out)?
     } else {
-        tar(file, archive, &content, most)?
+        tar(file, &mut out)?
     }
     sync_folders(&content).map_err(|e| io_error(&content, e))?;
     let entries = std::fs::read_dir(&content)
@@ -111,30 +112,25 @@ fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
     }
 }
 
-fn zip(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataError> {
+fn zip(file: &File, out: &mut Unpacked<'_>) -> Result<(), DataError> {
+    let archive = out.archive;
     let mut zip = open_zip(archive, BufReader::new(file))?;
-    let mut left = UnpackBudget { bytes: most, most };
     for i in 0..zip.len() {
         let entry = zip.by_index(i).map_err(|e| zip_error(archive, e))?;
-        left.take(archive, ENTRY)?;
+        out.take(ENTRY)?;
         let name = entry.name().map_err(|e| zip_error(archive, e))?.into_owned();
-        let path = place(archive, into, Path::new(&name))?;
-        if entry.is_symlink() {
-            return Err(format_error(
-                archive,
-                format!("expected files and folders, found a link {:?}", cut(&name)),
-            ));
-        }
-        if entry.is_dir() {
-            std::fs::create_dir_all(&path).map_err(|e| io_error(&path, e))?;
-        } else {
-            write(archive, &path, entry, &mut left)?;
-        }
+        let kind = match (entry.is_symlink(), entry.is_dir()) {
+            (true, _) => EntryKind::Link,
+            (_, true) => EntryKind::Folder,
+            _ => EntryKind::File,
+        };
+        out.put(Path::new(&name), kind, entry)?;
     }
     Ok(())
 }
 
-fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataError> {
+fn tar(file: &File, out: &mut Unpacked<'_>) -> Result<(), DataError> {
+    let archive = out.archive;
     let damaged = |e: std::io::Error| {
         format_error(
             archive,
@@ -142,83 +138,87 @@ fn tar(file: &File, archive: &Path, into: &Path, most: u64) -> Result<(), DataEr
         )
     };
     let mut tar = ::tar::Archive::new(flate2::bufread::MultiGzDecoder::new(BufReader::new(file)));
-    let mut left = UnpackBudget { bytes: most, most };
     for entry in tar.entries().map_err(damaged)? {
         let entry = entry.map_err(damaged)?;
-        left.take(archive, ENTRY)?;
+        out.take(ENTRY)?;
         let name = entry.path().map_err(damaged)?.into_owned();
-        let path = place(archive, into, &name)?;
-        let kind = entry.header().entry_type();
-        if kind.is_dir() {
-            std::fs::create_dir_all(&path).map_err(|e| io_error(&path, e))?;
-        } else if kind.is_file() {
-            write(archive, &path, entry, &mut left)?;
-        } else if kind.is_symlink() || kind.is_hard_link() {
-            return Err(format_error(
-                archive,
-                format!(
-                    "expected files and folders, found a link {:?}",
-                    cut(&name.display().to_string())
-                ),
-            ));
-        }
+        let kind = match entry.header().entry_type() {
+            kind if kind.is_dir() => EntryKind::Folder,
+            kind if kind.is_file() => EntryKind::File,
+            kind if kind.is_symlink() || kind.is_hard_link() => EntryKind::Link,
+            _ => EntryKind::Other,
+        };
+        out.put(&name, kind, entry)?;
     }
     Ok(())
 }
 
-/// Where an entry goes.
-fn place(archive: &Path, into: &Path, name: &Path) -> Result<PathBuf, DataError> {
-    let inside = name.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-    let text = name.to_string_lossy();
-    if !inside || text.contains([':', '\\', '\0']) {
-        return Err(format_error(
-            archive,
-            format!("expected names inside the folder, found {:?}", cut(&text)),
-        ));
-    }
-    Ok(into.join(name))
+enum EntryKind {
+    Folder,
+    File,
+    Link,
+    /// Passed over.
+    Other,
 }
 
-/// What an archive may still unpack to.
-struct UnpackBudget {
-    bytes: u64,
+/// What comes out of an archive.
+struct Unpacked<'a> {
+    archive: &'a Path,
+    into: &'a Path,
+    /// Bytes that may still come.
+    left: u64,
     most: u64,
 }
 
-impl UnpackBudget {
-    fn take(&mut self, archive: &Path, bytes: u64) -> Result<(), DataError> {
-        let left = self.bytes.checked_sub(bytes);
-        let most = self.most;
+impl Unpacked<'_> {
+    fn wrong(&self, why: String) -> DataError {
+        format_error(self.archive, why)
+    }
+    fn take(&mut self, bytes: u64) -> Result<(), DataError> {
+        let left = self.left.checked_sub(bytes);
         let more = || {
-            format!(
-                "expected at most {most} bytes when unpacked, some times the size of the published set, found more"
-            )
+            self.wrong(format!(
+                "expected at most {} bytes when unpacked, some times the size of the published set, found more",
+                self.most
+            ))
         };
-        self.bytes = left.ok_or_else(|| format_error(archive, more()))?;
+        self.left = left.ok_or_else(more)?;
         Ok(())
     }
-}
-
-fn write(
-    archive: &Path,
-    path: &Path,
-    entry: impl Read,
-    left: &mut UnpackBudget,
-) -> Result<(), DataError> {
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
+    fn put(&mut self, name: &Path, kind: EntryKind, content: impl Read) -> Result<(), DataError> {
+        let inside =
+            name.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+        let text = name.to_string_lossy();
+        if !inside || text.contains([':', '\\', '\0']) {
+            return Err(
+                self.wrong(format!("expected names inside the folder, found {:?}", cut(&text)))
+            );
+        }
+        let path = self.into.join(name);
+        match kind {
+            EntryKind::Folder => std::fs::create_dir_all(&path).map_err(|e| io_error(&path, e)),
+            EntryKind::File => self.write(&path, content),
+            EntryKind::Link => {
+                Err(self
+                    .wrong(format!("expected files and folders, found a link {:?}", cut(&text))))
+            }
+            EntryKind::Other => Ok(()),
+        }
     }
-    // The folder is this call's own: a name that is there already stands in the archive twice.
-    let mut file = File::create_new(path).map_err(|e| io_error(path, e))?;
-    let copied = std::io::copy(&mut entry.take(left.bytes.saturating_add(1)), &mut file).map_err(
-        |e| match e.get_ref() {
-            Some(_) => format_error(
-                archive,
-                format!("expected an intact archive, found: {}", cut(&e.to_string())),
-            ),
+    fn write(&mut self, path: &Path, content: impl Read) -> Result<(), DataError> {
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
+        }
+        // The folder is this call's own: a name that is there already stands in the archive twice.
+        let mut file = File::create_new(path).map_err(|e| io_error(path, e))?;
+        let copied = std::io::copy(&mut content.take(self.left.saturating_add(1)), &mut file);
+        let copied = copied.map_err(|e| match e.get_ref() {
+            Some(_) => {
+                self.wrong(format!("expected an intact archive, found: {}", cut(&e.to_string())))
+            }
             None => io_error(path, e),
-        },
-    )?;
-    left.take(archive, copied)?;
-    file.sync_all().map_err(|e| io_error(path, e))
+        })?;
+        self.take(copied)?;
+        file.sync_all().map_err(|e| io_error(path, e))
+    }
 }

@@ -226,24 +226,18 @@ impl IdConverter {
     /// [`DataError::Io`]; [`DataError::Format`] for a file that is no such description; [`GraphError::Duplicate`] for
     /// a type named twice.
     pub fn from_metadata(path: impl AsRef<Path>) -> Result<Self, DataError> {
-        let [nodes, edges] = chunked_types(path.as_ref())?;
-        let numbering = |types| TypeIds::new(types).map_err(|e| e.in_file(&path));
-        Ok(Self::new(numbering(nodes)?, numbering(edges)?))
+        let path = path.as_ref();
+        let d: Types = read_json(path)?;
+        let folder = Folder { dir: Path::new(""), json: path };
+        d.edge_type.iter().try_for_each(|name| folder.etype(name).map(drop))?;
+        let nodes = folder.counts("num_nodes_per_chunk", &d.node_type, &d.num_nodes_per_chunk)?;
+        let edges = folder.counts("num_edges_per_chunk", &d.edge_type, &d.num_edges_per_chunk)?;
+        let numbering = |names: Vec<String>, counts: Vec<u64>| {
+            let counts = counts.into_iter().map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+            TypeIds::new(names.into_iter().zip(counts)).map_err(|e| e.in_file(path))
+        };
+        Ok(Self::new(numbering(d.node_type, nodes)?, numbering(d.edge_type, edges)?))
     }
-}
-
-/// Node types and edge types of a description with their numbers of nodes and edges, in its order.
-fn chunked_types(json: &Path) -> Result<[Vec<(String, usize)>; 2], DataError> {
-    let types: Types = read_json(json)?;
-    let folder = Folder { dir: Path::new(""), json };
-    types.edge_type.iter().try_for_each(|name| folder.etype(name).map(drop))?;
-    let nodes =
-        folder.counts("num_nodes_per_chunk", &types.node_type, &types.num_nodes_per_chunk)?;
-    let edges =
-        folder.counts("num_edges_per_chunk", &types.edge_type, &types.num_edges_per_chunk)?;
-    let named = |(name, count): (String, u64)| (name, usize::try_from(count).unwrap_or(usize::MAX));
-    Ok([(types.node_type, nodes), (types.edge_type, edges)]
-        .map(|(names, counts)| names.into_iter().zip(counts).map(named).collect()))
 }
 
 struct Folder<'a> {
@@ -313,17 +307,9 @@ impl Folder<'_> {
                         dst.extend(d);
                     }
                 }
-                "numpy" => Self::pairs(NpyArray::read(&path)?, &mut src, &mut dst)?,
-                #[cfg(feature = "parquet")]
-                "parquet" => {
-                    Self::pairs(crate::parquet::read_parquet_array(&path)?, &mut src, &mut dst)?
-                }
-                other => {
-                    return Err(unknown(
-                        self.json,
-                        other,
-                        "csv, numpy or (with the feature `parquet`) parquet",
-                    ));
+                format => {
+                    let known = "csv, numpy or (with the feature `parquet`) parquet";
+                    Self::pairs(array(self.json, format, &path, known)?, &mut src, &mut dst)?
                 }
             }
             if let Some(count) = count {
@@ -364,8 +350,17 @@ impl Folder<'_> {
     }
 }
 
-fn unknown(json: &Path, format: &str, known: &str) -> DataError {
-    format_error(json, format!("format: expected {known}, found `{format}`; convert the files"))
+/// A file in a format of arrays; `known` are the formats that the description may name.
+fn array(json: &Path, format: &str, path: &Path, known: &str) -> Result<NpyArray, DataError> {
+    match format {
+        "numpy" => NpyArray::read(path),
+        #[cfg(feature = "parquet")]
+        "parquet" => crate::parquet::read_parquet_array(path),
+        _ => Err(format_error(
+            json,
+            format!("format: expected {known}, found `{format}`; convert the files"),
+        )),
+    }
 }
 
 impl ChunkedData {
@@ -374,7 +369,6 @@ impl ChunkedData {
         let mut parts: Vec<Column> = vec![];
         for (path, &count) in self.files.iter().zip(&self.rows) {
             let array = match self.format.as_str() {
-                "numpy" => NpyArray::read(path)?,
                 "csv" => {
                     let delimiter = self.delimiter.as_deref().unwrap_or(" ");
                     let &[delimiter] = delimiter.as_bytes() else {
@@ -389,14 +383,9 @@ impl ChunkedData {
                         values: NpyValues::F32(m.values),
                     }
                 }
-                #[cfg(feature = "parquet")]
-                "parquet" => crate::parquet::read_parquet_array(path)?,
-                other => {
-                    return Err(unknown(
-                        json,
-                        other,
-                        "numpy, csv or (with the feature `parquet`) parquet",
-                    ));
+                format => {
+                    let known = "numpy, csv or (with the feature `parquet`) parquet";
+                    array(json, format, path, known)?
                 }
             };
             if let Some(count) = count {

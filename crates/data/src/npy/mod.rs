@@ -165,10 +165,7 @@ impl NpyArray {
         match self.values {
             NpyValues::I32(v) => Ok(v.into_iter().map(i64::from).collect()),
             NpyValues::I64(v) => Ok(v),
-            _ => Err(format_error(
-                &self.path,
-                format!("expected dtype int32 or int64, found {}", self.dtype()),
-            )),
+            _ => Err(self.wrong_dtype("int32 or int64")),
         }
     }
 
@@ -176,10 +173,7 @@ impl NpyArray {
     pub(crate) fn into_f32(self) -> Result<Vec<f32>, DataError> {
         match self.values {
             NpyValues::F32(v) => Ok(v),
-            _ => Err(format_error(
-                &self.path,
-                format!("expected dtype float32, found {}", self.dtype()),
-            )),
+            _ => Err(self.wrong_dtype("float32")),
         }
     }
 
@@ -230,8 +224,11 @@ impl NpyArray {
             .map_err(|d| unsupported(path.display(), "array", format!("{d:?}"), device))
     }
 
+    pub(crate) fn wrong_dtype(&self, expected: &str) -> DataError {
+        format_error(&self.path, format!("expected dtype {expected}, found {}", self.dtype()))
+    }
     /// Name of the element type as numpy calls it.
-    pub(crate) fn dtype(&self) -> &'static str {
+    fn dtype(&self) -> &'static str {
         match self.values {
             NpyValues::Bool(_) => "bool",
             NpyValues::I8(_) => "int8",

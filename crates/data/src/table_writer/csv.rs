@@ -53,15 +53,9 @@ fn write_rows<W: Write>(
             let entries =
                 (row - rows.start) * cells.width()..(row - rows.start + 1) * cells.width();
             match (cells, numbers) {
-                (_, Some(Numbers::F32(v))) => {
-                    v[entries].iter().for_each(|x| record.push_field(&x.to_string()))
-                }
-                (_, Some(Numbers::F64(v))) => {
-                    v[entries].iter().for_each(|x| record.push_field(&x.to_string()))
-                }
-                (_, Some(Numbers::I64(v))) => {
-                    v[entries].iter().for_each(|x| record.push_field(&x.to_string()))
-                }
+                (_, Some(Numbers::F32(v))) => push(&mut record, &v[entries]),
+                (_, Some(Numbers::F64(v))) => push(&mut record, &v[entries]),
+                (_, Some(Numbers::I64(v))) => push(&mut record, &v[entries]),
                 // As numbers, which every reader of tables takes.
                 (_, Some(Numbers::Bool(v))) => {
                     v[entries].iter().for_each(|&x| record.push_field(if x { "1" } else { "0" }))
@@ -75,4 +69,8 @@ fn write_rows<W: Write>(
         out.write_record(&record).map_err(io::Error::other)?;
     }
     Ok(())
+}
+
+fn push<T: ToString>(record: &mut ::csv::StringRecord, numbers: &[T]) {
+    numbers.iter().for_each(|x| record.push_field(&x.to_string()));
 }

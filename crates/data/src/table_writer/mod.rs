@@ -108,6 +108,13 @@ impl<'a> FileIds<'a> {
         let node = self.nodes.map_or(row, |nodes| nodes[row] as usize);
         self.ids.and_then(|ids| ids.id(node as u32)).unwrap_or(FileId::Int(node as i64))
     }
+    /// Of ids that are no texts.
+    fn number(&self, row: usize) -> i64 {
+        match self.get(row) {
+            FileId::Int(id) => id,
+            FileId::Text(id) => unreachable!("text {id:?} among numbers"),
+        }
+    }
     fn is_text(&self) -> bool {
         self.ids.is_some_and(|ids| matches!(ids.ids(), burn_gnn_graph::Ids::Text(_)))
     }

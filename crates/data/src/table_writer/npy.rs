@@ -36,10 +36,6 @@ pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
 }
 
 fn write_ids(path: &std::path::Path, ids: &FileIds<'_>) -> Result<(), DataError> {
-    let number = |row| match ids.get(row) {
-        FileId::Int(id) => id,
-        FileId::Text(id) => unreachable!("text {id:?} among numbers"),
-    };
     let text = |row| match ids.get(row) {
         FileId::Text(id) => id,
         FileId::Int(id) => unreachable!("number {id} among texts"),
@@ -47,5 +43,5 @@ fn write_ids(path: &std::path::Path, ids: &FileIds<'_>) -> Result<(), DataError>
     if ids.is_text() {
         return write_npy_texts(path, (0..ids.count).map(text));
     }
-    write_npy_numbers(path, (0..ids.count).map(number))
+    write_npy_numbers(path, (0..ids.count).map(|row| ids.number(row)))
 }

@@ -14,7 +14,6 @@ use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::Type;
 use burn::tensor::DType;
 use burn_gnn_files::{AtomicFile, DataError};
-use burn_gnn_graph::FileId;
 
 use super::{Cells, Numbers, Table, joined, names_of};
 use crate::files::io_error;
@@ -115,11 +114,7 @@ fn write_cells(
     };
     match cells {
         Cells::Ids(ids) if !ids.is_text() => {
-            let number = |row| match ids.get(row) {
-                FileId::Int(id) => id,
-                FileId::Text(id) => unreachable!("text {id:?} among numbers"),
-            };
-            write_column::<Int64Type>(group, &rows.map(number).collect::<Vec<_>>())
+            write_column::<Int64Type>(group, &rows.map(|row| ids.number(row)).collect::<Vec<_>>())
         }
         Cells::Ids(ids) => {
             write_column::<ByteArrayType>(group, &texts(&|row| ids.get(row).to_string()))
