@@ -18,11 +18,7 @@ pub(super) fn force(nodes: usize, edges: &[(usize, usize)], seed: u64) -> Vec<[f
     let stream = Stream::new(seed, "drawing", 0);
     let mut at: Vec<[f64; 2]> =
         (0..nodes as u64).map(|i| [stream.uniform(i, 0), stream.uniform(i, 1)]).collect();
-    let mut neighbours = vec![vec![]; nodes];
-    for &(u, v) in edges.iter().filter(|(u, v)| u != v) {
-        neighbours[u].push(v);
-        neighbours[v].push(u);
-    }
+    let neighbours = neighbours(nodes, edges);
     let k = 1.0 / (nodes.max(1) as f64).sqrt();
     for step in 0..STEPS {
         let heat = 0.1 * (1.0 - step as f64 / STEPS as f64);
@@ -48,6 +44,16 @@ pub(super) fn force(nodes: usize, edges: &[(usize, usize)], seed: u64) -> Vec<[f
     into_square(at)
 }
 
+/// Of each node, in the order of the edges; a node is none of its own.
+fn neighbours(nodes: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let mut neighbours = vec![vec![]; nodes];
+    for &(u, v) in edges.iter().filter(|(u, v)| u != v) {
+        neighbours[u].push(v);
+        neighbours[v].push(u);
+    }
+    neighbours
+}
+
 /// The direction from `b` to `a`, of length 1, and their distance; nodes at one place are taken apart by their numbers.
 fn apart(a: &[f64; 2], b: &[f64; 2], i: usize, j: usize) -> ([f64; 2], f64) {
     let d = [a[0] - b[0], a[1] - b[1]];
@@ -61,11 +67,7 @@ fn apart(a: &[f64; 2], b: &[f64; 2], i: usize, j: usize) -> ([f64; 2], f64) {
 /// Rows by distance from the highlighted nodes, or from the node of each component with the most edges.
 pub(super) fn layers(highlighted: &[bool], edges: &[(usize, usize)]) -> Vec<[f64; 2]> {
     let nodes = highlighted.len();
-    let mut neighbours = vec![vec![]; nodes];
-    for &(u, v) in edges.iter().filter(|(u, v)| u != v) {
-        neighbours[u].push(v);
-        neighbours[v].push(u);
-    }
+    let neighbours = neighbours(nodes, edges);
     let mut row = vec![usize::MAX; nodes];
     let reach = |from: Vec<usize>, row: &mut Vec<usize>| {
         from.iter().for_each(|&v| row[v] = 0);

@@ -223,36 +223,28 @@ fn legend(drawing: &Drawing<'_>, out: &mut String) {
         }
     }
     let rest = heads.len().saturating_sub(SHOWN);
-    for (color, text) in heads.into_iter().take(SHOWN) {
-        add!(
-            out,
-            "<circle cx=\"{x}\" cy=\"{y}\" r=\"6\" fill=\"{color}\"/><text x=\"{}\" y=\"{}\">{}</text>",
-            x + 12.0,
-            y + 4.0,
-            escaped(&text)
-        );
+    let mut line = |mark: &dyn Fn(f64) -> String, x: f64, text: &str| {
+        add!(out, "{}<text x=\"{x}\" y=\"{}\">{text}</text>", mark(y), y + 4.0);
         y += 18.0;
+    };
+    for (color, text) in heads.into_iter().take(SHOWN) {
+        let mark = |y| format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"6\" fill=\"{color}\"/>");
+        line(&mark, x + 12.0, &escaped(&text));
     }
     if rest > 0 {
-        add!(out, "<text x=\"{x}\" y=\"{}\">… and {rest} more</text>", y + 4.0);
-        y += 18.0;
+        line(&|_| String::new(), x, &format!("… and {rest} more"));
     }
     for (t, etype) in schema.etypes().iter().enumerate().take(SHOWN) {
         let color = EDGE_COLORS[t % EDGE_COLORS.len()];
         let text = format!("{etype} ({})", drawing.graph.relations()[t].num_edges());
-        add!(
-            out,
-            "<path d=\"M{} {y}h12\" stroke=\"{color}\" stroke-width=\"3\"/><text x=\"{}\" y=\"{}\">{}</text>",
-            x - 6.0,
-            x + 12.0,
-            y + 4.0,
-            escaped(&text)
-        );
-        y += 18.0;
+        let from = x - 6.0;
+        let mark =
+            |y| format!("<path d=\"M{from} {y}h12\" stroke=\"{color}\" stroke-width=\"3\"/>");
+        line(&mark, x + 12.0, &escaped(&text));
     }
     if !drawing.weights.is_empty() {
         let (low, high) = weight_range(drawing);
-        add!(out, "<text x=\"{x}\" y=\"{}\">width: weight {low} to {high}</text>", y + 4.0);
+        line(&|_| String::new(), x, &format!("width: weight {low} to {high}"));
     }
 }
 
