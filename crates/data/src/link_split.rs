@@ -211,7 +211,11 @@ impl RandomLinkSplit {
                     .filter(|e| c.disjoint.binary_search(e).is_err())
                     .collect(),
                 1 => c.parts[0].clone(),
-                _ => merged(&c.parts[0], &c.parts[1]),
+                _ => {
+                    let mut both = [&c.parts[0][..], &c.parts[1]].concat();
+                    both.sort_unstable();
+                    both
+                }
             };
             let graph_of_part = messages(graph, &cuts, kept)?;
             let links = cuts.iter().map(|c| {
@@ -378,13 +382,6 @@ impl RandomLinkSplit {
             (drawn.src[range.clone()].to_vec(), drawn.dst[range].to_vec())
         }))
     }
-}
-
-/// Two ascending lists as one.
-fn merged(a: &[u32], b: &[u32]) -> Vec<u32> {
-    let mut all = [a, b].concat();
-    all.sort_unstable();
-    all
 }
 
 /// The pairs of nodes that edges join, sorted.

@@ -71,7 +71,16 @@ pub fn read_torch(path: impl AsRef<Path>) -> Result<Vec<NamedTensor>, DataError>
         }
     }
     let pickle = Pickle::read(path, &bytes, Vocabulary::Torch)?;
-    let named = names(path, &pickle, bytes.len() as u64)?;
+    let pickled = bytes.len() as u64;
+    let mut walk = Walk {
+        path,
+        pickle: &pickle,
+        left: pickled.saturating_add(FREE),
+        room: pickled.saturating_mul(16).saturating_add(FREE),
+        found: vec![],
+    };
+    walk.visit(pickle.top(), "", 0)?;
+    let named = walk.found;
     // By storage, each of which is read once; names may share tensors, and tensors data.
     let mut by_key: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for at in named.iter().map(|n| n.1).collect::<BTreeSet<_>>() {
@@ -176,14 +185,6 @@ impl<'a> Archive<'a> {
             Err(e) => Err(wrong(e.to_string())),
         }
     }
-}
-
-/// Tensors of a pickle of `len` bytes by name.
-fn names(path: &Path, pickle: &Pickle<'_>, len: u64) -> Result<Vec<(String, u32)>, DataError> {
-    let room = len.saturating_mul(16).saturating_add(FREE);
-    let mut walk = Walk { path, pickle, left: len.saturating_add(FREE), room, found: vec![] };
-    walk.visit(pickle.top(), "", 0)?;
-    Ok(walk.found)
 }
 
 /// A walk through containers, which may hold each other again and again.

@@ -255,17 +255,15 @@ impl Transfer<'_> {
                 ));
             }
             status => {
-                return Err(TransferError::Final(
-                    self.error(format!("expected success, found HTTP status {status}")),
-                ));
+                return Err(self
+                    .error(format!("expected success, found HTTP status {status}"))
+                    .into());
             }
         };
         if self.download.sha256.is_none() {
             let kind = header("Content-Type").unwrap_or_default();
             if kind.to_ascii_lowercase().starts_with("text/html") {
-                return Err(TransferError::Final(
-                    self.html(&format!("`Content-Type: {}`", cut(&kind))),
-                ));
+                return Err(self.html(&format!("`Content-Type: {}`", cut(&kind))).into());
             }
             // The client notices the end of a chunked body that is cut short; the end of one without length may be
             // anywhere.
@@ -273,11 +271,11 @@ impl Transfer<'_> {
                 .is_some_and(|e| e.to_ascii_lowercase().contains("chunked"));
             if total.is_none() && !chunked {
                 let why = "expected `Content-Length`, chunks or a known SHA-256, found none: a truncated body would go unnoticed";
-                return Err(TransferError::Final(self.error(why.into())));
+                return Err(self.error(why.into()).into());
             }
         }
         if let Some(total) = total.filter(|t| *t > self.most) {
-            return Err(TransferError::Final(self.too_long(total)));
+            return Err(self.too_long(total).into());
         }
         let new_mark = header("ETag")
             .filter(|t| !t.starts_with("W/"))
@@ -290,7 +288,7 @@ impl Transfer<'_> {
                 "expected {total} bytes, found the end of the connection after {written}"
             ))),
             Some(total) if written > total => {
-                Err(TransferError::Final(self.error(format!("expected {total} bytes, found more"))))
+                Err(self.error(format!("expected {total} bytes, found more")).into())
             }
             _ => Ok(()),
         }
@@ -331,7 +329,7 @@ impl Transfer<'_> {
             file.write_all(&buffer[..n]).map_err(failed)?;
             written += n as u64;
             if written > self.most {
-                return Err(TransferError::Final(self.too_long(written)));
+                return Err(self.too_long(written).into());
             }
             bar.inc(n as u64);
         }

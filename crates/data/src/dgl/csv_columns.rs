@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, TensorData};
 use burn_gnn_files::DataError;
-use burn_gnn_graph::{Column, Texts};
+use burn_gnn_graph::{Column, Frame, Texts};
 use hashbrown::HashMap;
 
 use crate::files::{Expected, format_error, table_error, within_limit};
@@ -144,6 +144,15 @@ impl CsvColumns {
         table_error(&self.path, self.lines[row], column, expected, found)
     }
 
+    /// Inserts the data of some rows into a frame.
+    pub(super) fn insert(
+        &self,
+        frame: &mut Frame,
+        rows: &[u32],
+        device: &Device,
+    ) -> Result<(), DataError> {
+        self.data.iter().try_for_each(|c| Ok(frame.insert_column(&c.name, c.rows(rows, device)?)?))
+    }
     /// The number of the graph that each row belongs to; all 0 where no column says it.
     pub(super) fn graph_ids(&self, k: usize) -> Result<Vec<i64>, DataError> {
         let Some(texts) = &self.keys[k] else { return Ok(vec![0; self.rows]) };
@@ -189,7 +198,7 @@ impl DataColumn {
     }
 
     /// The cells of some rows on a device: bool, int64 or, as DGL has it, float32.
-    pub(super) fn rows(&self, rows: &[u32], device: &Device) -> Result<Column, DataError> {
+    fn rows(&self, rows: &[u32], device: &Device) -> Result<Column, DataError> {
         let width = self.width.unwrap_or(1);
         let shape: Vec<usize> = [Some(rows.len()), self.width].into_iter().flatten().collect();
         fn pick<T: Copy>(values: &[T], rows: &[u32], width: usize) -> Vec<T> {

@@ -180,7 +180,7 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
             return Err(duplicate("edge type", etype.to_string()));
         }
     }
-    let found: BTreeSet<i64> = nodes.values().flat_map(|n| n.by_graph.keys().copied()).collect();
+    let found: BTreeSet<i64> = nodes.values().flat_map(|n| n.by_graph.0.keys().copied()).collect();
     let (graph_ids, table) = match &meta.graph_data {
         None if found.is_empty() => (vec![0], None),
         None => (found.into_iter().collect(), None),
@@ -226,10 +226,7 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
     }
     let mut data = Frame::new(format!("graphs of `{}`", meta.dataset_name), graph_ids.len());
     if let Some(file) = &table {
-        let all: Vec<u32> = (0..file.rows as u32).collect();
-        for c in &file.data {
-            data.insert_column(&c.name, c.rows(&all, device)?)?;
-        }
+        file.insert(&mut data, &(0..file.rows as u32).collect::<Vec<_>>(), device)?;
     }
     let graphs = graph_ids
         .iter()
@@ -258,29 +255,40 @@ fn one_graph(
 ) -> Result<Graph, DataError> {
     let mut b = Graph::builder();
     for (name, n) in nodes {
-        b = b.nodes(name, n.rows(id).len());
+        b = b.nodes(name, n.by_graph.rows(id).len());
     }
     for (etype, e) in edges {
-        let rows = e.by_graph.get(&id).map_or(&[][..], Vec::as_slice);
+        let rows = e.by_graph.rows(id);
         let pick = |of: &[u32]| rows.iter().map(|&r| of[r as usize]).collect();
         b = b.edges(etype.clone(), pick(&e.src), pick(&e.dst));
     }
     let mut g = b.build()?;
     for (name, n) in nodes {
         let frame = g.nodes_mut(name)?;
-        for c in &n.file.data {
-            frame.insert_column(&c.name, c.rows(n.rows(id), device)?)?;
-        }
-        frame.set_ids(NodeIds::new(n.ids.select(n.rows(id))))?;
+        n.file.insert(frame, n.by_graph.rows(id), device)?;
+        frame.set_ids(NodeIds::new(n.ids.select(n.by_graph.rows(id))))?;
     }
     for (etype, e) in edges {
-        let rows = e.by_graph.get(&id).map_or(&[][..], Vec::as_slice);
-        let frame = g.edges_mut(etype)?;
-        for c in &e.file.data {
-            frame.insert_column(&c.name, c.rows(rows, device)?)?;
-        }
+        e.file.insert(g.edges_mut(etype)?, e.by_graph.rows(id), device)?;
     }
     Ok(g)
+}
+
+/// The rows of each graph.
+struct RowsByGraph(BTreeMap<i64, Vec<u32>>);
+
+impl RowsByGraph {
+    /// Of the graph that each row belongs to.
+    fn new(graphs: Vec<i64>) -> Self {
+        let mut rows: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
+        for (row, graph) in graphs.into_iter().enumerate() {
+            rows.entry(graph).or_default().push(row as u32);
+        }
+        Self(rows)
+    }
+    fn rows(&self, graph: i64) -> &[u32] {
+        self.0.get(&graph).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Nodes of one type.
@@ -289,17 +297,14 @@ struct NodeFile {
     /// Of each row.
     ids: Ids,
     /// Rows of each graph by ascending id.
-    by_graph: BTreeMap<i64, Vec<u32>>,
+    by_graph: RowsByGraph,
 }
 
 impl NodeFile {
     fn new(file: CsvColumns, id_field: &str) -> Result<Self, DataError> {
         let ids = numbers_or_texts(file.key(0, id_field)?);
-        let mut by_graph: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-        for (row, graph) in file.graph_ids(1)?.into_iter().enumerate() {
-            by_graph.entry(graph).or_default().push(row as u32);
-        }
-        for rows in by_graph.values_mut() {
+        let mut by_graph = RowsByGraph::new(file.graph_ids(1)?);
+        for rows in by_graph.0.values_mut() {
             rows.sort_by_key(|&r| ids.get(r as usize));
             if let Some(w) =
                 rows.windows(2).find(|w| ids.get(w[0] as usize) == ids.get(w[1] as usize))
@@ -314,12 +319,10 @@ impl NodeFile {
         }
         Ok(Self { file, ids, by_graph })
     }
-    fn rows(&self, graph: i64) -> &[u32] {
-        self.by_graph.get(&graph).map_or(&[], Vec::as_slice)
-    }
     /// The number of a node in its graph.
     fn number(&self, graph: i64, id: FileId<'_>) -> Option<u32> {
-        self.rows(graph)
+        self.by_graph
+            .rows(graph)
             .binary_search_by_key(&id, |&r| self.ids.get(r as usize))
             .ok()
             .map(|n| n as u32)
@@ -340,7 +343,7 @@ struct EdgeFile {
     /// Number of each row's source in its graph.
     src: Vec<u32>,
     dst: Vec<u32>,
-    by_graph: BTreeMap<i64, Vec<u32>>,
+    by_graph: RowsByGraph,
 }
 
 impl EdgeFile {
@@ -372,10 +375,6 @@ impl EdgeFile {
             file.key(k, fields[k])?.iter().enumerate().map(number).collect()
         };
         let (src, dst) = (end(0, &etype.src)?, end(1, &etype.dst)?);
-        let mut by_graph: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-        for (row, graph) in graphs.into_iter().enumerate() {
-            by_graph.entry(graph).or_default().push(row as u32);
-        }
-        Ok(Self { file, src, dst, by_graph })
+        Ok(Self { file, src, dst, by_graph: RowsByGraph::new(graphs) })
     }
 }

@@ -21,7 +21,7 @@ use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::serialized_reader::SerializedPageReader;
-use parquet::schema::types::ColumnDescriptor;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
 
 pub(crate) use array::read_parquet_array;
 pub(crate) use cells::{Cell, Cells, Values};
@@ -81,30 +81,24 @@ impl ParquetFile {
         })
     }
 
-    /// A column of the tree of columns, by its place among the leaves.
-    fn column(&self, i: usize) -> &ColumnDescriptor {
-        self.metadata.file_metadata().schema_descr().columns()[i].as_ref()
+    /// The leaves of the tree of columns.
+    fn columns(&self) -> &[ColumnDescPtr] {
+        self.metadata.file_metadata().schema_descr().columns()
     }
 
     /// Names of the columns; those of nested ones with dots.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.metadata
-            .file_metadata()
-            .schema_descr()
-            .columns()
-            .iter()
-            .map(|c| c.path().string())
-            .collect()
+        self.columns().iter().map(|c| c.path().string()).collect()
     }
 
     /// Whether a column holds texts.
     pub(crate) fn is_text(&self, column: usize) -> bool {
-        self.column(column).physical_type() == parquet::basic::Type::BYTE_ARRAY
+        self.columns()[column].physical_type() == parquet::basic::Type::BYTE_ARRAY
     }
 
     /// Whether a column has a list in every row.
     pub(crate) fn is_list(&self, column: usize) -> bool {
-        self.column(column).max_rep_level() > 0
+        self.columns()[column].max_rep_level() > 0
     }
 
     /// What the writer noted under a key.
@@ -121,7 +115,7 @@ impl ParquetFile {
     fn decode(&self, group: usize, column: usize) -> Result<Cells, DataError> {
         let (rows, wrong) = (self.rows(group)?, |e: ParquetError| wrong(&self.path, &e));
         let groups = self.metadata.row_group(group);
-        if groups.num_columns() != self.metadata.file_metadata().schema_descr().num_columns() {
+        if groups.num_columns() != self.columns().len() {
             return Err(format_error(
                 &self.path,
                 format!("row group {group}: expected the columns of the schema, found others"),
@@ -132,7 +126,7 @@ impl ParquetFile {
         // A handle of its own: reading moves the position of a shared one.
         let file = Arc::new(open(&self.path)?.0);
         let pages = SerializedPageReader::new(file, chunk, rows, None).map_err(wrong)?;
-        let about = self.column(column);
+        let about = &self.columns()[column];
         let signed =
             !matches!(about.logical_type_ref(), Some(LogicalType::Integer(t)) if !t.is_signed);
         let mut levels = Levels::new(about, rows);
@@ -178,7 +172,7 @@ impl ParquetFile {
 
     /// An error about a column.
     pub(crate) fn refuse(&self, column: usize, expected: &str) -> DataError {
-        let about = self.column(column);
+        let about = &self.columns()[column];
         let found = format!("{:?}, {:?}", about.physical_type(), about.logical_type_ref());
         format_error(
             &self.path,
