@@ -37,7 +37,7 @@ pub use builder::{
 pub(crate) use columns::append_ids;
 pub use columns::{TableColumns, class_names};
 pub use csv::Csv;
-#[cfg(feature = "yaml")]
+#[cfg(any(feature = "rdf", feature = "yaml"))]
 pub(crate) use csv::{CsvFile, joined};
 pub use decoder::{Decoder, Delimiter, Slot};
 pub use feature_spec::{FeatureKind, FeaturePart, FeatureSpec};
