@@ -49,6 +49,11 @@ pub(crate) fn i64_column(values: Vec<i64>, shape: impl Into<Shape>, device: &Dev
     Column::from_data(ColumnKind::Int, data, device, Some(DType::I64))
 }
 
+/// The rows at `rows`, of `width` values each.
+pub(crate) fn pick_rows<T: Copy>(values: &[T], rows: &[u32], width: usize) -> Vec<T> {
+    rows.iter().flat_map(|&r| values[r as usize * width..][..width].iter().copied()).collect()
+}
+
 /// Bytes of a column that are on the host at a time.
 pub(crate) const PART: usize = 4 << 20;
 

@@ -158,14 +158,7 @@ pub(crate) fn assemble(
         let mut decoder = Decoder { labeled: entry.labeled, ..Decoder::default() };
         match &entry.features {
             None => {}
-            Some(TableFeatures::Buckets { .. }) => {
-                decoder = decoder.with_attributes([AttrType::Text]).with_delimiter("")
-            }
-            // Without rows nothing is split, and the file says nothing about the size.
-            Some(TableFeatures::Dense { .. }) if entry.count == 0 => {
-                decoder = decoder.with_attributes([AttrType::Text]).with_delimiter("");
-            }
-            Some(TableFeatures::Dense { size }) => {
+            Some(TableFeatures::Dense { size }) if entry.count > 0 => {
                 let (_, cols) = feature_size(&json, entry.count, *size)?;
                 // One vector per attribute: a line of the file has at least two bytes for each, a digit and a
                 // separator.
@@ -180,6 +173,8 @@ pub(crate) fn assemble(
                 }
                 decoder = decoder.with_attributes(vec![AttrType::Float; cols]);
             }
+            // Without rows nothing is split, and the file says nothing about the size.
+            Some(_) => decoder = decoder.with_attributes([AttrType::Text]).with_delimiter(""),
         }
         let table = read_nodes(open(&path), &decoder)?;
         same_count(&path, "number of rows", entry.count, table.ids.len())?;

@@ -6,7 +6,7 @@ use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
-use burn::tensor::{BoolStore, DType, TensorData};
+use burn::tensor::TensorData;
 use burn_gnn_files::DataError;
 use zip::{CompressionMethod, ZipArchive};
 
@@ -264,7 +264,7 @@ fn elements(
     view: &View,
     room: &mut u64,
 ) -> Result<TensorData, String> {
-    let (dtype, width) = dtype(kind);
+    let (dtype, width) = (kind.dtype(), kind.dtype().size());
     let (numel, View { offset, shape, strides }) = (storage.len() / width, view);
     let count = shape.iter().try_fold(1usize, |n, &len| n.checked_mul(len));
     let count = count.filter(|&n| n <= numel).ok_or_else(|| {
@@ -317,22 +317,6 @@ fn contiguous(shape: &[usize], strides: &[usize]) -> bool {
         expected *= len;
         fits
     })
-}
-
-/// The element type and its bytes.
-fn dtype(kind: StorageType) -> (DType, usize) {
-    match kind {
-        StorageType::F64 => (DType::F64, 8),
-        StorageType::F32 => (DType::F32, 4),
-        StorageType::F16 => (DType::F16, 2),
-        StorageType::BF16 => (DType::BF16, 2),
-        StorageType::I64 => (DType::I64, 8),
-        StorageType::I32 => (DType::I32, 4),
-        StorageType::I16 => (DType::I16, 2),
-        StorageType::I8 => (DType::I8, 1),
-        StorageType::U8 => (DType::U8, 1),
-        StorageType::Bool => (DType::Bool(BoolStore::Native), 1),
-    }
 }
 
 #[cfg(test)]

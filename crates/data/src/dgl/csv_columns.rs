@@ -8,7 +8,7 @@ use burn_gnn_graph::{Column, Frame, Texts};
 use hashbrown::HashMap;
 
 use crate::files::{Expected, format_error, table_error, within_limit};
-use crate::host_column::{column_of, unsupported};
+use crate::host_column::{column_of, pick_rows, unsupported};
 use crate::tables::{CsvFile, joined, parse_i64, text_of};
 
 /// Columns of data that a file may have: each becomes a tensor of every graph.
@@ -201,17 +201,13 @@ impl DataColumn {
     fn rows(&self, rows: &[u32], device: &Device) -> Result<Column, DataError> {
         let width = self.width.unwrap_or(1);
         let shape: Vec<usize> = [Some(rows.len()), self.width].into_iter().flatten().collect();
-        fn pick<T: Copy>(values: &[T], rows: &[u32], width: usize) -> Vec<T> {
-            rows.iter()
-                .flat_map(|&r| values[r as usize * width..][..width].iter().copied())
-                .collect()
-        }
         let data = match &self.values {
-            Values::Bool(v) => TensorData::new(pick(v, rows, width), shape),
-            Values::Int(v) => TensorData::new(pick(v, rows, width), shape),
-            Values::Float(v) => {
-                TensorData::new(pick(v, rows, width).into_iter().map(|x| x as f32).collect(), shape)
-            }
+            Values::Bool(v) => TensorData::new(pick_rows(v, rows, width), shape),
+            Values::Int(v) => TensorData::new(pick_rows(v, rows, width), shape),
+            Values::Float(v) => TensorData::new(
+                pick_rows(v, rows, width).into_iter().map(|x| x as f32).collect(),
+                shape,
+            ),
             Values::None => TensorData::new(Vec::<f32>::new(), shape),
         };
         column_of(data, device)

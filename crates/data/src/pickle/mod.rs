@@ -10,6 +10,7 @@ mod machine;
 
 use std::path::Path;
 
+use burn::tensor::{BoolStore, DType};
 use burn_gnn_files::DataError;
 
 use crate::files::{cut, format_error};
@@ -102,21 +103,26 @@ pub(crate) enum StorageType {
 }
 
 impl StorageType {
-    /// By the name of the class in `torch`.
+    /// Each with the name of its class in `torch`, and Burn's element type.
+    const ALL: [(Self, &str, DType); 10] = [
+        (Self::F64, "DoubleStorage", DType::F64),
+        (Self::F32, "FloatStorage", DType::F32),
+        (Self::F16, "HalfStorage", DType::F16),
+        (Self::BF16, "BFloat16Storage", DType::BF16),
+        (Self::I64, "LongStorage", DType::I64),
+        (Self::I32, "IntStorage", DType::I32),
+        (Self::I16, "ShortStorage", DType::I16),
+        (Self::I8, "CharStorage", DType::I8),
+        (Self::U8, "ByteStorage", DType::U8),
+        (Self::Bool, "BoolStorage", DType::Bool(BoolStore::Native)),
+    ];
+
     fn of(name: &str) -> Option<Self> {
-        Some(match name {
-            "DoubleStorage" => Self::F64,
-            "FloatStorage" => Self::F32,
-            "HalfStorage" => Self::F16,
-            "BFloat16Storage" => Self::BF16,
-            "LongStorage" => Self::I64,
-            "IntStorage" => Self::I32,
-            "ShortStorage" => Self::I16,
-            "CharStorage" => Self::I8,
-            "ByteStorage" => Self::U8,
-            "BoolStorage" => Self::Bool,
-            _ => return None,
-        })
+        Self::ALL.iter().find(|known| known.1 == name).map(|known| known.0)
+    }
+    #[cfg(feature = "torch")]
+    pub(crate) fn dtype(self) -> DType {
+        Self::ALL[self as usize].2
     }
 }
 

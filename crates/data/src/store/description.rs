@@ -58,8 +58,8 @@ impl EdgeEntry {
     }
 }
 
-/// Element types of columns: the name in the description, Burn's and safetensors' (boolean is apart).
-pub(super) const DTYPES: [(&str, DType, Dtype); 12] = [
+/// Element types of columns: the name in the description, Burn's and safetensors'.
+pub(super) const DTYPES: [(&str, DType, Dtype); 13] = [
     ("f64", DType::F64, Dtype::F64),
     ("f32", DType::F32, Dtype::F32),
     ("f16", DType::F16, Dtype::F16),
@@ -72,6 +72,7 @@ pub(super) const DTYPES: [(&str, DType, Dtype); 12] = [
     ("u32", DType::U32, Dtype::U32),
     ("u16", DType::U16, Dtype::U16),
     ("u8", DType::U8, Dtype::U8),
+    ("bool", BOOL, Dtype::BOOL),
 ];
 pub(super) const BOOL: DType = DType::Bool(BoolStore::Native);
 

@@ -8,9 +8,7 @@ use burn_gnn_graph::{Column, EdgeType, Frame, Graph, Relation};
 use safetensors::Dtype;
 use safetensors::tensor::TensorView;
 
-use super::description::{
-    BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, edges_key, fingerprint,
-};
+use super::description::{ColumnEntry, DTYPES, Description, EdgeEntry, edges_key, fingerprint};
 use super::extras::Extras;
 use super::tensor_file::{JSON, TensorFile};
 use crate::files::{duplicate, format_error, node_count, unknown_ntype};
@@ -137,15 +135,11 @@ impl TensorFile<'_> {
     ) -> Result<Option<Column>, DataError> {
         let key = &*format!("{prefix}/{}", entry.name);
         let wrong = |why: String| format_error(self.json, format!("`{key}`: {why}"));
-        let (dtype, stored) = match DTYPES.iter().find(|d| d.0 == entry.dtype) {
-            Some(d) => (d.1, d.2),
-            None if entry.dtype == "bool" => (BOOL, Dtype::BOOL),
-            None => {
-                return Err(wrong(format!(
-                    "expected a dtype like f32, i64 or bool, found {:?}",
-                    entry.dtype
-                )));
-            }
+        let Some(&(_, dtype, stored)) = DTYPES.iter().find(|d| d.0 == entry.dtype) else {
+            return Err(wrong(format!(
+                "expected a dtype like f32, i64 or bool, found {:?}",
+                entry.dtype
+            )));
         };
         let rank = entry.shape.len();
         // Also what lies behind a 0 must not overflow, since strides are partial products.

@@ -20,7 +20,7 @@ use burn_gnn_graph::{Column, EdgeType, Frame, Graph};
 use burn_gnn_sampling::MappedRows;
 use safetensors::Dtype;
 
-use description::{ColumnEntry, DTYPES, Description, EdgeEntry, NodeEntry, edges_key};
+use description::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, NodeEntry, edges_key};
 use extras::Extras;
 use tensor_file::{JSON, TensorFile, read_tensors};
 use tensor_writer::Stored;
@@ -42,9 +42,7 @@ const TENSORS: &str = "graph.safetensors";
 const VERSION: u32 = 2;
 
 fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
-    if dtype.is_bool() {
-        return Some(("bool", Dtype::BOOL));
-    }
+    let dtype = if dtype.is_bool() { BOOL } else { dtype };
     DTYPES.iter().find(|d| d.1 == dtype).map(|d| (d.0, d.2))
 }
 

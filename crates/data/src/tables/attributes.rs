@@ -8,6 +8,7 @@ use super::decoder::{Decoder, Delimiter, Slot};
 use super::hash;
 use super::parse_number::{parse_f32, parse_i64};
 use crate::files::Expected;
+use crate::host_column::pick_rows;
 
 /// Attributes of all rows, by kind, as GraphLearn keeps them; [`Decoder::slots`] says where each attribute is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -24,14 +25,8 @@ pub struct Attributes {
 
 impl Attributes {
     pub(crate) fn empty(decoder: &Decoder) -> Self {
-        let slots = decoder.slots();
-        let texts =
-            slots.iter().filter(|s| matches!(s, Slot::Text(_))).map(|_| Texts::new()).collect();
-        let lists = slots
-            .iter()
-            .filter(|s| matches!(s, Slot::List(_)))
-            .map(|_| Ragged::default())
-            .collect();
+        let [.., texts, lists] = decoder.layout().1;
+        let (texts, lists) = (vec![Texts::new(); texts], vec![Ragged::default(); lists]);
         Self { floats: vec![], ints: vec![], texts, lists }
     }
     pub(crate) fn append(&mut self, other: &Self) {
@@ -42,15 +37,10 @@ impl Attributes {
     }
     /// The attributes of `rows`, which may be in any order; `count` is the number of rows there are.
     pub(crate) fn select(&self, count: usize, rows: &[u32]) -> Self {
-        fn pick<T: Copy>(values: &[T], count: usize, rows: &[u32]) -> Vec<T> {
-            let width = values.len().checked_div(count).unwrap_or(0);
-            rows.iter()
-                .flat_map(|&r| values[r as usize * width..][..width].iter().copied())
-                .collect()
-        }
+        let width = |values: usize| values.checked_div(count).unwrap_or(0);
         Self {
-            floats: pick(&self.floats, count, rows),
-            ints: pick(&self.ints, count, rows),
+            floats: pick_rows(&self.floats, rows, width(self.floats.len())),
+            ints: pick_rows(&self.ints, rows, width(self.ints.len())),
             texts: self.texts.iter().map(|t| t.select(rows.iter().map(|&r| r as usize))).collect(),
             lists: self.lists.iter().map(|l| l.select(rows)).collect(),
         }

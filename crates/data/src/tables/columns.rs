@@ -9,6 +9,7 @@ use super::decoder::Decoder;
 use super::header::Header;
 use super::parse_number::{parse_f32, parse_i64};
 use crate::files::{Cut, Expected};
+use crate::host_column::pick_rows;
 
 /// The names of classes, by number, of the labels of a table ([`Decoder::text_labels`]): the texts that are not empty,
 /// each once, in ascending order of bytes. Of all rows: those of a subgraph may lack a class.
@@ -79,7 +80,7 @@ impl TableColumns {
     pub(super) fn keep(&mut self, count: usize, rows: &[u32]) {
         fn pick<T: Copy>(column: &mut Option<Vec<T>>, rows: &[u32]) {
             if let Some(v) = column {
-                *v = rows.iter().map(|&r| v[r as usize]).collect();
+                *v = pick_rows(v, rows, 1);
             }
         }
         pick(&mut self.weights, rows);

@@ -181,6 +181,16 @@ impl Decoder {
     /// Where each attribute lies in [`Attributes`](super::Attributes): GraphLearn keeps attributes by kind, in their
     /// order.
     pub fn slots(&self) -> Vec<Slot> {
+        self.layout().0
+    }
+    /// Number of floats, of whole numbers and buckets, and of texts in a row.
+    #[doc(hidden)]
+    pub fn widths(&self) -> [usize; 3] {
+        let [floats, ints, texts, _] = self.layout().1;
+        [floats, ints, texts]
+    }
+    /// The slots, and how many there are of each kind.
+    pub(super) fn layout(&self) -> (Vec<Slot>, [usize; 4]) {
         let mut next = [0; 4];
         let mut take = |kind: usize| {
             next[kind] += 1;
@@ -194,18 +204,8 @@ impl Decoder {
             AttrType::Text => Slot::Text(take(2)),
             AttrType::MultiText { .. } => Slot::List(take(3)),
         };
-        self.attr_types.iter().map(slot).collect()
-    }
-    /// Number of floats, of whole numbers and buckets, and of texts in a row.
-    #[doc(hidden)]
-    pub fn widths(&self) -> [usize; 3] {
-        let slots = self.slots();
-        let count = |of: fn(&Slot) -> bool| slots.iter().filter(|s| of(s)).count();
-        [
-            count(|s| matches!(s, Slot::Float(_))),
-            count(|s| matches!(s, Slot::Int(_))),
-            count(|s| matches!(s, Slot::Text(_))),
-        ]
+        let slots = self.attr_types.iter().map(slot).collect();
+        (slots, next)
     }
     /// The bucket of a text of attribute `i`, a text with buckets.
     ///
