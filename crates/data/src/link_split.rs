@@ -429,30 +429,11 @@ fn messages(
         if c.paired {
             out = out.add_reverse_edges(c.t)?;
         } else if let Some(back) = c.reverse {
-            out = with_reverse_type(&out, c.t, back)?;
+            // Their features are those of the edges.
+            let mut both = out.with_relation(back, out.relations()[c.t].reverse());
+            both.edges_mut(back)?.copy_rows(&out.edge_frames()[c.t])?;
+            out = both;
         }
-    }
-    Ok(out)
-}
-
-/// The graph with the reversed edges of type `t` with their features, as type `back`.
-fn with_reverse_type(graph: &Graph, t: usize, back: usize) -> Result<Graph, DataError> {
-    let (mut b, schema) = (Graph::builder(), graph.schema());
-    for (name, &count) in schema.ntypes().iter().zip(graph.node_counts()) {
-        b = b.nodes(name, count);
-    }
-    for (i, (etype, r)) in schema.etypes().iter().zip(graph.relations()).enumerate() {
-        b = b.relation(
-            etype.clone(),
-            if i == back { graph.relations()[t].reverse() } else { r.clone() },
-        );
-    }
-    let mut out = b.build()?;
-    for (name, frame) in schema.ntypes().iter().zip(graph.node_frames()) {
-        out.nodes_mut(name)?.copy_rows(frame)?;
-    }
-    for (i, etype) in schema.etypes().iter().enumerate() {
-        out.edges_mut(etype)?.copy_rows(&graph.edge_frames()[if i == back { t } else { i }])?;
     }
     Ok(out)
 }

@@ -120,10 +120,6 @@ impl Progress {
     pub fn suspend<T>(&self, f: impl FnOnce() -> T) -> T {
         self.0.0.suspend(f)
     }
-    /// Whether nothing is drawn.
-    pub fn is_hidden(&self) -> bool {
-        self.0.0.is_hidden()
-    }
 }
 
 #[cfg(test)]
@@ -254,7 +250,7 @@ mod tests {
             Progress::elapsed(true, "a"),
             Progress::hidden(),
         ] {
-            assert!(progress.is_hidden());
+            assert!(progress.0.0.is_hidden());
             progress.say("c");
             progress.inc(1);
             assert_eq!(progress.suspend(|| 7), 7);

@@ -132,7 +132,8 @@ impl Graph {
         e.in_relation(&self.schema().etypes()[t].to_string())
     }
     /// The same graph with other edges of type `t`, which have no features yet.
-    pub(crate) fn with_relation(&self, t: usize, relation: Relation) -> Self {
+    #[doc(hidden)]
+    pub fn with_relation(&self, t: usize, relation: Relation) -> Self {
         let mut relations = self.relations().to_vec();
         relations[t] = relation;
         let mut g = Self::assemble(self.schema().clone(), self.node_counts().to_vec(), relations);

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::GraphError;
 use rayon::prelude::*;
 
 use super::blocks::{Blocks, is_parquet, lines_before, parse_blocks};
@@ -13,7 +12,7 @@ use super::csv::{Csv, csv_line, read_csv};
 use super::decoder::Decoder;
 use super::header::Header;
 use super::options::ReadOptions;
-use super::source::{Piece, Source};
+use super::source::{Piece, Source, no_files};
 use crate::files::{Expected, Progress, decoder_error, reading, table_error, within_limit};
 
 /// Where each row came from.
@@ -144,10 +143,7 @@ pub(crate) fn read(
     match all {
         Some((_, table)) => Ok((table, places)),
         // `pieces` is empty for a share of a source that holds no file.
-        None => Err(DataError::Graph(GraphError::Empty {
-            arg: "source",
-            remedy: "name at least one file or a folder with files",
-        })),
+        None => Err(no_files()),
     }
 }
 

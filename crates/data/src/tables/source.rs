@@ -102,10 +102,7 @@ impl Source {
             if path.is_dir() { files.extend(folder(path)?) } else { files.push(path.clone()) }
         }
         if files.is_empty() {
-            return Err(DataError::Graph(GraphError::Empty {
-                arg: "source",
-                remedy: "name at least one file or a folder with files",
-            }));
+            return Err(no_files());
         }
         if files.len() >= count {
             let mine = files.into_iter().enumerate().filter(|(i, _)| i % count == index);
@@ -124,6 +121,12 @@ impl<P: AsRef<Path>> From<P> for Source {
     fn from(path: P) -> Self {
         Self::list([path.as_ref()])
     }
+}
+
+/// What a source without any file is.
+pub(super) fn no_files() -> DataError {
+    let remedy = "name at least one file or a folder with files";
+    DataError::Graph(GraphError::Empty { arg: "source", remedy })
 }
 
 /// The files of a folder by name.
