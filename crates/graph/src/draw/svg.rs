@@ -25,17 +25,13 @@ const COLORS: [&str; 10] = [
 const EDGE_COLORS: [&str; 6] = ["#7f7f7f", "#1b6ca8", "#b5651d", "#6a4c93", "#2a7f62", "#a23b3b"];
 
 pub(super) fn draw(drawing: &Drawing<'_>) -> String {
-    let size = [SIZE[0] + LEGEND, SIZE[1] + HEAD];
+    let (width, height) = (SIZE[0] + LEGEND, SIZE[1] + HEAD);
     let title = if drawing.title.is_empty() { "Graph" } else { &drawing.title };
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" role=\"img\" \
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
          font-family=\"sans-serif\" font-size=\"12\">\n<title>{title}</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
          <text x=\"{MARGIN}\" y=\"26\" font-size=\"18\">{title}</text>\n",
-        size[0],
-        size[1],
-        size[0],
-        size[1],
         title = escaped(title),
     );
     let inner = [SIZE[0] - 2.0 * MARGIN, SIZE[1] - 2.0 * MARGIN];
@@ -118,21 +114,10 @@ fn curve(
     let head = 4.0 + width;
     let back = toward(end, middle, head);
     let normal = [-(end[1] - back[1]) * 0.45, (end[0] - back[0]) * 0.45];
-    format!(
-        "M{:.1} {:.1}Q{:.1} {:.1} {:.1} {:.1}M{:.1} {:.1}L{:.1} {:.1}L{:.1} {:.1}",
-        start[0],
-        start[1],
-        middle[0],
-        middle[1],
-        end[0],
-        end[1],
-        back[0] + normal[0],
-        back[1] + normal[1],
-        end[0],
-        end[1],
-        back[0] - normal[0],
-        back[1] - normal[1]
-    )
+    let point = |p: [f64; 2]| format!("{:.1} {:.1}", p[0], p[1]);
+    let wing = |side: f64| point([back[0] + side * normal[0], back[1] + side * normal[1]]);
+    let (start, middle, end) = (point(start), point(middle), point(end));
+    format!("M{start}Q{middle} {end}M{}L{end}L{}", wing(1.0), wing(-1.0))
 }
 
 /// The point at a distance from `a` in the direction of `b`.
