@@ -44,34 +44,32 @@ impl Npz {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         let (file, len) = open(path)?;
+        let wrong = |why: String| format_error(path, why);
         let archive = open_zip(path, BufReader::with_capacity(1 << 16, file))?;
         let limit = expansion_limit(len, MAX_EXPANSION);
         // Entries may share their compressed bytes.
         if let Some(size) = archive.decompressed_size().filter(|&size| size > u128::from(limit)) {
-            return Err(format_error(
-                path,
-                format!(
-                    "expected arrays of at most {limit} bytes, found {size}; save it without compression"
-                ),
-            ));
+            return Err(wrong(format!(
+                "expected arrays of at most {limit} bytes, found {size}; save it without compression"
+            )));
         }
         let mut names = vec![];
         for name in archive.file_names() {
             let name = name.map_err(|e| zip_error(path, e))?;
             let Some(stem) = name.strip_suffix(".npy") else {
-                return Err(format_error(
-                    path,
-                    format!("expected arrays only (`….npy`), found an entry {:?}", cut(&name)),
-                ));
+                return Err(wrong(format!(
+                    "expected arrays only (`….npy`), found an entry {:?}",
+                    cut(&name)
+                )));
             };
             names.push(stem.to_owned());
         }
         names.sort();
         if let Some(twice) = names.windows(2).find(|w| w[0] == w[1]) {
-            return Err(format_error(
-                path,
-                format!("expected arrays of different names, found `{}` twice", cut(&twice[0])),
-            ));
+            return Err(wrong(format!(
+                "expected arrays of different names, found `{}` twice",
+                cut(&twice[0])
+            )));
         }
         Ok(Self { path: path.into(), archive, names, limit })
     }
@@ -121,27 +119,28 @@ impl Npz {
 /// of range, or more rows or columns than a matrix in memory has.
 pub fn read_scipy_npz(path: impl AsRef<Path>) -> Result<Features, DataError> {
     let path = path.as_ref();
+    let wrong = |why: String| format_error(path, why);
     let mut file = Npz::open(path)?;
     let format = match file.read("format")?.values {
         NpyValues::Text(t) if t.len() == 1 => t[0].clone(),
         other => {
-            return Err(format_error(
-                path,
-                format!("format: expected one text, found {}", cut(&format!("{other:?}"))),
-            ));
+            return Err(wrong(format!(
+                "format: expected one text, found {}",
+                cut(&format!("{other:?}"))
+            )));
         }
     };
     let shape = file.i64s("shape")?;
     let &[rows, cols] = shape.as_slice() else {
-        return Err(format_error(
-            path,
-            format!("shape: expected rows and columns, found {}", cut(&format!("{shape:?}"))),
-        ));
+        return Err(wrong(format!(
+            "shape: expected rows and columns, found {}",
+            cut(&format!("{shape:?}"))
+        )));
     };
     let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
     let size = |what: &str, n: i64| match u64::try_from(n) {
         Ok(n) => node_count(path, what, n, bytes),
-        Err(_) => Err(format_error(path, format!("shape: expected a number of {what}, found {n}"))),
+        Err(_) => Err(wrong(format!("shape: expected a number of {what}, found {n}"))),
     };
     let (rows, cols) = (size("rows", rows)?, size("columns", cols)?);
     let values = file.read("data")?;
@@ -149,19 +148,15 @@ pub fn read_scipy_npz(path: impl AsRef<Path>) -> Result<Features, DataError> {
     let values = values.into_floats()?;
     match format.as_str() {
         "coo" => coo(path, rows, cols, file.i64s("row")?, file.i64s("col")?, values),
-        "csr" => csr(path, rows, cols, &file.i64s("indptr")?, file.i64s("indices")?, values),
-        "csc" => Ok(transposed(csr(
-            path,
-            cols,
-            rows,
-            &file.i64s("indptr")?,
-            file.i64s("indices")?,
-            values,
-        )?)),
-        other => Err(format_error(
-            path,
-            format!("format: expected coo, csr or csc, found {:?}", cut(other)),
-        )),
+        by @ ("csr" | "csc") => {
+            let (indptr, indices) = (file.i64s("indptr")?, file.i64s("indices")?);
+            if by == "csr" {
+                csr(path, rows, cols, &indptr, indices, values)
+            } else {
+                csr(path, cols, rows, &indptr, indices, values).map(transposed)
+            }
+        }
+        other => Err(wrong(format!("format: expected coo, csr or csc, found {:?}", cut(other)))),
     }
 }
 

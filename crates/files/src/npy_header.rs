@@ -80,20 +80,18 @@ impl NpyHead {
     /// As [`read`](Self::read).
     #[doc(hidden)]
     pub fn typed(path: &Path, reader: &mut impl Read) -> Result<(EntryType, Self), DataError> {
+        let wrong = |why: String| format_error(path, why);
         let (preamble, start) = read_preamble(path, reader)?;
-        let fields = Parser { text: &preamble[start..], at: 0 }.fields().map_err(|why| {
-            format_error(path, format!("header: expected a plain array, found {}", cut(&why)))
-        })?;
+        let fields = Parser { text: &preamble[start..], at: 0 }
+            .fields()
+            .map_err(|why| wrong(format!("header: expected a plain array, found {}", cut(&why))))?;
         if fields.fortran {
             let why = "expected C order, found Fortran order; save it with numpy.ascontiguousarray";
-            return Err(format_error(path, why));
+            return Err(wrong(why.into()));
         }
         let descr = fields.descr;
         if descr.starts_with('>') {
-            return Err(format_error(
-                path,
-                format!("expected little endian, found dtype '{}'", cut(&descr)),
-            ));
+            return Err(wrong(format!("expected little endian, found dtype '{}'", cut(&descr))));
         }
         let plain = descr.strip_prefix(['<', '|', '=']).filter(|d| d.is_ascii() && !d.is_empty());
         let number = plain.and_then(|d| d[1..].parse().ok());
@@ -116,13 +114,14 @@ fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<(Vec<u8>, usize)
             _ => read_error(path, e),
         })
     };
+    let wrong = |why: String| format_error(path, why);
     let mut bytes = vec![];
     take(8, &mut bytes)?;
     if &bytes[..6] != b"\x93NUMPY" {
-        return Err(format_error(
-            path,
-            format!("expected the .npy magic, found {:?}", String::from_utf8_lossy(&bytes[..6])),
-        ));
+        return Err(wrong(format!(
+            "expected the .npy magic, found {:?}",
+            String::from_utf8_lossy(&bytes[..6])
+        )));
     }
     let len = match (bytes[6], bytes[7]) {
         (1, 0) => {
@@ -134,17 +133,11 @@ fn read_preamble(path: &Path, reader: &mut impl Read) -> Result<(Vec<u8>, usize)
             u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize
         }
         (a, b) => {
-            return Err(format_error(
-                path,
-                format!("expected .npy version 1.0, 2.0 or 3.0, found {a}.{b}"),
-            ));
+            return Err(wrong(format!("expected .npy version 1.0, 2.0 or 3.0, found {a}.{b}")));
         }
     };
     if len > MAX_HEADER {
-        return Err(format_error(
-            path,
-            format!("expected a header of at most {MAX_HEADER} bytes, found {len}"),
-        ));
+        return Err(wrong(format!("expected a header of at most {MAX_HEADER} bytes, found {len}")));
     }
     let start = bytes.len();
     take(len, &mut bytes)?;
