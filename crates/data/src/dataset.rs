@@ -181,6 +181,31 @@ pub struct Dataset {
     pub inverse_edges_stored: bool,
 }
 
+impl Dataset {
+    /// Of a graph with one node type and one split, `public`, whose edges are stored in both directions.
+    pub(crate) fn homogeneous(
+        name: &str,
+        graph: Graph,
+        class_names: Vec<String>,
+        labels: Vec<i64>,
+        features: Features,
+        split: Split,
+    ) -> Self {
+        let target = graph.schema().ntypes()[0].clone();
+        Self {
+            name: name.to_owned(),
+            graph,
+            num_classes: class_names.len(),
+            class_names,
+            labels,
+            features: BTreeMap::from([(target.clone(), features)]),
+            splits: BTreeMap::from([("public".to_owned(), split)]),
+            target,
+            inverse_edges_stored: true,
+        }
+    }
+}
+
 /// Refuses a split whose parts repeat or share nodes, or hold nodes without a label. Ids are in range already.
 pub(crate) fn check_split(
     described_in: &Path,

@@ -1,7 +1,5 @@
 //! Loads the built-in karate club of Zachary.
 
-use std::collections::BTreeMap;
-
 use burn_gnn_graph::Graph;
 
 use crate::{Dataset, Features, Split};
@@ -77,22 +75,13 @@ pub fn karate_club() -> Dataset {
     let n = FRIENDS.len();
     // The ids are the constants above, all below 34.
     let graph = Graph::homogeneous(n, src, dst).expect("the karate club is a valid graph");
-    let target = graph.schema().ntypes()[0].clone();
     let eye = (0..n as u32).collect::<Vec<_>>();
     let features =
         Features::Sparse { rows: n, cols: n, row: eye.clone(), col: eye, value: vec![1.0; n] };
     let split = Split { train: vec![0, 33], val: vec![], test: (1..33).collect() };
-    Dataset {
-        name: "karate".into(),
-        graph,
-        num_classes: 2,
-        class_names: vec!["Mr. Hi".into(), "Officer".into()],
-        labels: (0..n).map(|v| i64::from(!MR_HI.contains(&v))).collect(),
-        features: BTreeMap::from([(target.clone(), features)]),
-        splits: BTreeMap::from([("public".into(), split)]),
-        target,
-        inverse_edges_stored: true,
-    }
+    let class_names = vec!["Mr. Hi".into(), "Officer".into()];
+    let labels = (0..n).map(|v| i64::from(!MR_HI.contains(&v))).collect();
+    Dataset::homogeneous("karate", graph, class_names, labels, features, split)
 }
 
 #[cfg(test)]

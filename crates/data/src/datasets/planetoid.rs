@@ -1,6 +1,6 @@
 //! Loads Cora, Citeseer and PubMed from Planetoid's pickles, `ind.<name>.<part>`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
@@ -81,18 +81,7 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     let split = Split { train: (0..train as u32).collect(), val, test };
     crate::check_split(&path("y"), "public", &split, &node_labels)?;
     let class_names = described_class_names(&path("ally"), classes as u64, None, last)?;
-    let target = graph.schema().ntypes()[0].clone();
-    Ok(Dataset {
-        name: name.to_owned(),
-        graph,
-        num_classes: classes,
-        class_names,
-        labels: node_labels,
-        features: BTreeMap::from([(target.clone(), features)]),
-        splits: BTreeMap::from([("public".to_owned(), split)]),
-        target,
-        inverse_edges_stored: true,
-    })
+    Ok(Dataset::homogeneous(name, graph, class_names, node_labels, features, split))
 }
 
 /// What a pickle in a file holds.

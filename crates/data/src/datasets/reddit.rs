@@ -1,6 +1,5 @@
 //! Loads Reddit as DGL publishes it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
@@ -52,17 +51,6 @@ pub(super) fn load(dir: &Path) -> Result<Dataset, DataError> {
     same_count(&matrix, "number of nodes", rows as u64, nodes)?;
     same_count(&matrix, "number of columns", rows as u64, other)?;
     let graph = Graph::homogeneous(nodes, row, col)?;
-    let target = graph.schema().ntypes()[0].clone();
     let features = Features::Dense { rows, cols, values: features.into_floats()? };
-    Ok(Dataset {
-        name: "reddit".into(),
-        graph,
-        num_classes: class_names.len(),
-        class_names,
-        labels,
-        features: BTreeMap::from([(target.clone(), features)]),
-        splits: BTreeMap::from([("public".into(), split)]),
-        target,
-        inverse_edges_stored: true,
-    })
+    Ok(Dataset::homogeneous("reddit", graph, class_names, labels, features, split))
 }
