@@ -154,8 +154,8 @@ impl EdgeListFormat {
 ///
 /// # Errors
 /// [`DataError::Io`]; [`DataError::Table`] with file, line and field for another number of fields, an id that is no
-/// whole number (or no number of a node), a weight that is none, text that is not UTF-8; [`GraphError::Setting`](burn_gnn_graph::GraphError::Setting) for a
-/// format that cannot be.
+/// whole number (or no number of a node), a weight that is none, text that is not UTF-8;
+/// [`GraphError::Setting`](burn_gnn_graph::GraphError::Setting) for a format that cannot be.
 ///
 /// # Cost
 /// Parsed in parallel; memory the columns, twice while blocks are joined. A terminal shows how far a file of 64 MiB and

@@ -31,7 +31,7 @@ pub(crate) fn setting(arg: &'static str, expected: &str, found: &str) -> DataErr
     })
 }
 
-/// A name that no node type has.
+/// The error for a name that no node type has.
 pub(crate) fn unknown_ntype(
     name: &str,
     known: impl IntoIterator<Item = impl Into<String>>,
@@ -40,12 +40,12 @@ pub(crate) fn unknown_ntype(
     DataError::Graph(GraphError::UnknownNodeType { name: name.to_owned(), known })
 }
 
-/// A name given to two of a kind.
+/// The error for a name given to two of a kind.
 pub(crate) fn duplicate(what: &'static str, name: impl Into<String>) -> DataError {
     DataError::Graph(GraphError::Duplicate { what, name: name.into() })
 }
 
-/// A description of attributes that contradicts itself.
+/// The error for a description of attributes that contradicts itself.
 pub(crate) fn decoder_error(argument: impl Into<String>, message: impl Into<String>) -> DataError {
     DataError::Decoder { argument: argument.into(), message: message.into() }
 }

@@ -21,7 +21,7 @@ pub(crate) fn column_of(data: TensorData, device: &Device) -> Result<Column, DTy
     Ok(Column::from_data(kind, data, device, Some(dtype)))
 }
 
-/// A column `name` of `frame` whose type the device cannot hold.
+/// The error for a column `name` of `frame` whose type the device cannot hold.
 pub(crate) fn unsupported(
     frame: impl Display,
     name: &str,
@@ -49,7 +49,7 @@ pub(crate) fn i64_column(values: Vec<i64>, shape: impl Into<Shape>, device: &Dev
     Column::from_data(ColumnKind::Int, data, device, Some(DType::I64))
 }
 
-/// The rows at `rows`, of `width` values each.
+/// The values of `rows`, which have `width` values each.
 pub(crate) fn pick_rows<T: Copy>(values: &[T], rows: &[u32], width: usize) -> Vec<T> {
     rows.iter().flat_map(|&r| values[r as usize * width..][..width].iter().copied()).collect()
 }

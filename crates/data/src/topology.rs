@@ -162,12 +162,7 @@ impl Topology {
     }
 
     fn read(path: &Path, placement: Placement) -> Result<Self, DataError> {
-        let wrong = |found: String| {
-            format_error(
-                path,
-                format!("expected a file that `Topology::write` wrote, found {found}"),
-            )
-        };
+        let wrong = |found: String| other_file(path, &found);
         let (file, bytes) = open(path)?;
         let map = match placement {
             Placement::Mapped => Some(Arc::new(MappedFile::locked(
@@ -236,6 +231,11 @@ impl Topology {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
+}
+
+/// The error for a file of another kind or a damaged one.
+fn other_file(path: &Path, found: &str) -> DataError {
+    format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"))
 }
 
 /// Names of the layouts in the file, in their order, each with the relation whose layout by destination it is.

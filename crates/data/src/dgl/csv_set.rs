@@ -134,7 +134,8 @@ pub struct GraphSet {
 /// [`DataError::Io`]; [`DataError::Version`] for another version than 1.0.0; [`DataError::Format`] for a description
 /// that is none; [`DataError::Table`] with file, line and column for a row of another width, a cell that is no number
 /// (where DGL's own parser gives up, too), a vector of another width, a node or graph given twice, an edge that names
-/// an unknown node or graph (DGL: a bare `KeyError`); [`GraphError::Duplicate`](burn_gnn_graph::GraphError::Duplicate) for a type given twice.
+/// an unknown node or graph (DGL: a bare `KeyError`);
+/// [`GraphError::Duplicate`](burn_gnn_graph::GraphError::Duplicate) for a type given twice.
 pub fn load_dgl_csv(dir: impl AsRef<Path>, device: &Device) -> Result<GraphSet, DataError> {
     let yaml = dir.as_ref().join(META);
     read(dir.as_ref(), &yaml, device).map_err(|e| e.in_file(yaml))

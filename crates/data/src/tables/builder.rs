@@ -126,8 +126,8 @@ impl Builder {
     /// # Errors
     /// As [`read_nodes`](super::read_nodes) and [`read_edges`](super::read_edges); [`DataError::Table`] (several as
     /// [`DataError::Problems`]) for an edge that names a node which its table does not have,
-    /// [`GraphError::UnknownNodeType`](burn_gnn_graph::GraphError::UnknownNodeType) for an edge type between types without a table, both unless nodes are to be
-    /// added ([`UnknownNodes::Add`]); a type given twice, bad names.
+    /// [`GraphError::UnknownNodeType`](burn_gnn_graph::GraphError::UnknownNodeType) for an edge type between types
+    /// without a table, both unless nodes are to be added ([`UnknownNodes::Add`]); a type given twice, bad names.
     pub fn build(self, device: &Device) -> Result<Graph, DataError> {
         let mut types = BTreeMap::new();
         for (source, ntype, decoder) in self.nodes {

@@ -330,7 +330,7 @@ pub(crate) fn append_ids(ids: &mut Ids, more: &Ids) {
     match (ids, more) {
         (Ids::Int(ids), Ids::Int(more)) => ids.extend_from_slice(more),
         (Ids::Text(ids), Ids::Text(more)) => ids.append(more),
-        // Files of one source have ids of one kind; see `read`. So have blocks of an edge list.
+        // Files of one source have ids of one kind (see `read`), as have blocks of an edge list.
         _ => unreachable!("columns of ids of two kinds"),
     }
 }

@@ -123,7 +123,7 @@ impl<P: AsRef<Path>> From<P> for Source {
     }
 }
 
-/// What a source without any file is.
+/// The error for a source without files.
 pub(super) fn no_files() -> DataError {
     let remedy = "name at least one file or a folder with files";
     DataError::Graph(GraphError::Empty { arg: "source", remedy })

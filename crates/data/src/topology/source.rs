@@ -8,9 +8,7 @@ pub(super) fn read_header(
     mut file: &File,
     len: u64,
 ) -> Result<(Metadata, u64), DataError> {
-    let wrong = |found: String| {
-        format_error(path, format!("expected a file that `Topology::write` wrote, found {found}"))
-    };
+    let wrong = |found: String| other_file(path, &found);
     let io = |e| io_error(path, e);
     let mut size = [0; 8];
     if len < 8 {

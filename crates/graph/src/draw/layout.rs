@@ -44,7 +44,7 @@ pub(super) fn force(nodes: usize, edges: &[(usize, usize)], seed: u64) -> Vec<[f
     into_square(at)
 }
 
-/// Of each node, in the order of the edges; a node is none of its own.
+/// The neighbours of each node in edge order, in both directions and without self loops.
 fn neighbours(nodes: usize, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
     let mut neighbours = vec![vec![]; nodes];
     for &(u, v) in edges.iter().filter(|(u, v)| u != v) {
