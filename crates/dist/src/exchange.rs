@@ -5,55 +5,82 @@ use bytemuck::Pod;
 use crate::{Communicator, DistError, Failure};
 
 /// A message under way: lists, each behind its length.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Pack(Vec<u8>);
 
 impl Pack {
+    /// Numbers without their count, all that the message holds.
+    pub(crate) fn numbers<T: Pod>(values: &[T]) -> Self {
+        Self(bytemuck::cast_slice(values).to_vec())
+    }
+    /// A message of these bytes; [`exchange`] appends one.
+    pub(crate) fn bytes(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
     pub(crate) fn list<T: Pod>(&mut self, values: &[T]) {
         self.0.extend((values.len() as u64).to_le_bytes());
         self.0.extend_from_slice(bytemuck::cast_slice(values));
     }
-    /// Room for one byte more, the flag of [`exchange`].
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
-        self.0
+    /// With one more list.
+    pub(crate) fn with<T: Pod>(mut self, values: &[T]) -> Self {
+        self.list(values);
+        self
     }
 }
 
 /// A message that came from a peer.
-pub(crate) struct Unpack<'a> {
-    rest: &'a [u8],
+pub(crate) struct Unpack {
+    bytes: Vec<u8>,
+    read: usize,
     peer: usize,
     rank: usize,
 }
 
-impl<'a> Unpack<'a> {
-    pub(crate) fn new(bytes: &'a [u8], peer: usize, rank: usize) -> Self {
-        Self { rest: bytes, peer, rank }
+impl Unpack {
+    fn new(bytes: Vec<u8>, peer: usize, rank: usize) -> Self {
+        Self { bytes, read: 0, peer, rank }
+    }
+    pub(crate) fn peer(&self) -> usize {
+        self.peer
+    }
+    /// The next `len` bytes.
+    pub(crate) fn take(&mut self, len: usize) -> Result<&[u8], Failure> {
+        let end = self.read.checked_add(len).filter(|&end| end <= self.bytes.len());
+        let end = end.ok_or_else(|| self.broken())?;
+        let from = std::mem::replace(&mut self.read, end);
+        Ok(&self.bytes[from..end])
     }
     pub(crate) fn list<T: Pod>(&mut self) -> Result<Vec<T>, Failure> {
-        let (head, tail) = self.rest.split_first_chunk::<8>().ok_or_else(|| self.broken())?;
-        let bytes = usize::try_from(u64::from_le_bytes(*head))
-            .ok()
-            .and_then(|n| n.checked_mul(size_of::<T>()));
-        let (values, tail) =
-            bytes.and_then(|n| tail.split_at_checked(n)).ok_or_else(|| self.broken())?;
-        self.rest = tail;
-        Ok(bytemuck::pod_collect_to_vec(values))
+        let len = u64::from_le(bytemuck::pod_read_unaligned(self.take(8)?));
+        let bytes = usize::try_from(len).ok().and_then(|n| n.checked_mul(size_of::<T>()));
+        let bytes = bytes.ok_or_else(|| self.broken())?;
+        Ok(bytemuck::pod_collect_to_vec(self.take(bytes)?))
     }
     /// A list that has `len` entries.
     pub(crate) fn list_of<T: Pod>(&mut self, len: usize) -> Result<Vec<T>, Failure> {
         let list = self.list::<T>()?;
         if list.len() == len { Ok(list) } else { Err(self.broken()) }
     }
-    pub(crate) fn broken(&self) -> Failure {
-        Failure {
-            rank: self.rank,
-            message: format!(
-                "rank {} sent a message that cannot be read; do all ranks run the same program?",
-                self.peer
-            ),
-        }
+    /// What [`Pack::numbers`] made a message of.
+    pub(crate) fn numbers<T: Pod>(&self) -> Vec<T> {
+        let whole = self.bytes.len() / size_of::<T>() * size_of::<T>();
+        bytemuck::pod_collect_to_vec(&self.bytes[..whole])
     }
+    /// Refuses a message that goes on.
+    pub(crate) fn end(&self) -> Result<(), Failure> {
+        if self.read == self.bytes.len() { Ok(()) } else { Err(self.broken()) }
+    }
+    pub(crate) fn broken(&self) -> Failure {
+        broken(self.peer, self.rank)
+    }
+}
+
+/// What `rank` says of a message of `peer` that is not what was asked for.
+pub(crate) fn broken(peer: usize, rank: usize) -> Failure {
+    let message = format!(
+        "rank {peer} sent a message that cannot be read; do all ranks run the same program?"
+    );
+    Failure { rank, message }
 }
 
 /// `all_to_all_v` of what this rank has to say, or of the error that kept it from saying it: then this rank gets its
@@ -61,10 +88,10 @@ impl<'a> Unpack<'a> {
 pub(crate) fn exchange(
     comm: &dyn Communicator,
     name: &str,
-    messages: Result<Vec<Vec<u8>>, DistError>,
-) -> Result<Vec<Vec<u8>>, DistError> {
+    messages: Result<Vec<Pack>, DistError>,
+) -> Result<Vec<Unpack>, DistError> {
     let (own, mut messages) = match messages {
-        Ok(messages) => (None, messages),
+        Ok(messages) => (None, messages.into_iter().map(|m| m.0).collect()),
         Err(e) => {
             let text = e.to_string().into_bytes();
             (Some(e), vec![text; comm.size()])
@@ -83,14 +110,28 @@ pub(crate) fn exchange(
                     message: String::from_utf8_lossy(message).into_owned(),
                 });
             }
-            None => return Err(Unpack::new(&[], rank, comm.rank()).broken().into()),
+            None => return Err(broken(rank, comm.rank()).into()),
         }
     }
     match (own, failed) {
         (Some(e), _) => Err(e),
         (None, Some(f)) => Err(f.into()),
-        (None, None) => Ok(received),
+        (None, None) => {
+            let unpack = |(peer, bytes)| Unpack::new(bytes, peer, comm.rank());
+            Ok(received.into_iter().enumerate().map(unpack).collect())
+        }
     }
+}
+
+/// Asks every rank something and answers what every rank asks, in two exchanges of these names; the answers, by rank.
+pub(crate) fn ask(
+    comm: &dyn Communicator,
+    [asking, answering]: [&str; 2],
+    questions: Result<Vec<Pack>, DistError>,
+    answer: impl FnMut(Unpack) -> Result<Pack, DistError>,
+) -> Result<Vec<Unpack>, DistError> {
+    let questions = exchange(comm, asking, questions)?;
+    exchange(comm, answering, questions.into_iter().map(answer).collect())
 }
 
 /// The value, if all ranks have theirs; otherwise an error on every rank. Collective.
@@ -100,7 +141,7 @@ pub(crate) fn agree<T>(
     value: Result<T, DistError>,
 ) -> Result<T, DistError> {
     let (value, nothing) = match value {
-        Ok(value) => (Some(value), Ok(vec![Vec::new(); comm.size()])),
+        Ok(value) => (Some(value), Ok(vec![Pack::default(); comm.size()])),
         Err(e) => (None, Err(e)),
     };
     exchange(comm, name, nothing)?;
@@ -143,12 +184,8 @@ mod tests {
 
     #[test]
     fn lists_come_back() {
-        let mut p = Pack::default();
-        p.list(&[1u32, 2, 3]);
-        p.list::<u64>(&[]);
-        p.list(&[7u64]);
-        let bytes = p.into_bytes();
-        let mut u = Unpack::new(&bytes, 0, 1);
+        let p = Pack::default().with(&[1u32, 2, 3]).with::<u64>(&[]).with(&[7u64]);
+        let mut u = Unpack::new(p.0, 0, 1);
         assert_eq!(
             (u.list::<u32>().unwrap(), u.list::<u64>().unwrap(), u.list::<u64>().unwrap()),
             (vec![1, 2, 3], vec![], vec![7])
@@ -160,7 +197,7 @@ mod tests {
                 .contains("rank 0 sent a message that cannot be read")
         );
         // A length that promises more than there is.
-        assert!(Unpack::new(&u64::MAX.to_le_bytes(), 0, 0).list::<u64>().is_err());
+        assert!(Unpack::new(u64::MAX.to_le_bytes().to_vec(), 0, 0).list::<u64>().is_err());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use burn_gnn_graph::{EdgeKey, NodeKey};
 
-use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::exchange::{Pack, agree, exchange};
 use crate::graph::Owners;
 use crate::{DistError, DistGraph};
 
@@ -118,15 +118,10 @@ impl DistGraph {
         };
         let mut messages = vec![vec![]; comm.size()];
         own.iter().zip(ranks).for_each(|(&id, rank)| messages[rank].push(id));
-        let messages = messages.iter().map(|ids| {
-            let mut p = Pack::default();
-            p.list(ids);
-            p.into_bytes()
-        });
-        let received = exchange(comm, "split", Ok(messages.collect()))?;
+        let messages = messages.iter().map(|ids| Pack::default().with::<u64>(ids)).collect();
         let mut ids = vec![];
-        for (p, message) in received.iter().enumerate() {
-            ids.extend(Unpack::new(message, p, comm.rank()).list::<u64>()?);
+        for mut message in exchange(comm, "split", Ok(messages))? {
+            ids.extend(message.list::<u64>()?);
         }
         // Ids that were kept are no ranges: those of two ranks lie among each other.
         ids.sort_unstable();

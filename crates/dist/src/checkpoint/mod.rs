@@ -12,7 +12,7 @@ use burn_gnn_files::internal::cut;
 use burn_gnn_sampling::LoaderState;
 use serde::{Deserialize, Serialize};
 
-use crate::exchange::{Unpack, agree, digest};
+use crate::exchange::{agree, broken, digest};
 use crate::shard::{Shard, ShardReader, ShardWriter};
 use crate::{DistError, DistGraph};
 
@@ -192,8 +192,8 @@ impl Checkpoint {
         let finish = || -> Result<(), DistError> {
             let mut all = BTreeMap::new();
             for (p, bytes) in sums.iter().enumerate() {
-                let files: BTreeMap<String, FileInfo> = serde_json::from_slice(bytes)
-                    .map_err(|_| Unpack::new(&[], p, comm.rank()).broken())?;
+                let files: BTreeMap<String, FileInfo> =
+                    serde_json::from_slice(bytes).map_err(|_| broken(p, comm.rank()))?;
                 all.extend(files);
             }
             let mut manifest = Manifest {

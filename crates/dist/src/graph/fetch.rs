@@ -8,7 +8,7 @@ use burn_gnn_graph::prefetch;
 
 use super::cache::FeatureCache;
 use super::owners::Owners;
-use crate::exchange::{Pack, Unpack, digest, exchange};
+use crate::exchange::{Pack, Unpack, ask, digest};
 use crate::{Communicator, DistError, Failure};
 
 /// Writes the bytes of an own row.
@@ -190,8 +190,7 @@ pub(crate) fn fetch(
         wanted.iter().map(|w| RowBytes::with_room(w.ids.len(), w.row_bytes)).collect();
     let mut asked: Vec<Vec<(u64, u32)>> = Vec::with_capacity(wanted.len());
     let tag = digest(what.bytes().map(u64::from));
-    let mut requests: Vec<Pack> = (0..comm.size()).map(|_| Pack::default()).collect();
-    requests.iter_mut().for_each(|r| r.list(&[tag]));
+    let mut requests = vec![Pack::default().with(&[tag]); comm.size()];
     for (w, out) in wanted.iter().zip(&mut out) {
         let abroad = near(w, out, counters);
         let mut rows = vec![vec![]; comm.size()];
@@ -206,34 +205,28 @@ pub(crate) fn fetch(
         requests.iter_mut().zip(&rows).for_each(|(r, rows)| r.list(rows));
         asked.push(abroad);
     }
-    let requests =
-        failed.map_or_else(|| Ok(requests.into_iter().map(Pack::into_bytes).collect()), Err);
-    let requests = exchange(comm, &format!("{name}: ids"), requests)?;
-    let answers = requests.iter().enumerate().map(|(p, r)| {
-        let mut request = Unpack::new(r, p, comm.rank());
+    let requests = failed.map_or(Ok(requests), Err);
+    let names = [&*format!("{name}: ids"), &*format!("{name}: rows")];
+    let mut answers = ask(comm, names, requests, |mut request| {
         if request.list_of::<u64>(1)?[0] != tag {
-            let message = format!("`{name}`: reads `{what}` while rank {p} reads something else; all ranks must make the same calls");
+            let message = format!(
+                "`{name}`: reads `{what}` while rank {} reads something else; all ranks must make the same calls",
+                request.peer()
+            );
             return Err(Failure { rank: comm.rank(), message }.into());
         }
         answer(&wanted, request)
-    });
-    let answers = answers.collect();
-    let answers = exchange(comm, &format!("{name}: rows"), answers)?;
-    let mut readers: Vec<&[u8]> = answers.iter().map(Vec::as_slice).collect();
+    })?;
     for ((w, abroad), out) in wanted.iter().zip(&asked).zip(&mut out) {
         for same in abroad.chunk_by(|a, b| a.0 == b.0) {
             let owner = w.owners.locate(w.ty, same[0].0).0;
-            let short = || Unpack::new(&[], owner, comm.rank()).broken();
-            let (row, rest) = readers[owner].split_at_checked(w.row_bytes).ok_or_else(short)?;
-            readers[owner] = rest;
+            let row = answers[owner].take(w.row_bytes)?;
             for &(_, i) in same {
                 out[i as usize * w.row_bytes..][..w.row_bytes].copy_from_slice(row);
             }
         }
     }
-    if let Some(p) = readers.iter().position(|r| !r.is_empty()) {
-        return Err(Unpack::new(&[], p, comm.rank()).broken().into());
-    }
+    answers.iter().try_for_each(Unpack::end)?;
     Ok(out)
 }
 
@@ -291,7 +284,7 @@ fn near_of(
 }
 
 /// Rows that a peer asked for, table by table.
-fn answer(wanted: &[Wanted<'_>], mut request: Unpack<'_>) -> Result<Vec<u8>, DistError> {
+fn answer(wanted: &[Wanted<'_>], mut request: Unpack) -> Result<Pack, DistError> {
     let mut out = Vec::new();
     for w in wanted {
         let rows = request.list::<u32>()?;
@@ -321,5 +314,5 @@ fn answer(wanted: &[Wanted<'_>], mut request: Unpack<'_>) -> Result<Vec<u8>, Dis
             }
         });
     }
-    Ok(out)
+    Ok(Pack::bytes(out))
 }

@@ -3,7 +3,7 @@
 use burn_gnn_graph::NodeKey;
 
 use super::{DistGraph, Owners};
-use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::exchange::{Pack, Unpack, agree, ask, broken, exchange};
 use crate::{Communicator, DistError};
 
 impl DistGraph {
@@ -41,27 +41,17 @@ impl DistGraph {
         let directory = &self.inner.directories[t];
         let mut asked = vec![vec![]; comm.size()];
         originals.iter().for_each(|&id| asked[at(id).0].push(at(id).1));
-        let asked = exchange(
-            comm,
-            "find nodes: ids",
-            Ok(asked.iter().map(|ids| bytemuck::cast_slice(ids).to_vec()).collect()),
-        )?;
-        let answer = |(p, asked): (usize, &Vec<u8>)| {
-            let places: Vec<u64> = bytemuck::pod_collect_to_vec(&asked[..asked.len() / 8 * 8]);
-            let ids = places
-                .iter()
-                .map(|&i| directory.get(i as usize).copied())
-                .collect::<Option<Vec<u64>>>();
-            let ids = ids.ok_or_else(|| Unpack::new(&[], p, comm.rank()).broken())?;
-            Ok(bytemuck::cast_slice(&ids).to_vec())
+        let asked = asked.iter().map(|places| Pack::numbers::<u64>(places)).collect();
+        let answer = |asked: Unpack| {
+            let ids =
+                asked.numbers::<u64>().into_iter().map(|i| directory.get(i as usize).copied());
+            let ids = ids.collect::<Option<Vec<u64>>>().ok_or_else(|| asked.broken())?;
+            Ok(Pack::numbers(&ids))
         };
-        let answers = exchange(comm, "find nodes", asked.iter().enumerate().map(answer).collect())?;
-        let mut answers: Vec<_> = answers
-            .iter()
-            .map(|b| bytemuck::pod_collect_to_vec::<u8, u64>(&b[..b.len() / 8 * 8]).into_iter())
-            .collect();
+        let answers = ask(comm, ["find nodes: ids", "find nodes"], Ok(asked), answer)?;
+        let mut answers: Vec<_> = answers.iter().map(|a| a.numbers::<u64>().into_iter()).collect();
         let found = originals.iter().map(|&id| answers[at(id).0].next());
-        found.collect::<Option<_>>().ok_or_else(|| Unpack::new(&[], 0, comm.rank()).broken().into())
+        found.collect::<Option<_>>().ok_or_else(|| broken(0, comm.rank()).into())
     }
 }
 
@@ -79,7 +69,7 @@ pub(super) fn directories(
     nodes: &Owners,
     node_ids: &[Vec<u64>],
 ) -> Result<Vec<Vec<u64>>, DistError> {
-    let mut packs: Vec<Pack> = (0..comm.size()).map(|_| Pack::default()).collect();
+    let mut packs = vec![Pack::default(); comm.size()];
     for (t, ids) in node_ids.iter().enumerate() {
         let at = place(nodes.total(t), comm.size());
         let mut lists = vec![(vec![], vec![]); comm.size()];
@@ -93,15 +83,10 @@ pub(super) fn directories(
             pack.list(ids);
         }
     }
-    let packs = exchange(
-        comm,
-        "open graph: directory",
-        Ok(packs.into_iter().map(Pack::into_bytes).collect()),
-    )?;
+    let packs = exchange(comm, "open graph: directory", Ok(packs))?;
     let share = |t: usize| nodes.total(t).div_ceil(comm.size() as u64) as usize;
     let mut out: Vec<Vec<u64>> = (0..node_ids.len()).map(|t| vec![0; share(t)]).collect();
-    for (p, message) in packs.iter().enumerate() {
-        let mut message = Unpack::new(message, p, comm.rank());
+    for mut message in packs {
         for directory in &mut out {
             let places = message.list::<u64>()?;
             for (place, id) in places.iter().zip(message.list_of::<u64>(places.len())?) {

@@ -5,7 +5,7 @@ use burn_gnn_graph::{EdgeKey, NodeKey};
 use super::fetch::{OwnRows, RowBytes, fetch_one};
 use super::{Counters, DistGraph, Owners, Wanted};
 use crate::DistError;
-use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::exchange::{Pack, Unpack, agree, ask};
 
 /// Edges into some nodes, by type-wise ids; see [`DistGraph::in_subgraph`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,16 +112,10 @@ impl DistGraph {
             asked[owner].0.push(u);
             asked[owner].1.push(row);
         }
-        let requests = asked.iter().map(|(u, rows)| {
-            let mut p = Pack::default();
-            p.list(u);
-            p.list(rows);
-            p.into_bytes()
-        });
-        let requests = exchange(comm, "edge ids: pairs", Ok(requests.collect()))?;
+        let requests =
+            asked.iter().map(|(u, rows)| Pack::default().with::<u64>(u).with::<u32>(rows));
         let relation = &inner.local.relations()[t];
-        let answer = |(p, request): (usize, &Vec<u8>)| {
-            let mut request = Unpack::new(request, p, comm.rank());
+        let answer = |mut request: Unpack| {
             let u = request.list::<u64>()?;
             let rows = request.list_of::<u32>(u.len())?;
             let (csc, count) = (relation.csc(), inner.nodes.count(d));
@@ -135,18 +129,12 @@ impl DistGraph {
                 Ok(found.map_or(u64::MAX, |p| inner.edges.id(t, u64::from(csc.edge_id(p)))))
             };
             let ids = u.iter().zip(&rows).map(find).collect::<Result<Vec<_>, _>>()?;
-            Ok(bytemuck::cast_slice(&ids).to_vec())
+            Ok(Pack::numbers(&ids))
         };
-        let answers =
-            exchange(comm, "edge ids", requests.iter().enumerate().map(answer).collect())?;
-        let answers: Vec<Vec<u64>> =
-            answers.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 8 * 8])).collect();
-        let mut next = vec![0; comm.size()];
-        let mut ids = Vec::with_capacity(u.len());
-        for &(owner, _) in &owners {
-            ids.push(answers[owner].get(next[owner]).copied().unwrap_or(u64::MAX));
-            next[owner] += 1;
-        }
+        let answers = ask(comm, ["edge ids: pairs", "edge ids"], Ok(requests.collect()), answer)?;
+        let mut answers: Vec<_> = answers.iter().map(|a| a.numbers::<u64>().into_iter()).collect();
+        let next = |&(owner, _): &(usize, u32)| answers[owner].next().unwrap_or(u64::MAX);
+        let ids: Vec<u64> = owners.iter().map(next).collect();
         let missing = ids.iter().position(|&id| id == u64::MAX);
         let found = missing.map_or(Ok(ids), |position| {
             let relation = self.schema().etypes()[t].to_string();
@@ -175,20 +163,15 @@ impl DistGraph {
                     asked[owner][t].push(row);
                 }
             }
-            let pack = |rows: &Vec<Vec<u32>>| {
-                let mut p = Pack::default();
-                rows.iter().for_each(|rows| p.list(rows));
-                p.into_bytes()
-            };
+            let pack =
+                |rows: &Vec<Vec<u32>>| rows.iter().fold(Pack::default(), |p, rows| p.with(rows));
             (asked.iter().map(pack).collect(), nodes)
         });
         let (requests, nodes) = match requests {
             Ok((requests, nodes)) => (Ok(requests), nodes),
             Err(e) => (Err(e), vec![]),
         };
-        let requests = exchange(comm, "in-edges: nodes", requests)?;
-        let answer = |(p, request): (usize, &Vec<u8>)| {
-            let mut request = Unpack::new(request, p, comm.rank());
+        let answer = |mut request: Unpack| {
             let rows = (0..inner.nodes.names().len())
                 .map(|_| request.list::<u32>())
                 .collect::<Result<Vec<_>, _>>()?;
@@ -214,12 +197,9 @@ impl DistGraph {
                 out.list(&src);
                 out.list(&ids);
             }
-            Ok(out.into_bytes())
+            Ok(out)
         };
-        let answers =
-            exchange(comm, "in-edges", requests.iter().enumerate().map(answer).collect())?;
-        let mut readers: Vec<Unpack<'_>> =
-            answers.iter().enumerate().map(|(p, b)| Unpack::new(b, p, comm.rank())).collect();
+        let mut readers = ask(comm, ["in-edges: nodes", "in-edges"], requests, answer)?;
         let mut out = Vec::with_capacity(schema.etypes().len());
         for t in 0..schema.etypes().len() {
             let (_, d) = schema.endpoints(t);

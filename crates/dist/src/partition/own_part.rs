@@ -7,7 +7,7 @@ use burn::tensor::TensorData;
 use burn_gnn_graph::{EdgeKey, GraphError, NodeKey, Schema};
 
 use super::{Features, Partition};
-use crate::exchange::{Pack, Unpack, agree, digest, exchange};
+use crate::exchange::{Pack, Unpack, agree, ask, digest};
 use crate::partition_book::{Numbering, etype_number, ntype_number};
 use crate::{Communicator, DistError, PartitionBook};
 
@@ -52,7 +52,6 @@ pub struct OwnEdges {
 }
 
 /// Nodes and edges that each rank owns, by type and then by rank, and digests of both by rank.
-#[derive(Default)]
 struct Counts {
     nodes: Vec<Vec<u64>>,
     edges: Vec<Vec<u64>>,
@@ -164,7 +163,7 @@ impl OwnPart {
     }
 
     /// For each rank: what this one owns, and the nodes that it borrows there, by type.
-    fn asks(&self, ranks: usize) -> Vec<Vec<u8>> {
+    fn asks(&self, ranks: usize) -> Vec<Pack> {
         let nodes = self.nodes.iter().flat_map(|t| &t.inner);
         let ends = self.edges.iter().flat_map(|e| e.src.iter().chain(&e.dst));
         let ids = self.edges.iter().flat_map(|e| e.edge_ids.iter().copied());
@@ -176,54 +175,46 @@ impl OwnPart {
             halo.iter().zip(owners).for_each(|(&u, &p)| borrowed[p as usize][t].push(u));
         }
         let message = |by_type: &Vec<Vec<u32>>| {
-            let mut pack = Pack::default();
             // The name first: counts are by the types that it names.
-            pack.list(self.name().as_bytes());
-            pack.list(&[sum]);
-            pack.list(&nodes);
-            pack.list(&edges);
-            by_type.iter().for_each(|ids| pack.list(ids));
-            pack.into_bytes()
+            let pack = Pack::default().with(self.name().as_bytes()).with(&[sum]);
+            by_type.iter().fold(pack.with(&nodes).with(&edges), |pack, ids| pack.with(ids))
         };
         borrowed.iter().map(message).collect()
     }
 
-    /// What all ranks own, and for each of them the places of the nodes that it borrows here, by type.
-    fn answers(&self, rank: usize, asked: &[Vec<u8>]) -> Result<(Counts, Vec<Vec<u8>>), DistError> {
-        let (ntypes, etypes) = (self.nodes.len(), self.edges.len());
-        let mut counts =
-            Counts { nodes: vec![vec![]; ntypes], edges: vec![vec![]; etypes], sums: vec![] };
-        let mut answers = vec![];
-        for (from, bytes) in asked.iter().enumerate() {
-            let mut unpack = Unpack::new(bytes, from, rank);
-            let name = unpack.list::<u8>()?;
-            if name != self.name().as_bytes() {
-                let found = String::from_utf8_lossy(&name);
-                return Err(self.bad(format!(
-                    "expected a part of `{}` on rank {from}, found one of `{found}`",
-                    self.name()
-                )));
-            }
-            counts.sums.extend(unpack.list_of::<u64>(1)?);
-            let of = unpack.list_of::<u64>(ntypes)?;
-            counts.nodes.iter_mut().zip(of).for_each(|(list, n)| list.push(n));
-            let of = unpack.list_of::<u64>(etypes)?;
-            counts.edges.iter_mut().zip(of).for_each(|(list, n)| list.push(n));
-            let mut pack = Pack::default();
-            for (ntype, nodes) in self.schema.ntypes().iter().zip(&self.nodes) {
-                let place = |u: u32| {
-                    let missing = |_| {
-                        self.bad(format!("rank {from} has node {u} of type `{ntype}` as a halo node of rank {rank}, which does not own it; write the parts again, of one partitioning"))
-                    };
-                    nodes.inner.binary_search(&u).map(|at| at as u64).map_err(missing)
-                };
-                let places =
-                    unpack.list::<u32>()?.into_iter().map(place).collect::<Result<Vec<_>, _>>()?;
-                pack.list(&places);
-            }
-            answers.push(pack.into_bytes());
+    /// Adds what a rank owns to the counts; the places of the nodes that it borrows here, by type.
+    fn answer(
+        &self,
+        rank: usize,
+        mut asked: Unpack,
+        counts: &mut Counts,
+    ) -> Result<Pack, DistError> {
+        let (from, name) = (asked.peer(), asked.list::<u8>()?);
+        if name != self.name().as_bytes() {
+            let found = String::from_utf8_lossy(&name);
+            return Err(self.bad(format!(
+                "expected a part of `{}` on rank {from}, found one of `{found}`",
+                self.name()
+            )));
         }
-        Ok((counts, answers))
+        counts.sums.extend(asked.list_of::<u64>(1)?);
+        for lists in [&mut counts.nodes, &mut counts.edges] {
+            let of = asked.list_of::<u64>(lists.len())?;
+            lists.iter_mut().zip(of).for_each(|(list, n)| list.push(n));
+        }
+        let mut pack = Pack::default();
+        for (ntype, nodes) in self.schema.ntypes().iter().zip(&self.nodes) {
+            let place = |u: u32| {
+                let missing = |_| {
+                    self.bad(format!("rank {from} has node {u} of type `{ntype}` as a halo node of rank {rank}, which does not own it; write the parts again, of one partitioning"))
+                };
+                nodes.inner.binary_search(&u).map(|at| at as u64).map_err(missing)
+            };
+            let places =
+                asked.list::<u32>()?.into_iter().map(place).collect::<Result<Vec<_>, _>>()?;
+            pack.list(&places);
+        }
+        Ok(pack)
     }
 }
 
@@ -276,12 +267,14 @@ impl Partition {
         let (rank, ranks) = (comm.rank(), comm.size());
         let own =
             agree(comm, "own parts", own.and_then(|own| own.check(rank, ranks).map(|()| own)))?;
-        let asked = exchange(comm, "nodes that parts borrow", Ok(own.asks(ranks)))?;
-        let (counts, answers) = match own.answers(rank, &asked) {
-            Ok((counts, answers)) => (counts, Ok(answers)),
-            Err(e) => (Counts::default(), Err(e)),
+        let mut counts = Counts {
+            nodes: vec![vec![]; own.nodes.len()],
+            edges: vec![vec![]; own.edges.len()],
+            sums: vec![],
         };
-        let answers = exchange(comm, "places of borrowed nodes", answers)?;
+        let names = ["nodes that parts borrow", "places of borrowed nodes"];
+        let answers =
+            ask(comm, names, Ok(own.asks(ranks)), |asked| own.answer(rank, asked, &mut counts))?;
 
         let OwnPart { graph_name, fingerprint: _, path, schema, nodes, edges } = own;
         let numbering = |what, counts: Vec<Vec<u64>>| {
@@ -316,10 +309,9 @@ impl Partition {
             local[t][nodes[t].inner.len() + at] = to;
         }
         let mut nid: Vec<u64> = book.nodes.global_ids(rank).collect();
-        for (owner, bytes) in answers.iter().enumerate() {
-            let mut unpack = Unpack::new(bytes, owner, rank);
+        for (owner, mut answer) in answers.into_iter().enumerate() {
             for t in 0..nodes.len() {
-                let (found, first) = (unpack.list::<u64>()?, book.partid2nids(owner, t)?.start);
+                let (found, first) = (answer.list::<u64>()?, book.partid2nids(owner, t)?.start);
                 nid.extend(
                     found.into_iter().map(|at| book.nodes.global_id(owner, t, first + at).0),
                 );

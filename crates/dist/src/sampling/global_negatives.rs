@@ -4,7 +4,7 @@ use burn_gnn_graph::internal::room;
 use burn_gnn_sampling::internal::{Draws, FreePairs};
 use burn_gnn_sampling::{NegativeSampler, Negatives, SampleKey};
 
-use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::exchange::{Pack, Unpack, agree, ask};
 use crate::{Communicator, DistError, DistGraph};
 
 /// Draws what [`NegativeSampler::global`] draws on one machine, each pair by its position in the batch of all ranks.
@@ -170,41 +170,28 @@ impl GlobalNegatives {
     /// All pairs without an edge up to each of these times, which each rank chooses for itself. Collective.
     fn free_pairs(&self, g: &DistGraph, times: &[i64]) -> Result<Vec<FreePairs>, DistError> {
         let (comm, s) = (&*g.comm, g.schema().endpoints(self.etype).0);
-        let mut request = Pack::default();
-        request.list(times);
-        let requests = exchange(
-            comm,
-            "pairs without an edge: times",
-            Ok(vec![request.into_bytes(); comm.size()]),
-        )?;
-        let answer = |(p, request): (usize, &Vec<u8>)| {
-            let times = Unpack::new(request, p, comm.rank()).list::<i64>()?;
+        let requests = vec![Pack::default().with(times); comm.size()];
+        let answer = |mut request: Unpack| {
+            let times = request.list::<i64>()?;
             let mut out = Pack::default();
             if !times.is_empty() {
                 // Ids were narrowed when the sampler was made.
                 let own: Vec<u32> = g.inner.own_originals(s).iter().map(|&u| u as u32).collect();
                 out.list(&own);
                 for time in times {
-                    out.list(
-                        &own.iter()
-                            .map(|&u| self.own.num_free(u, Some(time)) as u32)
-                            .collect::<Vec<_>>(),
-                    );
+                    let free = |&u: &u32| self.own.num_free(u, Some(time)) as u32;
+                    out.list(&own.iter().map(free).collect::<Vec<_>>());
                 }
             }
-            Ok(out.into_bytes())
+            Ok(out)
         };
-        let answers = exchange(
-            comm,
-            "pairs without an edge",
-            requests.iter().enumerate().map(answer).collect(),
-        )?;
+        let names = ["pairs without an edge: times", "pairs without an edge"];
+        let answers = ask(comm, names, Ok(requests), answer)?;
         if times.is_empty() {
             return Ok(vec![]);
         }
         let mut counts = vec![vec![0u64; self.totals(g).0 as usize]; times.len()];
-        for (p, answer) in answers.iter().enumerate() {
-            let mut answer = Unpack::new(answer, p, comm.rank());
+        for mut answer in answers {
             let src = answer.list::<u32>()?;
             for counts in &mut counts {
                 for (&u, count) in src.iter().zip(answer.list_of::<u32>(src.len())?) {
@@ -232,16 +219,9 @@ impl GlobalNegatives {
         for (i, &p) in owners.iter().enumerate() {
             asked[p].push(questions.src[i], questions.numbers[i], questions.times[i]);
         }
-        let requests = asked.iter().map(|q| {
-            let mut p = Pack::default();
-            p.list(&q.src);
-            p.list(&q.numbers);
-            p.list(&q.times);
-            p.into_bytes()
-        });
-        let requests = exchange(comm, &format!("{name}: questions"), Ok(requests.collect()))?;
-        let reply = |(p, request): (usize, &Vec<u8>)| {
-            let mut request = Unpack::new(request, p, comm.rank());
+        let requests =
+            asked.iter().map(|q| Pack::default().with(&q.src).with(&q.numbers).with(&q.times));
+        let reply = |mut request: Unpack| {
             let src = request.list::<u32>()?;
             let (numbers, times) =
                 (request.list_of::<u32>(src.len())?, request.list_of::<i64>(src.len())?);
@@ -249,16 +229,13 @@ impl GlobalNegatives {
                 if u64::from(u) < num_src { answer(u, number, time) } else { None }
             };
             let answers: Option<Vec<u32>> = src.iter().zip(&numbers).zip(&times).map(of).collect();
-            let mut out = Pack::default();
-            out.list(&answers.ok_or_else(|| request.broken())?);
-            Ok(out.into_bytes())
+            Ok(Pack::default().with(&answers.ok_or_else(|| request.broken())?))
         };
-        let replies = exchange(comm, name, requests.iter().enumerate().map(reply).collect())?;
+        let questions = format!("{name}: questions");
+        let replies = ask(comm, [&questions, name], Ok(requests.collect()), reply)?;
         let mut lists = Vec::with_capacity(comm.size());
-        for (p, (reply, asked)) in replies.iter().zip(&asked).enumerate() {
-            lists.push(
-                Unpack::new(reply, p, comm.rank()).list_of::<u32>(asked.src.len())?.into_iter(),
-            );
+        for (mut reply, asked) in replies.into_iter().zip(&asked) {
+            lists.push(reply.list_of::<u32>(asked.src.len())?.into_iter());
         }
         Ok(owners.into_iter().filter_map(|p| lists[p].next()).collect())
     }

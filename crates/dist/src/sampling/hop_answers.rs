@@ -64,11 +64,11 @@ impl DistSampler {
     pub(super) fn serve(
         &self,
         hop: usize,
-        mut request: Unpack<'_>,
+        mut request: Unpack,
         kind: Kind,
         excluded: &[Vec<u32>],
         key: SampleKey,
-    ) -> Result<Vec<u8>, DistError> {
+    ) -> Result<Pack, DistError> {
         let inner = &self.graph.inner;
         let types = inner.nodes.names();
         let (mut asked, mut trees) = (Vec::with_capacity(types.len()), SeedTrees::default());
@@ -137,11 +137,11 @@ impl DistSampler {
             out.list(ids);
             out.list(&ids.iter().map(|&id| inner.edge_ids[e][id as usize]).collect::<Vec<_>>());
         }
-        Ok(out.into_bytes())
+        Ok(out)
     }
 
     /// [Degrees](degrees_of) of the own rows that rank `p` asks for with a time each, per node type.
-    pub(super) fn serve_degrees(&self, mut request: Unpack<'_>) -> Result<Vec<u8>, DistError> {
+    pub(super) fn serve_degrees(&self, mut request: Unpack) -> Result<Pack, DistError> {
         let (inner, mut out) = (&self.graph.inner, Pack::default());
         for t in 0..inner.nodes.names().len() {
             let rows = request.list::<u32>()?;
@@ -160,7 +160,7 @@ impl DistSampler {
                 out.list(&rows.iter().zip(&times).map(degree).collect::<Vec<u32>>());
             }
         }
-        Ok(out.into_bytes())
+        Ok(out)
     }
 
     /// In-degree before a time of an own row, over an edge type on one node type.

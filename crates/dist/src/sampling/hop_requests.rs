@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 
 use super::hop_answers::{Degrees, Facts, Kind, degrees_of, joins_two};
 use super::{DistBatch, DistSampler};
-use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::exchange::{Pack, Unpack, agree, ask};
 use crate::{DistError, Failure};
 
 /// No row has this number.
@@ -205,15 +205,13 @@ impl DistSampler {
                 p.list(places);
                 p.list(&rows.iter().map(|&row| nodes.time(t, row)).collect::<Vec<i64>>());
             }
-            p.into_bytes()
+            p
         };
-        let requests =
-            exchange(comm, "degrees: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
-        let answer =
-            |(p, bytes): (usize, &Vec<u8>)| self.serve_degrees(Unpack::new(bytes, p, comm.rank()));
-        let answers = exchange(comm, "degrees", requests.iter().enumerate().map(answer).collect())?;
-        for (p, (answer, here)) in answers.iter().zip(&here).enumerate() {
-            let mut answer = Unpack::new(answer, p, comm.rank());
+        let requests = Ok(here.iter().zip(&there).map(pack).collect());
+        let answers = ask(comm, ["degrees: nodes", "degrees"], requests, |request| {
+            self.serve_degrees(request)
+        })?;
+        for (mut answer, here) in answers.into_iter().zip(&here) {
             for (t, rows) in here.iter().enumerate() {
                 for which in degrees_of(schema, t) {
                     let degrees = answer.list_of::<u32>(rows.len())?;
@@ -255,19 +253,15 @@ impl DistSampler {
                 p.list(&trees.roots.iter().map(root).collect::<Vec<_>>());
                 trees.times.iter().for_each(|times| p.list(times));
             }
-            p.into_bytes()
+            p
         };
-        let requests =
-            exchange(comm, "neighbours: nodes", Ok(here.iter().zip(&there).map(pack).collect()))?;
-        let unpack = |(p, bytes): (usize, &Vec<u8>)| {
-            self.serve(hop, Unpack::new(bytes, p, comm.rank()), kind, excluded, key)
-        };
-        let answers =
-            exchange(comm, "neighbours", requests.iter().enumerate().map(unpack).collect())?;
+        let requests = Ok(here.iter().zip(&there).map(pack).collect());
+        let answers = ask(comm, ["neighbours: nodes", "neighbours"], requests, |request| {
+            self.serve(hop, request, kind, excluded, key)
+        })?;
 
         let (mut sources, mut found) = (vec![], vec![]);
-        for (p, (answer, here)) in answers.iter().zip(here).enumerate() {
-            let mut answer = Unpack::new(answer, p, comm.rank());
+        for (mut answer, here) in answers.into_iter().zip(here) {
             let asked: Vec<usize> = here.iter().map(Vec::len).collect();
             let given = self.sources(&self.facts(hop, kind), here, nodes, &mut answer)?;
             found.push(self.found(&self.facts(hop, kind), &given, &asked, &mut answer)?);
@@ -327,7 +321,7 @@ impl DistSampler {
         facts: &Facts,
         here: Vec<Vec<u32>>,
         nodes: &mut Nodes,
-        answer: &mut Unpack<'_>,
+        answer: &mut Unpack,
     ) -> Result<Vec<Sources>, Failure> {
         let (schema, all) = (self.graph.schema(), facts.all);
         let mut out = Vec::with_capacity(here.len());
@@ -360,7 +354,7 @@ impl DistSampler {
         facts: &Facts,
         given: &[Sources],
         asked: &[usize],
-        answer: &mut Unpack<'_>,
+        answer: &mut Unpack,
     ) -> Result<Vec<Found>, Failure> {
         let schema = self.graph.schema();
         let relation = |e: usize| {

@@ -11,7 +11,7 @@ use burn_gnn_sampling::{
 
 use super::global_negatives::GlobalNegatives;
 use super::{DistBatch, DistSampler};
-use crate::exchange::{Pack, Unpack, agree, exchange};
+use crate::exchange::{Pack, Unpack, agree, ask};
 use crate::loading::in_order;
 use crate::{DistError, DistGraph, RankSampler};
 
@@ -374,30 +374,20 @@ impl DistLinkSampler {
             of_dst.push(inner.node_ids[d][v as usize] as u32);
             of_time.extend(times.map(|times| times[i]));
         }
-        let requests = asked.iter().map(|(u, v, times)| {
-            let mut p = Pack::default();
-            p.list(u);
-            p.list(v);
-            p.list::<i64>(times);
-            p.into_bytes()
-        });
-        let requests = exchange(comm, "negatives: pairs", Ok(requests.collect()))?;
-        let answer = |(p, request): (usize, &Vec<u8>)| {
-            let mut request = Unpack::new(request, p, comm.rank());
+        let requests = asked
+            .iter()
+            .map(|(u, v, times)| Pack::default().with::<u32>(u).with::<u32>(v).with::<i64>(times));
+        let answer = |mut request: Unpack| {
             let u = request.list::<u32>()?;
             let v = request.list_of::<u32>(u.len())?;
             let times = times.map(|_| request.list_of::<i64>(u.len())).transpose()?;
             let drawn = sampler.of_pairs(false, &u, &v, times.as_deref(), k, key)?;
-            let mut out = Pack::default();
-            out.list(&drawn.dst);
-            out.list(&drawn.is_strict.iter().map(|&b| u8::from(b)).collect::<Vec<_>>());
-            Ok(out.into_bytes())
+            let is_strict: Vec<u8> = drawn.is_strict.iter().map(|&b| u8::from(b)).collect();
+            Ok(Pack::default().with(&drawn.dst).with(&is_strict))
         };
-        let answers =
-            exchange(comm, "negatives", requests.iter().enumerate().map(answer).collect())?;
+        let answers = ask(comm, ["negatives: pairs", "negatives"], Ok(requests.collect()), answer)?;
         let mut drawn = Vec::with_capacity(comm.size());
-        for (p, (answer, asked)) in answers.iter().zip(&asked).enumerate() {
-            let mut answer = Unpack::new(answer, p, comm.rank());
+        for (mut answer, asked) in answers.into_iter().zip(&asked) {
             let dst = answer.list_of::<u32>(asked.0.len() * k)?.into_iter();
             drawn.push(dst.zip(answer.list_of::<u8>(asked.0.len() * k)?));
         }

@@ -1,6 +1,6 @@
 //! Collects out-edges of own nodes, with times, from the owners of their destinations.
 
-use crate::exchange::{Pack, Unpack, exchange};
+use crate::exchange::{Pack, exchange};
 use crate::{DistError, DistGraph};
 
 /// Out-edges of own nodes of one relation, node by node, those of a node by time.
@@ -27,16 +27,10 @@ impl OutEdges {
             times.push(time);
         }
         let messages = to.into_iter().map(|(rows, dst, times)| {
-            let mut p = Pack::default();
-            p.list::<u32>(&rows);
-            p.list::<u32>(&dst);
-            p.list::<i64>(&times);
-            p.into_bytes()
+            Pack::default().with::<u32>(&rows).with::<u32>(&dst).with::<i64>(&times)
         });
-        let received = exchange(comm, "times of out-edges", Ok(messages.collect()))?;
         let mut edges = vec![];
-        for (p, message) in received.iter().enumerate() {
-            let mut message = Unpack::new(message, p, comm.rank());
+        for mut message in exchange(comm, "times of out-edges", Ok(messages.collect()))? {
             let rows = message.list::<u32>()?;
             let (dst, times) =
                 (message.list_of::<u32>(rows.len())?, message.list_of::<i64>(rows.len())?);

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use super::{DistElement, DistTensor};
-use crate::exchange::{Pack, Unpack, exchange};
+use crate::exchange::{Pack, Unpack, agree, exchange};
 use crate::{DistError, Failure};
 
 /// Values for own rows that one rank sent: rows, and numbers row after row.
@@ -61,21 +61,16 @@ impl<E: DistElement> DistTensor<E> {
                 by_owner[owner].1.extend_from_slice(&values[i * width..][..width]);
             }
             let pack = |(rows, values): &(Vec<u32>, Vec<E>)| {
-                let mut p = Pack::default();
-                p.list(self.name().as_bytes());
-                p.list(rows);
-                p.list(values);
-                p.into_bytes()
+                Pack::default().with(self.name().as_bytes()).with(rows).with(values)
             };
             by_owner.iter().map(pack).collect()
         });
         let received = exchange(&**comm, name, messages)?;
         let count = owners.count(ty);
-        let read = |(p, message): (usize, &Vec<u8>)| {
-            let mut message = Unpack::new(message, p, comm.rank());
+        let read = |mut message: Unpack| {
             let theirs = message.list::<u8>()?;
             if theirs != self.name().as_bytes() {
-                let theirs = String::from_utf8_lossy(&theirs).into_owned();
+                let (p, theirs) = (message.peer(), String::from_utf8_lossy(&theirs));
                 let message = format!(
                     "`{name}` of `{}` while rank {p} is at `{theirs}`; all ranks must make the same calls",
                     self.name()
@@ -90,8 +85,8 @@ impl<E: DistElement> DistTensor<E> {
                 Ok((rows, values))
             }
         };
-        let pushed = received.iter().enumerate().map(read).collect::<Result<_, _>>();
+        let pushed = received.into_iter().map(read).collect::<Result<_, _>>();
         // If one rank cannot read its message, no rank applies its updates.
-        crate::exchange::agree(&**comm, "update", pushed.map_err(DistError::from))
+        agree(&**comm, "update", pushed.map_err(DistError::from))
     }
 }
