@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 use burn_gnn_data::{AtomicFile, read_file};
 use burn_gnn_files::DataError;
-use burn_gnn_files::internal::cut;
+use burn_gnn_files::internal::{cut, tensor_header};
 use bytemuck::Pod;
 use safetensors::Dtype;
-use serde_json::{Map, json};
 use twox_hash::XxHash3_64;
 
 use super::read_book::inside;
@@ -82,18 +81,9 @@ pub(crate) fn write_tensors(
     entries.sort_by(|a, b| {
         (Reverse(a.dtype.bitsize()), &a.name).cmp(&(Reverse(b.dtype.bitsize()), &b.name))
     });
-    let (mut header, mut at) = (Map::new(), 0);
-    header.insert("__metadata__".into(), json!({ STAMP: stamp }));
-    for e in &entries {
-        let end = at + e.bytes();
-        header.insert(e.name.clone(), json!({ "dtype": format!("{:?}", e.dtype), "shape": e.shape, "data_offsets": [at, end] }));
-        at = end;
-    }
-    let mut header = serde_json::to_vec(&header)
-        .map_err(|e| DistError::format(path, format!("cannot be written: {e}")))?;
-    header.resize(header.len().next_multiple_of(8), b' ');
+    let tensors = entries.iter().map(|e| (e.name.as_str(), e.dtype, &e.shape[..]));
+    let header = tensor_header(tensors, [(STAMP, stamp)]);
     write_summed(path, |w| {
-        w.write_all(&(header.len() as u64).to_le_bytes())?;
         w.write_all(&header)?;
         for e in entries {
             let (name, expected, before) = (e.name.clone(), e.bytes() as u64, w.written);
