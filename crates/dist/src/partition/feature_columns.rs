@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use burn::tensor::{DType, TensorData};
+use burn::tensor::TensorData;
 use burn_gnn_graph::{Column, Frame};
 use safetensors::Dtype;
 
 use super::chunked::ChunkedColumn;
+use super::dtypes::stored_dtype;
 use crate::DistError;
 
 /// The columns of one node type or edge type.
@@ -58,24 +59,4 @@ pub(crate) fn rows_of(frame: &Frame) -> Result<Rows, DistError> {
         }),
     };
     frame.columns().map(source).collect()
-}
-
-/// What a file calls a dtype; `None` for quantised floats.
-fn stored_dtype(dtype: DType) -> Option<Dtype> {
-    Some(match dtype {
-        DType::F64 => Dtype::F64,
-        DType::F32 | DType::Flex32 => Dtype::F32,
-        DType::F16 => Dtype::F16,
-        DType::BF16 => Dtype::BF16,
-        DType::I64 => Dtype::I64,
-        DType::I32 => Dtype::I32,
-        DType::I16 => Dtype::I16,
-        DType::I8 => Dtype::I8,
-        DType::U64 => Dtype::U64,
-        DType::U32 => Dtype::U32,
-        DType::U16 => Dtype::U16,
-        DType::U8 => Dtype::U8,
-        DType::Bool(_) => Dtype::BOOL,
-        DType::QFloat(_) => return None,
-    })
 }

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use burn::tensor::{Element, TensorData};
 use burn_gnn_data::read_file;
 use burn_gnn_files::internal::cut;
 use burn_gnn_graph::HomoId;
 use bytemuck::Pod;
-use half::{bf16, f16};
 use safetensors::{Dtype, SafeTensors};
 
+use super::dtypes::DTYPES;
 use super::metadata::{FORMAT_VERSION, Metadata, PartFiles};
 use super::read_book::read_book;
 use super::tensors::{STAMP, check_sum, read_summed};
@@ -326,32 +325,11 @@ fn read_features(
                 "`{key}`: expected {expected} rows (one per inner entry), got shape {shape:?}"
             ));
         }
-        fn typed<T: Pod + Element>(view: &safetensors::tensor::TensorView<'_>) -> TensorData {
-            TensorData::new(
-                bytemuck::pod_collect_to_vec::<u8, T>(view.data()),
-                view.shape().to_vec(),
-            )
-        }
-        let data = match view.dtype() {
-            Dtype::F64 => typed::<f64>(&view),
-            Dtype::F32 => typed::<f32>(&view),
-            Dtype::F16 => typed::<f16>(&view),
-            Dtype::BF16 => typed::<bf16>(&view),
-            Dtype::I64 => typed::<i64>(&view),
-            Dtype::I32 => typed::<i32>(&view),
-            Dtype::I16 => typed::<i16>(&view),
-            Dtype::I8 => typed::<i8>(&view),
-            Dtype::U64 => typed::<u64>(&view),
-            Dtype::U32 => typed::<u32>(&view),
-            Dtype::U16 => typed::<u16>(&view),
-            Dtype::U8 => typed::<u8>(&view),
-            Dtype::BOOL => TensorData::new(
-                view.data().iter().map(|&b| b != 0).collect::<Vec<bool>>(),
-                shape.to_vec(),
-            ),
-            other => return bad(format!("`{key}`: dtype {other:?} is not supported")),
+        let dtype = view.dtype();
+        let Some((.., read)) = DTYPES.iter().find(|d| d.2 == dtype) else {
+            return bad(format!("`{key}`: dtype {dtype:?} is not supported"));
         };
-        out.insert((t, column.to_owned()), data);
+        out.insert((t, column.to_owned()), read(view.data(), shape));
     }
     Ok(out)
 }

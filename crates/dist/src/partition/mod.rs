@@ -4,6 +4,7 @@ mod assign;
 mod checks;
 mod chunked;
 mod config;
+mod dtypes;
 mod extract;
 mod extras;
 mod feature_columns;

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use burn::tensor::{BoolStore, DType, TensorData};
+use burn::tensor::{DType, TensorData};
 use burn_gnn_data::NpyHead;
 use burn_gnn_files::internal::MappedFile;
 use safetensors::Dtype;
 
 use crate::DistError;
+use crate::partition::dtypes::DTYPES;
 
 /// Rows of consecutive files.
 #[derive(Clone, Debug)]
@@ -30,22 +31,6 @@ struct Chunk {
     from: usize,
 }
 
-/// NumPy's name of a dtype, Burn's and safetensors'.
-const DTYPES: [(&str, DType, Dtype); 12] = [
-    ("<f8", DType::F64, Dtype::F64),
-    ("<f4", DType::F32, Dtype::F32),
-    ("<f2", DType::F16, Dtype::F16),
-    ("<i8", DType::I64, Dtype::I64),
-    ("<i4", DType::I32, Dtype::I32),
-    ("<i2", DType::I16, Dtype::I16),
-    ("|i1", DType::I8, Dtype::I8),
-    ("<u8", DType::U64, Dtype::U64),
-    ("<u4", DType::U32, Dtype::U32),
-    ("<u2", DType::U16, Dtype::U16),
-    ("|u1", DType::U8, Dtype::U8),
-    ("|b1", DType::Bool(BoolStore::Native), Dtype::BOOL),
-];
-
 impl ChunkedColumn {
     pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, DistError> {
         let mut files = Vec::with_capacity(paths.len());
@@ -55,11 +40,9 @@ impl ChunkedColumn {
             let map = MappedFile::open_unlocked(path)?;
             let bad = |message: String| DistError::format(path, message);
             let NpyHead { descr, shape, offset } = NpyHead::read(path, &map[..])?;
-            let Some(&(_, dtype, stored)) = DTYPES.iter().find(|d| d.0 == descr) else {
-                return Err(bad(format!(
-                    "expected a dtype of {:?}, found {descr:?}",
-                    DTYPES.map(|d| d.0)
-                )));
+            let Some(&(_, dtype, stored, _)) = DTYPES.iter().find(|d| d.0 == Some(&*descr)) else {
+                let known: Vec<&str> = DTYPES.iter().filter_map(|d| d.0).collect();
+                return Err(bad(format!("expected a dtype of {known:?}, found {descr:?}")));
             };
             let [len, row_shape @ ..] = &shape[..] else {
                 return Err(bad(
