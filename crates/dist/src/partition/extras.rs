@@ -65,22 +65,8 @@ impl Extras {
     fn entries<'a>(&'a self, of: &str, out: &mut Vec<Entry<'a>>) {
         for (name, list) in &self.lists {
             let key = format!("list/{of}/{name}");
-            out.push(Entry::list(
-                &format!("{key}/indptr"),
-                Dtype::U64,
-                list.indptr().len(),
-                move |r, out| {
-                    out.extend_from_slice(&list.indptr()[r]);
-                },
-            ));
-            out.push(Entry::list(
-                &format!("{key}/values"),
-                Dtype::I64,
-                list.values().len(),
-                move |r, out| {
-                    out.extend_from_slice(&list.values()[r]);
-                },
-            ));
+            out.push(Entry::numbers(format!("{key}/indptr"), Dtype::U64, list.indptr()));
+            out.push(Entry::numbers(format!("{key}/values"), Dtype::I64, list.values()));
         }
         for (name, texts) in &self.texts {
             put_texts(&format!("text/{of}/{name}"), texts, out);
@@ -88,23 +74,12 @@ impl Extras {
         match &self.ids {
             None => {}
             Some(Ids::Int(ids)) => {
-                out.push(Entry::list(
-                    &format!("ids/{of}"),
-                    Dtype::I64,
-                    ids.len(),
-                    move |r, out| out.extend_from_slice(&ids[r]),
-                ));
+                out.push(Entry::numbers(format!("ids/{of}"), Dtype::I64, &ids[..]))
             }
             Some(Ids::Text(texts)) => put_texts(&format!("ids/{of}"), texts, out),
         }
         if let Some(ids) = &self.global_ids {
-            let ids = ids.as_slice();
-            out.push(Entry::list(
-                &format!("global_ids/{of}"),
-                Dtype::U64,
-                ids.len(),
-                move |r, out| out.extend_from_slice(&ids[r]),
-            ));
+            out.push(Entry::numbers(format!("global_ids/{of}"), Dtype::U64, ids.as_slice()));
         }
     }
 }
@@ -128,10 +103,7 @@ fn put_texts<'a>(key: &str, texts: &'a Texts, out: &mut Vec<Entry<'a>>) {
         *end += text.len() as u64;
         Some(*end)
     });
-    let ends: Vec<u64> = ends.collect();
-    out.push(Entry::list(&format!("{key}/ends"), Dtype::U64, ends.len(), move |r, out| {
-        out.extend_from_slice(&ends[r])
-    }));
+    out.push(Entry::numbers(format!("{key}/ends"), Dtype::U64, ends.collect::<Vec<u64>>()));
 }
 
 /// The tensors of all types, whose names are given for nodes and for edges.

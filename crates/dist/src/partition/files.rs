@@ -22,24 +22,20 @@ use crate::partition_book::{ByPart, Numbering};
 /// Bytes of feature rows that are in memory at a time, per column being written.
 const ROWS_BYTES: usize = 4 << 20;
 
-// Ids are below 2^63: they count things in memory.
-fn ids<'a>(name: &str, values: &'a [u64]) -> Entry<'a> {
-    Entry::list(name, Dtype::I64, values.len(), |r, out: &mut Vec<i64>| {
-        out.extend(values[r].iter().map(|&v| v as i64))
-    })
-}
-fn local<'a>(name: &str, values: &'a [u32]) -> Entry<'a> {
-    Entry::list(name, Dtype::I64, values.len(), |r, out: &mut Vec<i64>| {
-        out.extend(values[r].iter().map(|&v| i64::from(v)))
+/// Numbers that files hold as i64.
+fn wide<'a, T: Copy + 'a>(
+    name: &str,
+    values: impl AsRef<[T]> + 'a,
+    wide: impl Fn(T) -> i64 + 'a,
+) -> Entry<'a> {
+    Entry::list(name, Dtype::I64, values.as_ref().len(), move |r, out: &mut Vec<i64>| {
+        out.extend(values.as_ref()[r].iter().map(|&v| wide(v)))
     })
 }
 fn flags(name: &str, n: usize, inner: usize) -> Entry<'static> {
     Entry::list(name, Dtype::U8, n, move |r, out: &mut Vec<u8>| {
         out.extend(r.map(|i| u8::from(i < inner)))
     })
-}
-fn types(name: &str, values: Vec<i32>) -> Entry<'static> {
-    Entry::list(name, Dtype::I32, values.len(), move |r, out| out.extend_from_slice(&values[r]))
 }
 
 impl Partition {
@@ -63,24 +59,22 @@ impl Partition {
         for &i in &self.eid[self.num_inner_edges..] {
             etypes.push(edges.locate(HomoId(i))?.1.ty as i32);
         }
+        // Ids are below 2^63: they count things in memory.
+        let id = |id: u64| id as i64;
         let mut entries = vec![
-            local("src", &self.src),
-            local("dst", &self.dst),
-            ids("NID", &self.nid),
-            ids("EID", &self.eid),
+            wide("src", &self.src, i64::from),
+            wide("dst", &self.dst, i64::from),
+            wide("NID", &self.nid, id),
+            wide("EID", &self.eid, id),
             flags("inner_node", self.nid.len(), self.num_inner_nodes),
             flags("inner_edge", self.eid.len(), self.num_inner_edges),
-            types("NTYPE", ntypes),
-            types("ETYPE", etypes),
-            Entry::list("part_id", Dtype::I64, owners.len(), move |r, out: &mut Vec<i64>| {
-                out.extend(owners[r].iter().map(|&p| i64::from(p)))
-            }),
-            ids("orig_nid", &self.orig_nid),
-            ids("orig_eid", &self.orig_eid),
+            Entry::numbers("NTYPE", Dtype::I32, ntypes),
+            Entry::numbers("ETYPE", Dtype::I32, etypes),
+            wide("part_id", owners, i64::from),
+            wide("orig_nid", &self.orig_nid, id),
+            wide("orig_eid", &self.orig_eid, id),
         ];
-        if let Some(trainers) = &self.trainer_id {
-            entries.push(local("trainer_id", trainers));
-        }
+        entries.extend(self.trainer_id.as_ref().map(|of| wide("trainer_id", of, i64::from)));
         Ok(entries)
     }
 }

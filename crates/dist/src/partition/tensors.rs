@@ -1,5 +1,6 @@
 //! Writes safetensors files in chunks, with a checksum, and reads them back.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::hash::Hasher;
 use std::io::{self, Write};
@@ -35,12 +36,23 @@ pub(crate) struct Entry<'a> {
 impl<'a> Entry<'a> {
     /// `content` writes as many bytes as dtype and shape ask for.
     pub(crate) fn new(
-        name: String,
+        name: impl Into<String>,
         dtype: Dtype,
         shape: Vec<usize>,
         content: impl FnOnce(&mut dyn Write) -> io::Result<()> + 'a,
     ) -> Self {
-        Self { name, dtype, shape, content: Box::new(content) }
+        Self { name: name.into(), dtype, shape, content: Box::new(content) }
+    }
+    /// A list of numbers.
+    pub(crate) fn numbers<T: Pod>(
+        name: impl Into<String>,
+        dtype: Dtype,
+        values: impl Into<Cow<'a, [T]>>,
+    ) -> Self {
+        let values: Cow<'a, [T]> = values.into();
+        Self::new(name, dtype, vec![values.len()], move |w| {
+            w.write_all(bytemuck::cast_slice(&values))
+        })
     }
     /// A list of `len` numbers; `fill` puts those of a range into an empty buffer.
     pub(crate) fn list<T: Pod>(
@@ -49,26 +61,19 @@ impl<'a> Entry<'a> {
         len: usize,
         fill: impl Fn(Range<usize>, &mut Vec<T>) + 'a,
     ) -> Self {
-        Self::new(name.to_owned(), dtype, vec![len], move |w| write_numbers(w, len, fill))
+        // Little endian, as this program runs on such machines only.
+        Self::new(name, dtype, vec![len], move |w| {
+            let mut buffer = Vec::with_capacity(CHUNK.min(len));
+            (0..len).step_by(CHUNK).try_for_each(|from| {
+                buffer.clear();
+                fill(from..(from + CHUNK).min(len), &mut buffer);
+                w.write_all(bytemuck::cast_slice(&buffer))
+            })
+        })
     }
     fn bytes(&self) -> usize {
         self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
     }
-}
-
-/// Little endian, as this program runs on such machines only.
-pub(crate) fn write_numbers<T: Pod>(
-    w: &mut dyn Write,
-    len: usize,
-    fill: impl Fn(Range<usize>, &mut Vec<T>),
-) -> io::Result<()> {
-    let mut buffer = Vec::with_capacity(CHUNK.min(len));
-    for from in (0..len).step_by(CHUNK) {
-        buffer.clear();
-        fill(from..(from + CHUNK).min(len), &mut buffer);
-        w.write_all(bytemuck::cast_slice(&buffer))?;
-    }
-    Ok(())
 }
 
 /// Writes a safetensors file; returns its checksum. Only the piece at hand is in memory.
@@ -200,7 +205,7 @@ mod tests {
             Entry::list("numbers", Dtype::I64, 100_000, |r, out: &mut Vec<i64>| {
                 out.extend(r.map(|i| i as i64))
             }),
-            Entry::new("x/h".into(), Dtype::F32, vec![0, 5], |_| Ok(())),
+            Entry::new("x/h", Dtype::F32, vec![0, 5], |_| Ok(())),
         ];
         let sum = write_tensors(&path, "1:ab", entries).unwrap();
         let bytes = std::fs::read(beside(&path, &sum)).unwrap();
@@ -213,7 +218,7 @@ mod tests {
         let e = check_sum(&path, &bytes[1..], &sum).unwrap_err().to_string();
         assert!(e.contains(&format!("checksum {sum}")), "{e}");
         // Content of another length leaves nothing behind.
-        let wrong = Entry::new("x".into(), Dtype::F32, vec![2], |w| w.write_all(&[0; 7]));
+        let wrong = Entry::new("x", Dtype::F32, vec![2], |w| w.write_all(&[0; 7]));
         let e = write_tensors(&dir.path().join("u"), "1:ab", vec![wrong]).unwrap_err().to_string();
         assert!(e.contains("`x`: expected 8 bytes, its content has 7"), "{e}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
