@@ -247,8 +247,7 @@ impl DistGraph {
                 )
             }
         };
-        owners.check(ty, ids)?;
-        Ok(Wanted { owners, ty, ids, row_bytes, own, cache })
+        Ok(Wanted { cache, ..Wanted::new(owners, ty, ids, row_bytes, own)? })
     }
     fn to_column(
         &self,
@@ -346,17 +345,11 @@ impl FeatureData<'_> {
     /// Unknown type or column, an id out of range; on all ranks.
     pub fn gather_column(&self, ids: &[u64]) -> Result<Column, DistError> {
         let (g, is_node) = (self.space.graph, self.space.is_node());
-        let found = self.space.ty().and_then(|t| Ok((t, g.column_rows(is_node, t, &self.name)?)));
-        let what = found
-            .as_ref()
-            .map_or_else(|_| String::new(), |(t, _)| format!("{is_node}/{t}/{}", self.name));
-        let (like, table) = match found {
-            Ok((t, rows)) => {
-                let table = g.table(is_node, t, &rows, ids, None);
-                (Some(rows), table)
-            }
-            Err(e) => (None, Err(e)),
-        };
+        let (mut what, mut like) = (String::new(), None);
+        let table = self.space.ty().and_then(|t| {
+            what = format!("{is_node}/{t}/{}", self.name);
+            g.table(is_node, t, like.insert(g.column_rows(is_node, t, &self.name)?), ids, None)
+        });
         let bytes = fetch_one(&*g.comm, "gather features", &what, table, &g.inner.rows)?;
         // Without a table there was an error.
         let like = like.ok_or_else(|| DistError::Config {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::tensor::Bytes;
 use burn_gnn_graph::prefetch;
+use bytemuck::NoUninit;
 
 use super::cache::FeatureCache;
 use super::owners::Owners;
@@ -127,7 +128,35 @@ pub(crate) struct Wanted<'a> {
     pub(crate) cache: Option<&'a FeatureCache>,
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
+    /// Without a cache.
+    ///
+    /// # Errors
+    /// An id out of range.
+    pub(crate) fn new(
+        owners: &'a Owners,
+        ty: usize,
+        ids: &'a [u64],
+        row_bytes: usize,
+        own: OwnRows<'a>,
+    ) -> Result<Self, DistError> {
+        owners.check(ty, ids)?;
+        Ok(Self { owners, ty, ids, row_bytes, own, cache: None })
+    }
+    /// One number, or an array of them, for each own row.
+    ///
+    /// # Errors
+    /// An id out of range.
+    pub(crate) fn made<T: NoUninit>(
+        owners: &'a Owners,
+        ty: usize,
+        ids: &'a [u64],
+        value: impl Fn(usize) -> T + Sync + 'a,
+    ) -> Result<Self, DistError> {
+        let write =
+            move |row: usize, out: &mut [u8]| out.copy_from_slice(bytemuck::bytes_of(&value(row)));
+        Self::new(owners, ty, ids, size_of::<T>(), OwnRows::Made(Box::new(write)))
+    }
     /// Asks for the memory of an own row.
     fn ask(&self, own: Source<'_>, row: u32) {
         if let Source::Bytes(bytes) = own {

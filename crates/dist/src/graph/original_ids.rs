@@ -2,7 +2,7 @@
 
 use burn_gnn_graph::NodeKey;
 
-use super::{DistGraph, Owners};
+use super::{DistGraph, Owners, Wanted};
 use crate::exchange::{Pack, Unpack, agree, ask, broken, exchange};
 use crate::{Communicator, DistError};
 
@@ -14,11 +14,9 @@ impl DistGraph {
     pub fn original_nodes(&self, ntype: impl NodeKey, ids: &[u64]) -> Result<Vec<u64>, DistError> {
         let table = self.schema().ntype(ntype).map_err(DistError::from).and_then(|t| {
             let originals = self.inner.own_originals(t);
-            self.rows_of_nodes(t, ids, 8, move |row: usize, out: &mut [u8]| {
-                out.copy_from_slice(&originals[row].to_ne_bytes())
-            })
+            Wanted::made(&self.inner.nodes, t, ids, move |row| originals[row])
         });
-        self.read_rows("original nodes", table).map(|b| bytemuck::pod_collect_to_vec(&b))
+        self.read_rows("original nodes", table)
     }
 
     /// Type-wise ids of nodes of a type, given by their ids in the input graph. Collective.

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use burn_gnn_graph::GraphError;
+
 use crate::partition_book::Numbering;
 use crate::trainer_rank::TrainerRank;
 use crate::{DistError, PartitionBook};
@@ -139,6 +141,25 @@ impl Owners {
         let own = self.places(ty);
         let place = self.place(ty, id);
         own.contains(&place).then(|| (place - own.start) as u32)
+    }
+    /// Refuses other than one time per seed of a type.
+    pub(crate) fn check_times(
+        &self,
+        ty: usize,
+        seeds: &[u64],
+        times: &[i64],
+    ) -> Result<(), GraphError> {
+        let (expected, actual) = (seeds.len(), times.len());
+        if expected == actual {
+            return Ok(());
+        }
+        let (relation, arg) = (self.names[ty].clone(), "times".into());
+        Err(GraphError::Length { relation, arg, why: "one per seed", expected, actual })
+    }
+    /// The error of a type that is given twice.
+    pub(crate) fn named_twice(&self, ty: usize) -> GraphError {
+        let what = if self.is_node { "node type" } else { "edge type" };
+        GraphError::Duplicate { what, name: self.names[ty].clone() }
     }
     /// Whether all ids are in range.
     pub(crate) fn check(&self, ty: usize, ids: &[u64]) -> Result<(), DistError> {

@@ -1,9 +1,10 @@
 //! Queries degrees, endpoints and ids of edges across ranks.
 
-use burn_gnn_graph::{EdgeKey, NodeKey};
+use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
+use bytemuck::Pod;
 
-use super::fetch::{OwnRows, RowBytes, fetch_one};
-use super::{Counters, DistGraph, Owners, Wanted};
+use super::fetch::fetch_one;
+use super::{Counters, DistGraph, Wanted};
 use crate::DistError;
 use crate::exchange::{Pack, Unpack, agree, ask};
 
@@ -24,16 +25,11 @@ impl DistGraph {
     /// # Errors
     /// Unknown or ambiguous type, an id that is not a destination node; on all ranks.
     pub fn in_degrees(&self, etype: impl EdgeKey, nodes: &[u64]) -> Result<Vec<u32>, DistError> {
-        let t = self.etype(etype);
-        let read = |t: usize| {
-            let csc = self.inner.local.relations()[t].csc();
-            move |row: usize, out: &mut [u8]| {
-                out.copy_from_slice(&(csc.row(row).len() as u32).to_ne_bytes())
-            }
-        };
-        let table =
-            t.and_then(|t| self.rows_of_nodes(self.schema().endpoints(t).1, nodes, 4, read(t)));
-        self.read_rows("in-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
+        let table = self.etype(etype).and_then(|t| {
+            let (csc, d) = (self.inner.local.relations()[t].csc(), self.schema().endpoints(t).1);
+            Wanted::made(&self.inner.nodes, d, nodes, move |row| csc.row(row).len() as u32)
+        });
+        self.read_rows("in-degrees", table)
     }
 
     /// Number of edges of a type out of each of `nodes`, in the whole graph. Collective.
@@ -41,14 +37,11 @@ impl DistGraph {
     /// # Errors
     /// Unknown or ambiguous type, an id that is not a source node; on all ranks.
     pub fn out_degrees(&self, etype: impl EdgeKey, nodes: &[u64]) -> Result<Vec<u32>, DistError> {
-        let read = |t: usize| {
-            let degrees = &self.inner.out_degrees[t];
-            move |row: usize, out: &mut [u8]| out.copy_from_slice(&degrees[row].to_ne_bytes())
-        };
-        let table = self
-            .etype(etype)
-            .and_then(|t| self.rows_of_nodes(self.schema().endpoints(t).0, nodes, 4, read(t)));
-        self.read_rows("out-degrees", table).map(|b| bytemuck::pod_collect_to_vec(&b))
+        let table = self.etype(etype).and_then(|t| {
+            let (degrees, s) = (&self.inner.out_degrees[t], self.schema().endpoints(t).0);
+            Wanted::made(&self.inner.nodes, s, nodes, move |row| degrees[row])
+        });
+        self.read_rows("out-degrees", table)
     }
 
     /// Sources and destinations of edges of a type, by type-wise ids. Collective.
@@ -63,22 +56,12 @@ impl DistGraph {
         let table = self.etype(etype).and_then(|t| {
             let (inner, (s, d)) = (&self.inner, self.schema().endpoints(t));
             let relation = &inner.local.relations()[t];
-            let read = move |row: usize, out: &mut [u8]| {
-                out[..8].copy_from_slice(&inner.typewise(s, relation.src()[row]).to_ne_bytes());
-                out[8..].copy_from_slice(&inner.typewise(d, relation.dst()[row]).to_ne_bytes());
+            let endpoints = move |row: usize| {
+                [inner.typewise(s, relation.src()[row]), inner.typewise(d, relation.dst()[row])]
             };
-            inner.edges.check(t, edges)?;
-            Ok(Wanted {
-                owners: &inner.edges,
-                ty: t,
-                ids: edges,
-                row_bytes: 16,
-                own: OwnRows::Made(Box::new(read)),
-                cache: None,
-            })
+            Wanted::made(&inner.edges, t, edges, endpoints)
         });
-        let endpoints: Vec<[u64; 2]> =
-            bytemuck::pod_collect_to_vec(&self.read_rows("ends of edges", table)?);
+        let endpoints: Vec<[u64; 2]> = self.read_rows("ends of edges", table)?;
         Ok(endpoints.into_iter().map(|[u, v]| (u, v)).unzip())
     }
 
@@ -230,19 +213,7 @@ impl DistGraph {
         &self,
         given: impl IntoIterator<Item = (N, I)>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
-        let mut out: Vec<Option<Vec<u64>>> = vec![None; self.ntypes().len()];
-        for (key, ids) in given {
-            let t = self.schema().ntype(key)?;
-            self.inner.nodes.check(t, ids.as_ref())?;
-            if out[t].replace(ids.as_ref().to_vec()).is_some() {
-                return Err(burn_gnn_graph::GraphError::Duplicate {
-                    what: "node type",
-                    name: self.ntypes()[t].clone(),
-                }
-                .into());
-            }
-        }
-        Ok(out.into_iter().map(Option::unwrap_or_default).collect())
+        self.select(true, given, |key| self.schema().ntype(key))
     }
 
     /// Ids per edge type in schema order, checked.
@@ -250,16 +221,23 @@ impl DistGraph {
         &self,
         given: impl IntoIterator<Item = (K, I)>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
-        let mut out: Vec<Option<Vec<u64>>> = vec![None; self.etypes().len()];
+        self.select(false, given, |key| self.schema().etype(key))
+    }
+
+    /// Ids per type in schema order, checked; `number` is that of a type.
+    pub(crate) fn select<K, I: AsRef<[u64]>>(
+        &self,
+        is_node: bool,
+        given: impl IntoIterator<Item = (K, I)>,
+        number: impl Fn(K) -> Result<usize, GraphError>,
+    ) -> Result<Vec<Vec<u64>>, DistError> {
+        let owners = self.owners(is_node);
+        let mut out: Vec<Option<Vec<u64>>> = vec![None; owners.names().len()];
         for (key, ids) in given {
-            let t = self.schema().etype(key)?;
-            self.inner.edges.check(t, ids.as_ref())?;
+            let t = number(key)?;
+            owners.check(t, ids.as_ref())?;
             if out[t].replace(ids.as_ref().to_vec()).is_some() {
-                return Err(burn_gnn_graph::GraphError::Duplicate {
-                    what: "edge type",
-                    name: self.etypes()[t].to_string(),
-                }
-                .into());
+                return Err(owners.named_twice(t).into());
             }
         }
         Ok(out.into_iter().map(Option::unwrap_or_default).collect())
@@ -268,33 +246,15 @@ impl DistGraph {
     fn etype(&self, etype: impl EdgeKey) -> Result<usize, DistError> {
         Ok(self.schema().etype(etype)?)
     }
-    /// A table with one row per own node.
-    pub(crate) fn rows_of_nodes<'a>(
-        &'a self,
-        ntype: usize,
-        ids: &'a [u64],
-        row_bytes: usize,
-        write: impl Fn(usize, &mut [u8]) + Sync + 'a,
-    ) -> Result<Wanted<'a>, DistError> {
-        let owners: &Owners = &self.inner.nodes;
-        owners.check(ntype, ids)?;
-        Ok(Wanted {
-            owners,
-            ty: ntype,
-            ids,
-            row_bytes,
-            own: OwnRows::Made(Box::new(write)),
-            cache: None,
-        })
-    }
-    pub(crate) fn read_rows(
+    pub(crate) fn read_rows<T: Pod>(
         &self,
         name: &'static str,
         table: Result<Wanted<'_>, DistError>,
-    ) -> Result<RowBytes, DistError> {
+    ) -> Result<Vec<T>, DistError> {
         let what = table
             .as_ref()
             .map_or_else(|_| String::new(), |w| format!("{}/{}", w.owners.what(), w.ty));
-        fetch_one(&*self.comm, name, &what, table, &Counters::default())
+        let rows = fetch_one(&*self.comm, name, &what, table, &Counters::default())?;
+        Ok(bytemuck::pod_collect_to_vec(&rows))
     }
 }

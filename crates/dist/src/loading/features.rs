@@ -59,8 +59,7 @@ fn add(
         return Err(GraphError::ColumnType { frame, name: column.into(), expected, actual }.into());
     }
     if columns.iter().any(|c| c.0 == ty) {
-        let what = if is_node { "node type" } else { "edge type" };
-        return Err(GraphError::Duplicate { what, name: name.clone() }.into());
+        return Err(owners.named_twice(ty).into());
     }
     columns.push((ty, column.to_owned()));
     Ok(())

@@ -12,34 +12,6 @@ pub(crate) const ELSEWHERE: u64 = u64::MAX;
 /// Ids per type, and the time of each, if any.
 pub(crate) type SeedLists = (Vec<Vec<u64>>, Option<Vec<Vec<i64>>>);
 
-/// Ids and their times per type, of which `number` says the number and `select` makes lists.
-fn lists_before<K, I: AsRef<[u64]>, T: AsRef<[i64]>>(
-    names: &[String],
-    given: impl IntoIterator<Item = (K, I, T)>,
-    number: impl Fn(K) -> Result<usize, GraphError>,
-    select: impl FnOnce(Vec<(usize, I)>) -> Result<Vec<Vec<u64>>, DistError>,
-) -> Result<SeedLists, DistError> {
-    let (mut times, mut named) = (vec![vec![]; names.len()], vec![]);
-    for (key, ids, of) in given {
-        let t = number(key)?;
-        let (expected, actual) = (ids.as_ref().len(), of.as_ref().len());
-        if expected != actual {
-            let (relation, arg) = (names[t].clone(), "times".into());
-            return Err(GraphError::Length {
-                relation,
-                arg,
-                why: "one per seed",
-                expected,
-                actual,
-            }
-            .into());
-        }
-        times[t] = of.as_ref().to_vec();
-        named.push((t, ids));
-    }
-    Ok((select(named)?, Some(times)))
-}
-
 impl DistGraph {
     /// Nodes as seeds of a loader, given per node type by their ids in the input graph: the same lists on all ranks,
     /// each of which takes those that it owns. Collective.
@@ -144,23 +116,29 @@ impl DistGraph {
         &self,
         given: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<SeedLists, DistError> {
-        lists_before(
-            self.inner.nodes.names(),
-            given,
-            |key| self.schema().ntype(key),
-            |named| self.select_nodes(named),
-        )
+        self.select_before(true, given, |key| self.schema().ntype(key))
     }
     /// Ids of edges in range per edge type, and their times.
     pub(crate) fn select_edges_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         given: impl IntoIterator<Item = (K, I, T)>,
     ) -> Result<SeedLists, DistError> {
-        lists_before(
-            self.inner.edges.names(),
-            given,
-            |key| self.schema().etype(key),
-            |named| self.select_edges(named),
-        )
+        self.select_before(false, given, |key| self.schema().etype(key))
+    }
+    fn select_before<K, I: AsRef<[u64]>, T: AsRef<[i64]>>(
+        &self,
+        is_node: bool,
+        given: impl IntoIterator<Item = (K, I, T)>,
+        number: impl Fn(K) -> Result<usize, GraphError>,
+    ) -> Result<SeedLists, DistError> {
+        let owners = self.owners(is_node);
+        let (mut times, mut named) = (vec![vec![]; owners.names().len()], vec![]);
+        for (key, ids, of) in given {
+            let t = number(key)?;
+            owners.check_times(t, ids.as_ref(), of.as_ref())?;
+            times[t] = of.as_ref().to_vec();
+            named.push((t, ids));
+        }
+        Ok((self.select(is_node, named, Ok)?, Some(times)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn_gnn_graph::{EdgeKey, GraphError};
+use burn_gnn_graph::EdgeKey;
 use burn_gnn_sampling::{HeteroLinkBatch, SampleKey, Sampler, SeedKind, SeedLinks, Seeds};
 
 use super::link::{DistLinkSampler, LinkSeeds, sample_links};
@@ -70,11 +70,7 @@ impl DistHeteroLinkSampler {
             });
         }
         if self.types[etype].replace(links).is_some() {
-            return Err(GraphError::Duplicate {
-                what: "edge type",
-                name: self.sampler.graph().etypes()[etype].to_string(),
-            }
-            .into());
+            return Err(self.sampler.graph().inner.edges.named_twice(etype).into());
         }
         Ok(self)
     }

@@ -249,11 +249,12 @@ impl DistLinkSampler {
         times: &[i64],
         key: SampleKey,
     ) -> Result<LinkBatch<DistBatch, u64>, DistError> {
+        let g = self.sampler.graph();
         let checked = self
             .sampler
             .check_timed()
-            .and_then(|()| self.sampler.check_seed_times(self.etype, edges, times));
-        agree(&*self.sampler.graph().comm, "seed edges: times", checked)?;
+            .and_then(|()| Ok(g.inner.edges.check_times(self.etype, edges, times)?));
+        agree(&*g.comm, "seed edges: times", checked)?;
         self.batch(edges, Some(times), key)
     }
 

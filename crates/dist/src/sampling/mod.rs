@@ -224,20 +224,6 @@ impl DistSampler {
         let expected = "times of at least one relation (`with_times`)".into();
         Err(DistError::Config { arg: "times", expected, found: "none".into() })
     }
-    /// Refuses other than one time per seed edge of a type.
-    pub(crate) fn check_seed_times(
-        &self,
-        etype: usize,
-        edges: &[u64],
-        times: &[i64],
-    ) -> Result<(), DistError> {
-        let (expected, actual) = (edges.len(), times.len());
-        if expected == actual {
-            return Ok(());
-        }
-        let (relation, arg) = (self.graph.etypes()[etype].to_string(), "times".into());
-        Err(GraphError::Length { relation, arg, why: "one per seed", expected, actual }.into())
-    }
     /// Whether it is a clone of `other`, up to communicators and trees.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.hops, &other.hops)

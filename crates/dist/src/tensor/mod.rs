@@ -202,24 +202,10 @@ impl<E: DistElement> DistTensor<E> {
     /// An id out of range; on all ranks.
     pub fn get(&self, ids: &[u64]) -> Result<Vec<E>, DistError> {
         let (owners, ty) = self.owners();
-        let checked = owners.check(ty, ids);
-        let lend = |to: &mut dyn FnMut(&[u8])| self.store.lend(to);
-        let row_bytes = self.store.width * size_of::<E>();
-        let table = checked.map(|()| Wanted {
-            owners,
-            ty,
-            ids,
-            row_bytes,
-            own: OwnRows::Lent(Box::new(lend)),
-            cache: None,
-        });
-        let found = fetch_one(
-            &*self.graph.comm,
-            "tensor: get",
-            &self.store.name,
-            table,
-            &Counters::default(),
-        )?;
+        let own = OwnRows::Lent(Box::new(|to: &mut dyn FnMut(&[u8])| self.store.lend(to)));
+        let table = Wanted::new(owners, ty, ids, self.store.width * size_of::<E>(), own);
+        let (comm, name) = (&*self.graph.comm, &self.store.name);
+        let found = fetch_one(comm, "tensor: get", name, table, &Counters::default())?;
         Ok(bytemuck::pod_collect_to_vec(&found))
     }
     /// [`get`](Self::get) as a float tensor of rank `D`, one more than a row has. Collective.
