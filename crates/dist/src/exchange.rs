@@ -17,6 +17,9 @@ impl Pack {
     pub(crate) fn bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
     pub(crate) fn list<T: Pod>(&mut self, values: &[T]) {
         self.0.extend((values.len() as u64).to_le_bytes());
         self.0.extend_from_slice(bytemuck::cast_slice(values));
@@ -37,7 +40,7 @@ pub(crate) struct Unpack {
 }
 
 impl Unpack {
-    fn new(bytes: Vec<u8>, peer: usize, rank: usize) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>, peer: usize, rank: usize) -> Self {
         Self { bytes, read: 0, peer, rank }
     }
     pub(crate) fn peer(&self) -> usize {
@@ -91,7 +94,7 @@ pub(crate) fn exchange(
     messages: Result<Vec<Pack>, DistError>,
 ) -> Result<Vec<Unpack>, DistError> {
     let (own, mut messages) = match messages {
-        Ok(messages) => (None, messages.into_iter().map(|m| m.0).collect()),
+        Ok(messages) => (None, messages.into_iter().map(Pack::into_bytes).collect()),
         Err(e) => {
             let text = e.to_string().into_bytes();
             (Some(e), vec![text; comm.size()])

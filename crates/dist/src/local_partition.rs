@@ -8,6 +8,7 @@ use burn_gnn_graph::{EdgeKey, Frame, HomoId, NodeKey, Relation, Schema, of_etype
 use burn_gnn_ops::GraphView;
 
 use crate::column::column;
+use crate::exchange::{Pack, Unpack};
 use crate::partition::Features;
 use crate::partition_book::{etype_number, ntype_number};
 use crate::trainer_rank::TrainerRank;
@@ -318,7 +319,7 @@ pub(crate) fn requests(
     halo: &[Vec<u64>],
     comm: &dyn Communicator,
 ) -> Result<Vec<TypeHalo>, DistError> {
-    let mut messages = vec![Vec::<u8>::new(); comm.size()];
+    let mut messages = vec![Pack::default(); comm.size()];
     let mut types = Vec::with_capacity(halo.len());
     for (t, ids) in halo.iter().enumerate() {
         let mut wanted = vec![Vec::<u32>::new(); comm.size()];
@@ -326,10 +327,7 @@ pub(crate) fn requests(
             let owner = book.nid2partid(t, id)?;
             wanted[trainer.rank_of(owner)].push(book.nid2localnid(t, id, owner)? as u32);
         }
-        for (message, w) in messages.iter_mut().zip(&wanted) {
-            message.extend((w.len() as u64).to_le_bytes());
-            message.extend_from_slice(bytemuck::cast_slice(w));
-        }
+        messages.iter_mut().zip(&wanted).for_each(|(message, w)| message.list(w));
         let recv = wanted.iter().map(Vec::len).collect();
         types.push(TypeHalo {
             num_inner: book.nodes.inner(trainer.part, t)? as usize,
@@ -337,22 +335,16 @@ pub(crate) fn requests(
             recv,
         });
     }
+    let messages = messages.into_iter().map(Pack::into_bytes).collect();
     let received = comm.all_to_all_v("halo requests", messages)?;
-    for (p, message) in received.iter().enumerate() {
-        let broken = || Failure {
-            rank: comm.rank(),
-            message: format!("rank {p} sent a halo request that cannot be read"),
-        };
-        let mut rest = &message[..];
+    for (p, message) in received.into_iter().enumerate() {
+        let mut message = Unpack::new(message, p, comm.rank());
         for h in &mut types {
-            let (head, tail) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
-            let bytes = usize::try_from(u64::from_le_bytes(*head))
-                .ok()
-                .and_then(|n| n.checked_mul(4))
-                .ok_or_else(broken)?;
-            let (ids, tail) = tail.split_at_checked(bytes).ok_or_else(broken)?;
-            h.send.push(bytemuck::pod_collect_to_vec(ids));
-            rest = tail;
+            let ids = message.list::<u32>().map_err(|_| Failure {
+                rank: comm.rank(),
+                message: format!("rank {p} sent a halo request that cannot be read"),
+            })?;
+            h.send.push(ids);
         }
     }
     Ok(types)
@@ -382,35 +374,21 @@ pub(crate) fn global_out_degrees(
     relations: &[Relation],
     plan: &HaloPlan,
 ) -> Result<Vec<Vec<u32>>, Failure> {
-    let (comm, size) = (&plan.comm, plan.comm.size());
     let mut degrees: Vec<Vec<u32>> = relations.iter().map(|r| r.out_degrees().collect()).collect();
     let source = |t: usize| &plan.types[book.schema().endpoints(t).0];
-    let read = |b: &[u8]| bytemuck::pod_collect_to_vec::<u8, u32>(&b[..b.len() / 4 * 4]);
-    let short =
-        |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
-
-    let mut messages = vec![Vec::<u8>::new(); size];
+    let mut messages = vec![vec![]; plan.comm.size()];
     for (t, degrees) in degrees.iter().enumerate() {
-        let s = source(t);
-        let mut at = s.num_inner;
-        for (message, n) in messages.iter_mut().zip(&s.recv) {
-            message.extend_from_slice(bytemuck::cast_slice(&degrees[at..at + n]));
-            at += n;
+        for (message, rows) in messages.iter_mut().zip(source(t).halo_rows()) {
+            message.extend_from_slice(&degrees[rows]);
         }
     }
-    let counts: Vec<Vec<u32>> =
-        comm.all_to_all_v("out-degrees home", messages)?.iter().map(|b| read(b)).collect();
-    let mut cursors = vec![0; size];
+    let mut next = swap_degrees(&*plan.comm, "out-degrees home", &messages)?;
     for (t, degrees) in degrees.iter_mut().enumerate() {
-        let s = source(t);
-        let mut at = 0;
-        for (p, &n) in s.send.iter().enumerate() {
-            let incoming = counts[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
-            for (&id, &c) in s.send_ids[at..at + n].iter().zip(incoming) {
-                degrees[id as usize] = degrees[id as usize].saturating_add(c);
+        for (p, rows) in source(t).rows_to_send().enumerate() {
+            for (&row, count) in rows.iter().zip(next(p, rows.len())?) {
+                let degree = &mut degrees[row as usize];
+                *degree = degree.saturating_add(count);
             }
-            cursors[p] += n;
-            at += n;
         }
     }
     tell_degrees(book, &mut degrees, plan, "out-degrees back")?;
@@ -424,33 +402,37 @@ fn tell_degrees(
     plan: &HaloPlan,
     name: &str,
 ) -> Result<(), Failure> {
-    let (comm, size) = (&plan.comm, plan.comm.size());
     let source = |t: usize| &plan.types[book.schema().endpoints(t).0];
-    let short =
-        |p: usize| Failure { rank: comm.rank(), message: format!("rank {p} sent too few degrees") };
-    let mut messages = vec![Vec::<u32>::new(); size];
+    let mut messages = vec![vec![]; plan.comm.size()];
     for (t, degrees) in degrees.iter().enumerate().filter(|(_, degrees)| !degrees.is_empty()) {
-        let s = source(t);
-        let mut at = 0;
-        for (message, n) in messages.iter_mut().zip(&s.send) {
-            message.extend(s.send_ids[at..at + n].iter().map(|&id| degrees[id as usize]));
-            at += n;
+        for (message, rows) in messages.iter_mut().zip(source(t).rows_to_send()) {
+            message.extend(rows.iter().map(|&row| degrees[row as usize]));
         }
     }
-    let messages = messages.iter().map(|m| bytemuck::cast_slice(m).to_vec()).collect();
-    let received = comm.all_to_all_v(name, messages)?;
-    let answers: Vec<Vec<u32>> =
-        received.iter().map(|b| bytemuck::pod_collect_to_vec(&b[..b.len() / 4 * 4])).collect();
-    let mut cursors = vec![0; size];
+    let mut next = swap_degrees(&*plan.comm, name, &messages)?;
     for (t, degrees) in degrees.iter_mut().enumerate().filter(|(_, degrees)| !degrees.is_empty()) {
-        let s = source(t);
-        let mut at = s.num_inner;
-        for (p, &n) in s.recv.iter().enumerate() {
-            let incoming = answers[p].get(cursors[p]..cursors[p] + n).ok_or_else(|| short(p))?;
-            degrees[at..at + n].copy_from_slice(incoming);
-            cursors[p] += n;
-            at += n;
+        for (p, rows) in source(t).halo_rows().enumerate() {
+            let incoming = next(p, rows.len())?;
+            degrees[rows].copy_from_slice(&incoming);
         }
     }
     Ok(())
+}
+
+/// Sends every rank a list of degrees; reads what rank `p` sent, so many at a time.
+fn swap_degrees(
+    comm: &dyn Communicator,
+    name: &str,
+    messages: &[Vec<u32>],
+) -> Result<impl FnMut(usize, usize) -> Result<Vec<u32>, Failure>, Failure> {
+    let messages = messages.iter().map(|m| bytemuck::cast_slice(m).to_vec()).collect();
+    let received = comm.all_to_all_v(name, messages)?;
+    let list = |b: &Vec<u8>| bytemuck::pod_collect_to_vec::<u8, u32>(&b[..b.len() / 4 * 4]);
+    let mut rest: Vec<_> = received.iter().map(|b| list(b).into_iter()).collect();
+    let rank = comm.rank();
+    Ok(move |p: usize, n: usize| {
+        let next: Vec<u32> = rest[p].by_ref().take(n).collect();
+        let short = || Failure { rank, message: format!("rank {p} sent too few degrees") };
+        if next.len() == n { Ok(next) } else { Err(short()) }
+    })
 }

@@ -1,5 +1,6 @@
 //! Plans which rank sends which halo features to which rank.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -29,6 +30,25 @@ pub(crate) struct TypePlan {
     pub(crate) recv: Vec<usize>,
     /// Whether any rank has a halo of this type; the same on every rank.
     pub(crate) travels: bool,
+}
+
+impl TypePlan {
+    /// Rows of the halo by the rank that owns them.
+    pub(crate) fn halo_rows(&self) -> impl Iterator<Item = Range<usize>> {
+        runs(self.num_inner, &self.recv)
+    }
+    /// Own rows that travel, by receiver.
+    pub(crate) fn rows_to_send(&self) -> impl Iterator<Item = &[u32]> {
+        runs(0, &self.send).map(|run| &self.send_ids[run])
+    }
+}
+
+/// Consecutive runs of these lengths.
+fn runs(start: usize, lens: &[usize]) -> impl Iterator<Item = Range<usize>> {
+    lens.iter().scan(start, |at, &len| {
+        let from = std::mem::replace(at, *at + len);
+        Some(from..*at)
+    })
 }
 
 /// The exchange of halo rows of all node types, agreed between ranks once.
