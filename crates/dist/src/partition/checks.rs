@@ -2,11 +2,21 @@
 
 use std::path::Path;
 
-use burn_gnn_graph::{HomoId, TypedId};
+use burn_gnn_graph::{GraphError, HomoId, TypedId};
 
 use super::Partition;
 use crate::DistError;
 use crate::partition_book::Numbering;
+
+/// Refuses a part of more local nodes or edges than have numbers.
+pub(super) fn check_size(part: usize, nodes: usize, edges: usize) -> Result<(), GraphError> {
+    let (relation, limit) = (format!("part {part}"), u64::from(u32::MAX) - 1);
+    let counts = [("nodes", nodes as u64), ("edges", edges as u64)];
+    match counts.into_iter().find(|&(_, count)| count > limit) {
+        None => Ok(()),
+        Some((what, count)) => Err(GraphError::TooLarge { relation, what, count, limit }),
+    }
+}
 
 impl Partition {
     /// Checks what a file says against the book; `path` names the file in errors.

@@ -1,8 +1,10 @@
 //! Extracts one part of a graph.
 
-use burn_gnn_graph::{Graph, GraphError};
+use burn_gnn_graph::Graph;
 use rayon::prelude::*;
 
+use super::checks::check_size;
+use super::extras::no_extras;
 use super::feature_columns::Rows;
 use super::{Features, Partition, PartitionedGraph};
 use crate::DistError;
@@ -160,20 +162,8 @@ impl PartitionedGraph {
         let (types, relations) = (schema.ntypes().len(), self.graph.relations());
         let num_inner_nodes = book.nodes.part_total(part) as usize;
         let num_inner_edges = book.edges.part_total(part) as usize;
-        for (what, count) in
-            [("nodes", num_inner_nodes + halo.len()), ("edges", num_inner_edges + outer.len())]
-        {
-            let limit = u64::from(u32::MAX) - 1;
-            if count as u64 > limit {
-                return Err(GraphError::TooLarge {
-                    relation: format!("part {part}"),
-                    what,
-                    count: count as u64,
-                    limit,
-                }
-                .into());
-            }
-        }
+        let (nodes, count) = (num_inner_nodes + halo.len(), num_inner_edges + outer.len());
+        check_size(part, nodes, count)?;
         // Local id of a node, by original id: a table of which only the entries of local nodes are ever touched.
         let mut local: Vec<Vec<u32>> =
             self.graph.node_counts().iter().map(|&n| vec![0; n]).collect();
@@ -190,7 +180,6 @@ impl PartitionedGraph {
             at += 1;
         }
 
-        let count = num_inner_edges + outer.len();
         let (mut src, mut dst) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let (mut eid, mut orig_eid) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let mut push = |t: usize, place: u32, owner: usize| {
@@ -208,10 +197,7 @@ impl PartitionedGraph {
             push(t, place, owner);
         }
 
-        let (mut nid, mut orig_nid) = (
-            Vec::with_capacity(num_inner_nodes + halo.len()),
-            Vec::with_capacity(num_inner_nodes + halo.len()),
-        );
+        let (mut nid, mut orig_nid) = (Vec::with_capacity(nodes), Vec::with_capacity(nodes));
         let mut trainer_id = self.trainers.as_ref().map(|_| Vec::with_capacity(num_inner_nodes));
         for t in 0..types {
             let places = book.nodes.places(part, t)?;
@@ -228,7 +214,7 @@ impl PartitionedGraph {
         orig_nid.extend(
             halo.iter().map(|&(_, t, place)| u64::from(self.nodes[t as usize].ids[place as usize])),
         );
-        let mut partition = Partition {
+        Ok(Partition {
             book: book.clone(),
             fingerprint: self.fingerprint,
             graph_name: self.config.graph_name.clone(),
@@ -246,10 +232,8 @@ impl PartitionedGraph {
             trainer_id,
             node_feats: Features::new(),
             edge_feats: Features::new(),
-            extras: [vec![], vec![]],
-        };
-        partition.extras = partition.no_extras();
-        Ok(partition)
+            extras: no_extras(schema),
+        })
     }
 
     fn owner_of_edge(&self, t: usize, e: u32) -> usize {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use burn_gnn_graph::{Frame, GlobalIds, HomoId, Ids, NodeIds, Ragged, Texts};
+use burn_gnn_graph::{Frame, GlobalIds, HomoId, Ids, NodeIds, Ragged, Schema, Texts};
 use safetensors::Dtype;
 
 use super::load::Reader;
@@ -117,6 +117,10 @@ pub(crate) fn entries<'a>(extras: &'a ExtrasByType, names: [&[String]; 2]) -> Ve
     out
 }
 
+pub(crate) fn no_extras(schema: &Schema) -> ExtrasByType {
+    [schema.ntypes().len(), schema.etypes().len()].map(|types| vec![Extras::default(); types])
+}
+
 impl PartitionedGraph {
     /// Those of a part, of which the structure is there.
     pub(crate) fn extras(&self, part: &Partition) -> Result<ExtrasByType, DistError> {
@@ -128,7 +132,7 @@ impl PartitionedGraph {
                 && f.global_ids().is_none()
         };
         if frames.iter().all(|f| f.iter().all(has_none)) {
-            return Ok(part.no_extras());
+            return Ok(no_extras(self.book.schema()));
         }
         let rows = part.original_rows()?;
         let of = |i: usize| {
@@ -143,13 +147,6 @@ impl PartitionedGraph {
 }
 
 impl Partition {
-    pub(crate) fn no_extras(&self) -> ExtrasByType {
-        let schema = self.book.schema();
-        [
-            vec![Extras::default(); schema.ntypes().len()],
-            vec![Extras::default(); schema.etypes().len()],
-        ]
-    }
     /// Ids in the input graph of local nodes and of local edges, per type in local order.
     pub(crate) fn original_rows(&self) -> Result<[Vec<Vec<u32>>; 2], DistError> {
         let rows = |of: &Numbering, global: &[u64], originals: &[u64]| {
@@ -173,7 +170,7 @@ impl Reader<'_> {
         part: &Partition,
         names: [&[String]; 2],
     ) -> Result<ExtrasByType, DistError> {
-        let mut extras = part.no_extras();
+        let mut extras = no_extras(part.book.schema());
         let rows = part.original_rows()?.map(|rows| rows.iter().map(Vec::len).collect::<Vec<_>>());
         let (all, mut read) = (self.tensors.names(), 0);
         for key in &all {

@@ -11,6 +11,7 @@ use bytemuck::Pod;
 use safetensors::{Dtype, SafeTensors};
 
 use super::dtypes::DTYPES;
+use super::extras::no_extras;
 use super::metadata::{FORMAT_VERSION, Metadata, PartFiles};
 use super::read_book::read_book;
 use super::tensors::{STAMP, check_sum, read_summed};
@@ -135,7 +136,7 @@ impl Opened {
             eid,
             node_feats: Features::new(),
             edge_feats: Features::new(),
-            extras: [vec![], vec![]],
+            extras: no_extras(book.schema()),
         };
         partition.check(&file.path)?;
         read.check_types(&partition)?;
@@ -149,15 +150,13 @@ impl Opened {
         let edge_feats = read_features(&open("edge_feats", &files.edge_feats)?, &enames, |t| {
             count(&book.edges, t)
         })?;
-        let extras = match &files.extras {
-            None => partition.no_extras(),
-            Some(name) => {
-                let file = open("extras", name)?;
-                Reader { path: &file.path, tensors: &file.tensors()? }
-                    .extras(&partition, [schema.ntypes(), &enames])?
-            }
-        };
-        Ok(Partition { node_feats, edge_feats, extras, ..partition })
+        let mut partition = Partition { node_feats, edge_feats, ..partition };
+        if let Some(name) = &files.extras {
+            let file = open("extras", name)?;
+            partition.extras = Reader { path: &file.path, tensors: &file.tensors()? }
+                .extras(&partition, [schema.ntypes(), &enames])?;
+        }
+        Ok(partition)
     }
 }
 

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use burn::tensor::TensorData;
-use burn_gnn_graph::{EdgeKey, GraphError, NodeKey, Schema};
+use burn_gnn_graph::{EdgeKey, NodeKey, Schema};
 
+use super::checks::check_size;
+use super::extras::no_extras;
 use super::{Features, Partition};
 use crate::exchange::{Pack, Unpack, agree, ask, digest};
 use crate::partition_book::{Numbering, etype_number, ntype_number};
@@ -95,17 +97,8 @@ impl OwnPart {
         for (e, (etype, edges)) in etypes.iter().zip(&self.edges).enumerate() {
             self.check_edges(&etype.to_string(), edges, self.schema.endpoints(e))?;
         }
-        let limit = u64::from(u32::MAX) - 1;
-        for (what, count) in [
-            ("nodes", self.nodes.iter().map(|t| t.len() as u64).sum()),
-            ("edges", self.edges.iter().map(|t| t.src.len() as u64).sum()),
-        ] {
-            if count > limit {
-                let relation = format!("part {rank}");
-                return Err(GraphError::TooLarge { relation, what, count, limit }.into());
-            }
-        }
-        Ok(())
+        let nodes = self.nodes.iter().map(OwnNodes::len).sum();
+        Ok(check_size(rank, nodes, self.edges.iter().map(|t| t.src.len()).sum())?)
     }
 
     fn check_nodes(
@@ -326,7 +319,7 @@ impl Partition {
             dst.extend(edges.dst.into_iter().map(|v| local[d][v as usize]));
             orig_eid.extend(edges.edge_ids);
         }
-        let mut partition = Self {
+        let partition = Self {
             fingerprint: digest(counts.sums),
             graph_name,
             part: rank,
@@ -344,9 +337,8 @@ impl Partition {
             book,
             node_feats: Features::new(),
             edge_feats: Features::new(),
-            extras: [vec![], vec![]],
+            extras: no_extras(&schema),
         };
-        partition.extras = partition.no_extras();
         let checked = partition.check(&path);
         agree(comm, "parts of own edges", checked.map(|()| partition))
     }
