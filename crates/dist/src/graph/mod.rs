@@ -183,8 +183,7 @@ impl DistGraph {
             "open graph: structure",
             local_graph(book.schema(), &node_ids, &relations),
         )?;
-        let (nodes, edges) =
-            (Owners::of_parts(&book, true, trainer)?, Owners::of_parts(&book, false, trainer)?);
+        let [nodes, edges] = [true, false].map(|is_node| Owners::of_parts(&book, is_node, trainer));
         let trainers = trainers_of(&partition, &nodes, &relations);
         let ids = |of: &[Vec<u32>]| {
             of.iter()

@@ -27,34 +27,22 @@ pub(crate) struct Owners {
 
 impl Owners {
     /// Of what parts hold, structure and features: every trainer of a part has all of its rows.
-    pub(crate) fn of_parts(
-        book: &Arc<PartitionBook>,
-        is_node: bool,
-        trainer: TrainerRank,
-    ) -> Result<Self, DistError> {
+    pub(crate) fn of_parts(book: &Arc<PartitionBook>, is_node: bool, trainer: TrainerRank) -> Self {
         let (what, names) = if is_node {
             ("node", book.ntypes().to_vec())
         } else {
             ("edge", book.etypes().iter().map(ToString::to_string).collect::<Vec<_>>())
         };
-        let of = numbering(book, is_node);
-        let end = |p: usize, t: usize| of.places(p, t).map(|r| r.end);
-        let starts = |t: usize| {
-            std::iter::once(Ok(0))
-                .chain((0..book.num_parts()).map(|p| end(p, t)))
-                .collect::<Result<Vec<_>, _>>()
-        };
-        let starts = (0..names.len()).map(starts).collect::<Result<_, _>>()?;
-        Ok(Self {
+        Self {
             what,
             names,
             book: book.clone(),
             is_node,
-            starts,
+            starts: numbering(book, is_node).starts_of_parts().to_vec(),
             own: trainer.part,
             step: trainer.trainers,
             shift: trainer.trainer,
-        })
+        }
     }
     /// Of rows that change: each has one holder, so the trainers of a part share its rows out, in runs of ascending id.
     pub(crate) fn of_ranks(parts: &Self) -> Self {

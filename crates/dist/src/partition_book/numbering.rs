@@ -144,6 +144,10 @@ impl Numbering {
     fn out_of_range(&self, of: &str, id: u64, bound: u64) -> DistError {
         DistError::OutOfRange { what: format!("{} {of}", self.what), id, bound }
     }
+    /// Per type, the first place of each part, and the number of places.
+    pub(crate) fn starts_of_parts(&self) -> &[Vec<u64>] {
+        &self.starts
+    }
     fn starts(&self, ty: usize) -> Result<&[u64], DistError> {
         self.starts
             .get(ty)
