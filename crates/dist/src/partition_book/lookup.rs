@@ -33,37 +33,20 @@ macro_rules! single {
 }
 single!(u64, HomoId, TypedId);
 
-impl<I: Copy + Sync> Lookup<I> for &[I] {
+impl<I: Copy + Sync, S: AsRef<[I]> + ?Sized> Lookup<I> for &S {
     type Answer<T> = Vec<T>;
     fn answer<T: Send>(
         self,
         f: impl Fn(I) -> Result<T, DistError> + Sync,
     ) -> Result<Vec<T>, DistError> {
-        if self.len() >= PARALLEL_FROM {
-            let all: Result<Vec<T>, DistError> = self.par_iter().map(|&i| f(i)).collect();
+        let ids = self.as_ref();
+        if ids.len() >= PARALLEL_FROM {
+            let all: Result<Vec<T>, DistError> = ids.par_iter().map(|&i| f(i)).collect();
             if all.is_ok() {
                 return all;
             }
             // Once more, for the first error and not just any.
         }
-        self.iter().map(|&i| f(i)).collect()
-    }
-}
-impl<I: Copy + Sync> Lookup<I> for &Vec<I> {
-    type Answer<T> = Vec<T>;
-    fn answer<T: Send>(
-        self,
-        f: impl Fn(I) -> Result<T, DistError> + Sync,
-    ) -> Result<Vec<T>, DistError> {
-        self.as_slice().answer(f)
-    }
-}
-impl<I: Copy + Sync, const N: usize> Lookup<I> for &[I; N] {
-    type Answer<T> = Vec<T>;
-    fn answer<T: Send>(
-        self,
-        f: impl Fn(I) -> Result<T, DistError> + Sync,
-    ) -> Result<Vec<T>, DistError> {
-        self.as_slice().answer(f)
+        ids.iter().map(|&i| f(i)).collect()
     }
 }
