@@ -1,6 +1,7 @@
 //! Reads and checks parts from untrusted files.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -226,24 +227,14 @@ impl Reader<'_> {
     }
     fn ids(&self, name: &str, len: Option<usize>) -> Result<Vec<u64>, DistError> {
         let values: Vec<i64> = self.list(name, Dtype::I64, len)?;
-        match values.iter().position(|&v| v < 0) {
-            Some(p) => Err(DistError::format(
-                self.path,
-                format!("`{name}`, position {p}: must not be negative, got {}", values[p]),
-            )),
-            None => Ok(values.into_iter().map(|v| v as u64).collect()),
-        }
+        self.check(name, &values, |v| v >= 0, || "must not be negative".into())?;
+        Ok(values.into_iter().map(|v| v as u64).collect())
     }
     fn local(&self, name: &str, len: usize, bound: usize) -> Result<Vec<u32>, DistError> {
         let bound = bound.min(u32::MAX as usize) as u64;
         let values = self.ids(name, Some(len))?;
-        match values.iter().position(|&v| v >= bound) {
-            Some(p) => Err(DistError::format(
-                self.path,
-                format!("`{name}`, position {p}: must lie in 0..{bound}, got {}", values[p]),
-            )),
-            None => Ok(values.into_iter().map(|v| v as u32).collect()),
-        }
+        self.check(name, &values, |v| v < bound, || format!("must lie in 0..{bound}"))?;
+        Ok(values.into_iter().map(|v| v as u32).collect())
     }
     /// Number of ones in front; only zeros may follow.
     fn flags(&self, name: &str, len: usize) -> Result<usize, DistError> {
@@ -263,16 +254,21 @@ impl Reader<'_> {
     }
     fn trainers(&self, len: usize, part: usize, per_part: usize) -> Result<Vec<u32>, DistError> {
         let values = self.local("trainer_id", len, usize::MAX)?;
-        match values.iter().position(|&t| t as usize / per_part != part) {
-            Some(p) => {
-                let message = format!(
-                    "`trainer_id`, position {p}: expected one of the {per_part} of part {part}, got {}",
-                    values[p]
-                );
-                Err(DistError::format(self.path, message))
-            }
-            None => Ok(values),
-        }
+        let expected = || format!("expected one of the {per_part} of part {part}");
+        self.check("trainer_id", &values, |t| t as usize / per_part == part, expected)?;
+        Ok(values)
+    }
+    /// Refuses a list with an entry that does not fit.
+    fn check<T: Copy + Display>(
+        &self,
+        name: &str,
+        values: &[T],
+        mut fits: impl FnMut(T) -> bool,
+        expected: impl FnOnce() -> String,
+    ) -> Result<(), DistError> {
+        let Some(p) = values.iter().position(|&v| !fits(v)) else { return Ok(()) };
+        let message = format!("`{name}`, position {p}: {}, got {}", expected(), values[p]);
+        Err(DistError::format(self.path, message))
     }
     /// The columns that are implied by global ids must agree with them.
     fn check_types(&self, p: &Partition) -> Result<(), DistError> {
