@@ -343,6 +343,13 @@ impl Inner {
     pub(crate) fn own_originals(&self, ntype: usize) -> &[u64] {
         &self.node_ids[ntype][..self.nodes.count(ntype)]
     }
+    /// Original id of a local node, which fits: [`to_sample`](Self::to_sample) has checked it.
+    pub(crate) fn narrow_id(&self, ntype: usize, local: u32) -> u32 {
+        self.node_ids[ntype][local as usize] as u32
+    }
+    pub(crate) fn narrow_ids(&self, ntype: usize, local: &[u32]) -> Vec<u32> {
+        local.iter().map(|&v| self.narrow_id(ntype, v)).collect()
+    }
     /// The graph to sample from with the ids that key its draws.
     pub(crate) fn to_sample(&self) -> Result<Subgraph, DistError> {
         let narrow = |(t, ids): (usize, &Vec<u64>)| match ids

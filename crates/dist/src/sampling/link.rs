@@ -33,10 +33,8 @@ pub struct DistLinkSampler {
     sampler: DistSampler,
     etype: usize,
     pairs: NegativePairs,
-    /// Negatives of own sources, in ids of the input graph.
-    tails: Option<Arc<NegativeSampler>>,
-    /// Negatives of own destinations, likewise.
-    heads: Option<Arc<NegativeSampler>>,
+    /// Negatives that keep own sources and those that keep own destinations, in ids of the input graph.
+    kept: [Option<Arc<NegativeSampler>>; 2],
     global: Option<Arc<GlobalNegatives>>,
     exclusion: LinkExclusion,
     /// The number of the type that `exclusion` names.
@@ -54,8 +52,7 @@ impl DistLinkSampler {
             sampler,
             etype,
             pairs: NegativePairs::None,
-            tails: None,
-            heads: None,
+            kept: [None, None],
             global: None,
             exclusion: LinkExclusion::Seeds,
             reverse_type: None,
@@ -76,12 +73,13 @@ impl DistLinkSampler {
     /// Where edges have times, a batch draws until all pairs fit, one round of messages for each draw and 32 at most;
     /// for pairs that did not fit until then owners send, for each distinct time, the degrees of all sources.
     pub fn with_negatives(mut self, pairs: NegativePairs) -> Result<Self, DistError> {
-        let [tails, heads] = pairs.kept();
         let g = self.sampler.graph();
         // A rank may lack edges that no other one does.
         let own = |of_sources| agree(&*g.comm, "negatives: edges", self.own_negatives(of_sources));
-        let tails = if tails > 0 { Some(Arc::new(own(false)?)) } else { None };
-        let heads = if heads > 0 { Some(Arc::new(own(true)?)) } else { None };
+        let mut kept = [None, None];
+        for of_sources in kept_endpoints(pairs) {
+            kept[usize::from(of_sources)] = Some(Arc::new(own(of_sources)?));
+        }
         let global = if let NegativePairs::Global(k) = pairs {
             let own = own(false)?;
             let timed = self.sampler.whole.times_of(self.etype).is_some();
@@ -89,7 +87,7 @@ impl DistLinkSampler {
         } else {
             None
         };
-        (self.tails, self.heads, self.global, self.pairs) = (tails, heads, global, pairs);
+        (self.kept, self.global, self.pairs) = (kept, global, pairs);
         Ok(self)
     }
 
@@ -146,10 +144,7 @@ impl DistLinkSampler {
                 format!("{:?}", self.pairs),
             );
         }
-        for of_sources in [false, true]
-            .into_iter()
-            .filter(|&of_sources| self.pairs.kept()[usize::from(of_sources)] > 0)
-        {
+        for of_sources in kept_endpoints(self.pairs) {
             let own = self.own_negatives(of_sources)?;
             let is_of = |s: &NegativeSampler| {
                 (s.device_facts().name.to_owned(), s.device_facts().nodes, s.is_of_sources())
@@ -170,12 +165,7 @@ impl DistLinkSampler {
                     found.into(),
                 );
             }
-            let described = Some(Arc::new(described));
-            if of_sources {
-                self.heads = described;
-            } else {
-                self.tails = described;
-            }
+            self.kept[usize::from(of_sources)] = Some(Arc::new(described));
         }
         Ok(self)
     }
@@ -318,34 +308,20 @@ impl DistLinkSampler {
                 drawn.is_strict,
             ));
         }
-        let (src, dst, times) = (&own.src, &own.dst, own.times.as_deref());
-        Ok(CorruptedPairs::new(
-            count,
-            self.tails(src, dst, times, key)?,
-            self.heads(src, dst, times, key)?,
-        ))
+        Ok(CorruptedPairs::new(count, self.tails(own, key)?, self.heads(own, key)?))
     }
 
     /// How many negatives of each own pair, given by local node, have another source; those sources type-wise. Own
     /// nodes have all their in-edges.
-    fn heads(
-        &self,
-        src: &[u32],
-        dst: &[u32],
-        times: Option<&[i64]>,
-        key: SampleKey,
-    ) -> Result<Drawn, DistError> {
-        let (k, Some(sampler)) = (self.pairs.kept()[1], &self.heads) else {
+    fn heads(&self, own: &OwnSeeds, key: SampleKey) -> Result<Drawn, DistError> {
+        let (k, Some(sampler)) = (self.pairs.kept()[1], &self.kept[1]) else {
             return Ok(Drawn::default());
         };
         let g = self.sampler.graph();
         let (s, d) = g.schema().endpoints(self.etype);
-        // Ids were narrowed when the sampler was made.
-        let originals = |t: usize, nodes: &[u32]| {
-            nodes.iter().map(|&v| g.inner.node_ids[t][v as usize] as u32).collect::<Vec<_>>()
-        };
+        let (src, dst) = (g.inner.narrow_ids(s, &own.src), g.inner.narrow_ids(d, &own.dst));
         let drawn = sampler
-            .of_pairs(true, &originals(s, src), &originals(d, dst), times, k, key)
+            .of_pairs(true, &src, &dst, own.times.as_deref(), k, key)
             .map_err(DistError::from);
         let drawn = agree(&*g.comm, "negative sources", drawn)?;
         let wide: Vec<u64> = drawn.src.into_iter().map(u64::from).collect();
@@ -354,26 +330,19 @@ impl DistLinkSampler {
 
     /// How many negatives of each own pair, given by local node, have another destination; those destinations
     /// type-wise, drawn by the owners of the sources.
-    fn tails(
-        &self,
-        src: &[u32],
-        dst: &[u32],
-        times: Option<&[i64]>,
-        key: SampleKey,
-    ) -> Result<Drawn, DistError> {
-        let (k, Some(sampler)) = (self.pairs.kept()[0], &self.tails) else {
+    fn tails(&self, own: &OwnSeeds, key: SampleKey) -> Result<Drawn, DistError> {
+        let (k, Some(sampler)) = (self.pairs.kept()[0], &self.kept[0]) else {
             return Ok(Drawn::default());
         };
         let g = self.sampler.graph();
         let (comm, inner, (s, d)) = (&*g.comm, &g.inner, g.schema().endpoints(self.etype));
         let owner = |u: u32| inner.nodes.locate(s, inner.typewise(s, u)).0;
         let mut asked = vec![(vec![], vec![], vec![]); comm.size()];
-        for (i, (&u, &v)) in src.iter().zip(dst).enumerate() {
+        for (i, (&u, &v)) in own.src.iter().zip(&own.dst).enumerate() {
             let (of_src, of_dst, of_time) = &mut asked[owner(u)];
-            // Ids were narrowed when the sampler was made.
-            of_src.push(inner.node_ids[s][u as usize] as u32);
-            of_dst.push(inner.node_ids[d][v as usize] as u32);
-            of_time.extend(times.map(|times| times[i]));
+            of_src.push(inner.narrow_id(s, u));
+            of_dst.push(inner.narrow_id(d, v));
+            of_time.extend(own.times.as_ref().map(|times| times[i]));
         }
         let requests = asked
             .iter()
@@ -381,7 +350,7 @@ impl DistLinkSampler {
         let answer = |mut request: Unpack| {
             let u = request.list::<u32>()?;
             let v = request.list_of::<u32>(u.len())?;
-            let times = times.map(|_| request.list_of::<i64>(u.len())).transpose()?;
+            let times = own.times.as_ref().map(|_| request.list_of::<i64>(u.len())).transpose()?;
             let drawn = sampler.of_pairs(false, &u, &v, times.as_deref(), k, key)?;
             let is_strict: Vec<u8> = drawn.is_strict.iter().map(|&b| u8::from(b)).collect();
             Ok(Pack::default().with(&drawn.dst).with(&is_strict))
@@ -393,7 +362,7 @@ impl DistLinkSampler {
             drawn.push(dst.zip(answer.list_of::<u8>(asked.0.len() * k)?));
         }
         let (mut originals, mut is_strict) = (vec![], vec![]);
-        for &u in src {
+        for &u in &own.src {
             for (v, strict) in drawn[owner(u)].by_ref().take(k) {
                 originals.push(u64::from(v));
                 is_strict.push(strict != 0);
@@ -409,14 +378,9 @@ impl DistLinkSampler {
             &inner.local.relations()[self.etype],
             self.sampler.graph().schema().endpoints(self.etype),
         );
-        let originals = |t: usize, nodes: &[u32]| {
-            nodes.iter().map(|&v| inner.node_ids[t][v as usize] as u32).collect()
-        };
+        let (src, dst) = (inner.narrow_ids(s, relation.src()), inner.narrow_ids(d, relation.dst()));
         let times = self.sampler.whole.times_of(self.etype).map(<[i64]>::to_vec);
-        Ok((
-            self.between_originals(originals(s, relation.src()), originals(d, relation.dst()))?,
-            times,
-        ))
+        Ok((self.between_originals(src, dst)?, times))
     }
 
     /// All edges of the type out of own nodes, and their times, between all nodes of the input graph by their ids
@@ -532,6 +496,12 @@ impl RankSampler for DistLinkSampler {
     fn with_communicator(self, comm: Arc<dyn crate::Communicator>) -> Self {
         Self::with_communicator(self, comm)
     }
+}
+
+/// The endpoints that negative pairs keep: the source (`false`), the destination (`true`).
+fn kept_endpoints(pairs: NegativePairs) -> impl Iterator<Item = bool> {
+    let kept = pairs.kept();
+    [false, true].into_iter().filter(move |&of_sources| kept[usize::from(of_sources)] > 0)
 }
 
 /// Seed edges of one type, the same lists on all ranks.

@@ -23,7 +23,7 @@ impl OutEdges {
             let (owner, row) = inner.nodes.locate(s, inner.typewise(s, u));
             let (rows, dst, times) = &mut to[owner];
             rows.push(row);
-            dst.push(inner.node_ids[d][v as usize] as u32);
+            dst.push(inner.narrow_id(d, v));
             times.push(time);
         }
         let messages = to.into_iter().map(|(rows, dst, times)| {
