@@ -78,7 +78,8 @@ pub use element::DistElement;
 pub use embedding::{DistEmbedding, EmbeddingElement, EmbeddingRows, SparseOptimizer};
 pub use error::DistError;
 pub use graph::{
-    DataSpace, DistGraph, FeatureCache, FeatureCacheStats, FeatureData, InEdges, RowCounts,
+    DataSpace, DistGraph, FeatureCache, FeatureCacheStats, FeatureData, InEdges, PartitionPolicy,
+    RowCounts,
 };
 pub use halo::{HaloBackend, HaloCall, HaloPlan, Segment, TypeHalo, halo_exchange};
 pub use loading::{DistFeatures, Presampling, RankSampler};
@@ -98,4 +99,4 @@ pub use replicas::{broadcast_module, broadcast_seed, check_replicas};
 pub use sampling::{DistBatch, DistHeteroLinkSampler, DistLinkSampler, DistSampler};
 pub use seed_split::{SeedSplit, SplitBy, SplitOf};
 pub use shard::{Shard, ShardReader, ShardWriter};
-pub use tensor::{DistTensor, PartitionPolicy};
+pub use tensor::DistTensor;

@@ -3,8 +3,7 @@
 use burn_gnn_graph::{EdgeKey, NodeKey};
 
 use crate::exchange::{Pack, agree, exchange};
-use crate::graph::Owners;
-use crate::{DistError, DistGraph};
+use crate::{DistError, DistGraph, PartitionPolicy};
 
 /// Who takes which seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +67,7 @@ impl DistGraph {
         of: SplitOf<'_>,
         by: SplitBy<'_>,
     ) -> Result<SeedSplit, DistError> {
-        self.split(true, self.schema().ntype(ntype).map_err(DistError::from), of, by)
+        self.split(self.node_policy(ntype), of, by)
     }
     /// Deals edges of a type out to ranks, as [`node_split`](Self::node_split). Collective.
     ///
@@ -80,19 +79,18 @@ impl DistGraph {
         of: SplitOf<'_>,
         by: SplitBy<'_>,
     ) -> Result<SeedSplit, DistError> {
-        self.split(false, self.schema().etype(etype).map_err(DistError::from), of, by)
+        self.split(self.edge_policy(etype), of, by)
     }
 
     fn split(
         &self,
-        is_node: bool,
-        ty: Result<usize, DistError>,
+        policy: Result<PartitionPolicy, DistError>,
         of: SplitOf<'_>,
         by: SplitBy<'_>,
     ) -> Result<SeedSplit, DistError> {
-        let (comm, owners) = (&*self.comm, self.owners(is_node));
-        let chosen = ty.and_then(|t| Ok((t, self.chosen(is_node, t, of)?)));
-        let (t, own) = agree(comm, "split: seeds", chosen)?;
+        let comm = &*self.comm;
+        let chosen = policy.and_then(|policy| Ok((policy, self.chosen(policy, of)?)));
+        let (policy, own) = agree(comm, "split: seeds", chosen)?;
         let counts = |n: usize| -> Result<Vec<u64>, DistError> {
             let all = comm.all_gather("split: counts", (n as u64).to_le_bytes().to_vec())?;
             Ok(all.iter().map(|b| bytemuck::pod_read_unaligned::<u64>(b)).collect())
@@ -102,7 +100,7 @@ impl DistGraph {
         }
         let ranks = match by {
             SplitBy::Trainer(column) => {
-                agree(comm, "split: trainers", self.trainers(is_node, t, column, &own))?
+                agree(comm, "split: trainers", self.trainers(policy, column, &own))?
             }
             _ => {
                 let counts = counts(own.len())?;
@@ -125,27 +123,20 @@ impl DistGraph {
         }
         // Ids that were kept are no ranges: those of two ranks lie among each other.
         ids.sort_unstable();
-        agree(comm, "split: result", owners.check(t, &ids))?;
+        agree(comm, "split: result", self.owners(policy).check(policy.ty, &ids))?;
         Ok(SeedSplit { counts: counts(ids.len())?, ids })
     }
 
     /// Own seeds, ascending.
-    fn chosen(&self, is_node: bool, t: usize, of: SplitOf<'_>) -> Result<Vec<u64>, DistError> {
-        let owners = self.owners(is_node);
+    fn chosen(&self, policy: PartitionPolicy, of: SplitOf<'_>) -> Result<Vec<u64>, DistError> {
+        let (owners, t) = (self.owners(policy), policy.ty);
         match of {
-            SplitOf::All => Ok(self.own_ids(is_node, t)),
+            SplitOf::All => Ok(self.own_ids(policy)),
             SplitOf::Mask(column) => {
-                let values = self.one_each(is_node, t, column)?;
-                let is_chosen = |&((_, v), row): &((u64, f64), u32)| {
-                    v != 0.0 && self.inner.is_own(is_node, t, row)
-                };
-                Ok(owners
-                    .own(t)
-                    .zip(values)
-                    .zip(0..)
-                    .filter(is_chosen)
-                    .map(|((id, _), _)| id)
-                    .collect())
+                let ids = owners.own(t).zip(self.one_each(policy, column)?).zip(0..);
+                let is_chosen =
+                    |&((_, v), row): &((u64, f64), u32)| v != 0.0 && self.inner.is_own(policy, row);
+                Ok(ids.filter(is_chosen).map(|((id, _), _)| id).collect())
             }
             SplitOf::Own(ids) => {
                 owners.check(t, ids)?;
@@ -153,7 +144,7 @@ impl DistGraph {
                 for &id in ids {
                     match owners.own_row(t, id) {
                         None => return Err(self.not_owned(what, id, owners.locate(t, id).0)),
-                        Some(row) if self.inner.is_own(is_node, t, row) => {}
+                        Some(row) if self.inner.is_own(policy, row) => {}
                         Some(_) => {
                             let expected = format!(
                                 "seeds whose `trainer_id` is this rank, {}",
@@ -189,14 +180,13 @@ impl DistGraph {
     }
     fn trainers(
         &self,
-        is_node: bool,
-        t: usize,
+        policy: PartitionPolicy,
         column: &str,
         own: &[u64],
     ) -> Result<Vec<usize>, DistError> {
-        let (values, owners) = (self.one_each(is_node, t, column)?, self.owners(is_node));
+        let (values, owners) = (self.one_each(policy, column)?, self.owners(policy));
         let rank = |&id: &u64| {
-            let value = values[owners.own_row(t, id).map_or(0, |r| r as usize)];
+            let value = values[owners.own_row(policy.ty, id).map_or(0, |r| r as usize)];
             let size = self.comm.size();
             if value >= 0.0 && value < size as f64 && value.fract() == 0.0 {
                 return Ok(value as usize);
@@ -208,10 +198,10 @@ impl DistGraph {
         own.iter().map(rank).collect()
     }
     /// A column with one number each.
-    fn one_each(&self, is_node: bool, t: usize, column: &str) -> Result<Vec<f64>, DistError> {
-        let (data, owners): (_, &Owners) = (self.stored(is_node, t, column)?, self.owners(is_node));
+    fn one_each(&self, policy: PartitionPolicy, column: &str) -> Result<Vec<f64>, DistError> {
+        let (data, owners) = (self.stored(policy, column)?, self.owners(policy));
         let values: Vec<f64> = data.iter::<f64>().collect();
-        if values.len() == owners.count(t) {
+        if values.len() == owners.count(policy.ty) {
             return Ok(values);
         }
         let (expected, found) = (

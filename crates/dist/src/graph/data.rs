@@ -10,10 +10,11 @@ use burn_gnn_sampling::hot_order;
 
 use super::cache::FeatureCache;
 use super::fetch::{OwnRows, RowBytes, fetch, fetch_one};
-use super::{Counters, DistGraph, Owners, Wanted};
+use super::{Counters, DistGraph, PartitionPolicy, Wanted};
 use crate::DistError;
 use crate::column::column;
 use crate::exchange::agree;
+use crate::partition::Features;
 
 /// The nodes or edges of one type; see [`DistGraph::nodes`].
 ///
@@ -34,8 +35,8 @@ pub struct FeatureData<'a> {
     name: String,
 }
 
-/// Whether rows are those of nodes, the type, the column, and type-wise ids.
-pub(crate) type WantedRows<'a> = (bool, usize, &'a str, &'a [u64]);
+/// A type, a column of it, and type-wise ids.
+pub(crate) type WantedRows<'a> = (PartitionPolicy, &'a str, &'a [u64]);
 
 /// Own rows of a column that change while it is read: those of a [`DistTensor`](crate::DistTensor).
 pub(crate) trait ChangingRows: Debug + Send + Sync {
@@ -90,14 +91,14 @@ impl DistGraph {
         wanted: &[WantedRows<'a>],
         caches: &'a [FeatureCache],
     ) -> Result<Vec<Column>, DistError> {
-        let table = |&(is_node, ty, name, ids): &WantedRows<'a>| {
-            let cache = caches.iter().find(|c| is_node && c.ntype == ty && c.column == name);
-            self.table(is_node, ty, &self.column_rows(is_node, ty, name)?, ids, cache)
+        let table = |&(of, name, ids): &WantedRows<'a>| {
+            let is_of = |c: &&FeatureCache| of.is_node && c.ntype == of.ty && c.column == name;
+            self.table(of, &self.column_rows(of, name)?, ids, caches.iter().find(is_of))
         };
         let tables = wanted.iter().map(table).collect();
         let rows = fetch(&*self.comm, "input features", "of a batch", tables, &self.inner.rows)?;
-        let column = |(&(is_node, ty, name, ids), bytes): (&WantedRows<'_>, _)| {
-            self.to_column(name, &self.column_rows(is_node, ty, name)?, ids.len(), bytes)
+        let column = |(&(of, name, ids), bytes): (&WantedRows<'_>, _)| {
+            self.to_column(name, &self.column_rows(of, name)?, ids.len(), bytes)
         };
         wanted.iter().zip(rows).map(column).collect()
     }
@@ -128,24 +129,23 @@ impl DistGraph {
         column: &str,
         ids: Result<Vec<u64>, DistError>,
     ) -> Result<FeatureCache, DistError> {
-        let found = self.schema().ntype(ntype).map_err(DistError::from);
-        let found = found.and_then(|t| match self.column_rows(true, t, column)? {
-            stored @ ColumnRows::Stored(_) => Ok((t, stored, ids?)),
+        let found = self.node_policy(ntype).and_then(|of| match self.column_rows(of, column)? {
+            stored @ ColumnRows::Stored(_) => Ok((of, stored, ids?)),
             ColumnRows::Changing(_) => {
                 let expected = format!("a stored column (`{column}` is a tensor, whose rows change: leave it out of the cache)");
                 Err(DistError::Config { arg: "column", expected, found: format!("`{column}`") })
             }
         });
-        let (t, rows, ids) = agree(&*self.comm, "feature cache", found)?;
-        let table = self.table(true, t, &rows, &ids, None);
+        let (of, rows, ids) = agree(&*self.comm, "feature cache", found)?;
+        let table = self.table(of, &rows, &ids, None);
         let bytes = fetch_one(
             &*self.comm,
             "feature cache",
-            &format!("{}/{column}", self.ntypes()[t]),
+            &format!("{}/{column}", self.ntypes()[of.ty]),
             table,
             &Counters::default(),
         )?;
-        Ok(FeatureCache::new(t, column, &ids, bytes, rows.row_bytes()))
+        Ok(FeatureCache::new(of.ty, column, &ids, bytes, rows.row_bytes()))
     }
 
     fn hottest(&self, ntype: usize, rows: usize) -> Vec<u64> {
@@ -163,91 +163,66 @@ impl DistGraph {
     }
 
     /// A column that is no tensor: its rows are in the part and do not change.
-    pub(crate) fn stored(
-        &self,
-        is_node: bool,
-        ty: usize,
-        name: &str,
-    ) -> Result<&TensorData, DistError> {
-        self.stored_column(is_node, ty, name).ok_or_else(|| self.unknown_column(is_node, ty, name))
+    pub(crate) fn stored(&self, of: PartitionPolicy, name: &str) -> Result<&TensorData, DistError> {
+        self.stored_column(of, name).ok_or_else(|| self.unknown_column(of, name))
     }
     /// Any column.
     pub(crate) fn column_rows(
         &self,
-        is_node: bool,
-        ty: usize,
+        of: PartitionPolicy,
         name: &str,
     ) -> Result<ColumnRows<'_>, DistError> {
-        if let Some(data) = self.stored_column(is_node, ty, name) {
+        if let Some(data) = self.stored_column(of, name) {
             return Ok(ColumnRows::Stored(data));
         }
         let inserted = self.inner.inserted.read().unwrap_or_else(PoisonError::into_inner);
-        let rows = inserted.get(&(is_node, ty, name.to_owned())).cloned();
+        let rows = inserted.get(&(of, name.to_owned())).cloned();
         drop(inserted);
-        rows.map(ColumnRows::Changing).ok_or_else(|| self.unknown_column(is_node, ty, name))
+        rows.map(ColumnRows::Changing).ok_or_else(|| self.unknown_column(of, name))
     }
-    pub(crate) fn stored_column(
-        &self,
-        is_node: bool,
-        ty: usize,
-        name: &str,
-    ) -> Option<&TensorData> {
-        let p = &self.inner.partition;
-        let data = if is_node { p.node_feature(ty, name) } else { p.edge_feature(ty, name) };
-        data.or_else(|| self.inner.trainer_ids[usize::from(!is_node)].get(&(ty, name.to_owned())))
+    /// Columns that do not change, of the part and of its trainers.
+    fn stored_features(&self, of: PartitionPolicy) -> [&Features; 2] {
+        let (p, trainer_ids) = (&self.inner.partition, &self.inner.trainer_ids);
+        if of.is_node { [&p.node_feats, &trainer_ids[0]] } else { [&p.edge_feats, &trainer_ids[1]] }
     }
-    fn unknown_column(&self, is_node: bool, ty: usize, name: &str) -> DistError {
-        let owners = self.owners(is_node);
-        let frame = format!("{}s of `{}`", owners.what(), owners.names()[ty]);
-        GraphError::UnknownColumn { frame, name: name.to_owned(), known: self.columns(is_node, ty) }
-            .into()
+    pub(crate) fn stored_column(&self, of: PartitionPolicy, name: &str) -> Option<&TensorData> {
+        let key = (of.ty, name.to_owned());
+        self.stored_features(of).into_iter().find_map(|features| features.get(&key))
     }
-    fn columns(&self, is_node: bool, ty: usize) -> Vec<String> {
-        let p = &self.inner.partition;
-        let mut names: Vec<String> = if is_node {
-            p.node_columns(ty).map(Into::into).collect()
-        } else {
-            p.edge_columns(ty).map(Into::into).collect()
-        };
-        names.extend(
-            self.inner.trainer_ids[usize::from(!is_node)]
-                .keys()
-                .filter(|k| k.0 == ty)
-                .map(|k| k.1.clone()),
-        );
+    fn unknown_column(&self, of: PartitionPolicy, name: &str) -> DistError {
+        let owners = self.owners(of);
+        let frame = format!("{}s of `{}`", owners.what(), owners.names()[of.ty]);
+        GraphError::UnknownColumn { frame, name: name.to_owned(), known: self.columns(of) }.into()
+    }
+    fn columns(&self, of: PartitionPolicy) -> Vec<String> {
+        let stored = self.stored_features(of).into_iter().flat_map(Features::keys);
+        let stored = stored.filter(|k| k.0 == of.ty).map(|k| k.1.clone());
         let inserted = self.inner.inserted.read().unwrap_or_else(PoisonError::into_inner);
-        names.extend(inserted.keys().filter(|k| (k.0, k.1) == (is_node, ty)).map(|k| k.2.clone()));
+        let inserted = inserted.keys().filter(|k| k.0 == of).map(|k| k.1.clone());
+        let mut names: Vec<String> = stored.chain(inserted).collect();
         names.sort_unstable();
         names.dedup();
         names
     }
-    pub(crate) fn owners(&self, is_node: bool) -> &Owners {
-        if is_node { &self.inner.nodes } else { &self.inner.edges }
-    }
-    /// Holders of rows that change.
-    pub(crate) fn row_owners(&self, is_node: bool) -> &Owners {
-        if is_node { &self.inner.node_rows } else { &self.inner.edge_rows }
-    }
     fn table<'a>(
         &'a self,
-        is_node: bool,
-        ty: usize,
+        of: PartitionPolicy,
         rows: &ColumnRows<'a>,
         ids: &'a [u64],
         cache: Option<&'a FeatureCache>,
     ) -> Result<Wanted<'a>, DistError> {
         let row_bytes = rows.row_bytes();
         let (owners, own) = match rows {
-            ColumnRows::Stored(data) => (self.owners(is_node), OwnRows::Stored(data.as_bytes())),
+            ColumnRows::Stored(data) => (self.owners(of), OwnRows::Stored(data.as_bytes())),
             ColumnRows::Changing(rows) => {
                 let rows = rows.clone();
                 (
-                    self.row_owners(is_node),
+                    self.row_owners(of),
                     OwnRows::Lent(Box::new(move |to: &mut dyn FnMut(&[u8])| rows.lend(to))),
                 )
             }
         };
-        Ok(Wanted { cache, ..Wanted::new(owners, ty, ids, row_bytes, own)? })
+        Ok(Wanted { cache, ..Wanted::new(owners, of.ty, ids, row_bytes, own)? })
     }
     fn to_column(
         &self,
@@ -272,7 +247,7 @@ impl<'a> DataSpace<'a> {
     /// # Errors
     /// Unknown type.
     pub fn remove(&self, column: &str) -> Result<bool, DistError> {
-        let key = (self.is_node(), self.ty()?, column.to_owned());
+        let key = (self.policy()?, column.to_owned());
         Ok(self
             .graph
             .inner
@@ -287,16 +262,13 @@ impl<'a> DataSpace<'a> {
     /// # Errors
     /// Unknown type.
     pub fn columns(&self) -> Result<Vec<String>, DistError> {
-        Ok(self.graph.columns(self.is_node(), self.ty()?))
+        Ok(self.graph.columns(self.policy()?))
     }
-    pub(crate) fn is_node(&self) -> bool {
-        matches!(self.key, Key::Node(_))
-    }
-    pub(crate) fn ty(&self) -> Result<usize, DistError> {
-        Ok(match &self.key {
-            Key::Node(key) => self.graph.schema().ntype(&**key)?,
-            Key::Edge(key) => self.graph.schema().etype(&**key)?,
-        })
+    pub(crate) fn policy(&self) -> Result<PartitionPolicy, DistError> {
+        match &self.key {
+            Key::Node(key) => self.graph.node_policy(&**key),
+            Key::Edge(key) => self.graph.edge_policy(&**key),
+        }
     }
 }
 
@@ -344,11 +316,11 @@ impl FeatureData<'_> {
     /// # Errors
     /// Unknown type or column, an id out of range; on all ranks.
     pub fn gather_column(&self, ids: &[u64]) -> Result<Column, DistError> {
-        let (g, is_node) = (self.space.graph, self.space.is_node());
+        let g = self.space.graph;
         let (mut what, mut like) = (String::new(), None);
-        let table = self.space.ty().and_then(|t| {
-            what = format!("{is_node}/{t}/{}", self.name);
-            g.table(is_node, t, like.insert(g.column_rows(is_node, t, &self.name)?), ids, None)
+        let table = self.space.policy().and_then(|of| {
+            what = format!("{}/{}/{}", of.is_node, of.ty, self.name);
+            g.table(of, like.insert(g.column_rows(of, &self.name)?), ids, None)
         });
         let bytes = fetch_one(&*g.comm, "gather features", &what, table, &g.inner.rows)?;
         // Without a table there was an error.

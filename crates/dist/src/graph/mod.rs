@@ -5,10 +5,11 @@ mod data;
 mod fetch;
 mod original_ids;
 mod owners;
+mod policy;
 mod query;
 mod registry;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, RwLock};
 
@@ -30,6 +31,7 @@ pub use data::{DataSpace, FeatureData};
 pub use fetch::RowCounts;
 pub(crate) use fetch::{Counters, OwnRows, Wanted, fetch_one};
 pub(crate) use owners::Owners;
+pub use policy::PartitionPolicy;
 pub use query::InEdges;
 pub(crate) use registry::Registry;
 
@@ -72,9 +74,6 @@ pub struct DistGraph {
     device: Device,
 }
 
-/// Whether it is of nodes, type, name.
-pub(crate) type ColumnKey = (bool, usize, String);
-
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) partition: Arc<Partition>,
@@ -89,7 +88,7 @@ pub(crate) struct Inner {
     /// `trainer_id` of nodes and of edges, where the graph was cut for several trainers.
     pub(crate) trainer_ids: [Features; 2],
     /// Tensors that were inserted as columns.
-    pub(crate) inserted: RwLock<BTreeMap<ColumnKey, Arc<dyn ChangingRows>>>,
+    pub(crate) inserted: RwLock<HashMap<(PartitionPolicy, String), Arc<dyn ChangingRows>>>,
     /// Inner nodes, then halo nodes, per type; inner edges by local id. Inner nodes have all their in-edges.
     pub(crate) local: Graph,
     /// Type-wise ids of halo nodes, by place.
@@ -283,22 +282,18 @@ impl DistGraph {
     /// # Errors
     /// Unknown type.
     pub fn own_nodes(&self, ntype: impl NodeKey) -> Result<Vec<u64>, DistError> {
-        Ok(self.own_ids(true, self.schema().ntype(ntype)?))
+        Ok(self.own_ids(self.node_policy(ntype)?))
     }
     /// Type-wise ids of the edges of a type that this rank owns, ascending, as [`own_nodes`](Self::own_nodes).
     ///
     /// # Errors
     /// Unknown or ambiguous type.
     pub fn own_edges(&self, etype: impl EdgeKey) -> Result<Vec<u64>, DistError> {
-        Ok(self.own_ids(false, self.schema().etype(etype)?))
+        Ok(self.own_ids(self.edge_policy(etype)?))
     }
-    pub(crate) fn own_ids(&self, is_node: bool, ty: usize) -> Vec<u64> {
-        self.owners(is_node)
-            .own(ty)
-            .zip(0..)
-            .filter(|&(_, row)| self.inner.is_own(is_node, ty, row))
-            .map(|(id, _)| id)
-            .collect()
+    pub(crate) fn own_ids(&self, of: PartitionPolicy) -> Vec<u64> {
+        let ids = self.owners(of).own(of.ty).zip(0..);
+        ids.filter(|&(_, row)| self.inner.is_own(of, row)).map(|(id, _)| id).collect()
     }
     /// Identifies a partitioning, in hexadecimal.
     pub(crate) fn fingerprint(&self) -> String {
@@ -335,9 +330,10 @@ impl Inner {
     }
     /// Whether this rank trains on an inner node or inner edge of its part.
     #[inline]
-    pub(crate) fn is_own(&self, is_node: bool, ty: usize, row: u32) -> bool {
+    pub(crate) fn is_own(&self, of: PartitionPolicy, row: u32) -> bool {
         let rank = self.trainer.rank_of(self.trainer.part) as u32;
-        self.trainers.as_ref().is_none_or(|of| of[usize::from(!is_node)][ty][row as usize] == rank)
+        let trainers = self.trainers.as_ref().map(|all| &all[usize::from(!of.is_node)][of.ty]);
+        trainers.is_none_or(|of| of[row as usize] == rank)
     }
     /// Original ids of the nodes that this part owns, ascending.
     pub(crate) fn own_originals(&self, ntype: usize) -> &[u64] {

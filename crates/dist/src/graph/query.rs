@@ -4,7 +4,7 @@ use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 use bytemuck::Pod;
 
 use super::fetch::fetch_one;
-use super::{Counters, DistGraph, Wanted};
+use super::{Counters, DistGraph, Owners, Wanted};
 use crate::DistError;
 use crate::exchange::{Pack, Unpack, agree, ask};
 
@@ -213,7 +213,7 @@ impl DistGraph {
         &self,
         given: impl IntoIterator<Item = (N, I)>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
-        self.select(true, given, |key| self.schema().ntype(key))
+        self.select(&self.inner.nodes, given, |key| self.schema().ntype(key))
     }
 
     /// Ids per edge type in schema order, checked.
@@ -221,17 +221,16 @@ impl DistGraph {
         &self,
         given: impl IntoIterator<Item = (K, I)>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
-        self.select(false, given, |key| self.schema().etype(key))
+        self.select(&self.inner.edges, given, |key| self.schema().etype(key))
     }
 
     /// Ids per type in schema order, checked; `number` is that of a type.
     pub(crate) fn select<K, I: AsRef<[u64]>>(
         &self,
-        is_node: bool,
+        owners: &Owners,
         given: impl IntoIterator<Item = (K, I)>,
         number: impl Fn(K) -> Result<usize, GraphError>,
     ) -> Result<Vec<Vec<u64>>, DistError> {
-        let owners = self.owners(is_node);
         let mut out: Vec<Option<Vec<u64>>> = vec![None; owners.names().len()];
         for (key, ids) in given {
             let t = number(key)?;

@@ -1,5 +1,6 @@
 //! Gathers features and labels of a partitioned graph for batches.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor};
@@ -11,10 +12,10 @@ use hashbrown::HashMap;
 
 use super::RankSampler;
 use crate::graph::WantedRows;
-use crate::{DistError, DistGraph, FeatureCache};
+use crate::{DistError, DistGraph, FeatureCache, PartitionPolicy};
 
 /// Columns by type and name.
-type Columns = Vec<(usize, String)>;
+type Columns = Vec<(PartitionPolicy, String)>;
 
 /// Features and labels in columns of a [`DistGraph`], whoever owns the rows, for the batches of any [`RankSampler`];
 /// all that a batch reads is fetched in one exchange. All ranks name the same columns.
@@ -39,11 +40,11 @@ enum ReadAs {
 fn add(
     columns: &mut Columns,
     graph: &DistGraph,
-    (is_node, ty): (bool, usize),
+    of: PartitionPolicy,
     column: &str,
     as_: ReadAs,
 ) -> Result<(), DistError> {
-    let (rows, owners) = (graph.column_rows(is_node, ty, column)?, graph.owners(is_node));
+    let (rows, owners) = (graph.column_rows(of, column)?, graph.owners(of));
     let (row, dtype) = (rows.row_shape(), rows.dtype());
     let (fits, expected) = match as_ {
         ReadAs::Features => (row.len() == 1 && dtype.is_float(), "Float tensor of rank 2"),
@@ -51,18 +52,25 @@ fn add(
             (row.is_empty() && (dtype.is_int() || dtype.is_uint()), "Int tensor of rank 1")
         }
     };
-    let name = &owners.names()[ty];
     if !fits {
-        let frame = format!("{}s of `{name}`", owners.what());
+        let frame = format!("{}s of `{}`", owners.what(), owners.names()[of.ty]);
         let (expected, actual) =
             (expected.into(), format!("{dtype:?} tensor with rows of shape {row:?}"));
         return Err(GraphError::ColumnType { frame, name: column.into(), expected, actual }.into());
     }
-    if columns.iter().any(|c| c.0 == ty) {
-        return Err(owners.named_twice(ty).into());
+    if columns.iter().any(|c| c.0 == of) {
+        return Err(owners.named_twice(of.ty).into());
     }
-    columns.push((ty, column.to_owned()));
+    columns.push((of, column.to_owned()));
     Ok(())
+}
+
+/// Columns with the ids of their types.
+fn with_ids<'a>(
+    columns: &'a Columns,
+    ids: impl Fn(usize) -> Cow<'a, [u64]>,
+) -> impl Iterator<Item = (PartitionPolicy, &'a str, Cow<'a, [u64]>)> {
+    columns.iter().map(move |(of, column)| (*of, &column[..], ids(of.ty)))
 }
 
 impl DistFeatures {
@@ -76,8 +84,8 @@ impl DistFeatures {
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
     pub fn with_nodes(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
-        let ty = self.graph.schema().ntype(ntype)?;
-        add(&mut self.nodes, &self.graph, (true, ty), column, ReadAs::Features)?;
+        let of = self.graph.node_policy(ntype)?;
+        add(&mut self.nodes, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
     /// Features of the edges of a type, in a float column of rank 2, for the edges of the blocks and for seed edges.
@@ -85,8 +93,8 @@ impl DistFeatures {
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
     pub fn with_edges(mut self, etype: impl EdgeKey, column: &str) -> Result<Self, DistError> {
-        let ty = self.graph.schema().etype(etype)?;
-        add(&mut self.edges, &self.graph, (false, ty), column, ReadAs::Features)?;
+        let of = self.graph.edge_policy(etype)?;
+        add(&mut self.edges, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
     /// Label of each node of a type, in an integer column of rank 1: seeds of the type come with theirs.
@@ -94,8 +102,8 @@ impl DistFeatures {
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
     pub fn with_labels(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
-        let ty = self.graph.schema().ntype(ntype)?;
-        add(&mut self.labels, &self.graph, (true, ty), column, ReadAs::Labels)?;
+        let of = self.graph.node_policy(ntype)?;
+        add(&mut self.labels, &self.graph, of, column, ReadAs::Labels)?;
         Ok(self)
     }
     /// Label of each edge of a type, such as a class or a rating, in an integer column of rank 1: seed edges of the
@@ -109,8 +117,8 @@ impl DistFeatures {
         etype: impl EdgeKey,
         column: &str,
     ) -> Result<Self, DistError> {
-        let ty = self.graph.schema().etype(etype)?;
-        add(&mut self.edge_labels, &self.graph, (false, ty), column, ReadAs::Labels)?;
+        let of = self.graph.edge_policy(etype)?;
+        add(&mut self.edge_labels, &self.graph, of, column, ReadAs::Labels)?;
         Ok(self)
     }
     /// Caches at most `rows` remote rows of hot nodes for each node feature column; see [`DistGraph::feature_cache`].
@@ -119,9 +127,8 @@ impl DistFeatures {
     /// # Errors
     /// Some rank failed.
     pub fn with_cache(mut self, rows: usize) -> Result<Self, DistError> {
-        let caches = self
-            .stored()
-            .map(|(t, column)| self.graph.feature_cache(&self.graph.ntypes()[*t], column, rows));
+        let caches =
+            self.stored().map(|(of, column)| self.graph.feature_cache(of.ty, column, rows));
         self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
     }
@@ -171,15 +178,11 @@ impl DistFeatures {
                     .for_each(|&id| *asked.entry(id).or_default() += 1);
             }
         }
-        let caches = self.stored().map(|(t, column)| {
+        let caches = self.stored().map(|(of, column)| {
             let mut ids: Vec<(u64, u32)> =
-                asked[*t].iter().map(|(&id, &count)| (id, count)).collect();
+                asked[of.ty].iter().map(|(&id, &count)| (id, count)).collect();
             ids.sort_unstable_by_key(|&(id, count)| (std::cmp::Reverse(count), id));
-            g.keep_rows(
-                &g.ntypes()[*t],
-                column,
-                Ok(ids.into_iter().take(rows).map(|i| i.0).collect()),
-            )
+            g.keep_rows(of.ty, column, Ok(ids.into_iter().take(rows).map(|i| i.0).collect()))
         });
         self.caches = Arc::new(caches.collect::<Result<_, _>>()?);
         Ok(self)
@@ -189,8 +192,8 @@ impl DistFeatures {
         &self.caches
     }
     /// Columns of nodes whose rows do not change.
-    fn stored(&self) -> impl Iterator<Item = &(usize, String)> {
-        self.nodes.iter().filter(|(t, column)| self.graph.stored(true, *t, column).is_ok())
+    fn stored(&self) -> impl Iterator<Item = &(PartitionPolicy, String)> {
+        self.nodes.iter().filter(|(of, column)| self.graph.stored(*of, column).is_ok())
     }
 }
 
@@ -235,22 +238,17 @@ where
             _ => (&none, false, vec![]),
         };
         let mut ids = vec![];
-        ids.extend(self.nodes.iter().map(|(t, column)| (true, *t, column, batch.nodes(*t))));
+        let of_seeds = |t: usize| Cow::Borrowed(&seeds[t][..]);
+        ids.extend(with_ids(&self.nodes, |t| batch.nodes(t)));
         for block in 0..blocks {
-            ids.extend(
-                self.edges.iter().map(|(t, column)| (false, *t, column, batch.edges(block, *t))),
-            );
+            ids.extend(with_ids(&self.edges, |t| batch.edges(block, t)));
         }
         if edges {
-            ids.extend(
-                self.edges.iter().map(|(t, column)| (false, *t, column, (&seeds[*t][..]).into())),
-            );
+            ids.extend(with_ids(&self.edges, of_seeds));
         }
-        ids.extend(labels.iter().map(|(t, column)| (!edges, *t, column, (&seeds[*t][..]).into())));
-        let wanted: Vec<WantedRows<'_>> = ids
-            .iter()
-            .map(|(is_node, t, column, ids)| (*is_node, *t, &column[..], &ids[..]))
-            .collect();
+        ids.extend(with_ids(labels, of_seeds));
+        let wanted: Vec<WantedRows<'_>> =
+            ids.iter().map(|(of, column, ids)| (*of, *column, &ids[..])).collect();
         let columns =
             if wanted.is_empty() { vec![] } else { graph.gather_many(&wanted, &self.caches)? };
         let mut columns = columns.into_iter();
@@ -264,15 +262,17 @@ where
             labels: vec![None; seeds.len()],
         };
         let mut take = |of: &Columns, out: &mut [Option<Tensor<2>>]| {
-            of.iter().zip(columns.by_ref()).for_each(|((t, _), column)| out[*t] = column.tensor());
+            of.iter()
+                .zip(columns.by_ref())
+                .for_each(|((of, _), column)| out[of.ty] = column.tensor());
         };
         take(&self.nodes, &mut out.x);
         out.edge_x.iter_mut().for_each(|edge_x| take(&self.edges, edge_x));
         if edges {
             take(&self.edges, &mut out.seed_x);
         }
-        for ((t, _), column) in labels.iter().zip(columns) {
-            out.labels[*t] = column.tensor();
+        for ((of, _), column) in labels.iter().zip(columns) {
+            out.labels[of.ty] = column.tensor();
         }
         Ok(out)
     }

@@ -4,7 +4,8 @@ use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::{SeedKind, Seeds};
 
 use crate::exchange::{agree, digest, same};
-use crate::{DistError, DistGraph, SeedSplit};
+use crate::graph::Owners;
+use crate::{DistError, DistGraph, PartitionPolicy, SeedSplit};
 
 /// Stands for a seed that another rank takes.
 pub(crate) const ELSEWHERE: u64 = u64::MAX;
@@ -97,9 +98,9 @@ impl DistGraph {
     fn own_seeds(&self, lists: Result<SeedLists, DistError>) -> Result<Seeds<u64>, DistError> {
         let seeds = self.same_seeds(SeedKind::Nodes, lists)?;
         let of_type = |(t, seeds): (usize, &Vec<u64>)| {
-            let own = self.inner.own_originals(t);
+            let (of, own) = (PartitionPolicy { is_node: true, ty: t }, self.inner.own_originals(t));
             let row = |seed: &u64| {
-                own.binary_search(seed).ok().filter(|&row| self.inner.is_own(true, t, row as u32))
+                own.binary_search(seed).ok().filter(|&row| self.inner.is_own(of, row as u32))
             };
             seeds
                 .iter()
@@ -116,22 +117,21 @@ impl DistGraph {
         &self,
         given: impl IntoIterator<Item = (N, I, T)>,
     ) -> Result<SeedLists, DistError> {
-        self.select_before(true, given, |key| self.schema().ntype(key))
+        self.select_before(&self.inner.nodes, given, |key| self.schema().ntype(key))
     }
     /// Ids of edges in range per edge type, and their times.
     pub(crate) fn select_edges_before<K: EdgeKey, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         given: impl IntoIterator<Item = (K, I, T)>,
     ) -> Result<SeedLists, DistError> {
-        self.select_before(false, given, |key| self.schema().etype(key))
+        self.select_before(&self.inner.edges, given, |key| self.schema().etype(key))
     }
     fn select_before<K, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
-        is_node: bool,
+        owners: &Owners,
         given: impl IntoIterator<Item = (K, I, T)>,
         number: impl Fn(K) -> Result<usize, GraphError>,
     ) -> Result<SeedLists, DistError> {
-        let owners = self.owners(is_node);
         let (mut times, mut named) = (vec![vec![]; owners.names().len()], vec![]);
         for (key, ids, of) in given {
             let t = number(key)?;
@@ -139,6 +139,6 @@ impl DistGraph {
             times[t] = of.as_ref().to_vec();
             named.push((t, ids));
         }
-        Ok((self.select(is_node, named, Ok)?, Some(times)))
+        Ok((self.select(owners, named, Ok)?, Some(times)))
     }
 }

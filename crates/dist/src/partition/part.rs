@@ -120,11 +120,8 @@ impl Partition {
     /// There is no such type.
     #[track_caller]
     pub fn node_columns(&self, ntype: impl NodeKey) -> impl Iterator<Item = &str> {
-        columns(&self.node_feats, ntype_number(self.book.schema(), ntype))
-    }
-    /// Names of the feature columns of an edge type.
-    pub(crate) fn edge_columns(&self, etype: usize) -> impl Iterator<Item = &str> {
-        columns(&self.edge_feats, etype)
+        let ty = ntype_number(self.book.schema(), ntype);
+        self.node_feats.keys().filter(move |k| k.0 == ty).map(|k| k.1.as_str())
     }
     /// Features of the inner nodes of a type, in id order.
     ///
@@ -134,12 +131,4 @@ impl Partition {
     pub fn node_feature(&self, ntype: impl NodeKey, column: &str) -> Option<&TensorData> {
         self.node_feats.get(&(ntype_number(self.book.schema(), ntype), column.to_owned()))
     }
-    /// Features of the inner edges of a type, in id order.
-    pub(crate) fn edge_feature(&self, etype: usize, column: &str) -> Option<&TensorData> {
-        self.edge_feats.get(&(etype, column.to_owned()))
-    }
-}
-
-fn columns(feats: &Features, ty: usize) -> impl Iterator<Item = &str> {
-    feats.keys().filter(move |k| k.0 == ty).map(|k| k.1.as_str())
 }

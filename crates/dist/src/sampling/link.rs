@@ -13,7 +13,7 @@ use super::global_negatives::GlobalNegatives;
 use super::{DistBatch, DistSampler};
 use crate::exchange::{Pack, Unpack, agree, ask};
 use crate::loading::in_order;
-use crate::{DistError, DistGraph, RankSampler};
+use crate::{DistError, DistGraph, PartitionPolicy, RankSampler};
 
 /// How many negatives of each positive pair, the nodes drawn by type-wise id, and whether each pair is strict.
 type Drawn = (usize, Vec<u64>, Vec<bool>);
@@ -530,13 +530,14 @@ impl LinkSeeds<'_> {
     fn own(&self) -> OwnSeeds {
         let (sampler, t) = (&self.links.sampler, self.links.etype);
         let inner = &sampler.graph().inner;
+        let of = PartitionPolicy { is_node: false, ty: t };
         let (relation, of_edges) = (&inner.local.relations()[t], sampler.whole.times_of(t));
         let times = sampler.whole.is_timed().then(Vec::new);
         let mut own =
             OwnSeeds { edges: vec![], positions: vec![], src: vec![], dst: vec![], times };
         for (position, &id) in self.edges.iter().enumerate() {
             let Ok(row) = inner.edge_ids[t].binary_search(&id) else { continue };
-            if !inner.is_own(false, t, row as u32) {
+            if !inner.is_own(of, row as u32) {
                 continue;
             }
             own.edges.push(id);

@@ -272,8 +272,8 @@ impl DistSampler {
         etype: impl EdgeKey,
         column: &str,
     ) -> Result<(usize, Vec<T>), DistError> {
-        let t = self.graph.schema().etype(etype)?;
-        let data = self.graph.stored(false, t, column)?;
+        let of = self.graph.edge_policy(etype)?;
+        let (t, data) = (of.ty, self.graph.stored(of, column)?);
         let edges = self.graph.inner.edges.count(t);
         if data.num_elements() != edges {
             let e = GraphError::Length {

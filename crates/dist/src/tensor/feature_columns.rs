@@ -39,13 +39,12 @@ impl DataSpace<'_> {
         column: &str,
         tensor: impl AsRef<DistTensor<E>>,
     ) -> Result<(), DistError> {
-        let (g, tensor, is_node) = (self.graph, tensor.as_ref(), self.is_node());
+        let (g, tensor) = (self.graph, tensor.as_ref());
         let bad =
             |arg, expected: String, found: String| Err(DistError::Config { arg, expected, found });
         let check = || {
-            let ty = self.ty()?;
-            let owners = g.owners(is_node);
-            let here = format!("{}~{}", owners.what(), owners.names()[ty]);
+            let of = self.policy()?;
+            let here = g.policy_name(of);
             if !Arc::ptr_eq(&g.inner, &tensor.graph().inner) {
                 return bad(
                     "tensor",
@@ -61,17 +60,17 @@ impl DataSpace<'_> {
                     format!("tensor `{}` of `{theirs}`", tensor.name()),
                 );
             }
-            if g.stored_column(is_node, ty, column).is_some() {
+            if g.stored_column(of, column).is_some() {
                 return bad(
                     "column",
                     format!("a name that no stored column of `{here}` has"),
                     format!("`{column}`"),
                 );
             }
-            Ok(ty)
+            Ok(of)
         };
-        let ty = agree(&*g.comm, "insert column", check())?;
-        let what = format!("{is_node}/{ty}/{column}/{}", tensor.name());
+        let of = agree(&*g.comm, "insert column", check())?;
+        let what = format!("{}/{}/{column}/{}", of.is_node, of.ty, tensor.name());
         let tag = digest(what.bytes().map(u64::from));
         same(
             &*g.comm,
@@ -80,7 +79,7 @@ impl DataSpace<'_> {
             tag.to_le_bytes().to_vec(),
         )?;
         let mut inserted = g.inner.inserted.write().unwrap_or_else(PoisonError::into_inner);
-        inserted.insert((is_node, ty, column.to_owned()), tensor.rows());
+        inserted.insert((of, column.to_owned()), tensor.rows());
         Ok(())
     }
 }

@@ -1,7 +1,6 @@
 //! Distributes tensors over ranks by node or edge (DGL's `DistTensor`).
 
 mod feature_columns;
-mod policy;
 mod update;
 
 use std::any::Any;
@@ -11,10 +10,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use burn::tensor::{DType, Tensor, TensorData};
 
 use crate::exchange::{agree, digest, same};
-use crate::graph::{ChangingRows, Counters, OwnRows, Wanted, fetch_one};
+use crate::graph::{ChangingRows, Counters, OwnRows, Owners, Wanted, fetch_one};
 use crate::shard::{Shard, ShardReader, ShardWriter};
-use crate::{DistElement, DistError, DistGraph};
-pub use policy::PartitionPolicy;
+use crate::{DistElement, DistError, DistGraph, PartitionPolicy};
 pub(crate) use update::Pushed;
 
 /// A tensor whose first dimension counts the nodes or edges of a type; every rank keeps the rows of those that it owns
@@ -182,6 +180,10 @@ impl<E: DistElement> DistTensor<E> {
     }
     pub(crate) fn graph(&self) -> &DistGraph {
         &self.graph
+    }
+    /// Who keeps the rows, and the number of the type.
+    pub(crate) fn owners(&self) -> (&Owners, usize) {
+        (self.graph.row_owners(self.store.policy), self.store.policy.ty)
     }
     /// The rows of this rank, one after the other, in ascending id.
     pub fn own_rows(&self) -> Vec<E> {

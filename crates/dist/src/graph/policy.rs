@@ -2,9 +2,8 @@
 
 use burn_gnn_graph::{EdgeKey, NodeKey};
 
-use crate::graph::Owners;
-use crate::tensor::DistTensor;
-use crate::{DistElement, DistError, DistGraph};
+use super::{DistGraph, Owners};
+use crate::DistError;
 
 /// Rows go with the nodes or edges of one type (DGL's `PartitionPolicy`).
 ///
@@ -54,12 +53,20 @@ impl DistGraph {
     /// # Panics
     /// It is of another graph, which has more types.
     pub fn policy_name(&self, policy: PartitionPolicy) -> String {
-        let owners = self.owners(policy.is_node);
+        let owners = self.owners(policy);
         format!("{}~{}", owners.what(), owners.names()[policy.ty])
+    }
+    /// Who has the structure and the stored columns.
+    pub(crate) fn owners(&self, of: PartitionPolicy) -> &Owners {
+        if of.is_node { &self.inner.nodes } else { &self.inner.edges }
+    }
+    /// Who has rows that change.
+    pub(crate) fn row_owners(&self, of: PartitionPolicy) -> &Owners {
+        if of.is_node { &self.inner.node_rows } else { &self.inner.edge_rows }
     }
 
     pub(crate) fn rows_of(&self, policy: PartitionPolicy) -> u64 {
-        self.owners(policy.is_node).total(policy.ty)
+        self.owners(policy).total(policy.ty)
     }
     /// Ids in the input graph of the rows that this rank keeps.
     pub(crate) fn originals_of(&self, policy: PartitionPolicy) -> &[u64] {
@@ -68,8 +75,8 @@ impl DistGraph {
         } else {
             &self.inner.edge_ids[policy.ty][..]
         };
-        let begin = self.owners(policy.is_node).places(policy.ty).start;
-        let rows = self.row_owners(policy.is_node).places(policy.ty);
+        let begin = self.owners(policy).places(policy.ty).start;
+        let rows = self.row_owners(policy).places(policy.ty);
         &of_part[(rows.start - begin) as usize..(rows.end - begin) as usize]
     }
 
@@ -84,11 +91,11 @@ impl DistGraph {
             let expected = "a first dimension, which counts nodes or edges".into();
             return Err(DistError::Config { arg: "shape", expected, found: "[]".into() });
         };
-        let types = |is_node: bool| {
-            (0..self.owners(is_node).names().len()).map(move |ty| PartitionPolicy { is_node, ty })
-        };
+        let types =
+            |is_node: bool, names: usize| (0..names).map(move |ty| PartitionPolicy { is_node, ty });
+        let all = types(true, self.ntypes().len()).chain(types(false, self.etypes().len()));
         if let Some(policy) = policy {
-            if policy.ty >= self.owners(policy.is_node).names().len() {
+            if policy.ty >= self.owners(policy).names().len() {
                 let policy = format!("type number {}", policy.ty);
                 return Err(DistError::UnknownPolicy { policy, known: self.policies() });
             }
@@ -102,8 +109,7 @@ impl DistGraph {
             }
             return Ok((policy, row.to_vec()));
         }
-        let fits: Vec<PartitionPolicy> =
-            types(true).chain(types(false)).filter(|&p| self.rows_of(p) == rows as u64).collect();
+        let fits: Vec<_> = all.filter(|&p| self.rows_of(p) == rows as u64).collect();
         match fits[..] {
             [policy] => Ok((policy, row.to_vec())),
             _ => {
@@ -111,13 +117,5 @@ impl DistGraph {
                 Err(DistError::Policy { name: name.to_owned(), rows: rows as u64, candidates })
             }
         }
-    }
-}
-
-impl<E: DistElement> DistTensor<E> {
-    /// Who keeps the rows.
-    pub(crate) fn owners(&self) -> (&Owners, usize) {
-        let policy = self.policy();
-        (self.graph().row_owners(policy.is_node), policy.ty)
     }
 }
