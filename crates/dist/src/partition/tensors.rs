@@ -20,7 +20,7 @@ use crate::DistError;
 /// Key of the metadata entry of part files: `version:fingerprint`. One entry only, so that files of
 /// equal content are equal byte for byte.
 pub(crate) const STAMP: &str = "burn_gnn_partition";
-/// Numbers that are converted at a time.
+/// Numbers that are converted or written at a time.
 const CHUNK: usize = 1 << 15;
 
 type Content<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + 'a>;
@@ -51,7 +51,7 @@ impl<'a> Entry<'a> {
     ) -> Self {
         let values: Cow<'a, [T]> = values.into();
         Self::new(name, dtype, vec![values.len()], move |w| {
-            w.write_all(bytemuck::cast_slice(&values))
+            values.chunks(CHUNK).try_for_each(|some| w.write_all(bytemuck::cast_slice(some)))
         })
     }
     /// A list of `len` numbers; `fill` puts those of a range into an empty buffer.

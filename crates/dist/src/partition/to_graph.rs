@@ -8,6 +8,7 @@ use crate::DistError;
 use crate::column::column;
 
 /// Columns of one type that every local graph has.
+#[derive(Clone, Default)]
 struct Flags {
     ids: Vec<i64>,
     originals: Vec<i64>,
@@ -17,9 +18,6 @@ struct Flags {
 }
 
 impl Flags {
-    fn new() -> Self {
-        Self { ids: vec![], originals: vec![], inner: vec![], parts: vec![] }
-    }
     /// The row of the entry.
     fn push(&mut self, id: u64, original: u64, inner: bool) -> u32 {
         self.ids.push(id as i64);
@@ -32,8 +30,8 @@ impl Flags {
         let mut columns = vec![
             ("_ID", TensorData::new(self.ids, [n])),
             ("orig_id", TensorData::new(self.originals, [n])),
+            (inner, TensorData::new(self.inner, [n])),
         ];
-        columns.push((inner, TensorData::new(self.inner, [n])));
         if inner == "inner_node" {
             columns.push(("part_id", TensorData::new(self.parts, [n])));
         }
@@ -80,8 +78,8 @@ impl Partition {
     /// `O(V + E)` of the part, and a copy of its features.
     pub fn to_graph(&self, device: &Device) -> Result<Graph, DistError> {
         let (device, schema) = (device.clone().inner(), self.book.schema());
-        let mut nodes: Vec<Flags> = schema.ntypes().iter().map(|_| Flags::new()).collect();
-        let mut edges: Vec<Flags> = schema.etypes().iter().map(|_| Flags::new()).collect();
+        let mut nodes = vec![Flags::default(); schema.ntypes().len()];
+        let mut edges = vec![Flags::default(); schema.etypes().len()];
         let mut rows = Vec::with_capacity(self.nid.len());
         for (i, (&global, &original)) in self.nid.iter().zip(&self.orig_nid).enumerate() {
             let (part, id) = self.book.nodes.locate(HomoId(global))?;

@@ -19,7 +19,7 @@ struct Whole {
     edges: Vec<EdgeTable>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct EdgeTable {
     src: Vec<u32>,
     dst: Vec<u32>,
@@ -28,16 +28,6 @@ struct EdgeTable {
 
 /// Type and place.
 type Place = (usize, u32);
-
-impl Whole {
-    fn new(opened: &Opened) -> Self {
-        let schema = opened.book.schema();
-        Self {
-            nodes: vec![vec![]; schema.ntypes().len()],
-            edges: schema.etypes().iter().map(|_| EdgeTable::default()).collect(),
-        }
-    }
-}
 
 fn place(of: &Numbering, global: u64) -> Result<Place, DistError> {
     let id = of.locate(HomoId(global))?.1;
@@ -57,7 +47,12 @@ pub(crate) struct Verifier<'a> {
 
 impl<'a> Verifier<'a> {
     pub(crate) fn new(opened: &'a Opened, graph: Option<&'a Graph>) -> Self {
-        Self { found: vec![], opened, whole: Whole::new(opened), graph, columns: None }
+        let schema = opened.book.schema();
+        let whole = Whole {
+            nodes: vec![vec![]; schema.ntypes().len()],
+            edges: vec![EdgeTable::default(); schema.etypes().len()],
+        };
+        Self { found: vec![], opened, whole, graph, columns: None }
     }
 
     /// What does not hold.
