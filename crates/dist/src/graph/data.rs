@@ -214,13 +214,7 @@ impl DistGraph {
         let row_bytes = rows.row_bytes();
         let (owners, own) = match rows {
             ColumnRows::Stored(data) => (self.owners(of), OwnRows::Stored(data.as_bytes())),
-            ColumnRows::Changing(rows) => {
-                let rows = rows.clone();
-                (
-                    self.row_owners(of),
-                    OwnRows::Lent(Box::new(move |to: &mut dyn FnMut(&[u8])| rows.lend(to))),
-                )
-            }
+            ColumnRows::Changing(rows) => (self.row_owners(of), OwnRows::Lent(rows.clone())),
         };
         Ok(Wanted { cache, ..Wanted::new(owners, of.ty, ids, row_bytes, own)? })
     }

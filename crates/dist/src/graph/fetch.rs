@@ -1,6 +1,7 @@
 //! Fetches rows by id from the ranks that own them.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use burn::tensor::Bytes;
@@ -8,6 +9,7 @@ use burn_gnn_graph::prefetch;
 use bytemuck::NoUninit;
 
 use super::cache::FeatureCache;
+use super::data::ChangingRows;
 use super::owners::Owners;
 use crate::exchange::{Pack, Unpack, ask, digest};
 use crate::{Communicator, DistError, Failure};
@@ -15,16 +17,13 @@ use crate::{Communicator, DistError, Failure};
 /// Writes the bytes of an own row.
 type WriteRow<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
 
-/// Calls its argument once with the bytes of all own rows.
-type LendRows<'a> = dyn Fn(&mut dyn FnMut(&[u8])) + Sync + 'a;
-
 /// Own rows of a table.
 pub(crate) enum OwnRows<'a> {
     /// Concatenated.
     Stored(&'a [u8]),
     /// Concatenated, and borrowed only while they are copied: a lock guards them, and other threads, which ranks may
     /// wait for, must be able to take it while ranks wait for each other here.
-    Lent(Box<LendRows<'a>>),
+    Lent(Arc<dyn ChangingRows>),
     /// Written on request.
     Made(Box<WriteRow<'a>>),
 }
@@ -41,9 +40,9 @@ impl OwnRows<'_> {
         match self {
             Self::Stored(bytes) => f(Source::Bytes(bytes)),
             Self::Made(write) => f(Source::Made(&**write)),
-            Self::Lent(lend) => {
+            Self::Lent(rows) => {
                 let (mut f, mut out) = (Some(f), None);
-                lend(&mut |bytes| out = f.take().map(|f| f(Source::Bytes(bytes))));
+                rows.lend(&mut |bytes| out = f.take().map(|f| f(Source::Bytes(bytes))));
                 out.unwrap_or_else(|| unreachable!("rows are lent once"))
             }
         }
@@ -221,7 +220,7 @@ pub(crate) fn fetch(
     let tag = digest(what.bytes().map(u64::from));
     let mut requests = vec![Pack::default().with(&[tag]); comm.size()];
     for (w, out) in wanted.iter().zip(&mut out) {
-        let abroad = near(w, out, counters);
+        let abroad = w.own.with(|own| near(w, own, out, counters));
         let mut rows = vec![vec![]; comm.size()];
         // Ascending ids are grouped by owner, and repeats lie side by side.
         for same in abroad.chunk_by(|a, b| a.0 == b.0) {
@@ -272,11 +271,7 @@ pub(crate) fn fetch_one(
 }
 
 /// Writes the rows that this rank has, and leaves room for the others, which are `(id, position)`, ascending.
-fn near(w: &Wanted<'_>, out: &mut RowBytes, counters: &Counters) -> Vec<(u64, u32)> {
-    w.own.with(|own| near_of(w, own, out, counters))
-}
-
-fn near_of(
+fn near(
     w: &Wanted<'_>,
     own: Source<'_>,
     out: &mut RowBytes,

@@ -204,8 +204,8 @@ impl<E: DistElement> DistTensor<E> {
     /// An id out of range; on all ranks.
     pub fn get(&self, ids: &[u64]) -> Result<Vec<E>, DistError> {
         let (owners, ty) = self.owners();
-        let own = OwnRows::Lent(Box::new(|to: &mut dyn FnMut(&[u8])| self.store.lend(to)));
-        let table = Wanted::new(owners, ty, ids, self.store.width * size_of::<E>(), own);
+        let (own, row_bytes) = (OwnRows::Lent(self.rows()), self.store.width * size_of::<E>());
+        let table = Wanted::new(owners, ty, ids, row_bytes, own);
         let (comm, name) = (&*self.graph.comm, &self.store.name);
         let found = fetch_one(comm, "tensor: get", name, table, &Counters::default())?;
         Ok(bytemuck::pod_collect_to_vec(&found))
