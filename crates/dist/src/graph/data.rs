@@ -138,13 +138,8 @@ impl DistGraph {
         });
         let (of, rows, ids) = agree(&*self.comm, "feature cache", found)?;
         let table = self.table(of, &rows, &ids, None);
-        let bytes = fetch_one(
-            &*self.comm,
-            "feature cache",
-            &format!("{}/{column}", self.ntypes()[of.ty]),
-            table,
-            &Counters::default(),
-        )?;
+        let (what, counters) = (format!("{}/{column}", self.ntypes()[of.ty]), Counters::default());
+        let bytes = fetch_one(&*self.comm, "feature cache", &what, table, &counters)?;
         Ok(FeatureCache::new(of.ty, column, &ids, bytes, rows.row_bytes()))
     }
 
@@ -242,14 +237,9 @@ impl<'a> DataSpace<'a> {
     /// Unknown type.
     pub fn remove(&self, column: &str) -> Result<bool, DistError> {
         let key = (self.policy()?, column.to_owned());
-        Ok(self
-            .graph
-            .inner
-            .inserted
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&key)
-            .is_some())
+        let inserted = &self.graph.inner.inserted;
+        let mut inserted = inserted.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(inserted.remove(&key).is_some())
     }
     /// Names of the feature columns.
     ///

@@ -311,11 +311,7 @@ fn near(
 fn answer(wanted: &[Wanted<'_>], mut request: Unpack) -> Result<Pack, DistError> {
     let mut out = Vec::new();
     for w in wanted {
-        let rows = request.list::<u32>()?;
-        let count = w.owners.count(w.ty);
-        if rows.iter().any(|&r| r as usize >= count) {
-            return Err(request.broken().into());
-        }
+        let rows = w.owners.read_rows(w.ty, &mut request)?;
         let at = out.len();
         // One byte more for the flag of the exchange.
         out.reserve(rows.len() * w.row_bytes + 1);

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use burn_gnn_graph::GraphError;
 
+use crate::exchange::Unpack;
 use crate::partition_book::Numbering;
 use crate::trainer_rank::TrainerRank;
-use crate::{DistError, PartitionBook};
+use crate::{DistError, Failure, PartitionBook};
 
 /// Who has the rows of each type. Ids have places (see [`Numbering`]), and who has rows has a range of places per type.
 #[derive(Debug)]
@@ -129,6 +130,15 @@ impl Owners {
         let own = self.places(ty);
         let place = self.place(ty, id);
         own.contains(&place).then(|| (place - own.start) as u32)
+    }
+    /// Own rows of a type, as a peer names them.
+    pub(crate) fn read_rows(&self, ty: usize, message: &mut Unpack) -> Result<Vec<u32>, Failure> {
+        let (rows, count) = (message.list::<u32>()?, self.count(ty));
+        if rows.iter().all(|&row| (row as usize) < count) {
+            Ok(rows)
+        } else {
+            Err(message.broken())
+        }
     }
     /// Refuses other than one time per seed of a type.
     pub(crate) fn check_times(

@@ -156,15 +156,8 @@ impl DistGraph {
         };
         let answer = |mut request: Unpack| {
             let rows = (0..inner.nodes.names().len())
-                .map(|_| request.list::<u32>())
+                .map(|t| inner.nodes.read_rows(t, &mut request))
                 .collect::<Result<Vec<_>, _>>()?;
-            if rows
-                .iter()
-                .enumerate()
-                .any(|(t, rows)| rows.iter().any(|&r| r as usize >= inner.nodes.count(t)))
-            {
-                return Err(request.broken().into());
-            }
             let mut out = Pack::default();
             for (t, r) in inner.local.relations().iter().enumerate() {
                 let (s, d) = schema.endpoints(t);

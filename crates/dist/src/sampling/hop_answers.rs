@@ -73,10 +73,7 @@ impl DistSampler {
         let types = inner.nodes.names();
         let (mut asked, mut trees) = (Vec::with_capacity(types.len()), SeedTrees::default());
         for t in 0..types.len() {
-            let rows = request.list::<u32>()?;
-            if rows.iter().any(|&r| r as usize >= inner.nodes.count(t)) {
-                return Err(request.broken().into());
-            }
+            let rows = inner.nodes.read_rows(t, &mut request)?;
             if kind.disjoint {
                 trees.of_seeds.push(request.list_of::<u32>(rows.len())?);
             }
@@ -144,11 +141,8 @@ impl DistSampler {
     pub(super) fn serve_degrees(&self, mut request: Unpack) -> Result<Pack, DistError> {
         let (inner, mut out) = (&self.graph.inner, Pack::default());
         for t in 0..inner.nodes.names().len() {
-            let rows = request.list::<u32>()?;
+            let rows = inner.nodes.read_rows(t, &mut request)?;
             let times = request.list_of::<i64>(rows.len())?;
-            if rows.iter().any(|&r| r as usize >= inner.nodes.count(t)) {
-                return Err(request.broken().into());
-            }
             for which in degrees_of(self.graph.schema(), t) {
                 let degree = |(&row, &time): (&u32, &i64)| match which {
                     Degrees::In(e) => self.in_degree_before(e, row, time),

@@ -31,12 +31,9 @@ impl OutEdges {
         });
         let mut edges = vec![];
         for mut message in exchange(comm, "times of out-edges", Ok(messages.collect()))? {
-            let rows = message.list::<u32>()?;
+            let rows = inner.nodes.read_rows(s, &mut message)?;
             let (dst, times) =
                 (message.list_of::<u32>(rows.len())?, message.list_of::<i64>(rows.len())?);
-            if rows.iter().any(|&row| row as usize >= inner.nodes.count(s)) {
-                return Err(message.broken().into());
-            }
             edges.extend(
                 rows.into_iter().zip(times).zip(dst).map(|((row, time), dst)| (row, time, dst)),
             );

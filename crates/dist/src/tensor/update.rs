@@ -66,7 +66,6 @@ impl<E: DistElement> DistTensor<E> {
             by_owner.iter().map(pack).collect()
         });
         let received = exchange(&**comm, name, messages)?;
-        let count = owners.count(ty);
         let read = |mut message: Unpack| {
             let theirs = message.list::<u8>()?;
             if theirs != self.name().as_bytes() {
@@ -77,13 +76,9 @@ impl<E: DistElement> DistTensor<E> {
                 );
                 return Err(Failure { rank: comm.rank(), message });
             }
-            let rows = message.list::<u32>()?;
+            let rows = owners.read_rows(ty, &mut message)?;
             let values = message.list_of::<E>(rows.len() * width)?;
-            if rows.iter().any(|&r| r as usize >= count) {
-                Err(message.broken())
-            } else {
-                Ok((rows, values))
-            }
+            Ok((rows, values))
         };
         let pushed = received.into_iter().map(read).collect::<Result<_, _>>();
         // If one rank cannot read its message, no rank applies its updates.
