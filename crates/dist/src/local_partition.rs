@@ -11,7 +11,7 @@ use crate::column::column;
 use crate::exchange::{Pack, Unpack};
 use crate::partition::Features;
 use crate::partition_book::{etype_number, ntype_number};
-use crate::trainer_rank::TrainerRank;
+use crate::trainer_rank::{TrainerRank, wrong_rank};
 use crate::{
     Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange,
 };
@@ -31,8 +31,6 @@ pub struct LocalPartition {
     book: Arc<PartitionBook>,
     plan: Arc<HaloPlan>,
     relations: Vec<Relation>,
-    total_nodes: Vec<u64>,
-    total_edges: Vec<u64>,
     in_degrees: Vec<Vec<u32>>,
     out_degrees: Vec<Vec<u32>>,
     orig_nodes: Vec<Arc<[u64]>>,
@@ -60,14 +58,7 @@ impl LocalPartition {
         let book = partition.book.clone();
         let (part, num_parts) = (partition.part, book.num_parts());
         if comm.rank() != part || comm.size() != num_parts {
-            let trainers = 1;
-            return Err(DistError::WrongRank {
-                rank: comm.rank(),
-                size: comm.size(),
-                part,
-                num_parts,
-                trainers,
-            });
+            return Err(wrong_rank(&*comm, part, num_parts, 1));
         }
         same_partitioning(partition, &*comm)?;
         let Pieces { relations, halo, orig_nodes, orig_halo, orig_edges } = cut(partition)?;
@@ -98,12 +89,6 @@ impl LocalPartition {
         let edges = relations.iter().map(Relation::num_edges).collect();
         let edge_frames = frames("inner edges", names, edges, &partition.edge_feats)?;
         Ok(Self {
-            total_nodes: (0..book.schema().ntypes().len())
-                .map(|t| book.num_nodes(t))
-                .collect::<Result<_, _>>()?,
-            total_edges: (0..relations.len())
-                .map(|t| book.num_edges(t))
-                .collect::<Result<_, _>>()?,
             in_degrees: relations.iter().map(|r| r.in_degrees().collect()).collect(),
             comm,
             plan,
@@ -212,11 +197,11 @@ impl GraphView for LocalPartition {
     }
     #[track_caller]
     fn total_nodes(&self, ntype: usize) -> u64 {
-        *of_ntype(&self.total_nodes, ntype)
+        of_ntype(self.book.nodes.starts_of_parts(), ntype).last().copied().unwrap_or(0)
     }
     #[track_caller]
     fn total_edges(&self, etype: usize) -> u64 {
-        *of_etype(&self.total_edges, etype)
+        of_etype(self.book.edges.starts_of_parts(), etype).last().copied().unwrap_or(0)
     }
     fn src_rows(&self, call: &'static str, x: Vec<Tensor<2>>) -> Vec<Tensor<2>> {
         halo_exchange(&self.plan, call, x)

@@ -1,5 +1,17 @@
 //! Maps ranks to parts and trainers.
 
+use crate::{Communicator, DistError};
+
+/// The error of a rank that cannot take a part of a graph that was cut for `trainers` trainers each.
+pub(crate) fn wrong_rank(
+    comm: &dyn Communicator,
+    part: usize,
+    num_parts: usize,
+    trainers: usize,
+) -> DistError {
+    DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts, trainers }
+}
+
 /// Which part and which of its trainers a rank is: rank `r` of `parts · trainers` ranks is trainer `r % trainers` of
 /// part `r / trainers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

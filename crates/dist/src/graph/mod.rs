@@ -23,7 +23,7 @@ use crate::local_partition::{
     Pieces, cut, global_in_degrees, global_out_degrees, requests, same_partitioning,
 };
 use crate::partition::{Features, Opened};
-use crate::trainer_rank::TrainerRank;
+use crate::trainer_rank::{TrainerRank, wrong_rank};
 use crate::{Communicator, DistError, HaloPlan, Partition, PartitionBook};
 pub use cache::{FeatureCache, FeatureCacheStats};
 pub(crate) use data::{ChangingRows, WantedRows};
@@ -377,15 +377,6 @@ impl Inner {
 
 /// Name of the column with the rank that trains on a node or edge.
 const TRAINER_ID: &str = "trainer_id";
-
-fn wrong_rank(
-    comm: &dyn Communicator,
-    part: usize,
-    num_parts: usize,
-    trainers: usize,
-) -> DistError {
-    DistError::WrongRank { rank: comm.rank(), size: comm.size(), part, num_parts, trainers }
-}
 
 /// Trainer of each inner node and inner edge, per type, if the graph was cut for several: an edge has that of its
 /// destination.
