@@ -1,8 +1,5 @@
 //! Aggregates weighted messages with degree normalisation, bias and activation in one pass (GCN).
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 mod operator;
 mod reference;
 

@@ -1,12 +1,29 @@
 //! Implements `Operator` for weighted aggregation and its gradients.
 
-use burn::backend::tensor::FloatTensor;
+use std::borrow::Cow;
 
-use super::{AggregatePlan, cpu, reference};
-use crate::operator::cpu::Host;
+use burn::backend::TensorMetadata;
+use burn::backend::tensor::FloatTensor;
+use burn_gnn_cpu::aggregate as kernel;
+#[cfg(feature = "cube")]
+use burn_gnn_cube as cube;
+
+use super::{AggregatePlan, reference};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Float, Host, by_dtype, floats_or_none};
 use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted,
+    BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, run_on, wanted,
 };
+
+/// `x`, `weight` and `bias`, as far as there are these.
+fn operands<B: GnnBackend>(
+    plan: &AggregatePlan,
+    inputs: Tensors<B>,
+) -> (FloatTensor<B>, Option<FloatTensor<B>>, Option<FloatTensor<B>>) {
+    let mut inputs = inputs.read();
+    (inputs.float(), inputs.float_if(plan.weighted()), inputs.float_if(plan.biased()))
+}
 
 /// `act(r_v · Σ w_e · l_u · x[u] + bias)` of `x`, `weight` and `bias`, as far as there are these.
 impl Operator for AggregatePlan {
@@ -16,44 +33,43 @@ impl Operator for AggregatePlan {
         Specs::one(self.out_shape(), inputs[0].dtype)
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let mut inputs = inputs.read();
-        let (x, weight, bias) =
-            (inputs.float(), inputs.float_if(self.weighted()), inputs.float_if(self.biased()));
+        let (x, weight, bias) = operands(self, inputs);
         Tensors::one(reference::forward::<B>(x, weight, bias, self))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let (x, weight, bias) = operands(self, inputs);
+        by_dtype!(x.dtype(), T => {
+            let (weight, bias) = (floats_or_none::<B, T>(weight.as_ref()), floats_or_none::<B, T>(bias.as_ref()));
+            Tensors::one(B::from_floats(kernel::forward(self, &B::floats::<T>(&x), &weight, &bias), self.out_shape()))
+        })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let (x, weight, bias) = operands(self, inputs);
+        Tensors::one(cube::aggregate(self, x, weight, bias))
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
         let mut inputs = vec![false; tracked.len()];
         if self.weighted() {
             (inputs[0], inputs[1]) = (tracked[1], tracked[0]);
         }
-        SavedForBackward { inputs, result: self.keeps_result() }
+        Gradient::reading(inputs, self.keeps_result())
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        mut saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let out = saved.results.floats.pop();
-        let x = saved.inputs[0].take();
-        let weight = if self.weighted() { saved.inputs[1].take() } else { None };
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        let BackwardCall { grad, mut inputs, mut results, wants } = call;
+        let out = results.floats.pop();
+        let x = inputs[0].take();
+        let weight = if self.weighted() { inputs[1].take() } else { None };
         let floats = |last: Option<FloatTensor<B>>| {
-            [Some(grad.clone()), out.clone(), last].into_iter().flatten().collect::<Vec<_>>()
+            [Some(grad.clone()), out.clone(), last].into_iter().flatten()
         };
-        let d_weight = (self.weighted() && wants[1]).then(|| {
-            B::run(floats(x).into(), AggregateGradWeight { plan: self.clone() }).read().float()
-        });
+        let d_weight = (self.weighted() && wants[1])
+            .then(|| run_on::<B, _>(AggregateGradWeight { plan: self.clone() }, floats(x)));
         // What is wanted beside it.
         let (x, bias) = (wants[0], self.biased() && wants.last() == Some(&true));
         let mut others = if x || bias {
             let op = AggregateGrad { plan: self.clone(), x, bias };
-            wanted::<B>(&[x, bias], B::run(floats(weight.filter(|_| x)).into(), op))
+            wanted::<B>(&[x, bias], B::run(floats(weight.filter(|_| x)).collect(), op))
         } else {
             vec![None, None]
         };
@@ -96,8 +112,18 @@ impl<B: GnnBackend> GradInputs<B> {
     }
 }
 
+type Slices<'a, T> = (Cow<'a, [T]>, Cow<'a, [T]>, Cow<'a, [T]>);
+
+fn slices<B: Host, T: Float>(given: &GradInputs<B>) -> Slices<'_, T> {
+    (
+        B::floats::<T>(&given.grad),
+        floats_or_none::<B, T>(given.out.as_ref()),
+        floats_or_none::<B, T>(given.other.as_ref()),
+    )
+}
+
 impl AggregateGrad {
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
+    fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         GradInputs::new(&self.plan, inputs, self.plan.weighted() && self.x)
     }
 }
@@ -108,13 +134,25 @@ impl Operator for AggregateGrad {
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
         let x = self.x.then(|| Spec::new(self.plan.in_shape(), inputs[0].dtype));
         let bias = self.bias.then(|| Spec::new([self.plan.width()], inputs[0].dtype));
-        Specs::floats(x.into_iter().chain(bias).collect::<Vec<_>>())
+        Specs::floats(x.into_iter().chain(bias))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         reference::gradient::<B>(self, self.given(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient(self, self.given(inputs))
+        let (Self { plan, x, bias }, given) = (self, self.given(inputs));
+        by_dtype!(given.grad.dtype(), T => {
+            let (grad, out, other) = slices::<B, T>(&given);
+            let [d_x, d_bias] = kernel::gradient(plan, kernel::GradInputs { grad: &grad, out: &out, other: &other }, [*x, *bias]);
+            let d_x = d_x.map(|d_x| B::from_floats(d_x, plan.in_shape()));
+            d_x.into_iter().chain(d_bias.map(|d_bias| B::from_floats(d_bias, [plan.width()].into()))).collect()
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let GradInputs { grad, out, other: weight } = self.given(inputs);
+        let (d_x, d_bias) = cube::aggregate_grad(&self.plan, grad, out, weight, self.x, self.bias);
+        d_x.into_iter().chain(d_bias).collect()
     }
 }
 
@@ -124,12 +162,6 @@ pub(crate) struct AggregateGradWeight {
     pub(crate) plan: AggregatePlan,
 }
 
-impl AggregateGradWeight {
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        GradInputs::new(&self.plan, inputs, true)
-    }
-}
-
 impl Operator for AggregateGradWeight {
     const NAME: &'static str = "weighted_aggregate";
 
@@ -137,9 +169,21 @@ impl Operator for AggregateGradWeight {
         Specs::one([self.plan.relation().num_edges()], inputs[0].dtype)
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        Tensors::one(reference::gradient_of_weight::<B>(self.given(inputs), &self.plan))
+        let given = GradInputs::new(&self.plan, inputs, true);
+        Tensors::one(reference::gradient_of_weight::<B>(given, &self.plan))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient_of_weight(&self.plan, self.given(inputs))
+        let (plan, given) = (&self.plan, GradInputs::new(&self.plan, inputs, true));
+        by_dtype!(given.grad.dtype(), T => {
+            let (grad, out, other) = slices::<B, T>(&given);
+            let d = kernel::gradient_of_weight(plan, kernel::GradInputs { grad: &grad, out: &out, other: &other });
+            Tensors::one(B::from_floats(d, [plan.relation().num_edges()].into()))
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let GradInputs { grad, out, other } = GradInputs::new(&self.plan, inputs, true);
+        let Some(x) = other else { unreachable!("the gradient of weights is given `x`") };
+        Tensors::one(cube::aggregate_grad_weight(&self.plan, grad, out, x))
     }
 }

@@ -59,8 +59,7 @@ pub(crate) fn forward<B: GnnBackend>(
 ) -> FloatTensor<B> {
     let dtype = x.dtype();
     let x = scaled::<B>(widen::<B>(x), plan.source());
-    let y =
-        gspmm_on::<B>(plan.product(), std::iter::once(x).chain(weight.map(widen::<B>)).collect());
+    let y = gspmm_on::<B>(plan.product(), std::iter::once(x).chain(weight.map(widen::<B>)));
     let mut y = scaled::<B>(y, plan.destination());
     if let Some(bias) = bias {
         y = B::float_add(y, B::float_reshape(widen::<B>(bias), Shape::from(vec![1, plan.width()])));
@@ -111,7 +110,7 @@ pub(super) fn gradient<B: GnnBackend>(
             of_product::<B>(scaled::<B>(h, plan.destination()), given.other, [true, false], plan);
         narrow::<B>(scaled::<B>(d_x, plan.source()), dtype)
     });
-    d_x.into_iter().chain(d_bias).collect::<Vec<_>>().into()
+    d_x.into_iter().chain(d_bias).collect()
 }
 
 pub(super) fn gradient_of_weight<B: GnnBackend>(

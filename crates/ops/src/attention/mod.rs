@@ -1,8 +1,5 @@
 //! Computes fused attention over in-edges: softmax of scores, dropout and weighted sum in one pass.
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 mod operator;
 pub(crate) mod reference;
 

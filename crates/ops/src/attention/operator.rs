@@ -1,12 +1,27 @@
 //! Implements `Operator` for attention and its gradient.
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
+#[cfg(feature = "cube")]
+use burn_cubecl::tensor::CubeTensor;
+use burn_gnn_cpu::{Elem, attention as kernel};
+#[cfg(feature = "cube")]
+use burn_gnn_cube::{self as cube, AttentionScores};
 
-use super::{AttentionPlan, cpu, reference};
-use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted,
-};
+use super::{AttentionPlan, reference};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Host, by_dtype};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
+
+/// `a_src` and `a_dst`, or the given scores.
+#[cfg(feature = "cube")]
+fn scores(first: CubeTensor, second: Option<CubeTensor>) -> AttentionScores {
+    match second {
+        Some(a_dst) => AttentionScores::Nodes(first, a_dst),
+        None => AttentionScores::Edges(first),
+    }
+}
 
 /// The result and its statistics ([`AttentionPlan::stats_shape`]), from `z` and `a_src`, `a_dst` or given scores.
 impl Operator for AttentionPlan {
@@ -29,30 +44,34 @@ impl Operator for AttentionPlan {
         vec![out, stats].into()
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let mut inputs = inputs.read();
+        let (z, first, second) =
+            (inputs.float(), inputs.float(), inputs.float_if(self.slope().is_some()));
+        by_dtype!(z.dtype(), T => {
+            let second = second.as_ref().map(B::floats::<T>);
+            let (out, stats) = kernel::forward::<T>(self, &B::floats::<T>(&z), &B::floats::<T>(&first), second.as_deref());
+            vec![B::from_floats(out, self.out_shape()), B::from_floats(stats, self.stats_shape())].into()
+        })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let mut inputs = inputs.read();
+        let (z, first, second) =
+            (inputs.float(), inputs.float(), inputs.float_if(self.slope().is_some()));
+        let (out, stats) = cube::attention(self, z, scores(first, second));
+        vec![out, stats].into()
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![true; tracked.len()], result: true }
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
+        Gradient::reading(vec![true; tracked.len()], true)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        mut saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let mut floats = vec![grad];
-        floats.append(&mut saved.results.floats);
-        floats.append(&mut saved.kept_inputs());
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
         let op = AttentionGrad {
             plan: self.clone(),
-            z: wants[0],
-            first: wants[1],
-            second: wants.get(2) == Some(&true),
+            z: call.wants[0],
+            first: call.wants[1],
+            second: call.wants(2),
         };
-        wanted::<B>(wants, B::run(floats.into(), op))
+        call.run(op)
     }
 }
 
@@ -125,6 +144,29 @@ impl Operator for AttentionGrad {
         reference::gradient::<B>(self, self.given(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient(self, self.given(inputs))
+        let given = self.given(inputs);
+        by_dtype!(given.grad.dtype(), T => {
+            let second = given.second.as_ref().map(B::floats::<T>);
+            let slices = kernel::GradInputs::<'_, T> {
+                grad: &B::floats::<T>(&given.grad),
+                out: &B::floats::<T>(&given.out),
+                stats: &B::floats::<<T as Elem>::Acc>(&given.stats),
+                z: &B::floats::<T>(&given.z),
+                first: &B::floats::<T>(&given.first),
+                second: second.as_deref(),
+            };
+            let [d_z, d_first, d_second] = kernel::gradient::<T>(&self.plan, slices, [self.z, self.first, self.second]);
+            let [of_z, of_first, of_second] = self.shapes();
+            let all = self.wanted([(d_z, of_z), (d_first, of_first), (d_second, of_second)]);
+            all.into_iter().map(|(data, shape)| B::from_floats(data, shape.into())).collect()
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let GradInputs { grad, out, stats, z, first, second } = self.given(inputs);
+        let wants = cube::AttentionGradMask { z: self.z, first: self.first, second: self.second };
+        let kept = cube::AttentionKept { out, stats, z, scores: scores(first, second) };
+        let (d_z, d_first, d_second) = cube::attention_grad(&self.plan, grad, kept, wants);
+        self.wanted([d_z, d_first, d_second]).into()
     }
 }

@@ -189,8 +189,7 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
             .wanted(op.shapes())
             .into_iter()
             .map(|shape| nothing::<B>(shape.into(), &grad, dtype))
-            .collect::<Vec<_>>()
-            .into();
+            .collect();
     }
     let endpoints = Endpoints::<B>::new(plan, &device);
     let (is_gat, pre) = match second {
@@ -220,7 +219,7 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
         narrow::<B>(sum_rows::<B>(src, endpoints.src.clone(), d), dtype)
     });
     if !op.first && !op.second {
-        return dz.into_iter().collect::<Vec<_>>().into();
+        return dz.into_iter().collect();
     }
     let dots = reshape::<B, 2>(
         B::float_sum_dim(B::float_mul(g, endpoints.at_src(widen::<B>(z))), 2),
@@ -243,5 +242,5 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
         op.first.then(|| narrow::<B>(ds.clone(), dtype))
     };
     let d_second = at(op.second, dst, &endpoints.dst);
-    [dz, d_first, d_second].into_iter().flatten().collect::<Vec<_>>().into()
+    [dz, d_first, d_second].into_iter().flatten().collect()
 }

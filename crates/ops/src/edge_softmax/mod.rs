@@ -1,8 +1,5 @@
 //! Computes softmax over the edges of a node.
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 mod operator;
 pub(crate) mod reference;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
@@ -10,7 +7,7 @@ mod segment_tests;
 
 pub use burn_gnn_plan::NormBy;
 pub(crate) use burn_gnn_plan::SoftmaxPlan;
-#[cfg(any(test, feature = "cube"))]
+#[cfg(test)]
 pub(crate) use operator::SoftmaxGrad;
 
 use burn::tensor::Tensor;

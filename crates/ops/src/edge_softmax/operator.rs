@@ -1,12 +1,14 @@
 //! Implements `Operator` for edge and segment softmax and their gradient.
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
+use burn_gnn_cpu::softmax as kernel;
 
-use super::{SoftmaxPlan, cpu, reference};
-use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
-};
+use super::{SoftmaxPlan, reference};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Host, by_dtype};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 
 const NAME: &str = "segment_softmax, edge_softmax";
 
@@ -22,22 +24,21 @@ impl Operator for SoftmaxPlan {
         Tensors::one(reference::forward::<B>(x, self))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let [x] = inputs.take();
+        Tensors::one(
+            by_dtype!(x.dtype(), T => B::from_floats(kernel::forward::<T>(self, &B::floats(&x)), self.shape())),
+        )
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [x] = inputs.take();
+        Tensors::one(burn_gnn_cube::edge_softmax(self, x))
     }
-    fn keeps(&self, _tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![false], result: true }
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
+        Gradient::reading([false], true)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        saved: Saved<B>,
-        _wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let [y] = saved.results.take();
-        vec![Some(B::run(vec![grad, y].into(), SoftmaxGrad(self.clone())).read().float())]
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        call.run(SoftmaxGrad(self.clone()))
     }
 }
 
@@ -56,6 +57,14 @@ impl Operator for SoftmaxGrad {
         Tensors::one(reference::gradient::<B>(y, grad, &self.0))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient(&self.0, inputs)
+        let ([grad, y], plan) = (inputs.take(), &self.0);
+        Tensors::one(
+            by_dtype!(grad.dtype(), T => B::from_floats(kernel::gradient::<T>(plan, &B::floats(&y), &B::floats(&grad)), plan.shape())),
+        )
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [grad, y] = inputs.take();
+        Tensors::one(burn_gnn_cube::edge_softmax_grad(&self.0, y, grad))
     }
 }

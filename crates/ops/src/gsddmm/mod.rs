@@ -1,8 +1,5 @@
 //! Computes GSDDMM: a result per edge from the features of its endpoints and its own.
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
 #[allow(deprecated)]
 mod fallback_tests;

@@ -2,13 +2,14 @@
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
+use burn_gnn_cpu::gsddmm as kernel;
 
-use super::{Gather, GsddmmPlan, SddmmOp, cpu, reference};
+use super::{Gather, GsddmmPlan, SddmmOp, reference};
 use crate::gspmm::{Side, gspmm_on};
-use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
-};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Host, by_dtype, floats_or_none};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, run_on};
 
 /// The sides that inputs are, in their order.
 fn sides(plan: &GsddmmPlan) -> &'static [Side] {
@@ -35,37 +36,45 @@ impl Operator for GsddmmPlan {
         })
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let mut inputs = inputs.read();
+        let lhs = inputs.float();
+        by_dtype!(lhs.dtype(), T => {
+            let lhs = B::floats::<T>(&lhs);
+            let out = match self.op() {
+                SddmmOp::CopyLhs => kernel::copy::<T>(self, Side::Lhs, &lhs),
+                SddmmOp::CopyRhs => kernel::copy::<T>(self, Side::Rhs, &lhs),
+                _ => kernel::forward::<T>(self, &lhs, &B::floats(&inputs.float())),
+            };
+            Tensors::one(B::from_floats(out, self.out_shape()))
+        })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let mut inputs = inputs.read();
+        let x = inputs.float();
+        let (lhs, rhs) = match self.op() {
+            SddmmOp::CopyLhs => (Some(x), None),
+            SddmmOp::CopyRhs => (None, Some(x)),
+            _ => (Some(x), Some(inputs.float())),
+        };
+        Tensors::one(burn_gnn_cube::gsddmm(self, lhs, rhs))
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
         let reads = sides(self)
             .iter()
             .zip(tracked)
             .filter(|(_, tracked)| **tracked)
             .map(|(&side, _)| self.op().gradient_reads(side));
         let (lhs, rhs) = reads.fold((false, false), |a, b| (a.0 || b.0, a.1 || b.1));
-        SavedForBackward {
-            inputs: sides(self)
-                .iter()
-                .map(|&side| if side == Side::Lhs { lhs } else { rhs })
-                .collect(),
-            result: false,
-        }
+        let keep = |side: &Side| if *side == Side::Lhs { lhs } else { rhs };
+        Gradient::reading(sides(self).iter().map(keep).collect::<Vec<_>>(), false)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let [lhs, rhs] = [0, 1].map(|i| saved.inputs.get(i).and_then(Option::as_ref));
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        let [lhs, rhs] = [0, 1].map(|i| call.inputs.get(i).and_then(Option::as_ref));
         let of = |(&side, &wanted): (&Side, &bool)| {
-            wanted.then(|| gradient::<B>(grad.clone(), lhs, rhs, self, side))
+            wanted.then(|| gradient::<B>(call.grad.clone(), lhs, rhs, self, side))
         };
-        sides(self).iter().zip(wants).map(of).collect()
+        sides(self).iter().zip(&call.wants).map(of).collect()
     }
 }
 
@@ -81,9 +90,9 @@ fn gradient<B: GnnBackend>(
     let (lhs, rhs) = (lhs.filter(|_| needs_lhs), rhs.filter(|_| needs_rhs));
     let other = if side.opposite() == Side::Lhs { lhs } else { rhs };
     match (plan.as_gspmm(side), other) {
-        (Some(Gather::Plain(plan)), _) => return gspmm_on::<B>(plan, vec![grad]),
+        (Some(Gather::Plain(plan)), _) => return gspmm_on::<B>(plan, [grad]),
         (Some(Gather::Negated(plan)), _) => {
-            let sum = gspmm_on::<B>(plan, vec![grad]);
+            let sum = gspmm_on::<B>(plan, [grad]);
             // Not a change of sign: the gradient of a node without edges is 0, not -0.
             return B::float_sub(
                 B::float_zeros(sum.shape(), &sum.device(), sum.dtype().into()),
@@ -91,12 +100,12 @@ fn gradient<B: GnnBackend>(
             );
         }
         (Some(Gather::Weighted(plan)), Some(other)) => {
-            return gspmm_on::<B>(plan, vec![other.clone(), grad]);
+            return gspmm_on::<B>(plan, [other.clone(), grad]);
         }
         _ => {}
     }
-    let floats: Vec<_> = std::iter::once(grad).chain(lhs.cloned()).chain(rhs.cloned()).collect();
-    B::run(floats.into(), GsddmmGrad { plan: plan.clone(), side }).read().float()
+    let floats = std::iter::once(grad).chain(lhs.cloned()).chain(rhs.cloned());
+    run_on::<B, _>(GsddmmGrad { plan: plan.clone(), side }, floats)
 }
 
 /// The gradient of one operand, from that of the result and the operands that [`SddmmOp::gradient_reads`] names.
@@ -136,6 +145,16 @@ impl Operator for GsddmmGrad {
         Tensors::one(reference::gradient::<B>(grad, [lhs, rhs], &self.plan, self.side))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient_of(self, self.given(inputs))
+        let (Self { plan, side }, given) = (self, self.given(inputs));
+        by_dtype!(given.grad.dtype(), T => {
+            let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
+            let d = kernel::gradient::<T>(plan, *side, kernel::GradInputs { grad: &B::floats::<T>(&given.grad), lhs: &lhs, rhs: &rhs });
+            Tensors::one(B::from_floats(d, plan.operand_shape(*side)))
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let GradInputs { grad, lhs, rhs } = self.given(inputs);
+        Tensors::one(burn_gnn_cube::gsddmm_grad(&self.plan, self.side, grad, lhs, rhs))
     }
 }

@@ -1,10 +1,7 @@
 //! Computes GSpMM: messages along edges, reduced at destinations.
 
-pub(crate) mod cpu;
-#[cfg(feature = "cube")]
-pub(crate) mod cube;
 mod named_ops;
-mod operator;
+pub(crate) mod operator;
 pub(crate) mod reference;
 #[cfg(all(test, feature = "flex"))]
 mod tests;

@@ -1,13 +1,21 @@
 //! Implements `Operator` for GSpMM and its gradient.
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::tensor::DType;
+use burn::tensor::{DType, Shape};
+use burn_gnn_cpu::gspmm as kernel;
 
-use super::{BinaryOp, GspmmPlan, Side, cpu, reference};
-use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted,
-};
+use super::{BinaryOp, GspmmPlan, Side, reference};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Float, Host, by_dtype, floats_or_none};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, run_on};
+
+#[cfg(test)]
+thread_local! {
+    /// Gradients that this thread has computed.
+    pub(crate) static GRADIENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 /// GSpMM of `x` for a copy, of `lhs` and `rhs` otherwise.
 #[derive(Clone, Debug)]
@@ -32,14 +40,32 @@ impl Gspmm {
             _ => &[Side::Lhs, Side::Rhs],
         }
     }
+    /// The gradients of those inputs that are asked for.
+    fn grad(&self, of: &[bool]) -> GspmmGrad {
+        let of = |side: Side| self.sides().iter().zip(of).any(|(&s, &of)| of && s == side);
+        GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] }
+    }
+    /// The result on a CPU.
+    fn rows<B: Host, T: Float>(&self, lhs: &[T], rhs: &[T]) -> Tensors<B> {
+        let plan = &self.plan;
+        if !self.argmax {
+            return Tensors::one(B::from_floats(kernel::forward(plan, lhs, rhs), plan.out_shape()));
+        }
+        let (out, arg) = kernel::forward_argmax(plan, lhs, rhs);
+        let shape = match kernel::bit_words(plan) {
+            Some(words) => Shape::from(vec![plan.relation().num_edges(), words]),
+            None => plan.out_shape(),
+        };
+        Tensors::one(B::from_floats(out, plan.out_shape())).and_int(Some(B::from_ints(arg, shape)))
+    }
 }
 
 /// GSpMM on a backend, for gradients of other operators.
 pub(crate) fn gspmm_on<B: GnnBackend>(
     plan: GspmmPlan,
-    inputs: Vec<FloatTensor<B>>,
+    inputs: impl IntoIterator<Item = FloatTensor<B>>,
 ) -> FloatTensor<B> {
-    B::run(inputs.into(), Gspmm::new(plan)).read().float()
+    run_on::<B, _>(Gspmm::new(plan), inputs)
 }
 
 impl Operator for Gspmm {
@@ -62,32 +88,40 @@ impl Operator for Gspmm {
         Tensors::one(out).and_int(arg.filter(|_| self.argmax))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let mut inputs = inputs.read();
+        let lhs = inputs.float();
+        by_dtype!(lhs.dtype(), T => match self.plan.op() {
+            BinaryOp::CopyLhs => self.rows::<B, T>(&B::floats(&lhs), &[]),
+            BinaryOp::CopyRhs => self.rows::<B, T>(&[], &B::floats(&lhs)),
+            _ => self.rows::<B, T>(&B::floats(&lhs), &B::floats(&inputs.float())),
+        })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let mut inputs = inputs.read();
+        let x = inputs.float();
+        let (lhs, rhs) = match self.plan.op() {
+            BinaryOp::CopyLhs => (Some(x), None),
+            BinaryOp::CopyRhs => (None, Some(x)),
+            _ => (Some(x), Some(inputs.float())),
+        };
+        if !self.plan.reduce().selects() {
+            return Tensors::one(burn_gnn_cube::gspmm(&self.plan, lhs, rhs));
+        }
+        let (out, arg) = burn_gnn_cube::gspmm_select(&self.plan, lhs, rhs);
+        Tensors::one(out).and_int(self.argmax.then_some(arg))
     }
     fn tracked(&self) -> Self {
         Self { plan: self.plan.clone(), argmax: self.plan.reduce().selects() }
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
-        let of = |side: Side| self.sides().iter().zip(tracked).any(|(&s, &t)| t && s == side);
-        let reads =
-            GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] }.reads();
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
+        let reads = self.grad(tracked).reads();
         let keep = |side: &Side| if *side == Side::Lhs { reads.0 } else { reads.1 };
-        SavedForBackward { inputs: self.sides().iter().map(keep).collect(), result: false }
+        Gradient::reading(self.sides().iter().map(keep).collect::<Vec<_>>(), false)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        mut saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let of = |side: Side| self.sides().iter().zip(wants).any(|(&s, &w)| w && s == side);
-        let op = GspmmGrad { plan: self.plan.clone(), wants: [of(Side::Lhs), of(Side::Rhs)] };
-        let mut floats = vec![grad];
-        floats.append(&mut saved.kept_inputs());
-        wanted::<B>(wants, B::run(Tensors { floats, ints: saved.results.ints }, op))
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        let op = self.grad(&call.wants);
+        call.run(op)
     }
 }
 
@@ -138,11 +172,8 @@ impl Operator for GspmmGrad {
     const NAME: &'static str = "gspmm";
 
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
-        Specs::floats(
-            self.wanted()
-                .map(|side| Spec::new(self.plan.operand_shape(side), inputs[0].dtype))
-                .collect::<Vec<_>>(),
-        )
+        let dtype = inputs[0].dtype;
+        Specs::floats(self.wanted().map(|side| Spec::new(self.plan.operand_shape(side), dtype)))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let GradInputs { grad, lhs, rhs, arg } = self.given(inputs);
@@ -155,9 +186,35 @@ impl Operator for GspmmGrad {
                 side,
             )
         };
-        self.wanted().map(of).collect::<Vec<_>>().into()
+        self.wanted().map(of).collect()
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient(self, self.given(inputs))
+        let (plan, given) = (&self.plan, self.given(inputs));
+        #[cfg(test)]
+        GRADIENTS.with(|n| n.set(n.get() + self.wanted().count()));
+        let arg = given.arg.as_ref().map(B::ints);
+        by_dtype!(given.grad.dtype(), T => {
+            let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
+            let grad = B::floats::<T>(&given.grad);
+            let slices = || kernel::GradInputs { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
+            let tensor = |side, d| B::from_floats(d, plan.operand_shape(side));
+            // Both in one pass where there is a kernel for that.
+            if self.wants == [true; 2] && arg.is_none() && given.lhs.is_some() && given.rhs.is_some()
+                && let Some((l, r)) = kernel::gradients(plan, slices())
+            {
+                return vec![tensor(Side::Lhs, l), tensor(Side::Rhs, r)].into();
+            }
+            self.wanted().map(|side| tensor(side, kernel::gradient(plan, side, slices()))).collect()
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let GradInputs { grad, lhs, rhs, arg } = self.given(inputs);
+        let of = |of: Side| {
+            let (needs_lhs, needs_rhs) = self.plan.op().gradient_reads(of);
+            let (lhs, rhs) = (lhs.clone().filter(|_| needs_lhs), rhs.clone().filter(|_| needs_rhs));
+            burn_gnn_cube::gspmm_grad(&self.plan, of, grad.clone(), arg.clone(), lhs, rhs)
+        };
+        self.wanted().map(of).collect()
     }
 }

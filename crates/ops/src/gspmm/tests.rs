@@ -7,7 +7,7 @@ use burn::backend::{Autodiff, Flex};
 use burn::tensor::{DType, TensorData};
 use burn_gnn_graph::Relation;
 
-use super::cpu::GRADIENTS;
+use super::operator::GRADIENTS;
 use super::{BinaryOp, Gspmm, GspmmGrad, GspmmPlan, NAME, Reduce};
 use crate::check::check_dtype;
 use crate::operator::GnnBackend;

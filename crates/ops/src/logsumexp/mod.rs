@@ -1,19 +1,19 @@
 //! Computes log-sum-exp and log-softmax of segments.
 
-mod cpu;
 mod reference;
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{DType, FloatDType, Tensor};
+use burn_gnn_cpu::logsumexp as kernel;
 use burn_gnn_plan::{LogSumExpPlan, Segments};
 
 use crate::OpsError;
 use crate::check::{accept, check_operand};
 use crate::dense::precision::enter;
-use crate::operator::cpu::Host;
+use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
-    reference as plain, tensor,
+    BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, reference as plain, tensor,
 };
 use crate::primitives::index_tensor;
 use crate::{SegmentReduce, try_segment_reduce};
@@ -161,27 +161,20 @@ impl Operator for LogSumExpPlan {
         Tensors::one(reference::forward::<B>(x, self))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let [x] = inputs.take();
+        Tensors::one(
+            by_dtype!(x.dtype(), T => B::from_floats(kernel::forward::<T>(self, &B::floats(&x)), self.out_shape())),
+        )
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
+        Gradient::reading([true], false)
     }
-    fn keeps(&self, _tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![true], result: false }
-    }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        mut saved: Saved<B>,
-        _wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let mut floats = saved.kept_inputs();
-        floats.push(grad);
-        vec![Some(B::run(floats.into(), LogSumExpGrad(self.clone())).read().float())]
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        call.run(LogSumExpGrad(self.clone()))
     }
 }
 
-/// The gradient of the rows, from them and that of the segments.
+/// The gradient of the rows, from that of the segments and the rows.
 #[derive(Clone, Debug)]
 pub(crate) struct LogSumExpGrad(pub(crate) LogSumExpPlan);
 
@@ -192,19 +185,13 @@ impl Operator for LogSumExpGrad {
         Specs::one(self.0.softmax().shape(), inputs[0].dtype)
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let [x, grad] = inputs.take();
+        let [grad, x] = inputs.take();
         Tensors::one(reference::gradient::<B>(x, grad, &self.0))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient(&self.0, inputs)
+        let ([grad, x], plan) = (inputs.take(), &self.0);
+        Tensors::one(
+            by_dtype!(x.dtype(), T => B::from_floats(kernel::gradient::<T>(plan, &B::floats(&x), &B::floats(&grad)), plan.softmax().shape())),
+        )
     }
-}
-
-#[cfg(feature = "cube")]
-mod cube {
-    use super::{LogSumExpGrad, LogSumExpPlan};
-    use crate::operator::OnCube;
-
-    impl OnCube for LogSumExpPlan {}
-    impl OnCube for LogSumExpGrad {}
 }

@@ -11,31 +11,21 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::tensor::{FloatTensor, IntTensor};
 
-use super::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Tensors};
+use super::{BackwardCall, GnnBackend, Gradient, Operator, SavedForBackward, Tensors};
 
 /// A call without its type, so that what autodiff does with it is compiled once for a backend and not for every
 /// operator.
 trait AnyCall<B: GnnBackend>: Debug + Send + Sync {
     fn run(&self, inputs: Tensors<B>) -> Tensors<B>;
-    fn backward(
-        &self,
-        grad: FloatTensor<B>,
-        saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>>;
+    fn backward(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>>;
 }
 
 impl<B: GnnBackend, O: Operator> AnyCall<B> for O {
     fn run(&self, inputs: Tensors<B>) -> Tensors<B> {
         B::run(inputs, self.clone())
     }
-    fn backward(
-        &self,
-        grad: FloatTensor<B>,
-        saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        Operator::backward::<B>(self, grad, saved, wants)
+    fn backward(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        Operator::backward::<B>(self, call)
     }
 }
 
@@ -67,8 +57,9 @@ impl<B: GnnBackend, const N: usize> Backward<B, N> for Step {
             .into_iter()
             .map(|id| id.map(|id| checkpointer.retrieve_node_output(id)))
             .collect();
-        let wants = ops.parents.each_ref().map(Option::is_some);
-        let all = op.backward(grad, Saved { inputs, results: Tensors { floats, ints } }, &wants);
+        let wants = ops.parents.iter().map(Option::is_some).collect();
+        let results = Tensors { floats, ints };
+        let all = op.backward(BackwardCall { grad, inputs, results, wants });
         for (node, gradient) in ops.parents.into_iter().zip(all) {
             if let (Some(node), Some(gradient)) = (node, gradient) {
                 grads.register::<B>(node.id, gradient);
@@ -127,9 +118,8 @@ impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {
     fn run<O: Operator>(inputs: Tensors<Self>, op: O) -> Tensors<Self> {
         let tracked: Vec<bool> = inputs.floats.iter().map(|x| x.is_tracked()).collect();
         let is_tracked = tracked.contains(&true);
-        match op.gradient() {
-            Gradient::Backward => {
-                let keeps = op.keeps(&tracked);
+        match op.gradient(&tracked) {
+            Gradient::Backward(keeps) => {
                 #[cfg(all(test, feature = "flex", feature = "ndarray"))]
                 if is_tracked {
                     super::property_tests::keeping(&op, inner(inputs.clone()), &tracked, &keeps);

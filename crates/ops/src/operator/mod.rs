@@ -1,9 +1,9 @@
 //! Defines operators: the plan of one call, its result shapes, its kernels and its gradient.
 //!
 //! An operator is one folder: the public function in `mod.rs`, this trait's implementation for its plan (of
-//! `burn-gnn-plan`) there or in `operator.rs`, calls of kernels (of `burn-gnn-cpu` and `burn-gnn-cube`) in `cpu.rs` and
-//! `cube.rs`, plain primitives in `reference.rs`. Dispatch to backends, autodiff, fusion, the refusal of second
-//! derivatives and "keep only what a tracked input needs" stand here, once for all of them.
+//! `burn-gnn-plan`), which calls kernels (of `burn-gnn-cpu` and `burn-gnn-cube`), there or in `operator.rs`, plain
+//! primitives in `reference.rs`. Dispatch to backends, autodiff, fusion, the refusal of second derivatives and "keep
+//! only what a tracked input needs" stand here, once for all of them.
 
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
@@ -26,15 +26,27 @@ pub(crate) use tensors::Tensors;
 
 use crate::operator::cpu::Host;
 
+/// Tensors on a GPU.
+#[cfg(feature = "cube")]
+pub(crate) type CubeTensors = Tensors<burn_cubecl::CubeBackend>;
+
 /// How autodiff differentiates an operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Gradient {
-    /// By [`Operator::backward`].
-    Backward,
+    /// By [`Operator::backward`], which reads what is kept.
+    Backward(SavedForBackward),
     /// By Burn, through the primitives of [`Operator::reference`].
     OfReference,
     /// Not at all: a tracked input panics with this text.
     Refused(&'static str),
+}
+
+impl Gradient {
+    /// By [`Operator::backward`], which reads those float inputs, and the first float result if `result`. Results behind
+    /// the first one are always kept.
+    pub(crate) fn reading(inputs: impl Into<Vec<bool>>, result: bool) -> Self {
+        Self::Backward(SavedForBackward { inputs: inputs.into(), result })
+    }
 }
 
 /// The text of operators that are gradients themselves.
@@ -47,13 +59,15 @@ pub(crate) const SECOND_ORDER: &str =
 /// A backend without kernels of its own runs [`reference`](Self::reference), so a new operator works everywhere as soon
 /// as that is written.
 #[cfg_attr(not(any(feature = "flex", feature = "ndarray")), allow(dead_code))]
-pub(crate) trait Operator: OnCube + Clone + Debug + Send + Sync + 'static {
+pub(crate) trait Operator: Clone + Debug + Send + Sync + 'static {
     /// Its name in messages.
     const NAME: &'static str;
 
     /// Shapes and element types of the results, before they are computed; `inputs` are those of the float tensors.
     /// `None`: a lazy backend runs [`reference`](Self::reference) and fuses its primitives.
-    fn results(&self, inputs: &[Spec]) -> Option<Specs>;
+    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
+        None
+    }
 
     /// The results in plain Burn primitives: the oracle of tests, and what a backend without kernels runs.
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B>;
@@ -63,8 +77,15 @@ pub(crate) trait Operator: OnCube + Clone + Debug + Send + Sync + 'static {
         self.reference(inputs)
     }
 
-    /// How autodiff differentiates the first float result; others are constants.
-    fn gradient(&self) -> Gradient {
+    /// The results on a GPU.
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        self.reference(inputs)
+    }
+
+    /// How autodiff differentiates the first float result, given which float inputs are tracked; other results are
+    /// constants.
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
         Gradient::Refused(SECOND_ORDER)
     }
 
@@ -73,39 +94,11 @@ pub(crate) trait Operator: OnCube + Clone + Debug + Send + Sync + 'static {
         self.clone()
     }
 
-    /// What [`backward`](Self::backward) reads, given which float inputs are tracked. Results behind the first one are
-    /// always kept.
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![false; tracked.len()], result: false }
-    }
-
-    /// The gradient of each float input that is wanted, from that of the first float result.
-    fn backward<B: GnnBackend>(
-        &self,
-        _grad: FloatTensor<B>,
-        _saved: Saved<B>,
-        _wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
+    /// The gradient of each float input that is wanted.
+    fn backward<B: GnnBackend>(&self, _call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
         unreachable!("an operator with a gradient of its own says how it is computed")
     }
 }
-
-/// An operator on CubeCL backends.
-#[cfg(feature = "cube")]
-pub(crate) trait OnCube {
-    /// The results on a GPU.
-    fn cube(&self, inputs: Tensors<burn_cubecl::CubeBackend>) -> Tensors<burn_cubecl::CubeBackend>
-    where
-        Self: Operator,
-    {
-        self.reference(inputs)
-    }
-}
-/// Nothing is asked of operators where there are no such backends.
-#[cfg(not(feature = "cube"))]
-pub(crate) trait OnCube {}
-#[cfg(not(feature = "cube"))]
-impl<O> OnCube for O {}
 
 /// What is kept for backward.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,18 +109,31 @@ pub(crate) struct SavedForBackward {
     pub(crate) result: bool,
 }
 
-/// What was kept.
-pub(crate) struct Saved<B: burn::backend::Backend> {
-    /// Float inputs, those that [`SavedForBackward`] named.
+/// What backward is given.
+pub(crate) struct BackwardCall<B: burn::backend::Backend> {
+    /// The gradient of the first float result.
+    pub(crate) grad: FloatTensor<B>,
+    /// Float inputs, those that were kept.
     pub(crate) inputs: Vec<Option<FloatTensor<B>>>,
-    /// The first float result if it was named, then the others; integers.
+    /// The first float result if it was kept, then the others; integers.
     pub(crate) results: Tensors<B>,
+    /// Of which float inputs the gradient is wanted.
+    pub(crate) wants: Vec<bool>,
 }
 
-impl<B: burn::backend::Backend> Saved<B> {
-    /// The inputs that were kept, in their order.
-    pub(crate) fn kept_inputs(&mut self) -> Vec<FloatTensor<B>> {
-        std::mem::take(&mut self.inputs).into_iter().flatten().collect()
+impl<B: GnnBackend> BackwardCall<B> {
+    /// Whether the gradient of an input is wanted that need not be there.
+    pub(crate) fn wants(&self, input: usize) -> bool {
+        self.wants.get(input) == Some(&true)
+    }
+
+    /// The gradients that are wanted, by an operator that computes just them, in order, from the gradient, the results
+    /// and the inputs that were kept.
+    pub(crate) fn run<O: Operator>(self, op: O) -> Vec<Option<FloatTensor<B>>> {
+        let Tensors { floats, ints } = self.results;
+        let kept = self.inputs.into_iter().flatten();
+        let floats = std::iter::once(self.grad).chain(floats).chain(kept).collect();
+        wanted::<B>(&self.wants, B::run(Tensors { floats, ints }, op))
     }
 }
 
@@ -158,8 +164,8 @@ impl Specs {
     pub(crate) fn one(shape: impl Into<Shape>, dtype: DType) -> Option<Self> {
         Self::floats([Spec::new(shape, dtype)])
     }
-    pub(crate) fn floats(floats: impl Into<Vec<Spec>>) -> Option<Self> {
-        Some(Self { floats: floats.into(), ints: Vec::new() })
+    pub(crate) fn floats(floats: impl IntoIterator<Item = Spec>) -> Option<Self> {
+        Some(Self { floats: floats.into_iter().collect(), ints: Vec::new() })
     }
 }
 
@@ -170,6 +176,14 @@ pub(crate) fn wanted<B: GnnBackend>(
 ) -> Vec<Option<FloatTensor<B>>> {
     let mut gradients = gradients.read();
     wants.iter().map(|&wanted| wanted.then(|| gradients.float())).collect()
+}
+
+/// Runs an operator on a backend; the first float result.
+pub(crate) fn run_on<B: GnnBackend, O: Operator>(
+    op: O,
+    inputs: impl IntoIterator<Item = FloatTensor<B>>,
+) -> FloatTensor<B> {
+    B::run(inputs.into_iter().collect(), op).read().float()
 }
 
 /// Runs an operator on the backend of its inputs.

@@ -10,7 +10,7 @@ use burn::backend::{Autodiff, Flex};
 use burn::tensor::{DType, Device, TensorData};
 use burn_gnn_testutil::{assert_close, graphs};
 
-use super::{GnnBackend, Gradient, Operator, Saved, SavedForBackward, Tensors};
+use super::{BackwardCall, GnnBackend, Gradient, Operator, SavedForBackward, Tensors};
 use crate::families::{self, Typed, devices};
 
 /// What the calls of this thread do beside computing.
@@ -42,7 +42,7 @@ pub(crate) fn instead_of_kernel<B: GnnBackend, O: Operator>(
     let plain = WATCH.with_borrow_mut(|watch| match watch {
         Some(Watch::Plain) => true,
         Some(Watch::Gradients(seen)) => {
-            seen.push((O::NAME, op.gradient()));
+            seen.push((O::NAME, op.gradient(&vec![false; inputs.floats.len()])));
             false
         }
         _ => false,
@@ -89,15 +89,16 @@ fn read_by_backward<B: GnnBackend, O: Operator>(
             .map(|(i, (x, &keep))| keep.then(|| number(i, x)));
         let result = keeps.result.then(|| number(inputs.floats.len(), &results.floats[0]));
         let others = results.floats[1..].iter().cloned();
-        let saved = Saved::<B> {
+        let call = BackwardCall::<B> {
+            grad: moved(&results.floats[0]),
             inputs: kept.collect(),
             results: Tensors {
                 floats: result.into_iter().chain(others).collect(),
                 ints: results.ints.clone(),
             },
+            wants: tracked.to_vec(),
         };
-        let grad = moved(&results.floats[0]);
-        let gradients = op.backward(grad, saved, tracked).into_iter().flatten();
+        let gradients = op.backward(call).into_iter().flatten();
         gradients
             .flat_map(|g| crate::fallback_tests::floats::<B>(g).1)
             .map(f64::to_bits)

@@ -20,6 +20,12 @@ impl<B: Backend> From<Vec<FloatTensor<B>>> for Tensors<B> {
     }
 }
 
+impl<B: Backend> FromIterator<FloatTensor<B>> for Tensors<B> {
+    fn from_iter<I: IntoIterator<Item = FloatTensor<B>>>(floats: I) -> Self {
+        Self::from(Vec::from_iter(floats))
+    }
+}
+
 impl<B: Backend> Tensors<B> {
     /// One float tensor.
     pub(crate) fn one(x: FloatTensor<B>) -> Self {

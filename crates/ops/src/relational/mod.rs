@@ -1,8 +1,5 @@
 //! Computes relational aggregation (R-GCN) over the edges of many relations, each with its weights.
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 pub(crate) mod operator;
 mod reference;
 

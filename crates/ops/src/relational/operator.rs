@@ -1,13 +1,19 @@
 //! Implements `Operator` for relational aggregation and its gradients.
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-
-use super::{cpu, reference};
-use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors, wanted,
-};
+use burn_gnn_cpu::relational as kernel;
+#[cfg(feature = "cube")]
+use burn_gnn_cube as cube;
 use burn_gnn_plan::RelationalPlan;
+
+use super::reference;
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Host, by_dtype};
+use crate::operator::{
+    BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, wanted,
+};
 
 /// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors
 /// of edges.
@@ -30,24 +36,29 @@ impl Operator for Relational {
         Tensors::one(reference::forward::<B>(x, weight, norm, &self.plan))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let (plan, mut inputs) = (&self.plan, inputs.read());
+        let (x, weight, norm) = (inputs.float(), inputs.float(), inputs.float_if(self.scaled));
+        by_dtype!(x.dtype(), T => {
+            let norm = norm.as_ref().map(B::floats::<T>);
+            let out = kernel::forward::<T>(plan, &B::floats::<T>(&x), &B::floats::<T>(&weight), norm.as_deref());
+            Tensors::one(B::from_floats(out, plan.out_shape()))
+        })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let mut inputs = inputs.read();
+        let (x, weight, norm) = (inputs.float(), inputs.float(), inputs.float_if(self.scaled));
+        Tensors::one(cube::relational(&self.plan, x, weight, norm))
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
         // Each gradient reads the other operands.
         let others = |i: usize| tracked.iter().enumerate().any(|(j, &tracked)| tracked && i != j);
-        SavedForBackward { inputs: (0..tracked.len()).map(others).collect(), result: false }
+        Gradient::reading((0..tracked.len()).map(others).collect::<Vec<_>>(), false)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        mut saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        saved.inputs.resize_with(3, || None);
-        let [x, weight, norm] = [0, 1, 2].map(|i| saved.inputs[i].take());
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        let mut kept = call.inputs.into_iter();
+        let [x, weight, norm] = [(); 3].map(|()| kept.next().flatten());
+        let (grad, wants) = (call.grad, call.wants);
         let run = |op: RelationalGrad| {
             let read = [
                 Some(&grad),
@@ -55,7 +66,7 @@ impl Operator for Relational {
                 weight.as_ref().filter(|_| op.reads_weight()),
                 norm.as_ref().filter(|_| op.scaled),
             ];
-            B::run(read.into_iter().flatten().cloned().collect::<Vec<_>>().into(), op)
+            B::run(read.into_iter().flatten().cloned().collect(), op)
         };
         let of = |x, weight, norm, scaled| RelationalGrad {
             plan: self.plan.clone(),
@@ -123,17 +134,38 @@ impl Operator for RelationalGrad {
             (self.weight, self.plan.weight_shape()),
             (self.norm, self.plan.norm_shape()),
         ];
-        Specs::floats(
-            all.into_iter()
-                .filter(|(wanted, _)| *wanted)
-                .map(|(_, shape)| Spec::new(shape, inputs[0].dtype))
-                .collect::<Vec<_>>(),
-        )
+        let wanted = all.into_iter().filter(|(wanted, _)| *wanted);
+        Specs::floats(wanted.map(|(_, shape)| Spec::new(shape, inputs[0].dtype)))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         reference::gradient::<B>(self, self.given(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient(self, self.given(inputs))
+        let (plan, given) = (&self.plan, self.given(inputs));
+        by_dtype!(given.grad.dtype(), T => {
+            let [x, weight, norm] = [&given.x, &given.weight, &given.norm].map(|x| x.as_ref().map(B::floats::<T>));
+            let grad = B::floats::<T>(&given.grad);
+            if self.norm {
+                let (Some(x), Some(weight)) = (&x, &weight) else { unreachable!("the gradient of factors reads both operands") };
+                return Tensors::one(B::from_floats(kernel::gradient_of_norm::<T>(plan, &grad, x, weight), plan.norm_shape()));
+            }
+            let given = kernel::GradInputs { grad: &grad, x: x.as_deref(), weight: weight.as_deref(), norm: norm.as_deref() };
+            let [d_x, d_weight] = kernel::gradient::<T>(plan, given);
+            let d_x = d_x.map(|d_x| B::from_floats(d_x, plan.x_shape()));
+            d_x.into_iter().chain(d_weight.map(|d| B::from_floats(d, plan.weight_shape()))).collect()
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let (GradInputs { grad, x, weight, norm }, plan) = (self.given(inputs), &self.plan);
+        if let (true, Some(x), Some(weight)) = (self.norm, &x, &weight) {
+            return Tensors::one(cube::relational_grad_norm(plan, grad, x.clone(), weight.clone()));
+        }
+        let d_x = weight
+            .filter(|_| self.x)
+            .map(|weight| cube::relational_grad_x(plan, grad.clone(), weight, norm.clone()));
+        let d_weight =
+            x.filter(|_| self.weight).map(|x| cube::relational_grad_weight(plan, grad, x, norm));
+        d_x.into_iter().chain(d_weight).collect()
     }
 }

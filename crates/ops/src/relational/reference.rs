@@ -125,7 +125,7 @@ pub(super) fn gradient<B: GnnBackend>(op: &RelationalGrad, given: GradInputs<B>)
     let d_x =
         weight.filter(|_| op.x).map(|weight| grad_x::<B>(grad.clone(), weight, norm.clone(), plan));
     let d_weight = x.filter(|_| op.weight).map(|x| grad_weight::<B>(grad, x, norm, plan));
-    d_x.into_iter().chain(d_weight).collect::<Vec<_>>().into()
+    d_x.into_iter().chain(d_weight).collect()
 }
 
 fn grad_x<B: Backend>(

@@ -1,7 +1,8 @@
 //! Implements `Operator` for splits and their gradients.
 //!
 //! Backward of a part stores its gradient in the plan ([pending](crate::pending_gradients)); backward of the whole
-//! joins them: it concatenates those of runs of rows, and adds that of first rows to that of all.
+//! joins them: it concatenates those of runs of rows, and adds that of first rows to that of all. On GPUs by Burn's own
+//! slices.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
@@ -10,7 +11,7 @@ use burn::tensor::{Shape, Slice};
 use super::pending::{Split, zeros};
 use super::{cpu, first_rows};
 use crate::operator::cpu::Host;
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Tensors};
 
 /// The tensor itself, whose parts are [`Part`]s with the same plan.
 #[derive(Clone, Debug)]
@@ -34,44 +35,23 @@ struct Put(Part);
 #[derive(Clone, Debug)]
 struct Join(Whole);
 
-/// Burn's own slices.
-#[cfg(feature = "cube")]
-const _: () = {
-    use crate::operator::OnCube;
-    impl OnCube for Whole {}
-    impl OnCube for Part {}
-    impl OnCube for Put {}
-    impl OnCube for Join {}
-};
-
 impl Operator for Whole {
     const NAME: &'static str = "split_rows";
 
-    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
-        None
-    }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         inputs
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
+        Gradient::reading([false], false)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        due: FloatTensor<B>,
-        _saved: Saved<B>,
-        _wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        vec![Some(B::run(Tensors::one(due), Join(self.clone())).read().float())]
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        call.run(Join(self.clone()))
     }
 }
 
 impl Operator for Part {
     const NAME: &'static str = "split_rows";
 
-    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
-        None
-    }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [whole] = inputs.take();
         let rows = self.plan.plan().rows(self.part);
@@ -81,25 +61,17 @@ impl Operator for Part {
             B::float_slice(whole, &[Slice::from(rows)])
         })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
+        Gradient::reading([false], false)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        _saved: Saved<B>,
-        _wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        vec![Some(B::run(Tensors::one(grad), Put(self.clone())).read().float())]
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        call.run(Put(self.clone()))
     }
 }
 
 impl Operator for Put {
     const NAME: &'static str = "split_rows";
 
-    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
-        None
-    }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [grad] = inputs.take();
         Tensors::one(self.0.plan.keep::<B>(grad, self.0.part))
@@ -115,9 +87,6 @@ impl Operator for Put {
 impl Operator for Join {
     const NAME: &'static str = "split_rows";
 
-    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
-        None
-    }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let ([due], Whole { plan, shape }) = (inputs.take(), &self.0);
         let grads = plan.kept::<B>();

@@ -1,8 +1,5 @@
 //! Multiplies rows with one of several matrices, by segment or by type (`segment_mm`, `gather_mm`).
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 pub(crate) mod operator;
 mod reference;
 

@@ -1,12 +1,23 @@
 //! Implements `Operator` for typed products and their gradients.
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
+use burn_gnn_cpu::typed as kernel;
 
-use super::{TypedPlan, cpu, reference};
-use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
-};
+use super::{TypedPlan, reference};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Host, by_dtype};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, run_on};
+
+/// `a` times the matrices, or times their transposes.
+fn multiply<B: Host>(plan: &TypedPlan, inputs: Tensors<B>, transposed: bool) -> Tensors<B> {
+    let [a, b] = inputs.take();
+    let shape = if transposed { plan.a_shape() } else { plan.out_shape() };
+    by_dtype!(a.dtype(), T => {
+        Tensors::one(B::from_floats(kernel::multiply::<T>(plan, &B::floats::<T>(&a), &B::floats::<T>(&b), transposed), shape))
+    })
+}
 
 /// Every row of `a` times its matrix of `b`.
 impl Operator for TypedPlan {
@@ -20,26 +31,22 @@ impl Operator for TypedPlan {
         Tensors::one(reference::multiply::<B>(a, b, self, false))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::multiply(self, inputs, false)
+        multiply(self, inputs, false)
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [a, b] = inputs.take();
+        Tensors::one(burn_gnn_cube::typed_mm(self, a, b, false))
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![tracked[1], tracked[0]], result: false }
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
+        Gradient::reading([tracked[1], tracked[0]], false)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
         // A tracked operand's gradient reads the other one, which was kept for it.
-        let mut kept = saved.inputs.into_iter();
+        let BackwardCall { grad, inputs, wants, .. } = call;
+        let mut kept = inputs.into_iter();
         let (a, b) = (kept.next().flatten(), kept.next().flatten());
-        let run = |other: FloatTensor<B>, op: TypedGrad| {
-            B::run(vec![grad.clone(), other].into(), op).read().float()
-        };
+        let run = |other, op: TypedGrad| run_on::<B, _>(op, [grad.clone(), other]);
         vec![
             b.filter(|_| wants[0]).map(|b| run(b, TypedGrad::Rows(self.clone()))),
             a.filter(|_| wants[1]).map(|a| run(a, TypedGrad::Matrices(self.clone()))),
@@ -74,9 +81,21 @@ impl Operator for TypedGrad {
         })
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        match self {
-            Self::Rows(plan) => cpu::multiply(plan, inputs, true),
-            Self::Matrices(plan) => cpu::gradient_of_matrices(plan, inputs),
-        }
+        let plan = match self {
+            Self::Rows(plan) => return multiply(plan, inputs, true),
+            Self::Matrices(plan) => plan,
+        };
+        let [grad, a] = inputs.take();
+        by_dtype!(grad.dtype(), T => {
+            Tensors::one(B::from_floats(kernel::gradient_of_matrices::<T>(plan, &B::floats::<T>(&grad), &B::floats::<T>(&a)), plan.b_shape()))
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [grad, other] = inputs.take();
+        Tensors::one(match self {
+            Self::Rows(plan) => burn_gnn_cube::typed_mm(plan, grad, other, true),
+            Self::Matrices(plan) => burn_gnn_cube::typed_mm_grad_b(plan, grad, other),
+        })
     }
 }

@@ -1,8 +1,6 @@
 //! Computes a step of Adam in one pass over parameter, gradient and both moments.
 
 mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 mod operator;
 pub(crate) mod reference;
 mod sparse_step;

@@ -4,6 +4,8 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::IndexingUpdateOp;
 
 use super::{cpu, reference};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
 use crate::operator::cpu::Host;
 use crate::operator::{GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 use crate::primitives::index;
@@ -28,7 +30,14 @@ impl Operator for AdamStep {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         cpu::step(self, inputs)
     }
-    fn gradient(&self) -> Gradient {
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [param, grad, moment_1, moment_2] = inputs.take();
+        let (p, m, v) =
+            burn_gnn_cube::adam_step(param, grad, [moment_1, moment_2], &self.factors());
+        vec![p, m, v].into()
+    }
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
         UPDATE
     }
 }
@@ -48,9 +57,15 @@ impl Operator for AdamRows {
             B::run(vec![at(&param), grad, at(&moment_1), at(&moment_2)].into(), *self.step());
         let put =
             |(x, rows)| B::float_select_assign(x, 0, index.clone(), rows, IndexingUpdateOp::Assign);
-        [param, moment_1, moment_2].into_iter().zip(rows.floats).map(put).collect::<Vec<_>>().into()
+        [param, moment_1, moment_2].into_iter().zip(rows.floats).map(put).collect()
     }
-    fn gradient(&self) -> Gradient {
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [param, grad, moment_1, moment_2] = inputs.take();
+        let (p, m, v) = burn_gnn_cube::adam_rows(self, param, grad, [moment_1, moment_2]);
+        vec![p, m, v].into()
+    }
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
         UPDATE
     }
 }

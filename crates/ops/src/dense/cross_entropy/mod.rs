@@ -1,8 +1,5 @@
 //! Computes cross entropy (log-softmax and negative log-likelihood) of chosen rows in one pass.
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 mod operator;
 pub(crate) mod reference;
 

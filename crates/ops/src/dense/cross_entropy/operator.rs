@@ -1,13 +1,16 @@
 //! Implements `Operator` for cross entropy and its gradient.
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::DType;
+use burn_gnn_cpu::dense::cross_entropy as kernel;
+use burn_gnn_cpu::{Acc, Elem};
 
-use super::{CrossEntropyPlan, cpu, reference};
-use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
-};
+use super::{CrossEntropyPlan, reference};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Host, by_dtype};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 
 /// The loss `[1]` of the logits, and for each chosen row its largest logit and 1 / Σ exp(logit - largest), `[rows, 2]`.
 impl Operator for CrossEntropyPlan {
@@ -24,24 +27,23 @@ impl Operator for CrossEntropyPlan {
         vec![loss, stats].into()
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let [logits] = inputs.take();
+        by_dtype!(logits.dtype(), T => {
+            let (loss, stats) = kernel::forward::<T>(&B::floats::<T>(&logits), self);
+            vec![B::from_floats(vec![loss], [1].into()), B::from_floats(stats, [self.rows().len(), 2].into())].into()
+        })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [logits] = inputs.take();
+        let (loss, stats) = burn_gnn_cube::cross_entropy(self, logits);
+        vec![loss, stats].into()
     }
-    fn keeps(&self, _tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![true], result: false }
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
+        Gradient::reading([true], false)
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        mut saved: Saved<B>,
-        _wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let mut floats = vec![grad];
-        floats.append(&mut saved.results.floats);
-        floats.append(&mut saved.kept_inputs());
-        vec![Some(B::run(floats.into(), CrossEntropyGrad(self.clone())).read().float())]
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        call.run(CrossEntropyGrad(self.clone()))
     }
 }
 
@@ -60,6 +62,17 @@ impl Operator for CrossEntropyGrad {
         Tensors::one(reference::gradient::<B>(grad, stats, logits, &self.0))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient(&self.0, inputs)
+        let ([grad, stats, logits], plan) = (inputs.take(), &self.0);
+        by_dtype!(logits.dtype(), T => {
+            // One entry by the shape of the loss.
+            let grad = B::floats::<T>(&grad).first().copied().unwrap_or(T::of(<T as Elem>::Acc::ZERO));
+            let stats = B::floats::<<T as Elem>::Acc>(&stats);
+            Tensors::one(B::from_floats(kernel::gradient::<T>(grad, &stats, &B::floats::<T>(&logits), plan), plan.shape().into()))
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [grad, stats, logits] = inputs.take();
+        Tensors::one(burn_gnn_cube::cross_entropy_grad(&self.0, grad, stats, logits))
     }
 }

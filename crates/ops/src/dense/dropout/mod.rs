@@ -1,8 +1,5 @@
 //! Applies dropout with a mask keyed by original ids, not by rows.
 
-#[cfg(feature = "cube")]
-mod cube;
-
 use std::sync::Arc;
 
 use burn::backend::tensor::FloatTensor;
@@ -10,8 +7,10 @@ use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Tensor, TensorData};
 
 use crate::check::{accept, check_dtype};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors, tensor};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, tensor};
 use crate::{OpsError, Stream};
 use burn_gnn_cpu::dense::dropout::dropout_rows;
 use burn_gnn_plan::DropoutPlan;
@@ -83,7 +82,7 @@ impl Operator for DropoutPlan {
     const NAME: &'static str = NAME;
 
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
-        Specs::floats(inputs)
+        Specs::floats(inputs.to_vec())
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
@@ -96,16 +95,16 @@ impl Operator for DropoutPlan {
             by_dtype!(x.dtype(), T => B::from_floats(dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)),
         )
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let [x] = inputs.take();
+        Tensors::one(burn_gnn_cube::dropout_rows(self, x))
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        _saved: Saved<B>,
-        _wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        vec![Some(B::run(Tensors::one(grad), self.clone()).read().float())]
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
+        Gradient::reading([false], false)
+    }
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        call.run(self.clone())
     }
 }
 

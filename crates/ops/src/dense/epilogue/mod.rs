@@ -1,8 +1,5 @@
 //! Applies epilogues: bias, activation and dropout in one pass.
 
-mod cpu;
-#[cfg(feature = "cube")]
-mod cube;
 mod operator;
 pub(crate) mod reference;
 

@@ -1,13 +1,18 @@
-//! Implements `Operator` for epilogues and their gradient.
+//! Implements `Operator` for epilogues and their gradient; CPU kernels update tensors without other references in place,
+//! so that an epilogue between two matrix products needs no memory.
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::tensor::DType;
+use burn_gnn_cpu::dense::epilogue as kernel;
+#[cfg(feature = "cube")]
+use burn_gnn_cube as cube;
 
-use super::{EpiloguePlan, cpu, reference};
-use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
-};
+use super::{EpiloguePlan, reference};
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
+use crate::operator::cpu::{Host, by_dtype};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 
 /// `dropout(activation(x + bias))` of `x` and the bias, if there is one.
 #[derive(Clone, Debug)]
@@ -36,33 +41,40 @@ impl Operator for Epilogue {
         Tensors::one(out).and_int(open)
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::forward(self, inputs)
+        let mut inputs = inputs.read();
+        let (mut x, bias) = (inputs.float(), inputs.float_if(self.biased));
+        let [rows, columns] = self.plan.shape();
+        by_dtype!(x.dtype(), T => {
+            let bias = bias.as_ref().map(B::floats::<T>);
+            let open = if let Some(own) = B::floats_mut::<T>(&mut x) {
+                kernel::forward_own::<T>(own, bias.as_deref(), &self.plan, self.open)
+            } else {
+                let (out, open) = kernel::forward::<T>(&B::floats::<T>(&x), bias.as_deref(), &self.plan, self.open);
+                x = B::from_floats(out, self.plan.shape().into());
+                open
+            };
+            Tensors::one(x).and_int(self.open.then(|| B::from_ints(open, [rows, kernel::words(columns)].into())))
+        })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    /// Which entries are open is four columns in a number.
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let mut inputs = inputs.read();
+        let (x, bias) = (inputs.float(), inputs.float_if(self.biased));
+        let (out, open) = cube::epilogue(&self.plan, x, bias, self.open);
+        Tensors::one(out).and_int(self.open.then_some(open))
     }
     fn tracked(&self) -> Self {
         Self { open: self.plan.keeps_open(), ..self.clone() }
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![false; tracked.len()], result: self.plan.keeps_output() }
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
+        Gradient::reading(vec![false; tracked.len()], self.plan.keeps_output())
     }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let Tensors { mut floats, ints } = saved.results;
-        floats.insert(0, grad);
-        let op = EpilogueGrad { plan: self.plan.clone(), bias: wants.get(1) == Some(&true) };
-        let mut all = B::run(Tensors { floats, ints }, op.clone()).read();
-        let (d_x, d_bias) = (all.float(), all.float_if(op.bias));
-        [Some(d_x), d_bias]
-            .into_iter()
-            .zip(wants)
-            .map(|(d, &wanted)| d.filter(|_| wanted))
-            .collect()
+    fn backward<B: GnnBackend>(&self, mut call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        // It is computed in any case.
+        call.wants[0] = true;
+        let op = EpilogueGrad { plan: self.plan.clone(), bias: call.wants(1) };
+        call.run(op)
     }
 }
 
@@ -99,12 +111,40 @@ impl Operator for EpilogueGrad {
     fn results(&self, inputs: &[Spec]) -> Option<Specs> {
         let [_, columns] = self.plan.shape();
         let bias = self.bias.then(|| Spec::new([columns], inputs[0].dtype));
-        Specs::floats(std::iter::once(inputs[0].clone()).chain(bias).collect::<Vec<_>>())
+        Specs::floats(std::iter::once(inputs[0].clone()).chain(bias))
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         reference::gradient::<B>(self, self.given(inputs))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        cpu::gradient(self, self.given(inputs))
+        let GradInputs { mut grad, out, open } = self.given(inputs);
+        by_dtype!(grad.dtype(), T => {
+            let (out, open) = (out.as_ref().map(B::floats::<T>), open.as_ref().map(B::ints));
+            let kept = match (&out, &open) {
+                (Some(out), _) => kernel::Read::Output(&out[..]),
+                (None, Some(open)) => kernel::Read::Open(&open[..]),
+                (None, None) => kernel::Read::Nothing,
+            };
+            let d_bias = if let Some(own) = B::floats_mut::<T>(&mut grad) {
+                kernel::gradient_own::<T>(own, kept, &self.plan, self.bias)
+            } else {
+                let (d_x, d_bias) = kernel::gradient::<T>(&B::floats::<T>(&grad), kept, &self.plan, self.bias);
+                grad = B::from_floats(d_x, self.plan.shape().into());
+                d_bias
+            };
+            let columns = d_bias.len();
+            std::iter::once(grad).chain(self.bias.then(|| B::from_floats(d_bias, [columns].into()))).collect()
+        })
+    }
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        let GradInputs { grad, out, open } = self.given(inputs);
+        let kept = match (out, open) {
+            (Some(y), _) => cube::EpilogueKept::Output(y),
+            (None, Some(open)) => cube::EpilogueKept::Open(open),
+            (None, None) => cube::EpilogueKept::Nothing,
+        };
+        let (d_x, d_bias) = cube::epilogue_grad(&self.plan, grad, kept, self.bias);
+        std::iter::once(d_x).chain(self.bias.then_some(d_bias)).collect()
     }
 }

@@ -68,5 +68,5 @@ pub(super) fn gradient<B: GnnBackend>(
     let d_bias = bias.then(|| {
         narrow::<B>(B::float_reshape(B::float_sum_dim(d.clone(), 0), Shape::from([columns])), dtype)
     });
-    std::iter::once(narrow::<B>(d, dtype)).chain(d_bias).collect::<Vec<_>>().into()
+    std::iter::once(narrow::<B>(d, dtype)).chain(d_bias).collect()
 }

@@ -8,28 +8,13 @@
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::{Shape, Slice};
-use burn_cubecl::CubeBackend;
 
-use super::operator::{Product, ProductOnto};
-use crate::operator::{OnCube, Operator, Tensors};
 use crate::primitives::{narrow, widen};
 
 /// Rows of a part, at least.
 const ROWS: usize = 2048;
 /// Entries that the results of all parts have together, at most; one part where a single one has more.
 const ENTRIES: usize = 1 << 24;
-
-impl OnCube for Product {
-    fn cube(&self, inputs: Tensors<CubeBackend>) -> Tensors<CubeBackend> {
-        if !self.0.left || self.0.right {
-            return self.reference(inputs);
-        }
-        let [l, r] = inputs.take();
-        Tensors::one(transposed_product::<CubeBackend>(l, r))
-    }
-}
-
-impl OnCube for ProductOnto {}
 
 /// Rows of a part; a function of the shapes alone, so that every run adds in one order.
 fn rows_of_part(rows: usize, entries: usize) -> usize {
@@ -38,7 +23,10 @@ fn rows_of_part(rows: usize, entries: usize) -> usize {
 }
 
 /// `lᵀ · r` for `l: [n, k]` and `r: [n, m]`.
-fn transposed_product<B: Backend>(l: FloatTensor<B>, r: FloatTensor<B>) -> FloatTensor<B> {
+pub(super) fn transposed_product<B: Backend>(
+    l: FloatTensor<B>,
+    r: FloatTensor<B>,
+) -> FloatTensor<B> {
     let (n, k, m, dtype) = (l.shape()[0], l.shape()[1], r.shape()[1], l.dtype());
     let part = rows_of_part(n, k * m);
     let parts = n / part;

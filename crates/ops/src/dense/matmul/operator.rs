@@ -1,13 +1,17 @@
 //! Implements `Operator` for products with weights; no axis of an operand has length 0.
 
 use burn::backend::tensor::FloatTensor;
+#[cfg(feature = "cube")]
+use burn_cubecl::CubeBackend;
 use burn_gnn_cpu::dense::matmul::Transposed;
 
 use super::cpu;
+#[cfg(feature = "cube")]
+use super::cube;
+#[cfg(feature = "cube")]
+use crate::operator::CubeTensors;
 use crate::operator::cpu::Host;
-use crate::operator::{
-    GnnBackend, Gradient, Operator, Saved, SavedForBackward, Spec, Specs, Tensors,
-};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Tensors, run_on};
 
 /// `l · r`, of operands that may be stored transposed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,31 +23,21 @@ pub(crate) struct ProductOnto;
 
 /// The gradients of `x` and `w`. The operand that is given up first is `x`: for hidden rows this is the moment at which
 /// a training step holds most, and the gradient of `x` has its size.
-fn operands<B: GnnBackend>(
-    grad: FloatTensor<B>,
-    saved: &mut Saved<B>,
-    wants: &[bool],
-) -> [Option<FloatTensor<B>>; 2] {
-    let run = |inputs: [FloatTensor<B>; 2], op: Product| {
-        B::run(Vec::from(inputs).into(), op).read().float()
+fn operands<B: GnnBackend>(call: BackwardCall<B>) -> [Option<FloatTensor<B>>; 2] {
+    let BackwardCall { grad, mut inputs, wants, .. } = call;
+    let run = |inputs: [FloatTensor<B>; 2], left, right| {
+        run_on::<B, _>(Product(Transposed { left, right }), inputs)
     };
-    let x = saved.inputs[0].take();
-    let d_w = x
-        .filter(|_| wants[1])
-        .map(|x| run([x, grad.clone()], Product(Transposed { left: true, right: false })));
-    let w = saved.inputs[1].take();
-    let d_x = w
-        .filter(|_| wants[0])
-        .map(|w| run([grad, w], Product(Transposed { left: false, right: true })));
+    let x = inputs[0].take();
+    let d_w = x.filter(|_| wants[1]).map(|x| run([x, grad.clone()], true, false));
+    let w = inputs[1].take();
+    let d_x = w.filter(|_| wants[0]).map(|w| run([grad, w], false, true));
     [d_x, d_w]
 }
 
 impl Operator for Product {
     const NAME: &'static str = "matmul_rows";
 
-    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
-        None
-    }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [l, r] = inputs.take();
         let side = |x, transposed| if transposed { B::float_transpose(x) } else { x };
@@ -52,29 +46,29 @@ impl Operator for Product {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         cpu::product(*self, inputs)
     }
-    fn gradient(&self) -> Gradient {
+    #[cfg(feature = "cube")]
+    fn cube(&self, inputs: CubeTensors) -> CubeTensors {
+        if !self.0.left || self.0.right {
+            return self.reference(inputs);
+        }
+        let [l, r] = inputs.take();
+        Tensors::one(cube::transposed_product::<CubeBackend>(l, r))
+    }
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
         // Transposed operands come from the backward of a gradient: Burn's own operations track them.
-        if self.0.left || self.0.right { Gradient::OfReference } else { Gradient::Backward }
+        if self.0.left || self.0.right {
+            return Gradient::OfReference;
+        }
+        Gradient::reading([tracked[1], tracked[0]], false)
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![tracked[1], tracked[0]], result: false }
-    }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        mut saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        operands::<B>(grad, &mut saved, wants).into()
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        operands::<B>(call).into()
     }
 }
 
 impl Operator for ProductOnto {
     const NAME: &'static str = "matmul_rows_onto";
 
-    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
-        None
-    }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x, w, sum] = inputs.take();
         Tensors::one(B::float_add(B::float_matmul(x, w), sum))
@@ -82,20 +76,12 @@ impl Operator for ProductOnto {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         cpu::product_onto(inputs)
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    fn gradient(&self, tracked: &[bool]) -> Gradient {
+        Gradient::reading([tracked[1], tracked[0], false], false)
     }
-    fn keeps(&self, tracked: &[bool]) -> SavedForBackward {
-        SavedForBackward { inputs: vec![tracked[1], tracked[0], false], result: false }
-    }
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        mut saved: Saved<B>,
-        wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        let d_sum = wants[2].then(|| grad.clone());
-        let [d_x, d_w] = operands::<B>(grad, &mut saved, wants);
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        let d_sum = call.wants(2).then(|| call.grad.clone());
+        let [d_x, d_w] = operands::<B>(call);
         vec![d_x, d_w, d_sum]
     }
 }

@@ -7,25 +7,18 @@ use burn_gnn_cpu::dense::convert::convert;
 use half::{bf16, f16};
 
 use crate::operator::cpu::{Float, Host};
-use crate::operator::{GnnBackend, Gradient, Operator, Saved, Spec, Specs, Tensors};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Tensors};
 
-/// A tensor in another float type, rounded to nearest, ties to even.
+/// A tensor in another float type, rounded to nearest, ties to even; on GPUs by Burn's own cast, which is one kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cast {
     pub(crate) from: FloatDType,
     pub(crate) to: FloatDType,
 }
 
-/// Burn's own cast is one kernel there.
-#[cfg(feature = "cube")]
-impl crate::operator::OnCube for Cast {}
-
 impl Operator for Cast {
     const NAME: &'static str = "cast";
 
-    fn results(&self, _inputs: &[Spec]) -> Option<Specs> {
-        None
-    }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
         Tensors::one(B::float_cast(x, self.to))
@@ -42,17 +35,12 @@ impl Operator for Cast {
             _ => return self.reference(inputs),
         })
     }
-    fn gradient(&self) -> Gradient {
-        Gradient::Backward
+    fn gradient(&self, _tracked: &[bool]) -> Gradient {
+        Gradient::reading([false], false)
     }
     /// A cast back.
-    fn backward<B: GnnBackend>(
-        &self,
-        grad: FloatTensor<B>,
-        _saved: Saved<B>,
-        _wants: &[bool],
-    ) -> Vec<Option<FloatTensor<B>>> {
-        vec![Some(B::run(Tensors::one(grad), Self { from: self.to, to: self.from }).read().float())]
+    fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
+        call.run(Self { from: self.to, to: self.from })
     }
 }
 
