@@ -1,9 +1,10 @@
 //! Composes activations of Burn primitives.
 
+use burn::backend::Backend;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, BoolDType, TensorMetadata, get_device_settings};
-
 use burn_gnn_plan::Activation;
+
+use crate::primitives::bools;
 
 /// The function in plain Burn primitives, such that Burn can differentiate it.
 pub(crate) fn value<B: Backend>(x: FloatTensor<B>, f: Activation) -> FloatTensor<B> {
@@ -45,8 +46,4 @@ pub(crate) fn chain<B: Backend>(
     };
     let above = B::float_greater_elem(y.clone(), 0f32.into(), bools::<B>(&y));
     B::float_mask_where(low, above, grad)
-}
-
-fn bools<B: Backend>(x: &FloatTensor<B>) -> BoolDType {
-    get_device_settings::<B>(&x.device()).bool_dtype
 }

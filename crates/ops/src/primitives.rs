@@ -1,8 +1,9 @@
 //! Provides helpers in Burn primitives for several reference implementations.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
-use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
-use burn::tensor::{DType, Int, Tensor, TensorData};
+use burn::backend::{Backend, BoolDType, FloatDType, TensorMetadata, get_device_settings};
+use burn::tensor::{DType, IndexingUpdateOp, Int, Shape, Tensor, TensorData};
+use burn_gnn_plan::{RowMap, SddmmOp, Side, with_rows};
 
 /// Sums of small floats are kept in f32, as in the kernels.
 pub(crate) fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
@@ -49,13 +50,122 @@ fn index_data(values: &[u32]) -> TensorData {
     }
 }
 
+/// The type of bools on the device of `x`.
+pub(crate) fn bools<B: Backend>(x: &FloatTensor<B>) -> BoolDType {
+    get_device_settings::<B>(&x.device()).bool_dtype
+}
+
+/// Zeros on the device and of the type of another tensor.
+pub(crate) fn zeros<B: Backend>(shape: impl Into<Shape>, like: &FloatTensor<B>) -> FloatTensor<B> {
+    B::float_zeros(shape.into(), &like.device(), FloatDType::from(like.dtype()))
+}
+
+/// Numbers on the device and of the type of another tensor.
+pub(crate) fn constant<B: Backend>(
+    values: Vec<f64>,
+    shape: impl Into<Shape>,
+    like: &FloatTensor<B>,
+) -> FloatTensor<B> {
+    let data = TensorData::new(values, shape.into()).convert_dtype(like.dtype());
+    B::float_from_data(data, &like.device())
+}
+
+pub(crate) fn reshape<B: Backend>(x: FloatTensor<B>, shape: impl Into<Shape>) -> FloatTensor<B> {
+    B::float_reshape(x, shape.into())
+}
+
+/// `rows` rows, each the sum of those rows of `x` that have its number in `index`.
+pub(crate) fn sum_rows<B: Backend>(
+    rows: usize,
+    index: IntTensor<B>,
+    x: FloatTensor<B>,
+) -> FloatTensor<B> {
+    let mut shape = x.shape();
+    shape[0] = rows;
+    B::float_select_assign(zeros::<B>(shape, &x), 0, index, x, IndexingUpdateOp::Add)
+}
+
+/// An operand's row for every edge, padded so that the backend broadcasts; of an operand of `rows` rows on nodes,
+/// which `endpoints` names for every edge.
+pub(crate) fn per_edge<B: Backend>(
+    x: FloatTensor<B>,
+    rows: usize,
+    map: &RowMap,
+    endpoints: Option<&[u32]>,
+) -> FloatTensor<B> {
+    let x = reshape::<B>(widen::<B>(x), with_rows(rows, &map.padded));
+    match endpoints {
+        Some(endpoints) => {
+            let index = index::<B>(endpoints, &x.device());
+            B::float_select(x, 0, index)
+        }
+        None => x,
+    }
+}
+
+/// The gradient of an operand from that of its [rows per edge](per_edge), which broadcast to feature shape `out`.
+pub(crate) fn from_edges<B: Backend>(
+    mut d: FloatTensor<B>,
+    rows: usize,
+    map: &RowMap,
+    endpoints: Option<&[u32]>,
+    out: &[usize],
+) -> FloatTensor<B> {
+    for (axis, (&own, &out)) in map.padded.iter().zip(out).enumerate() {
+        if own == 1 && out != 1 {
+            d = B::float_sum_dim(d, axis + 1);
+        }
+    }
+    if let Some(endpoints) = endpoints {
+        let index = index::<B>(endpoints, &d.device());
+        d = sum_rows::<B>(rows, index, d);
+    }
+    reshape::<B>(d, with_rows(rows, &map.own))
+}
+
+/// The operator on rows per edge, without the sum of a dot.
+pub(crate) fn edge_op<B: Backend>(
+    op: SddmmOp,
+    l: FloatTensor<B>,
+    r: FloatTensor<B>,
+) -> FloatTensor<B> {
+    match op {
+        SddmmOp::Add => B::float_add(l, r),
+        SddmmOp::Sub => B::float_sub(l, r),
+        SddmmOp::Mul | SddmmOp::Dot => B::float_mul(l, r),
+        SddmmOp::Div => B::float_div(l, r),
+        SddmmOp::CopyLhs => l,
+        SddmmOp::CopyRhs => r,
+    }
+}
+
+/// The gradient of the rows of one side from that of [`edge_op`] and those rows that [`SddmmOp::gradient_reads`] names.
+pub(crate) fn edge_op_gradient<B: Backend>(
+    op: SddmmOp,
+    side: Side,
+    g: FloatTensor<B>,
+    [l, r]: [Option<FloatTensor<B>>; 2],
+) -> FloatTensor<B> {
+    match (op, side, l, r) {
+        (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs, _, Some(x))
+        | (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs, Some(x), _) => B::float_mul(g, x),
+        (SddmmOp::Div, Side::Lhs, _, Some(r)) => B::float_div(g, r),
+        (SddmmOp::Div, Side::Rhs, Some(l), Some(r)) => {
+            // As in the kernels: w² may be out of range where the quotient is not.
+            let quotient = B::float_div(l, r.clone());
+            B::float_neg(B::float_div(B::float_mul(g, quotient), r))
+        }
+        (SddmmOp::Mul | SddmmOp::Dot | SddmmOp::Div, ..) => {
+            unreachable!("backward keeps what `gradient_reads` names")
+        }
+        (SddmmOp::Sub, Side::Rhs, ..) => B::float_neg(g),
+        _ => g,
+    }
+}
+
 /// `x` with `by` instead of every entry that is `value`; such entries pass no gradient on.
 pub(crate) fn replace<B: Backend>(x: FloatTensor<B>, value: f64, by: f64) -> FloatTensor<B> {
-    let found = B::float_equal_elem(
-        x.clone(),
-        value.into(),
-        get_device_settings::<B>(&x.device()).bool_dtype,
-    );
+    let found = B::float_equal_elem(x.clone(), value.into(), bools::<B>(&x));
     B::float_mask_fill(x, found, by.into())
 }
 

@@ -1,5 +1,7 @@
 //! Resolves NumPy broadcasting of feature rows before kernels run.
 
+use burn::tensor::Shape;
+
 use crate::PlanError;
 
 /// How the columns of an output row find their operand entry.
@@ -71,6 +73,11 @@ pub fn check_width(op: &'static str, features: &[usize]) -> Result<usize, PlanEr
     })
 }
 
+/// The shape of `rows` rows of a feature shape.
+pub fn with_rows(rows: usize, features: &[usize]) -> Shape {
+    Shape::from([&[rows], features].concat())
+}
+
 impl RowMap {
     /// `read`: whether any column is looked up; otherwise no table is made.
     fn new(own: &[usize], out: &[usize], read: bool) -> Result<Self, BroadcastError> {
@@ -106,7 +113,8 @@ fn repeat(padded: &[usize], out: &[usize]) -> Option<usize> {
         .then_some(times)
 }
 
-/// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major).
+/// Offset in a row of shape `padded` for each entry of a row of shape `out` (row-major); for the first axes of `out`
+/// alone, where each block of the others starts.
 pub fn row_offsets(padded: &[usize], out: &[usize]) -> Vec<u32> {
     let mut offsets = vec![0u32];
     let mut stride = padded.iter().product::<usize>();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 
-use crate::broadcast::{BroadcastError, RowMap, broadcast};
+use crate::broadcast::{BroadcastError, RowMap, broadcast, row_offsets, with_rows};
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side};
 
 /// How the result of an edge is made from two operand rows.
@@ -47,6 +47,19 @@ impl SddmmOp {
             (Self::Mul | Self::Dot, Side::Rhs) => (true, false),
             (Self::Div, Side::Rhs) => (true, true),
             _ => (false, false),
+        }
+    }
+}
+
+impl From<BinaryOp> for SddmmOp {
+    fn from(op: BinaryOp) -> Self {
+        match op {
+            BinaryOp::Add => Self::Add,
+            BinaryOp::Sub => Self::Sub,
+            BinaryOp::Mul => Self::Mul,
+            BinaryOp::Div => Self::Div,
+            BinaryOp::CopyLhs => Self::CopyLhs,
+            BinaryOp::CopyRhs => Self::CopyRhs,
         }
     }
 }
@@ -103,22 +116,10 @@ impl Blocks {
             }
             first -= 1;
         }
-        let starts = maps.map(|m| if read { starts(&m.padded, out, first) } else { Vec::new() });
+        let starts =
+            maps.map(|m| if read { row_offsets(&m.padded, &out[..first]) } else { Vec::new() });
         Self { len: out[first..].iter().product(), starts, walks: walks.unwrap_or([true; 2]) }
     }
-}
-
-/// Offset in a row of shape `padded` where each block of axes `first..` starts.
-fn starts(padded: &[usize], out: &[usize], first: usize) -> Vec<u32> {
-    let mut stride = padded.iter().product::<usize>();
-    let mut offsets = vec![0u32];
-    for (&p, &o) in padded[..first].iter().zip(out) {
-        stride = stride.checked_div(p).unwrap_or(0);
-        let step = if p == 1 { 0 } else { stride as u32 };
-        offsets =
-            offsets.iter().flat_map(|&base| (0..o as u32).map(move |i| base + i * step)).collect();
-    }
-    offsets
 }
 
 #[derive(Debug)]
@@ -186,11 +187,11 @@ impl GsddmmPlan {
     }
     /// Shape of the result.
     pub fn out_shape(&self) -> Shape {
-        rows(self.0.relation.num_edges(), &self.0.out)
+        with_rows(self.0.relation.num_edges(), &self.0.out)
     }
     /// Shape of an operand and of its gradient.
     pub fn operand_shape(&self, side: Side) -> Shape {
-        rows(self.operand_rows(side), &self.map(side).own)
+        with_rows(self.operand_rows(side), &self.map(side).own)
     }
     /// Rows of an operand.
     pub fn operand_rows(&self, side: Side) -> usize {
@@ -267,12 +268,6 @@ fn at(side: Side) -> usize {
         Side::Lhs => 0,
         Side::Rhs => 1,
     }
-}
-
-fn rows(n: usize, features: &[usize]) -> Shape {
-    let mut dims = vec![n];
-    dims.extend_from_slice(features);
-    Shape::from(dims)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 use serde::{Deserialize, Serialize};
 
-use crate::broadcast::{BroadcastError, RowMap, broadcast};
+use crate::broadcast::{BroadcastError, RowMap, broadcast, with_rows};
 
 /// How a message is made from a source row and an edge row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -138,11 +138,11 @@ impl GspmmPlan {
     }
     /// Shape of the result and of the winning edge ids.
     pub fn out_shape(&self) -> Shape {
-        rows(self.0.relation.num_dst(), &self.0.out)
+        with_rows(self.0.relation.num_dst(), &self.0.out)
     }
     /// Shape of an operand and of its gradient.
     pub fn operand_shape(&self, side: Side) -> Shape {
-        rows(self.operand_rows(side), &self.map(side).own)
+        with_rows(self.operand_rows(side), &self.map(side).own)
     }
     /// Rows of an operand.
     pub fn operand_rows(&self, side: Side) -> usize {
@@ -166,10 +166,4 @@ impl GspmmPlan {
     pub fn width(&self) -> usize {
         self.0.width
     }
-}
-
-fn rows(n: usize, features: &[usize]) -> Shape {
-    let mut dims = vec![n];
-    dims.extend_from_slice(features);
-    Shape::from(dims)
 }

@@ -27,7 +27,7 @@ pub use activation::Activation;
 pub use aggregate::{AggregateOptions, AggregatePlan, DegreeScale, DegreesOf};
 pub use attention::{AttentionPlan, GatOptions};
 pub use broadcast::{
-    BroadcastError, Columns, MAX_COLUMNS, RowMap, broadcast, check_width, row_offsets,
+    BroadcastError, Columns, MAX_COLUMNS, RowMap, broadcast, check_width, row_offsets, with_rows,
 };
 pub use dense::adam::{AdamDecay, AdamFactors, AdamForm, AdamRows, AdamStep};
 pub use dense::cross_entropy::{CrossEntropyPlan, LossReduction};

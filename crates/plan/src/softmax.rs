@@ -5,7 +5,7 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 
-use crate::broadcast::check_width;
+use crate::broadcast::{check_width, with_rows};
 use crate::error::accept;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::{PlanError, Segments};
@@ -101,7 +101,7 @@ impl SoftmaxPlan {
     }
     /// Shape of logits, result and gradient.
     pub fn shape(&self) -> Shape {
-        Shape::from([&[self.num_rows()], &*self.features].concat())
+        with_rows(self.num_rows(), &self.features)
     }
     /// The GSpMM that finds the largest logit of every destination.
     ///

@@ -5,15 +5,14 @@ mod reference;
 
 pub(crate) use burn_gnn_plan::AggregatePlan;
 pub use burn_gnn_plan::{AggregateOptions, DegreeScale, DegreesOf};
-pub use reference::weighted_aggregate_reference;
 
-use burn::tensor::Tensor;
+use burn::tensor::{DispatchTensor, Tensor};
 use burn_gnn_graph::Relation;
 
 use crate::OpsError;
 use crate::check::{accept, check_dtype, check_rows, check_same};
 use crate::dense::precision::enter;
-use crate::operator::tensor;
+use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "weighted_aggregate";
 
@@ -90,12 +89,28 @@ pub fn try_weighted_aggregate(
     let weight = weight.map(|weight| enter(NAME, "weight", weight)).transpose()?;
     let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
     let plan = check(relation, &x, weight.as_ref(), bias.as_ref(), options)?;
-    let inputs = [
-        Some(x.into_dispatch()),
-        weight.map(Tensor::into_dispatch),
-        bias.map(Tensor::into_dispatch),
-    ];
-    Ok(tensor(plan, inputs.into_iter().flatten().collect::<Vec<_>>()))
+    Ok(tensor(plan, inputs(x, weight, bias)))
+}
+
+/// [`weighted_aggregate`] in plain tensor operations, differentiated by Burn.
+///
+/// # Panics
+/// As [`weighted_aggregate`].
+#[track_caller]
+pub fn weighted_aggregate_reference(
+    relation: &Relation,
+    x: Tensor<2>,
+    weight: Option<Tensor<1>>,
+    bias: Option<Tensor<1>>,
+    options: &AggregateOptions,
+) -> Tensor<2> {
+    let plan = accept(check(relation, &x, weight.as_ref(), bias.as_ref(), options));
+    plain(plan, inputs(x, weight, bias))
+}
+
+fn inputs(x: Tensor<2>, weight: Option<Tensor<1>>, bias: Option<Tensor<1>>) -> Vec<DispatchTensor> {
+    let others = [weight, bias].into_iter().flatten().map(Tensor::into_dispatch);
+    std::iter::once(x.into_dispatch()).chain(others).collect()
 }
 
 fn check(

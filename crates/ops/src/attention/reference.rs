@@ -3,28 +3,15 @@
 //! Scores, weights and messages are made for every edge, so this costs `edges · heads · features` numbers.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
-use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
-use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice, TensorData};
+use burn::backend::{Backend, FloatDType, TensorMetadata};
+use burn::tensor::{DType, Shape, Slice};
 
 use super::AttentionPlan;
 use super::operator::{AttentionGrad, GradInputs};
 use crate::gspmm::reference::copy;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::operator::{GnnBackend, Tensors};
-use crate::primitives::{index, narrow, replace, widen};
-
-fn constant<B: Backend>(
-    values: Vec<f64>,
-    shape: impl Into<Shape>,
-    dtype: DType,
-    device: &Device<B>,
-) -> FloatTensor<B> {
-    B::float_from_data(TensorData::new(values, shape.into()).convert_dtype(dtype), device)
-}
-
-fn reshape<B: Backend, const D: usize>(x: FloatTensor<B>, shape: [usize; D]) -> FloatTensor<B> {
-    B::float_reshape(x, Shape::from(shape))
-}
+use crate::primitives::{bools, constant, index, narrow, replace, reshape, sum_rows, widen};
 
 /// One row per edge of an operand on nodes.
 struct Endpoints<B: Backend> {
@@ -47,19 +34,10 @@ impl<B: Backend> Endpoints<B> {
     }
 }
 
-fn sum_rows<B: Backend>(rows: usize, index: IntTensor<B>, x: FloatTensor<B>) -> FloatTensor<B> {
-    let mut shape = x.shape().to_vec();
-    shape[0] = rows;
-    let zeros = B::float_zeros(Shape::from(shape), &x.device(), FloatDType::from(x.dtype()));
-    B::float_select_assign(zeros, 0, index, x, IndexingUpdateOp::Add)
-}
-
 /// `leaky_relu(x)` with derivative `slope` at 0, and that derivative.
 fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTensor<B>) {
-    let device = x.device();
-    let above =
-        B::float_greater_elem(x.clone(), 0.0.into(), get_device_settings::<B>(&device).bool_dtype);
-    let ones = B::float_ones(x.shape(), &device, FloatDType::from(x.dtype()));
+    let above = B::float_greater_elem(x.clone(), 0.0.into(), bools::<B>(&x));
+    let ones = B::float_ones(x.shape(), &x.device(), FloatDType::from(x.dtype()));
     let low = B::float_mul_scalar(x.clone(), slope.into());
     let derivative =
         B::float_mask_where(B::float_mul_scalar(ones.clone(), slope.into()), above.clone(), ones);
@@ -67,11 +45,7 @@ fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTen
 }
 
 /// 0 or `1 / (1 - p)` for every edge and head; nothing without dropout.
-fn mask<B: Backend>(
-    plan: &AttentionPlan,
-    dtype: DType,
-    device: &Device<B>,
-) -> Option<FloatTensor<B>> {
+fn mask<B: Backend>(plan: &AttentionPlan, like: &FloatTensor<B>) -> Option<FloatTensor<B>> {
     let dropout = plan.dropout()?;
     let (edges, heads) = (plan.relation().num_edges(), plan.heads());
     let entry = |e: usize, h: usize| {
@@ -82,7 +56,7 @@ fn mask<B: Backend>(
         .flat_map(|e| (0..heads).map(move |h| (e, h)))
         .map(|(e, h)| entry(e, h))
         .collect();
-    Some(constant::<B>(values, [edges, heads], dtype, device))
+    Some(constant::<B>(values, [edges, heads], like))
 }
 
 fn nothing<B: Backend>(shape: Shape, like: &FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
@@ -133,7 +107,7 @@ fn forward<B: Backend>(
     endpoints: &Endpoints<B>,
     plan: &AttentionPlan,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
-    let (dtype, device, wide) = (z.dtype(), z.device(), scores.dtype());
+    let dtype = z.dtype();
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (edges, rows) = (relation.num_edges(), relation.num_dst());
     let over_edges =
@@ -150,22 +124,21 @@ fn forward<B: Backend>(
     let sum = copy::<B>(e.clone(), &over_edges(Reduce::Sum)).0;
     // 0 without edges and of masks only: the largest score adds 1 to every other sum. Infinity, the inverse of 0,
     // would make NaN of the zeros that it is multiplied by, here and in the gradient.
-    let bools = get_device_settings::<B>(&device).bool_dtype;
-    let none = B::float_equal_elem(sum.clone(), 0.0.into(), bools);
+    let none = B::float_equal_elem(sum.clone(), 0.0.into(), bools::<B>(&sum));
     let inverse = B::float_mask_fill(B::float_recip(replace::<B>(sum, 0.0, 1.0)), none, 0.0.into());
     let mut w = B::float_mul(e, endpoints.at_dst(inverse.clone()));
-    if let Some(mask) = mask::<B>(plan, wide, &device) {
+    if let Some(mask) = mask::<B>(plan, &w) {
         w = B::float_mul(w, mask);
     }
     let stats = B::float_cat(
-        vec![reshape::<B, 3>(max, [rows, 1, heads]), reshape::<B, 3>(inverse, [rows, 1, heads])],
+        vec![reshape::<B>(max, [rows, 1, heads]), reshape::<B>(inverse, [rows, 1, heads])],
         1,
     );
     if dim == 0 {
         return (nothing::<B>(plan.out_shape(), &z, dtype), stats);
     }
     let messages =
-        B::float_mul(endpoints.at_src(widen::<B>(z)), reshape::<B, 3>(w, [edges, heads, 1]));
+        B::float_mul(endpoints.at_src(widen::<B>(z)), reshape::<B>(w, [edges, heads, 1]));
     (narrow::<B>(sum_rows::<B>(rows, endpoints.dst.clone(), messages), dtype), stats)
 }
 
@@ -176,7 +149,7 @@ fn part_of<B: Backend>(stats: FloatTensor<B>, at: usize, plan: &AttentionPlan) -
         stats,
         &[Slice::from(0..dst), Slice::from(at..at + 1), Slice::from(0..heads)],
     );
-    reshape::<B, 2>(part, [dst, heads])
+    reshape::<B>(part, [dst, heads])
 }
 
 pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) -> Tensors<B> {
@@ -208,27 +181,25 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
     };
     let part = |at: usize| endpoints.at_dst(part_of::<B>(stats.clone(), at, plan));
     let alpha = B::float_mul(B::float_exp(B::float_sub(scores, part(0))), part(1));
-    let w = match mask::<B>(plan, alpha.dtype(), &device) {
+    let w = match mask::<B>(plan, &alpha) {
         Some(mask) => B::float_mul(alpha.clone(), mask),
         None => alpha.clone(),
     };
     let wide_grad = widen::<B>(grad);
     let g = endpoints.at_dst(wide_grad.clone());
     let dz = op.z.then(|| {
-        let d = B::float_mul(g.clone(), reshape::<B, 3>(w.clone(), [edges, heads, 1]));
+        let d = B::float_mul(g.clone(), reshape::<B>(w.clone(), [edges, heads, 1]));
         narrow::<B>(sum_rows::<B>(src, endpoints.src.clone(), d), dtype)
     });
     if !op.first && !op.second {
         return dz.into_iter().collect();
     }
-    let dots = reshape::<B, 2>(
+    let dots = reshape::<B>(
         B::float_sum_dim(B::float_mul(g, endpoints.at_src(widen::<B>(z))), 2),
         [edges, heads],
     );
-    let total = reshape::<B, 2>(
-        B::float_sum_dim(B::float_mul(wide_grad, widen::<B>(out)), 2),
-        [dst, heads],
-    );
+    let total =
+        reshape::<B>(B::float_sum_dim(B::float_mul(wide_grad, widen::<B>(out)), 2), [dst, heads]);
     let mut ds = B::float_sub(B::float_mul(w, dots), B::float_mul(alpha, endpoints.at_dst(total)));
     if let Some(slopes) = slopes {
         ds = B::float_mul(ds, slopes);

@@ -1,12 +1,11 @@
 //! Composes softmax of Burn primitives: the oracle of tests, and the fallback of backends without kernels.
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::IndexingUpdateOp;
+use burn::backend::{Backend, TensorMetadata};
 
 use super::SoftmaxPlan;
 use crate::gspmm::reference::copy;
-use crate::primitives::{index, narrow, replace, widen};
+use crate::primitives::{index, narrow, replace, sum_rows, widen};
 
 fn is_empty(plan: &SoftmaxPlan) -> bool {
     plan.num_rows() == 0 || plan.width() == 0
@@ -14,10 +13,8 @@ fn is_empty(plan: &SoftmaxPlan) -> bool {
 
 /// The sum over the edges of its destination, for every edge.
 fn sums<B: Backend>(x: FloatTensor<B>, plan: &SoftmaxPlan) -> FloatTensor<B> {
-    let (device, dtype) = (x.device(), x.dtype());
-    let dst = index::<B>(plan.relation().dst(), &device);
-    let zeros = B::float_zeros(plan.largest().out_shape(), &device, FloatDType::from(dtype));
-    B::float_select(B::float_select_assign(zeros, 0, dst.clone(), x, IndexingUpdateOp::Add), 0, dst)
+    let dst = index::<B>(plan.relation().dst(), &x.device());
+    B::float_select(sum_rows::<B>(plan.relation().num_dst(), dst.clone(), x), 0, dst)
 }
 
 pub(crate) fn forward<B: Backend>(x: FloatTensor<B>, plan: &SoftmaxPlan) -> FloatTensor<B> {

@@ -3,28 +3,25 @@
 //! Both operand rows of every edge are copied out, so this costs memory for every edge.
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::{IndexingUpdateOp, Shape};
+use burn::backend::{Backend, TensorMetadata};
+use burn_gnn_plan::with_rows;
 
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::Side;
-use crate::primitives::{index, narrow, widen};
+use crate::primitives::{self, edge_op, edge_op_gradient, from_edges, narrow, widen, zeros};
 
-fn with_rows(rows: usize, features: &[usize]) -> Shape {
-    let mut shape = vec![rows];
-    shape.extend_from_slice(features);
-    Shape::from(shape)
+/// The nodes of edges for an operand on nodes.
+fn endpoints(plan: &GsddmmPlan, side: Side) -> Option<&[u32]> {
+    match plan.target(side) {
+        Target::Src => Some(plan.relation().src()),
+        Target::Dst => Some(plan.relation().dst()),
+        Target::Edge => None,
+    }
 }
 
-/// An operand's row for every edge, padded so that the backend broadcasts.
 fn per_edge<B: Backend>(x: FloatTensor<B>, plan: &GsddmmPlan, side: Side) -> FloatTensor<B> {
-    let device = x.device();
-    let x = B::float_reshape(x, with_rows(plan.operand_rows(side), &plan.map(side).padded));
-    match plan.target(side) {
-        Target::Src => B::float_select(x, 0, index::<B>(plan.relation().src(), &device)),
-        Target::Dst => B::float_select(x, 0, index::<B>(plan.relation().dst(), &device)),
-        Target::Edge => x,
-    }
+    let rows = plan.operand_rows(side);
+    primitives::per_edge::<B>(x, rows, plan.map(side), endpoints(plan, side))
 }
 
 fn is_empty(plan: &GsddmmPlan) -> bool {
@@ -34,9 +31,11 @@ fn is_empty(plan: &GsddmmPlan) -> bool {
 /// `copy_lhs` and `copy_rhs`.
 pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GsddmmPlan) -> FloatTensor<B> {
     if is_empty(plan) {
-        return B::float_zeros(plan.out_shape(), &x.device(), FloatDType::from(x.dtype()));
+        return zeros::<B>(plan.out_shape(), &x);
     }
-    per_edge::<B>(x, plan, if plan.op() == SddmmOp::CopyLhs { Side::Lhs } else { Side::Rhs })
+    let (dtype, side) =
+        (x.dtype(), if plan.op() == SddmmOp::CopyLhs { Side::Lhs } else { Side::Rhs });
+    narrow::<B>(per_edge::<B>(x, plan, side), dtype)
 }
 
 /// Operators on two operands.
@@ -45,23 +44,17 @@ pub(crate) fn binary<B: Backend>(
     rhs: FloatTensor<B>,
     plan: &GsddmmPlan,
 ) -> FloatTensor<B> {
-    let dtype = lhs.dtype();
     if is_empty(plan) {
-        return B::float_zeros(plan.out_shape(), &lhs.device(), FloatDType::from(dtype));
+        return zeros::<B>(plan.out_shape(), &lhs);
     }
-    let l = per_edge::<B>(widen::<B>(lhs), plan, Side::Lhs);
-    let r = per_edge::<B>(widen::<B>(rhs), plan, Side::Rhs);
-    let out = match plan.op() {
-        SddmmOp::Add => B::float_add(l, r),
-        SddmmOp::Sub => B::float_sub(l, r),
-        SddmmOp::Mul => B::float_mul(l, r),
-        SddmmOp::Div => B::float_div(l, r),
-        // Without a feature axis the sum has one term.
-        SddmmOp::Dot if plan.out().is_empty() => B::float_mul(l, r),
-        SddmmOp::Dot => B::float_sum_dim(B::float_mul(l, r), plan.out().len()),
-        SddmmOp::CopyLhs => l,
-        SddmmOp::CopyRhs => r,
-    };
+    let dtype = lhs.dtype();
+    let l = per_edge::<B>(lhs, plan, Side::Lhs);
+    let r = per_edge::<B>(rhs, plan, Side::Rhs);
+    let mut out = edge_op::<B>(plan.op(), l, r);
+    // Without a feature axis the sum has one term.
+    if plan.op() == SddmmOp::Dot && !plan.out().is_empty() {
+        out = B::float_sum_dim(out, plan.out().len());
+    }
     narrow::<B>(out, dtype)
 }
 
@@ -72,61 +65,26 @@ pub(crate) fn gradient<B: Backend>(
     plan: &GsddmmPlan,
     side: Side,
 ) -> FloatTensor<B> {
-    let (dtype, device) = (grad.dtype(), grad.device());
     let shape = plan.operand_shape(side);
     if is_empty(plan) || shape.num_elements() == 0 {
-        return B::float_zeros(shape, &device, FloatDType::from(dtype));
+        return zeros::<B>(shape, &grad);
     }
+    let dtype = grad.dtype();
     let g = widen::<B>(grad);
-    let wide = g.dtype();
-    let other = |x: FloatTensor<B>| per_edge::<B>(widen::<B>(x), plan, side.opposite());
-    let mut d = match (plan.op(), side, lhs, rhs) {
-        (SddmmOp::Mul | SddmmOp::Dot, Side::Lhs, _, Some(x))
-        | (SddmmOp::Mul | SddmmOp::Dot, Side::Rhs, Some(x), _) => B::float_mul(g, other(x)),
-        (SddmmOp::Div, Side::Lhs, _, Some(x)) => B::float_div(g, other(x)),
-        (SddmmOp::Div, Side::Rhs, Some(x), Some(w)) => {
-            let w = per_edge::<B>(widen::<B>(w), plan, Side::Rhs);
-            // As in the kernels: w² may be out of range where the quotient is not.
-            let quotient = B::float_div(other(x), w.clone());
-            B::float_neg(B::float_div(B::float_mul(g, quotient), w))
-        }
-        (SddmmOp::Mul | SddmmOp::Dot | SddmmOp::Div, ..) => {
-            unreachable!("backward keeps what `gradient_reads` names")
-        }
+    let mut d = if (plan.op(), side) == (SddmmOp::Sub, Side::Rhs) {
         // Not a change of sign: of a gradient of 0 it is 0, not -0, as in the kernels.
-        (SddmmOp::Sub, Side::Rhs, ..) => {
-            B::float_sub(B::float_zeros(g.shape(), &device, FloatDType::from(wide)), g)
-        }
-        _ => g,
+        B::float_sub(zeros::<B>(g.shape(), &g), g)
+    } else {
+        let l = lhs.map(|x| per_edge::<B>(x, plan, Side::Lhs));
+        let r = rhs.map(|x| per_edge::<B>(x, plan, Side::Rhs));
+        edge_op_gradient::<B>(plan.op(), side, g, [l, r])
     };
     // The gradient of a dot may be as narrow as the other operand: every column of the own row gets it.
     let full = with_rows(plan.relation().num_edges(), plan.product());
     if plan.op() == SddmmOp::Dot && d.shape() != full {
         d = B::float_expand(d, full);
     }
-    for (axis, (&own, &product)) in plan.map(side).padded.iter().zip(plan.product()).enumerate() {
-        if own == 1 && product != 1 {
-            d = B::float_sum_dim(d, axis + 1);
-        }
-    }
-    let endpoints = match plan.target(side) {
-        Target::Src => Some(plan.relation().src()),
-        Target::Dst => Some(plan.relation().dst()),
-        Target::Edge => None,
-    };
-    if let Some(endpoints) = endpoints {
-        let zeros = B::float_zeros(
-            with_rows(plan.operand_rows(side), &plan.map(side).padded),
-            &device,
-            FloatDType::from(wide),
-        );
-        d = B::float_select_assign(
-            zeros,
-            0,
-            index::<B>(endpoints, &device),
-            d,
-            IndexingUpdateOp::Add,
-        );
-    }
-    narrow::<B>(B::float_reshape(d, shape), dtype)
+    let rows = plan.operand_rows(side);
+    let d = from_edges::<B>(d, rows, plan.map(side), endpoints(plan, side), plan.product());
+    narrow::<B>(d, dtype)
 }

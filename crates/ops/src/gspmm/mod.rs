@@ -9,7 +9,9 @@ mod tests;
 pub(crate) use burn_gnn_plan::GspmmPlan;
 pub use burn_gnn_plan::{BinaryOp, Reduce, Side};
 pub use named_ops::*;
-pub(crate) use operator::{Gspmm, GspmmGrad, gspmm_on};
+#[cfg(test)]
+pub(crate) use operator::GspmmGrad;
+pub(crate) use operator::{Gspmm, gspmm_on};
 
 use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;

@@ -4,11 +4,15 @@
 //! by rounds, the k-th in-edge of every destination in round k.
 
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
-use burn::backend::{Backend, BoolDType, FloatDType, TensorMetadata, get_device_settings};
-use burn::tensor::{DType, IndexingUpdateOp, Shape, TensorData};
+use burn::backend::{Backend, TensorMetadata};
+use burn::tensor::{DType, TensorData};
+use burn_gnn_plan::with_rows;
 
 use super::{BinaryOp, GspmmPlan, Reduce, Side};
-use crate::primitives::{index, narrow, widen};
+use crate::primitives::{
+    self, bools, constant, edge_op, edge_op_gradient, from_edges, index, narrow, sum_rows, widen,
+    zeros,
+};
 
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
 
@@ -21,21 +25,11 @@ fn ints<B: Backend>(
     B::int_from_data(TensorData::new(values, shape), device)
 }
 
-fn bools<B: Backend>(device: &Device<B>) -> BoolDType {
-    get_device_settings::<B>(device).bool_dtype
-}
-
 /// `[rows, 1, .., 1]` with as many axes as the result.
 fn column(rows: usize, plan: &GspmmPlan) -> Vec<usize> {
     let mut shape = vec![1; plan.out().len() + 1];
     shape[0] = rows;
     shape
-}
-
-fn with_rows(rows: usize, features: &[usize]) -> Shape {
-    let mut shape = vec![rows];
-    shape.extend_from_slice(features);
-    Shape::from(shape)
 }
 
 /// The argmax of a relation without edges.
@@ -44,20 +38,19 @@ pub(crate) fn no_argmax<B: Backend>(plan: &GspmmPlan, device: &Device<B>) -> Int
     ints::<B>(std::iter::repeat_n(u32::MAX, shape.num_elements()), shape.to_vec(), device)
 }
 
-/// An operand's row for every edge, padded so that the backend broadcasts.
-fn per_edge<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan, side: Side) -> FloatTensor<B> {
-    let device = x.device();
-    let shape = with_rows(plan.operand_rows(side), &plan.map(side).padded);
-    let x = B::float_reshape(x, shape);
-    match side {
-        Side::Lhs => B::float_select(x, 0, index::<B>(plan.relation().src(), &device)),
-        Side::Rhs => x,
-    }
+/// The sources of edges for an operand on them.
+fn endpoints(plan: &GspmmPlan, side: Side) -> Option<&[u32]> {
+    (side == Side::Lhs).then(|| plan.relation().src())
 }
 
-fn nothing<B: Backend>(plan: &GspmmPlan, device: &Device<B>, dtype: DType) -> Out<B> {
-    let zeros = B::float_zeros(plan.out_shape(), device, FloatDType::from(dtype));
-    (zeros, plan.reduce().selects().then(|| no_argmax::<B>(plan, device)))
+fn per_edge<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan, side: Side) -> FloatTensor<B> {
+    let rows = plan.operand_rows(side);
+    primitives::per_edge::<B>(x, rows, plan.map(side), endpoints(plan, side))
+}
+
+fn nothing<B: Backend>(plan: &GspmmPlan, like: &FloatTensor<B>) -> Out<B> {
+    let arg = plan.reduce().selects().then(|| no_argmax::<B>(plan, &like.device()));
+    (zeros::<B>(plan.out_shape(), like), arg)
 }
 
 fn is_empty(plan: &GspmmPlan) -> bool {
@@ -66,12 +59,12 @@ fn is_empty(plan: &GspmmPlan) -> bool {
 
 /// `copy_lhs` and `copy_rhs`; argmax for max and min.
 pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
-    let (dtype, device) = (x.dtype(), x.device());
     if is_empty(plan) {
-        return nothing::<B>(plan, &device, dtype);
+        return nothing::<B>(plan, &x);
     }
     let side = if plan.op() == BinaryOp::CopyLhs { Side::Lhs } else { Side::Rhs };
-    reduce::<B>(per_edge::<B>(widen::<B>(x), plan, side), plan, dtype)
+    let dtype = x.dtype();
+    reduce::<B>(per_edge::<B>(x, plan, side), plan, dtype)
 }
 
 /// Operators on two operands; argmax for max and min.
@@ -80,48 +73,32 @@ pub(crate) fn binary<B: Backend>(
     rhs: FloatTensor<B>,
     plan: &GspmmPlan,
 ) -> Out<B> {
-    let (dtype, device) = (lhs.dtype(), lhs.device());
     if is_empty(plan) {
-        return nothing::<B>(plan, &device, dtype);
+        return nothing::<B>(plan, &lhs);
     }
-    let l = per_edge::<B>(widen::<B>(lhs), plan, Side::Lhs);
-    let r = per_edge::<B>(widen::<B>(rhs), plan, Side::Rhs);
-    let messages = match plan.op() {
-        BinaryOp::Add => B::float_add(l, r),
-        BinaryOp::Sub => B::float_sub(l, r),
-        BinaryOp::Mul => B::float_mul(l, r),
-        BinaryOp::Div => B::float_div(l, r),
-        BinaryOp::CopyLhs => l,
-        BinaryOp::CopyRhs => r,
-    };
-    reduce::<B>(messages, plan, dtype)
+    let dtype = lhs.dtype();
+    let l = per_edge::<B>(lhs, plan, Side::Lhs);
+    let r = per_edge::<B>(rhs, plan, Side::Rhs);
+    reduce::<B>(edge_op::<B>(plan.op().into(), l, r), plan, dtype)
 }
 
-fn degrees<B: Backend>(plan: &GspmmPlan, dtype: DType, device: &Device<B>) -> FloatTensor<B> {
+fn degrees<B: Backend>(plan: &GspmmPlan, like: &FloatTensor<B>) -> FloatTensor<B> {
     let degrees: Vec<f64> = plan.relation().in_degrees().map(|d| f64::from(d.max(1))).collect();
     let shape = column(degrees.len(), plan);
-    B::float_from_data(TensorData::new(degrees, shape).convert_dtype(dtype), device)
+    constant::<B>(degrees, shape, like)
 }
 
 fn reduce<B: Backend>(messages: FloatTensor<B>, plan: &GspmmPlan, dtype: DType) -> Out<B> {
-    let (wide, device) = (messages.dtype(), messages.device());
     if plan.reduce().selects() {
         let (out, arg) = select::<B>(messages, plan);
         return (narrow::<B>(out, dtype), Some(arg));
     }
-    let zeros = B::float_zeros(plan.out_shape(), &device, FloatDType::from(wide));
-    let sum = B::float_select_assign(
-        zeros,
-        0,
-        index::<B>(plan.relation().dst(), &device),
-        messages,
-        IndexingUpdateOp::Add,
-    );
-    let out = if plan.reduce() == Reduce::Mean {
-        B::float_div(sum, degrees::<B>(plan, wide, &device))
-    } else {
-        sum
-    };
+    let dst = index::<B>(plan.relation().dst(), &messages.device());
+    let mut out = sum_rows::<B>(plan.relation().num_dst(), dst, messages);
+    if plan.reduce() == Reduce::Mean {
+        let degrees = degrees::<B>(plan, &out);
+        out = B::float_div(out, degrees);
+    }
     (narrow::<B>(out, dtype), None)
 }
 
@@ -130,7 +107,7 @@ fn select<B: Backend>(
     plan: &GspmmPlan,
 ) -> (FloatTensor<B>, IntTensor<B>) {
     let (csc, device) = (plan.relation().csc(), messages.device());
-    let (n, bool_dtype) = (csc.num_rows(), bools::<B>(&device));
+    let (n, bool_dtype) = (csc.num_rows(), bools::<B>(&messages));
     // A row that has fewer edges repeats its first, which is never strictly better. Rows without edges
     // take any edge and are blanked in the end.
     let nth = |k: usize| -> Vec<u32> {
@@ -179,59 +156,30 @@ pub(crate) fn gradient<B: Backend>(
     plan: &GspmmPlan,
     side: Side,
 ) -> FloatTensor<B> {
-    let (dtype, device) = (grad.dtype(), grad.device());
-    let shape = plan.operand_shape(side);
-    if is_empty(plan) || shape.num_elements() == 0 {
-        return B::float_zeros(shape, &device, FloatDType::from(dtype));
+    if is_empty(plan) || plan.operand_shape(side).num_elements() == 0 {
+        return zeros::<B>(plan.operand_shape(side), &grad);
     }
+    let (dtype, device) = (grad.dtype(), grad.device());
     let (rel, dst) = (plan.relation(), index::<B>(plan.relation().dst(), &device));
     let mut grad = widen::<B>(grad);
-    let wide = grad.dtype();
     if plan.reduce() == Reduce::Mean {
-        grad = B::float_div(grad, degrees::<B>(plan, wide, &device));
+        let degrees = degrees::<B>(plan, &grad);
+        grad = B::float_div(grad, degrees);
     }
     let g = B::float_select(grad, 0, dst.clone());
-    let row = |x: &FloatTensor<B>, side| per_edge::<B>(widen::<B>(x.clone()), plan, side);
-    let mut d = match (plan.op(), side, lhs, rhs) {
-        (BinaryOp::Mul, Side::Lhs, _, Some(r)) => B::float_mul(g, row(r, Side::Rhs)),
-        (BinaryOp::Mul, Side::Rhs, Some(l), _) => B::float_mul(g, row(l, Side::Lhs)),
-        (BinaryOp::Div, Side::Lhs, _, Some(r)) => B::float_div(g, row(r, Side::Rhs)),
-        (BinaryOp::Div, Side::Rhs, Some(l), Some(r)) => {
-            let r = row(r, Side::Rhs);
-            // As in the kernels: w² may be out of range where the quotient is not.
-            let quotient = B::float_div(row(l, Side::Lhs), r.clone());
-            B::float_neg(B::float_div(B::float_mul(g, quotient), r))
-        }
-        (BinaryOp::Mul | BinaryOp::Div, ..) => {
-            unreachable!("backward keeps what `gradient_reads` names")
-        }
-        (BinaryOp::Sub, Side::Rhs, ..) => B::float_neg(g),
-        _ => g,
+    let reads = plan.op().gradient_reads(side);
+    let row = |reads: bool, x: Option<&FloatTensor<B>>, side| {
+        x.filter(|_| reads).map(|x| per_edge::<B>(x.clone(), plan, side))
     };
+    let rows = [row(reads.0, lhs, Side::Lhs), row(reads.1, rhs, Side::Rhs)];
+    let mut d = edge_op_gradient::<B>(plan.op().into(), side, g, rows);
     if let Some(arg) = arg {
         let ids = ints::<B>(0..rel.num_edges() as u32, column(rel.num_edges(), plan), &device);
         let ids = B::int_expand(ids, with_rows(rel.num_edges(), plan.out()));
-        let lost = B::int_not_equal(B::int_select(arg, 0, dst), ids, bools::<B>(&device));
+        let lost = B::int_not_equal(B::int_select(arg, 0, dst), ids, bools::<B>(&d));
         d = B::float_mask_fill(d, lost, 0.0.into());
     }
-    for (axis, (&own, &out)) in plan.map(side).padded.iter().zip(plan.out()).enumerate() {
-        if own == 1 && out != 1 {
-            d = B::float_sum_dim(d, axis + 1);
-        }
-    }
-    if side == Side::Lhs {
-        let zeros = B::float_zeros(
-            with_rows(rel.num_src(), &plan.map(side).padded),
-            &device,
-            FloatDType::from(wide),
-        );
-        d = B::float_select_assign(
-            zeros,
-            0,
-            index::<B>(rel.src(), &device),
-            d,
-            IndexingUpdateOp::Add,
-        );
-    }
-    narrow::<B>(B::float_reshape(d, shape), dtype)
+    let rows = plan.operand_rows(side);
+    let d = from_edges::<B>(d, rows, plan.map(side), endpoints(plan, side), plan.out());
+    narrow::<B>(d, dtype)
 }

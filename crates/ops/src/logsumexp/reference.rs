@@ -1,21 +1,19 @@
 //! Composes log-sum-exp of Burn primitives: the oracle of tests, and what GPUs run.
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, FloatDType, TensorMetadata, get_device_settings};
-use burn::tensor::IndexingUpdateOp;
+use burn::backend::{Backend, TensorMetadata};
 use burn_gnn_plan::LogSumExpPlan;
 
 use crate::edge_softmax::reference::forward as softmax;
 use crate::gspmm::reference::copy;
-use crate::primitives::{index, narrow, replace, widen};
+use crate::primitives::{bools, index, narrow, replace, sum_rows, widen, zeros};
 
 pub(super) fn forward<B: Backend>(x: FloatTensor<B>, plan: &LogSumExpPlan) -> FloatTensor<B> {
-    let (dtype, device, shape) = (x.dtype(), x.device(), plan.out_shape());
     if plan.softmax().shape().num_elements() == 0 {
-        return B::float_zeros(shape, &device, FloatDType::from(dtype));
+        return zeros::<B>(plan.out_shape(), &x);
     }
+    let (dtype, device, segments) = (x.dtype(), x.device(), plan.segments());
     let x = widen::<B>(x);
-    let zeros = B::float_zeros(shape, &device, FloatDType::from(x.dtype()));
     let rows = index::<B>(plan.softmax().relation().dst(), &device);
     // The result does not depend on what is subtracted, so neither does the gradient.
     let (largest, _) = copy::<B>(B::float_detach(x.clone()), &plan.softmax().largest());
@@ -23,9 +21,8 @@ pub(super) fn forward<B: Backend>(x: FloatTensor<B>, plan: &LogSumExpPlan) -> Fl
         .into_iter()
         .fold(largest, |m, infinite| replace::<B>(m, infinite, 0.0));
     let e = B::float_exp(B::float_sub(x, B::float_select(largest.clone(), 0, rows.clone())));
-    let sums = B::float_select_assign(zeros.clone(), 0, rows, e, IndexingUpdateOp::Add);
+    let sums = sum_rows::<B>(segments.len(), rows, e);
     // Only of segments that have rows: the logarithm of others has no gradient.
-    let segments = plan.segments();
     let some: Vec<u32> = (0..)
         .zip(0..segments.len())
         .filter(|s| !segments.range(s.1).is_empty())
@@ -35,12 +32,11 @@ pub(super) fn forward<B: Backend>(x: FloatTensor<B>, plan: &LogSumExpPlan) -> Fl
     let of = |x| B::float_select(x, 0, some.clone());
     // Masks only: their logarithm passes no gradient on, instead of 0 / 0.
     let sums = of(sums);
-    let bools = get_device_settings::<B>(&device).bool_dtype;
-    let masked = B::float_equal_elem(sums.clone(), 0.0.into(), bools);
+    let masked = B::float_equal_elem(sums.clone(), 0.0.into(), bools::<B>(&sums));
     let logs = B::float_log(B::float_mask_fill(sums, masked.clone(), 1.0.into()));
     let y = B::float_mask_fill(logs, masked, f64::NEG_INFINITY.into());
     let y = B::float_add(y, of(largest));
-    narrow::<B>(B::float_select_assign(zeros, 0, some, y, IndexingUpdateOp::Add), dtype)
+    narrow::<B>(sum_rows::<B>(segments.len(), some, y), dtype)
 }
 
 pub(super) fn gradient<B: Backend>(

@@ -7,11 +7,11 @@ use burn_gnn_plan::RelationalPlan;
 pub use burn_gnn_plan::{RelationalIndex, TypeId};
 use operator::Relational;
 
-use burn::tensor::Tensor;
+use burn::tensor::{DispatchTensor, Tensor};
 
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape, check_width};
 use crate::dense::precision::enter;
-use crate::operator::tensor;
+use crate::operator::{reference as plain, tensor};
 use crate::{OpsError, PlanError};
 
 const NAME: &str = "relational_aggregate";
@@ -118,18 +118,8 @@ pub fn try_relational_aggregate(
     };
     let norm = norm.map(|norm| enter(NAME, "norm", norm)).transpose()?;
     let (plan, weight) = plan(index, &x, weight, norm.as_ref())?;
-    let weight = match weight {
-        Matrices::Full(w) => w.into_dispatch(),
-        Matrices::Blocks(w) => w.into_dispatch(),
-    };
-    let op = Relational { plan, scaled: norm.is_some() };
-    Ok(tensor(
-        op,
-        [x.into_dispatch(), weight]
-            .into_iter()
-            .chain(norm.map(Tensor::into_dispatch))
-            .collect::<Vec<_>>(),
-    ))
+    let (op, inputs) = call(plan, x, weight, norm);
+    Ok(tensor(op, inputs))
 }
 
 /// [`relational_aggregate`] in plain tensor operations, one relation after the other, differentiated by
@@ -144,50 +134,25 @@ pub fn relational_aggregate_reference(
     weight: RelationalWeight,
     norm: Option<Tensor<1>>,
 ) -> Tensor<2> {
-    use burn::tensor::{IndexingUpdateOp, TensorData};
-
-    use crate::primitives::index_tensor;
     let (plan, weight) = accept(plan(index, &x, weight, norm.as_ref()));
-    let ([blocks, i, o], device) = (plan.block_shape(), x.device());
-    let relation = index.relation();
-    let mut out = Tensor::<2>::zeros([relation.num_dst(), plan.d_output()], (&device, x.dtype()));
-    if plan.d_input() == 0 || plan.d_output() == 0 {
-        return out;
-    }
-    for r in 0..index.num_relations() {
-        let ids = index.edge_ids(r);
-        if ids.is_empty() {
-            continue;
-        }
-        let by_edge = |endpoints: &[u32]| {
-            index_tensor(&ids.iter().map(|&e| endpoints[e as usize]).collect::<Vec<_>>(), &device)
-        };
-        let mut rows = x.clone().select(0, by_edge(relation.src()));
-        if let Some(norm) = &norm {
-            rows = rows * norm.clone().select(0, index_tensor(ids, &device)).unsqueeze_dim(1);
-        }
-        if index.is_mean() {
-            let counts: Vec<f64> =
-                ids.iter().map(|&e| f64::from(index.pair_counts()[e as usize])).collect();
-            rows = rows
-                / Tensor::<2>::from_data(
-                    TensorData::new(counts, [ids.len(), 1]),
-                    (&device, x.dtype()),
-                );
-        }
-        let w: Tensor<3> = match &weight {
-            Matrices::Full(w) => w.clone().slice_dim(0, r..r + 1),
-            Matrices::Blocks(w) => w.clone().slice_dim(0, r..r + 1).reshape([blocks, i, o]),
-        };
-        let rows = rows.reshape([ids.len(), blocks, i]).swap_dims(0, 1).matmul(w).swap_dims(0, 1);
-        out = out.select_assign(
-            0,
-            by_edge(relation.dst()),
-            rows.reshape([ids.len(), blocks * o]),
-            IndexingUpdateOp::Add,
-        );
-    }
-    out
+    let (op, inputs) = call(plan, x, weight, norm);
+    plain(op, inputs)
+}
+
+/// The operator and its inputs.
+fn call(
+    plan: RelationalPlan,
+    x: Tensor<2>,
+    weight: Matrices,
+    norm: Option<Tensor<1>>,
+) -> (Relational, Vec<DispatchTensor>) {
+    let op = Relational { plan, scaled: norm.is_some() };
+    let weight = match weight {
+        Matrices::Full(w) => w.into_dispatch(),
+        Matrices::Blocks(w) => w.into_dispatch(),
+    };
+    let norm = norm.map(Tensor::into_dispatch);
+    (op, [x.into_dispatch(), weight].into_iter().chain(norm).collect())
 }
 
 /// Weights without bases. An axis of one block is not added: a reshape takes a length of 0 for "as it was".

@@ -11,9 +11,7 @@ use super::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
-use crate::operator::{
-    BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, wanted,
-};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, wanted};
 
 /// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors
 /// of edges.

@@ -12,8 +12,7 @@ use crate::OpsError;
 use crate::check::{accept, check_operand, check_width};
 use crate::dense::precision::enter;
 use crate::gspmm::{Reduce, Side, gspmm_reference, try_gspmm_copy};
-use crate::operator::tensor;
-use crate::primitives::index_tensor;
+use crate::operator::{reference as plain, tensor};
 
 /// How the rows of a segment become one row: a [`Reduce`] whose messages are the rows.
 pub type SegmentReduce = Reduce;
@@ -128,11 +127,7 @@ pub fn try_segment_softmax<const D: usize>(
     segments: &Segments,
 ) -> Result<Tensor<D>, OpsError> {
     let x = enter("segment_softmax", "x", x)?;
-    let plan = SoftmaxPlan::segments(
-        "segment_softmax",
-        segments,
-        &check("segment_softmax", &x, segments)?,
-    )?;
+    let plan = plan_softmax(&x, segments)?;
     Ok(tensor(plan, [x.into_dispatch()]))
 }
 
@@ -142,20 +137,16 @@ pub fn try_segment_softmax<const D: usize>(
 /// As [`segment_softmax`].
 #[track_caller]
 pub fn segment_softmax_reference<const D: usize>(x: Tensor<D>, segments: &Segments) -> Tensor<D> {
-    accept(check("segment_softmax", &x, segments));
-    let relation = accept(segments.relation());
-    if relation.num_edges() == 0 || x.dims().contains(&0) {
-        return x;
-    }
-    let ids = index_tensor(relation.dst(), &x.device());
-    let largest = segment_reduce_reference(x.clone().detach(), segments, SegmentReduce::Max);
-    let masked = largest.clone().equal_elem(f64::NEG_INFINITY);
-    let e = (x - largest.mask_fill(masked, 0.0).select(0, ids.clone())).exp();
-    let sum = segment_reduce_reference(e.clone(), segments, SegmentReduce::Sum);
-    // Masks only: 0 / 1. The largest entry adds 1 to every other sum.
-    let masked = sum.clone().equal_elem(0.0);
-    let sum = sum.mask_fill(masked, 1.0);
-    e / sum.select(0, ids)
+    let plan = accept(plan_softmax(&x, segments));
+    plain(plan, [x.into_dispatch()])
+}
+
+fn plan_softmax<const D: usize>(
+    x: &Tensor<D>,
+    segments: &Segments,
+) -> Result<SoftmaxPlan, OpsError> {
+    let features = check("segment_softmax", x, segments)?;
+    Ok(SoftmaxPlan::segments("segment_softmax", segments, &features)?)
 }
 
 fn check<const D: usize>(

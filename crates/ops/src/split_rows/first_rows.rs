@@ -6,7 +6,7 @@ use burn::tensor::{Shape, Slice, Tensor};
 use burn_gnn_plan::SplitPlan;
 
 use super::cut;
-use super::pending::zeros;
+use crate::primitives::zeros;
 
 /// `x` and its rows `0..rows`: the input rows of a block and those of its destinations.
 ///

@@ -8,10 +8,11 @@ use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
 use burn::tensor::{Shape, Slice};
 
-use super::pending::{Split, zeros};
+use super::pending::Split;
 use super::{cpu, first_rows};
 use crate::operator::cpu::Host;
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Tensors};
+use crate::primitives::zeros;
 
 /// The tensor itself, whose parts are [`Part`]s with the same plan.
 #[derive(Clone, Debug)]

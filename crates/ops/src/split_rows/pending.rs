@@ -1,11 +1,11 @@
 //! Collects the gradients of the parts of a split tensor.
 
+use burn::backend::Backend;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, TensorMetadata};
-use burn::tensor::{FloatDType, Shape};
 use burn_gnn_plan::SplitPlan;
 
 use crate::pending_gradients::PendingGradients;
+use crate::primitives::zeros;
 
 /// A tensor that is cut, and the gradients of its parts until all of them are there.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl Split {
     }
     /// Keeps the gradient of a part as it is; the entry to pass on.
     pub(super) fn keep<B: Backend>(&self, grad: FloatTensor<B>, part: usize) -> FloatTensor<B> {
-        let due = zeros::<B>(Shape::from([1]), &grad);
+        let due = zeros::<B>([1], &grad);
         let none = || -> Parts<B> { (0..self.plan.parts()).map(|_| None).collect() };
         self.grads.with(none, |grads| grads[part] = Some(grad));
         due
@@ -38,9 +38,4 @@ impl Split {
         grads.resize_with(self.plan.parts(), || None);
         grads
     }
-}
-
-/// Zeros on the device and of the type of another tensor.
-pub(super) fn zeros<B: Backend>(shape: Shape, like: &FloatTensor<B>) -> FloatTensor<B> {
-    B::float_zeros(shape, &like.device(), FloatDType::from(like.dtype()))
 }

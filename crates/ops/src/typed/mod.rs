@@ -10,8 +10,7 @@ use burn::tensor::Tensor;
 use crate::OpsError;
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape};
 use crate::dense::precision::enter;
-use crate::operator::tensor;
-use crate::primitives::index_tensor;
+use crate::operator::{reference as plain, tensor};
 use crate::segment::{Segments, TypeIndex};
 
 /// Rows of segment `k` times matrix `k`, `out[i] = a[i] · b[segment of i]`.
@@ -64,9 +63,7 @@ pub fn try_segment_mm(
     segments: &Segments,
 ) -> Result<Tensor<2>, OpsError> {
     let (a, b) = (enter("segment_mm", "a", a)?, enter("segment_mm", "b", b)?);
-    let rows = ("rows of the segments", segments.num_rows());
-    let output = check("segment_mm", &a, &b, rows, segments.len())?;
-    let plan = TypedPlan::segments(segments, a.dims()[1], output)?;
+    let plan = plan_segments(&a, &b, segments)?;
     Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
 
@@ -102,9 +99,7 @@ pub fn gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Tensor<2> {
 /// As [`try_segment_mm`].
 pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Tensor<2>, OpsError> {
     let (a, b) = (enter("gather_mm", "a", a)?, enter("gather_mm", "b", b)?);
-    let output =
-        check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types())?;
-    let plan = TypedPlan::types(types, a.dims()[1], output)?;
+    let plan = plan_types(&a, &b, types)?;
     Ok(tensor(plan, [a.into_dispatch(), b.into_dispatch()]))
 }
 
@@ -114,10 +109,8 @@ pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Te
 /// As [`segment_mm`].
 #[track_caller]
 pub fn segment_mm_reference(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> Tensor<2> {
-    let rows = ("rows of the segments", segments.num_rows());
-    accept(check("segment_mm", &a, &b, rows, segments.len()));
-    let order: Vec<u32> = (0..segments.num_rows() as u32).collect();
-    composed(a, b, segments, &order)
+    let plan = accept(plan_segments(&a, &b, segments));
+    plain(plan, [a.into_dispatch(), b.into_dispatch()])
 }
 
 /// [`gather_mm`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
@@ -126,24 +119,20 @@ pub fn segment_mm_reference(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> 
 /// As [`gather_mm`].
 #[track_caller]
 pub fn gather_mm_reference(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Tensor<2> {
-    accept(check("gather_mm", &a, &b, ("one per type given", types.num_rows()), types.num_types()));
-    composed(a, b, types.segments(), types.rows())
+    let plan = accept(plan_types(&a, &b, types));
+    plain(plan, [a.into_dispatch(), b.into_dispatch()])
 }
 
-fn composed(a: Tensor<2>, b: Tensor<3>, segments: &Segments, order: &[u32]) -> Tensor<2> {
-    use burn::tensor::IndexingUpdateOp;
-    let [_, i, o] = b.dims();
-    let device = a.device();
-    let mut out = Tensor::<2>::zeros([segments.num_rows(), o], (&device, a.dtype()));
-    for k in (0..segments.len()).filter(|&k| !segments.range(k).is_empty() && i * o > 0) {
-        let rows = index_tensor(&order[segments.range(k)], &device);
-        let product = a
-            .clone()
-            .select(0, rows.clone())
-            .matmul(b.clone().slice_dim(0, k..k + 1).reshape([i, o]));
-        out = out.select_assign(0, rows, product, IndexingUpdateOp::Add);
-    }
-    out
+fn plan_segments(a: &Tensor<2>, b: &Tensor<3>, segments: &Segments) -> Result<TypedPlan, OpsError> {
+    let rows = ("rows of the segments", segments.num_rows());
+    let output = check("segment_mm", a, b, rows, segments.len())?;
+    Ok(TypedPlan::segments(segments, a.dims()[1], output)?)
+}
+
+fn plan_types(a: &Tensor<2>, b: &Tensor<3>, types: &TypeIndex) -> Result<TypedPlan, OpsError> {
+    let rows = ("one per type given", types.num_rows());
+    let output = check("gather_mm", a, b, rows, types.num_types())?;
+    Ok(TypedPlan::types(types, a.dims()[1], output)?)
 }
 
 /// Checks a call and returns the columns of the result.

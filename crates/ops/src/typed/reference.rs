@@ -4,10 +4,10 @@
 //! the result is written once: no sums by index, which some devices make one after the other.
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, FloatDType, TensorMetadata};
-use burn::tensor::{Shape, Slice};
+use burn::backend::{Backend, TensorMetadata};
+use burn::tensor::Slice;
 
-use crate::primitives::{index, narrow, widen};
+use crate::primitives::{index, narrow, reshape, widen, zeros};
 use burn_gnn_plan::TypedPlan;
 
 /// Rows in the order of their matrices.
@@ -47,16 +47,16 @@ pub(super) fn multiply<B: Backend>(
     plan: &TypedPlan,
     transposed: bool,
 ) -> FloatTensor<B> {
-    let (dtype, device) = (a.dtype(), a.device());
+    let dtype = a.dtype();
     let [i, o] = [plan.d_input(), plan.d_output()];
     if i * o == 0 || plan.offsets().num_rows() == 0 {
         let shape = if transposed { plan.a_shape() } else { plan.out_shape() };
-        return B::float_zeros(shape, &device, FloatDType::from(dtype));
+        return zeros::<B>(shape, &a);
     }
     let (a, b) = (sorted::<B>(widen::<B>(a), plan), widen::<B>(b));
     let product = |k: usize| {
         let w = B::float_slice(b.clone(), &[Slice::new(k as isize, Some(k as isize + 1), 1)]);
-        let w = B::float_reshape(w, Shape::from(vec![i, o]));
+        let w = reshape::<B>(w, [i, o]);
         B::float_matmul(
             part::<B>(&a, k, plan),
             if transposed { B::float_swap_dims(w, 0, 1) } else { w },
@@ -71,17 +71,14 @@ pub(super) fn grad_b<B: Backend>(
     a: FloatTensor<B>,
     plan: &TypedPlan,
 ) -> FloatTensor<B> {
-    let (dtype, device) = (grad.dtype(), grad.device());
+    let dtype = grad.dtype();
     let (grad, a) = (sorted::<B>(widen::<B>(grad), plan), sorted::<B>(widen::<B>(a), plan));
     let [i, o] = [plan.d_input(), plan.d_output()];
-    let mut out = B::float_zeros(plan.b_shape(), &device, FloatDType::from(a.dtype()));
+    let mut out = zeros::<B>(plan.b_shape(), &a);
     if i * o > 0 {
         for k in matrices(plan) {
             let left = B::float_swap_dims(part::<B>(&a, k, plan), 0, 1);
-            let d = B::float_reshape(
-                B::float_matmul(left, part::<B>(&grad, k, plan)),
-                Shape::from(vec![1, i, o]),
-            );
+            let d = reshape::<B>(B::float_matmul(left, part::<B>(&grad, k, plan)), [1, i, o]);
             out = B::float_slice_assign(out, &[Slice::new(k as isize, Some(k as isize + 1), 1)], d);
         }
     }

@@ -1,9 +1,9 @@
 //! Composes Adam of Burn primitives: the fallback of backends without kernels.
 
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, FloatDType, TensorMetadata};
+use burn::backend::{Backend, TensorMetadata};
 
-use crate::primitives::widen;
+use crate::primitives::{narrow, widen};
 use burn_gnn_plan::{AdamFactors, AdamForm};
 
 pub(crate) fn step<B: Backend>(
@@ -33,8 +33,5 @@ pub(crate) fn step<B: Backend>(
         }
     };
     let p = B::float_sub(p, times(delta, f.lr));
-    let narrow = |x: FloatTensor<B>| {
-        if x.dtype() == dtype { x } else { B::float_cast(x, FloatDType::from(dtype)) }
-    };
-    (narrow(p), narrow(m), narrow(v))
+    (narrow::<B>(p, dtype), narrow::<B>(m, dtype), narrow::<B>(v, dtype))
 }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use crate::check::{accept, check_dtype};
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, tensor};
+use crate::primitives::constant;
 use crate::{OpsError, Stream};
 use burn_gnn_cpu::dense::dropout::dropout_rows;
 use burn_gnn_plan::DropoutPlan;
@@ -110,7 +111,7 @@ impl Operator for DropoutPlan {
 
 /// The mask made on the host and multiplied on the backend.
 pub(crate) fn reference<B: Backend>(x: FloatTensor<B>, plan: &DropoutPlan) -> FloatTensor<B> {
-    let (shape, dtype, device) = (x.shape(), x.dtype(), x.device());
+    let shape = x.shape();
     let mut mask = Vec::with_capacity(shape.num_elements());
     for r in 0..shape[0] {
         let id = plan.id(r);
@@ -120,6 +121,6 @@ pub(crate) fn reference<B: Backend>(x: FloatTensor<B>, plan: &DropoutPlan) -> Fl
             }),
         );
     }
-    let mask = B::float_from_data(TensorData::new(mask, shape).convert_dtype(dtype), &device);
+    let mask = constant::<B>(mask, shape, &x);
     B::float_mul(x, mask)
 }

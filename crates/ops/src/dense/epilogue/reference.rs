@@ -2,13 +2,13 @@
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata, get_device_settings};
-use burn::tensor::{Shape, TensorData};
+use burn::tensor::TensorData;
 
 use super::EpiloguePlan;
 use super::operator::{EpilogueGrad, GradInputs};
 use crate::activation;
 use crate::operator::{GnnBackend, Tensors};
-use crate::primitives::{narrow, widen};
+use crate::primitives::{bools, narrow, reshape, widen};
 
 /// For every entry of the result of a relu whether it is open: dropped entries are 0 and so are not.
 pub(super) fn open<B: Backend>(out: &FloatTensor<B>) -> IntTensor<B> {
@@ -27,11 +27,8 @@ fn dropped<B: Backend>(x: FloatTensor<B>, plan: &EpiloguePlan) -> FloatTensor<B>
         gone.extend((0..columns as u64).map(|c| dropout.stream().uniform(id, c) < dropout.prob()));
     }
     // Not every device stores a bool in a byte.
-    let stored = get_device_settings::<B>(&device).bool_dtype;
-    let gone = B::bool_from_data(
-        TensorData::new(gone, [rows, columns]).convert_dtype(stored.into()),
-        &device,
-    );
+    let gone = TensorData::new(gone, [rows, columns]).convert_dtype(bools::<B>(&x).into());
+    let gone = B::bool_from_data(gone, &device);
     B::float_mask_fill(B::float_mul_scalar(x, dropout.scale().into()), gone, 0.0.into())
 }
 
@@ -43,7 +40,7 @@ pub(super) fn forward<B: Backend>(
     let (dtype, [_, columns]) = (x.dtype(), plan.shape());
     let mut x = widen::<B>(x);
     if let Some(bias) = bias {
-        x = B::float_add(x, B::float_reshape(widen::<B>(bias), Shape::from([1, columns])));
+        x = B::float_add(x, reshape::<B>(widen::<B>(bias), [1, columns]));
     }
     narrow::<B>(dropped::<B>(activation::value::<B>(x, plan.activation()), plan), dtype)
 }
@@ -52,11 +49,10 @@ pub(super) fn gradient<B: GnnBackend>(
     EpilogueGrad { plan, bias }: &EpilogueGrad,
     given: GradInputs<B>,
 ) -> Tensors<B> {
-    let (dtype, device, [_, columns]) = (given.grad.dtype(), given.grad.device(), plan.shape());
+    let (dtype, [_, columns]) = (given.grad.dtype(), plan.shape());
     let mut d = dropped::<B>(widen::<B>(given.grad), plan);
     if let Some(open) = given.open {
-        let closed =
-            B::int_equal_elem(open, 0.into(), get_device_settings::<B>(&device).bool_dtype);
+        let closed = B::int_equal_elem(open, 0.into(), bools::<B>(&d));
         d = B::float_mask_fill(d, closed, 0.0.into());
     }
     if let Some(y) = given.out {
@@ -65,8 +61,7 @@ pub(super) fn gradient<B: GnnBackend>(
         let y = B::float_div_scalar(widen::<B>(y), scale.into());
         d = activation::chain::<B>(y, d, plan.activation());
     }
-    let d_bias = bias.then(|| {
-        narrow::<B>(B::float_reshape(B::float_sum_dim(d.clone(), 0), Shape::from([columns])), dtype)
-    });
+    let d_bias =
+        bias.then(|| narrow::<B>(reshape::<B>(B::float_sum_dim(d.clone(), 0), [columns]), dtype));
     std::iter::once(narrow::<B>(d, dtype)).chain(d_bias).collect()
 }
