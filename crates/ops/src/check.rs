@@ -1,5 +1,7 @@
 //! Checks arguments that several operators share.
 
+use std::fmt::Debug;
+
 use burn::tensor::{DType, Tensor};
 pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
 
@@ -64,6 +66,55 @@ pub(crate) fn check_same<const A: usize, const B: usize>(
             like,
             expected: Box::new(y.device()),
         });
+    }
+    Ok(())
+}
+
+/// What two things that must be alike differ in, what it must be and what it is.
+pub(crate) struct Difference {
+    pub(crate) what: &'static str,
+    pub(crate) expected: String,
+    pub(crate) actual: String,
+}
+
+impl Difference {
+    /// `None` where they are equal.
+    pub(crate) fn of<T: PartialEq + Debug>(
+        what: &'static str,
+        expected: T,
+        actual: T,
+    ) -> Option<Self> {
+        let text = |x: &T| format!("{x:?}");
+        (expected != actual).then(|| Self {
+            what,
+            expected: text(&expected),
+            actual: text(&actual),
+        })
+    }
+}
+
+/// Refuses ids that are not below `bound`, the count of `why`, and ids given twice: `repeated` is the error of a
+/// position, of the first position of the same id, and of the id.
+pub(crate) fn check_distinct(
+    op: &'static str,
+    (arg, ids): (&'static str, &[u32]),
+    why: &'static str,
+    bound: usize,
+    repeated: impl FnOnce(usize, usize, u32) -> OpsError,
+) -> Result<(), OpsError> {
+    let mut seen = vec![false; bound];
+    for (position, &id) in ids.iter().enumerate() {
+        match seen.get_mut(id as usize) {
+            None => {
+                let value = u64::from(id);
+                return Err(PlanError::OutOfRange { op, arg, position, bound, why, value }.into());
+            }
+            Some(seen) if *seen => {
+                let first = ids.iter().position(|&other| other == id).unwrap_or(position);
+                return Err(repeated(position, first, id));
+            }
+            Some(seen) => *seen = true,
+        }
     }
     Ok(())
 }

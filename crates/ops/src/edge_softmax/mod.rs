@@ -13,10 +13,10 @@ pub(crate) use operator::SoftmaxGrad;
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Relation, RelationStack};
 
-use crate::check::{accept, check_list, check_operand};
+use crate::OpsError;
+use crate::check::{accept, check_distinct, check_list, check_operand};
 use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
-use crate::{OpsError, PlanError};
 
 const NAME: &str = "edge_softmax";
 const ON: &str = "edge_softmax_on";
@@ -140,28 +140,9 @@ pub fn try_edge_softmax_on<const D: usize>(
     norm_by: NormBy,
 ) -> Result<Tensor<D>, OpsError> {
     let logits = enter(ON, "logits", logits)?;
+    let repeated = |position, first, id| OpsError::EdgeRepeated { op: ON, position, first, id };
     let bound = relation.num_edges();
-    let mut seen = vec![false; bound];
-    for (position, &id) in eids.iter().enumerate() {
-        match seen.get_mut(id as usize) {
-            None => {
-                return Err(PlanError::OutOfRange {
-                    op: ON,
-                    arg: "eids",
-                    position,
-                    bound,
-                    why: "edges of the relation",
-                    value: u64::from(id),
-                }
-                .into());
-            }
-            Some(seen) if *seen => {
-                let first = eids.iter().position(|&other| other == id).unwrap_or(position);
-                return Err(OpsError::EdgeRepeated { op: ON, position, first, id });
-            }
-            Some(seen) => *seen = true,
-        }
-    }
+    check_distinct(ON, ("eids", eids), "edges of the relation", bound, repeated)?;
     let end = |endpoints: &[u32]| eids.iter().map(|&id| endpoints[id as usize]).collect();
     let part = Relation::from_coo(
         relation.num_src(),

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn_graph::{Column, Relation};
 
+use super::Fields;
 use super::cross_types::{Part, check_alike, combined, with_messages};
-use super::data::{applied, write};
+use super::data::{apply, write};
 use super::dynamic_rank::{features, flat, shaped};
 use super::ops::GraphMessageOps;
-use super::reduce::{Reducing, receive_builtin};
-use super::{Fields, MessageFunction};
+use super::reduce::{Call, receive_builtin};
 use crate::OpsError;
 use crate::gspmm::Reduce;
 use crate::multi::CrossReduce;
@@ -18,12 +18,11 @@ use crate::multi::CrossReduce;
 /// Relation by relation with fused kernels, then over relations: every reducer is one that can be cut like this, and no
 /// relation of all edges has to be built and sorted.
 pub(super) fn update_across_etypes<G: GraphMessageOps>(
-    op: &'static str,
     g: &G,
-    message: &dyn MessageFunction,
-    reducing: &Reducing<'_>,
+    call: &Call<'_>,
 ) -> Result<G, OpsError> {
-    let Some(reduction) = reducing.builtin() else { return Err(OpsError::Joint { op }) };
+    let op = call.op;
+    let Some(reduction) = call.reducing.builtin() else { return Err(OpsError::Joint { op }) };
     let mut into: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let schema = g.message_schema();
     for etype in 0..schema.etypes().len() {
@@ -32,17 +31,13 @@ pub(super) fn update_across_etypes<G: GraphMessageOps>(
     let mut out = g.clone();
     for (ntype, etypes) in into {
         let mean = reduction.reduce == Reduce::Mean && etypes.len() > 1;
-        let (reduce, cross) = match reduction.reduce {
-            Reduce::Mean if !mean => (Reduce::Mean, CrossReduce::Sum),
-            Reduce::Sum | Reduce::Mean => (Reduce::Sum, CrossReduce::Sum),
-            Reduce::Max => (Reduce::Max, CrossReduce::Max),
-            Reduce::Min => (Reduce::Min, CrossReduce::Min),
-        };
+        let reduce = if mean { Reduce::Sum } else { reduction.reduce };
+        let cross = if reduce.selects() { reduce } else { CrossReduce::Sum };
         let (mut parts, mut relations) =
             (Vec::with_capacity(etypes.len()), Vec::with_capacity(etypes.len()));
         for &etype in &etypes {
             let data = g.message_data(etype);
-            let made = receive_builtin(op, &data.all_edges(), message, reduction, reduce)?;
+            let made = receive_builtin(call, &data.all_edges(), reduction, reduce)?;
             let rows = made.column("messages", &reduction.out)?.clone();
             let has = reduce.selects().then(|| with_messages(data.relation())).flatten();
             parts.push(Part { etype, rows, has });
@@ -55,9 +50,8 @@ pub(super) fn update_across_etypes<G: GraphMessageOps>(
         }
         let frame = out.message_nodes(ntype)?;
         write(frame, &Fields::default().with_column(&reduction.out, column), None)?;
-        for apply in &reducing.apply {
-            let made = applied(op, frame, None, apply)?;
-            write(frame, &made, None)?;
+        for f in &call.reducing.apply {
+            apply(op, frame, None, f)?;
         }
     }
     Ok(out)

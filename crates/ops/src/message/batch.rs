@@ -7,15 +7,17 @@ use burn::tensor::kind::Basic;
 use burn_gnn_graph::{Column, Frame, GraphError, Relation};
 
 use super::degree_buckets::DegreeBuckets;
-use super::dynamic_rank::{check_float, picked};
+use super::dynamic_rank::{check_float, picked, picked_ids, spread};
 use super::edge_selection::EdgeSelection;
 use super::{Fields, Mailbox};
 use crate::OpsError;
 use crate::gsddmm::Target;
-use crate::message::dynamic_rank::spread;
 
 /// Reducer errors call the fields of messages.
 pub(super) const MESSAGES: &str = "messages";
+
+/// Errors call reduce functions.
+pub(super) const REDUCE: &str = "reduce function";
 
 /// A column as a tensor of the rank and kind asked for.
 fn typed<const D: usize, K: Basic>(
@@ -53,10 +55,7 @@ impl EdgeBatch {
     }
     /// Id of every edge.
     pub fn ids(&self) -> Vec<u32> {
-        self.selection
-            .eids
-            .as_ref()
-            .map_or_else(|| (0..self.len() as u32).collect(), |pick| pick.src().to_vec())
+        picked_ids(self.len(), self.selection.eids.as_ref())
     }
     /// The edges of the batch, numbered by its rows: for operators such as [`edge_softmax`](crate::edge_softmax).
     /// Its destinations are those that the call is about, not all nodes of the type.
@@ -94,11 +93,7 @@ impl EdgeBatch {
         target: Target,
         field: &str,
     ) -> Result<Tensor<D, K>, OpsError> {
-        let frame = match target {
-            Target::Src => &self.selection.src,
-            Target::Dst => &self.selection.dst,
-            Target::Edge => &self.selection.edges,
-        };
+        let frame = self.selection.frame(target);
         frame.get_as::<D, K>(field)?;
         typed(
             frame.label(),
@@ -107,6 +102,9 @@ impl EdgeBatch {
         )
     }
 }
+
+/// A function of a batch of nodes, by reference.
+pub(super) type NodeFn<'a> = &'a dyn Fn(&NodeBatch) -> Result<Fields, OpsError>;
 
 /// Where the fields of a batch of nodes come from.
 #[derive(Clone, Debug)]
@@ -128,11 +126,23 @@ pub struct NodeBatch {
 }
 
 impl NodeBatch {
-    /// Some nodes of a frame, or all, without messages.
-    pub(super) fn of(frame: &Frame, pick: Option<&Relation>) -> Self {
-        let ids =
-            pick.map_or_else(|| (0..frame.len() as u32).collect(), |pick| pick.src().to_vec());
-        Self { rows: Rows::Of(frame.clone(), pick.cloned(), None), ids }
+    /// Some nodes of a frame, or all, with messages if there are any, one row per edge of a relation.
+    pub(super) fn of(
+        frame: &Frame,
+        pick: Option<&Relation>,
+        messages: Option<(Relation, Fields)>,
+    ) -> Self {
+        let ids = picked_ids(frame.len(), pick);
+        Self { rows: Rows::Of(frame.clone(), pick.cloned(), messages), ids }
+    }
+    /// What `f` makes of the batch; `what` is how errors call it.
+    pub(super) fn call(
+        &self,
+        op: &'static str,
+        what: &str,
+        f: NodeFn<'_>,
+    ) -> Result<Fields, OpsError> {
+        f(self)?.checked(&format!("{op}: {what}"), "one row per node of the batch", self.len())
     }
     /// Number of nodes.
     pub fn len(&self) -> usize {

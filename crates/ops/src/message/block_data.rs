@@ -157,13 +157,13 @@ impl GraphMessageOps for BlockData {
     fn message_data(&self, etype: usize) -> RelationData {
         let (src, dst) = self.schema.endpoints(etype);
         // Rows of sources and destinations differ also where they are of one type.
-        RelationData::of(
-            self.relations[etype].clone(),
-            self.src[src].clone(),
-            self.dst[dst].clone(),
-            self.edges[etype].clone(),
-            false,
-        )
+        RelationData {
+            relation: self.relations[etype].clone(),
+            src: self.src[src].clone(),
+            dst: self.dst[dst].clone(),
+            edges: self.edges[etype].clone(),
+            one_type: false,
+        }
     }
     fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError> {
         Ok(&mut self.dst[ntype])

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use burn::tensor::kind::Basic;
 use burn::tensor::{Bool, Float, Int, Tensor};
 use burn_gnn_graph::{Column, ColumnKind};
 
 use super::Fields;
-use super::batch::{NodeBatch, Rows};
+use super::batch::{NodeBatch, NodeFn, REDUCE, Rows};
 use super::degree_buckets::DegreeBuckets;
-use super::dynamic_rank::features;
-use super::reduce::NodeFn;
+use super::dynamic_rank::{features, ranked};
 use crate::OpsError;
 use crate::split_rows::split_rows;
 
@@ -20,29 +20,22 @@ pub(super) fn cut(x: &Column, bounds: &[usize]) -> Vec<Column> {
     if bounds.len() == 2 {
         return vec![x.clone()];
     }
-    macro_rules! by_rank {
-        ($x:ident: $kind:ty => $parts:expr; $($rank:literal)*) => {
-            match x.shape().num_dims() {
-                $($rank => x.tensor::<$rank, $kind>().map(|$x: Tensor<$rank, $kind>| $parts),)*
-                _ => None,
-            }
-        };
-    }
     let runs = || bounds.windows(2);
-    let parts = match x.kind() {
-        ColumnKind::Float => {
-            by_rank!(t: Float => split_rows(t, bounds).into_iter().map(Column::new).collect(); 1 2 3 4 5)
-        }
-        ColumnKind::Int => {
-            by_rank!(t: Int => runs().map(|b| Column::new(t.clone().narrow(0, b[0], b[1] - b[0]))).collect(); 1 2 3 4 5)
-        }
-        ColumnKind::Bool => {
-            by_rank!(t: Bool => runs().map(|b| Column::new(t.clone().narrow(0, b[0], b[1] - b[0]))).collect(); 1 2 3 4 5)
-        }
-    };
+    let parts = ranked!(x.shape().num_dims(), D => match x.kind() {
+        ColumnKind::Float => x
+            .tensor::<D, Float>()
+            .map(|x| split_rows(x, bounds).into_iter().map(Column::new).collect()),
+        ColumnKind::Int => x.tensor::<D, Int>().map(|x| narrowed(&x, bounds)),
+        ColumnKind::Bool => x.tensor::<D, Bool>().map(|x| narrowed(&x, bounds)),
+    });
     // Ranks beyond those that columns are made for.
     let select = |b: &[usize]| x.select(&(b[0] as u32..b[1] as u32).collect::<Vec<_>>());
     parts.unwrap_or_else(|| runs().map(select).collect())
+}
+
+fn narrowed<const D: usize, K: Basic>(x: &Tensor<D, K>, bounds: &[usize]) -> Vec<Column> {
+    let run = |b: &[usize]| Column::new(x.clone().narrow(0, b[0], b[1] - b[0]));
+    bounds.windows(2).map(run).collect()
 }
 
 /// Calls `f` for the nodes of each degree; rows of the results come in that order.
@@ -55,19 +48,15 @@ pub(super) fn by_degree(
     let (order, ids) = (&sorted.order, sorted.nodes.src());
     let mut made: BTreeMap<String, Vec<Column>> = BTreeMap::new();
     for (i, (range, &(degree, _))) in order.node_bounds.windows(2).zip(&order.buckets).enumerate() {
-        let n = range[1] - range[0];
         let batch = NodeBatch {
             rows: Rows::Bucket(sorted.clone(), i),
             ids: ids[range[0]..range[1]].to_vec(),
         };
-        let fields = f(&batch)?.checked(
-            &format!("{op}: reduce function"),
-            "one row per node of the batch",
-            n,
-        )?;
+        let fields = batch.call(op, REDUCE, f)?;
         if i > 0 && made.keys().map(String::as_str).ne(fields.names()) {
             let expected = made.keys().cloned().collect();
-            return Err(OpsError::BucketFields { op, degree, expected, actual: names(&fields) });
+            let actual = fields.owned_names();
+            return Err(OpsError::BucketFields { op, degree, expected, actual });
         }
         for (name, column) in fields.iter() {
             made.entry(name.to_owned()).or_default().push(column.clone());
@@ -88,8 +77,4 @@ pub(super) fn by_degree(
         out = out.with_column(name, Column::cat(&columns));
     }
     Ok(out)
-}
-
-fn names(fields: &Fields) -> Vec<String> {
-    fields.names().into_iter().map(str::to_owned).collect()
 }

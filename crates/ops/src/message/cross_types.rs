@@ -6,11 +6,12 @@ use burn::tensor::{Bool, Tensor, TensorData};
 use burn_gnn_graph::{Column, EdgeKey, GraphError, Relation, Schema};
 
 use super::batch::NodeBatch;
-use super::data::{applied, write};
+use super::data::{apply, write};
 use super::dynamic_rank::{check_float, features, flat, shaped};
 use super::ops::GraphMessageOps;
+use super::reduce::Call;
 use super::{Fields, MessageFunction, ReduceFunction};
-use crate::gspmm::Reduce;
+use crate::check::Difference;
 use crate::multi::{CrossReduce, beats};
 use crate::{OpsError, div_by};
 
@@ -122,15 +123,6 @@ pub(super) fn with_messages(relation: &Relation) -> Option<Vec<bool>> {
     has.contains(&false).then_some(has)
 }
 
-/// Whether a relation without messages is left out of a selection.
-fn same(reduce: Reduce, over: &Over<'_>) -> bool {
-    matches!(
-        (reduce, over),
-        (Reduce::Max, Over::Reduce(CrossReduce::Max))
-            | (Reduce::Min, Over::Reduce(CrossReduce::Min))
-    )
-}
-
 pub(super) fn multi<G: GraphMessageOps>(
     g: &G,
     calls: Vec<RelationCall<'_>>,
@@ -153,25 +145,20 @@ pub(super) fn multi<G: GraphMessageOps>(
     let mut parts: BTreeMap<usize, BTreeMap<String, Vec<Part>>> = BTreeMap::new();
     let mut first: BTreeMap<usize, (usize, Vec<String>)> = BTreeMap::new();
     for (etype, call) in &sorted {
-        let reducing = call.reduce.reducing();
+        let call = Call::new(OP, &*call.message, &*call.reduce);
         let mut data = g.message_data(*etype);
-        let fields = data.update_all(OP, &*call.message, &reducing)?;
+        let fields = data.update_all(&call)?;
         let (_, ntype) = schema.endpoints(*etype);
-        let names: Vec<String> = fields.names().into_iter().map(str::to_owned).collect();
+        let names = fields.owned_names();
         let (of, expected) = first.entry(ntype).or_insert_with(|| (*etype, names.clone()));
-        if *expected != names {
-            return Err(unlike(
-                OP,
-                schema,
-                *of,
-                *etype,
-                "fields",
-                format!("{expected:?}"),
-                format!("{names:?}"),
-            ));
+        if let Some(difference) = Difference::of("fields", &*expected, &names) {
+            return Err(unlike(OP, schema, [*of, *etype], difference));
         }
-        let left_out = reducing.apply.is_empty()
-            && reducing.builtin().is_some_and(|r| same(r.reduce, &cross.over));
+        // Whether an edge type without messages is left out of a selection.
+        let left_out = call.reducing.apply.is_empty()
+            && call.reducing.builtin().is_some_and(|r| {
+                matches!(cross.over, Over::Reduce(over) if r.reduce.selects() && r.reduce == over)
+            });
         let has = left_out.then(|| with_messages(data.relation())).flatten();
         for (name, rows) in fields.iter() {
             let part = Part { etype: *etype, rows: rows.clone(), has: has.clone() };
@@ -196,9 +183,8 @@ pub(super) fn multi<G: GraphMessageOps>(
             )?;
             write(frame, &made, None)?;
         }
-        if let Some(apply) = &cross.apply {
-            let made = applied(OP, frame, None, apply)?;
-            write(frame, &made, None)?;
+        if let Some(f) = &cross.apply {
+            apply(OP, frame, None, f)?;
         }
     }
     Ok(out)
@@ -207,11 +193,8 @@ pub(super) fn multi<G: GraphMessageOps>(
 fn unlike(
     op: &'static str,
     schema: &Schema,
-    first: usize,
-    etype: usize,
-    what: &'static str,
-    expected: String,
-    actual: String,
+    [first, etype]: [usize; 2],
+    Difference { what, expected, actual }: Difference,
 ) -> OpsError {
     let name = |etype: usize| schema.etypes()[etype].to_string();
     OpsError::Relations {
@@ -235,29 +218,12 @@ pub(super) fn check_alike(
     let first = &parts[0];
     for part in parts {
         check_float(&format!("edge type `{}`", schema.etypes()[part.etype]), name, &part.rows)?;
-        let differ = |what, expected, actual| {
-            Err(unlike(op, schema, first.etype, part.etype, what, expected, actual))
-        };
-        if features(&part.rows) != features(&first.rows) {
-            return differ(
-                "row shape",
-                format!("{:?}", features(&first.rows)),
-                format!("{:?}", features(&part.rows)),
-            );
-        }
-        if part.rows.dtype() != first.rows.dtype() {
-            return differ(
-                "element type",
-                format!("{:?}", first.rows.dtype()),
-                format!("{:?}", part.rows.dtype()),
-            );
-        }
-        if part.rows.device() != first.rows.device() {
-            return differ(
-                "device",
-                format!("{:?}", first.rows.device()),
-                format!("{:?}", part.rows.device()),
-            );
+        let (x, y) = (&first.rows, &part.rows);
+        let difference = Difference::of("row shape", features(x), features(y))
+            .or_else(|| Difference::of("element type", x.dtype(), y.dtype()))
+            .or_else(|| Difference::of("device", x.device(), y.device()));
+        if let Some(difference) = difference {
+            return Err(unlike(op, schema, [first.etype, part.etype], difference));
         }
     }
     Ok(())

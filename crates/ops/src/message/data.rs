@@ -2,13 +2,14 @@
 
 use burn_gnn_graph::{Column, Frame, GraphError, Relation};
 
-use super::batch::NodeBatch;
+use super::batch::{NodeBatch, NodeFn};
 use super::dynamic_rank::{features, merged, picking, scattered};
 use super::edge_selection::{EdgeSelection, different};
 use super::function::Messages;
-use super::reduce::{NodeFn, Reducing, call, receive};
+use super::reduce::{Call, messages_of, receive};
 use super::{Fields, MessageFunction, Selection};
 use crate::OpsError;
+use crate::check::Difference;
 
 /// A relation with the features of its sources, of its destinations and of its edges: a block, or one edge type.
 ///
@@ -29,12 +30,12 @@ use crate::OpsError;
 /// ```
 #[derive(Clone, Debug)]
 pub struct RelationData {
-    relation: Relation,
-    src: Frame,
-    dst: Frame,
-    edges: Frame,
+    pub(super) relation: Relation,
+    pub(super) src: Frame,
+    pub(super) dst: Frame,
+    pub(super) edges: Frame,
     /// Sources and destinations are the same nodes: what is written to one is written to both.
-    one_type: bool,
+    pub(super) one_type: bool,
 }
 
 impl RelationData {
@@ -44,16 +45,6 @@ impl RelationData {
         let dst = Frame::new("destinations", relation.num_dst());
         let edges = Frame::new("edges", relation.num_edges());
         Self { relation, src, dst, edges, one_type: false }
-    }
-    /// With the frames of a graph.
-    pub(super) fn of(
-        relation: Relation,
-        src: Frame,
-        dst: Frame,
-        edges: Frame,
-        one_type: bool,
-    ) -> Self {
-        Self { relation, src, dst, edges, one_type }
     }
     /// The edges.
     pub fn relation(&self) -> &Relation {
@@ -90,88 +81,50 @@ impl RelationData {
         EdgeSelection { relation: self.relation.clone(), src, dst, edges, nodes: None, eids: None }
     }
 
-    fn write_nodes(&mut self, fields: &Fields, pick: Option<&Relation>) -> Result<(), OpsError> {
-        write(&mut self.dst, fields, pick)?;
+    /// Reduces over the edges of a selection and writes what comes out to its destinations; the names of the fields.
+    fn receive(&mut self, call: &Call<'_>, of: &EdgeSelection) -> Result<Vec<String>, OpsError> {
+        let fields = receive(call, of)?;
+        write(&mut self.dst, &fields, of.nodes.as_ref())?;
+        let mut names = fields.owned_names();
+        for f in &call.reducing.apply {
+            names.extend(apply(call.op, &mut self.dst, of.nodes.as_ref(), f)?.owned_names());
+        }
         if self.one_type {
             self.src = self.dst.clone();
-        }
-        Ok(())
-    }
-
-    /// Reduces over the edges of a selection and writes what comes out to its destinations; the names of the fields.
-    fn receive(
-        &mut self,
-        op: &'static str,
-        selection: &EdgeSelection,
-        message: &dyn MessageFunction,
-        reducing: &Reducing<'_>,
-    ) -> Result<Vec<String>, OpsError> {
-        let fields = receive(op, selection, message, reducing)?;
-        self.write_nodes(&fields, selection.nodes.as_ref())?;
-        let mut names: Vec<String> = fields.names().into_iter().map(str::to_owned).collect();
-        for apply in &reducing.apply {
-            let fields = applied(op, &self.dst, selection.nodes.as_ref(), apply)?;
-            self.write_nodes(&fields, selection.nodes.as_ref())?;
-            names.extend(fields.names().into_iter().map(str::to_owned));
         }
         Ok(names)
     }
 
     /// Returns the fields that were written.
-    pub(super) fn update_all(
-        &mut self,
-        op: &'static str,
-        message: &dyn MessageFunction,
-        reducing: &Reducing<'_>,
-    ) -> Result<Fields, OpsError> {
-        let names = self.receive(op, &self.all_edges(), message, reducing)?;
+    pub(super) fn update_all(&mut self, call: &Call<'_>) -> Result<Fields, OpsError> {
+        let names = self.receive(call, &self.all_edges())?;
         names.into_iter().try_fold(Fields::default(), |f, name| {
             Ok(f.with_column(&name, self.dst.column(&name)?.clone()))
         })
     }
 
-    pub(super) fn pull(
-        &mut self,
-        op: &'static str,
-        nodes: &[u32],
-        message: &dyn MessageFunction,
-        reducing: &Reducing<'_>,
-    ) -> Result<(), OpsError> {
-        let selection = self.all_edges().ending_in(op, nodes)?;
+    pub(super) fn pull(&mut self, call: &Call<'_>, nodes: &[u32]) -> Result<(), OpsError> {
+        let selection = self.all_edges().ending_in(call.op, nodes)?;
         if nodes.is_empty() {
-            Ok(())
-        } else {
-            self.receive(op, &selection, message, reducing).map(drop)
+            return Ok(());
         }
+        self.receive(call, &selection).map(drop)
     }
 
-    pub(super) fn send_and_recv(
-        &mut self,
-        op: &'static str,
-        edges: &[u32],
-        message: &dyn MessageFunction,
-        reducing: &Reducing<'_>,
-    ) -> Result<(), OpsError> {
-        let selection = self.all_edges().of_edges(op, edges)?;
+    pub(super) fn send_and_recv(&mut self, call: &Call<'_>, edges: &[u32]) -> Result<(), OpsError> {
+        let selection = self.all_edges().of_edges(call.op, edges)?;
         if edges.is_empty() {
-            Ok(())
-        } else {
-            self.receive(op, &selection, message, reducing).map(drop)
+            return Ok(());
         }
+        self.receive(call, &selection).map(drop)
     }
 
-    pub(super) fn push(
-        &mut self,
-        op: &'static str,
-        nodes: &[u32],
-        message: &dyn MessageFunction,
-        reducing: &Reducing<'_>,
-    ) -> Result<(), OpsError> {
-        different(op, "nodes", nodes, self.relation.num_src())?;
+    pub(super) fn push(&mut self, call: &Call<'_>, nodes: &[u32]) -> Result<(), OpsError> {
+        different(call.op, "nodes", nodes, self.relation.num_src())?;
         let csr = self.relation.csr();
         let edges: Vec<u32> =
             nodes.iter().flat_map(|&u| csr.row(u as usize)).map(|p| csr.edge_id(p)).collect();
-        self.send_and_recv(op, &edges, message, reducing)
+        self.send_and_recv(call, &edges)
     }
 
     pub(super) fn apply_edges(
@@ -185,12 +138,8 @@ impl RelationData {
             Selection::Some(edges) => self.all_edges().only_edges(op, edges)?,
         };
         let fields = match message.messages() {
-            Messages::Builtin(message) => {
-                let rows =
-                    selection.expression(message)?.rows(message.name, &selection.relation)?;
-                Fields::default().with_column(&message.out, rows)
-            }
-            Messages::User(f) => call(op, f, &selection)?,
+            Messages::Builtin(message) => selection.fields(message)?,
+            Messages::User(f) => messages_of(op, f, &selection)?,
         };
         write(&mut self.edges, &fields, selection.eids.as_ref())
     }
@@ -210,23 +159,19 @@ pub(super) fn apply_nodes(
             Some(picking(frame.len(), nodes.to_vec())?)
         }
     };
-    let fields = applied(op, frame, pick.as_ref(), f)?;
-    write(frame, &fields, pick.as_ref())
+    apply(op, frame, pick.as_ref(), f).map(drop)
 }
 
-/// What an apply function makes of some rows of a frame.
-pub(super) fn applied(
+/// Writes what an apply function makes of some rows of a frame to them, and returns it.
+pub(super) fn apply(
     op: &'static str,
-    frame: &Frame,
+    frame: &mut Frame,
     pick: Option<&Relation>,
     f: NodeFn<'_>,
 ) -> Result<Fields, OpsError> {
-    let batch = NodeBatch::of(frame, pick);
-    f(&batch)?.checked(
-        &format!("{op}: apply function"),
-        "one row per node of the batch",
-        batch.len(),
-    )
+    let fields = NodeBatch::of(frame, pick, None).call(op, "apply function", f)?;
+    write(frame, &fields, pick)?;
+    Ok(fields)
 }
 
 /// Puts fields into a frame. With `pick` they are rows of some nodes or edges: others keep theirs, or get 0 where the
@@ -241,30 +186,13 @@ pub(super) fn write(
             (None, _) => new.clone(),
             (Some(pick), Err(_)) => scattered(frame.len(), pick.src(), new)?,
             (Some(pick), Ok(old)) => {
-                let mismatch = |what, expected: String, actual: String| {
+                let difference = Difference::of("dtype", old.dtype(), new.dtype())
+                    .or_else(|| Difference::of("row shape", features(old), features(new)))
+                    .or_else(|| Difference::of("device", old.device(), new.device()));
+                if let Some(Difference { what, expected, actual }) = difference {
                     let (frame, name) = (frame.label().to_owned(), name.to_owned());
-                    Err(GraphError::ColumnMismatch { frame, name, what, expected, actual }.into())
-                };
-                if old.dtype() != new.dtype() {
-                    return mismatch(
-                        "dtype",
-                        format!("{:?}", old.dtype()),
-                        format!("{:?}", new.dtype()),
-                    );
-                }
-                if features(old) != features(new) {
-                    return mismatch(
-                        "row shape",
-                        format!("{:?}", features(old)),
-                        format!("{:?}", features(new)),
-                    );
-                }
-                if old.device() != new.device() {
-                    return mismatch(
-                        "device",
-                        format!("{:?}", old.device()),
-                        format!("{:?}", new.device()),
-                    );
+                    let error = GraphError::ColumnMismatch { frame, name, what, expected, actual };
+                    return Err(error.into());
                 }
                 merged(old, pick.src(), new)?
             }

@@ -29,6 +29,7 @@ macro_rules! ranked {
         $body
     }};
 }
+pub(super) use ranked;
 
 /// Refuses what is no float column of a rank that columns are made for.
 pub(super) fn check_float(frame: &str, name: &str, x: &Column) -> Result<(), OpsError> {
@@ -176,6 +177,11 @@ pub(super) fn picking(rows: usize, ids: Vec<u32>) -> Result<Relation, OpsError> 
 /// The rows that `pick` starts at, or all.
 pub(super) fn picked(x: &Column, pick: Option<&Relation>) -> Column {
     pick.map_or_else(|| x.clone(), |pick| spread(pick, Target::Src, x))
+}
+
+/// The numbers of the rows that `pick` starts at, or of all.
+pub(super) fn picked_ids(rows: usize, pick: Option<&Relation>) -> Vec<u32> {
+    pick.map_or_else(|| (0..rows as u32).collect(), |pick| pick.src().to_vec())
 }
 
 /// A column of `rows` rows: those of `x` at `ids`, which differ from each other, and 0 elsewhere.

@@ -2,12 +2,14 @@
 
 use burn_gnn_graph::{Column, Frame, Relation};
 
+use super::Fields;
 use super::destinations::ByDegree;
 use super::dynamic_rank::{check_float, picked, picking};
 use super::expression::{Expression, Operand};
 use super::function::Message;
+use crate::OpsError;
+use crate::check::check_distinct;
 use crate::gsddmm::Target;
-use crate::{OpsError, PlanError};
 
 /// All edges of a relation, or some.
 #[derive(Clone, Debug)]
@@ -24,21 +26,27 @@ pub(super) struct EdgeSelection {
 }
 
 impl EdgeSelection {
-    /// A field of one endpoint or of the edges, row by row as this call numbers them.
-    pub(super) fn column(&self, target: Target, field: &str) -> Result<Column, OpsError> {
-        Ok(match target {
-            Target::Src => self.src.column(field)?.clone(),
-            Target::Dst => picked(self.dst.column(field)?, self.nodes.as_ref()),
-            Target::Edge => picked(self.edges.column(field)?, self.eids.as_ref()),
-        })
-    }
-
-    fn operand(&self, (target, field): &(Target, String)) -> Result<Operand, OpsError> {
-        let frame = match target {
+    /// The features of one endpoint or of the edges.
+    pub(super) fn frame(&self, target: Target) -> &Frame {
+        match target {
             Target::Src => &self.src,
             Target::Dst => &self.dst,
             Target::Edge => &self.edges,
+        }
+    }
+
+    /// A field of one endpoint or of the edges, row by row as this call numbers them.
+    pub(super) fn column(&self, target: Target, field: &str) -> Result<Column, OpsError> {
+        let pick = match target {
+            Target::Src => None,
+            Target::Dst => self.nodes.as_ref(),
+            Target::Edge => self.eids.as_ref(),
         };
+        Ok(picked(self.frame(target).column(field)?, pick))
+    }
+
+    fn operand(&self, (target, field): &(Target, String)) -> Result<Operand, OpsError> {
+        let frame = self.frame(*target);
         check_float(frame.label(), field, frame.column(field)?)?;
         Ok(Operand {
             target: *target,
@@ -53,6 +61,12 @@ impl EdgeSelection {
             None => Expression::Copy(lhs),
             Some(rhs) => Expression::Binary(message.op, lhs, self.operand(rhs)?),
         })
+    }
+
+    /// The messages of a builtin, one row per edge.
+    pub(super) fn fields(&self, message: &Message) -> Result<Fields, OpsError> {
+        let rows = self.expression(message)?.rows(message.name, &self.relation)?;
+        Ok(Fields::default().with_column(&message.out, rows))
     }
 
     /// The same edges in the order of their destinations.
@@ -157,26 +171,6 @@ pub(super) fn different(
     ids: &[u32],
     bound: usize,
 ) -> Result<(), OpsError> {
-    let mut seen = vec![false; bound];
-    for (position, &id) in ids.iter().enumerate() {
-        match seen.get_mut(id as usize) {
-            None => {
-                return Err(PlanError::OutOfRange {
-                    op,
-                    arg,
-                    position,
-                    bound,
-                    why: "as many as the graph has",
-                    value: u64::from(id),
-                }
-                .into());
-            }
-            Some(seen) if *seen => {
-                let first = ids.iter().position(|&other| other == id).unwrap_or(position);
-                return Err(OpsError::Repeated { op, arg, position, first, id });
-            }
-            Some(seen) => *seen = true,
-        }
-    }
-    Ok(())
+    let repeated = |position, first, id| OpsError::Repeated { op, arg, position, first, id };
+    check_distinct(op, (arg, ids), "as many as the graph has", bound, repeated)
 }

@@ -7,7 +7,7 @@ use burn_gnn_graph::{Column, Relation};
 
 use super::dynamic_rank::{flat, reduce_copy};
 use super::expression::{Expression, Operand};
-use crate::check::accept;
+use crate::check::{accept, check_rows};
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::{SddmmOp, Target};
 use crate::gspmm::{Reduce, Side};
@@ -38,8 +38,7 @@ pub struct EdgeTensor {
 
 impl EdgeTensor {
     pub(super) fn of(relation: &Relation, target: Target, x: Tensor<2>, name: &str) -> Self {
-        let value =
-            Expression::Copy(Operand { target, rows: Column::new(x), name: name.to_owned() });
+        let value = Expression::Copy(Operand::of(target, x, name.to_owned()));
         Self { relation: relation.clone(), sorted: false, value }
     }
 
@@ -56,20 +55,8 @@ impl EdgeTensor {
     #[track_caller]
     pub fn with(&self, rows: Tensor<2>) -> Self {
         let (expected, actual) = (self.relation.num_edges(), rows.dims()[0]);
-        if expected != actual {
-            return accept(Err(PlanError::Rows {
-                op: NAME,
-                arg: "rows",
-                why: "one per edge",
-                expected,
-                actual,
-            }));
-        }
-        let value = Expression::Copy(Operand {
-            target: Target::Edge,
-            rows: Column::new(rows),
-            name: "rows made before".into(),
-        });
+        accept(check_rows(NAME, "rows", "one per edge", expected, actual));
+        let value = Expression::Copy(Operand::of(Target::Edge, rows, "rows made before".into()));
         Self { relation: self.relation.clone(), sorted: true, value }
     }
 
@@ -119,47 +106,14 @@ impl EdgeTensor {
             panic!("`tensors` must hold at least one tensor of edges, got none")
         };
         let rows: Vec<Tensor<2>> = tensors.iter().map(Self::tensor).collect();
+        let operand =
+            |i: usize| Operand::of(Target::Edge, rows[i].clone(), format!("tensors[{i}]"));
         for (i, x) in rows.iter().enumerate() {
-            accept(first.check_alike(i, x, &rows[0]));
+            let why = "one per edge of the first tensor's relation";
+            accept(check_rows(NAME, "tensors", why, rows[0].dims()[0], x.dims()[0]));
+            accept(operand(i).check_like(NAME, &operand(0)));
         }
         first.with(Tensor::cat(rows, 1))
-    }
-
-    /// Refuses rows, the `i`-th of some, that cannot stand beside `like`.
-    fn check_alike(&self, i: usize, x: &Tensor<2>, like: &Tensor<2>) -> Result<(), OpsError> {
-        let (expected, actual) = (like.dims()[0], x.dims()[0]);
-        if expected != actual {
-            return Err(PlanError::Rows {
-                op: NAME,
-                arg: "tensors",
-                why: "one per edge of the first tensor's relation",
-                expected,
-                actual,
-            }
-            .into());
-        }
-        let unlike = |what, actual: String, expected: String| {
-            let (field, like) = (format!("tensors[{i}]").into(), "tensors[0]".into());
-            Err(OpsError::UnlikeFields {
-                op: NAME,
-                field,
-                like,
-                what,
-                actual: actual.into(),
-                expected: expected.into(),
-            })
-        };
-        if x.dtype() != like.dtype() {
-            return unlike(
-                "element type",
-                format!("{:?}", x.dtype()),
-                format!("{:?}", like.dtype()),
-            );
-        }
-        if x.device() != like.device() {
-            return unlike("device", format!("{:?}", x.device()), format!("{:?}", like.device()));
-        }
-        Ok(())
     }
 
     /// Softmax over the edges into each destination, column by column.
@@ -221,7 +175,7 @@ impl EdgeTensor {
             ((lhs, l), (rhs, r)) = (lhs.aligned().operand(), rhs.aligned().operand());
         }
         let sorted = if lhs.value.has_edge_rows() { lhs.sorted } else { rhs.sorted };
-        let (name, wide) = (|x: &Operand| x.name.clone(), [&l, &r].map(|x| x.rows.shape()[1]));
+        let wide = [&l, &r].map(|x| x.rows.shape()[1]);
         if wide[0] != wide[1] && wide[0] != 1 && wide[1] != 1 {
             return accept(Err(PlanError::Broadcast {
                 op: NAME,
@@ -229,19 +183,7 @@ impl EdgeTensor {
                 rhs: vec![wide[1]],
             }));
         }
-        if l.rows.dtype() != r.rows.dtype() {
-            let (actual, expected) =
-                (format!("{:?}", r.rows.dtype()).into(), format!("{:?}", l.rows.dtype()).into());
-            let (field, like) = (name(&r).into(), name(&l).into());
-            return accept(Err(OpsError::UnlikeFields {
-                op: NAME,
-                field,
-                like,
-                what: "element type",
-                actual,
-                expected,
-            }));
-        }
+        accept(r.check_like(NAME, &l));
         Self { relation: lhs.relation, sorted, value: Expression::Binary(op, l, r) }
     }
 }

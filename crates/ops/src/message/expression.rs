@@ -1,9 +1,11 @@
 //! Evaluates message expressions lazily, by fused kernels where possible.
 
+use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
 
 use super::dynamic_rank::{edge_binary, edge_copy, reduce_binary, reduce_copy, spread};
 use crate::OpsError;
+use crate::check::Difference;
 use crate::gsddmm::{SddmmOp, Target};
 use crate::gspmm::{BinaryOp, Reduce, Side};
 
@@ -28,12 +30,30 @@ pub(super) enum Expression {
 }
 
 impl Operand {
+    pub(super) fn of(target: Target, rows: Tensor<2>, name: String) -> Self {
+        Self { target, rows: Column::new(rows), name }
+    }
     /// Edge by edge in the order of the sorted relation.
     fn sorted(mut self, relation: &Relation) -> Self {
         if let (Target::Edge, Some(order)) = (self.target, relation.dst_order()) {
             self.rows = spread(order, Target::Src, &self.rows);
         }
         self
+    }
+    /// Refuses an element type or device that is not that of another operand.
+    pub(super) fn check_like(&self, op: &'static str, like: &Self) -> Result<(), OpsError> {
+        let (x, y) = (&self.rows, &like.rows);
+        let difference = Difference::of("element type", y.dtype(), x.dtype())
+            .or_else(|| Difference::of("device", y.device(), x.device()));
+        let Some(Difference { what, expected, actual }) = difference else { return Ok(()) };
+        Err(OpsError::UnlikeFields {
+            op,
+            field: self.name.as_str().into(),
+            like: like.name.as_str().into(),
+            what,
+            actual: actual.into(),
+            expected: expected.into(),
+        })
     }
     fn is_on_edges(&self) -> bool {
         self.target == Target::Edge
@@ -62,25 +82,7 @@ impl Expression {
     /// Operands of one element type and device.
     fn check(&self, op: &'static str) -> Result<(), OpsError> {
         let Self::Binary(_, lhs, rhs) = self else { return Ok(()) };
-        let unlike = |what, actual: String, expected: String| {
-            let (field, like) = (rhs.name.as_str().into(), lhs.name.as_str().into());
-            Err(OpsError::UnlikeFields {
-                op,
-                field,
-                like,
-                what,
-                actual: actual.into(),
-                expected: expected.into(),
-            })
-        };
-        let (l, r) = (&lhs.rows, &rhs.rows);
-        if l.dtype() != r.dtype() {
-            return unlike("element type", format!("{:?}", r.dtype()), format!("{:?}", l.dtype()));
-        }
-        if l.device() != r.device() {
-            return unlike("device", format!("{:?}", r.device()), format!("{:?}", l.device()));
-        }
-        Ok(())
+        rhs.check_like(op, lhs)
     }
 
     /// One row per edge, in the order of edge ids.

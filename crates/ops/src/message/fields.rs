@@ -44,6 +44,10 @@ impl Fields {
     pub fn names(&self) -> Vec<&str> {
         self.0.keys().map(String::as_str).collect()
     }
+    /// Names, sorted, as values of errors.
+    pub(super) fn owned_names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
     /// Columns by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.0.iter().map(|(name, column)| (name.as_str(), column))
@@ -53,7 +57,7 @@ impl Fields {
         let unknown = || GraphError::UnknownColumn {
             frame: frame.to_owned(),
             name: name.to_owned(),
-            known: self.0.keys().cloned().collect(),
+            known: self.owned_names(),
         };
         Ok(self.0.get(name).ok_or_else(unknown)?)
     }

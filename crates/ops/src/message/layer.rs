@@ -7,7 +7,7 @@ use super::EdgeTensor;
 use crate::check::{accept, check_rows};
 use crate::gsddmm::Target;
 use crate::gspmm::Reduce;
-use crate::{GraphView, OpsError};
+use crate::{Edges, GraphView, OpsError};
 
 const NAME: &str = "propagate";
 
@@ -150,47 +150,25 @@ pub trait MessagePassing {
         x: impl Into<ConvInput>,
         edge_attr: Option<Tensor<2>>,
     ) -> Result<Tensor<2>, OpsError> {
-        let etype = g.schema().etype(etype)?;
-        let ((src, dst), relation) = (g.schema().endpoints(etype), g.relation(etype));
+        // A sized view of it.
+        let edges = Edges::new(&g, etype)?;
+        let ((src, dst), relation) = (edges.endpoints(), edges.relation());
         let (x_j, x_i) = match x.into() {
             ConvInput::Same(x) if src == dst => (x.clone(), x),
             ConvInput::Same(_) => {
-                return Err(OpsError::TwoTables {
-                    op: NAME,
-                    etype: g.schema().etypes()[etype].to_string(),
-                });
+                return Err(OpsError::TwoTables { op: NAME, etype: edges.edge_type().to_string() });
             }
             ConvInput::Pair(x_j, x_i) => (x_j, x_i),
         };
+        let rows =
+            |arg, why, expected, x: &Tensor<2>| check_rows(NAME, arg, why, expected, x.dims()[0]);
         if let Some(w) = &edge_attr {
-            check_rows(
-                NAME,
-                "edge_attr",
-                "one per edge of the relation",
-                relation.num_edges(),
-                w.dims()[0],
-            )?;
+            rows("edge_attr", "one per edge of the relation", relation.num_edges(), w)?;
         }
-        let x_i = g.dst_rows(dst, x_i);
-        check_rows(
-            NAME,
-            "x",
-            "one per destination of the relation",
-            relation.num_dst(),
-            x_i.dims()[0],
-        )?;
-        // One exchange for all types: the others travel with no columns.
-        let tables = (0..g.schema().ntypes().len())
-            .map(|t| {
-                if t == src {
-                    x_j.clone()
-                } else {
-                    Tensor::zeros([g.num_dst(t), 0], (&x_j.device(), x_j.dtype()))
-                }
-            })
-            .collect();
-        let x_j = g.src_rows(NAME, tables).swap_remove(src);
-        check_rows(NAME, "x", "one per source of the relation", relation.num_src(), x_j.dims()[0])?;
+        let x_i = edges.dst_rows(x_i);
+        rows("x", "one per destination of the relation", relation.num_dst(), &x_i)?;
+        let x_j = edges.src_rows(NAME, x_j);
+        rows("x", "one per source of the relation", relation.num_src(), &x_j)?;
         let edge = |target, x: Tensor<2>, name| EdgeTensor::of(relation, target, x, name);
         let edge_attr = edge_attr.map(|w| edge(Target::Edge, w, "`edge_attr`"));
         let messages = self.message(

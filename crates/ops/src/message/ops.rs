@@ -8,6 +8,7 @@ use super::across_etypes::update_across_etypes;
 use super::batch::NodeBatch;
 use super::cross_types::{Cross, RelationCall, multi};
 use super::data::{RelationData, apply_nodes};
+use super::reduce::Call;
 use super::{Fields, MessageFunction, ReduceFunction};
 use crate::OpsError;
 
@@ -91,10 +92,8 @@ pub trait MessageOps {
         message: M,
         reduce: R,
     ) -> Result<Self::Output, OpsError> {
-        let reducing = reduce.reducing();
-        self.along("update_all", &mut |data| {
-            data.update_all("update_all", &message, &reducing).map(drop)
-        })
+        let call = Call::new("update_all", &message, &reduce);
+        self.along(call.op, &mut |data| data.update_all(&call).map(drop))
     }
 
     /// Writes what the message function makes to the edges: all (`..`), or those of some ids.
@@ -137,8 +136,8 @@ pub trait MessageOps {
         message: M,
         reduce: R,
     ) -> Result<Self::Output, OpsError> {
-        let reducing = reduce.reducing();
-        self.along("pull", &mut |data| data.pull("pull", nodes, &message, &reducing))
+        let call = Call::new("pull", &message, &reduce);
+        self.along(call.op, &mut |data| data.pull(&call, nodes))
     }
 
     /// [`send_and_recv`](Self::send_and_recv) along the out-edges of some sources.
@@ -151,8 +150,8 @@ pub trait MessageOps {
         message: M,
         reduce: R,
     ) -> Result<Self::Output, OpsError> {
-        let reducing = reduce.reducing();
-        self.along("push", &mut |data| data.push("push", nodes, &message, &reducing))
+        let call = Call::new("push", &message, &reduce);
+        self.along(call.op, &mut |data| data.push(&call, nodes))
     }
 
     /// Messages along some edges only; the nodes that they reach are written, the others keep their rows. Without ids
@@ -166,10 +165,8 @@ pub trait MessageOps {
         message: M,
         reduce: R,
     ) -> Result<Self::Output, OpsError> {
-        let reducing = reduce.reducing();
-        self.along("send_and_recv", &mut |data| {
-            data.send_and_recv("send_and_recv", edges, &message, &reducing)
-        })
+        let call = Call::new("send_and_recv", &message, &reduce);
+        self.along(call.op, &mut |data| data.send_and_recv(&call, edges))
     }
 
     /// [`pull`](Self::pull) for one set of nodes after the other, each reading what the ones before wrote: up a tree,
@@ -185,12 +182,10 @@ pub trait MessageOps {
         message: M,
         reduce: R,
     ) -> Result<Self::Output, OpsError> {
-        let reducing = reduce.reducing();
+        let call = Call::new("prop_nodes", &message, &reduce);
         let mut fronts = fronts.into_iter();
-        self.along("prop_nodes", &mut |data| {
-            fronts
-                .by_ref()
-                .try_for_each(|nodes| data.pull("prop_nodes", nodes.as_ref(), &message, &reducing))
+        self.along(call.op, &mut |data| {
+            fronts.by_ref().try_for_each(|nodes| data.pull(&call, nodes.as_ref()))
         })
     }
 
@@ -208,12 +203,10 @@ pub trait MessageOps {
         message: M,
         reduce: R,
     ) -> Result<Self::Output, OpsError> {
-        let reducing = reduce.reducing();
+        let call = Call::new("prop_edges", &message, &reduce);
         let mut fronts = fronts.into_iter();
-        self.along("prop_edges", &mut |data| {
-            fronts.by_ref().try_for_each(|edges| {
-                data.send_and_recv("prop_edges", edges.as_ref(), &message, &reducing)
-            })
+        self.along(call.op, &mut |data| {
+            fronts.by_ref().try_for_each(|edges| data.send_and_recv(&call, edges.as_ref()))
         })
     }
 }
@@ -261,12 +254,10 @@ impl<G: GraphMessageOps> MessageOps for G {
         message: M,
         reduce: R,
     ) -> Result<Self, OpsError> {
-        let reducing = reduce.reducing();
+        let call = Call::new("update_all", &message, &reduce);
         match self.message_schema().etypes().len() {
-            0 | 1 => self.along("update_all", &mut |data| {
-                data.update_all("update_all", &message, &reducing).map(drop)
-            }),
-            _ => update_across_etypes("update_all", self, &message, &reducing),
+            0 | 1 => self.along(call.op, &mut |data| data.update_all(&call).map(drop)),
+            _ => update_across_etypes(self, &call),
         }
     }
 
@@ -401,14 +392,13 @@ impl GraphMessageOps for Graph {
     }
     fn message_data(&self, etype: usize) -> RelationData {
         let (src, dst) = self.schema().endpoints(etype);
-        let frame = |ntype: usize| self.node_frames()[ntype].clone();
-        RelationData::of(
-            self.relations()[etype].clone(),
-            frame(src),
-            frame(dst),
-            self.edge_frames()[etype].clone(),
-            src == dst,
-        )
+        RelationData {
+            relation: self.relations()[etype].clone(),
+            src: self.node_frames()[src].clone(),
+            dst: self.node_frames()[dst].clone(),
+            edges: self.edge_frames()[etype].clone(),
+            one_type: src == dst,
+        }
     }
     fn message_nodes(&mut self, ntype: usize) -> Result<&mut Frame, OpsError> {
         let schema = self.schema().clone();
