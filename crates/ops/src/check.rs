@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 
 use burn::tensor::{DType, Tensor};
+use burn_gnn_graph::Relation;
+use burn_gnn_plan::Target;
 pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
 
 use crate::{OpsError, PlanError};
@@ -46,6 +48,40 @@ pub(crate) fn check_operand<const D: usize>(
         }
         .into()),
     }
+}
+
+/// The feature shapes of the operands `lhs` and `rhs` of an operator on edges, which are on `targets`; of a single one
+/// its own, twice.
+pub(crate) fn check_operands<const L: usize, const R: usize>(
+    op: &'static str,
+    relation: &Relation,
+    targets: [Target; 2],
+    lhs: Option<&Tensor<L>>,
+    rhs: Option<&Tensor<R>>,
+) -> Result<[Vec<usize>; 2], OpsError> {
+    let [l, r] = targets;
+    let l = match lhs {
+        Some(x) => Some(check_operand(op, ("lhs", x), l.why(), l.rows(relation))?),
+        None => None,
+    };
+    let r = match rhs {
+        Some(x) => Some(check_operand(op, ("rhs", x), r.why(), r.rows(relation))?),
+        None => None,
+    };
+    if let (Some(x), Some(y)) = (lhs, rhs) {
+        check_same(op, ("lhs", x), ("rhs", y))?;
+    }
+    match (l, r) {
+        (Some(l), Some(r)) => Ok([l, r]),
+        (Some(x), None) | (None, Some(x)) => Ok([x.clone(), x]),
+        (None, None) => unreachable!("an operator reads one operand at least"),
+    }
+}
+
+/// Whether the output type of a call has the rank of its result, of feature shape `out`.
+pub(crate) fn check_rank(op: &'static str, out: &[usize], actual: usize) -> Result<(), OpsError> {
+    let expected = out.len() + 1;
+    if actual == expected { Ok(()) } else { Err(OpsError::Rank { op, expected, actual }) }
 }
 
 /// Whether `x`, the operand `arg`, has the element type and the device of `y`, the operand `like`.

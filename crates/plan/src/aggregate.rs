@@ -7,9 +7,8 @@ use burn_gnn_structure::{Attached, Bytes, CountBytes, Derived, Relation};
 use rayon::prelude::*;
 
 use crate::broadcast::check_width;
-use crate::error::check_rows;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
-use crate::{Activation, PlanError};
+use crate::{Activation, PlanError, Target};
 
 /// What `weighted_aggregate` does beside the sum; the default is the plain sum.
 #[derive(Clone, Debug, Default)]
@@ -156,23 +155,14 @@ impl AggregatePlan {
         biased: bool,
     ) -> Result<Self, PlanError> {
         check_width(NAME, &[width])?;
-        if let Some(s) = &options.source {
-            check_rows(
-                NAME,
-                "source degrees",
-                "one per source node of the relation",
-                relation.num_src(),
-                s.degrees().len(),
-            )?;
-        }
-        if let Some(s) = &options.destination {
-            check_rows(
-                NAME,
-                "destination degrees",
-                "one per destination node of the relation",
-                relation.num_dst(),
-                s.degrees().len(),
-            )?;
+        let scales = [
+            ("source degrees", Target::Src, &options.source),
+            ("destination degrees", Target::Dst, &options.destination),
+        ];
+        for (arg, target, scale) in scales {
+            if let Some(scale) = scale {
+                target.check_rows(NAME, arg, relation, scale.degrees().len())?;
+            }
         }
         options.activation.check(NAME)?;
         Ok(Self(Arc::new(Inner { relation: relation.clone(), width, options, weighted, biased })))

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use burn::tensor::Shape;
 use burn_gnn_structure::Relation;
 
+use crate::PlanError;
 use crate::broadcast::{BroadcastError, RowMap, broadcast, row_offsets, with_rows};
+use crate::error::check_rows;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce, Side};
 
 /// How the result of an edge is made from two operand rows.
@@ -86,6 +88,26 @@ impl Target {
             Self::Dst => relation.num_dst(),
             Self::Edge => relation.num_edges(),
         }
+    }
+    /// What rows on this target stand for, in errors.
+    #[doc(hidden)]
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Src => "one per source node of the relation",
+            Self::Dst => "one per destination node of the relation",
+            Self::Edge => "one per edge of the relation",
+        }
+    }
+    /// Whether an operand has the rows that this target has.
+    #[doc(hidden)]
+    pub fn check_rows(
+        self,
+        op: &'static str,
+        arg: &'static str,
+        relation: &Relation,
+        actual: usize,
+    ) -> Result<(), PlanError> {
+        check_rows(op, arg, self.why(), self.rows(relation), actual)
     }
 }
 

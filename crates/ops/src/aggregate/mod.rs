@@ -4,6 +4,7 @@ mod operator;
 mod reference;
 
 pub(crate) use burn_gnn_plan::AggregatePlan;
+use burn_gnn_plan::Target;
 pub use burn_gnn_plan::{AggregateOptions, DegreeScale, DegreesOf};
 
 use burn::tensor::{DispatchTensor, Tensor};
@@ -11,7 +12,7 @@ use burn_gnn_graph::Relation;
 
 use crate::OpsError;
 use crate::check::{accept, check_dtype, check_rows, check_same};
-use crate::dense::precision::enter;
+use crate::dense::precision::{enter, enter_if};
 use crate::operator::{reference as plain, tensor};
 
 const NAME: &str = "weighted_aggregate";
@@ -86,8 +87,7 @@ pub fn try_weighted_aggregate(
     options: &AggregateOptions,
 ) -> Result<Tensor<2>, OpsError> {
     let x = enter(NAME, "x", x)?;
-    let weight = weight.map(|weight| enter(NAME, "weight", weight)).transpose()?;
-    let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
+    let (weight, bias) = (enter_if(NAME, "weight", weight)?, enter_if(NAME, "bias", bias)?);
     let plan = check(relation, &x, weight.as_ref(), bias.as_ref(), options)?;
     Ok(tensor(plan, inputs(x, weight, bias)))
 }
@@ -108,9 +108,13 @@ pub fn weighted_aggregate_reference(
     plain(plan, inputs(x, weight, bias))
 }
 
-fn inputs(x: Tensor<2>, weight: Option<Tensor<1>>, bias: Option<Tensor<1>>) -> Vec<DispatchTensor> {
+fn inputs(
+    x: Tensor<2>,
+    weight: Option<Tensor<1>>,
+    bias: Option<Tensor<1>>,
+) -> impl Iterator<Item = DispatchTensor> {
     let others = [weight, bias].into_iter().flatten().map(Tensor::into_dispatch);
-    std::iter::once(x.into_dispatch()).chain(others).collect()
+    std::iter::once(x.into_dispatch()).chain(others)
 }
 
 fn check(
@@ -121,16 +125,10 @@ fn check(
     options: &AggregateOptions,
 ) -> Result<AggregatePlan, OpsError> {
     let [n, width] = x.dims();
-    check_rows(NAME, "x", "one per source node of the relation", relation.num_src(), n)?;
+    Target::Src.check_rows(NAME, "x", relation, n)?;
     check_dtype(NAME, "x", x.dtype())?;
     if let Some(w) = weight {
-        check_rows(
-            NAME,
-            "weight",
-            "one per edge of the relation",
-            relation.num_edges(),
-            w.dims()[0],
-        )?;
+        Target::Edge.check_rows(NAME, "weight", relation, w.dims()[0])?;
         check_same(NAME, ("weight", w), ("x", x))?;
     }
     if let Some(b) = bias {

@@ -4,15 +4,15 @@ mod operator;
 pub(crate) mod reference;
 
 pub(crate) use burn_gnn_plan::AttentionPlan;
-use burn_gnn_plan::EdgeDropout;
 pub use burn_gnn_plan::GatOptions;
+use burn_gnn_plan::{EdgeDropout, Target};
 #[cfg(test)]
 pub(crate) use operator::AttentionGrad;
 
 use burn::tensor::{Tensor, activation};
 use burn_gnn_graph::Relation;
 
-use crate::check::{accept, check_dtype, check_rows, check_same};
+use crate::check::{accept, check_dtype, check_same};
 use crate::dense::dropout::try_dropout;
 use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
@@ -296,35 +296,27 @@ fn plan_edges(
     dropout: Option<&EdgeDropout>,
 ) -> Result<AttentionPlan, OpsError> {
     let [heads, dim] = check_z(EDGES, relation, z)?;
-    check_pairs(
-        EDGES,
-        "logits",
-        logits,
-        "one per edge of the relation",
-        relation.num_edges(),
-        heads,
-    )?;
+    check_pairs(EDGES, ("logits", logits), relation, Target::Edge, heads)?;
     check_same(EDGES, ("logits", logits), ("z", z))?;
     Ok(AttentionPlan::edges(EDGES, relation, heads, dim, dropout)?)
 }
 
 fn check_z(op: &'static str, relation: &Relation, z: &Tensor<3>) -> Result<[usize; 2], OpsError> {
     let [rows, heads, dim] = z.dims();
-    check_rows(op, "z", "one per source node of the relation", relation.num_src(), rows)?;
+    Target::Src.check_rows(op, "z", relation, rows)?;
     check_dtype(op, "z", z.dtype())?;
     Ok([heads, dim])
 }
 
 fn check_pairs(
     op: &'static str,
-    arg: &'static str,
-    x: &Tensor<2>,
-    why: &'static str,
-    rows: usize,
+    (arg, x): (&'static str, &Tensor<2>),
+    relation: &Relation,
+    target: Target,
     heads: usize,
 ) -> Result<(), OpsError> {
-    let [actual, columns] = x.dims();
-    check_rows(op, arg, why, rows, actual)?;
+    let [rows, columns] = x.dims();
+    target.check_rows(op, arg, relation, rows)?;
     check_dtype(op, arg, x.dtype())?;
     if columns != heads {
         return Err(PlanError::Columns {
@@ -346,20 +338,6 @@ fn check_ends(
     a_src: &Tensor<2>,
     a_dst: &Tensor<2>,
 ) -> Result<(), OpsError> {
-    check_pairs(
-        op,
-        "a_src",
-        a_src,
-        "one per source node of the relation",
-        relation.num_src(),
-        heads,
-    )?;
-    check_pairs(
-        op,
-        "a_dst",
-        a_dst,
-        "one per destination node of the relation",
-        relation.num_dst(),
-        heads,
-    )
+    check_pairs(op, ("a_src", a_src), relation, Target::Src, heads)?;
+    check_pairs(op, ("a_dst", a_dst), relation, Target::Dst, heads)
 }

@@ -19,9 +19,9 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
 use crate::OpsError;
-use crate::check::{self, accept, check_same};
-use crate::dense::precision::enter;
-use crate::operator::{reference as plain, tensor};
+use crate::check::{accept, check_operands, check_rank};
+use crate::dense::precision::enter_if;
+use crate::operator::{both, reference as plain, tensor};
 
 const NAME: &str = "gsddmm";
 
@@ -105,14 +105,8 @@ pub fn try_gsddmm<const L: usize, const R: usize, const O: usize>(
     lhs: Tensor<L>,
     rhs: Tensor<R>,
 ) -> Result<Tensor<O>, OpsError> {
-    match op {
-        SddmmOp::CopyLhs => return try_copy(relation, op, lhs_target, lhs),
-        SddmmOp::CopyRhs => return try_copy(relation, op, rhs_target, rhs),
-        _ => {}
-    }
-    let (lhs, rhs) = (enter(NAME, "lhs", lhs)?, enter(NAME, "rhs", rhs)?);
-    let plan = plan_binary::<L, R, O>(relation, op, [lhs_target, rhs_target], &lhs, &rhs)?;
-    Ok(tensor(plan, [lhs.into_dispatch(), rhs.into_dispatch()]))
+    let (lhs, rhs) = (op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs));
+    run(relation, op, [lhs_target, rhs_target], lhs, rhs)
 }
 
 /// [`gsddmm`] of one operand, `out[e] = x at its target`: source, destination or edge features.
@@ -144,7 +138,7 @@ pub fn try_gsddmm_copy<const D: usize>(
     target: Target,
     x: Tensor<D>,
 ) -> Result<Tensor<D>, OpsError> {
-    try_copy(relation, SddmmOp::CopyLhs, target, x)
+    run(relation, SddmmOp::CopyLhs, [target; 2], Some(x), None::<Tensor<D>>)
 }
 
 /// [`gsddmm`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
@@ -164,88 +158,41 @@ pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
     lhs: Tensor<L>,
     rhs: Tensor<R>,
 ) -> Tensor<O> {
-    match op {
-        SddmmOp::CopyLhs => {
-            let plan = accept(plan_copy::<L, O>(relation, op, lhs_target, &lhs));
-            plain(plan, [lhs.into_dispatch()])
-        }
-        SddmmOp::CopyRhs => {
-            let plan = accept(plan_copy::<R, O>(relation, op, rhs_target, &rhs));
-            plain(plan, [rhs.into_dispatch()])
-        }
-        _ => {
-            let plan =
-                accept(plan_binary::<L, R, O>(relation, op, [lhs_target, rhs_target], &lhs, &rhs));
-            plain(plan, [lhs.into_dispatch(), rhs.into_dispatch()])
-        }
-    }
+    let (targets, lhs, rhs) =
+        ([lhs_target, rhs_target], op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs));
+    let plan = accept(plan::<L, R, O>(relation, op, targets, lhs.as_ref(), rhs.as_ref()));
+    plain(plan, both(lhs, rhs))
 }
 
-fn try_copy<const D: usize, const O: usize>(
+/// The call on the operands that it reads.
+fn run<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: SddmmOp,
-    target: Target,
-    x: Tensor<D>,
+    targets: [Target; 2],
+    lhs: Option<Tensor<L>>,
+    rhs: Option<Tensor<R>>,
 ) -> Result<Tensor<O>, OpsError> {
-    let x = enter(NAME, if op == SddmmOp::CopyLhs { "lhs" } else { "rhs" }, x)?;
-    let plan = plan_copy::<D, O>(relation, op, target, &x)?;
-    Ok(tensor(plan, [x.into_dispatch()]))
+    let (lhs, rhs) = (enter_if(NAME, "lhs", lhs)?, enter_if(NAME, "rhs", rhs)?);
+    let plan = plan::<L, R, O>(relation, op, targets, lhs.as_ref(), rhs.as_ref())?;
+    Ok(tensor(plan, both(lhs, rhs)))
 }
 
-/// Feature shape of an operand that fits its target.
-fn check_operand<const D: usize>(
+fn plan<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
-    arg: &'static str,
-    target: Target,
-    x: &Tensor<D>,
-) -> Result<Vec<usize>, OpsError> {
-    let why = match target {
-        Target::Src => "one per source node of the relation",
-        Target::Dst => "one per destination node of the relation",
-        Target::Edge => "one per edge of the relation",
+    op: SddmmOp,
+    targets: [Target; 2],
+    lhs: Option<&Tensor<L>>,
+    rhs: Option<&Tensor<R>>,
+) -> Result<GsddmmPlan, OpsError> {
+    let [l, r] = check_operands(NAME, relation, targets, lhs, rhs)?;
+    // A copy has one target.
+    let targets = match op {
+        SddmmOp::CopyLhs => [targets[0]; 2],
+        SddmmOp::CopyRhs => [targets[1]; 2],
+        _ => targets,
     };
-    check::check_operand(NAME, (arg, x), why, target.rows(relation))
-}
-
-fn plan_copy<const D: usize, const O: usize>(
-    relation: &Relation,
-    op: SddmmOp,
-    target: Target,
-    x: &Tensor<D>,
-) -> Result<GsddmmPlan, OpsError> {
-    let arg = if op == SddmmOp::CopyLhs { "lhs" } else { "rhs" };
-    let row = check_operand(relation, arg, target, x)?;
-    plan(relation, op, [target; 2], [&row, &row], O)
-}
-
-fn plan_binary<const L: usize, const R: usize, const O: usize>(
-    relation: &Relation,
-    op: SddmmOp,
-    targets: [Target; 2],
-    lhs: &Tensor<L>,
-    rhs: &Tensor<R>,
-) -> Result<GsddmmPlan, OpsError> {
-    let (l, r) = (
-        check_operand(relation, "lhs", targets[0], lhs)?,
-        check_operand(relation, "rhs", targets[1], rhs)?,
-    );
-    check_same(NAME, ("lhs", lhs), ("rhs", rhs))?;
-    plan(relation, op, targets, [&l, &r], O)
-}
-
-fn plan(
-    relation: &Relation,
-    op: SddmmOp,
-    targets: [Target; 2],
-    features: [&[usize]; 2],
-    rank: usize,
-) -> Result<GsddmmPlan, OpsError> {
-    let plan = GsddmmPlan::new(relation, op, targets, features)
-        .map_err(|misfit| misfit.of(NAME, features[0], features[1]))?;
-    let expected = plan.out().len() + 1;
-    if rank == expected {
-        Ok(plan)
-    } else {
-        Err(OpsError::Rank { op: NAME, expected, actual: rank })
-    }
+    let plan = GsddmmPlan::new(relation, op, targets, [&l, &r])
+        .map_err(|misfit| misfit.of(NAME, &l, &r))?;
+    check_rank(NAME, plan.out(), O)?;
+    Ok(plan)
 }

@@ -7,6 +7,7 @@ pub(crate) mod reference;
 mod tests;
 
 pub(crate) use burn_gnn_plan::GspmmPlan;
+use burn_gnn_plan::Target;
 pub use burn_gnn_plan::{BinaryOp, Reduce, Side};
 pub use named_ops::*;
 #[cfg(test)]
@@ -17,9 +18,9 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::Relation;
 
 use crate::OpsError;
-use crate::check::{self, accept, check_same};
-use crate::dense::precision::enter;
-use crate::operator::{reference as plain, tensor};
+use crate::check::{accept, check_operands, check_rank};
+use crate::dense::precision::enter_if;
+use crate::operator::{both, reference as plain, tensor};
 
 const NAME: &str = "gspmm";
 
@@ -95,14 +96,7 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     lhs: Tensor<L>,
     rhs: Tensor<R>,
 ) -> Result<Tensor<O>, OpsError> {
-    match op {
-        BinaryOp::CopyLhs => return try_copy(relation, op, reduce, lhs),
-        BinaryOp::CopyRhs => return try_copy(relation, op, reduce, rhs),
-        _ => {}
-    }
-    let (lhs, rhs) = (enter(NAME, "lhs", lhs)?, enter(NAME, "rhs", rhs)?);
-    let plan = plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs)?;
-    Ok(tensor(Gspmm::new(plan), [lhs.into_dispatch(), rhs.into_dispatch()]))
+    run(relation, op, reduce, op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs))
 }
 
 /// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, source features) or of
@@ -138,11 +132,10 @@ pub fn try_gspmm_copy<const D: usize>(
     reduce: Reduce,
     x: Tensor<D>,
 ) -> Result<Tensor<D>, OpsError> {
-    let op = match from {
-        Side::Lhs => BinaryOp::CopyLhs,
-        Side::Rhs => BinaryOp::CopyRhs,
-    };
-    try_copy(relation, op, reduce, x)
+    match from {
+        Side::Lhs => run(relation, BinaryOp::CopyLhs, reduce, Some(x), None::<Tensor<D>>),
+        Side::Rhs => run(relation, BinaryOp::CopyRhs, reduce, None::<Tensor<D>>, Some(x)),
+    }
 }
 
 /// [`gspmm`] in plain tensor operations, on any backend, differentiated by Burn: slow, short, and what
@@ -161,83 +154,34 @@ pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
     lhs: Tensor<L>,
     rhs: Tensor<R>,
 ) -> Tensor<O> {
-    match op {
-        BinaryOp::CopyLhs => {
-            let plan = accept(plan_copy::<L, O>(relation, op, reduce, &lhs));
-            plain(Gspmm::new(plan), [lhs.into_dispatch()])
-        }
-        BinaryOp::CopyRhs => {
-            let plan = accept(plan_copy::<R, O>(relation, op, reduce, &rhs));
-            plain(Gspmm::new(plan), [rhs.into_dispatch()])
-        }
-        _ => {
-            let plan = accept(plan_binary::<L, R, O>(relation, op, reduce, &lhs, &rhs));
-            plain(Gspmm::new(plan), [lhs.into_dispatch(), rhs.into_dispatch()])
-        }
-    }
+    let (lhs, rhs) = (op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs));
+    let plan = accept(plan::<L, R, O>(relation, op, reduce, lhs.as_ref(), rhs.as_ref()));
+    plain(Gspmm::new(plan), both(lhs, rhs))
 }
 
-fn try_copy<const D: usize, const O: usize>(
+/// The call on the operands that it reads.
+fn run<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: BinaryOp,
     reduce: Reduce,
-    x: Tensor<D>,
+    lhs: Option<Tensor<L>>,
+    rhs: Option<Tensor<R>>,
 ) -> Result<Tensor<O>, OpsError> {
-    let x = enter(NAME, if op == BinaryOp::CopyLhs { "lhs" } else { "rhs" }, x)?;
-    let plan = plan_copy::<D, O>(relation, op, reduce, &x)?;
-    Ok(tensor(Gspmm::new(plan), [x.into_dispatch()]))
+    let (lhs, rhs) = (enter_if(NAME, "lhs", lhs)?, enter_if(NAME, "rhs", rhs)?);
+    let plan = plan::<L, R, O>(relation, op, reduce, lhs.as_ref(), rhs.as_ref())?;
+    Ok(tensor(Gspmm::new(plan), both(lhs, rhs)))
 }
 
-fn check_operand<const D: usize>(
-    relation: &Relation,
-    side: Side,
-    x: &Tensor<D>,
-) -> Result<Vec<usize>, OpsError> {
-    let (arg, why, expected) = match side {
-        Side::Lhs => ("lhs", "one per source node of the relation", relation.num_src()),
-        Side::Rhs => ("rhs", "one per edge of the relation", relation.num_edges()),
-    };
-    check::check_operand(NAME, (arg, x), why, expected)
-}
-
-fn plan_copy<const D: usize, const O: usize>(
+fn plan<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: BinaryOp,
     reduce: Reduce,
-    x: &Tensor<D>,
+    lhs: Option<&Tensor<L>>,
+    rhs: Option<&Tensor<R>>,
 ) -> Result<GspmmPlan, OpsError> {
-    let side = if op == BinaryOp::CopyLhs { Side::Lhs } else { Side::Rhs };
-    let row = check_operand(relation, side, x)?;
-    plan(relation, op, reduce, row.clone(), row, O)
-}
-
-fn plan_binary<const L: usize, const R: usize, const O: usize>(
-    relation: &Relation,
-    op: BinaryOp,
-    reduce: Reduce,
-    lhs: &Tensor<L>,
-    rhs: &Tensor<R>,
-) -> Result<GspmmPlan, OpsError> {
-    let (l, r) =
-        (check_operand(relation, Side::Lhs, lhs)?, check_operand(relation, Side::Rhs, rhs)?);
-    check_same(NAME, ("lhs", lhs), ("rhs", rhs))?;
-    plan(relation, op, reduce, l, r, O)
-}
-
-fn plan(
-    relation: &Relation,
-    op: BinaryOp,
-    reduce: Reduce,
-    lhs: Vec<usize>,
-    rhs: Vec<usize>,
-    rank: usize,
-) -> Result<GspmmPlan, OpsError> {
+    let [lhs, rhs] = check_operands(NAME, relation, [Target::Src, Target::Edge], lhs, rhs)?;
     let plan = GspmmPlan::new(relation, op, reduce, &lhs, &rhs)
         .map_err(|misfit| misfit.of(NAME, &lhs, &rhs))?;
-    let expected = plan.out().len() + 1;
-    if rank == expected {
-        Ok(plan)
-    } else {
-        Err(OpsError::Rank { op: NAME, expected, actual: rank })
-    }
+    check_rank(NAME, plan.out(), O)?;
+    Ok(plan)
 }

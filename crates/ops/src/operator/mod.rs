@@ -186,18 +186,26 @@ pub(crate) fn run_on<B: GnnBackend, O: Operator>(
     B::run(inputs.into_iter().collect(), op).read().float()
 }
 
+/// Two operands, or the one that is there.
+pub(crate) fn both<const L: usize, const R: usize>(
+    lhs: Option<Tensor<L>>,
+    rhs: Option<Tensor<R>>,
+) -> impl Iterator<Item = FloatTensor<Dispatch>> {
+    lhs.map(Tensor::into_dispatch).into_iter().chain(rhs.map(Tensor::into_dispatch))
+}
+
 /// Runs an operator on the backend of its inputs.
 pub(crate) fn call<O: Operator>(
     op: O,
-    inputs: impl Into<Vec<FloatTensor<Dispatch>>>,
+    inputs: impl IntoIterator<Item = FloatTensor<Dispatch>>,
 ) -> Tensors<Dispatch> {
-    Dispatch::run(Tensors::from(inputs.into()), op)
+    Dispatch::run(inputs.into_iter().collect(), op)
 }
 
 /// As [`call`], the first float result.
 pub(crate) fn tensor<O: Operator, const D: usize>(
     op: O,
-    inputs: impl Into<Vec<FloatTensor<Dispatch>>>,
+    inputs: impl IntoIterator<Item = FloatTensor<Dispatch>>,
 ) -> Tensor<D> {
     Tensor::from_dispatch(call(op, inputs).read().float())
 }
@@ -205,7 +213,7 @@ pub(crate) fn tensor<O: Operator, const D: usize>(
 /// As [`tensor`], in plain primitives on every backend, differentiated by Burn.
 pub(crate) fn reference<O: Operator, const D: usize>(
     op: O,
-    inputs: impl Into<Vec<FloatTensor<Dispatch>>>,
+    inputs: impl IntoIterator<Item = FloatTensor<Dispatch>>,
 ) -> Tensor<D> {
-    Tensor::from_dispatch(Dispatch::plain(Tensors::from(inputs.into()), op).read().float())
+    Tensor::from_dispatch(Dispatch::plain(inputs.into_iter().collect(), op).read().float())
 }

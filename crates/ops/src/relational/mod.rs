@@ -10,7 +10,7 @@ use operator::Relational;
 use burn::tensor::{DispatchTensor, Tensor};
 
 use crate::check::{accept, check_dtype, check_rows, check_same, check_shape, check_width};
-use crate::dense::precision::enter;
+use crate::dense::precision::{enter, enter_if};
 use crate::operator::{reference as plain, tensor};
 use crate::{OpsError, PlanError};
 
@@ -116,7 +116,7 @@ pub fn try_relational_aggregate(
             RelationalWeight::BlockDiagonal(enter(NAME, "weight", w)?)
         }
     };
-    let norm = norm.map(|norm| enter(NAME, "norm", norm)).transpose()?;
+    let norm = enter_if(NAME, "norm", norm)?;
     let (plan, weight) = plan(index, &x, weight, norm.as_ref())?;
     let (op, inputs) = call(plan, x, weight, norm);
     Ok(tensor(op, inputs))

@@ -6,11 +6,11 @@ pub(crate) mod reference;
 pub(crate) use burn_gnn_plan::EpiloguePlan;
 pub(crate) use operator::Epilogue;
 
-use burn::tensor::{DispatchTensor, Tensor};
+use burn::tensor::Tensor;
 
 use crate::check::{accept, check_dtype, check_rows, check_same};
-use crate::dense::precision::enter;
-use crate::operator::{reference as plain, tensor};
+use crate::dense::precision::{enter, enter_if};
+use crate::operator::{both, reference as plain, tensor};
 use crate::{Activation, OpsError};
 use burn_gnn_plan::RowDropout;
 
@@ -74,23 +74,12 @@ pub fn try_bias_activation(
     dropout: Option<&RowDropout>,
 ) -> Result<Tensor<2>, OpsError> {
     let x = enter(NAME, "x", x)?;
-    let bias = bias.map(|bias| enter(NAME, "bias", bias)).transpose()?;
+    let bias = enter_if(NAME, "bias", bias)?;
     let plan = plan(&x, bias.as_ref(), activation, dropout)?;
     if bias.is_none() && plan.is_identity() {
         return Ok(x);
     }
-    let (op, inputs) = call(x, bias, plan);
-    Ok(tensor(op, inputs))
-}
-
-/// The operator and its inputs.
-fn call(
-    x: Tensor<2>,
-    bias: Option<Tensor<1>>,
-    plan: EpiloguePlan,
-) -> (Epilogue, Vec<DispatchTensor>) {
-    let op = Epilogue { plan, biased: bias.is_some(), open: false };
-    (op, std::iter::once(x.into_dispatch()).chain(bias.map(Tensor::into_dispatch)).collect())
+    Ok(tensor(Epilogue { plan, biased: bias.is_some(), open: false }, both(Some(x), bias)))
 }
 
 /// [`bias_activation`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
@@ -105,8 +94,7 @@ pub fn bias_activation_reference(
     dropout: Option<&RowDropout>,
 ) -> Tensor<2> {
     let plan = accept(plan(&x, bias.as_ref(), activation, dropout));
-    let (op, inputs) = call(x, bias, plan);
-    plain(op, inputs)
+    plain(Epilogue { plan, biased: bias.is_some(), open: false }, both(Some(x), bias))
 }
 
 fn plan(

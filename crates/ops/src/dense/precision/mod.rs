@@ -129,6 +129,15 @@ pub(crate) fn enter<const D: usize>(
     Ok(cast(x, to))
 }
 
+/// As [`enter`], for an operand that need not be there.
+pub(crate) fn enter_if<const D: usize>(
+    op: &'static str,
+    arg: &'static str,
+    x: Option<Tensor<D>>,
+) -> Result<Option<Tensor<D>>, OpsError> {
+    x.map(|x| enter(op, arg, x)).transpose()
+}
+
 /// `x` in another float type, differentiable.
 pub(crate) fn cast<const D: usize>(x: Tensor<D>, to: FloatDType) -> Tensor<D> {
     let from = FloatDType::from(x.dtype());
