@@ -18,16 +18,6 @@ pub(crate) fn narrow<B: Backend>(x: FloatTensor<B>, to: DType) -> FloatTensor<B>
     if x.dtype() == to { x } else { B::float_cast(x, FloatDType::from(to)) }
 }
 
-/// A constant tensor without entries, instead of one that is not there. It is made from data: Burn 0.22.1 fuses
-/// `zeros` of no entries with what stands beside it, and then launches nothing of either.
-pub(crate) fn no_tensor<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
-    let dtype = like.dtype();
-    Tensor::from_data(
-        TensorData::full_dtype([0; B], 0.0, dtype),
-        (&like.device().without_autodiff(), dtype),
-    )
-}
-
 /// Numbers of rows as an index tensor: of 32-bit integers, of 64-bit ones where some do not fit.
 pub(crate) fn index<B: Backend>(values: &[u32], device: &Device<B>) -> IntTensor<B> {
     B::int_from_data(index_data(values), device)

@@ -1,5 +1,7 @@
 //! Defines the errors of plans: invalid sizes, numbers and ids.
 
+use rayon::prelude::*;
+
 /// What is wrong with an argument of an operator, as far as sizes, numbers and ids show.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -215,22 +217,19 @@ pub fn check_types(op: &'static str, arg: &'static str, types: usize) -> Result<
 ///
 /// # Errors
 /// The first such number.
-pub fn check_below(
+pub fn check_below<I: Copy + Sync + Into<u32>>(
     op: &'static str,
     arg: &'static str,
     why: &'static str,
     bound: usize,
-    values: &[u32],
+    values: &[I],
 ) -> Result<(), PlanError> {
-    match values.iter().position(|&v| v as usize >= bound) {
+    let beyond = |&v: &I| v.into() as usize >= bound;
+    match values.par_iter().with_min_len(1 << 14).position_first(beyond) {
         None => Ok(()),
-        Some(position) => Err(PlanError::OutOfRange {
-            op,
-            arg,
-            position,
-            bound,
-            why,
-            value: u64::from(values[position]),
-        }),
+        Some(position) => {
+            let value = u64::from(values[position].into());
+            Err(PlanError::OutOfRange { op, arg, position, bound, why, value })
+        }
     }
 }

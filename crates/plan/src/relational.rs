@@ -8,13 +8,24 @@ use rayon::prelude::*;
 
 use crate::PlanError;
 use crate::broadcast::check_width;
-use crate::error::{accept, check_rows, check_types};
+use crate::error::{accept, check_below, check_rows, check_types};
 
 /// An integer that numbers edge types: `u8`, `u16` or `u32`.
 pub trait TypeId: Copy + Send + Sync + Into<u32> {}
 impl TypeId for u8 {}
 impl TypeId for u16 {}
 impl TypeId for u32 {}
+
+/// Numbers of rows by type, ascending inside one; those of type `t` begin at `starts[t]`.
+pub(crate) fn by_type<I: TypeId>(types: &[I], mut starts: Vec<u32>) -> Vec<u32> {
+    let mut rows = vec![0; types.len()];
+    for (row, &t) in (0u32..).zip(types) {
+        let place = &mut starts[t.into() as usize];
+        rows[*place as usize] = row;
+        *place += 1;
+    }
+    rows
+}
 
 /// Edges with a type each, sorted by type once and kept over any number of calls of
 /// `relational_aggregate`.
@@ -69,19 +80,7 @@ impl RelationalIndex {
         const OP: &str = "relational_index";
         check_rows(OP, "types", "one per edge of the relation", relation.num_edges(), types.len())?;
         check_types(OP, "num_relations", num_relations)?;
-        if let Some(position) =
-            types.par_iter().position_first(|&t| t.into() as usize >= num_relations)
-        {
-            let value = u64::from(types[position].into());
-            return Err(PlanError::OutOfRange {
-                op: OP,
-                arg: "types",
-                position,
-                bound: num_relations,
-                why: "relations",
-                value,
-            });
-        }
+        check_below(OP, "types", "relations", num_relations, types)?;
         Ok(Self::of(relation.clone(), types.par_iter().map(|&t| t.into()).collect(), num_relations))
     }
 
@@ -151,11 +150,7 @@ impl RelationalIndex {
             for r in 0..self.num_relations() {
                 starts[r + 1] += starts[r];
             }
-            let (mut next, mut ids) = (starts.clone(), vec![0; self.types().len()]);
-            for (e, &t) in self.types().iter().enumerate() {
-                ids[next[t as usize] as usize] = e as u32;
-                next[t as usize] += 1;
-            }
+            let ids = by_type(self.types(), starts.clone());
             (starts, ids)
         });
         (starts, ids)

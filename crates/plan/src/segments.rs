@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use burn_gnn_structure::{Attached, Derived, Relation};
-use rayon::prelude::*;
 
-use crate::error::{accept, check_types};
+use crate::error::{accept, check_below, check_types};
+use crate::relational::by_type;
 use crate::{Permutation, PlanError, TypeId};
 
 /// Consecutive rows cut into segments, of any length including 0. Cloning costs one reference count.
@@ -199,29 +199,12 @@ impl TypeIndex {
     pub fn try_new<I: TypeId>(types: &[I], num_types: usize) -> Result<Self, PlanError> {
         const OP: &str = "type_index";
         check_types(OP, "num_types", num_types)?;
-        if let Some(position) = types.par_iter().position_first(|&t| t.into() as usize >= num_types)
-        {
-            let value = u64::from(types[position].into());
-            return Err(PlanError::OutOfRange {
-                op: OP,
-                arg: "types",
-                position,
-                bound: num_types,
-                why: "types",
-                value,
-            });
-        }
+        check_below(OP, "types", "types", num_types, types)?;
         let mut lengths = vec![0usize; num_types];
         types.iter().for_each(|&t| lengths[t.into() as usize] += 1);
         let segments = Segments::try_from_lengths(&lengths)?;
-        let mut next = segments.offsets().to_vec();
-        let mut rows = vec![0; types.len()];
-        for (i, &t) in types.iter().enumerate() {
-            let place = &mut next[t.into() as usize];
-            rows[*place as usize] = i as u32;
-            *place += 1;
-        }
-        Ok(Self { segments, rows: Permutation::new(rows) })
+        let rows = Permutation::new(by_type(types, segments.offsets().to_vec()));
+        Ok(Self { segments, rows })
     }
 
     /// Number of types.

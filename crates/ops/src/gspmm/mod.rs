@@ -96,7 +96,7 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     lhs: Tensor<L>,
     rhs: Tensor<R>,
 ) -> Result<Tensor<O>, OpsError> {
-    run(relation, op, reduce, op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs))
+    gspmm_of(relation, op, reduce, op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs))
 }
 
 /// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, source features) or of
@@ -133,8 +133,8 @@ pub fn try_gspmm_copy<const D: usize>(
     x: Tensor<D>,
 ) -> Result<Tensor<D>, OpsError> {
     match from {
-        Side::Lhs => run(relation, BinaryOp::CopyLhs, reduce, Some(x), None::<Tensor<D>>),
-        Side::Rhs => run(relation, BinaryOp::CopyRhs, reduce, None::<Tensor<D>>, Some(x)),
+        Side::Lhs => gspmm_of(relation, BinaryOp::CopyLhs, reduce, Some(x), None::<Tensor<D>>),
+        Side::Rhs => gspmm_of(relation, BinaryOp::CopyRhs, reduce, None::<Tensor<D>>, Some(x)),
     }
 }
 
@@ -159,8 +159,8 @@ pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
     plain(Gspmm::new(plan), both(lhs, rhs))
 }
 
-/// The call on the operands that it reads.
-fn run<const L: usize, const R: usize, const O: usize>(
+/// [`try_gspmm`] on the operands that it reads.
+pub(crate) fn gspmm_of<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: BinaryOp,
     reduce: Reduce,

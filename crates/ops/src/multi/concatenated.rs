@@ -6,7 +6,6 @@ use burn_gnn_graph::RelationStack;
 use crate::check::{accept, check_list, check_same};
 use crate::dense::precision::{cast, enter};
 use crate::gspmm::BinaryOp;
-use crate::primitives::no_tensor;
 use crate::{OpsError, PlanError};
 
 /// The source rows of a stack: its tables, concatenated, as [`RelationStack::concatenated`] numbers them.
@@ -54,13 +53,16 @@ pub fn try_stack_rows<const D: usize>(
     sources: Vec<Tensor<D>>,
 ) -> Result<Tensor<D>, OpsError> {
     check_sources(op, stack, &sources)?;
-    Ok(join(sources))
+    match join(sources) {
+        Some(rows) => Ok(rows),
+        None => unreachable!("a stack without tables was refused"),
+    }
 }
 
 /// Tensors that were checked, concatenated.
-fn join<const D: usize>(mut x: Vec<Tensor<D>>) -> Tensor<D> {
+fn join<const D: usize>(mut x: Vec<Tensor<D>>) -> Option<Tensor<D>> {
     // The only one is the stack, without a copy.
-    if x.len() == 1 { x.swap_remove(0) } else { Tensor::cat(x, 0) }
+    if x.len() > 1 { Some(Tensor::cat(x, 0)) } else { x.pop() }
 }
 
 fn check_sources<const D: usize>(
@@ -156,36 +158,14 @@ impl<const L: usize, const R: usize> Operands<L, R> {
     }
 
     /// All source rows and all edge rows of the concatenated relation.
-    pub(super) fn concatenated(self) -> (Tensor<L>, Tensor<R>) {
-        match (self.sources.is_empty(), self.edges.is_empty()) {
-            (false, false) => (join(self.sources), join(self.edges)),
-            (false, true) => {
-                let x = join(self.sources);
-                let none = unused(&x);
-                (x, none)
-            }
-            (true, _) => {
-                let w = join(self.edges);
-                (unused(&w), w)
-            }
-        }
+    pub(super) fn concatenated(self) -> (Option<Tensor<L>>, Option<Tensor<R>>) {
+        (join(self.sources), join(self.edges))
     }
 
     /// Those of relation `r`, whose sources are the rows of `table`.
-    pub(super) fn of(&self, r: usize, table: usize) -> (Tensor<L>, Tensor<R>) {
-        let (x, w) = (self.sources.get(table), self.edges.get(r));
-        match (x, w) {
-            (Some(x), Some(w)) => (x.clone(), w.clone()),
-            (Some(x), None) => (x.clone(), unused(x)),
-            (None, Some(w)) => (unused(w), w.clone()),
-            (None, None) => unreachable!("an operator looks at one operand at least"),
-        }
+    pub(super) fn of(&self, r: usize, table: usize) -> (Option<Tensor<L>>, Option<Tensor<R>>) {
+        (self.sources.get(table).cloned(), self.edges.get(r).cloned())
     }
-}
-
-/// What a copy does not look at.
-fn unused<const A: usize, const B: usize>(like: &Tensor<A>) -> Tensor<B> {
-    no_tensor(like)
 }
 
 fn enter_all<const D: usize>(

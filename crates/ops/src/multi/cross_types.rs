@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::concatenated::Operands;
 use crate::dense::precision::{Precision, cast, with_precision};
-use crate::gspmm::{BinaryOp, Reduce, try_gspmm};
+use crate::gspmm::{BinaryOp, Reduce, gspmm_of};
 use crate::{OpsError, div_by};
 
 /// `out[v] = cross over r of (reduce over (u, v, e) in r of op(x[u], w[e]))`.
@@ -23,24 +23,26 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
     let mean = |y: Tensor<O>| if over > 1.0 { div_by(y, over) } else { y };
     if stack.len() <= 1 || same || (both_linear && reduce == Reduce::Sum && over == 1.0) {
         let (x, w) = operands.concatenated();
-        return try_gspmm(stack.concatenated(), op, reduce, x, w);
+        return gspmm_of(stack.concatenated(), op, reduce, x, w);
     }
     // What follows takes several steps: in the type of sums, rounded once at the end.
     let dtype = operands.dtype();
     let operands = operands.wide();
     let y = with_precision(Precision::Full, || -> Result<Tensor<O>, OpsError> {
         if both_linear && (reduce == Reduce::Sum || op == BinaryOp::CopyLhs) {
-            let (x, w) = operands.concatenated();
-            return Ok(mean(if reduce == Reduce::Sum {
-                try_gspmm(stack.concatenated(), op, reduce, x, w)?
-            } else {
-                sum_of_means(stack, x)?
+            let whole = stack.concatenated();
+            return Ok(mean(match (operands.concatenated(), reduce) {
+                ((Some(x), _), Reduce::Mean) => {
+                    let w = shares(stack, &x);
+                    gspmm_of(whole, BinaryOp::Mul, Reduce::Sum, Some(x), Some(w))?
+                }
+                ((x, w), _) => gspmm_of(whole, op, reduce, x, w)?,
             }));
         }
         let mut out: Option<Tensor<O>> = None;
         for (r, (table, relation)) in stack.relations().iter().enumerate() {
             let (x, w) = operands.of(r, *table);
-            let y = try_gspmm::<L, R, O>(relation, op, reduce, x, w)?;
+            let y: Tensor<O> = gspmm_of(relation, op, reduce, x, w)?;
             out = Some(match (out, cross) {
                 (None, _) => y,
                 (Some(x), Reduce::Sum | Reduce::Mean) => x + y,
@@ -56,11 +58,8 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
     Ok(if y.dtype() == dtype { y } else { cast(y, FloatDType::from(dtype)) })
 }
 
-/// Every relation divides by its own number of edges: one pass over all edges with a factor each.
-fn sum_of_means<const L: usize, const O: usize>(
-    stack: &RelationStack,
-    x: Tensor<L>,
-) -> Result<Tensor<O>, OpsError> {
+/// Every relation divides by its own number of edges: a factor for each edge, so that one pass over all of them does.
+fn shares<const L: usize>(stack: &RelationStack, x: &Tensor<L>) -> Tensor<1> {
     let degrees = stack.degrees_by_edge().par_iter().with_min_len(1 << 12);
     let n = degrees.len();
     let factors = match x.dtype() {
@@ -71,8 +70,7 @@ fn sum_of_means<const L: usize, const O: usize>(
             TensorData::new(degrees.map(|&n| (1.0 / f64::from(n)) as f32).collect::<Vec<_>>(), [n])
         }
     };
-    let factors = Tensor::<1>::from_data(factors, (&x.device().without_autodiff(), x.dtype()));
-    try_gspmm(stack.concatenated(), BinaryOp::Mul, Reduce::Sum, x, factors)
+    Tensor::from_data(factors, (&x.device().without_autodiff(), x.dtype()))
 }
 
 /// Where `y` is strictly better than `x`: larger or smaller. The first of equal ones and the first NaN stay, as in

@@ -13,7 +13,7 @@ use burn_gnn_graph::RelationStack;
 use self::concatenated::Operands;
 use crate::OpsError;
 use crate::check::accept;
-use crate::gspmm::{BinaryOp, Reduce, Side, try_gspmm, try_gspmm_copy};
+use crate::gspmm::{BinaryOp, Reduce, gspmm_of};
 
 /// How the results of relations are combined per destination: a [`Reduce`] over relations. Mean divides by the
 /// number of relations, those without messages included.
@@ -57,15 +57,14 @@ pub fn multi_gspmm<const D: usize>(
 /// [`multi_gspmm`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Those of [`try_stack_rows`] and of [`try_gspmm_copy`].
+/// Those of [`try_stack_rows`] and of [`try_gspmm_copy`](crate::try_gspmm_copy).
 pub fn try_multi_gspmm<const D: usize>(
     stack: &RelationStack,
     sources: Vec<Tensor<D>>,
     reduce: Reduce,
 ) -> Result<Tensor<D>, OpsError> {
-    let operands =
-        Operands::<D, 1>::new("multi_gspmm", stack, BinaryOp::CopyLhs, sources, Vec::new())?;
-    try_gspmm_copy(stack.concatenated(), Side::Lhs, reduce, operands.concatenated().0)
+    let none = Vec::<Tensor<1>>::new();
+    over_all("multi_gspmm", stack, BinaryOp::CopyLhs, sources, none, reduce)
 }
 
 /// Reduces inside every relation, then over relations: `out[v] = cross over r of (reduce over (u, v) in r of x[u])`.
@@ -117,7 +116,7 @@ pub fn multi_gspmm_cross<const D: usize>(
 /// [`multi_gspmm_cross`] that returns what is wrong with its arguments.
 ///
 /// # Errors
-/// Those of [`try_stack_rows`] and of [`try_gspmm_copy`].
+/// Those of [`try_stack_rows`] and of [`try_gspmm_copy`](crate::try_gspmm_copy).
 pub fn try_multi_gspmm_cross<const D: usize>(
     stack: &RelationStack,
     sources: Vec<Tensor<D>>,
@@ -181,7 +180,7 @@ pub fn multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
 ///
 /// # Errors
 /// Those of [`try_stack_rows`], for `edges` by relation as for `sources` by table, element types or devices of
-/// both that differ, a stack without relations, and those of [`try_gspmm`].
+/// both that differ, a stack without relations, and those of [`try_gspmm`](crate::try_gspmm).
 pub fn try_multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
     stack: &RelationStack,
     op: BinaryOp,
@@ -189,8 +188,19 @@ pub fn try_multi_gspmm_binary<const L: usize, const R: usize, const O: usize>(
     edges: Vec<Tensor<R>>,
     reduce: Reduce,
 ) -> Result<Tensor<O>, OpsError> {
-    let (x, w) = Operands::new("multi_gspmm_binary", stack, op, sources, edges)?.concatenated();
-    try_gspmm(stack.concatenated(), op, reduce, x, w)
+    over_all("multi_gspmm_binary", stack, op, sources, edges, reduce)
+}
+
+fn over_all<const L: usize, const R: usize, const O: usize>(
+    name: &'static str,
+    stack: &RelationStack,
+    op: BinaryOp,
+    sources: Vec<Tensor<L>>,
+    edges: Vec<Tensor<R>>,
+    reduce: Reduce,
+) -> Result<Tensor<O>, OpsError> {
+    let (x, w) = Operands::new(name, stack, op, sources, edges)?.concatenated();
+    gspmm_of(stack.concatenated(), op, reduce, x, w)
 }
 
 /// Reduces messages inside every relation, then over relations:
