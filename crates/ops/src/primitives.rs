@@ -3,7 +3,7 @@
 use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, BoolDType, FloatDType, TensorMetadata, get_device_settings};
 use burn::tensor::{DType, IndexingUpdateOp, Int, Shape, Tensor, TensorData};
-use burn_gnn_plan::{RowMap, SddmmOp, Side, with_rows};
+use burn_gnn_plan::{DropoutPlan, RowMap, SddmmOp, Side, with_rows};
 
 /// Sums of small floats are kept in f32, as in the kernels.
 pub(crate) fn widen<B: Backend>(x: FloatTensor<B>) -> FloatTensor<B> {
@@ -58,6 +58,24 @@ pub(crate) fn constant<B: Backend>(
 ) -> FloatTensor<B> {
     let data = TensorData::new(values, shape.into()).convert_dtype(like.dtype());
     B::float_from_data(data, &like.device())
+}
+
+/// 0 or `1 / (1 - p)` for every entry, drawn on the host.
+pub(crate) fn dropout_mask<B: Backend>(
+    plan: &DropoutPlan,
+    [rows, columns]: [usize; 2],
+    like: &FloatTensor<B>,
+) -> FloatTensor<B> {
+    let mut mask = Vec::with_capacity(rows * columns);
+    for r in 0..rows {
+        let id = plan.id(r);
+        mask.extend(
+            (0..columns as u64).map(|c| {
+                if plan.stream().uniform(id, c) >= plan.prob() { plan.scale() } else { 0.0 }
+            }),
+        );
+    }
+    constant::<B>(mask, [rows, columns], like)
 }
 
 pub(crate) fn reshape<B: Backend>(x: FloatTensor<B>, shape: impl Into<Shape>) -> FloatTensor<B> {

@@ -23,6 +23,15 @@ fn scores(first: CubeTensor, second: Option<CubeTensor>) -> AttentionScores {
     }
 }
 
+/// `z`, and `a_src` and `a_dst` or the given scores.
+fn operands<B: GnnBackend>(
+    plan: &AttentionPlan,
+    inputs: Tensors<B>,
+) -> (FloatTensor<B>, FloatTensor<B>, Option<FloatTensor<B>>) {
+    let mut inputs = inputs.read();
+    (inputs.float(), inputs.float(), inputs.float_if(plan.slope().is_some()))
+}
+
 /// The result and its statistics ([`AttentionPlan::stats_shape`]), from `z` and `a_src`, `a_dst` or given scores.
 impl Operator for AttentionPlan {
     const NAME: &'static str = "attention";
@@ -35,18 +44,12 @@ impl Operator for AttentionPlan {
         ])
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let mut inputs = inputs.read();
-        let (z, first) = (inputs.float(), inputs.float());
-        let (out, stats) = match self.slope() {
-            Some(_) => reference::gat::<B>(z, first, inputs.float(), self),
-            None => reference::edges::<B>(z, first, self),
-        };
+        let (z, first, second) = operands(self, inputs);
+        let (out, stats) = reference::forward::<B>(z, first, second, self);
         vec![out, stats].into()
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let mut inputs = inputs.read();
-        let (z, first, second) =
-            (inputs.float(), inputs.float(), inputs.float_if(self.slope().is_some()));
+        let (z, first, second) = operands(self, inputs);
         by_dtype!(z.dtype(), T => {
             let second = second.as_ref().map(B::floats::<T>);
             let (out, stats) = kernel::forward::<T>(self, &B::floats::<T>(&z), &B::floats::<T>(&first), second.as_deref());
@@ -55,9 +58,7 @@ impl Operator for AttentionPlan {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let mut inputs = inputs.read();
-        let (z, first, second) =
-            (inputs.float(), inputs.float(), inputs.float_if(self.slope().is_some()));
+        let (z, first, second) = operands(self, inputs);
         let (out, stats) = cube::attention(self, z, scores(first, second));
         vec![out, stats].into()
     }

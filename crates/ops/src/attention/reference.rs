@@ -11,7 +11,7 @@ use super::operator::{AttentionGrad, GradInputs};
 use crate::gspmm::reference::copy;
 use crate::gspmm::{BinaryOp, GspmmPlan, Reduce};
 use crate::operator::{GnnBackend, Tensors};
-use crate::primitives::{bools, constant, index, narrow, replace, reshape, sum_rows, widen};
+use crate::primitives::{bools, dropout_mask, index, narrow, replace, reshape, sum_rows, widen};
 
 /// One row per edge of an operand on nodes.
 struct Endpoints<B: Backend> {
@@ -44,69 +44,47 @@ fn leaky<B: Backend>(x: FloatTensor<B>, slope: f64) -> (FloatTensor<B>, FloatTen
     (B::float_mask_where(low, above, x), derivative)
 }
 
+/// The scores of edges and, of those that are computed, the derivative of their leaky relu.
+fn scores<B: Backend>(
+    first: FloatTensor<B>,
+    second: Option<FloatTensor<B>>,
+    endpoints: &Endpoints<B>,
+    plan: &AttentionPlan,
+) -> (FloatTensor<B>, Option<FloatTensor<B>>) {
+    let first = widen::<B>(first);
+    let Some(second) = second else { return (first, None) };
+    let sum = B::float_add(endpoints.at_src(first), endpoints.at_dst(widen::<B>(second)));
+    let (scores, slopes) = leaky::<B>(sum, plan.slope().unwrap_or_default());
+    (scores, Some(slopes))
+}
+
 /// 0 or `1 / (1 - p)` for every edge and head; nothing without dropout.
 fn mask<B: Backend>(plan: &AttentionPlan, like: &FloatTensor<B>) -> Option<FloatTensor<B>> {
-    let dropout = plan.dropout()?;
-    let (edges, heads) = (plan.relation().num_edges(), plan.heads());
-    let entry = |e: usize, h: usize| {
-        let kept = dropout.stream().uniform(dropout.id(e), h as u64) >= dropout.prob();
-        if kept { dropout.scale() } else { 0.0 }
-    };
-    let values = (0..edges)
-        .flat_map(|e| (0..heads).map(move |h| (e, h)))
-        .map(|(e, h)| entry(e, h))
-        .collect();
-    Some(constant::<B>(values, [edges, heads], like))
+    let shape = [plan.relation().num_edges(), plan.heads()];
+    Some(dropout_mask::<B>(plan.dropout()?, shape, like))
 }
 
 fn nothing<B: Backend>(shape: Shape, like: &FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
     B::float_zeros(shape, &like.device(), FloatDType::from(dtype))
 }
 
-pub(crate) fn gat<B: Backend>(
-    z: FloatTensor<B>,
-    a_src: FloatTensor<B>,
-    a_dst: FloatTensor<B>,
-    plan: &AttentionPlan,
-) -> (FloatTensor<B>, FloatTensor<B>) {
-    if plan.is_empty() {
-        return zeros::<B>(&z, plan);
-    }
-    let endpoints = Endpoints::<B>::new(plan, &z.device());
-    let sum =
-        B::float_add(endpoints.at_src(widen::<B>(a_src)), endpoints.at_dst(widen::<B>(a_dst)));
-    forward::<B>(z, leaky::<B>(sum, plan.slope().unwrap_or_default()).0, &endpoints, plan)
-}
-
-pub(crate) fn edges<B: Backend>(
-    z: FloatTensor<B>,
-    logits: FloatTensor<B>,
-    plan: &AttentionPlan,
-) -> (FloatTensor<B>, FloatTensor<B>) {
-    if plan.is_empty() {
-        return zeros::<B>(&z, plan);
-    }
-    let endpoints = Endpoints::<B>::new(plan, &z.device());
-    forward::<B>(z, widen::<B>(logits), &endpoints, plan)
-}
-
 pub(super) fn wide(dtype: DType) -> DType {
     if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
 }
 
-fn zeros<B: Backend>(z: &FloatTensor<B>, plan: &AttentionPlan) -> (FloatTensor<B>, FloatTensor<B>) {
-    (
-        nothing::<B>(plan.out_shape(), z, z.dtype()),
-        nothing::<B>(plan.stats_shape(), z, wide(z.dtype())),
-    )
-}
-
-fn forward<B: Backend>(
+/// From `z` and `a_src`, `a_dst` or given scores.
+pub(crate) fn forward<B: Backend>(
     z: FloatTensor<B>,
-    scores: FloatTensor<B>,
-    endpoints: &Endpoints<B>,
+    first: FloatTensor<B>,
+    second: Option<FloatTensor<B>>,
     plan: &AttentionPlan,
 ) -> (FloatTensor<B>, FloatTensor<B>) {
+    if plan.is_empty() {
+        let stats = nothing::<B>(plan.stats_shape(), &z, wide(z.dtype()));
+        return (nothing::<B>(plan.out_shape(), &z, z.dtype()), stats);
+    }
+    let endpoints = &Endpoints::<B>::new(plan, &z.device());
+    let (scores, _) = scores::<B>(first, second, endpoints, plan);
     let dtype = z.dtype();
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (edges, rows) = (relation.num_edges(), relation.num_dst());
@@ -165,20 +143,8 @@ pub(super) fn gradient<B: GnnBackend>(op: &AttentionGrad, given: GradInputs<B>) 
             .collect();
     }
     let endpoints = Endpoints::<B>::new(plan, &device);
-    let (is_gat, pre) = match second {
-        Some(second) => (
-            true,
-            B::float_add(endpoints.at_src(widen::<B>(first)), endpoints.at_dst(widen::<B>(second))),
-        ),
-        None => (false, widen::<B>(first)),
-    };
-    let (scores, slopes) = match plan.slope() {
-        Some(slope) => {
-            let (scores, slopes) = leaky::<B>(pre, slope);
-            (scores, Some(slopes))
-        }
-        None => (pre, None),
-    };
+    let is_gat = second.is_some();
+    let (scores, slopes) = scores::<B>(first, second, &endpoints, plan);
     let part = |at: usize| endpoints.at_dst(part_of::<B>(stats.clone(), at, plan));
     let alpha = B::float_mul(B::float_exp(B::float_sub(scores, part(0))), part(1));
     let w = match mask::<B>(plan, &alpha) {

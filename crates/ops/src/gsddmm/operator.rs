@@ -5,6 +5,7 @@ use burn::backend::tensor::FloatTensor;
 use burn_gnn_cpu::gsddmm as kernel;
 
 use super::{Gather, GsddmmPlan, SddmmOp, reference};
+use crate::gspmm::operator::GradInputs;
 use crate::gspmm::{Side, gspmm_on};
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
@@ -50,13 +51,8 @@ impl Operator for GsddmmPlan {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let mut inputs = inputs.read();
-        let x = inputs.float();
-        let (lhs, rhs) = match self.op() {
-            SddmmOp::CopyLhs => (Some(x), None),
-            SddmmOp::CopyRhs => (None, Some(x)),
-            _ => (Some(x), Some(inputs.float())),
-        };
+        let (op, mut inputs) = (self.op(), inputs.read());
+        let (lhs, rhs) = (inputs.float_if(op.uses_lhs()), inputs.float_if(op.uses_rhs()));
         Tensors::one(burn_gnn_cube::gsddmm(self, lhs, rhs))
     }
     fn gradient(&self, tracked: &[bool]) -> Gradient {
@@ -115,22 +111,10 @@ pub(crate) struct GsddmmGrad {
     pub(crate) side: Side,
 }
 
-/// What a gradient is computed from.
-pub(super) struct GradInputs<B: GnnBackend> {
-    pub(super) grad: FloatTensor<B>,
-    pub(super) lhs: Option<FloatTensor<B>>,
-    pub(super) rhs: Option<FloatTensor<B>>,
-}
-
 impl GsddmmGrad {
     /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        let (mut inputs, reads) = (inputs.read(), self.plan.op().gradient_reads(self.side));
-        GradInputs {
-            grad: inputs.float(),
-            lhs: inputs.float_if(reads.0),
-            rhs: inputs.float_if(reads.1),
-        }
+    fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
+        GradInputs::new(self.plan.op().gradient_reads(self.side), inputs)
     }
 }
 
@@ -141,7 +125,7 @@ impl Operator for GsddmmGrad {
         Specs::one(self.plan.operand_shape(self.side), inputs[0].dtype)
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
-        let GradInputs { grad, lhs, rhs } = self.given(inputs);
+        let GradInputs { grad, lhs, rhs, .. } = self.given(inputs);
         Tensors::one(reference::gradient::<B>(grad, [lhs, rhs], &self.plan, self.side))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
@@ -154,7 +138,7 @@ impl Operator for GsddmmGrad {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let GradInputs { grad, lhs, rhs } = self.given(inputs);
+        let GradInputs { grad, lhs, rhs, .. } = self.given(inputs);
         Tensors::one(burn_gnn_cube::gsddmm_grad(&self.plan, self.side, grad, lhs, rhs))
     }
 }

@@ -98,13 +98,8 @@ impl Operator for Gspmm {
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
-        let mut inputs = inputs.read();
-        let x = inputs.float();
-        let (lhs, rhs) = match self.plan.op() {
-            BinaryOp::CopyLhs => (Some(x), None),
-            BinaryOp::CopyRhs => (None, Some(x)),
-            _ => (Some(x), Some(inputs.float())),
-        };
+        let (op, mut inputs) = (self.plan.op(), inputs.read());
+        let (lhs, rhs) = (inputs.float_if(op.uses_lhs()), inputs.float_if(op.uses_rhs()));
         if !self.plan.reduce().selects() {
             return Tensors::one(burn_gnn_cube::gspmm(&self.plan, lhs, rhs));
         }
@@ -149,23 +144,30 @@ impl GspmmGrad {
             .filter_map(|(side, wanted)| wanted.then_some(side))
     }
     /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
-        let (mut inputs, reads) = (inputs.read(), self.reads());
-        GradInputs {
+    fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
+        GradInputs::new(self.reads(), inputs)
+    }
+}
+
+/// What a gradient of an operator on two operands is computed from.
+pub(crate) struct GradInputs<B: GnnBackend> {
+    pub(crate) grad: FloatTensor<B>,
+    pub(crate) lhs: Option<FloatTensor<B>>,
+    pub(crate) rhs: Option<FloatTensor<B>>,
+    arg: Option<IntTensor<B>>,
+}
+
+impl<B: GnnBackend> GradInputs<B> {
+    /// With those of `lhs` and `rhs` that are read.
+    pub(crate) fn new(reads: (bool, bool), inputs: Tensors<B>) -> Self {
+        let mut inputs = inputs.read();
+        Self {
             grad: inputs.float(),
             lhs: inputs.float_if(reads.0),
             rhs: inputs.float_if(reads.1),
             arg: inputs.int(),
         }
     }
-}
-
-/// What a gradient is computed from.
-pub(super) struct GradInputs<B: GnnBackend> {
-    pub(super) grad: FloatTensor<B>,
-    pub(super) lhs: Option<FloatTensor<B>>,
-    pub(super) rhs: Option<FloatTensor<B>>,
-    pub(super) arg: Option<IntTensor<B>>,
 }
 
 impl Operator for GspmmGrad {

@@ -9,7 +9,7 @@ use burn_gnn_plan::BroadcastError;
 
 use crate::dense::precision::enter;
 use crate::gspmm::{BinaryOp, Gspmm, GspmmPlan, Reduce, Side};
-use crate::operator::call;
+use crate::operator::{Operator, call};
 
 /// `$body` with the constant `$D` set to a rank; columns come here through [`check_float`], and a stack of them has one
 /// axis more.
@@ -94,6 +94,11 @@ fn misfit(op: &'static str, lhs: &Column, rhs: &Column) -> impl Fn(BroadcastErro
     move |misfit| misfit.of(op, features(lhs), features(rhs))
 }
 
+/// The result of an operator, of a rank.
+fn run<O: Operator, const N: usize>(op: O, rank: usize, inputs: [&Column; N]) -> Column {
+    column(call(op, inputs.map(raw)).read().float(), rank)
+}
+
 /// GSpMM of a copied operand.
 pub(super) fn reduce_copy(
     op: &'static str,
@@ -106,8 +111,7 @@ pub(super) fn reduce_copy(
     let how = if side == Side::Lhs { BinaryOp::CopyLhs } else { BinaryOp::CopyRhs };
     let plan = GspmmPlan::new(relation, how, reduce, features(&x), features(&x))
         .map_err(misfit(op, &x, &x))?;
-    let (rank, x) = (x.shape().num_dims(), raw(&x));
-    Ok(column(call(Gspmm::new(plan), [x]).read().float(), rank))
+    Ok(run(Gspmm::new(plan), x.shape().num_dims(), [&x]))
 }
 
 /// GSpMM of two operands, `lhs` on sources and `rhs` on edges.
@@ -122,8 +126,8 @@ pub(super) fn reduce_binary(
     let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
     let plan = GspmmPlan::new(relation, how, reduce, features(&lhs), features(&rhs))
         .map_err(misfit(op, &lhs, &rhs))?;
-    let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
-    Ok(column(call(Gspmm::new(plan), [lhs, rhs]).read().float(), rank))
+    let rank = plan.out().len() + 1;
+    Ok(run(Gspmm::new(plan), rank, [&lhs, &rhs]))
 }
 
 /// GSDDMM of two operands.
@@ -138,8 +142,8 @@ pub(super) fn edge_binary(
     let (lhs, rhs) = (entered(op, "lhs", lhs)?, entered(op, "rhs", rhs)?);
     let plan = GsddmmPlan::new(relation, how, targets, [features(&lhs), features(&rhs)])
         .map_err(misfit(op, &lhs, &rhs))?;
-    let (rank, lhs, rhs) = (plan.out().len() + 1, raw(&lhs), raw(&rhs));
-    Ok(column(call(plan, [lhs, rhs]).read().float(), rank))
+    let rank = plan.out().len() + 1;
+    Ok(run(plan, rank, [&lhs, &rhs]))
 }
 
 /// GSDDMM of a copied operand in the precision in effect.
@@ -161,9 +165,7 @@ pub(super) fn spread(relation: &Relation, target: Target, x: &Column) -> Column 
     };
     let plan = GsddmmPlan::new(relation, SddmmOp::CopyLhs, [target; 2], [features(x); 2]);
     match plan {
-        Ok(plan) if check_float("", "", x).is_ok() => {
-            column(call(plan, [raw(x)]).read().float(), x.shape().num_dims())
-        }
+        Ok(plan) if check_float("", "", x).is_ok() => run(plan, x.shape().num_dims(), [x]),
         _ => x.select(ids),
     }
 }
@@ -202,7 +204,7 @@ pub(super) fn placed(relation: &Relation, x: &Column) -> Result<Column, OpsError
     }
     let plan = GspmmPlan::new(relation, BinaryOp::CopyRhs, Reduce::Sum, features(x), features(x))
         .map_err(misfit("scatter", x, x))?;
-    Ok(column(call(Gspmm::new(plan), [raw(x)]).read().float(), x.shape().num_dims()))
+    Ok(run(Gspmm::new(plan), x.shape().num_dims(), [x]))
 }
 
 /// `old` with the rows of `new` at `ids`, which differ from each other; both have one row shape and element type.

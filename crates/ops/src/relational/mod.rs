@@ -143,44 +143,35 @@ pub fn relational_aggregate_reference(
 fn call(
     plan: RelationalPlan,
     x: Tensor<2>,
-    weight: Matrices,
+    weight: DispatchTensor,
     norm: Option<Tensor<1>>,
 ) -> (Relational, Vec<DispatchTensor>) {
     let op = Relational { plan, scaled: norm.is_some() };
-    let weight = match weight {
-        Matrices::Full(w) => w.into_dispatch(),
-        Matrices::Blocks(w) => w.into_dispatch(),
-    };
     let norm = norm.map(Tensor::into_dispatch);
     (op, [x.into_dispatch(), weight].into_iter().chain(norm).collect())
 }
 
-/// Weights without bases. An axis of one block is not added: a reshape takes a length of 0 for "as it was".
-enum Matrices {
-    Full(Tensor<3>),
-    Blocks(Tensor<4>),
-}
-
-/// The checked call, and its weights.
+/// The checked call, and its weights without bases. An axis of one block is not added to them: a reshape takes a length
+/// of 0 for "as it was".
 fn plan(
     index: &RelationalIndex,
     x: &Tensor<2>,
     weight: RelationalWeight,
     norm: Option<&Tensor<1>>,
-) -> Result<(RelationalPlan, Matrices), OpsError> {
+) -> Result<(RelationalPlan, DispatchTensor), OpsError> {
     let [num_src, columns] = x.dims();
     check_rows(NAME, "x", "one per source node of the index", index.relation().num_src(), num_src)?;
     check_dtype(NAME, "x", x.dtype())?;
     // Without nodes or relations, axes may be of any length.
     check_width(NAME, &[columns])?;
     let relations = index.num_relations();
-    let weight = match weight {
+    let (shape, weight) = match weight {
         RelationalWeight::Full(w) => {
             let [r, i, o] = w.dims();
             check_shape(NAME, "weight", &[relations, columns, o], &[r, i, o])?;
             check_width(NAME, &[o])?;
             check_same(NAME, ("weight", &w), ("x", x))?;
-            Matrices::Full(w)
+            (vec![i, o], w.into_dispatch())
         }
         RelationalWeight::Basis { bases, coeff } => {
             let [b, i, o] = bases.dims();
@@ -190,11 +181,12 @@ fn plan(
             check_shape(NAME, "coeff", &[relations, b], &actual)?;
             check_same(NAME, ("bases", &bases), ("x", x))?;
             check_same(NAME, ("coeff", &coeff), ("x", x))?;
-            Matrices::Full(if b == 0 || i == 0 || o == 0 {
+            let w: Tensor<3> = if b == 0 || i == 0 || o == 0 {
                 Tensor::zeros([relations, i, o], (&x.device(), x.dtype()))
             } else {
                 crate::matmul_rows(coeff, bases.reshape([b, i * o])).reshape([relations, i, o])
-            })
+            };
+            (vec![i, o], w.into_dispatch())
         }
         RelationalWeight::BlockDiagonal(w) => {
             let [r, b, i, o] = w.dims();
@@ -213,7 +205,7 @@ fn plan(
                 .into());
             }
             check_same(NAME, ("weight", &w), ("x", x))?;
-            Matrices::Blocks(w)
+            (vec![b, i, o], w.into_dispatch())
         }
     };
     if let Some(norm) = norm {
@@ -226,9 +218,5 @@ fn plan(
         )?;
         check_same(NAME, ("norm", norm), ("x", x))?;
     }
-    let plan = match &weight {
-        Matrices::Full(w) => RelationalPlan::new(index, &w.dims()[1..]),
-        Matrices::Blocks(w) => RelationalPlan::new(index, &w.dims()[1..]),
-    }?;
-    Ok((plan, weight))
+    Ok((RelationalPlan::new(index, &shape)?, weight))
 }

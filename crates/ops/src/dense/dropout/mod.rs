@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use burn::backend::TensorMetadata;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, TensorMetadata};
 use burn::tensor::Tensor;
 
 use crate::check::{accept, check_dtype};
@@ -11,7 +11,7 @@ use crate::check::{accept, check_dtype};
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
 use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, tensor};
-use crate::primitives::constant;
+use crate::primitives::dropout_mask;
 use crate::{OpsError, Stream};
 use burn_gnn_cpu::dense::dropout::dropout_rows;
 use burn_gnn_plan::DropoutPlan;
@@ -87,7 +87,9 @@ impl Operator for DropoutPlan {
     }
     fn reference<B: GnnBackend>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
-        Tensors::one(reference::<B>(x, self))
+        let shape = x.shape();
+        let mask = dropout_mask::<B>(self, [shape[0], shape[1]], &x);
+        Tensors::one(B::float_mul(x, mask))
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
@@ -107,20 +109,4 @@ impl Operator for DropoutPlan {
     fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
         call.run(self.clone())
     }
-}
-
-/// The mask made on the host and multiplied on the backend.
-pub(crate) fn reference<B: Backend>(x: FloatTensor<B>, plan: &DropoutPlan) -> FloatTensor<B> {
-    let shape = x.shape();
-    let mut mask = Vec::with_capacity(shape.num_elements());
-    for r in 0..shape[0] {
-        let id = plan.id(r);
-        mask.extend(
-            (0..shape[1] as u64).map(|c| {
-                if plan.stream().uniform(id, c) >= plan.prob() { plan.scale() } else { 0.0 }
-            }),
-        );
-    }
-    let mask = constant::<B>(mask, shape, &x);
-    B::float_mul(x, mask)
 }
