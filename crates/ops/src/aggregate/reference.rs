@@ -48,32 +48,24 @@ fn before_activation<B: Backend>(
     }
 }
 
-pub(super) fn gradient<B: GnnBackend>(
-    AggregateGrad { plan, x, bias }: &AggregateGrad,
-    given: GradInputs<B>,
-) -> Tensors<B> {
-    let dtype = given.grad.dtype();
+pub(super) fn gradient<B: GnnBackend>(op: &AggregateGrad, given: GradInputs<B>) -> Tensors<B> {
+    let (plan, dtype) = (&op.plan, given.grad.dtype());
     let h = before_activation::<B>(given.grad, given.out, plan);
-    let d_bias = bias
+    let d_bias = op
+        .bias
         .then(|| narrow::<B>(reshape::<B>(B::float_sum_dim(h.clone(), 0), [plan.width()]), dtype));
-    let d_x = x.then(|| {
-        let h = scaled::<B>(h, plan.destination());
-        let weight = given.other.map(widen::<B>);
-        let operands = [None, weight.as_ref()];
-        let d_x = gspmm::gradient::<B>(h, None, operands, &plan.product(), Side::Lhs);
-        narrow::<B>(scaled::<B>(d_x, plan.source()), dtype)
+    let h = scaled::<B>(h, plan.destination());
+    let d_weight = given.x.map(|x| {
+        let x = scaled::<B>(widen::<B>(x), plan.source());
+        let operands = [Some(&x), None];
+        let d = gspmm::gradient::<B>(h.clone(), None, operands, &plan.product(), Side::Rhs);
+        narrow::<B>(d, dtype)
     });
-    d_x.into_iter().chain(d_bias).collect()
-}
-
-pub(super) fn gradient_of_weight<B: GnnBackend>(
-    given: GradInputs<B>,
-    plan: &AggregatePlan,
-) -> FloatTensor<B> {
-    let dtype = given.grad.dtype();
-    let h = scaled::<B>(before_activation::<B>(given.grad, given.out, plan), plan.destination());
-    let x = given.other.map(|x| scaled::<B>(widen::<B>(x), plan.source()));
-    let operands = [x.as_ref(), None];
-    let d = gspmm::gradient::<B>(h, None, operands, &plan.product(), Side::Rhs);
-    narrow::<B>(d, dtype)
+    let d_x = op.x.then(|| {
+        let weight = given.weight.map(widen::<B>);
+        let operands = [None, weight.as_ref()];
+        let d = gspmm::gradient::<B>(h, None, operands, &plan.product(), Side::Lhs);
+        narrow::<B>(scaled::<B>(d, plan.source()), dtype)
+    });
+    [d_x, d_weight, d_bias].into_iter().flatten().collect()
 }

@@ -11,7 +11,7 @@ use super::reference;
 #[cfg(feature = "cube")]
 use crate::operator::CubeTensors;
 use crate::operator::cpu::{Host, by_dtype};
-use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors, wanted};
+use crate::operator::{BackwardCall, GnnBackend, Gradient, Operator, Spec, Specs, Tensors};
 
 /// `Σ_r Σ_(u,v,e) in r of norm[e] · x[u] W_r` for every destination, of `x`, the weights and, if `scaled`, the factors
 /// of edges.
@@ -54,38 +54,19 @@ impl Operator for Relational {
         Gradient::reading((0..tracked.len()).map(others).collect::<Vec<_>>(), false)
     }
     fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
-        let mut kept = call.inputs.into_iter();
-        let [x, weight, norm] = [(); 3].map(|()| kept.next().flatten());
-        let (grad, wants) = (call.grad, call.wants);
-        let run = |op: RelationalGrad| {
-            let read = [
-                Some(&grad),
-                x.as_ref().filter(|_| op.reads_x()),
-                weight.as_ref().filter(|_| op.reads_weight()),
-                norm.as_ref().filter(|_| op.scaled),
-            ];
-            B::run(read.into_iter().flatten().cloned().collect(), op)
-        };
-        let of = |x, weight, norm, scaled| RelationalGrad {
+        let op = RelationalGrad {
             plan: self.plan.clone(),
-            x,
-            weight,
-            norm,
-            scaled,
+            x: call.wants[0],
+            weight: call.wants[1],
+            norm: call.wants(2),
+            scaled: self.scaled,
         };
-        let d_norm = (wants.get(2) == Some(&true))
-            .then(|| run(of(false, false, true, false)).read().float());
-        let operands = if wants[0] || wants[1] {
-            wanted::<B>(&wants[..2], run(of(wants[0], wants[1], false, self.scaled)))
-        } else {
-            vec![None, None]
-        };
-        operands.into_iter().chain([d_norm]).collect()
+        call.run(op)
     }
 }
 
-/// The gradients that are wanted, of `x` and the weights, which one pass computes, or of the factors of edges; from
-/// that of the result, what they read of `x` and the weights, and, if `scaled`, the factors.
+/// The gradients that are wanted, of `x`, the weights and the factors of edges; from that of the result and what they read
+/// of `x`, the weights and, if `scaled`, the factors.
 #[derive(Clone, Debug)]
 pub(crate) struct RelationalGrad {
     pub(crate) plan: RelationalPlan,
@@ -93,7 +74,7 @@ pub(crate) struct RelationalGrad {
     pub(crate) x: bool,
     /// Of the weights.
     pub(crate) weight: bool,
-    /// Of the factors of edges, without the others.
+    /// Of the factors of edges.
     pub(crate) norm: bool,
     /// Whether messages have factors.
     pub(crate) scaled: bool,
@@ -119,7 +100,8 @@ impl RelationalGrad {
         let mut inputs = inputs.read();
         let (grad, x, weight) =
             (inputs.float(), inputs.float_if(self.reads_x()), inputs.float_if(self.reads_weight()));
-        GradInputs { grad, x, weight, norm: inputs.float_if(self.scaled) }
+        let norm = inputs.float_if(self.scaled && (self.x || self.weight));
+        GradInputs { grad, x, weight, norm }
     }
 }
 
@@ -143,27 +125,30 @@ impl Operator for RelationalGrad {
         by_dtype!(given.grad.dtype(), T => {
             let [x, weight, norm] = [&given.x, &given.weight, &given.norm].map(|x| x.as_ref().map(B::floats::<T>));
             let grad = B::floats::<T>(&given.grad);
-            if self.norm {
-                let (Some(x), Some(weight)) = (&x, &weight) else { unreachable!("the gradient of factors reads both operands") };
-                return Tensors::one(B::from_floats(kernel::gradient_of_norm::<T>(plan, &grad, x, weight), plan.norm_shape()));
-            }
-            let given = kernel::GradInputs { grad: &grad, x: x.as_deref(), weight: weight.as_deref(), norm: norm.as_deref() };
-            let [d_x, d_weight] = kernel::gradient::<T>(plan, given);
-            let d_x = d_x.map(|d_x| B::from_floats(d_x, plan.x_shape()));
-            d_x.into_iter().chain(d_weight.map(|d| B::from_floats(d, plan.weight_shape()))).collect()
+            // The gradient of one operand reads the other one.
+            let operands = kernel::GradInputs {
+                grad: &grad,
+                x: x.as_deref().filter(|_| self.weight),
+                weight: weight.as_deref().filter(|_| self.x),
+                norm: norm.as_deref(),
+            };
+            let [d_x, d_weight] = if self.x || self.weight { kernel::gradient::<T>(plan, operands) } else { [None, None] };
+            let both = x.as_deref().zip(weight.as_deref()).filter(|_| self.norm);
+            let d_norm = both.map(|(x, weight)| kernel::gradient_of_norm::<T>(plan, &grad, x, weight));
+            let all = [(d_x, plan.x_shape()), (d_weight, plan.weight_shape()), (d_norm, plan.norm_shape())];
+            all.into_iter().filter_map(|(d, shape)| d.map(|d| B::from_floats(d, shape))).collect()
         })
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
         let (GradInputs { grad, x, weight, norm }, plan) = (self.given(inputs), &self.plan);
-        if let (true, Some(x), Some(weight)) = (self.norm, &x, &weight) {
-            return Tensors::one(cube::relational_grad_norm(plan, grad, x.clone(), weight.clone()));
-        }
+        let both = x.clone().zip(weight.clone()).filter(|_| self.norm);
+        let d_norm = both.map(|(x, w)| cube::relational_grad_norm(plan, grad.clone(), x, w));
         let d_x = weight
             .filter(|_| self.x)
             .map(|weight| cube::relational_grad_x(plan, grad.clone(), weight, norm.clone()));
         let d_weight =
             x.filter(|_| self.weight).map(|x| cube::relational_grad_weight(plan, grad, x, norm));
-        d_x.into_iter().chain(d_weight).collect()
+        [d_x, d_weight, d_norm].into_iter().flatten().collect()
     }
 }
