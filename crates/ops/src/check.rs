@@ -169,28 +169,23 @@ pub(crate) fn check_list<const D: usize>(
     }
     let Some(first) = x.first() else { return Ok(()) };
     check_dtype(op, arg, first.dtype())?;
-    let features = |x: &Tensor<D>| x.dims().get(1..).map(<[usize]>::to_vec);
+    let features = |x: &Tensor<D>| x.dims().get(1..).map(<[usize]>::to_vec).unwrap_or_default();
     for (position, (x, expected)) in x.iter().zip(rows).enumerate() {
-        let member = |what, expected: String, actual: String| {
-            if expected == actual {
-                Ok(())
-            } else {
-                Err(OpsError::Member { op, arg, position, what, expected, actual })
-            }
-        };
         // A tensor without axes has no rows at all.
-        let actual = x.dims().first().map_or_else(|| "none".to_owned(), usize::to_string);
-        member(what, expected.to_string(), actual)?;
+        let actual = x.dims().first().copied();
+        let rows = || Difference {
+            what,
+            expected: expected.to_string(),
+            actual: actual.map_or_else(|| "none".to_owned(), |rows| rows.to_string()),
+        };
         let shape = "feature shape (first axis left out)";
-        member(
-            shape,
-            format!("{:?}", features(first).unwrap_or_default()),
-            format!("{:?}", features(x).unwrap_or_default()),
-        )?;
-        member("element type", format!("{:?}", first.dtype()), format!("{:?}", x.dtype()))?;
-        // Equality of devices is about hardware, their text is not.
-        if x.device() != first.device() {
-            member("device", format!("{:?}", first.device()), format!("{:?}", x.device()))?;
+        let difference = (actual != Some(expected))
+            .then(rows)
+            .or_else(|| Difference::of(shape, features(first), features(x)))
+            .or_else(|| Difference::of("element type", first.dtype(), x.dtype()))
+            .or_else(|| Difference::of("device", first.device(), x.device()));
+        if let Some(Difference { what, expected, actual }) = difference {
+            return Err(OpsError::Member { op, arg, position, what, expected, actual });
         }
     }
     Ok(())

@@ -32,12 +32,6 @@ fn column(rows: usize, plan: &GspmmPlan) -> Vec<usize> {
     shape
 }
 
-/// The argmax of a relation without edges.
-pub(crate) fn no_argmax<B: Backend>(plan: &GspmmPlan, device: &Device<B>) -> IntTensor<B> {
-    let shape = plan.out_shape();
-    ints::<B>(std::iter::repeat_n(u32::MAX, shape.num_elements()), shape.to_vec(), device)
-}
-
 /// The sources of edges for an operand on them.
 fn endpoints(plan: &GspmmPlan, side: Side) -> Option<&[u32]> {
     (side == Side::Lhs).then(|| plan.relation().src())
@@ -48,9 +42,12 @@ fn per_edge<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan, side: Side) -> Floa
     primitives::per_edge::<B>(x, rows, plan.map(side), endpoints(plan, side))
 }
 
+/// The results of a relation without edges.
 fn nothing<B: Backend>(plan: &GspmmPlan, like: &FloatTensor<B>) -> Out<B> {
-    let arg = plan.reduce().selects().then(|| no_argmax::<B>(plan, &like.device()));
-    (zeros::<B>(plan.out_shape(), like), arg)
+    let (out, shape) = (zeros::<B>(plan.out_shape(), like), plan.out_shape());
+    let none = std::iter::repeat_n(u32::MAX, shape.num_elements());
+    let arg = plan.reduce().selects().then(|| ints::<B>(none, shape.to_vec(), &like.device()));
+    (out, arg)
 }
 
 fn is_empty(plan: &GspmmPlan) -> bool {

@@ -16,7 +16,7 @@ use crate::gsddmm::Target;
 /// Reducer errors call the fields of messages.
 pub(super) const MESSAGES: &str = "messages";
 
-/// Errors call reduce functions.
+/// What errors call a reduce function.
 pub(super) const REDUCE: &str = "reduce function";
 
 /// A column as a tensor of the rank and kind asked for.

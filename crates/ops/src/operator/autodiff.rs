@@ -87,31 +87,29 @@ fn step<B: GnnBackend, C: CheckpointStrategy, const N: usize>(
     keeps: &SavedForBackward,
 ) -> Tensors<Autodiff<B, C>> {
     let nodes = std::array::from_fn(|i| inputs.floats[i].node());
-    match <Step as Backward<B, N>>::prepare::<C>(Step, nodes).compute_bound().stateful() {
-        OpsKind::Tracked(mut prep) => {
-            let kept = inputs
-                .floats
-                .iter()
-                .zip(&keeps.inputs)
-                .map(|(x, &keep)| keep.then(|| prep.checkpoint(x)))
-                .collect();
-            let Tensors { mut floats, ints } = op.run(inner(inputs));
-            let out = floats.remove(0);
-            let results =
-                keeps.result.then(|| out.clone()).into_iter().chain(floats.clone()).collect();
-            let state = State { op, inputs: kept, floats: results, ints: ints.clone() };
-            let mut results = constants::<B, C>(Tensors { floats, ints });
-            results.floats.insert(0, prep.finish(state, out));
-            results
+    let mut kind = <Step as Backward<B, N>>::prepare::<C>(Step, nodes).compute_bound().stateful();
+    let kept = match &mut kind {
+        OpsKind::Tracked(prep) => inputs
+            .floats
+            .iter()
+            .zip(&keeps.inputs)
+            .map(|(x, &keep)| keep.then(|| prep.checkpoint(x)))
+            .collect(),
+        OpsKind::UnTracked(_) => Vec::new(),
+    };
+    let Tensors { mut floats, ints } = op.run(inner(inputs));
+    let out = floats.remove(0);
+    let first = match kind {
+        OpsKind::Tracked(prep) => {
+            let results = keeps.result.then(|| out.clone()).into_iter().chain(floats.clone());
+            let state = State { op, inputs: kept, floats: results.collect(), ints: ints.clone() };
+            prep.finish(state, out)
         }
-        OpsKind::UnTracked(prep) => {
-            let Tensors { mut floats, ints } = op.run(inner(inputs));
-            let out = floats.remove(0);
-            let mut results = constants::<B, C>(Tensors { floats, ints });
-            results.floats.insert(0, prep.finish(out));
-            results
-        }
-    }
+        OpsKind::UnTracked(prep) => prep.finish(out),
+    };
+    let mut results = constants::<B, C>(Tensors { floats, ints });
+    results.floats.insert(0, first);
+    results
 }
 
 impl<B: GnnBackend, C: CheckpointStrategy> GnnBackend for Autodiff<B, C> {

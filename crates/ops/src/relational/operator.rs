@@ -89,19 +89,15 @@ pub(super) struct GradInputs<B: GnnBackend> {
 }
 
 impl RelationalGrad {
-    fn reads_x(&self) -> bool {
-        self.weight || self.norm
-    }
-    fn reads_weight(&self) -> bool {
-        self.x || self.norm
-    }
     /// The inputs by name.
-    pub(super) fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
+    fn given<B: GnnBackend>(&self, inputs: Tensors<B>) -> GradInputs<B> {
         let mut inputs = inputs.read();
-        let (grad, x, weight) =
-            (inputs.float(), inputs.float_if(self.reads_x()), inputs.float_if(self.reads_weight()));
-        let norm = inputs.float_if(self.scaled && (self.x || self.weight));
-        GradInputs { grad, x, weight, norm }
+        GradInputs {
+            grad: inputs.float(),
+            x: inputs.float_if(self.weight || self.norm),
+            weight: inputs.float_if(self.x || self.norm),
+            norm: inputs.float_if(self.scaled && (self.x || self.weight)),
+        }
     }
 }
 
