@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use burn::tensor::{DType, Tensor};
-use burn_gnn_graph::Relation;
+use burn_gnn_graph::{Relation, RelationStack};
 use burn_gnn_plan::Target;
 pub(crate) use burn_gnn_plan::{accept, check_rows, check_shape, check_width};
 
@@ -189,4 +189,16 @@ pub(crate) fn check_list<const D: usize>(
         }
     }
     Ok(())
+}
+
+/// As [`check_list`], of one tensor for each relation of a stack, with a row per edge.
+pub(crate) fn check_edges<const D: usize>(
+    op: &'static str,
+    arg: &'static str,
+    x: &[Tensor<D>],
+    stack: &RelationStack,
+) -> Result<(), OpsError> {
+    let mut rows = (0..stack.len()).map(|r| stack.edge_range(r).len());
+    let why = "one tensor per relation of the stack";
+    check_list(op, arg, x, why, ("number of rows (edges of its relation)", &mut rows))
 }

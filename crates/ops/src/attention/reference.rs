@@ -88,18 +88,15 @@ pub(crate) fn forward<B: Backend>(
     let dtype = z.dtype();
     let (relation, heads, dim) = (plan.relation(), plan.heads(), plan.dim());
     let (edges, rows) = (relation.num_edges(), relation.num_dst());
-    let over_edges =
-        |reduce| match GspmmPlan::new(relation, BinaryOp::CopyRhs, reduce, &[heads], &[heads]) {
-            Ok(plan) => plan,
-            Err(_) => {
-                unreachable!("rows of `heads` entries were checked when the attention was planned")
-            }
-        };
+    let largest = GspmmPlan::new(relation, BinaryOp::CopyRhs, Reduce::Max, &[heads], &[heads]);
+    let Ok(largest) = largest else {
+        unreachable!("rows of `heads` entries were checked when the attention was planned")
+    };
     // Any shift gives the same weights, so none passes a gradient on.
-    let max = copy::<B>(B::float_detach(scores.clone()), &over_edges(Reduce::Max)).0;
+    let max = copy::<B>(B::float_detach(scores.clone()), &largest).0;
     let max = replace::<B>(max, f64::NEG_INFINITY, 0.0);
     let e = B::float_exp(B::float_sub(scores, endpoints.at_dst(max.clone())));
-    let sum = copy::<B>(e.clone(), &over_edges(Reduce::Sum)).0;
+    let sum = sum_rows::<B>(rows, endpoints.dst.clone(), e.clone());
     // 0 without edges and of masks only: the largest score adds 1 to every other sum. Infinity, the inverse of 0,
     // would make NaN of the zeros that it is multiplied by, here and in the gradient.
     let none = B::float_equal_elem(sum.clone(), 0.0.into(), bools::<B>(&sum));

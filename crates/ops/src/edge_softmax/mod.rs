@@ -14,7 +14,7 @@ use burn::tensor::Tensor;
 use burn_gnn_graph::{Relation, RelationStack};
 
 use crate::OpsError;
-use crate::check::{accept, check_distinct, check_list, check_operand};
+use crate::check::{accept, check_distinct, check_edges, check_operand};
 use crate::dense::precision::enter;
 use crate::operator::{reference as plain, tensor};
 
@@ -205,14 +205,7 @@ pub fn try_edge_softmax_across<const D: usize>(
 ) -> Result<Vec<Tensor<D>>, OpsError> {
     let logits =
         logits.into_iter().map(|x| enter(ACROSS, "logits", x)).collect::<Result<Vec<_>, _>>()?;
-    let mut rows = (0..stack.len()).map(|r| stack.edge_range(r).len());
-    check_list(
-        ACROSS,
-        "logits",
-        &logits,
-        "one tensor per relation of the stack",
-        ("number of rows (edges of its relation)", &mut rows),
-    )?;
+    check_edges(ACROSS, "logits", &logits, stack)?;
     if logits.is_empty() {
         return Ok(logits);
     }

@@ -60,6 +60,24 @@ fn kept<T: CountBytes + Send + Sync + 'static>(
     cell.try_get_or_compute(|| Ok(Arc::new(make(csc)?))).cloned()
 }
 
+/// The in-edges of some destinations, in their order, which numbers the destinations; `csc` is that of the relation.
+pub(super) fn into_nodes(
+    whole: &Relation,
+    csc: &Compressed,
+    nodes: &[u32],
+) -> Result<Relation, OpsError> {
+    let rows = || nodes.iter().map(|&v| csc.row(v as usize));
+    let src: Vec<u32> = rows().flat_map(|row| &csc.indices()[row]).copied().collect();
+    let mut dst = Vec::with_capacity(src.len());
+    rows().zip(0u32..).for_each(|(row, i)| dst.resize(dst.len() + row.len(), i));
+    Ok(Relation::from_coo(whole.num_src(), nodes.len(), src, dst)?)
+}
+
+/// The ids of [`into_nodes`].
+pub(super) fn in_edge_ids(csc: &Compressed, nodes: &[u32]) -> Vec<u32> {
+    nodes.iter().flat_map(|&v| csc.row(v as usize)).map(|p| csc.edge_id(p)).collect()
+}
+
 /// Destinations that have edges.
 fn with_edges(whole: &Relation, csc: &Compressed) -> Vec<u32> {
     (0..whole.num_dst() as u32).filter(|&v| !csc.row(v as usize).is_empty()).collect()
@@ -72,15 +90,8 @@ impl Destinations {
     }
 
     fn new(whole: &Relation, csc: &Compressed, nodes: Vec<u32>) -> Result<Self, OpsError> {
-        let src: Vec<u32> =
-            nodes.iter().flat_map(|&v| &csc.indices()[csc.row(v as usize)]).copied().collect();
-        let mut dst = Vec::with_capacity(src.len());
-        nodes
-            .iter()
-            .zip(0u32..)
-            .for_each(|(&v, i)| dst.resize(dst.len() + csc.row(v as usize).len(), i));
         Ok(Self {
-            relation: Relation::from_coo(whole.num_src(), nodes.len(), src, dst)?,
+            relation: into_nodes(whole, csc, &nodes)?,
             delivery: placing(whole.num_dst(), nodes.clone())?,
             nodes: picking(whole.num_dst(), nodes)?,
         })
@@ -107,13 +118,11 @@ impl ByDegree {
                     (0..n as u32).flat_map(|v| std::iter::repeat_n(v, degree)).collect();
                 Ok((degree, Relation::from_coo(1, n, vec![0; dst.len()], dst)?))
             };
-            let edges =
-                nodes.iter().flat_map(|&v| csc.row(v as usize)).map(|p| csc.edge_id(p)).collect();
             Ok(Self {
                 buckets: runs.iter().map(bucket).collect::<Result<_, OpsError>>()?,
                 node_bounds: bounds(runs.iter().map(|&(n, _)| n)),
                 edge_bounds: bounds(runs.iter().map(|&(n, degree)| n * degree)),
-                edges: picking(whole.num_edges(), edges)?,
+                edges: picking(whole.num_edges(), in_edge_ids(csc, &nodes))?,
                 reached: Destinations::new(whole, csc, nodes)?,
             })
         })

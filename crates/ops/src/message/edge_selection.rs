@@ -3,7 +3,7 @@
 use burn_gnn_graph::{Column, Frame, Relation};
 
 use super::Fields;
-use super::destinations::ByDegree;
+use super::destinations::{ByDegree, in_edge_ids, into_nodes};
 use super::dynamic_rank::{check_float, picked, picking};
 use super::expression::{Expression, Operand};
 use super::function::Message;
@@ -97,15 +97,8 @@ impl EdgeSelection {
     pub(super) fn ending_in(&self, op: &'static str, nodes: &[u32]) -> Result<Self, OpsError> {
         different(op, "nodes", nodes, self.relation.num_dst())?;
         let csc = self.relation.csc();
-        let positions = || nodes.iter().flat_map(|&v| csc.row(v as usize));
-        let src = positions().map(|p| csc.indices()[p]).collect();
-        let dst = nodes
-            .iter()
-            .enumerate()
-            .flat_map(|(i, &v)| std::iter::repeat_n(i as u32, csc.row(v as usize).len()))
-            .collect();
-        let eids = positions().map(|p| csc.edge_id(p)).collect();
-        self.part(nodes.to_vec(), src, dst, eids)
+        let relation = into_nodes(&self.relation, csc, nodes)?;
+        self.part(relation, nodes.to_vec(), in_edge_ids(csc, nodes))
     }
 
     /// Some edges, by destination; destinations are the nodes that they reach.
@@ -123,7 +116,8 @@ impl EdgeSelection {
         });
         let dst = dst.collect();
         let src = eids.iter().map(|&e| self.relation.src()[e as usize]).collect();
-        self.part(nodes, src, dst, eids)
+        let relation = Relation::from_coo(self.relation.num_src(), nodes.len(), src, dst)?;
+        self.part(relation, nodes, eids)
     }
 
     /// Some edges in the order given; destinations are all.
@@ -140,14 +134,7 @@ impl EdgeSelection {
         })
     }
 
-    fn part(
-        &self,
-        nodes: Vec<u32>,
-        src: Vec<u32>,
-        dst: Vec<u32>,
-        eids: Vec<u32>,
-    ) -> Result<Self, OpsError> {
-        let relation = Relation::from_coo(self.relation.num_src(), nodes.len(), src, dst)?;
+    fn part(&self, relation: Relation, nodes: Vec<u32>, eids: Vec<u32>) -> Result<Self, OpsError> {
         let (nodes, eids) = (picking(self.dst.len(), nodes)?, picking(self.edges.len(), eids)?);
         Ok(Self { relation, nodes: Some(nodes), eids: Some(eids), ..self.clone() })
     }

@@ -3,7 +3,7 @@
 use burn::tensor::{DType, FloatDType, Tensor};
 use burn_gnn_graph::RelationStack;
 
-use crate::check::{accept, check_list, check_same};
+use crate::check::{accept, check_edges, check_list, check_same};
 use crate::dense::precision::{cast, enter};
 use crate::gspmm::BinaryOp;
 use crate::{OpsError, PlanError};
@@ -122,14 +122,7 @@ impl<const L: usize, const R: usize> Operands<L, R> {
                 }
                 .into());
             }
-            let mut rows = (0..stack.len()).map(|r| stack.edge_range(r).len());
-            check_list(
-                name,
-                "edges",
-                &edges,
-                "one tensor per relation of the stack",
-                ("number of rows (edges of its relation)", &mut rows),
-            )?;
+            check_edges(name, "edges", &edges, stack)?;
         }
         if let (Some(x), Some(w)) = (sources.first(), edges.first()) {
             check_same(name, ("edges", w), ("sources", x))?;
