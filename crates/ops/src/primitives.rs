@@ -93,42 +93,39 @@ pub(crate) fn sum_rows<B: Backend>(
     B::float_select_assign(zeros::<B>(shape, &x), 0, index, x, IndexingUpdateOp::Add)
 }
 
-/// An operand's row for every edge, padded so that the backend broadcasts; of an operand of `rows` rows on nodes,
-/// which `endpoints` names for every edge.
-pub(crate) fn per_edge<B: Backend>(
-    x: FloatTensor<B>,
-    rows: usize,
-    map: &RowMap,
-    endpoints: Option<&[u32]>,
-) -> FloatTensor<B> {
-    let x = reshape::<B>(widen::<B>(x), with_rows(rows, &map.padded));
-    match endpoints {
-        Some(endpoints) => {
-            let index = index::<B>(endpoints, &x.device());
-            B::float_select(x, 0, index)
-        }
-        None => x,
-    }
+/// Where the rows of an operand of an operator on edges are.
+pub(crate) struct EdgeOperand<'a> {
+    pub(crate) rows: usize,
+    pub(crate) map: &'a RowMap,
+    /// The node of every edge, for an operand on nodes.
+    pub(crate) endpoints: Option<&'a [u32]>,
 }
 
-/// The gradient of an operand from that of its [rows per edge](per_edge), which broadcast to feature shape `out`.
-pub(crate) fn from_edges<B: Backend>(
-    mut d: FloatTensor<B>,
-    rows: usize,
-    map: &RowMap,
-    endpoints: Option<&[u32]>,
-    out: &[usize],
-) -> FloatTensor<B> {
-    for (axis, (&own, &out)) in map.padded.iter().zip(out).enumerate() {
-        if own == 1 && out != 1 {
-            d = B::float_sum_dim(d, axis + 1);
+impl EdgeOperand<'_> {
+    /// The operand's row for every edge, padded so that the backend broadcasts.
+    pub(crate) fn per_edge<B: Backend>(&self, x: FloatTensor<B>) -> FloatTensor<B> {
+        let x = reshape::<B>(widen::<B>(x), with_rows(self.rows, &self.map.padded));
+        let Some(endpoints) = self.endpoints else { return x };
+        let index = index::<B>(endpoints, &x.device());
+        B::float_select(x, 0, index)
+    }
+    /// The gradient of the operand from that of its rows per edge, which broadcast to feature shape `out`.
+    pub(crate) fn gradient<B: Backend>(
+        &self,
+        mut d: FloatTensor<B>,
+        out: &[usize],
+    ) -> FloatTensor<B> {
+        for (axis, (&own, &out)) in self.map.padded.iter().zip(out).enumerate() {
+            if own == 1 && out != 1 {
+                d = B::float_sum_dim(d, axis + 1);
+            }
         }
+        if let Some(endpoints) = self.endpoints {
+            let index = index::<B>(endpoints, &d.device());
+            d = sum_rows::<B>(self.rows, index, d);
+        }
+        reshape::<B>(d, with_rows(self.rows, &self.map.own))
     }
-    if let Some(endpoints) = endpoints {
-        let index = index::<B>(endpoints, &d.device());
-        d = sum_rows::<B>(rows, index, d);
-    }
-    reshape::<B>(d, with_rows(rows, &map.own))
 }
 
 /// The operator on rows per edge, without the sum of a dot.

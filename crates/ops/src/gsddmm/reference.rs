@@ -8,20 +8,15 @@ use burn_gnn_plan::with_rows;
 
 use super::{GsddmmPlan, SddmmOp, Target};
 use crate::gspmm::Side;
-use crate::primitives::{self, edge_op, edge_op_gradient, from_edges, narrow, widen, zeros};
+use crate::primitives::{EdgeOperand, edge_op, edge_op_gradient, narrow, widen, zeros};
 
-/// The nodes of edges for an operand on nodes.
-fn endpoints(plan: &GsddmmPlan, side: Side) -> Option<&[u32]> {
-    match plan.target(side) {
+fn operand(plan: &GsddmmPlan, side: Side) -> EdgeOperand<'_> {
+    let endpoints = match plan.target(side) {
         Target::Src => Some(plan.relation().src()),
         Target::Dst => Some(plan.relation().dst()),
         Target::Edge => None,
-    }
-}
-
-fn per_edge<B: Backend>(x: FloatTensor<B>, plan: &GsddmmPlan, side: Side) -> FloatTensor<B> {
-    let rows = plan.operand_rows(side);
-    primitives::per_edge::<B>(x, rows, plan.map(side), endpoints(plan, side))
+    };
+    EdgeOperand { rows: plan.operand_rows(side), map: plan.map(side), endpoints }
 }
 
 fn is_empty(plan: &GsddmmPlan) -> bool {
@@ -35,7 +30,7 @@ pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GsddmmPlan) -> FloatTen
     }
     let (dtype, side) =
         (x.dtype(), if plan.op() == SddmmOp::CopyLhs { Side::Lhs } else { Side::Rhs });
-    narrow::<B>(per_edge::<B>(x, plan, side), dtype)
+    narrow::<B>(operand(plan, side).per_edge::<B>(x), dtype)
 }
 
 /// Operators on two operands.
@@ -48,8 +43,8 @@ pub(crate) fn binary<B: Backend>(
         return zeros::<B>(plan.out_shape(), &lhs);
     }
     let dtype = lhs.dtype();
-    let l = per_edge::<B>(lhs, plan, Side::Lhs);
-    let r = per_edge::<B>(rhs, plan, Side::Rhs);
+    let l = operand(plan, Side::Lhs).per_edge::<B>(lhs);
+    let r = operand(plan, Side::Rhs).per_edge::<B>(rhs);
     let mut out = edge_op::<B>(plan.op(), l, r);
     // Without a feature axis the sum has one term.
     if plan.op() == SddmmOp::Dot && !plan.out().is_empty() {
@@ -75,8 +70,8 @@ pub(crate) fn gradient<B: Backend>(
         // Not a change of sign: of a gradient of 0 it is 0, not -0, as in the kernels.
         B::float_sub(zeros::<B>(g.shape(), &g), g)
     } else {
-        let l = lhs.map(|x| per_edge::<B>(x, plan, Side::Lhs));
-        let r = rhs.map(|x| per_edge::<B>(x, plan, Side::Rhs));
+        let l = lhs.map(|x| operand(plan, Side::Lhs).per_edge::<B>(x));
+        let r = rhs.map(|x| operand(plan, Side::Rhs).per_edge::<B>(x));
         edge_op_gradient::<B>(plan.op(), side, g, [l, r])
     };
     // The gradient of a dot may be as narrow as the other operand: every column of the own row gets it.
@@ -84,7 +79,5 @@ pub(crate) fn gradient<B: Backend>(
     if plan.op() == SddmmOp::Dot && d.shape() != full {
         d = B::float_expand(d, full);
     }
-    let rows = plan.operand_rows(side);
-    let d = from_edges::<B>(d, rows, plan.map(side), endpoints(plan, side), plan.product());
-    narrow::<B>(d, dtype)
+    narrow::<B>(operand(plan, side).gradient::<B>(d, plan.product()), dtype)
 }

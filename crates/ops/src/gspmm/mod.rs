@@ -96,7 +96,13 @@ pub fn try_gspmm<const L: usize, const R: usize, const O: usize>(
     lhs: Tensor<L>,
     rhs: Tensor<R>,
 ) -> Result<Tensor<O>, OpsError> {
-    gspmm_of(relation, op, reduce, op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs))
+    try_gspmm_operands(
+        relation,
+        op,
+        reduce,
+        op.uses_lhs().then_some(lhs),
+        op.uses_rhs().then_some(rhs),
+    )
 }
 
 /// [`gspmm`] of one operand, `out[v] = reduce over e = (u, v) of x[u]` (`from = Side::Lhs`, source features) or of
@@ -133,8 +139,12 @@ pub fn try_gspmm_copy<const D: usize>(
     x: Tensor<D>,
 ) -> Result<Tensor<D>, OpsError> {
     match from {
-        Side::Lhs => gspmm_of(relation, BinaryOp::CopyLhs, reduce, Some(x), None::<Tensor<D>>),
-        Side::Rhs => gspmm_of(relation, BinaryOp::CopyRhs, reduce, None::<Tensor<D>>, Some(x)),
+        Side::Lhs => {
+            try_gspmm_operands(relation, BinaryOp::CopyLhs, reduce, Some(x), None::<Tensor<D>>)
+        }
+        Side::Rhs => {
+            try_gspmm_operands(relation, BinaryOp::CopyRhs, reduce, None::<Tensor<D>>, Some(x))
+        }
     }
 }
 
@@ -160,7 +170,7 @@ pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
 }
 
 /// [`try_gspmm`] on the operands that it reads.
-pub(crate) fn gspmm_of<const L: usize, const R: usize, const O: usize>(
+pub(crate) fn try_gspmm_operands<const L: usize, const R: usize, const O: usize>(
     relation: &Relation,
     op: BinaryOp,
     reduce: Reduce,

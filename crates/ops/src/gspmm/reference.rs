@@ -10,8 +10,7 @@ use burn_gnn_plan::with_rows;
 
 use super::{BinaryOp, GspmmPlan, Reduce, Side};
 use crate::primitives::{
-    self, bools, constant, edge_op, edge_op_gradient, from_edges, index, narrow, sum_rows, widen,
-    zeros,
+    EdgeOperand, bools, constant, edge_op, edge_op_gradient, index, narrow, sum_rows, widen, zeros,
 };
 
 type Out<B> = (FloatTensor<B>, Option<IntTensor<B>>);
@@ -32,14 +31,10 @@ fn column(rows: usize, plan: &GspmmPlan) -> Vec<usize> {
     shape
 }
 
-/// The sources of edges for an operand on them.
-fn endpoints(plan: &GspmmPlan, side: Side) -> Option<&[u32]> {
-    (side == Side::Lhs).then(|| plan.relation().src())
-}
-
-fn per_edge<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan, side: Side) -> FloatTensor<B> {
-    let rows = plan.operand_rows(side);
-    primitives::per_edge::<B>(x, rows, plan.map(side), endpoints(plan, side))
+/// Sources have one operand, edges the other.
+fn operand(plan: &GspmmPlan, side: Side) -> EdgeOperand<'_> {
+    let endpoints = (side == Side::Lhs).then(|| plan.relation().src());
+    EdgeOperand { rows: plan.operand_rows(side), map: plan.map(side), endpoints }
 }
 
 /// The results of a relation without edges.
@@ -61,7 +56,7 @@ pub(crate) fn copy<B: Backend>(x: FloatTensor<B>, plan: &GspmmPlan) -> Out<B> {
     }
     let side = if plan.op() == BinaryOp::CopyLhs { Side::Lhs } else { Side::Rhs };
     let dtype = x.dtype();
-    reduce::<B>(per_edge::<B>(x, plan, side), plan, dtype)
+    reduce::<B>(operand(plan, side).per_edge::<B>(x), plan, dtype)
 }
 
 /// Operators on two operands; argmax for max and min.
@@ -74,8 +69,8 @@ pub(crate) fn binary<B: Backend>(
         return nothing::<B>(plan, &lhs);
     }
     let dtype = lhs.dtype();
-    let l = per_edge::<B>(lhs, plan, Side::Lhs);
-    let r = per_edge::<B>(rhs, plan, Side::Rhs);
+    let l = operand(plan, Side::Lhs).per_edge::<B>(lhs);
+    let r = operand(plan, Side::Rhs).per_edge::<B>(rhs);
     reduce::<B>(edge_op::<B>(plan.op().into(), l, r), plan, dtype)
 }
 
@@ -166,7 +161,7 @@ pub(crate) fn gradient<B: Backend>(
     let g = B::float_select(grad, 0, dst.clone());
     let reads = plan.op().gradient_reads(side);
     let row = |reads: bool, x: Option<&FloatTensor<B>>, side| {
-        x.filter(|_| reads).map(|x| per_edge::<B>(x.clone(), plan, side))
+        x.filter(|_| reads).map(|x| operand(plan, side).per_edge::<B>(x.clone()))
     };
     let rows = [row(reads.0, lhs, Side::Lhs), row(reads.1, rhs, Side::Rhs)];
     let mut d = edge_op_gradient::<B>(plan.op().into(), side, g, rows);
@@ -176,7 +171,5 @@ pub(crate) fn gradient<B: Backend>(
         let lost = B::int_not_equal(B::int_select(arg, 0, dst), ids, bools::<B>(&d));
         d = B::float_mask_fill(d, lost, 0.0.into());
     }
-    let rows = plan.operand_rows(side);
-    let d = from_edges::<B>(d, rows, plan.map(side), endpoints(plan, side), plan.out());
-    narrow::<B>(d, dtype)
+    narrow::<B>(operand(plan, side).gradient::<B>(d, plan.out()), dtype)
 }

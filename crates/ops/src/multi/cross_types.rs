@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::concatenated::Operands;
 use crate::dense::precision::{Precision, cast, with_precision};
-use crate::gspmm::{BinaryOp, Reduce, gspmm_of};
+use crate::gspmm::{BinaryOp, Reduce, try_gspmm_operands};
 use crate::{OpsError, div_by};
 
 /// `out[v] = cross over r of (reduce over (u, v, e) in r of op(x[u], w[e]))`.
@@ -23,7 +23,7 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
     let mean = |y: Tensor<O>| if over > 1.0 { div_by(y, over) } else { y };
     if stack.len() <= 1 || same || (both_linear && reduce == Reduce::Sum && over == 1.0) {
         let (x, w) = operands.concatenated();
-        return gspmm_of(stack.concatenated(), op, reduce, x, w);
+        return try_gspmm_operands(stack.concatenated(), op, reduce, x, w);
     }
     // What follows takes several steps: in the type of sums, rounded once at the end.
     let dtype = operands.dtype();
@@ -33,16 +33,16 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
             let whole = stack.concatenated();
             return Ok(mean(match (operands.concatenated(), reduce) {
                 ((Some(x), _), Reduce::Mean) => {
-                    let w = shares(stack, &x);
-                    gspmm_of(whole, BinaryOp::Mul, Reduce::Sum, Some(x), Some(w))?
+                    let w = mean_factors(stack, &x);
+                    try_gspmm_operands(whole, BinaryOp::Mul, Reduce::Sum, Some(x), Some(w))?
                 }
-                ((x, w), _) => gspmm_of(whole, op, reduce, x, w)?,
+                ((x, w), _) => try_gspmm_operands(whole, op, reduce, x, w)?,
             }));
         }
         let mut out: Option<Tensor<O>> = None;
         for (r, (table, relation)) in stack.relations().iter().enumerate() {
             let (x, w) = operands.of(r, *table);
-            let y: Tensor<O> = gspmm_of(relation, op, reduce, x, w)?;
+            let y: Tensor<O> = try_gspmm_operands(relation, op, reduce, x, w)?;
             out = Some(match (out, cross) {
                 (None, _) => y,
                 (Some(x), Reduce::Sum | Reduce::Mean) => x + y,
@@ -59,7 +59,7 @@ pub(super) fn cross<const L: usize, const R: usize, const O: usize>(
 }
 
 /// Every relation divides by its own number of edges: a factor for each edge, so that one pass over all of them does.
-fn shares<const L: usize>(stack: &RelationStack, x: &Tensor<L>) -> Tensor<1> {
+fn mean_factors<const L: usize>(stack: &RelationStack, x: &Tensor<L>) -> Tensor<1> {
     let degrees = stack.degrees_by_edge().par_iter().with_min_len(1 << 12);
     let n = degrees.len();
     let factors = match x.dtype() {

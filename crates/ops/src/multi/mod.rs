@@ -13,7 +13,7 @@ use burn_gnn_graph::RelationStack;
 use self::concatenated::Operands;
 use crate::OpsError;
 use crate::check::accept;
-use crate::gspmm::{BinaryOp, Reduce, gspmm_of};
+use crate::gspmm::{BinaryOp, Reduce, try_gspmm_operands};
 
 /// How the results of relations are combined per destination: a [`Reduce`] over relations. Mean divides by the
 /// number of relations, those without messages included.
@@ -200,7 +200,7 @@ fn over_all<const L: usize, const R: usize, const O: usize>(
     reduce: Reduce,
 ) -> Result<Tensor<O>, OpsError> {
     let (x, w) = Operands::new(name, stack, op, sources, edges)?.concatenated();
-    gspmm_of(stack.concatenated(), op, reduce, x, w)
+    try_gspmm_operands(stack.concatenated(), op, reduce, x, w)
 }
 
 /// Reduces messages inside every relation, then over relations:

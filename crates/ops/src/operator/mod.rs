@@ -122,7 +122,7 @@ pub(crate) struct BackwardCall<B: burn::backend::Backend> {
 }
 
 impl<B: GnnBackend> BackwardCall<B> {
-    /// Whether the gradient of an input is wanted that need not be there.
+    /// Whether the gradient of an input is wanted; of one that is not there it is not.
     pub(crate) fn wants(&self, input: usize) -> bool {
         self.wants.get(input) == Some(&true)
     }
