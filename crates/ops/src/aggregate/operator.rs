@@ -115,11 +115,21 @@ impl Operator for AggregateGrad {
         by_dtype!(grad.dtype(), T => {
             let (grad, out) = (B::floats::<T>(&grad), floats_or_none::<B, T>(out.as_ref()));
             // `x` is free before its gradient is made.
-            let d_weight = x.map(|x| kernel::gradient_of_weight(plan, kernel::GradInputs { grad: &grad, out: &out, other: &B::floats::<T>(&x) }));
+            let d_weight = x.map(|x| {
+                let other = &B::floats::<T>(&x);
+                kernel::gradient_of_weight(plan, kernel::GradInputs { grad: &grad, out: &out, other })
+            });
             let weight = floats_or_none::<B, T>(weight.as_ref());
             let given = kernel::GradInputs { grad: &grad, out: &out, other: &weight };
-            let [d_x, d_bias] = if self.x || self.bias { kernel::gradient(plan, given, [self.x, self.bias]) } else { [None, None] };
-            let all = [(d_x, plan.in_shape()), (d_weight, [plan.relation().num_edges()].into()), (d_bias, [plan.width()].into())];
+            let [d_x, d_bias] = match [self.x, self.bias] {
+                [false, false] => [None, None],
+                wants => kernel::gradient(plan, given, wants),
+            };
+            let all = [
+                (d_x, plan.in_shape()),
+                (d_weight, [plan.relation().num_edges()].into()),
+                (d_bias, [plan.width()].into()),
+            ];
             all.into_iter().filter_map(|(d, shape)| d.map(|d| B::from_floats(d, shape))).collect()
         })
     }

@@ -128,10 +128,17 @@ impl Operator for RelationalGrad {
                 weight: weight.as_deref().filter(|_| self.x),
                 norm: norm.as_deref(),
             };
-            let [d_x, d_weight] = if self.x || self.weight { kernel::gradient::<T>(plan, operands) } else { [None, None] };
+            let [d_x, d_weight] = match self.x || self.weight {
+                true => kernel::gradient::<T>(plan, operands),
+                false => [None, None],
+            };
             let both = x.as_deref().zip(weight.as_deref()).filter(|_| self.norm);
-            let d_norm = both.map(|(x, weight)| kernel::gradient_of_norm::<T>(plan, &grad, x, weight));
-            let all = [(d_x, plan.x_shape()), (d_weight, plan.weight_shape()), (d_norm, plan.norm_shape())];
+            let d_norm = both.map(|(x, w)| kernel::gradient_of_norm::<T>(plan, &grad, x, w));
+            let all = [
+                (d_x, plan.x_shape()),
+                (d_weight, plan.weight_shape()),
+                (d_norm, plan.norm_shape()),
+            ];
             all.into_iter().filter_map(|(d, shape)| d.map(|d| B::from_floats(d, shape))).collect()
         })
     }
