@@ -109,7 +109,7 @@ pub(crate) fn chain(
             &h.client,
             count,
             dim,
-            address(&[grad, &h], n),
+            address([grad, &h], n),
             arg(&out),
             arg(grad),
             arg(&h),

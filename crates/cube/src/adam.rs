@@ -160,7 +160,7 @@ fn step(
             &client,
             count,
             dim,
-            address(&[&param], entries / n),
+            address([&param], entries / n),
             n,
             arg(&grad),
             arg(ids.as_ref().unwrap_or(&none)),

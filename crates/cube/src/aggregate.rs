@@ -23,136 +23,90 @@ use crate::device::{device_bytes, upload_floats};
 use crate::launch::{
     address, arg, empty, grid, grid_of_rows, in_flight, reshaped, vector, wide, zeros,
 };
-use crate::layout::{CHUNK, Layout, csc, csr, endpoints};
-use crate::message::*;
+use crate::layout::{Layout, csc, csr, endpoints};
+use crate::message::{Formula, Messages, MessagesExpand, Place, sum};
 use crate::message_pass::{MessagePass, Over, Source};
+use crate::walk::{Edges, Step, Visit};
 
-/// What is known of an aggregation when a kernel is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Parts {
-    weight: bool,
-    scale: bool,
-    after: bool,
-    bias: bool,
+/// `weight[e] · scale[u] · x[u]`.
+#[derive(CubeType, CubeLaunch)]
+struct Scaled<F: Float, A: Float, N: Size> {
+    x: Box<[Vector<F, N>]>,
+    weight: ComptimeOption<Box<[A]>>,
+    scale: ComptimeOption<Box<[A]>>,
+    /// Columns, in vectors.
+    width: usize,
+}
+
+#[cube]
+impl<F: Float, A: Float, N: Size> Messages<A, N> for Scaled<F, A, N> {
+    fn message(&self, step: &Step, col: usize) -> Vector<A, N> {
+        let mut m = Vector::<A, N>::cast_from(self.x[step.far * self.width + col]);
+        #[comptime]
+        if let ComptimeOption::Some(scale) = &self.scale {
+            m *= Vector::<A, N>::new(scale[step.far]);
+        }
+        #[comptime]
+        if let ComptimeOption::Some(weight) = &self.weight {
+            m *= Vector::<A, N>::new(weight[step.edge]);
+        }
+        m
+    }
+}
+
+/// What happens to sums.
+#[derive(CubeType, CubeLaunch)]
+struct Epilogue<A: Float, N: Size> {
+    after: ComptimeOption<Box<[A]>>,
+    bias: ComptimeOption<Box<[Vector<A, N>]>>,
+    parameter: InputScalar,
+    #[cube(comptime)]
     kind: Kind,
 }
 
-/// What happens to a sum of row `row`.
 #[cube]
-fn epilogue<A: Float, N: Size>(
-    sum: Vector<A, N>,
-    after: &[A],
-    bias: &[Vector<A, N>],
-    parameter: A,
-    row: usize,
-    col: usize,
-    #[comptime] parts: Parts,
-) -> Vector<A, N> {
-    let mut x = sum;
-    if comptime!(parts.after) {
-        x *= Vector::<A, N>::new(after[row]);
+impl<A: Float, N: Size> Epilogue<A, N> {
+    fn apply(&self, sum: Vector<A, N>, row: usize, col: usize) -> Vector<A, N> {
+        let mut x = sum;
+        #[comptime]
+        if let ComptimeOption::Some(after) = &self.after {
+            x *= Vector::<A, N>::new(after[row]);
+        }
+        #[comptime]
+        if let ComptimeOption::Some(bias) = &self.bias {
+            x += bias[col];
+        }
+        activate::<A, N>(x, self.parameter.get::<A>(), self.kind)
     }
-    if comptime!(parts.bias) {
-        x += bias[col];
-    }
-    activate::<A, N>(x, parameter, parts.kind)
-}
-
-/// `weight[e] · scale[u] · x[u]`.
-#[cube]
-fn scaled<F: Float, A: Float, N: Size>(
-    x: &[Vector<F, N>],
-    weight: &[A],
-    scale: &[A],
-    step: &Step,
-    width: usize,
-    col: usize,
-    #[comptime] parts: Parts,
-) -> Vector<A, N> {
-    let mut m = Vector::<A, N>::cast_from(x[step.far * width + col]);
-    if comptime!(parts.scale) {
-        m *= Vector::<A, N>::new(scale[step.far]);
-    }
-    if comptime!(parts.weight) {
-        m *= Vector::<A, N>::new(weight[step.edge]);
-    }
-    m
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 fn aggregate_kernel<F: Float, A: Float, O: Float, N: Size>(
-    indptr: &[u32],
-    indices: &[u32],
-    edge_ids: &[u32],
-    table: &[u32],
-    x: &[Vector<F, N>],
-    weight: &[A],
-    scale: &[A],
-    after: &[A],
-    bias: &[Vector<A, N>],
+    edges: &Edges,
+    messages: &Scaled<F, A, N>,
+    epilogue: &Epilogue<A, N>,
     out: &mut [Vector<O, N>],
-    parameter: InputScalar,
-    tasks: usize,
-    width: usize,
-    #[comptime] parts: Parts,
-    #[comptime] how: Message,
-    #[comptime] chunk: usize,
     #[define(F, A, O)] _types: [ElemType; 3],
 ) {
     let pos = ABSOLUTE_POS;
-    if pos >= tasks * width {
-        terminate!();
+    let span = edges.own_span(messages.width);
+    let col = pos % messages.width;
+    let mut sum = sum::<A, N, Scaled<F, A, N>>(edges, &span, messages, col);
+    if comptime!(edges.visit == Visit::Rows) {
+        sum = epilogue.apply(sum, span.row, col);
     }
-    let task = pos / width;
-    let col = pos % width;
-    let span = span(indptr, table, task, tasks, how, chunk);
-    if comptime!(how.split && how.visit == Visit::Rows) {
-        if span.end - span.start > chunk {
-            terminate!();
-        }
-    }
-    let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
-    let mut p = span.start;
-    if comptime!(how.flight > 1) {
-        while p + how.flight <= span.end {
-            let mut held = Sequence::<Vector<A, N>>::new();
-            #[unroll]
-            for i in 0..how.flight {
-                let s = step(indptr, indices, edge_ids, span.row, p + i, how);
-                held.push(scaled::<F, A, N>(x, weight, scale, &s, width, col, parts));
-            }
-            #[unroll]
-            for i in 0..how.flight {
-                sum += held[i];
-            }
-            p += how.flight;
-        }
-    }
-    while p < span.end {
-        let s = step(indptr, indices, edge_ids, span.row, p, how);
-        sum += scaled::<F, A, N>(x, weight, scale, &s, width, col, parts);
-        p += 1;
-    }
-    if comptime!(how.visit == Visit::Rows) {
-        sum = epilogue::<A, N>(sum, after, bias, parameter.get::<A>(), span.row, col, parts);
-    }
-    out[span.at * width + col] = Vector::<O, N>::cast_from(sum);
+    out[pos] = Vector::<O, N>::cast_from(sum);
 }
 
 /// Long rows out of the sums of their chunks.
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 fn combine_kernel<A: Float, O: Float>(
     chunks: &[A],
     index: &[u32],
-    after: &[A],
-    bias: &[Vector<A, Const<1>>],
+    epilogue: &Epilogue<A, Const<1>>,
     out: &mut [O],
-    parameter: InputScalar,
     rows: usize,
     width: usize,
-    #[comptime] parts: Parts,
     #[define(A, O)] _types: [ElemType; 2],
 ) {
     let pos = ABSOLUTE_POS;
@@ -166,23 +120,20 @@ fn combine_kernel<A: Float, O: Float>(
     for chunk in index[rows + long]..index[rows + long + 1] {
         sum += chunks[chunk as usize * width + col];
     }
-    let sum = Vector::<A, Const<1>>::new(sum);
-    let x = epilogue::<A, Const<1>>(sum, after, bias, parameter.get::<A>(), row, col, parts);
+    let x = epilogue.apply(Vector::<A, Const<1>>::new(sum), row, col);
     out[row * width + col] = O::cast_from(x.extract(0usize));
 }
 
 /// `x[e] · scale[u] · after[v]`.
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 fn ends_kernel<A: Float, O: Float>(
     src: &[u32],
     dst: &[u32],
     x: &[A],
-    scale: &[A],
-    after: &[A],
+    scale: &ComptimeOption<Box<[A]>>,
+    after: &ComptimeOption<Box<[A]>>,
     out: &mut [O],
     edges: usize,
-    #[comptime] parts: Parts,
     #[define(A, O)] _types: [ElemType; 2],
 ) {
     let e = ABSOLUTE_POS;
@@ -190,10 +141,12 @@ fn ends_kernel<A: Float, O: Float>(
         terminate!();
     }
     let mut d = x[e];
-    if comptime!(parts.scale) {
+    #[comptime]
+    if let ComptimeOption::Some(scale) = scale {
         d *= scale[src[e] as usize];
     }
-    if comptime!(parts.after) {
+    #[comptime]
+    if let ComptimeOption::Some(after) = after {
         d *= after[dst[e] as usize];
     }
     out[e] = O::cast_from(d);
@@ -236,6 +189,16 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    fn epilogue<A: Float, N: Size>(&self, sums: DType) -> EpilogueLaunch<A, N> {
+        let (kind, parameter) = kind(self.activation);
+        EpilogueLaunch::new(
+            self.after.as_ref().map(arg).into(),
+            self.bias.as_ref().map(arg).into(),
+            InputScalar::new(parameter, elem(sums)),
+            kind,
+        )
+    }
+
     /// Of `x: [.., width]`, in type `dtype`.
     fn run(self, x: &CubeTensor, dtype: DType) -> CubeTensor {
         let (layout, sums, width) = (self.layout, wide(x.dtype), x.meta.shape()[1]);
@@ -245,50 +208,26 @@ impl Pass<'_> {
             return out;
         }
         let (client, n) = (out.client.clone(), vector(&out.client, x.dtype, &[width]));
-        let (kind, parameter) = kind(self.activation);
-        let parts = Parts {
-            weight: self.weight.is_some(),
-            scale: self.scale.is_some(),
-            after: self.after.is_some(),
-            bias: self.bias.is_some(),
-            kind,
-        };
-        let given = |x: &Option<CubeTensor>| x.as_ref().unwrap_or(&layout.indptr).clone();
-        let [weight, scale, after, bias] =
-            [&self.weight, &self.scale, &self.after, &self.bias].map(given);
         // Nobody reads a row of an operand without rows, but a buffer there must be.
         let rows = if x.meta.num_elements() == 0 { &out } else { x };
         let launch = |visit, tasks: usize, out: &CubeTensor| {
-            let flight = in_flight(width);
-            let how = Message { flight, ..Message::new(visit, Some(layout)) };
             let threads = tasks * width / n;
             let (count, dim) = grid_of_rows(&client, threads, width);
+            let [weight, scale] = [&self.weight, &self.scale].map(|x| x.as_ref().map(arg).into());
             // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which factors and `x` have an
-            // entry or a row (checked by `aggregate` and its gradients); `table` names rows or chunks of the
-            // layout; `out` has `tasks` rows, and threads beyond them return early.
+            // entry or a row (checked by `aggregate` and its gradients); chunks are those of the layout; `out` has
+            // `tasks` rows, and threads beyond them return early.
             unsafe {
                 aggregate_kernel::launch_unchecked(
                     &client,
                     count,
                     dim,
-                    address(&[rows, out], threads),
+                    address([rows, out], threads),
                     n,
-                    arg(&layout.indptr),
-                    arg(&layout.indices),
-                    arg(layout.ids()),
-                    arg(layout.table()),
-                    arg(rows),
-                    arg(&weight),
-                    arg(&scale),
-                    arg(&after),
-                    arg(&bias),
+                    Edges::of_rows(layout, visit, in_flight(width)),
+                    ScaledLaunch::new(arg(rows), weight, scale, width / n),
+                    self.epilogue(sums),
                     arg(out),
-                    InputScalar::new(parameter, elem(sums)),
-                    tasks,
-                    width / n,
-                    parts,
-                    how,
-                    CHUNK,
                     [elem(x.dtype), elem(sums), elem(out.dtype)],
                 );
             }
@@ -304,16 +243,13 @@ impl Pass<'_> {
                     &client,
                     count,
                     dim,
-                    address(&[&chunks, &out], heavy.rows * width),
+                    address([&chunks, &out], heavy.rows * width),
                     arg(&chunks),
                     arg(&heavy.index),
-                    arg(&after),
-                    arg(&bias),
+                    self.epilogue(sums),
                     arg(&out),
-                    InputScalar::new(parameter, elem(sums)),
                     heavy.rows,
                     width,
-                    parts,
                     [elem(sums), elem(dtype)],
                 );
             }
@@ -426,28 +362,13 @@ pub fn aggregate_grad_weight(
     let x = as_sums(Some(x), sums).unwrap_or_else(|| h.clone());
     let endpoints = endpoints(relation, &grad.device);
     let source = |x, place| Source::new(x, place, Map::same(width));
+    let dots = vec![source(x, Place::Row), source(h, Place::Far)];
     let dots = MessagePass {
-        over: Over::Edges(&endpoints),
-        formula: Formula::Mul,
-        operands: vec![source(x, Place::Row), source(h, Place::Far)],
-        argmax: None,
-        share: None,
-        mean: false,
-        minus: false,
-        width,
         own: Map::repeat(1, width),
-        shape: shape.clone(),
-        dtype: sums,
+        ..MessagePass::new(Over::Edges(&endpoints), Formula::Mul, dots, width, shape.clone())
     }
     .run();
     let (scale, after) = (factors(plan.source(), &grad), factors(plan.destination(), &grad));
-    let parts = Parts {
-        weight: false,
-        scale: scale.is_some(),
-        after: after.is_some(),
-        bias: false,
-        kind: Kind::None,
-    };
     let result = empty(&grad, shape.clone(), dtype);
     let (count, dim) = grid(&result.client, edges);
     // SAFETY: `dots` and `result` have an entry for every edge, factors one for every node: checked above, and by the
@@ -457,15 +378,14 @@ pub fn aggregate_grad_weight(
             &result.client,
             count,
             dim,
-            address(&[&result], edges),
+            address([&result], edges),
             arg(&endpoints.src),
             arg(&endpoints.dst),
             arg(&dots),
-            arg(scale.as_ref().unwrap_or(&dots)),
-            arg(after.as_ref().unwrap_or(&dots)),
+            scale.as_ref().map(arg).into(),
+            after.as_ref().map(arg).into(),
             arg(&result),
             edges,
-            parts,
             [elem(sums), elem(dtype)],
         );
     }

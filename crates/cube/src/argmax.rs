@@ -6,9 +6,10 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use crate::launch::{address, arg, empty, grid, grid_of_rows, in_flight, vector, wide, zeros};
-use crate::layout::{CHUNK, Layout};
-use crate::message::*;
-use crate::message_pass::{Source, Tables, lengths, loads};
+use crate::layout::Layout;
+use crate::message::{Formula, Messages, MessagesExpand, Operands};
+use crate::message_pass::{Source, lengths, loads, messages};
+use crate::walk::{Edges, Visit};
 
 /// Strictly better, so that the first of equal messages stays; a NaN beats every number and the first stays.
 #[cube]
@@ -23,79 +24,58 @@ fn better<A: Float, N: Size>(
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 fn select_kernel<F: Float, A: Float, O: Float, N: Size, MA: Size, MB: Size>(
-    indptr: &[u32],
-    indices: &[u32],
-    edge_ids: &[u32],
-    table: &[u32],
-    a: &[Vector<F, MA>],
-    b: &[Vector<F, MB>],
-    tables: &[u32],
+    edges: &Edges,
+    messages: &Operands<F, N, MA, MB, Const<1>>,
     out: &mut [Vector<O, N>],
     argmax: &mut [Vector<u32, N>],
-    how_a: &Operand,
-    how_b: &Operand,
-    tasks: usize,
-    width: usize,
     #[comptime] max: bool,
-    #[comptime] how: Message,
-    #[comptime] chunk: usize,
     #[define(F, A, O)] _types: [ElemType; 3],
 ) {
     let pos = ABSOLUTE_POS;
-    if pos >= tasks * width {
-        terminate!();
-    }
-    let task = pos / width;
-    let col = pos % width;
-    let span = span(indptr, table, task, tasks, how, chunk);
-    if comptime!(how.split && how.visit == Visit::Rows) {
-        if span.end - span.start > chunk {
-            terminate!();
-        }
-    }
+    let span = edges.own_span(messages.width);
+    let col = pos % messages.width;
+    let flight = comptime!(edges.flight);
     let mut best = Vector::<A, N>::new(A::new(0.0_f32));
     let mut arg = Vector::<u32, N>::new(u32::MAX);
     let mut p = span.start;
     if p < span.end {
         // The first message is the first candidate of all columns, whatever it is.
-        let s = step(indptr, indices, edge_ids, span.row, p, how);
-        best = pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how);
+        let s = edges.step(span.row, p);
+        best = messages.message(&s, col);
         arg = Vector::<u32, N>::new(s.edge as u32);
         p += 1;
     }
-    if comptime!(how.flight > 1) {
-        while p + how.flight <= span.end {
+    if comptime!(flight > 1) {
+        while p + flight <= span.end {
             let mut held = Sequence::<Vector<A, N>>::new();
             let mut ids = Sequence::<u32>::new();
             #[unroll]
-            for i in 0..how.flight {
-                let s = step(indptr, indices, edge_ids, span.row, p + i, how);
-                held.push(pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how));
+            for i in 0..flight {
+                let s = edges.step(span.row, p + i);
+                held.push(messages.message(&s, col));
                 ids.push(s.edge as u32);
             }
             #[unroll]
-            for i in 0..how.flight {
+            for i in 0..flight {
                 let x = held[i];
                 let take = better::<A, N>(x, best, max);
                 best = select_many(take, x, best);
                 arg = select_many(take, Vector::<u32, N>::new(ids[i]), arg);
             }
-            p += how.flight;
+            p += flight;
         }
     }
     while p < span.end {
-        let s = step(indptr, indices, edge_ids, span.row, p, how);
-        let x = pair::<F, MA, MB, A, N>(a, b, how_a, how_b, tables, &s, col, how);
+        let s = edges.step(span.row, p);
+        let x = messages.message(&s, col);
         let take = better::<A, N>(x, best, max);
         best = select_many(take, x, best);
         arg = select_many(take, Vector::<u32, N>::new(s.edge as u32), arg);
         p += 1;
     }
-    let at = span.at * width + col;
-    out[at] = Vector::<O, N>::cast_from(best);
-    argmax[at] = arg;
+    out[pos] = Vector::<O, N>::cast_from(best);
+    argmax[pos] = arg;
 }
 
 /// The argmax or argmin of long rows out of those of their chunks, the first chunk first.
@@ -154,14 +134,9 @@ pub(crate) fn select(
     }
     let (out, argmax) = (empty(like, shape.clone(), like.dtype), empty(like, shape, DType::I32));
     let launch = |visit, tasks: usize, out: &CubeTensor, argmax: &CubeTensor| {
-        let flight = in_flight(width);
-        let how = Message { formula, flight, ..Message::new(visit, Some(layout)) };
         let n = vector(&out.client, like.dtype, &lengths(operands, width));
         // A thread holds the best entry and its edge: of narrow rows fewer of them, so that more threads have work.
         let n = if width <= 64 && n > 1 { n / 2 } else { n };
-        let tables = Tables::new(operands);
-        let (a, b) = (&operands[0].x, &operands.get(1).unwrap_or(&operands[0]).x);
-        let types = [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)];
         let threads = tasks * width / n;
         let (count, dim) = grid_of_rows(&out.client, threads, width);
         // SAFETY: as in `MessagePass::walk`.
@@ -170,27 +145,16 @@ pub(crate) fn select(
                 &out.client,
                 count,
                 dim,
-                address(&[a, b, out], threads),
+                address(operands.iter().map(|source| &source.x).chain([out]), threads),
                 n,
                 loads(operands, 0, n),
                 loads(operands, 1, n),
-                arg(&layout.indptr),
-                arg(&layout.indices),
-                arg(layout.ids()),
-                arg(layout.table()),
-                arg(a),
-                arg(b),
-                arg(&tables.upload(&layout.indptr)),
+                Edges::of_rows(layout, visit, in_flight(width)),
+                messages(formula, operands, [None, None], &[], width, n),
                 arg(out),
                 arg(argmax),
-                tables.launch(operands, 0, n),
-                tables.launch(operands, 1, n),
-                tasks,
-                width / n,
                 max,
-                how,
-                CHUNK,
-                types,
+                [elem(like.dtype), elem(wide(like.dtype)), elem(out.dtype)],
             );
         }
     };
@@ -207,7 +171,7 @@ pub(crate) fn select(
                 &out.client,
                 count,
                 dim,
-                address(&[&parts, &out], heavy.rows * width),
+                address([&parts, &out], heavy.rows * width),
                 arg(&parts),
                 arg(&part_argmax),
                 arg(&heavy.index),

@@ -20,14 +20,15 @@ use cubecl::prelude::*;
 
 use crate::broadcast::Map;
 use crate::check::Call;
-use crate::chunk_sums::combine;
+use crate::chunk_sums::sum_rows;
 use crate::dropout::Dropout;
 use crate::launch::{address, arg, empty, grid, grid_of_rows, in_flight, vector, wide, zeros};
-use crate::layout::{CHUNK, Layout, csc, csr, endpoints};
-use crate::message::*;
+use crate::layout::{Layout, csc, csr, endpoints};
+use crate::message::{Formula, Messages, MessagesExpand, Place, sum};
 use crate::message_pass::{MessagePass, Over, Source};
-use crate::philox::{Draws, keeps, pick, words};
-use crate::softmax::{Scores, SumForm, before, score, stats};
+use crate::philox::{Draws, pick};
+use crate::softmax::{EdgeScores, ScorePlace, Scores, SumForm, stats};
+use crate::walk::{Edges, Step};
 
 /// Where scores come from.
 #[derive(Clone, Debug)]
@@ -50,174 +51,121 @@ impl AttentionScores {
             Self::Edges(x) => Self::Edges(call.rows("logits", x, relation.num_edges(), heads)),
         }
     }
-    fn both(&self) -> (&CubeTensor, &CubeTensor) {
-        match self {
-            Self::Nodes(a, b) => (a, b),
-            Self::Edges(x) => (x, x),
-        }
-    }
-    /// From rows of destinations, or of sources.
-    fn seen(&self, reversed: bool) -> Scores {
-        match (self, reversed) {
-            (Self::Edges(_), _) => Scores::Edges,
-            (Self::Nodes(..), false) => Scores::Nodes,
-            (Self::Nodes(..), true) => Scores::NodesReversed,
-        }
+    /// As kernels over rows of destinations, or of sources, read them.
+    fn seen(&self, reversed: bool, plan: &AttentionPlan) -> Scores<'_> {
+        let (a, b, place) = match (self, reversed) {
+            (Self::Edges(x), _) => (x, x, ScorePlace::Edges),
+            (Self::Nodes(a, b), false) => (a, b, ScorePlace::Nodes),
+            (Self::Nodes(a, b), true) => (a, b, ScorePlace::NodesReversed),
+        };
+        Scores { a, b, slope: plan.slope().unwrap_or(0.0), width: plan.heads(), place }
     }
 }
 
-/// Compile-time options of an attention kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Weights {
-    scores: Scores,
+/// Weights of edges.
+#[derive(CubeType, CubeLaunch)]
+struct Weights<F: Float, A: Float> {
+    scores: EdgeScores<F, Const<1>>,
+    /// Statistics of destinations.
+    stats: Box<[A]>,
+    draws: ComptimeOption<Draws>,
     /// Whether rows are sources, so that statistics are those of the far node.
+    #[cube(comptime)]
     reversed: bool,
-    dropout: bool,
 }
 
-/// `α` of head `head` of one edge, before dropout.
 #[cube]
-#[allow(clippy::too_many_arguments)]
-fn alpha<F: Float, A: Float>(
-    a: &[Vector<F, Const<1>>],
-    b: &[Vector<F, Const<1>>],
-    stats: &[A],
-    slope: A,
-    step: &Step,
-    heads: usize,
-    head: usize,
-    #[comptime] how: Weights,
-) -> A {
-    let s = score::<F, A, Const<1>>(a, b, slope, step, heads, head, how.scores);
-    let node = if comptime!(how.reversed) { step.far } else { step.row };
-    let at = node * 2 * heads + head;
-    (s.extract(0usize) - stats[at]).exp() * stats[at + heads]
-}
-
-/// `x` of an edge and head after dropout.
-#[cube]
-fn dropped<A: Float>(
-    x: A,
-    ids: &[u32],
-    draws: &Draws,
-    edge: usize,
-    head: usize,
-    #[comptime] how: Weights,
-) -> A {
-    let mut out = x;
-    if comptime!(how.dropout) {
-        let words = words(draws, ids, edge, (head / 4) as u32);
-        let word = pick(words, (head % 4) as u32);
-        out *= select(keeps(draws, word), draws.scale.get::<A>(), A::new(0.0_f32));
+impl<F: Float, A: Float> Weights<F, A> {
+    /// `α` of head `head` of one edge, before dropout.
+    fn alpha(&self, step: &Step, head: usize) -> A {
+        let heads = self.scores.width;
+        let s = self.scores.score::<A>(step, head);
+        let node = if comptime!(self.reversed) { step.far } else { step.row };
+        let at = node * 2 * heads + head;
+        (s.extract(0usize) - self.stats[at]).exp() * self.stats[at + heads]
     }
-    out
+
+    /// `x` of an edge and head after dropout.
+    fn dropped(&self, x: A, edge: usize, head: usize) -> A {
+        let mut out = x;
+        #[comptime]
+        if let ComptimeOption::Some(draws) = &self.draws {
+            let words = draws.words(edge, (head / 4) as u32);
+            let word = pick(words, (head % 4) as u32);
+            out *= select(draws.keeps(word), draws.scale.get::<A>(), A::new(0.0_f32));
+        }
+        out
+    }
+}
+
+/// Weighted rows of the far nodes, of one head.
+#[derive(CubeType)]
+struct Weighted<'a, F: Float, A: Float, N: Size> {
+    weights: &'a Weights<F, A>,
+    x: &'a [Vector<F, N>],
+    width: usize,
+    head: usize,
+}
+
+#[cube]
+impl<'a, F: Float, A: Float, N: Size> Weighted<'a, F, A, N> {
+    fn new(weights: &'a Weights<F, A>, x: &'a [Vector<F, N>], width: usize, head: usize) -> Self {
+        Weighted::<'a, F, A, N> { weights, x, width, head }
+    }
+}
+
+#[cube]
+impl<F: Float, A: Float, N: Size> Messages<A, N> for Weighted<'_, F, A, N> {
+    fn message(&self, step: &Step, col: usize) -> Vector<A, N> {
+        let w = self.weights.alpha(step, self.head);
+        let w = self.weights.dropped(w, step.edge, self.head);
+        Vector::<A, N>::new(w) * Vector::<A, N>::cast_from(self.x[step.far * self.width + col])
+    }
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 fn attend_kernel<F: Float, A: Float, O: Float, N: Size>(
-    indptr: &[u32],
-    indices: &[u32],
-    edge_ids: &[u32],
-    table: &[u32],
-    a: &[Vector<F, Const<1>>],
-    b: &[Vector<F, Const<1>>],
-    stats: &[A],
+    edges: &Edges,
+    weights: &Weights<F, A>,
     x: &[Vector<F, N>],
-    ids: &[u32],
     out: &mut [Vector<O, N>],
-    slope: InputScalar,
-    draws: &Draws,
-    tasks: usize,
-    heads: usize,
     dim: usize,
-    #[comptime] weights: Weights,
-    #[comptime] how: Message,
-    #[comptime] chunk: usize,
     #[define(F, A, O)] _types: [ElemType; 3],
 ) {
     let pos = ABSOLUTE_POS;
-    let width = heads * dim;
-    if pos >= tasks * width {
-        terminate!();
-    }
-    let task = pos / width;
+    let width = weights.scores.width * dim;
+    let span = edges.own_span(width);
     let col = pos % width;
-    let head = col / dim;
-    let slope = slope.get::<A>();
-    let span = span(indptr, table, task, tasks, how, chunk);
-    if comptime!(how.split && how.visit == Visit::Rows) {
-        if span.end - span.start > chunk {
-            terminate!();
-        }
-    }
-    let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
-    let mut p = span.start;
-    if comptime!(how.flight > 1) {
-        while p + how.flight <= span.end {
-            let mut held = Sequence::<Vector<A, N>>::new();
-            #[unroll]
-            for i in 0..how.flight {
-                let s = step(indptr, indices, edge_ids, span.row, p + i, how);
-                let w = alpha::<F, A>(a, b, stats, slope, &s, heads, head, weights);
-                let w = dropped::<A>(w, ids, draws, s.edge, head, weights);
-                held.push(
-                    Vector::<A, N>::new(w) * Vector::<A, N>::cast_from(x[s.far * width + col]),
-                );
-            }
-            #[unroll]
-            for i in 0..how.flight {
-                sum += held[i];
-            }
-            p += how.flight;
-        }
-    }
-    while p < span.end {
-        let s = step(indptr, indices, edge_ids, span.row, p, how);
-        let w = alpha::<F, A>(a, b, stats, slope, &s, heads, head, weights);
-        let w = dropped::<A>(w, ids, draws, s.edge, head, weights);
-        sum += Vector::<A, N>::new(w) * Vector::<A, N>::cast_from(x[s.far * width + col]);
-        p += 1;
-    }
-    out[span.at * width + col] = Vector::<O, N>::cast_from(sum);
+    let messages = Weighted::new(weights, x, width, col / dim);
+    let sum = sum::<A, N, Weighted<'_, F, A, N>>(edges, &span, &messages, col);
+    out[pos] = Vector::<O, N>::cast_from(sum);
 }
 
 /// `ds` of every edge and head from `dots`, `<grad[v], z[u]>`, and `totals`, `T[v]`.
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 fn scores_grad_kernel<F: Float, A: Float, O: Float>(
-    src: &[u32],
-    dst: &[u32],
-    a: &[Vector<F, Const<1>>],
-    b: &[Vector<F, Const<1>>],
-    stats: &[A],
+    edges: &Edges,
+    weights: &Weights<F, A>,
     dots: &[A],
     totals: &[A],
-    ids: &[u32],
     out: &mut [O],
-    slope: InputScalar,
-    draws: &Draws,
-    edges: usize,
-    heads: usize,
-    #[comptime] weights: Weights,
-    #[comptime] how: Message,
     #[define(F, A, O)] _types: [ElemType; 3],
 ) {
     let pos = ABSOLUTE_POS;
-    if pos >= edges * heads {
+    let heads = weights.scores.width;
+    if pos >= edges.tasks * heads {
         terminate!();
     }
     let edge = pos / heads;
     let head = pos % heads;
-    let slope = slope.get::<A>();
     // Rows are sources here: an edge is seen from its source.
-    let s = step(src, dst, src, edge, edge, how);
-    let x = alpha::<F, A>(a, b, stats, slope, &s, heads, head, weights);
-    let w = dropped::<A>(x, ids, draws, edge, head, weights);
+    let s = edges.step(edge, edge);
+    let x = weights.alpha(&s, head);
+    let w = weights.dropped(x, edge, head);
     let mut d = w * dots[pos] - x * totals[s.far * heads + head];
-    if comptime!(weights.scores != Scores::Edges) {
-        let before =
-            before::<F, A, Const<1>>(a, b, &s, heads, head, weights.scores).extract(0usize);
+    if comptime!(weights.scores.place != ScorePlace::Edges) {
+        let before = weights.scores.before::<A>(&s, head).extract(0usize);
+        let slope = weights.scores.slope.get::<A>();
         d *= select(before > A::new(0.0_f32), A::new(1.0_f32), slope);
     }
     out[pos] = O::cast_from(d);
@@ -226,13 +174,24 @@ fn scores_grad_kernel<F: Float, A: Float, O: Float>(
 /// One call: its plan, and its draws on the device.
 struct Attention<'a> {
     plan: &'a AttentionPlan,
-    draws: Dropout,
+    draws: Option<Dropout>,
 }
 
 impl<'a> Attention<'a> {
     #[track_caller]
     fn new(plan: &'a AttentionPlan, device: &CubeDevice) -> Self {
-        Self { plan, draws: Dropout::maybe(plan.dropout(), device) }
+        Self { plan, draws: plan.dropout().map(|plan| Dropout::of(plan, device)) }
+    }
+
+    fn weights<F: Float, A: Float>(
+        &self,
+        scores: &AttentionScores,
+        stats: &CubeTensor,
+        reversed: bool,
+    ) -> WeightsLaunch<F, A> {
+        let draws = self.draws.as_ref().map(|draws| draws.launch(stats.dtype));
+        let scores = scores.seen(reversed, self.plan).launch(1);
+        WeightsLaunch::new(scores, arg(stats), draws.into(), reversed)
     }
 
     /// Sums of rows of `x` with the weights of edges, for every row of `layout`.
@@ -244,61 +203,32 @@ impl<'a> Attention<'a> {
         stats: &CubeTensor,
         x: &CubeTensor,
     ) -> CubeTensor {
-        let (a, b) = scores.both();
         let (heads, dim, width) = (self.plan.heads(), self.plan.dim(), self.plan.width());
         let out = empty(x, Shape::from(vec![layout.rows, heads, dim]), x.dtype);
-        let client = out.client.clone();
-        let n = vector(&client, x.dtype, &[dim]);
-        let (draws, sums) = (&self.draws, wide(x.dtype));
-        let weights = Weights {
-            scores: scores.seen(reversed),
-            reversed,
-            dropout: self.plan.dropout().is_some(),
-        };
-        let launch = |visit, tasks: usize, out: &CubeTensor| {
-            let flight = in_flight(width);
-            let how = Message { flight, ..Message::new(visit, Some(layout)) };
-            let slope = self.plan.slope().unwrap_or(0.0);
+        let (n, sums) = (vector(&out.client, x.dtype, &[dim]), wide(x.dtype));
+        let Scores { a, b, .. } = scores.seen(reversed, self.plan);
+        sum_rows(layout, &out, width, sums, false, |visit, tasks, out| {
             let threads = tasks * width / n;
-            let (count, cube) = grid_of_rows(&client, threads, width);
+            let (count, cube) = grid_of_rows(&out.client, threads, width);
             // SAFETY: ids of a relation lie below its numbers of nodes and edges, for which scores, statistics, ids
-            // and `x` have a row each (checked by `attention` and its gradient); `table` names rows or chunks of
-            // the layout; `out` has `tasks` rows, and threads beyond them return early.
+            // and `x` have a row each (checked by `attention` and its gradient); chunks are those of the layout; `out`
+            // has `tasks` rows, and threads beyond them return early.
             unsafe {
                 attend_kernel::launch_unchecked(
-                    &client,
+                    &out.client,
                     count,
                     cube,
-                    address(&[a, b, x, stats, out], threads),
+                    address([a, b, x, stats, out], threads),
                     n,
-                    arg(&layout.indptr),
-                    arg(&layout.indices),
-                    arg(layout.ids()),
-                    arg(layout.table()),
-                    arg(a),
-                    arg(b),
-                    arg(stats),
+                    Edges::of_rows(layout, visit, in_flight(width)),
+                    self.weights(scores, stats, reversed),
                     arg(x),
-                    arg(draws.ids(&layout.indptr)),
                     arg(out),
-                    InputScalar::new(slope, elem(sums)),
-                    draws.launch(sums),
-                    tasks,
-                    heads,
                     dim / n,
-                    weights,
-                    how,
-                    CHUNK,
                     [elem(x.dtype), elem(sums), elem(out.dtype)],
                 );
             }
-        };
-        launch(Visit::Rows, layout.rows, &out);
-        if let Some(heavy) = &layout.heavy {
-            let parts = empty(x, Shape::from(vec![heavy.chunks, width]), sums);
-            launch(Visit::Chunks, heavy.chunks, &parts);
-            combine(&parts, heavy, &layout.indptr, &out, width, false);
-        }
+        });
         out
     }
 }
@@ -333,16 +263,7 @@ pub fn attention(
         );
     }
     let layout = csc(relation, &z.device);
-    let (a, b) = scores.both();
-    let kept = stats(
-        &layout,
-        a,
-        b,
-        plan.slope().unwrap_or(0.0),
-        heads,
-        scores.seen(false),
-        SumForm::Inverse,
-    );
+    let kept = stats(&layout, &scores.seen(false, plan), SumForm::Inverse);
     if plan.dim() == 0 {
         return (empty(&z, plan.out_shape(), z.dtype), kept);
     }
@@ -431,18 +352,11 @@ pub fn attention_grad(
         if !wanted {
             return nothing(false, vec![]);
         }
+        let operands = vec![Source::new(ds.clone(), Place::Edge, Map::same(heads))];
+        let shape = Shape::from(vec![layout.rows, heads]);
         MessagePass {
-            over: Over::Rows(layout),
-            formula: Formula::A,
-            operands: vec![Source::new(ds.clone(), Place::Edge, Map::same(heads))],
-            argmax: None,
-            share: None,
-            mean: false,
-            minus: false,
-            width: heads,
-            own: Map::same(heads),
-            shape: Shape::from(vec![layout.rows, heads]),
             dtype,
+            ..MessagePass::new(Over::Rows(layout), Formula::A, operands, heads, shape)
         }
         .run()
     };
@@ -472,18 +386,11 @@ impl Attention<'_> {
         let endpoints = endpoints(relation, &grad.device);
         let source = |x: &CubeTensor, place| Source::new(x.clone(), place, Map::same(width));
         let dots = |over, rows, operands| {
+            let shape = Shape::from(vec![rows, heads]);
             MessagePass {
-                over,
-                formula: Formula::Mul,
-                operands,
-                argmax: None,
-                share: None,
-                mean: false,
-                minus: false,
-                width,
                 own: Map::repeat(heads, dim),
-                shape: Shape::from(vec![rows, heads]),
                 dtype: sums,
+                ..MessagePass::new(over, Formula::Mul, operands, width, shape)
             }
             .run()
         };
@@ -496,13 +403,8 @@ impl Attention<'_> {
             vec![source(grad, Place::Far), source(z, Place::Row)],
         );
         let result = empty(grad, Shape::from(vec![endpoints.edges, heads]), dtype);
-        let (a, b) = scores.both();
-        let weights = Weights {
-            scores: scores.seen(true),
-            reversed: true,
-            dropout: self.plan.dropout().is_some(),
-        };
-        let (draws, threads) = (&self.draws, endpoints.edges * heads);
+        let Scores { a, b, .. } = scores.seen(true, plan);
+        let threads = endpoints.edges * heads;
         let (count, cube) = grid(&result.client, threads);
         // SAFETY: as in `gather`; `dots` and `result` have a row for every edge, `totals` one for every destination.
         unsafe {
@@ -510,22 +412,12 @@ impl Attention<'_> {
                 &result.client,
                 count,
                 cube,
-                address(&[a, b, stats, &by_edge], threads),
-                arg(&endpoints.src),
-                arg(&endpoints.dst),
-                arg(a),
-                arg(b),
-                arg(stats),
+                address([a, b, stats, &by_edge], threads),
+                Edges::of_endpoints(&endpoints),
+                self.weights(scores, stats, true),
                 arg(&by_edge),
                 arg(&totals),
-                arg(draws.ids(&endpoints.src)),
                 arg(&result),
-                InputScalar::new(self.plan.slope().unwrap_or(0.0), elem(sums)),
-                draws.launch(sums),
-                endpoints.edges,
-                heads,
-                weights,
-                Message::new(Visit::Edges, None),
                 [elem(grad.dtype), elem(sums), elem(dtype)],
             );
         }

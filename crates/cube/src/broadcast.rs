@@ -49,6 +49,13 @@ impl Map {
         };
         Self { len, columns }
     }
+    /// The entry of each column, where there is a table.
+    pub(crate) fn table(&self) -> &[u32] {
+        match &self.columns {
+            Columns::Table(table) => table,
+            Columns::Same | Columns::Repeat(_) => &[],
+        }
+    }
     /// The columns that read each entry, all in the order of entries: the inverse, for sums over broadcast axes.
     pub(crate) fn inverse(&self) -> Vec<u32> {
         match &self.columns {

@@ -1,10 +1,13 @@
 //! Combines the partial sums of the chunks of long rows, in order.
 
+use burn::backend::cubecl::dtype_to_storage_type as elem;
+use burn::tensor::{DType, Shape};
+use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use crate::launch::{address, arg, grid};
-use crate::layout::LongRows;
-use burn_cubecl::tensor::CubeTensor;
+use crate::launch::{address, arg, empty, grid};
+use crate::layout::Layout;
+use crate::walk::Visit;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn combine_kernel<A: Float, O: Float>(
@@ -34,35 +37,38 @@ fn combine_kernel<A: Float, O: Float>(
     out[row * width + col] = O::cast_from(sum);
 }
 
-/// Writes the long rows of `out` (`[rows, width]`) from `parts` (`[chunks, width]`, in the type of sums).
-pub(crate) fn combine(
-    parts: &CubeTensor,
-    heavy: &LongRows,
-    indptr: &CubeTensor,
+/// Sums rows of edges into `out` (`[rows, width]`): `launch` writes those of all rows but long ones, and of the chunks
+/// of those in the type of sums.
+pub(crate) fn sum_rows(
+    layout: &Layout,
     out: &CubeTensor,
     width: usize,
+    sums: DType,
     mean: bool,
+    launch: impl Fn(Visit, usize, &CubeTensor),
 ) {
-    use burn::backend::cubecl::dtype_to_storage_type as elem;
-    let client = out.client.clone();
+    launch(Visit::Rows, layout.rows, out);
+    let Some(heavy) = &layout.heavy else { return };
+    let parts = empty(out, Shape::from([heavy.chunks, width]), sums);
+    launch(Visit::Chunks, heavy.chunks, &parts);
     let n = heavy.rows * width;
-    let (count, dim) = grid(&client, n);
+    let (count, dim) = grid(&out.client, n);
     // SAFETY: `index` names rows of `indptr` and chunks of `parts`, which has one row of `width` for each; `out` has
     // `width` entries for each row; threads beyond the last entry return early.
     unsafe {
         combine_kernel::launch_unchecked(
-            &client,
+            &out.client,
             count,
             dim,
-            address(&[parts, out], n),
-            arg(parts),
+            address([&parts, out], n),
+            arg(&parts),
             arg(&heavy.index),
-            arg(indptr),
+            arg(&layout.indptr),
             arg(out),
             heavy.rows,
             width,
             mean,
-            [elem(parts.dtype), elem(out.dtype)],
+            [elem(sums), elem(out.dtype)],
         );
     }
 }

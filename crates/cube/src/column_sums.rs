@@ -58,7 +58,7 @@ pub(crate) fn column_sums(x: CubeTensor, rows: usize, width: usize, dtype: DType
                 &out.client,
                 count,
                 dim,
-                address(&[&x, &out], tasks * width),
+                address([&x, &out], tasks * width),
                 arg(&x),
                 arg(&out),
                 rows,

@@ -9,7 +9,9 @@
 
 use cubecl::prelude::*;
 
-use crate::message::*;
+use crate::layout::CHUNK;
+use crate::message::{Messages, MessagesExpand, Operands};
+use crate::walk::{Edges, Visit};
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
@@ -22,30 +24,17 @@ pub(crate) fn contract_kernel<
     MB: Size,
     MC: Size,
 >(
-    indptr: &[u32],
-    indices: &[u32],
-    edge_ids: &[u32],
-    table: &[u32],
-    a: &[Vector<F, MA>],
-    b: &[Vector<F, MB>],
-    c: &[Vector<F, MC>],
-    tables: &[u32],
-    argmax: &[Vector<u32, N>],
-    degrees: &[u32],
+    edges: &Edges,
+    messages: &Operands<F, N, MA, MB, MC>,
     out: &mut [O],
-    how_a: &Operand,
-    how_b: &Operand,
-    how_c: &Operand,
-    tasks: usize,
     entries: usize,
-    // Columns of an entry, and of a message, in vectors.
+    // Columns of an entry, in vectors.
     columns: usize,
-    width: usize,
     // Where the columns of entries are listed, if they are not neighbours.
     list: usize,
     #[comptime] listed: bool,
-    #[comptime] how: Message,
-    #[comptime] chunk: usize,
+    #[comptime] mean: bool,
+    #[comptime] minus: bool,
     #[comptime] group: usize,
     #[comptime] threads: usize,
     #[define(F, A, O)] _types: [ElemType; 3],
@@ -54,26 +43,24 @@ pub(crate) fn contract_kernel<
     let lane = unit % group;
     let pos = ABSOLUTE_POS / group;
     // No thread leaves before the barriers below.
-    let mut here = pos < tasks * entries;
+    let mut here = pos < edges.tasks * entries;
     let task = select(here, pos / entries, 0usize);
     let entry = pos % entries;
-    let span = span(indptr, table, task, tasks, how, chunk);
-    if comptime!(how.split && how.visit == Visit::Rows) {
-        here = here && span.end - span.start <= chunk;
+    let span = edges.span(task);
+    if comptime!(edges.split) {
+        here = here && span.end - span.start <= CHUNK;
     }
     let end = select(here, span.end, span.start);
     let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
     for p in span.start..end {
-        let s = step(indptr, indices, edge_ids, span.row, p, how);
+        let s = edges.step(span.row, p);
         let mut k = lane;
         while k < columns {
             let mut col = entry * columns + k;
             if comptime!(listed) {
-                col = tables[list + col] as usize;
+                col = messages.tables[list + col] as usize;
             }
-            sum += message::<F, MA, MB, MC, A, N>(
-                a, b, c, how_a, how_b, how_c, tables, argmax, degrees, &s, width, col, how,
-            );
+            sum += messages.message(&s, col);
             k += group;
         }
     }
@@ -98,12 +85,12 @@ pub(crate) fn contract_kernel<
         total = sums[unit];
     }
     if here && lane == 0 {
-        if comptime!(how.mean && how.visit == Visit::Rows) {
+        if comptime!(mean && edges.visit == Visit::Rows) {
             if span.end > span.start {
                 total /= A::cast_from((span.end - span.start) as u32);
             }
         }
-        if comptime!(how.minus) {
+        if comptime!(minus) {
             total = A::new(0.0_f32) - total;
         }
         out[pos] = O::cast_from(total);

@@ -1,4 +1,4 @@
-//! Applies dropout with a counter-based mask: to rows, and inside attention.
+//! Defines the counter-based mask of dropout: of rows, and inside attention.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::DType;
@@ -6,13 +6,13 @@ use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Bytes, CountBytes};
 use burn_gnn_plan::DropoutPlan;
-use cubecl::prelude::*;
+use cubecl::prelude::InputScalar;
 
 use crate::check::Call;
-use crate::device::{device_bytes, dummy, upload};
+use crate::device::{device_bytes, upload};
 use crate::device_cache::Resident;
-use crate::launch::{address, arg, empty, features, grid, wide};
-use crate::philox::{Draws, DrawsLaunch, keeps, words};
+use crate::launch::arg;
+use crate::philox::DrawsLaunch;
 
 /// The id that each row (or edge) is keyed by, on a device.
 #[derive(Clone, Debug)]
@@ -60,13 +60,6 @@ impl Dropout {
         let ids = plan.ids().map(|ids| IDS.get_or_insert([ids], device.clone(), || upload(ids)));
         Self { key: plan.stream().key(), threshold: plan.threshold(), scale: plan.scale(), ids }
     }
-    /// A dropout that takes nothing where there is none: kernels without dropout do not read it but for its scale.
-    #[track_caller]
-    pub(crate) fn maybe(plan: Option<&DropoutPlan>, device: &CubeDevice) -> Self {
-        plan.map_or(Self { key: [0; 2], threshold: 0, scale: 1.0, ids: None }, |plan| {
-            Self::of(plan, device)
-        })
-    }
     /// Refuses fewer ids than rows.
     #[track_caller]
     pub(crate) fn check(&self, call: &Call, rows: usize) {
@@ -78,93 +71,8 @@ impl Dropout {
     pub(crate) fn launch(&self, sums: DType) -> DrawsLaunch {
         let from = self.threshold.min(u64::from(u32::MAX)) as u32;
         let none = u32::from(self.threshold > u64::from(u32::MAX));
-        DrawsLaunch::new(
-            self.key[0],
-            self.key[1],
-            from,
-            none,
-            InputScalar::new(self.scale, elem(sums)),
-            self.ids.is_some(),
-        )
+        let scale = InputScalar::new(self.scale, elem(sums));
+        let ids = self.ids.as_ref().map(|ids| arg(&ids.words));
+        DrawsLaunch::new(self.key[0], self.key[1], from, none, scale, ids.into())
     }
-    /// Ids, or `dummy`, which is never read.
-    pub(crate) fn ids<'a>(&'a self, dummy: &'a CubeTensor) -> &'a CubeTensor {
-        self.ids.as_ref().map_or(dummy, |ids| &ids.words)
-    }
-}
-
-#[cube(launch_unchecked, address_type = "dynamic")]
-fn dropout_kernel<F: Float, A: Float>(
-    x: &[F],
-    ids: &[u32],
-    out: &mut [F],
-    draws: &Draws,
-    rows: usize,
-    width: usize,
-    blocks: usize,
-    #[define(F, A)] _types: [ElemType; 2],
-) {
-    let pos = ABSOLUTE_POS;
-    if pos >= rows * blocks {
-        terminate!();
-    }
-    let row = pos / blocks;
-    let block = pos % blocks;
-    let words = words(draws, ids, row, block as u32);
-    let scale = draws.scale.get::<A>();
-    #[unroll]
-    for k in 0..4usize {
-        let col = block * 4 + k;
-        if col < width {
-            let at = row * width + col;
-            let kept = A::cast_from(x[at]) * scale;
-            out[at] = F::cast_from(select(keeps(draws, words.extract(k)), kept, A::new(0.0_f32)));
-        }
-    }
-}
-
-/// `x` with dropped entries 0 and the others scaled. It is linear, so it is its own gradient.
-///
-/// # Shapes
-/// - `x`: `[rows, ..]`; columns are counted through all axes but the first
-/// - returns the same shape
-///
-/// # Semantics
-/// A dropped NaN is 0. f16 and bf16 are scaled in f32.
-///
-/// # Panics
-/// If `x` is not made of floats, has no axis, or there are ids, but fewer than rows.
-#[track_caller]
-pub fn dropout_rows(plan: &DropoutPlan, x: CubeTensor) -> CubeTensor {
-    let call = Call::new("dropout_rows", "x", &x);
-    let dropout = Dropout::of(plan, &x.device);
-    let (rows, width) =
-        (x.meta.shape().first().copied().unwrap_or(1), features(&x).iter().product::<usize>());
-    let x = call.rows("x", x, rows, width);
-    dropout.check(&call, rows);
-    if x.meta.num_elements() == 0 {
-        return x;
-    }
-    let out = empty(&x, x.meta.shape().clone(), x.dtype);
-    let (blocks, dummy) = (width.div_ceil(4), dummy(&x));
-    let (count, dim) = grid(&x.client, rows * blocks);
-    // SAFETY: `x` has `rows` rows of `width` columns, and ids are at least as many (checked above). Threads beyond the
-    // last block of the last row return early, and columns beyond a row are left out.
-    unsafe {
-        dropout_kernel::launch_unchecked(
-            &out.client,
-            count,
-            dim,
-            address(&[&x], rows * blocks),
-            arg(&x),
-            arg(dropout.ids(&dummy)),
-            arg(&out),
-            dropout.launch(wide(x.dtype)),
-            rows,
-            width,
-            blocks,
-            [elem(x.dtype), elem(wide(x.dtype))],
-        );
-    }
-    out
 }

@@ -16,7 +16,7 @@ use crate::launch::{address, arg, empty, features, grid, vector, wide, with_rows
 use crate::layout::{csc, endpoints};
 use crate::message::{Formula, Place};
 use crate::message_pass::{MessagePass, Over, Source};
-use crate::softmax::{Scores, SumForm, stats};
+use crate::softmax::{ScorePlace, Scores, SumForm, stats};
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn probability_kernel<F: Float, A: Float, N: Size>(
@@ -81,7 +81,8 @@ pub fn edge_softmax(plan: &SoftmaxPlan, x: CubeTensor) -> CubeTensor {
         return x;
     }
     let layout = csc(relation, &x.device);
-    let stats = stats(&layout, &x, &x, 0.0, width, Scores::Edges, SumForm::Divisor);
+    let scores = Scores { a: &x, b: &x, slope: 0.0, width, place: ScorePlace::Edges };
+    let stats = stats(&layout, &scores, SumForm::Divisor);
     let (out, client) = (empty(&x, x.meta.shape().clone(), x.dtype), x.client.clone());
     let n = vector(&client, x.dtype, &[width]);
     let edges = endpoints(relation, &x.device);
@@ -94,7 +95,7 @@ pub fn edge_softmax(plan: &SoftmaxPlan, x: CubeTensor) -> CubeTensor {
             &client,
             count,
             dim,
-            address(&[&x, &stats], threads),
+            address([&x, &stats], threads),
             n,
             arg(&edges.dst),
             arg(&x),
@@ -127,18 +128,11 @@ pub fn edge_softmax_grad(plan: &SoftmaxPlan, y: CubeTensor, grad: CubeTensor) ->
     }
     let layout = csc(relation, &y.device);
     let on_edges = |x: &CubeTensor| Source::new(x.clone(), Place::Edge, Map::same(width));
+    let operands = vec![on_edges(&y), on_edges(&grad)];
+    let shape = with_rows(layout.rows, &features);
     let sums = MessagePass {
-        over: Over::Rows(&layout),
-        formula: Formula::Mul,
-        operands: vec![on_edges(&y), on_edges(&grad)],
-        argmax: None,
-        share: None,
-        mean: false,
-        minus: false,
-        width,
-        own: Map::same(width),
-        shape: with_rows(layout.rows, &features),
         dtype: wide(y.dtype),
+        ..MessagePass::new(Over::Rows(&layout), Formula::Mul, operands, width, shape)
     }
     .run();
     let (out, client) = (empty(&y, y.meta.shape().clone(), y.dtype), y.client.clone());
@@ -152,7 +146,7 @@ pub fn edge_softmax_grad(plan: &SoftmaxPlan, y: CubeTensor, grad: CubeTensor) ->
             &client,
             count,
             dim,
-            address(&[&y, &sums], threads),
+            address([&y, &sums], threads),
             n,
             arg(&edges.dst),
             arg(&y),

@@ -11,16 +11,15 @@ use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::kernel::cast;
 use burn_cubecl::tensor::CubeTensor;
-use burn_gnn_plan::EpiloguePlan;
+use burn_gnn_plan::{Activation, DropoutPlan, EpiloguePlan};
 use cubecl::prelude::*;
 
 use crate::activation::{Kind, activate, kind, pulled};
 use crate::check::Call;
 use crate::column_sums::column_sums;
-use crate::device::dummy;
 use crate::dropout::Dropout;
-use crate::launch::{address, arg, empty, grid, wide, zeros};
-use crate::philox::{Draws, keeps, words};
+use crate::launch::{address, arg, arg_if, empty, features, grid, wide, zeros};
+use crate::philox::Draws;
 
 /// What the gradient of an epilogue reads.
 #[derive(Clone, Debug)]
@@ -33,30 +32,21 @@ pub enum EpilogueKept {
     Open(CubeTensor),
 }
 
-/// What is known of an epilogue when a kernel is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Parts {
-    bias: bool,
-    dropout: bool,
-    /// Whether open entries are written, or read.
-    open: bool,
-    kind: Kind,
-}
-
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn epilogue_kernel<F: Float, A: Float>(
     x: &[F],
-    bias: &[F],
-    ids: &[u32],
+    bias: &ComptimeOption<Box<[F]>>,
+    draws: &ComptimeOption<Draws>,
     out: &mut [F],
     open: &mut [u32],
     parameter: InputScalar,
-    draws: &Draws,
     rows: usize,
     width: usize,
     blocks: usize,
-    #[comptime] parts: Parts,
+    #[comptime] kind: Kind,
+    // Whether open entries are written.
+    #[comptime] marks: bool,
     #[define(F, A)] _types: [ElemType; 2],
 ) {
     let pos = ABSOLUTE_POS;
@@ -66,8 +56,9 @@ fn epilogue_kernel<F: Float, A: Float>(
     let row = pos / blocks;
     let block = pos % blocks;
     let mut drawn = Vector::<u32, Const<4>>::new(0u32);
-    if comptime!(parts.dropout) {
-        drawn = words(draws, ids, row, block as u32);
+    #[comptime]
+    if let ComptimeOption::Some(draws) = draws {
+        drawn = draws.words(row, block as u32);
     }
     let mut bits = 0u32;
     let mut bit = 1u32;
@@ -77,32 +68,30 @@ fn epilogue_kernel<F: Float, A: Float>(
         if col < width {
             let at = row * width + col;
             let mut y = A::cast_from(x[at]);
-            if comptime!(parts.bias) {
+            #[comptime]
+            if let ComptimeOption::Some(bias) = bias {
                 y += A::cast_from(bias[col]);
             }
-            y = activate::<A, Const<1>>(
-                Vector::<A, Const<1>>::new(y),
-                parameter.get::<A>(),
-                parts.kind,
-            )
-            .extract(0usize);
-            if comptime!(parts.dropout) {
+            y = activate::<A, Const<1>>(Vector::<A, Const<1>>::new(y), parameter.get::<A>(), kind)
+                .extract(0usize);
+            #[comptime]
+            if let ComptimeOption::Some(draws) = draws {
                 y = select(
-                    keeps(draws, drawn.extract(k)),
+                    draws.keeps(drawn.extract(k)),
                     y * draws.scale.get::<A>(),
                     A::new(0.0_f32),
                 );
             }
             let y = F::cast_from(y);
             out[at] = y;
-            if comptime!(parts.open) {
+            if comptime!(marks) {
                 // NaN is open.
                 bits += select(y <= F::new(0.0_f32), 0u32, bit);
             }
         }
         bit += bit;
     }
-    if comptime!(parts.open) {
+    if comptime!(marks) {
         open[pos] = bits;
     }
 }
@@ -111,16 +100,15 @@ fn epilogue_kernel<F: Float, A: Float>(
 #[allow(clippy::too_many_arguments)]
 fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
     grad: &[F],
-    result: &[F],
-    open: &[u32],
-    ids: &[u32],
+    result: &ComptimeOption<Box<[F]>>,
+    open: &ComptimeOption<Box<[u32]>>,
+    draws: &ComptimeOption<Draws>,
     out: &mut [O],
     parameter: InputScalar,
-    draws: &Draws,
     rows: usize,
     width: usize,
     blocks: usize,
-    #[comptime] parts: Parts,
+    #[comptime] kind: Kind,
     #[define(F, A, O)] _types: [ElemType; 3],
 ) {
     let pos = ABSOLUTE_POS;
@@ -132,10 +120,14 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
     let zero = A::new(0.0_f32);
     let mut drawn = Vector::<u32, Const<4>>::new(0u32);
     let mut bits = 0u32;
-    if comptime!(parts.open) {
+    #[comptime]
+    if let ComptimeOption::Some(open) = open {
         bits = open[pos];
-    } else if comptime!(parts.dropout) {
-        drawn = words(draws, ids, row, block as u32);
+    } else {
+        #[comptime]
+        if let ComptimeOption::Some(draws) = draws {
+            drawn = draws.words(row, block as u32);
+        }
     }
     let mut bit = 1u32;
     #[unroll]
@@ -144,23 +136,24 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
         if col < width {
             let at = row * width + col;
             let mut g = A::cast_from(grad[at]);
-            if comptime!(parts.dropout) {
-                g *= draws.scale.get::<A>();
+            let mut scale = A::new(1.0_f32);
+            #[comptime]
+            if let ComptimeOption::Some(draws) = draws {
+                scale = draws.scale.get::<A>();
+                g *= scale;
             }
-            if comptime!(parts.open) {
+            if comptime!(open.is_some()) {
                 // What dropout took is closed too.
                 g = select(bits & bit == 0u32, zero, g);
             } else {
-                if comptime!(parts.dropout) {
-                    g = select(keeps(draws, drawn.extract(k)), g, zero);
+                #[comptime]
+                if let ComptimeOption::Some(draws) = draws {
+                    g = select(draws.keeps(drawn.extract(k)), g, zero);
                 }
-                if comptime!(parts.kind != Kind::None) {
-                    g = pulled::<A>(
-                        A::cast_from(result[at]) / draws.scale.get::<A>(),
-                        g,
-                        parameter.get::<A>(),
-                        parts.kind,
-                    );
+                #[comptime]
+                if let ComptimeOption::Some(result) = result {
+                    let y = A::cast_from(result[at]) / scale;
+                    g = pulled::<A>(y, g, parameter.get::<A>(), kind);
                 }
             }
             out[at] = O::cast_from(g);
@@ -169,13 +162,48 @@ fn epilogue_grad_kernel<F: Float, A: Float, O: Float>(
     }
 }
 
-fn parts(plan: &EpiloguePlan, bias: bool, open: bool) -> Parts {
-    Parts { bias, dropout: plan.dropout().is_some(), open, kind: kind(plan.activation()).0 }
-}
-
 /// Blocks of four columns of a row.
 fn blocks(width: usize) -> usize {
     width.div_ceil(4)
+}
+
+/// `drop(act(x + bias))` of `rows` rows of `width` columns, of which there are some, and where there are `marks` which
+/// entries are open.
+fn forward(
+    x: &CubeTensor,
+    bias: Option<&CubeTensor>,
+    activation: Activation,
+    draws: Option<&Dropout>,
+    marks: Option<&CubeTensor>,
+    [rows, width]: [usize; 2],
+) -> CubeTensor {
+    let (out, sums) = (empty(x, x.meta.shape().clone(), x.dtype), wide(x.dtype));
+    let (blocks, (kind, parameter)) = (blocks(width), kind(activation));
+    let (count, dim) = grid(&x.client, rows * blocks);
+    // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of
+    // a row where it is written, and there is an id for each row, which the callers or the plan have checked; threads
+    // beyond the last block return early, and columns beyond a row are left out.
+    unsafe {
+        epilogue_kernel::launch_unchecked(
+            &out.client,
+            count,
+            dim,
+            address([x], rows * blocks),
+            arg(x),
+            bias.map(arg).into(),
+            draws.map(|draws| draws.launch(sums)).into(),
+            arg(&out),
+            arg_if(marks),
+            InputScalar::new(parameter, elem(sums)),
+            rows,
+            width,
+            blocks,
+            kind,
+            marks.is_some(),
+            [elem(x.dtype), elem(sums)],
+        );
+    }
+    out
 }
 
 /// `drop(act(x + bias))`, and with `open` which entries are not closed, that is at most 0: four columns of a row in the
@@ -201,40 +229,40 @@ pub fn epilogue(
     let [rows, width] = plan.shape();
     let (x, bias) =
         (checked.rows("x", x, rows, width), bias.map(|b| checked.rows("bias", b, width, 1)));
-    let shape = x.meta.shape().clone();
-    let blocks = blocks(width);
-    let none = dummy(&x);
-    let marks = empty(&x, Shape::from([if open { rows * blocks } else { 0 }]), DType::U32);
-    if shape.num_elements() == 0 {
+    let marks = if open { rows * blocks(width) } else { 0 };
+    let marks = empty(&x, Shape::from([marks]), DType::U32);
+    if x.meta.num_elements() == 0 {
         return (x, marks);
     }
-    let (out, sums, draws) =
-        (empty(&x, shape, x.dtype), wide(x.dtype), Dropout::maybe(plan.dropout(), &x.device));
-    let (count, dim) = grid(&x.client, rows * blocks);
-    // SAFETY: `x` and `out` have `rows` rows of `width` columns, the bias `width`, `marks` a number for every block of
-    // a row where it is written; ids are one for each row (checked by the plan), all else checked above; threads beyond
-    // the last block return early.
-    unsafe {
-        epilogue_kernel::launch_unchecked(
-            &out.client,
-            count,
-            dim,
-            address(&[&x], rows * blocks),
-            arg(&x),
-            arg(bias.as_ref().unwrap_or(&x)),
-            arg(draws.ids(&none)),
-            arg(&out),
-            arg(if open { &marks } else { &none }),
-            InputScalar::new(kind(plan.activation()).1, elem(sums)),
-            draws.launch(sums),
-            rows,
-            width,
-            blocks,
-            parts(plan, bias.is_some(), open),
-            [elem(x.dtype), elem(sums)],
-        );
-    }
+    let draws = plan.dropout().map(|plan| Dropout::of(plan, &x.device));
+    let (bias, open) = (bias.as_ref(), open.then_some(&marks));
+    let out = forward(&x, bias, plan.activation(), draws.as_ref(), open, [rows, width]);
     (out, marks)
+}
+
+/// `x` with dropped entries 0 and the others scaled. It is linear, so it is its own gradient.
+///
+/// # Shapes
+/// - `x`: `[rows, ..]`; columns are counted through all axes but the first
+/// - returns the same shape
+///
+/// # Semantics
+/// A dropped NaN is 0. f16 and bf16 are scaled in f32.
+///
+/// # Panics
+/// If `x` is not made of floats, has no axis, or there are ids, but fewer than rows.
+#[track_caller]
+pub fn dropout_rows(plan: &DropoutPlan, x: CubeTensor) -> CubeTensor {
+    let call = Call::new("dropout_rows", "x", &x);
+    let dropout = Dropout::of(plan, &x.device);
+    let (rows, width) =
+        (x.meta.shape().first().copied().unwrap_or(1), features(&x).iter().product::<usize>());
+    let x = call.rows("x", x, rows, width);
+    dropout.check(&call, rows);
+    if x.meta.num_elements() == 0 {
+        return x;
+    }
+    forward(&x, None, Activation::None, Some(&dropout), None, [rows, width])
 }
 
 /// Gradients of `x` and of the bias of [`epilogue`]; the second is `[0]` unless asked for.
@@ -268,29 +296,28 @@ pub fn epilogue_grad(
         let d_bias = zeros(&grad, Shape::from([if bias { width } else { 0 }]), dtype);
         return (grad, d_bias);
     }
-    let none = dummy(&grad);
     // Sums over rows are of numbers that are not rounded yet.
     let h = empty(&grad, shape, if bias { sums } else { dtype });
-    let (draws, blocks) = (Dropout::maybe(plan.dropout(), &grad.device), blocks(width));
+    let draws = plan.dropout().map(|plan| Dropout::of(plan, &grad.device));
+    let (blocks, (kind, parameter)) = (blocks(width), kind(plan.activation()));
     let (count, dim) = grid(&h.client, rows * blocks);
-    // SAFETY: as in `epilogue`; open entries have a number for every block of a row.
+    // SAFETY: as in `forward`; open entries have a number for every block of a row.
     unsafe {
         epilogue_grad_kernel::launch_unchecked(
             &h.client,
             count,
             dim,
-            address(&[&grad], rows * blocks),
+            address([&grad], rows * blocks),
             arg(&grad),
-            arg(result.as_ref().unwrap_or(&grad)),
-            arg(open.as_ref().unwrap_or(&none)),
-            arg(draws.ids(&none)),
+            result.as_ref().map(arg).into(),
+            open.as_ref().map(arg).into(),
+            draws.map(|draws| draws.launch(sums)).into(),
             arg(&h),
-            InputScalar::new(kind(plan.activation()).1, elem(sums)),
-            draws.launch(sums),
+            InputScalar::new(parameter, elem(sums)),
             rows,
             width,
             blocks,
-            parts(plan, false, open.is_some()),
+            kind,
             [elem(dtype), elem(sums), elem(h.dtype)],
         );
     }

@@ -91,19 +91,7 @@ fn copy(
     rows: usize,
     features: &[usize],
 ) -> CubeTensor {
-    let (width, dtype) = (features.iter().product(), x.dtype);
-    MessagePass {
-        over,
-        formula: Formula::A,
-        operands: vec![Source::new(x, place, Map::same(width))],
-        argmax: None,
-        share: None,
-        mean: false,
-        minus: false,
-        width,
-        own: Map::same(width),
-        shape: with_rows(rows, features),
-        dtype,
-    }
-    .run()
+    let width = features.iter().product();
+    let operands = vec![Source::new(x, place, Map::same(width))];
+    MessagePass::new(over, Formula::A, operands, width, with_rows(rows, features)).run()
 }

@@ -80,18 +80,10 @@ pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor
     };
     let (dotted, width) = (dotted(plan), product.iter().product::<usize>());
     let edges = endpoints(plan.relation(), &operands[0].x.device);
+    let shape = with_rows(plan.relation().num_edges(), plan.out());
     MessagePass {
-        over: Over::Edges(&edges),
-        formula,
-        argmax: None,
-        share: None,
-        mean: false,
-        minus: false,
-        width,
         own: Map::repeat(width / dotted.max(1), dotted),
-        shape: with_rows(plan.relation().num_edges(), plan.out()),
-        dtype: operands[0].x.dtype,
-        operands,
+        ..MessagePass::new(Over::Edges(&edges), formula, operands, width, shape)
     }
     .run()
 }
@@ -155,17 +147,9 @@ pub fn gsddmm_grad(
         }
     };
     MessagePass {
-        over,
-        formula,
-        operands,
-        argmax: None,
-        share: None,
-        mean: false,
         minus: plan.op() == SddmmOp::Sub && side == Side::Rhs,
-        width,
         own: Map::new(own, product),
-        shape,
-        dtype,
+        ..MessagePass::new(over, formula, operands, width, shape)
     }
     .run()
 }

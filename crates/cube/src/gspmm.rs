@@ -96,21 +96,13 @@ pub(crate) fn sums(
 
 #[track_caller]
 fn run(plan: &GspmmPlan, formula: Formula, operands: Vec<Source>, dtype: DType) -> CubeTensor {
-    let features = plan.out().to_vec();
     let layout = csc(plan.relation(), &operands[0].x.device);
-    let width = features.iter().product();
+    let (width, shape) =
+        (plan.out().iter().product(), with_rows(plan.relation().num_dst(), plan.out()));
     MessagePass {
-        over: Over::Rows(&layout),
-        formula,
-        argmax: None,
-        share: None,
         mean: plan.reduce() == Reduce::Mean,
-        minus: false,
-        width,
-        own: Map::same(width),
-        shape: with_rows(plan.relation().num_dst(), &features),
         dtype,
-        operands,
+        ..MessagePass::new(Over::Rows(&layout), formula, operands, width, shape)
     }
     .run()
 }
@@ -216,17 +208,11 @@ pub fn gspmm_grad(
         }
     };
     MessagePass {
-        over,
-        formula,
-        operands,
         argmax,
         share,
-        mean: false,
         minus: plan.op() == BinaryOp::Sub && side == Side::Rhs,
-        width,
         own: Map::new(own, &features),
-        shape,
-        dtype,
+        ..MessagePass::new(over, formula, operands, width, shape)
     }
     .run()
 }

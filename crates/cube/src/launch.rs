@@ -63,10 +63,12 @@ pub(crate) fn arg_if(x: Option<&CubeTensor>) -> BufferArg {
 }
 
 /// Indices that reach all entries of these tensors, and all of `threads`.
-pub(crate) fn address(tensors: &[&CubeTensor], threads: usize) -> AddressType {
-    let largest =
-        tensors.iter().map(|x| x.handle.size() as usize / x.dtype.size()).max().unwrap_or(0);
-    AddressType::from_len(largest.max(threads))
+pub(crate) fn address<'a>(
+    tensors: impl IntoIterator<Item = &'a CubeTensor>,
+    threads: usize,
+) -> AddressType {
+    let entries = |x: &CubeTensor| x.handle.size() as usize / x.dtype.size();
+    AddressType::from_len(tensors.into_iter().map(entries).fold(threads, usize::max))
 }
 
 /// Uninitialised and contiguous.

@@ -14,19 +14,6 @@ use crate::error::CubeError;
 /// Edges that one thread of a kernel adds up; a row of more goes in chunks of this many.
 pub const CHUNK: usize = 256;
 
-/// How edges are visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Visit {
-    /// A row of a compressed layout with all its edges; long ones are left out.
-    Rows,
-    /// A chunk of a long row.
-    Chunks,
-    /// One edge.
-    Edges,
-    /// No edge: row, far node and edge are one number.
-    Plain,
-}
-
 /// CSC or CSR.
 pub(crate) struct Layout {
     pub(crate) rows: usize,
@@ -123,14 +110,6 @@ impl Layout {
             edge_ids: host.edge_ids().map(|ids| upload("edge ids", ids, device)),
             heavy,
         }
-    }
-    /// Edge ids by position; where they are positions, any array.
-    pub(crate) fn ids(&self) -> &CubeTensor {
-        self.edge_ids.as_ref().unwrap_or(&self.indptr)
-    }
-    /// Chunks of long rows; where there are none, any array.
-    pub(crate) fn table(&self) -> &CubeTensor {
-        self.heavy.as_ref().map_or(&self.indptr, |heavy| &heavy.table)
     }
     fn uploaded(&self) -> u64 {
         let heavy = self.heavy.iter().flat_map(|heavy| [&heavy.table, &heavy.index]);

@@ -40,7 +40,6 @@ mod contract;
 mod cross_entropy;
 mod device;
 mod device_cache;
-#[expect(unsafe_code, reason = "launches kernels")]
 mod dropout;
 #[expect(unsafe_code, reason = "launches kernels")]
 mod edge_softmax;
@@ -66,6 +65,7 @@ mod scan;
 mod softmax;
 #[expect(unsafe_code, reason = "launches kernels")]
 mod typed;
+mod walk;
 
 pub use adam::{adam_rows, adam_step};
 pub use aggregate::{aggregate, aggregate_grad, aggregate_grad_weight};
@@ -73,9 +73,8 @@ pub use attention::{AttentionGradMask, AttentionKept, AttentionScores, attention
 pub use cross_entropy::{cross_entropy, cross_entropy_grad};
 pub use device::{check_device, device_bytes};
 pub use device_cache::Resident;
-pub use dropout::dropout_rows;
 pub use edge_softmax::{edge_softmax, edge_softmax_grad};
-pub use epilogue::{EpilogueKept, epilogue, epilogue_grad};
+pub use epilogue::{EpilogueKept, dropout_rows, epilogue, epilogue_grad};
 pub use error::CubeError;
 pub use gather_scatter::{RowIndex, gather_rows, scatter_add_rows};
 pub use gsddmm::{gsddmm, gsddmm_grad};

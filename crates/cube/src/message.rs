@@ -2,8 +2,7 @@
 
 use cubecl::prelude::*;
 
-use crate::layout::Layout;
-pub(crate) use crate::layout::Visit;
+use crate::walk::{Edges, Span, Step};
 
 /// Where an operand's row comes from, seen from an edge that is visited in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,241 +43,139 @@ pub(crate) enum Formula {
     Quotient,
 }
 
-/// What is known when a kernel is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Message {
-    pub(crate) visit: Visit,
-    /// Whether long rows are left to another launch.
-    pub(crate) split: bool,
-    /// Whether positions have an array of edge ids.
-    pub(crate) edge_ids: bool,
-    pub(crate) formula: Formula,
-    /// Whether only argmax or argmin edges bring anything.
-    pub(crate) argmax: bool,
-    /// Whether `a` is divided by the degree of its row.
-    pub(crate) share: bool,
-    /// Whether sums are divided by the number of edges.
-    pub(crate) mean: bool,
-    /// Whether sums are subtracted.
-    pub(crate) minus: bool,
-    /// Messages that are on their way at a time.
-    pub(crate) flight: usize,
+/// What edges bring to a row.
+#[cube]
+pub(crate) trait Messages<A: Float, N: Size> {
+    /// Vector `col` of what one edge brings.
+    fn message(&self, step: &Step, col: usize) -> Vector<A, N>;
 }
 
-impl Message {
-    /// The row of the far node, of every edge.
-    pub(crate) fn new(visit: Visit, layout: Option<&Layout>) -> Self {
-        Self {
-            visit,
-            split: layout.is_some_and(|layout| layout.heavy.is_some()),
-            edge_ids: layout.is_some_and(|layout| layout.edge_ids.is_some()),
-            formula: Formula::A,
-            argmax: false,
-            share: false,
-            mean: false,
-            minus: false,
-            flight: 1,
+/// Vector `col` of the sum of the messages of a row or chunk, in ascending edge id.
+#[cube]
+pub(crate) fn sum<A: Float, N: Size, M: Messages<A, N>>(
+    edges: &Edges,
+    span: &Span,
+    messages: &M,
+    col: usize,
+) -> Vector<A, N> {
+    let flight = comptime!(edges.flight);
+    let mut sum = Vector::<A, N>::new(A::new(0.0_f32));
+    let mut p = span.start;
+    if comptime!(flight > 1) {
+        while p + flight <= span.end {
+            let mut held = Sequence::<Vector<A, N>>::new();
+            #[unroll]
+            for i in 0..flight {
+                held.push(messages.message(&edges.step(span.row, p + i), col));
+            }
+            #[unroll]
+            for i in 0..flight {
+                sum += held[i];
+            }
+            p += flight;
         }
     }
+    while p < span.end {
+        sum += messages.message(&edges.step(span.row, p), col);
+        p += 1;
+    }
+    sum
 }
 
-/// How rows of an operand are read.
+/// Rows of an operand, and how they are read.
 #[derive(CubeType, CubeLaunch)]
-pub(crate) struct Operand {
+pub(crate) struct Operand<F: Float, M: Size> {
+    x: Box<[Vector<F, M>]>,
     /// Length of a row, in vectors.
-    pub(crate) len: usize,
+    len: usize,
     /// Columns that an entry serves.
-    pub(crate) times: usize,
+    times: usize,
     /// Where its table of columns starts.
-    pub(crate) table: usize,
+    table: usize,
     #[cube(comptime)]
-    pub(crate) place: Place,
+    place: Place,
     #[cube(comptime)]
-    pub(crate) find: Find,
-}
-
-/// The edges of one visit.
-#[derive(CubeType)]
-pub(crate) struct Span {
-    pub(crate) row: usize,
-    /// The row of the result: of chunks the chunk.
-    pub(crate) at: usize,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-}
-
-/// The edges of task `task`: a row, or a chunk, whose row and start `table` has.
-#[cube]
-pub(crate) fn span(
-    indptr: &[u32],
-    table: &[u32],
-    task: usize,
-    chunks: usize,
-    #[comptime] message: Message,
-    #[comptime] chunk: usize,
-) -> Span {
-    let mut row = task;
-    let mut start = 0usize;
-    let mut end = 1usize;
-    if comptime!(message.visit == Visit::Chunks) {
-        row = table[task] as usize;
-        start = table[chunks + task] as usize;
-        end = indptr[row + 1] as usize;
-        if end - start > chunk {
-            end = start + chunk;
-        }
-    } else if comptime!(message.visit == Visit::Rows) {
-        start = indptr[row] as usize;
-        end = indptr[row + 1] as usize;
-    }
-    Span { row, at: task, start, end }
-}
-
-/// Row, far node and edge id of position `p`.
-#[derive(CubeType)]
-pub(crate) struct Step {
-    pub(crate) row: usize,
-    pub(crate) far: usize,
-    pub(crate) edge: usize,
+    find: Find,
 }
 
 #[cube]
-pub(crate) fn step(
-    indptr: &[u32],
-    indices: &[u32],
-    edge_ids: &[u32],
-    row: usize,
-    p: usize,
-    #[comptime] message: Message,
-) -> Step {
-    let mut near = row;
-    let mut far = row;
-    let mut edge = row;
-    if comptime!(message.visit == Visit::Edges) {
-        near = indptr[row] as usize;
-        far = indices[row] as usize;
-    } else if comptime!(message.visit != Visit::Plain) {
-        far = indices[p] as usize;
-        if comptime!(message.edge_ids) {
-            edge = edge_ids[p] as usize;
+impl<F: Float, M: Size> Operand<F, M> {
+    fn row(&self, step: &Step) -> usize {
+        if comptime!(self.place == Place::Row) {
+            step.row
+        } else if comptime!(self.place == Place::Far) {
+            step.far
         } else {
-            edge = p;
+            step.edge
         }
     }
-    Step { row: near, far, edge }
-}
 
-#[cube]
-pub(crate) fn at(step: &Step, #[comptime] place: Place) -> usize {
-    if comptime!(place == Place::Row) {
-        step.row
-    } else if comptime!(place == Place::Far) {
-        step.far
-    } else {
-        step.edge
+    /// Vector `col` of the message, as far as this operand makes it.
+    fn read<A: Float, N: Size>(&self, tables: &[u32], step: &Step, col: usize) -> Vector<A, N> {
+        let base = self.row(step) * self.len;
+        if comptime!(self.find == Find::Same) {
+            Vector::<A, N>::cast_from(self.x[base + col])
+        } else if comptime!(self.find == Find::Repeat) {
+            Vector::<A, N>::cast_from(self.x[base + (col * N::value()) / self.times])
+        } else {
+            Vector::<A, N>::cast_from(self.x[base + tables[self.table + col] as usize])
+        }
     }
 }
 
-/// Vector `col` of the message, as far as this operand makes it.
-#[cube]
-pub(crate) fn read<F: Float, M: Size, A: Float, N: Size>(
-    x: &[Vector<F, M>],
-    how: &Operand,
-    tables: &[u32],
-    step: &Step,
-    col: usize,
-) -> Vector<A, N> {
-    let base = at(step, comptime!(how.place)) * how.len;
-    if comptime!(how.find == Find::Same) {
-        Vector::<A, N>::cast_from(x[base + col])
-    } else if comptime!(how.find == Find::Repeat) {
-        Vector::<A, N>::cast_from(x[base + (col * N::value()) / how.times])
-    } else {
-        Vector::<A, N>::cast_from(x[base + tables[how.table + col] as usize])
-    }
+/// Messages of a formula.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct Operands<F: Float, N: Size, MA: Size, MB: Size, MC: Size> {
+    a: Operand<F, MA>,
+    b: Operand<F, MB>,
+    c: Operand<F, MC>,
+    /// Tables of columns; of the columns of each entry of a contraction too.
+    pub(crate) tables: Box<[u32]>,
+    /// Argmax edge ids by row of `a`, where these edges alone bring anything.
+    argmax: ComptimeOption<Box<[Vector<u32, N>]>>,
+    /// Offsets whose differences divide the rows of `a`, if any do.
+    degrees: ComptimeOption<Box<[u32]>>,
+    /// Columns, in vectors.
+    pub(crate) width: usize,
+    #[cube(comptime)]
+    formula: Formula,
 }
 
-/// Vector `col` of `a` with `b`, for all formulas but the quotient.
 #[cube]
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn pair<F: Float, MA: Size, MB: Size, A: Float, N: Size>(
-    a: &[Vector<F, MA>],
-    b: &[Vector<F, MB>],
-    how_a: &Operand,
-    how_b: &Operand,
-    tables: &[u32],
-    step: &Step,
-    col: usize,
-    #[comptime] message: Message,
-) -> Vector<A, N> {
-    let x = read::<F, MA, A, N>(a, how_a, tables, step, col);
-    with::<F, MB, A, N>(x, b, how_b, tables, step, col, message)
-}
-
-/// Vector `col` of `x` with `b`, for all formulas but the quotient.
-#[cube]
-fn with<F: Float, MB: Size, A: Float, N: Size>(
-    x: Vector<A, N>,
-    b: &[Vector<F, MB>],
-    how_b: &Operand,
-    tables: &[u32],
-    step: &Step,
-    col: usize,
-    #[comptime] message: Message,
-) -> Vector<A, N> {
-    if comptime!(message.formula == Formula::A) {
+impl<F: Float, A: Float, N: Size, MA: Size, MB: Size, MC: Size> Messages<A, N>
+    for Operands<F, N, MA, MB, MC>
+{
+    fn message(&self, step: &Step, col: usize) -> Vector<A, N> {
+        let zero = Vector::<A, N>::new(A::new(0.0_f32));
+        let mut x = self.a.read::<A, N>(&self.tables, step, col);
+        #[comptime]
+        if let ComptimeOption::Some(degrees) = &self.degrees {
+            let row = self.a.row(step);
+            let degree = degrees[row + 1] - degrees[row];
+            x *= Vector::<A, N>::new(A::new(1.0_f32) / A::cast_from(degree));
+        }
+        if comptime!(self.formula != Formula::A) {
+            let y = self.b.read::<A, N>(&self.tables, step, col);
+            if comptime!(self.formula == Formula::Add) {
+                x += y;
+            } else if comptime!(self.formula == Formula::Sub) {
+                x -= y;
+            } else if comptime!(self.formula == Formula::Mul) {
+                x *= y;
+            } else if comptime!(self.formula == Formula::Div) {
+                x /= y;
+            } else {
+                let z = self.c.read::<A, N>(&self.tables, step, col);
+                x = zero - (x * (y / z)) / z;
+            }
+        }
+        #[comptime]
+        if let ComptimeOption::Some(argmax) = &self.argmax {
+            // Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
+            let ids = argmax[self.a.row(step) * self.width + col];
+            let is_argmax = ids.equal(&Vector::<u32, N>::new(step.edge as u32));
+            x = select_many(is_argmax, x, zero);
+        }
         x
-    } else {
-        let y = read::<F, MB, A, N>(b, how_b, tables, step, col);
-        if comptime!(message.formula == Formula::Add) {
-            x + y
-        } else if comptime!(message.formula == Formula::Sub) {
-            x - y
-        } else if comptime!(message.formula == Formula::Mul) {
-            x * y
-        } else {
-            x / y
-        }
     }
-}
-
-/// Vector `col` of the message of one edge.
-#[cube]
-#[allow(clippy::too_many_arguments)]
-pub(crate) fn message<F: Float, MA: Size, MB: Size, MC: Size, A: Float, N: Size>(
-    a: &[Vector<F, MA>],
-    b: &[Vector<F, MB>],
-    c: &[Vector<F, MC>],
-    how_a: &Operand,
-    how_b: &Operand,
-    how_c: &Operand,
-    tables: &[u32],
-    argmax: &[Vector<u32, N>],
-    degrees: &[u32],
-    step: &Step,
-    width: usize,
-    col: usize,
-    #[comptime] message: Message,
-) -> Vector<A, N> {
-    let zero = Vector::<A, N>::new(A::new(0.0_f32));
-    let mut x = read::<F, MA, A, N>(a, how_a, tables, step, col);
-    if comptime!(message.share) {
-        let row = at(step, comptime!(how_a.place));
-        let degree = degrees[row + 1] - degrees[row];
-        x *= Vector::<A, N>::new(A::new(1.0_f32) / A::cast_from(degree));
-    }
-    if comptime!(message.formula == Formula::Quotient) {
-        let y = read::<F, MB, A, N>(b, how_b, tables, step, col);
-        let z = read::<F, MC, A, N>(c, how_c, tables, step, col);
-        x = zero - (x * (y / z)) / z;
-    } else {
-        x = with::<F, MB, A, N>(x, b, how_b, tables, step, col, message);
-    }
-    if comptime!(message.argmax) {
-        // Chosen, not multiplied by 0: an infinity of another edge must not become NaN.
-        let row = at(step, comptime!(how_a.place));
-        let is_argmax = argmax[row * width + col].equal(&Vector::<u32, N>::new(step.edge as u32));
-        x = select_many(is_argmax, x, zero);
-    }
-    x
 }

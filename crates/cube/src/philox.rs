@@ -63,25 +63,26 @@ pub(crate) struct Draws {
     pub(crate) none: u32,
     /// What kept entries are multiplied by.
     pub(crate) scale: InputScalar,
-    /// Whether rows have separate ids.
-    #[cube(comptime)]
-    pub(crate) keyed: bool,
+    /// Ids of rows in two words each, where they differ.
+    pub(crate) ids: ComptimeOption<Box<[u32]>>,
 }
 
-/// The words of columns `4 · block ..` of row `row`.
 #[cube]
-pub(crate) fn words(draws: &Draws, ids: &[u32], row: usize, block: u32) -> Vector<u32, Const<4>> {
-    let mut low = row as u32;
-    let mut high = 0u32;
-    if comptime!(draws.keyed) {
-        low = ids[2 * row];
-        high = ids[2 * row + 1];
+impl Draws {
+    /// The words of columns `4 · block ..` of row `row`.
+    pub(crate) fn words(&self, row: usize, block: u32) -> Vector<u32, Const<4>> {
+        let mut low = row as u32;
+        let mut high = 0u32;
+        #[comptime]
+        if let ComptimeOption::Some(ids) = &self.ids {
+            low = ids[2 * row];
+            high = ids[2 * row + 1];
+        }
+        philox(low, high, block, 0u32, self.key_0, self.key_1)
     }
-    philox(low, high, block, 0u32, draws.key_0, draws.key_1)
-}
 
-/// Whether a word keeps its entry.
-#[cube]
-pub(crate) fn keeps(draws: &Draws, word: u32) -> bool {
-    word >= draws.from && draws.none == 0u32
+    /// Whether a word keeps its entry.
+    pub(crate) fn keeps(&self, word: u32) -> bool {
+        word >= self.from && self.none == 0u32
+    }
 }

@@ -12,18 +12,35 @@ use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
 use crate::launch::{address, arg, empty, grid, vector, wide};
-use crate::layout::{CHUNK, Layout};
-use crate::message::*;
+use crate::layout::Layout;
+use crate::walk::{Edges, Step, Visit};
 
 /// Where scores come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Scores {
+pub(crate) enum ScorePlace {
     /// `leaky_relu(a[far] + b[row])`, `a` and `b` on nodes.
     Nodes,
     /// As `Nodes`, where rows are sources: `leaky_relu(a[row] + b[far])`.
     NodesReversed,
     /// `a[edge]`.
     Edges,
+}
+
+/// Scores, `width` of each edge. `a` and `b` have a row of them for each node, or `a` for each edge.
+pub(crate) struct Scores<'a> {
+    pub(crate) a: &'a CubeTensor,
+    pub(crate) b: &'a CubeTensor,
+    pub(crate) slope: f64,
+    pub(crate) width: usize,
+    pub(crate) place: ScorePlace,
+}
+
+impl Scores<'_> {
+    /// As a kernel's argument, in vectors of `n`.
+    pub(crate) fn launch<F: Float, N: Size>(&self, n: usize) -> EdgeScoresLaunch<F, N> {
+        let slope = InputScalar::new(self.slope, elem(wide(self.a.dtype)));
+        EdgeScoresLaunch::new(arg(self.a), arg(self.b), slope, self.width / n, self.place)
+    }
 }
 
 /// What is kept of the sum.
@@ -37,46 +54,43 @@ pub(crate) enum SumForm {
     Raw,
 }
 
-/// `leaky_relu` with derivative `slope` at 0.
-#[cube]
-pub(crate) fn leaky<A: Float, N: Size>(x: Vector<A, N>, slope: A) -> Vector<A, N> {
-    let above = x.greater_than(&Vector::<A, N>::new(A::new(0.0_f32)));
-    select_many(above, x, x * Vector::<A, N>::new(slope))
+/// Scores of edges, on the device.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct EdgeScores<F: Float, N: Size> {
+    a: Box<[Vector<F, N>]>,
+    b: Box<[Vector<F, N>]>,
+    pub(crate) slope: InputScalar,
+    /// Columns, in vectors.
+    pub(crate) width: usize,
+    #[cube(comptime)]
+    pub(crate) place: ScorePlace,
 }
 
-/// The sum of both endpoints, before `leaky_relu`, or the score of the edge.
 #[cube]
-pub(crate) fn before<F: Float, A: Float, N: Size>(
-    a: &[Vector<F, N>],
-    b: &[Vector<F, N>],
-    step: &Step,
-    width: usize,
-    col: usize,
-    #[comptime] scores: Scores,
-) -> Vector<A, N> {
-    if comptime!(scores == Scores::Edges) {
-        Vector::<A, N>::cast_from(a[step.edge * width + col])
-    } else if comptime!(scores == Scores::Nodes) {
-        Vector::<A, N>::cast_from(a[step.far * width + col])
-            + Vector::<A, N>::cast_from(b[step.row * width + col])
-    } else {
-        Vector::<A, N>::cast_from(a[step.row * width + col])
-            + Vector::<A, N>::cast_from(b[step.far * width + col])
+impl<F: Float, N: Size> EdgeScores<F, N> {
+    /// The sum of both endpoints, before `leaky_relu`, or the score of the edge.
+    pub(crate) fn before<A: Float>(&self, step: &Step, col: usize) -> Vector<A, N> {
+        if comptime!(self.place == ScorePlace::Edges) {
+            Vector::<A, N>::cast_from(self.a[step.edge * self.width + col])
+        } else if comptime!(self.place == ScorePlace::Nodes) {
+            Vector::<A, N>::cast_from(self.a[step.far * self.width + col])
+                + Vector::<A, N>::cast_from(self.b[step.row * self.width + col])
+        } else {
+            Vector::<A, N>::cast_from(self.a[step.row * self.width + col])
+                + Vector::<A, N>::cast_from(self.b[step.far * self.width + col])
+        }
     }
-}
 
-#[cube]
-pub(crate) fn score<F: Float, A: Float, N: Size>(
-    a: &[Vector<F, N>],
-    b: &[Vector<F, N>],
-    slope: A,
-    step: &Step,
-    width: usize,
-    col: usize,
-    #[comptime] scores: Scores,
-) -> Vector<A, N> {
-    let x = before::<F, A, N>(a, b, step, width, col, scores);
-    if comptime!(scores == Scores::Edges) { x } else { leaky::<A, N>(x, slope) }
+    pub(crate) fn score<A: Float>(&self, step: &Step, col: usize) -> Vector<A, N> {
+        let x = self.before::<A>(step, col);
+        if comptime!(self.place == ScorePlace::Edges) {
+            x
+        } else {
+            // With derivative `slope` at 0.
+            let above = x.greater_than(&Vector::<A, N>::new(A::new(0.0_f32)));
+            select_many(above, x, x * Vector::<A, N>::new(self.slope.get::<A>()))
+        }
+    }
 }
 
 /// Where every score is -inf: below every number.
@@ -105,43 +119,23 @@ fn finish<A: Float, N: Size>(sum: Vector<A, N>, #[comptime] kept: SumForm) -> Ve
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 fn stats_kernel<F: Float, A: Float, N: Size>(
-    indptr: &[u32],
-    indices: &[u32],
-    edge_ids: &[u32],
-    table: &[u32],
-    a: &[Vector<F, N>],
-    b: &[Vector<F, N>],
-    slope: InputScalar,
+    edges: &Edges,
+    scores: &EdgeScores<F, N>,
     stats: &mut [Vector<A, N>],
-    tasks: usize,
-    width: usize,
-    #[comptime] scores: Scores,
     #[comptime] kept: SumForm,
-    #[comptime] how: Message,
-    #[comptime] chunk: usize,
     #[define(F, A)] _types: [ElemType; 2],
 ) {
     let pos = ABSOLUTE_POS;
-    if pos >= tasks * width {
-        terminate!();
-    }
+    let width = scores.width;
+    let span = edges.own_span(width);
     let task = pos / width;
     let col = pos % width;
-    let slope = slope.get::<A>();
-    let span = span(indptr, table, task, tasks, how, chunk);
-    if comptime!(how.split && how.visit == Visit::Rows) {
-        if span.end - span.start > chunk {
-            terminate!();
-        }
-    }
     let zero = Vector::<A, N>::new(A::new(0.0_f32));
     let mut largest = zero;
     let mut sum = zero;
     for p in span.start..span.end {
-        let s = step(indptr, indices, edge_ids, span.row, p, how);
-        let x = score::<F, A, N>(a, b, slope, &s, width, col, scores);
+        let x = scores.score::<A>(&edges.step(span.row, p), col);
         if p == span.start {
             largest = x;
         } else {
@@ -151,9 +145,7 @@ fn stats_kernel<F: Float, A: Float, N: Size>(
     }
     let by = shift::<A, N>(largest);
     for p in span.start..span.end {
-        let s = step(indptr, indices, edge_ids, span.row, p, how);
-        let x = score::<F, A, N>(a, b, slope, &s, width, col, scores);
-        sum += (x - by).exp();
+        sum += (scores.score::<A>(&edges.step(span.row, p), col) - by).exp();
     }
     let at = task * 2 * width + col;
     if comptime!(kept == SumForm::Raw) {
@@ -203,48 +195,29 @@ fn combine_stats_kernel<A: Float>(
 }
 
 /// Largest score and what is kept of the sum for every row and column, `[rows, 2, width]` in the type of sums; 0 and
-/// the `kept` of 0 for rows without edges. `a` and `b` have `width` columns; there is at least one edge.
-pub(crate) fn stats(
-    layout: &Layout,
-    a: &CubeTensor,
-    b: &CubeTensor,
-    slope: f64,
-    width: usize,
-    scores: Scores,
-    kept: SumForm,
-) -> CubeTensor {
+/// the `kept` of 0 for rows without edges. There is at least one edge.
+pub(crate) fn stats(layout: &Layout, scores: &Scores<'_>, kept: SumForm) -> CubeTensor {
+    let Scores { a, b, width, .. } = *scores;
     let sums = wide(a.dtype);
     let rows = |n| Shape::from(vec![n, 2, width]);
     let out = empty(a, rows(layout.rows), sums);
     let client = out.client.clone();
     let n = vector(&client, a.dtype, &[width]);
     let launch = |visit, kept, tasks: usize, out: &CubeTensor| {
-        let how = Message::new(visit, Some(layout));
         let (count, dim) = grid(&client, tasks * width / n);
-        let (ids, chunks) = (layout.ids(), layout.table());
-        // SAFETY: `a` and `b` have a row of `width` columns for every id that `scores` looks up, `out` has two for
-        // every task; threads beyond the last return early.
+        // SAFETY: scores have a row of `width` columns for every id that is looked up, `out` has two for every task;
+        // threads beyond the last return early.
         unsafe {
             stats_kernel::launch_unchecked(
                 &client,
                 count,
                 dim,
-                address(&[a, b, out], tasks * width / n),
+                address([a, b, out], tasks * width / n),
                 n,
-                arg(&layout.indptr),
-                arg(&layout.indices),
-                arg(ids),
-                arg(chunks),
-                arg(a),
-                arg(b),
-                InputScalar::new(slope, elem(sums)),
+                Edges::of_rows(layout, visit, 1),
+                scores.launch(n),
                 arg(out),
-                tasks,
-                width / n,
-                scores,
                 kept,
-                how,
-                CHUNK,
                 [elem(a.dtype), elem(sums)],
             );
         }
@@ -260,7 +233,7 @@ pub(crate) fn stats(
                 &client,
                 count,
                 dim,
-                address(&[&parts, &out], heavy.rows * width),
+                address([&parts, &out], heavy.rows * width),
                 arg(&parts),
                 arg(&heavy.index),
                 arg(&out),

@@ -249,7 +249,7 @@ pub(super) fn pick(at: &Ids, table: &CubeTensor) -> Ids {
             &list.client,
             count,
             dim,
-            address(&[list, table], n),
+            address([list, table], n),
             arg(list),
             arg(table),
             arg(&out),

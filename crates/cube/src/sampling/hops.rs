@@ -51,7 +51,7 @@ impl DeviceSampler {
                     &table.client,
                     count,
                     dim,
-                    address(&[&table], n),
+                    address([&table], n),
                     arg(&table),
                     n,
                 )
@@ -79,7 +79,7 @@ impl DeviceSampler {
                     &bits.client,
                     count,
                     dim,
-                    address(&[&ids.list, bits], ids.len),
+                    address([&ids.list, bits], ids.len),
                     arg(&ids.list),
                     arg(bits),
                     ids.len,
@@ -262,7 +262,7 @@ impl DeviceSampler {
                 &client,
                 count,
                 dim,
-                address(&[&layout.indices], num_dst),
+                address([&layout.indices], num_dst),
                 arg(&dst),
                 arg(&layout.indptr),
                 arg_if(weights),
@@ -287,7 +287,7 @@ impl DeviceSampler {
         let positions = self.ints(edges);
         if edges > 0 {
             let (count, dim) = grid(&client, num_dst);
-            let addresses = address(&[&layout.indices, &positions], num_dst);
+            let addresses = address([&layout.indices, &positions], num_dst);
             // SAFETY: as above; `positions` has room for the edges of every node from its offset on, of which there are
             // no more than its draws, and draws lie in the row of the node.
             unsafe {
@@ -397,7 +397,7 @@ impl DeviceSampler {
         let (positions, indices) = (indices.is_some(), indices.unwrap_or(&ids.list));
         let next = nodes.len as u32;
         let launch = || grid(&client, edges);
-        let addresses = || address(&[indices, rows, &found], edges);
+        let addresses = || address([indices, rows, &found], edges);
         // SAFETY: positions are those of edges of the relation, their sources, or the ids, nodes for which `rows` has
         // an entry; all other arrays have one for every id, and threads beyond the ids return early.
         unsafe {
@@ -482,7 +482,7 @@ pub(super) fn copy(from: &CubeTensor, n: usize, to: CubeTensor) -> CubeTensor {
             &to.client,
             count,
             dim,
-            address(&[&to], n),
+            address([&to], n),
             arg(from),
             arg(&to),
             n,
@@ -511,7 +511,7 @@ fn settle(nodes: &Ids, rows: &CubeTensor, from: usize, known: bool) {
             &rows.client,
             count,
             dim,
-            address(&[rows], n),
+            address([rows], n),
             arg(&nodes.list),
             arg(rows),
             from,

@@ -91,7 +91,7 @@ impl Ids {
                 &list.client,
                 count,
                 dim,
-                address(&[&list], len),
+                address([&list], len),
                 launch::arg(&list),
                 launch::arg(&first),
                 len,

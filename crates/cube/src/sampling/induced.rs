@@ -151,8 +151,9 @@ impl DeviceSampler {
                 timed: false,
             };
             let (client, counts) = (list.client.clone(), self.ints(n));
-            let addresses =
-                |more: &[&CubeTensor]| address(&[&[&layout.indices, rows][..], more].concat(), n);
+            let addresses = |more: &[&CubeTensor]| {
+                address([&layout.indices, rows].into_iter().chain(more.iter().copied()), n)
+            };
             let (count, dim) = grid(&client, n);
             // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of
             // edges, for which there are ids and bits; their sources have rows; threads beyond `n` return early.

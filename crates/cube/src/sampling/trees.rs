@@ -186,7 +186,7 @@ impl DeviceSampler {
                         &highs.client,
                         count,
                         dim,
-                        address(&[&highs, original.unwrap_or(&ids.list)], ids.len),
+                        address([&highs, original.unwrap_or(&ids.list)], ids.len),
                         arg(&ids.list),
                         arg(original.unwrap_or(&ids.list)),
                         arg(&highs),
@@ -232,7 +232,7 @@ impl DeviceSampler {
         let [item_nodes, item_roots] =
             [&nodes.list, &*roots].map(|known| copy(known, next, self.ints(items)));
         let [firsts, is_first] = [(); 2].map(|()| self.ints(edges));
-        let addresses = |n| address(&[&slots, &item_nodes, indices, &positions.list], n);
+        let addresses = |n| address([&slots, &item_nodes, indices, &positions.list], n);
         // SAFETY: positions are those of edges of the relation, `indptr` their offsets by destination, each of which
         // has a root. There are more slots than items, a power of two of them, so that every search ends, at a slot
         // that has an item. All other arrays have an entry for every item, or every edge; threads beyond the last
@@ -302,7 +302,7 @@ impl DeviceSampler {
                 &client,
                 count,
                 dim,
-                address(&[&item_nodes, &list, &src], edges),
+                address([&item_nodes, &list, &src], edges),
                 arg(&item_nodes),
                 arg(&item_roots),
                 arg(&firsts),
