@@ -6,14 +6,14 @@ use burn_gnn_plan::{AdamFactors, AdamForm, AdamRows};
 use cubecl::prelude::*;
 
 use crate::check::Call;
-use crate::device::{dummy, upload};
+use crate::device::upload;
 use crate::launch::{address, arg, grid, vector, wide};
 
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn adam_kernel<F: Float, A: Float, N: Size>(
     grad: &[Vector<F, N>],
-    ids: &[u32],
+    ids: &ComptimeOption<Box<[u32]>>,
     param: &mut [Vector<F, N>],
     moment_1: &mut [Vector<F, N>],
     moment_2: &mut [Vector<F, N>],
@@ -29,7 +29,6 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
     epsilon: InputScalar,
     n: usize,
     width: usize,
-    #[comptime] rows: bool,
     #[comptime] penalised: bool,
     #[comptime] decoupled: bool,
     #[define(F, A)] _types: [ElemType; 2],
@@ -39,7 +38,8 @@ fn adam_kernel<F: Float, A: Float, N: Size>(
         terminate!();
     }
     let mut at = pos;
-    if comptime!(rows) {
+    #[comptime]
+    if let ComptimeOption::Some(ids) = ids {
         at = ids[pos / width] as usize * width + pos % width;
     }
     let mut p = Vector::<A, N>::cast_from(param[at]);
@@ -152,7 +152,6 @@ fn step(
         AdamForm::Adam { scale, epsilon } => (1.0, scale, 1.0, epsilon, false),
         AdamForm::AdamW { keep, first, second, epsilon } => (keep, first, second, epsilon, true),
     };
-    let none = dummy(&grad);
     // SAFETY: the callers have checked: parameter and moments have a row for every id (each once, by the plan), `grad`
     // one for each of them, or all four have `entries` entries. Threads beyond those return early.
     unsafe {
@@ -163,7 +162,7 @@ fn step(
             address([&param], entries / n),
             n,
             arg(&grad),
-            arg(ids.as_ref().unwrap_or(&none)),
+            ids.as_ref().map(arg).into(),
             arg(&param),
             arg(&m),
             arg(&v),
@@ -179,7 +178,6 @@ fn step(
             scalar(epsilon),
             entries / n,
             width / n,
-            ids.is_some(),
             factors.penalty.is_some(),
             decoupled,
             [elem(param.dtype), elem(sums)],

@@ -7,7 +7,6 @@ use burn_gnn_graph::{Bytes, Relation};
 use cubecl::prelude::*;
 
 use crate::error::CubeError;
-use crate::launch::empty;
 
 /// Refuses an array that is larger than one buffer.
 pub(crate) fn check_size(
@@ -81,11 +80,6 @@ pub(crate) fn upload(what: &'static str, values: &[u32], device: &CubeDevice) ->
         handle,
         DType::U32,
     )
-}
-
-/// An array instead of one that a kernel does not read.
-pub(crate) fn dummy(like: &CubeTensor) -> CubeTensor {
-    empty(like, Shape::from(vec![LEAST]), DType::U32)
 }
 
 /// Numbers of a float type, at least one of them.
