@@ -8,39 +8,40 @@ use cubecl::prelude::*;
 
 use crate::philox::{philox, pick};
 
-/// How the edges of a node are drawn, fixed when a kernel is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct DrawOptions {
-    /// Whether an edge may be drawn several times.
-    pub(crate) replace: bool,
-    /// Whether draws follow weights.
-    pub(crate) weighted: bool,
-    /// Whether draws belong to other ids than those of nodes.
-    pub(crate) keyed: bool,
-    /// Whether nodes are in trees, which draw apart from one another.
-    pub(crate) rooted: bool,
-    /// Which edges are candidates.
-    pub(crate) filter: Filter,
+/// Nodes, and which of their edges are candidates.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct Candidates {
+    nodes: Box<[u32]>,
+    indptr: Box<[u32]>,
+    /// By position, where edges without a weight are none.
+    weights: ComptimeOption<Box<[f32]>>,
+    /// A bit per position: whether an edge may be drawn.
+    mask: ComptimeOption<Box<[u32]>>,
+    /// A bit per edge id: whether an edge is left out of the batch.
+    excluded: ComptimeOption<Box<[u32]>>,
+    /// Edge ids by position, where they differ.
+    edge_ids: ComptimeOption<Box<[u32]>>,
+    /// By position and by number of the node: nodes see edges before a time of theirs alone.
+    times: ComptimeOption<Box<[u32]>>,
+    bounds: ComptimeOption<Box<[u32]>>,
+    n: usize,
+    /// Whether some edges may be no candidates, whatever they weigh.
+    #[cube(comptime)]
+    filtered: bool,
 }
 
-/// Which edges of a node are candidates, when a kernel is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Filter {
-    /// Whether a bit per position says which edges may be drawn.
-    pub(crate) masked: bool,
-    /// Whether a bit per edge id says which edges are left out of the batch.
-    pub(crate) excluded: bool,
-    /// Whether edge ids differ from positions.
-    pub(crate) permuted: bool,
-    /// Whether nodes see edges before a time of theirs alone.
-    pub(crate) timed: bool,
-}
-
-impl Filter {
-    /// Whether some edges may be no candidates.
-    pub(crate) fn is_any(self) -> bool {
-        self.masked || self.excluded || self.timed
-    }
+/// The node of a thread.
+#[derive(CubeType)]
+pub(crate) struct DrawingNode {
+    /// Its number among the nodes.
+    pub(crate) i: usize,
+    /// Its id.
+    pub(crate) v: usize,
+    /// Positions of its edges.
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// The time that it sees edges before.
+    until: u32,
 }
 
 /// Bit number `at`.
@@ -49,101 +50,138 @@ fn bit(bits: &[u32], at: u32) -> u32 {
     (bits[(at / 32u32) as usize] >> (at % 32u32)) & 1u32
 }
 
-/// Whether the edge at a position is a candidate.
 #[cube]
-pub(crate) fn admits(
-    p: u32,
-    until: u32,
-    mask: &[u32],
-    excluded: &[u32],
-    edge_ids: &[u32],
-    times: &[u32],
-    #[comptime] filter: Filter,
-) -> bool {
-    let mut barred = 0u32;
-    if comptime!(filter.masked) {
-        barred = 1u32 - bit(mask, p);
-    }
-    if comptime!(filter.excluded) {
-        let mut edge = p;
-        if comptime!(filter.permuted) {
-            edge = edge_ids[p as usize];
+impl Candidates {
+    /// The node of this thread; threads beyond the last end here.
+    pub(crate) fn own_node(&self) -> DrawingNode {
+        let i = ABSOLUTE_POS;
+        if i >= self.n {
+            terminate!();
         }
-        barred += bit(excluded, edge);
+        let v = self.nodes[i] as usize;
+        let mut until = 0u32;
+        #[comptime]
+        if let ComptimeOption::Some(bounds) = &self.bounds {
+            until = bounds[i];
+        }
+        DrawingNode { i, v, start: self.indptr[v], end: self.indptr[v + 1], until }
     }
-    if comptime!(filter.timed) {
-        barred += select(times[p as usize] < until, 0u32, 1u32);
+
+    /// Whether the edge at a position is a candidate; of its weight nothing is asked.
+    pub(crate) fn admits(&self, node: &DrawingNode, p: u32) -> bool {
+        let mut barred = 0u32;
+        #[comptime]
+        if let ComptimeOption::Some(mask) = &self.mask {
+            barred = 1u32 - bit(mask, p);
+        }
+        #[comptime]
+        if let ComptimeOption::Some(excluded) = &self.excluded {
+            let mut edge = p;
+            #[comptime]
+            if let ComptimeOption::Some(edge_ids) = &self.edge_ids {
+                edge = edge_ids[p as usize];
+            }
+            barred += bit(excluded, edge);
+        }
+        #[comptime]
+        if let ComptimeOption::Some(times) = &self.times {
+            barred += select(times[p as usize] < node.until, 0u32, 1u32);
+        }
+        barred == 0u32
     }
-    barred == 0u32
+
+    /// The weight of an edge.
+    fn weight(&self, p: u32) -> f32 {
+        #[comptime]
+        match &self.weights {
+            ComptimeOption::Some(weights) => weights[p as usize],
+            ComptimeOption::None => 1.0_f32,
+        }
+    }
+
+    /// Candidates of a node; with weights those that have one.
+    fn count(&self, node: &DrawingNode) -> u32 {
+        let mut candidates = node.end - node.start;
+        if comptime!(self.filtered || self.weights.is_some()) {
+            candidates = 0u32;
+            for p in node.start..node.end {
+                let mut counts = 1u32;
+                if comptime!(self.weights.is_some()) {
+                    counts = select(self.weight(p) > 0.0_f32, 1u32, 0u32);
+                }
+                if self.admits(node, p) {
+                    candidates += counts;
+                }
+            }
+        }
+        candidates
+    }
 }
 
-/// Candidates among positions `start..end`; with weights those that have one.
+/// Where random words of nodes come from.
+#[derive(CubeType, CubeLaunch)]
+pub(crate) struct NodeWords {
+    /// Ids of nodes that draws belong to, where they differ.
+    ids: ComptimeOption<Box<[u32]>>,
+    /// By number of the node: the upper words of ids, where nodes are in trees, which draw apart from one another.
+    highs: ComptimeOption<Box<[u32]>>,
+    key_0: u32,
+    key_1: u32,
+}
+
+/// The random words of one node.
+#[derive(CubeType)]
+struct Words {
+    id: u32,
+    high: u32,
+    key_0: u32,
+    key_1: u32,
+}
+
 #[cube]
-#[allow(clippy::too_many_arguments)]
-fn candidates(
-    start: u32,
-    end: u32,
-    until: u32,
-    weights: &[f32],
-    mask: &[u32],
-    excluded: &[u32],
-    edge_ids: &[u32],
-    times: &[u32],
-    #[comptime] how: DrawOptions,
-) -> u32 {
-    let mut candidates = end - start;
-    if comptime!(how.weighted || how.filter.is_any()) {
-        candidates = 0u32;
-        for p in start..end {
-            let mut counts = 1u32;
-            if comptime!(how.weighted) {
-                counts = select(weights[p as usize] > 0.0_f32, 1u32, 0u32);
-            }
-            if admits(p, until, mask, excluded, edge_ids, times, how.filter) {
-                candidates += counts;
-            }
+impl NodeWords {
+    fn of(&self, node: &DrawingNode) -> Words {
+        let mut id = node.v as u32;
+        #[comptime]
+        if let ComptimeOption::Some(ids) = &self.ids {
+            id = ids[node.v];
         }
+        let mut high = 0u32;
+        #[comptime]
+        if let ComptimeOption::Some(highs) = &self.highs {
+            high = highs[node.i];
+        }
+        Words { id, high, key_0: self.key_0, key_1: self.key_1 }
     }
-    candidates
+}
+
+#[cube]
+impl Words {
+    /// Four of them.
+    fn block(&self, block: u32) -> Vector<u32, Const<4>> {
+        philox(self.id, self.high, block, 0u32, self.key_0, self.key_1)
+    }
 }
 
 /// Edges that every node gets.
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn count_kernel(
-    nodes: &[u32],
-    indptr: &[u32],
-    weights: &[f32],
-    mask: &[u32],
-    excluded: &[u32],
-    edge_ids: &[u32],
-    times: &[u32],
-    bounds: &[u32],
+    candidates: &Candidates,
     counts: &mut [u32],
-    n: usize,
     fanout: u32,
-    #[comptime] how: DrawOptions,
+    #[comptime] replace: bool,
 ) {
-    let i = ABSOLUTE_POS;
-    if i >= n {
-        terminate!();
-    }
-    let v = nodes[i] as usize;
-    let mut until = 0u32;
-    if comptime!(how.filter.timed) {
-        until = bounds[i];
-    }
-    let candidates =
-        candidates(indptr[v], indptr[v + 1], until, weights, mask, excluded, edge_ids, times, how);
+    let node = candidates.own_node();
+    let candidates = candidates.count(&node);
     let mut count = fanout;
-    if comptime!(how.replace) {
+    if comptime!(replace) {
         if candidates == 0u32 {
             count = 0u32;
         }
     } else if candidates < count {
         count = candidates;
     }
-    counts[i] = count;
+    counts[node.i] = count;
 }
 
 /// Puts `x` among `taken` ascending numbers from `from` on.
@@ -166,47 +204,20 @@ pub(crate) fn insert(out: &mut [u32], from: usize, taken: usize, x: u32) {
 
 /// Positions of the edges of every node, ascending.
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn uniform_kernel(
-    nodes: &[u32],
-    indptr: &[u32],
+    candidates: &Candidates,
+    words: &NodeWords,
     starts: &[u32],
-    ids: &[u32],
-    mask: &[u32],
-    excluded: &[u32],
-    edge_ids: &[u32],
-    times: &[u32],
-    bounds: &[u32],
-    highs: &[u32],
     out: &mut [u32],
-    n: usize,
-    key_0: u32,
-    key_1: u32,
-    #[comptime] how: DrawOptions,
+    #[comptime] replace: bool,
 ) {
-    let i = ABSOLUTE_POS;
-    if i >= n {
-        terminate!();
-    }
-    let v = nodes[i] as usize;
-    let mut until = 0u32;
-    if comptime!(how.filter.timed) {
-        until = bounds[i];
-    }
-    let start = indptr[v];
-    let end = indptr[v + 1];
-    let mut degree = end - start;
-    if comptime!(how.filter.is_any()) {
-        degree = 0u32;
-        for p in start..end {
-            degree +=
-                select(admits(p, until, mask, excluded, edge_ids, times, how.filter), 1u32, 0u32);
-        }
-    }
-    let from = starts[i] as usize;
-    let k = starts[i + 1] - starts[i];
+    let node = candidates.own_node();
+    let start = node.start;
+    let degree = candidates.count(&node);
+    let from = starts[node.i] as usize;
+    let k = starts[node.i + 1] - starts[node.i];
     let mut all = k >= degree;
-    if comptime!(how.replace) {
+    if comptime!(replace) {
         all = false;
     }
     if all {
@@ -214,28 +225,21 @@ pub(crate) fn uniform_kernel(
             out[from + j as usize] = start + j;
         }
     } else {
-        let mut id = v as u32;
-        if comptime!(how.keyed) {
-            id = ids[v];
-        }
-        let mut high = 0u32;
-        if comptime!(how.rooted) {
-            high = highs[i];
-        }
+        let source = words.of(&node);
         let mut words = Vector::<u32, Const<4>>::new(0u32);
         let mut block = 0u32;
         let mut at = 4u32;
         for taken in 0..k {
             let top = degree - k + taken;
             let mut bound = top + 1u32;
-            if comptime!(how.replace) {
+            if comptime!(replace) {
                 bound = degree;
             }
             let mut x = 0u32;
             let mut drawn = false;
             while !drawn {
                 if at == 4u32 {
-                    words = philox(id, high, block, 0u32, key_0, key_1);
+                    words = source.block(block);
                     block += 1u32;
                     at = 0u32;
                 }
@@ -245,7 +249,7 @@ pub(crate) fn uniform_kernel(
                 x = word.mul_hi(bound);
                 drawn = low >= bound || low >= (0u32 - bound) % bound;
             }
-            if comptime!(!how.replace) {
+            if comptime!(!replace) {
                 // Taken before: the largest number that may be drawn now stands for it, and was never drawn.
                 let mut known = false;
                 for j in 0..taken {
@@ -260,12 +264,12 @@ pub(crate) fn uniform_kernel(
             insert(out, from, taken as usize, start + x);
         }
     }
-    if comptime!(how.filter.is_any()) {
+    if comptime!(candidates.filtered) {
         // Drawn were ranks among the candidates, which lie at their positions or behind.
         let mut rank = start;
         let mut j = 0u32;
-        for p in start..end {
-            if admits(p, until, mask, excluded, edge_ids, times, how.filter) {
+        for p in start..node.end {
+            if candidates.admits(&node, p) {
                 let mut here = j < k;
                 if here {
                     here = out[from + j as usize] == rank;
@@ -292,65 +296,36 @@ fn unit(word: u32) -> f32 {
 
 /// As [`uniform_kernel`], in proportion to weights; `keys` has a place for every edge drawn.
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn weighted_kernel(
-    nodes: &[u32],
-    indptr: &[u32],
+    candidates: &Candidates,
+    words: &NodeWords,
     starts: &[u32],
-    ids: &[u32],
-    weights: &[f32],
-    mask: &[u32],
-    excluded: &[u32],
-    edge_ids: &[u32],
-    times: &[u32],
-    bounds: &[u32],
-    highs: &[u32],
     out: &mut [u32],
     keys: &mut [f32],
-    n: usize,
-    key_0: u32,
-    key_1: u32,
-    #[comptime] how: DrawOptions,
+    #[comptime] replace: bool,
 ) {
-    let i = ABSOLUTE_POS;
-    if i >= n {
-        terminate!();
-    }
-    let v = nodes[i] as usize;
-    let mut until = 0u32;
-    if comptime!(how.filter.timed) {
-        until = bounds[i];
-    }
-    let start = indptr[v];
-    let end = indptr[v + 1];
-    let from = starts[i] as usize;
-    let k = (starts[i + 1] - starts[i]) as usize;
-    let mut id = v as u32;
-    if comptime!(how.keyed) {
-        id = ids[v];
-    }
-    let mut high = 0u32;
-    if comptime!(how.rooted) {
-        high = highs[i];
-    }
-    if comptime!(how.replace) {
+    let node = candidates.own_node();
+    let from = starts[node.i] as usize;
+    let k = (starts[node.i + 1] - starts[node.i]) as usize;
+    let source = words.of(&node);
+    if comptime!(replace) {
         let mut total = 0.0_f32;
-        for p in start..end {
-            if admits(p, until, mask, excluded, edge_ids, times, how.filter) {
-                total += weights[p as usize];
+        for p in node.start..node.end {
+            if candidates.admits(&node, p) {
+                total += candidates.weight(p);
             }
         }
         for taken in 0..k {
-            let words = philox(id, high, (taken / 4) as u32, 0u32, key_0, key_1);
+            let words = source.block((taken / 4) as u32);
             let x = unit(pick(words, (taken % 4) as u32)) * total;
             // The last edge with a weight stands for a draw that rounding put at the end.
-            let mut found = start;
+            let mut found = node.start;
             let mut sum = 0.0_f32;
             let mut open = true;
-            for p in start..end {
-                let w = weights[p as usize];
+            for p in node.start..node.end {
+                let w = candidates.weight(p);
                 if open && w > 0.0_f32 {
-                    if admits(p, until, mask, excluded, edge_ids, times, how.filter) {
+                    if candidates.admits(&node, p) {
                         found = p;
                         sum += w;
                         open = sum <= x;
@@ -359,14 +334,12 @@ pub(crate) fn weighted_kernel(
             }
             insert(out, from, taken, found);
         }
-    } else if k
-        == candidates(start, end, until, weights, mask, excluded, edge_ids, times, how) as usize
-    {
+    } else if k == candidates.count(&node) as usize {
         // All that have a weight, in their order: no keys, whose ordering takes the square of their number.
         let mut taken = from;
-        for p in start..end {
-            if weights[p as usize] > 0.0_f32 {
-                if admits(p, until, mask, excluded, edge_ids, times, how.filter) {
+        for p in node.start..node.end {
+            if candidates.weight(p) > 0.0_f32 {
+                if candidates.admits(&node, p) {
                     out[taken] = p;
                     taken += 1;
                 }
@@ -376,11 +349,11 @@ pub(crate) fn weighted_kernel(
         let mut taken = 0usize;
         // Among the candidates, so that other edges have no influence.
         let mut place = 0u32;
-        for p in start..end {
-            if admits(p, until, mask, excluded, edge_ids, times, how.filter) {
-                let w = weights[p as usize];
+        for p in node.start..node.end {
+            if candidates.admits(&node, p) {
+                let w = candidates.weight(p);
                 if w > 0.0_f32 {
-                    let words = philox(id, high, place / 4u32, 0u32, key_0, key_1);
+                    let words = source.block(place / 4u32);
                     let key = (0.0_f32 - (1.0_f32 - unit(pick(words, place % 4u32))).ln()) / w;
                     taken = keep::<f32>(out, keys, from, taken, k, p, key);
                 }
@@ -443,51 +416,29 @@ fn by_position(out: &mut [u32], from: usize, k: usize) {
 
 /// The candidates of the smallest keys, the first of equal ones; `keys` has a place for every edge taken.
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn smallest_kernel(
-    nodes: &[u32],
-    indptr: &[u32],
-    starts: &[u32],
+    candidates: &Candidates,
     order: &[u32],
-    mask: &[u32],
-    excluded: &[u32],
-    edge_ids: &[u32],
-    times: &[u32],
-    bounds: &[u32],
+    starts: &[u32],
     out: &mut [u32],
     keys: &mut [u32],
-    n: usize,
-    #[comptime] filter: Filter,
 ) {
-    let i = ABSOLUTE_POS;
-    if i >= n {
-        terminate!();
-    }
-    let v = nodes[i] as usize;
-    let mut until = 0u32;
-    if comptime!(filter.timed) {
-        until = bounds[i];
-    }
-    let from = starts[i] as usize;
-    let k = (starts[i + 1] - starts[i]) as usize;
-    let mut candidates = 0usize;
-    for p in indptr[v]..indptr[v + 1] {
-        candidates +=
-            select(admits(p, until, mask, excluded, edge_ids, times, filter), 1usize, 0usize);
-    }
-    if k == candidates {
+    let node = candidates.own_node();
+    let from = starts[node.i] as usize;
+    let k = (starts[node.i + 1] - starts[node.i]) as usize;
+    if k == candidates.count(&node) as usize {
         // All of them: no keys, whose ordering takes the square of their number.
         let mut taken = from;
-        for p in indptr[v]..indptr[v + 1] {
-            if admits(p, until, mask, excluded, edge_ids, times, filter) {
+        for p in node.start..node.end {
+            if candidates.admits(&node, p) {
                 out[taken] = p;
                 taken += 1;
             }
         }
     } else {
         let mut taken = 0usize;
-        for p in indptr[v]..indptr[v + 1] {
-            if admits(p, until, mask, excluded, edge_ids, times, filter) {
+        for p in node.start..node.end {
+            if candidates.admits(&node, p) {
                 taken = keep::<u32>(out, keys, from, taken, k, p, order[p as usize]);
             }
         }

@@ -10,7 +10,7 @@ use burn_gnn_sampling::internal::{HopDraws, TimeRanks};
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, Found, Hop, pick};
 use super::draw::{
-    DrawOptions, Filter, count_kernel, mark_kernel, smallest_kernel, uniform_kernel,
+    CandidatesLaunch, NodeWordsLaunch, count_kernel, mark_kernel, smallest_kernel, uniform_kernel,
     weighted_kernel,
 };
 use super::ids::{Ids, number_at};
@@ -19,7 +19,7 @@ use super::renumber::{
 };
 use super::trees::Trees;
 use crate::device::{check_arrays, upload};
-use crate::launch::{address, arg, arg_if, empty, grid};
+use crate::launch::{address, arg, empty, grid};
 use crate::layout::csc;
 use crate::scan::exclusive_sums;
 
@@ -239,19 +239,19 @@ impl DeviceSampler {
             .flatten()
             .count();
         check_arrays_of_batch(arrays_of(draw) + more, &self.device)?;
-        let filter = Filter {
-            masked: mask.is_some(),
-            excluded: left_out.is_some(),
-            permuted: edge_ids.is_some(),
-            timed: times.is_some(),
-        };
-        let rooted = highs.is_some();
-        let how = DrawOptions {
-            replace: draw.replace,
-            weighted: weights.is_some(),
-            keyed: ids.is_some(),
-            rooted,
-            filter,
+        let candidates = || {
+            CandidatesLaunch::new(
+                arg(&dst),
+                arg(&layout.indptr),
+                weights.map(arg).into(),
+                mask.map(arg).into(),
+                left_out.map(arg).into(),
+                edge_ids.map(arg).into(),
+                times.map(arg).into(),
+                bounds.as_ref().map(arg).into(),
+                num_dst,
+                mask.is_some() || left_out.is_some() || times.is_some(),
+            )
         };
         let counts = self.ints(num_dst);
         let (count, dim) = grid(&client, num_dst.max(1));
@@ -263,18 +263,10 @@ impl DeviceSampler {
                 count,
                 dim,
                 address([&layout.indices], num_dst),
-                arg(&dst),
-                arg(&layout.indptr),
-                arg_if(weights),
-                arg_if(mask),
-                arg_if(left_out),
-                arg_if(edge_ids),
-                arg_if(times),
-                arg_if(bounds.as_ref()),
+                candidates(),
                 arg(&counts),
-                num_dst,
                 draw.fanout,
-                how,
+                draw.replace,
             );
         }
         // Trees share nodes, so that a hop may have more edges than the relation.
@@ -288,6 +280,10 @@ impl DeviceSampler {
         if edges > 0 {
             let (count, dim) = grid(&client, num_dst);
             let addresses = address([&layout.indices, &positions], num_dst);
+            let words = || {
+                let (ids, highs) = (ids.map(arg).into(), highs.as_ref().map(arg).into());
+                NodeWordsLaunch::new(ids, highs, draw.key[0], draw.key[1])
+            };
             // SAFETY: as above; `positions` has room for the edges of every node from its offset on, of which there are
             // no more than its draws, and draws lie in the row of the node.
             unsafe {
@@ -298,44 +294,25 @@ impl DeviceSampler {
                         count,
                         dim,
                         addresses,
-                        arg(&dst),
-                        arg(&layout.indptr),
-                        arg(&indptr),
+                        candidates(),
                         arg(order),
-                        arg_if(mask),
-                        arg_if(left_out),
-                        arg_if(edge_ids),
-                        arg_if(times),
-                        arg_if(bounds.as_ref()),
+                        arg(&indptr),
                         arg(&positions),
                         arg(&keys),
-                        num_dst,
-                        filter,
                     );
-                } else if let Some(weights) = weights {
+                } else if weights.is_some() {
                     let keys = empty(&positions, Shape::from([edges.max(4)]), DType::F32);
                     weighted_kernel::launch_unchecked(
                         &client,
                         count,
                         dim,
                         addresses,
-                        arg(&dst),
-                        arg(&layout.indptr),
+                        candidates(),
+                        words(),
                         arg(&indptr),
-                        arg_if(ids),
-                        arg(weights),
-                        arg_if(mask),
-                        arg_if(left_out),
-                        arg_if(edge_ids),
-                        arg_if(times),
-                        arg_if(bounds.as_ref()),
-                        arg_if(highs.as_ref()),
                         arg(&positions),
                         arg(&keys),
-                        num_dst,
-                        draw.key[0],
-                        draw.key[1],
-                        how,
+                        draw.replace,
                     );
                 } else {
                     uniform_kernel::launch_unchecked(
@@ -343,21 +320,11 @@ impl DeviceSampler {
                         count,
                         dim,
                         addresses,
-                        arg(&dst),
-                        arg(&layout.indptr),
+                        candidates(),
+                        words(),
                         arg(&indptr),
-                        arg_if(ids),
-                        arg_if(mask),
-                        arg_if(left_out),
-                        arg_if(edge_ids),
-                        arg_if(times),
-                        arg_if(bounds.as_ref()),
-                        arg_if(highs.as_ref()),
                         arg(&positions),
-                        num_dst,
-                        draw.key[0],
-                        draw.key[1],
-                        how,
+                        draw.replace,
                     );
                 }
             }

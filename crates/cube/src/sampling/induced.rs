@@ -1,7 +1,6 @@
 //! Induces subgraphs by the nodes of a batch on a device.
 
 use burn::tensor::{Int, Tensor};
-use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::internal::{etype_number, ntype_number};
 use burn_gnn_graph::{EdgeKey, Graph, GraphError, KHop, NodeKey, of_etype, of_ntype};
 use burn_gnn_sampling::NeighborSampler;
@@ -9,10 +8,10 @@ use cubecl::prelude::*;
 
 use super::DeviceSampler;
 use super::batch::{DeviceBatch, edge_ids};
-use super::draw::{Filter, admits};
+use super::draw::{Candidates, CandidatesLaunch};
 use super::hops::{Tables, check_arrays_of_batch};
 use super::ids::{Ids, number_at};
-use crate::launch::{address, arg, arg_if, grid};
+use crate::launch::{address, arg, grid};
 use crate::layout::csc;
 use crate::scan::exclusive_sums;
 
@@ -54,61 +53,37 @@ struct Edges {
 
 /// Edges of every node whose source has a row.
 #[cube(launch_unchecked, address_type = "dynamic")]
-#[allow(clippy::too_many_arguments)]
-fn count_kernel(
-    nodes: &[u32],
-    indptr: &[u32],
-    indices: &[u32],
-    rows: &[u32],
-    excluded: &[u32],
-    edge_ids: &[u32],
-    counts: &mut [u32],
-    n: usize,
-    #[comptime] filter: Filter,
-) {
-    let i = ABSOLUTE_POS;
-    if i >= n {
-        terminate!();
-    }
-    let v = nodes[i] as usize;
+fn count_kernel(candidates: &Candidates, indices: &[u32], rows: &[u32], counts: &mut [u32]) {
+    let node = candidates.own_node();
     let mut count = 0u32;
-    for p in indptr[v]..indptr[v + 1] {
-        if admits(p, 0u32, indptr, excluded, edge_ids, indptr, filter) {
+    for p in node.start..node.end {
+        if candidates.admits(&node, p) {
             count += select(rows[indices[p as usize] as usize] == 0xffff_ffffu32, 0u32, 1u32);
         }
     }
-    counts[i] = count;
+    counts[node.i] = count;
 }
 
 /// Rows and positions of these edges.
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn fill_kernel(
-    nodes: &[u32],
-    indptr: &[u32],
+    candidates: &Candidates,
     indices: &[u32],
     rows: &[u32],
-    excluded: &[u32],
-    edge_ids: &[u32],
     starts: &[u32],
     src: &mut [u32],
     dst: &mut [u32],
     positions: &mut [u32],
-    n: usize,
-    #[comptime] filter: Filter,
 ) {
-    let i = ABSOLUTE_POS;
-    if i >= n {
-        terminate!();
-    }
-    let v = nodes[i] as usize;
-    let mut at = starts[i] as usize;
-    for p in indptr[v]..indptr[v + 1] {
-        if admits(p, 0u32, indptr, excluded, edge_ids, indptr, filter) {
+    let node = candidates.own_node();
+    let mut at = starts[node.i] as usize;
+    for p in node.start..node.end {
+        if candidates.admits(&node, p) {
             let row = rows[indices[p as usize] as usize];
             if row != 0xffff_ffffu32 {
                 src[at] = row;
-                dst[at] = i as u32;
+                dst[at] = node.i as u32;
                 positions[at] = p;
                 at += 1;
             }
@@ -144,16 +119,21 @@ impl DeviceSampler {
                 8 + [left_out, edge_ids_of].into_iter().flatten().count(),
                 &self.device,
             )?;
-            let filter = Filter {
-                masked: false,
-                excluded: left_out.is_some(),
-                permuted: edge_ids_of.is_some(),
-                timed: false,
+            let candidates = || {
+                CandidatesLaunch::new(
+                    arg(list),
+                    arg(&layout.indptr),
+                    None.into(),
+                    None.into(),
+                    left_out.map(arg).into(),
+                    edge_ids_of.map(arg).into(),
+                    None.into(),
+                    None.into(),
+                    n,
+                    left_out.is_some(),
+                )
             };
             let (client, counts) = (list.client.clone(), self.ints(n));
-            let addresses = |more: &[&CubeTensor]| {
-                address([&layout.indices, rows].into_iter().chain(more.iter().copied()), n)
-            };
             let (count, dim) = grid(&client, n);
             // SAFETY: nodes of a batch are nodes of the graph, for which the layout has offsets and they positions of
             // edges, for which there are ids and bits; their sources have rows; threads beyond `n` return early.
@@ -162,16 +142,11 @@ impl DeviceSampler {
                     &client,
                     count,
                     dim,
-                    addresses(&[]),
-                    arg(list),
-                    arg(&layout.indptr),
+                    address([&layout.indices, rows], n),
+                    candidates(),
                     arg(&layout.indices),
                     arg(rows),
-                    arg_if(left_out),
-                    arg_if(edge_ids_of),
                     arg(&counts),
-                    n,
-                    filter,
                 );
             }
             let starts = exclusive_sums(&counts, n);
@@ -187,19 +162,14 @@ impl DeviceSampler {
                     &client,
                     count,
                     dim,
-                    addresses(&[&positions.list]),
-                    arg(list),
-                    arg(&layout.indptr),
+                    address([&layout.indices, rows, &positions.list], n),
+                    candidates(),
                     arg(&layout.indices),
                     arg(rows),
-                    arg_if(left_out),
-                    arg_if(edge_ids_of),
                     arg(&starts),
                     arg(&src.list),
                     arg(&dst.list),
                     arg(&positions.list),
-                    n,
-                    filter,
                 );
             }
             let ids = edge_ids(&positions, layout.edge_ids.as_ref());
