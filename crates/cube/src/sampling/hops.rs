@@ -7,17 +7,15 @@ use burn_gnn_graph::{Derived, GraphError};
 use burn_gnn_sampling::SampleKey;
 use burn_gnn_sampling::internal::{HopDraws, TimeRanks};
 
-use super::DeviceSampler;
 use super::batch::{DeviceBatch, Found, Hop, pick};
 use super::draw::{
     CandidatesLaunch, NodeWordsLaunch, count_kernel, mark_kernel, smallest_kernel, uniform_kernel,
     weighted_kernel,
 };
 use super::ids::{Ids, number_at};
-use super::renumber::{
-    copy_kernel, first_kernel, forget_kernel, offer_kernel, row_kernel, settle_kernel,
-};
+use super::renumber::{copy_kernel, first_kernel, offer_kernel, row_kernel, settle_kernel};
 use super::trees::Trees;
+use super::{DeviceSampler, ones};
 use crate::device::{check_arrays, upload};
 use crate::launch::{address, arg, empty, grid};
 use crate::layout::csc;
@@ -42,23 +40,7 @@ impl Tables {
 impl DeviceSampler {
     /// No node has a row and no edge is left out.
     pub(super) fn tables(&self) -> Tables {
-        let table = |&n: &usize| {
-            let table = self.ints(n);
-            let (count, dim) = grid(&table.client, n.max(1));
-            // SAFETY: the table has at least `n` entries; threads beyond them return early.
-            unsafe {
-                forget_kernel::launch_unchecked(
-                    &table.client,
-                    count,
-                    dim,
-                    address([&table], n),
-                    arg(&table),
-                    n,
-                )
-            };
-            table
-        };
-        let rows = self.graph().node_counts().iter().map(table).collect();
+        let rows = self.graph().node_counts().iter().map(|&n| ones(&self.device, n)).collect();
         Tables { rows, excluded: vec![None; self.graph().relations().len()] }
     }
 

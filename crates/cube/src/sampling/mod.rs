@@ -13,12 +13,14 @@ mod trees;
 use std::sync::{Mutex, PoisonError};
 
 use burn::backend::DispatchDevice;
+use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Device, Int, Shape, Tensor};
 use burn_cubecl::CubeDevice;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Derived, EdgeKey, Graph, GraphError, KHop, NodeKey};
 use burn_gnn_sampling::internal::TimeRanks;
 use burn_gnn_sampling::{BlockSampler, MiniBatch, NeighborSampler, SampleKey};
+use cubecl::prelude::InputScalar;
 
 use crate::device::{check_arrays, check_size};
 use crate::error::CubeError;
@@ -28,6 +30,7 @@ use ids::{Ids, number_at};
 pub use induced::DeviceSubgraph;
 pub use link::{DeviceLinkBatch, DeviceLinkRows, DeviceLinkSampler};
 pub use negative::{DeviceNegativeSampler, DeviceNegatives};
+use trees::Trees;
 
 /// Why a device cannot sample.
 #[derive(Debug)]
@@ -283,40 +286,41 @@ impl DeviceSampler {
         seeds: impl IntoIterator<Item = (N, Tensor<1, Int>)>,
         excluded: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
     ) -> Result<(Vec<Ids>, Vec<Ids>), GraphError> {
-        let schema = self.graph().schema();
-        let mut nodes = self.upload("seeds", &vec![vec![]; self.graph().node_counts().len()])?;
-        let mut named = vec![false; nodes.len()];
-        for (key, ids) in seeds {
+        let (graph, schema) = (self.graph(), self.graph().schema());
+        let nodes = self.lists("seeds", "node type", graph.node_counts().len(), seeds, |key| {
             let t = schema.ntype(key)?;
-            let name = &schema.ntypes()[t];
-            if std::mem::replace(&mut named[t], true) {
-                return Err(GraphError::Duplicate { what: "node type", name: name.clone() });
-            }
-            nodes[t] = Ids::new(
-                "seeds",
-                &format!("node type `{name}`"),
-                ids,
-                self.graph().node_counts()[t],
-                &self.device,
-            )?;
-        }
-        let mut edges = self.upload("excluded", &vec![vec![]; self.graph().relations().len()])?;
-        let mut named = vec![false; edges.len()];
-        for (key, ids) in excluded {
-            let t = schema.etype(key)?;
-            let name = &schema.etypes()[t];
-            if std::mem::replace(&mut named[t], true) {
-                return Err(GraphError::Duplicate { what: "edge type", name: name.to_string() });
-            }
-            edges[t] = Ids::new(
-                "excluded",
-                &format!("edge type `{name}`"),
-                ids,
-                self.graph().relations()[t].num_edges(),
-                &self.device,
-            )?;
-        }
+            Ok((t, schema.ntypes()[t].clone(), graph.node_counts()[t]))
+        })?;
+        let edges =
+            self.lists("excluded", "edge type", graph.relations().len(), excluded, |key| {
+                let t = schema.etype(key)?;
+                Ok((t, schema.etypes()[t].to_string(), graph.relations()[t].num_edges()))
+            })?;
         Ok((nodes, edges))
+    }
+
+    /// Ids of each of so many types; `find` has the number of the type that a key names, its name, and what ids lie
+    /// below.
+    fn lists<K>(
+        &self,
+        arg: &'static str,
+        what: &'static str,
+        types: usize,
+        given: impl IntoIterator<Item = (K, Tensor<1, Int>)>,
+        find: impl Fn(K) -> Result<(usize, String, usize), GraphError>,
+    ) -> Result<Vec<Ids>, GraphError> {
+        let mut lists: Vec<Option<Ids>> = vec![None; types];
+        for (key, ids) in given {
+            let (t, name, bound) = find(key)?;
+            if lists[t].is_some() {
+                return Err(GraphError::Duplicate { what, name });
+            }
+            let of = format!("{what} `{name}`");
+            lists[t] = Some(Ids::new(arg, &of, ids, bound, &self.device)?);
+        }
+        let or_none =
+            |ids: Option<Ids>| ids.map_or_else(|| Ids::upload(arg, &[], &self.device), Ok);
+        lists.into_iter().map(or_none).collect()
     }
 
     /// A batch around checked seeds, which may have times, over other edges than checked ones.
@@ -330,14 +334,7 @@ impl DeviceSampler {
         let trees = (self.sampler.is_disjoint() || times.is_some())
             .then(|| self.trees(&seeds, times.as_deref()))
             .transpose()?;
-        self.with_tables(|tables| {
-            self.exclude(&excluded, tables, true);
-            let mut batch = self.grow(seeds, trees, &excluded, key, tables)?;
-            batch.times = times;
-            self.forget(&batch, tables);
-            self.exclude(&excluded, tables, false);
-            Ok(batch)
-        })
+        self.with_batch(seeds, trees, &excluded, key, |batch, _| Ok(DeviceBatch { times, ..batch }))
     }
 
     /// The subgraph of such a batch.
@@ -347,26 +344,29 @@ impl DeviceSampler {
         dropped: Vec<Ids>,
         key: SampleKey,
     ) -> Result<DeviceSubgraph, GraphError> {
-        self.with_tables(|tables| {
-            self.exclude(&dropped, tables, true);
-            let batch = self.grow(seeds, None, &dropped, key, tables)?;
-            let subgraph = self.edges_between(batch.clone(), &dropped, tables)?;
-            self.forget(&batch, tables);
-            self.exclude(&dropped, tables, false);
-            Ok(subgraph)
+        self.with_batch(seeds, None, &dropped, key, |batch, tables| {
+            self.edges_between(batch, &dropped, tables)
         })
     }
 
-    /// Runs `f` on tables that no other batch uses meanwhile.
-    fn with_tables<T>(
+    /// Runs `f` on a batch, and the tables that have its rows, which no other batch uses meanwhile.
+    fn with_batch<T>(
         &self,
-        f: impl FnOnce(&mut Tables) -> Result<T, GraphError>,
+        seeds: Vec<Ids>,
+        trees: Option<Trees>,
+        excluded: &[Ids],
+        key: SampleKey,
+        f: impl FnOnce(DeviceBatch, &Tables) -> Result<T, GraphError>,
     ) -> Result<T, GraphError> {
         let pool = || self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out, so that nothing is locked meanwhile and a batch that fails or unwinds leaves no rows behind.
         let known = pool().pop();
         let mut tables = known.unwrap_or_else(|| self.tables());
-        let made = f(&mut tables)?;
+        self.exclude(excluded, &mut tables, true);
+        let batch = self.grow(seeds, trees, excluded, key, &tables)?;
+        let made = f(batch.clone(), &tables)?;
+        self.forget(&batch, &tables);
+        self.exclude(excluded, &mut tables, false);
         // Launches of other threads do not wait for those of this one: what it wrote must be done before another batch
         // takes the tables.
         if let Some(rows) = tables.rows.first() {
@@ -411,6 +411,17 @@ fn ints(device: &CubeDevice, n: usize) -> CubeTensor {
         device.client(),
         device.clone(),
         Shape::from([n.max(4)]),
+        DType::U32,
+    )
+}
+
+/// Room for `n` numbers, which are all ones.
+fn ones(device: &CubeDevice, n: usize) -> CubeTensor {
+    burn_cubecl::ops::numeric::full_device_dtype(
+        device.client(),
+        Shape::from([n.max(4)]),
+        device.clone(),
+        InputScalar::new(u32::MAX, elem(DType::U32)),
         DType::U32,
     )
 }

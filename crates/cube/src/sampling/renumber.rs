@@ -96,16 +96,6 @@ pub(crate) fn settle_kernel(
     rows[nodes[first + pos] as usize] = row;
 }
 
-/// All ones.
-#[cube(launch_unchecked, address_type = "dynamic")]
-pub(crate) fn forget_kernel(rows: &mut [u32], n: usize) {
-    let pos = ABSOLUTE_POS;
-    if pos >= n {
-        terminate!();
-    }
-    rows[pos] = 0xffff_ffffu32;
-}
-
 /// `to[i] = table[at[i]]`
 #[cube(launch_unchecked, address_type = "dynamic")]
 pub(crate) fn pick_kernel(at: &[u32], table: &[u32], to: &mut [u32], n: usize) {

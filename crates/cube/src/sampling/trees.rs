@@ -8,10 +8,9 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::GraphError;
 use cubecl::prelude::*;
 
-use super::DeviceSampler;
 use super::hops::copy;
 use super::ids::{Ids, check_room, number_at};
-use super::renumber::forget_kernel;
+use super::{DeviceSampler, ones};
 use crate::device::upload;
 use crate::launch::{address, arg, grid};
 use crate::scan::exclusive_sums;
@@ -227,8 +226,8 @@ impl DeviceSampler {
             return src;
         }
         let (client, items) = (src.client.clone(), next + edges);
-        let slots = self.ints((2 * items).next_power_of_two());
-        let (capacity, mask) = (slots.meta.num_elements(), (slots.meta.num_elements() - 1) as u32);
+        let slots = ones(&self.device, (2 * items).next_power_of_two());
+        let mask = (slots.meta.num_elements() - 1) as u32;
         let [item_nodes, item_roots] =
             [&nodes.list, &*roots].map(|known| copy(known, next, self.ints(items)));
         let [firsts, is_first] = [(); 2].map(|()| self.ints(edges));
@@ -238,15 +237,6 @@ impl DeviceSampler {
         // that has an item. All other arrays have an entry for every item, or every edge; threads beyond the last
         // return early.
         unsafe {
-            let (count, dim) = grid(&client, capacity);
-            forget_kernel::launch_unchecked(
-                &client,
-                count,
-                dim,
-                addresses(capacity),
-                arg(&slots),
-                capacity,
-            );
             let (count, dim) = grid(&client, num_dst);
             item_kernel::launch_unchecked(
                 &client,
