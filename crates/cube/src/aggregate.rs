@@ -175,7 +175,7 @@ fn kept(plan: &AggregatePlan, call: &Call, out: Option<CubeTensor>) -> Option<Cu
 fn as_sums(x: Option<CubeTensor>, dtype: DType) -> Option<CubeTensor> {
     // Without entries it is never read, and no kernel takes it.
     let x = x.filter(|x| x.meta.num_elements() > 0)?;
-    Some(into_contiguous(if x.dtype == dtype { x } else { cast(x, dtype) }))
+    Some(into_contiguous(cast(x, dtype)))
 }
 
 /// Factors and edges of one pass.
@@ -362,10 +362,11 @@ pub fn aggregate_grad_weight(
     let x = as_sums(Some(x), sums).unwrap_or_else(|| h.clone());
     let endpoints = endpoints(relation, &grad.device);
     let source = |x, place| Source::new(x, place, Map::same(width));
+    let over = Over::Edges(endpoints.clone());
     let dots = vec![source(x, Place::Row), source(h, Place::Far)];
     let dots = MessagePass {
         own: Map::repeat(1, width),
-        ..MessagePass::new(Over::Edges(&endpoints), Formula::Mul, dots, width, shape.clone())
+        ..MessagePass::new(over, Formula::Mul, dots, width, shape.clone())
     }
     .run();
     let (scale, after) = (factors(plan.source(), &grad), factors(plan.destination(), &grad));

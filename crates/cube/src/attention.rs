@@ -10,6 +10,8 @@
 //! `α[e] = exp(s[e] - max[v]) · inverse[v]` is made again from the scores wherever it is needed; `m` is dropout, 0 or
 //! the scale, drawn again too.
 
+use std::sync::Arc;
+
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::CubeDevice;
@@ -348,7 +350,7 @@ pub fn attention_grad(
     if given {
         return (dz, ds, nothing(false, vec![]));
     }
-    let side = |wanted: bool, layout: &Layout| {
+    let side = |wanted: bool, layout: &Arc<Layout>| {
         if !wanted {
             return nothing(false, vec![]);
         }
@@ -356,7 +358,7 @@ pub fn attention_grad(
         let shape = Shape::from(vec![layout.rows, heads]);
         MessagePass {
             dtype,
-            ..MessagePass::new(Over::Rows(layout), Formula::A, operands, heads, shape)
+            ..MessagePass::new(Over::Rows(layout.clone()), Formula::A, operands, heads, shape)
         }
         .run()
     };
@@ -398,7 +400,7 @@ impl Attention<'_> {
         let totals =
             dots(Over::Plain(rows), rows, vec![source(grad, Place::Row), source(out, Place::Row)]);
         let by_edge = dots(
-            Over::Edges(&endpoints),
+            Over::Edges(endpoints.clone()),
             endpoints.edges,
             vec![source(grad, Place::Far), source(z, Place::Row)],
         );

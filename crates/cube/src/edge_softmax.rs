@@ -126,13 +126,13 @@ pub fn edge_softmax_grad(plan: &SoftmaxPlan, y: CubeTensor, grad: CubeTensor) ->
     if grad.meta.num_elements() == 0 {
         return grad;
     }
-    let layout = csc(relation, &y.device);
+    let over = Over::Rows(csc(relation, &y.device));
     let on_edges = |x: &CubeTensor| Source::new(x.clone(), Place::Edge, Map::same(width));
     let operands = vec![on_edges(&y), on_edges(&grad)];
-    let shape = with_rows(layout.rows, &features);
+    let shape = with_rows(relation.num_dst(), &features);
     let sums = MessagePass {
         dtype: wide(y.dtype),
-        ..MessagePass::new(Over::Rows(&layout), Formula::Mul, operands, width, shape)
+        ..MessagePass::new(over, Formula::Mul, operands, width, shape)
     }
     .run();
     let (out, client) = (empty(&y, y.meta.shape().clone(), y.dtype), y.client.clone());

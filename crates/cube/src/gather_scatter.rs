@@ -62,8 +62,8 @@ pub fn gather_rows(table: CubeTensor, index: &RowIndex) -> CubeTensor {
     let width = features.iter().product();
     let table =
         Call::new("gather_rows", "table", &table).rows("table", table, index.num_rows(), width);
-    let edges = endpoints(&index.0, &table.device);
-    copy(Over::Edges(&edges), table, Place::Row, index.len(), &features)
+    let over = Over::Edges(endpoints(&index.0, &table.device));
+    copy(over, table, Place::Row, index.len(), &features)
 }
 
 /// `out[r] = Σ rows[i]` over `i` with `index[i] = r`, in ascending `i`; 0 for rows that are not named.
@@ -80,17 +80,11 @@ pub fn scatter_add_rows(rows: CubeTensor, index: &RowIndex) -> CubeTensor {
     let features = features(&rows);
     let width = features.iter().product();
     let rows = Call::new("scatter_add_rows", "rows", &rows).rows("rows", rows, index.len(), width);
-    let layout = csr(&index.0, &rows.device);
-    copy(Over::Rows(&layout), rows, Place::Edge, index.num_rows(), &features)
+    let over = Over::Rows(csr(&index.0, &rows.device));
+    copy(over, rows, Place::Edge, index.num_rows(), &features)
 }
 
-fn copy(
-    over: Over<'_>,
-    x: CubeTensor,
-    place: Place,
-    rows: usize,
-    features: &[usize],
-) -> CubeTensor {
+fn copy(over: Over, x: CubeTensor, place: Place, rows: usize, features: &[usize]) -> CubeTensor {
     let width = features.iter().product();
     let operands = vec![Source::new(x, place, Map::same(width))];
     MessagePass::new(over, Formula::A, operands, width, with_rows(rows, features)).run()

@@ -79,11 +79,11 @@ pub fn gsddmm(plan: &GsddmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor
         SddmmOp::Div => (Formula::Div, both(lhs, rhs)),
     };
     let (dotted, width) = (dotted(plan), product.iter().product::<usize>());
-    let edges = endpoints(plan.relation(), &operands[0].x.device);
+    let over = Over::Edges(endpoints(plan.relation(), &operands[0].x.device));
     let shape = with_rows(plan.relation().num_edges(), plan.out());
     MessagePass {
         own: Map::repeat(width / dotted.max(1), dotted),
-        ..MessagePass::new(Over::Edges(&edges), formula, operands, width, shape)
+        ..MessagePass::new(over, formula, operands, width, shape)
     }
     .run()
 }
@@ -131,20 +131,10 @@ pub fn gsddmm_grad(
         }
         _ => (Formula::A, vec![g]),
     };
-    let (layout, edges);
     let over = match target {
-        Target::Src => {
-            layout = csr(relation, &device);
-            Over::Rows(&layout)
-        }
-        Target::Dst => {
-            layout = csc(relation, &device);
-            Over::Rows(&layout)
-        }
-        Target::Edge => {
-            edges = endpoints(relation, &device);
-            Over::Edges(&edges)
-        }
+        Target::Src => Over::Rows(csr(relation, &device)),
+        Target::Dst => Over::Rows(csc(relation, &device)),
+        Target::Edge => Over::Edges(endpoints(relation, &device)),
     };
     MessagePass {
         minus: plan.op() == SddmmOp::Sub && side == Side::Rhs,

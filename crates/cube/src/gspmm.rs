@@ -77,32 +77,26 @@ pub fn gspmm(plan: &GspmmPlan, lhs: Option<CubeTensor>, rhs: Option<CubeTensor>)
         matches!(plan.reduce(), Reduce::Sum | Reduce::Mean),
         "gspmm: max and min go through gspmm_select"
     );
-    let (formula, operands) = sources(plan, "gspmm", lhs, rhs);
-    let dtype = operands[0].x.dtype;
-    run(plan, formula, operands, dtype)
+    sums(plan, lhs, rhs, None)
 }
 
-/// [`gspmm`] whose result has another element type.
+/// [`gspmm`] whose result may have another element type.
 #[track_caller]
 pub(crate) fn sums(
     plan: &GspmmPlan,
     lhs: Option<CubeTensor>,
     rhs: Option<CubeTensor>,
-    dtype: DType,
+    dtype: Option<DType>,
 ) -> CubeTensor {
     let (formula, operands) = sources(plan, "gspmm", lhs, rhs);
-    run(plan, formula, operands, dtype)
-}
-
-#[track_caller]
-fn run(plan: &GspmmPlan, formula: Formula, operands: Vec<Source>, dtype: DType) -> CubeTensor {
-    let layout = csc(plan.relation(), &operands[0].x.device);
+    let x = &operands[0].x;
+    let (over, dtype) = (Over::Rows(csc(plan.relation(), &x.device)), dtype.unwrap_or(x.dtype));
     let (width, shape) =
         (plan.out().iter().product(), with_rows(plan.relation().num_dst(), plan.out()));
     MessagePass {
         mean: plan.reduce() == Reduce::Mean,
         dtype,
-        ..MessagePass::new(Over::Rows(&layout), formula, operands, width, shape)
+        ..MessagePass::new(over, formula, operands, width, shape)
     }
     .run()
 }
@@ -196,16 +190,9 @@ pub fn gspmm_grad(
         _ => (Formula::A, vec![g]),
     };
     let share = (plan.reduce() == Reduce::Mean).then(|| csc(relation, &device).indptr.clone());
-    let (layout, edges);
     let over = match side {
-        Side::Lhs => {
-            layout = csr(relation, &device);
-            Over::Rows(&layout)
-        }
-        Side::Rhs => {
-            edges = endpoints(relation, &device);
-            Over::Edges(&edges)
-        }
+        Side::Lhs => Over::Rows(csr(relation, &device)),
+        Side::Rhs => Over::Edges(endpoints(relation, &device)),
     };
     MessagePass {
         argmax,

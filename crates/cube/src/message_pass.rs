@@ -1,5 +1,7 @@
 //! Launches one message-passing kernel from a plan.
 
+use std::sync::Arc;
+
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
 use burn_cubecl::kernel::into_contiguous;
@@ -21,12 +23,12 @@ use crate::message::{Find, Formula, OperandLaunch, OperandsLaunch, Place};
 use crate::walk::{Edges, EdgesLaunch, Visit};
 
 /// What the rows of a result are.
-#[derive(Clone, Copy)]
-pub(crate) enum Over<'a> {
+#[allow(clippy::large_enum_variant)] // One is made for a call, and moved once.
+pub(crate) enum Over {
     /// Nodes; their edges are summed.
-    Rows(&'a Layout),
+    Rows(Arc<Layout>),
     /// Edges.
-    Edges(&'a Endpoints),
+    Edges(Endpoints),
     /// Rows without edges, this many: operands have one row each.
     Plain(usize),
 }
@@ -46,8 +48,8 @@ impl Source {
 }
 
 /// One pass.
-pub(crate) struct MessagePass<'a> {
-    pub(crate) over: Over<'a>,
+pub(crate) struct MessagePass {
+    pub(crate) over: Over,
     pub(crate) formula: Formula,
     /// `a`, `b`, `c`, as many as the formula has, all of one element type.
     pub(crate) operands: Vec<Source>,
@@ -125,10 +127,10 @@ pub(crate) fn messages<F: Float, N: Size, MA: Size, MB: Size, MC: Size>(
     )
 }
 
-impl<'a> MessagePass<'a> {
+impl MessagePass {
     /// Sums of messages of `width` columns, in the element type of the first operand.
     pub(crate) fn new(
-        over: Over<'a>,
+        over: Over,
         formula: Formula,
         operands: Vec<Source>,
         width: usize,
@@ -143,10 +145,10 @@ impl<'a> MessagePass<'a> {
     /// The result; 0 everywhere if there is no message.
     pub(crate) fn run(self) -> CubeTensor {
         let like = self.operands[0].x.clone();
-        let edges = match self.over {
+        let edges = match &self.over {
             Over::Rows(layout) => layout.edges,
             Over::Edges(endpoints) => endpoints.edges,
-            Over::Plain(rows) => rows,
+            Over::Plain(rows) => *rows,
         };
         if self.shape.num_elements() == 0
             || self.width == 0
@@ -156,13 +158,13 @@ impl<'a> MessagePass<'a> {
             return zeros(&like, self.shape, self.dtype);
         }
         let out = empty(&like, self.shape.clone(), self.dtype);
-        match self.over {
+        match &self.over {
             Over::Rows(layout) => {
                 let launch = |visit, tasks, out: &CubeTensor| self.launch(visit, tasks, out);
                 sum_rows(layout, &out, self.own.len, wide(self.dtype), self.mean, launch);
             }
             Over::Edges(endpoints) => self.launch(Visit::Edges, endpoints.edges, &out),
-            Over::Plain(rows) => self.launch(Visit::Plain, rows, &out),
+            Over::Plain(rows) => self.launch(Visit::Plain, *rows, &out),
         }
         reshaped(out, self.shape)
     }
@@ -176,10 +178,10 @@ impl<'a> MessagePass<'a> {
     }
 
     fn edges(&self, visit: Visit, flight: usize) -> EdgesLaunch {
-        match self.over {
+        match &self.over {
             Over::Rows(layout) => Edges::of_rows(layout, visit, flight),
             Over::Edges(endpoints) => Edges::of_endpoints(endpoints),
-            Over::Plain(rows) => Edges::none(rows, &self.operands[0].x),
+            Over::Plain(rows) => Edges::none(*rows, &self.operands[0].x),
         }
     }
 

@@ -174,7 +174,7 @@ fn by_row(
     let width = [Call::new("relational", "x", &x).table("x", &x)[1]];
     let op = if factors.is_some() { BinaryOp::Mul } else { BinaryOp::CopyLhs };
     let rhs: &[usize] = if factors.is_some() { &[] } else { &width };
-    sums(&planned(GspmmPlan::new(relation, op, reduce, &width, rhs)), Some(x), factors, dtype)
+    sums(&planned(GspmmPlan::new(relation, op, reduce, &width, rhs)), Some(x), factors, Some(dtype))
 }
 
 /// In the type of sums, so that what is kept between kernels is not rounded.
