@@ -98,7 +98,7 @@ pub(crate) fn chain(
     let (sums, n) = (wide(grad.dtype), grad.meta.num_elements());
     let (kind, parameter) = kind(activation);
     let (Some(out), true) = (out.filter(|_| kind != Kind::None), n > 0) else {
-        return if grad.dtype == sums { grad.clone() } else { cast(grad.clone(), sums) };
+        return cast(grad.clone(), sums);
     };
     let out = into_contiguous(out);
     let h = empty(grad, grad.meta.shape().clone(), sums);

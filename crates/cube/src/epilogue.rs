@@ -326,5 +326,5 @@ pub fn epilogue_grad(
         return (h, d_bias);
     }
     let d_bias = column_sums(h.clone(), rows, width, dtype);
-    (if h.dtype == dtype { h } else { cast(h, dtype) }, d_bias)
+    (cast(h, dtype), d_bias)
 }

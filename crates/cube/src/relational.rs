@@ -50,13 +50,12 @@ impl CountBytes for Pairs {
 }
 
 impl Pairs {
-    /// `near` is the node of each edge that its pair is of, `far` that at the other endpoint.
+    /// `near` is the node of each edge that its pair is of, `far` that at the other endpoint, both with the number of
+    /// nodes there are.
     fn new(
-        near: &[u32],
-        far: &[u32],
-        types: &[u32],
-        num_relations: usize,
-        nodes: [usize; 2],
+        (near, near_nodes): (&[u32], usize),
+        (far, far_nodes): (&[u32], usize),
+        (types, num_relations): (&[u32], usize),
     ) -> Self {
         let mut order: Vec<u32> = (0..near.len() as u32).collect();
         order.sort_by_key(|&e| (types[e as usize], near[e as usize]));
@@ -72,7 +71,6 @@ impl Pairs {
             }
             pair_of[e as usize] = node.len() as u32 - 1;
         }
-        let [near_nodes, far_nodes] = nodes;
         let valid = |r: Result<Relation, _>| {
             r.unwrap_or_else(|e| unreachable!("pairs are made of edges of a relation: {e}"))
         };
@@ -91,34 +89,16 @@ impl Pairs {
     }
 }
 
-/// Pairs of destinations, kept with the edges.
-fn by_dst(index: &RelationalIndex) -> Arc<Pairs> {
+/// Pairs of destinations, or of sources, kept with the edges.
+fn pairs(index: &RelationalIndex, of: Target) -> Arc<Pairs> {
     let r = index.relation();
-    let make = || {
-        Pairs::new(
-            r.dst(),
-            r.src(),
-            index.types(),
-            index.num_relations(),
-            [r.num_dst(), r.num_src()],
-        )
+    let (src, dst) = ((r.src(), r.num_src()), (r.dst(), r.num_dst()));
+    let (key, near, far) = match of {
+        Target::Src => ("by source", src, dst),
+        _ => ("by destination", dst, src),
     };
-    index.attached().get_or_insert("by destination", make)
-}
-
-/// Pairs of sources, kept with the edges.
-fn by_src(index: &RelationalIndex) -> Arc<Pairs> {
-    let r = index.relation();
-    let make = || {
-        Pairs::new(
-            r.src(),
-            r.dst(),
-            index.types(),
-            index.num_relations(),
-            [r.num_src(), r.num_dst()],
-        )
-    };
-    index.attached().get_or_insert("by source", make)
+    let types = (index.types(), index.num_relations());
+    index.attached().get_or_insert(key, || Pairs::new(near, far, types))
 }
 
 /// 1 over the number of edges of its relation at its destination, for every edge, in the type of sums; nothing
@@ -180,7 +160,7 @@ fn by_row(
 /// In the type of sums, so that what is kept between kernels is not rounded.
 fn widened(x: CubeTensor) -> CubeTensor {
     let dtype = wide(x.dtype);
-    if x.dtype == dtype { x } else { cast(x, dtype) }
+    cast(x, dtype)
 }
 
 /// Relational aggregation.
@@ -205,7 +185,7 @@ pub fn relational(
     weight: CubeTensor,
     norm: Option<CubeTensor>,
 ) -> CubeTensor {
-    let (pairs, dtype) = (by_dst(plan.index()), x.dtype);
+    let (pairs, dtype) = (pairs(plan.index(), Target::Dst), x.dtype);
     let rows = by_row(&pairs.edges, reduce(plan.index()), x, norm, wide(dtype));
     through(plan, &pairs, rows, weight, false, dtype)
 }
@@ -222,7 +202,7 @@ pub fn relational_grad_x(
     weight: CubeTensor,
     norm: Option<CubeTensor>,
 ) -> CubeTensor {
-    let (pairs, dtype) = (by_src(plan.index()), grad.dtype);
+    let (pairs, dtype) = (pairs(plan.index(), Target::Src), grad.dtype);
     // Shares belong to destinations, so here every edge has its own; they are not rounded to 16 bits.
     let (grad, factors) = match shares(plan.index(), &grad) {
         None => (grad, norm),
@@ -264,7 +244,8 @@ pub fn relational_grad_weight(
     x: CubeTensor,
     norm: Option<CubeTensor>,
 ) -> CubeTensor {
-    let (pairs, dtype, device) = (by_dst(plan.index()), grad.dtype, grad.device.clone());
+    let (pairs, dtype, device) =
+        (pairs(plan.index(), Target::Dst), grad.dtype, grad.device.clone());
     let rows = by_row(&pairs.edges, reduce(plan.index()), x, norm, wide(dtype));
     let d = by_type_grad_b(
         gather_rows(widened(grad), &pairs.node),
@@ -272,7 +253,7 @@ pub fn relational_grad_weight(
         &pairs.rows(&device),
         plan.weight_shape(),
     );
-    if d.dtype == dtype { d } else { cast(d, dtype) }
+    cast(d, dtype)
 }
 
 /// Gradient of the factors of edges of [`relational`], `[num_edges]`.
@@ -286,7 +267,8 @@ pub fn relational_grad_norm(
     x: CubeTensor,
     weight: CubeTensor,
 ) -> CubeTensor {
-    let (pairs, dtype, device) = (by_dst(plan.index()), grad.dtype, grad.device.clone());
+    let (pairs, dtype, device) =
+        (pairs(plan.index(), Target::Dst), grad.dtype, grad.device.clone());
     let shares = shares(plan.index(), &grad);
     let back = by_type(
         gather_rows(widened(grad), &pairs.node),
@@ -308,5 +290,5 @@ pub fn relational_grad_norm(
         Some(shares) => times(plan.index().relation(), d, shares),
         None => d,
     };
-    if d.dtype == dtype { d } else { cast(d, dtype) }
+    cast(d, dtype)
 }
