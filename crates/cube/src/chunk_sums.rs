@@ -1,4 +1,4 @@
-//! Combines the partial sums of the chunks of long rows, in order.
+//! Combines partial sums, of the chunks of long rows or of runs of typed ones, in order.
 
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::{DType, Shape};
@@ -13,11 +13,10 @@ use crate::walk::Visit;
 fn combine_kernel<A: Float, O: Float>(
     parts: &[A],
     index: &[u32],
-    indptr: &[u32],
+    indptr: &ComptimeOption<Box<[u32]>>,
     out: &mut [O],
     rows: usize,
     width: usize,
-    #[comptime] mean: bool,
     #[define(A, O)] _types: [ElemType; 2],
 ) {
     let pos = ABSOLUTE_POS;
@@ -31,7 +30,8 @@ fn combine_kernel<A: Float, O: Float>(
     for chunk in index[rows + long]..index[rows + long + 1] {
         sum += parts[chunk as usize * width + col];
     }
-    if comptime!(mean) {
+    #[comptime]
+    if let ComptimeOption::Some(indptr) = indptr {
         sum /= A::cast_from(indptr[row + 1] - indptr[row]);
     }
     out[row * width + col] = O::cast_from(sum);
@@ -51,24 +51,37 @@ pub(crate) fn sum_rows(
     let Some(heavy) = &layout.heavy else { return };
     let parts = empty(out, Shape::from([heavy.chunks, width]), sums);
     launch(Visit::Chunks, heavy.chunks, &parts);
-    let n = heavy.rows * width;
+    combine(&parts, &heavy.index, heavy.rows, mean.then_some(&layout.indptr), out, width);
+}
+
+/// Writes `rows` rows of `out` (`[.., width]`) from `parts` (`[.., width]`, in the type of sums). `index` has these
+/// rows, then the first part of each, whose parts lie side by side, and the number of parts; where there are offsets of
+/// all rows, sums are divided by their differences.
+pub(crate) fn combine(
+    parts: &CubeTensor,
+    index: &CubeTensor,
+    rows: usize,
+    indptr: Option<&CubeTensor>,
+    out: &CubeTensor,
+    width: usize,
+) {
+    let n = rows * width;
     let (count, dim) = grid(&out.client, n);
-    // SAFETY: `index` names rows of `indptr` and chunks of `parts`, which has one row of `width` for each; `out` has
-    // `width` entries for each row; threads beyond the last entry return early.
+    // SAFETY: `index` names rows of `out` and `indptr` and parts of `parts`, all of `width` entries; threads beyond the
+    // last entry return early.
     unsafe {
         combine_kernel::launch_unchecked(
             &out.client,
             count,
             dim,
-            address([&parts, out], n),
-            arg(&parts),
-            arg(&heavy.index),
-            arg(&layout.indptr),
+            address([parts, out], n),
+            arg(parts),
+            arg(index),
+            indptr.map(arg).into(),
             arg(out),
-            heavy.rows,
+            rows,
             width,
-            mean,
-            [elem(sums), elem(out.dtype)],
+            [elem(parts.dtype), elem(out.dtype)],
         );
     }
 }

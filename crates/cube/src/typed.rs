@@ -19,6 +19,7 @@ use cubecl::prelude::*;
 use cubecl::{CubeCount, CubeDim, calculate_cube_count_elemwise};
 
 use crate::check::Call;
+use crate::chunk_sums::combine;
 use burn_gnn_graph::{Bytes, CountBytes};
 
 use crate::device::{device_bytes, upload};
@@ -44,14 +45,14 @@ pub(crate) struct TypedRows {
     /// The same for the runs of the gradient of matrices.
     runs: CubeTensor,
     num_runs: usize,
-    /// First run of each type, and their number.
-    first_run: CubeTensor,
+    /// Types, then the first run of each, and their number.
+    runs_of_types: CubeTensor,
     order: Option<CubeTensor>,
 }
 
 impl CountBytes for TypedRows {
     fn bytes(&self) -> Bytes {
-        [&self.tiles, &self.runs, &self.first_run]
+        [&self.tiles, &self.runs, &self.runs_of_types]
             .into_iter()
             .chain(&self.order)
             .map(device_bytes)
@@ -94,6 +95,7 @@ impl TypedRows {
             (of_type, n, first)
         };
         let ((tiles, num_tiles, _), (runs, num_runs, first)) = (pieces(TILE), pieces(RUN));
+        let runs_of_types: Vec<u32> = (0..segments.len() as u32).chain(first).collect();
         Self {
             types: segments.len(),
             rows,
@@ -101,7 +103,7 @@ impl TypedRows {
             num_tiles,
             runs: upload("runs of typed rows", &runs, device),
             num_runs,
-            first_run: upload("runs of typed rows", &first, device),
+            runs_of_types: upload("runs of typed rows", &runs_of_types, device),
             order: order.map(|order| upload("order of typed rows", order, device)),
         }
     }
@@ -323,27 +325,6 @@ fn outer_kernel<F: Float, A: Float>(
     }
 }
 
-#[cube(launch_unchecked, address_type = "dynamic")]
-fn sum_runs_kernel<A: Float, O: Float>(
-    parts: &[A],
-    first_run: &[u32],
-    out: &mut [O],
-    types: usize,
-    size: usize,
-    #[define(A, O)] _types: [ElemType; 2],
-) {
-    let pos = ABSOLUTE_POS;
-    if pos >= types * size {
-        terminate!();
-    }
-    let of_type = pos / size;
-    let mut sum = A::new(0.0_f32);
-    for run in first_run[of_type]..first_run[of_type + 1] {
-        sum += parts[run as usize * size + pos % size];
-    }
-    out[pos] = O::cast_from(sum);
-}
-
 fn thread_blocks(client: &cubecl::client::Client, n: usize) -> (CubeCount, CubeDim) {
     let dim = CubeDim::new_1d(THREADS as u32);
     (calculate_cube_count_elemwise(client, n * THREADS, dim), dim)
@@ -491,21 +472,6 @@ pub(crate) fn by_type_grad_b(
             [elem(a.dtype), elem(sums)],
         );
     }
-    let (count, dim) = crate::launch::grid(&out.client, index.types * size);
-    // SAFETY: `first_run` names runs of `parts` for every type, whose matrices have `size` entries, as those of `out`.
-    unsafe {
-        sum_runs_kernel::launch_unchecked(
-            &out.client,
-            count,
-            dim,
-            address([&parts, &out], index.types * size),
-            arg(&parts),
-            arg(&index.first_run),
-            arg(&out),
-            index.types,
-            size,
-            [elem(sums), elem(out.dtype)],
-        );
-    }
+    combine(&parts, &index.runs_of_types, index.types, None, &out, size);
     reshaped(out, shape)
 }
