@@ -11,6 +11,8 @@ use std::sync::Arc;
 use burn::backend::cubecl::dtype_to_storage_type as elem;
 use burn::tensor::Shape;
 use burn_cubecl::CubeDevice;
+use burn_cubecl::kernel::cast;
+use burn_cubecl::ops::numeric::mul_scalar;
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::{Attached, Bytes, CountBytes};
 use burn_gnn_plan::CrossEntropyPlan;
@@ -21,7 +23,7 @@ use crate::column_sums::column_sums;
 use crate::device::{device_bytes, upload};
 use crate::device_cache::Resident;
 use crate::gather_scatter::RowIndex;
-use crate::launch::{address, arg, empty, grid, reshaped, threads_per_block, wide, zeros};
+use crate::launch::{address, arg, empty, grid, threads_per_block, wide, zeros};
 use crate::layout::{csr, endpoints};
 
 /// Chosen rows and the class of each, on the host and on devices. Cloning costs one reference count.
@@ -169,18 +171,6 @@ fn loss_grad_kernel<F: Float, A: Float>(
     out[pos] = F::cast_from(sum);
 }
 
-#[cube(launch_unchecked)]
-fn scale_kernel<A: Float, O: Float>(
-    x: &[A],
-    out: &mut [O],
-    factor: InputScalar,
-    #[define(A, O)] _types: [ElemType; 2],
-) {
-    if ABSOLUTE_POS == 0 {
-        out[0] = O::cast_from(x[0] * factor.get::<A>());
-    }
-}
-
 /// `factor · Σ -ln softmax(logits[rows[i]])[targets[i]]`, and what its gradient reads.
 ///
 /// # Shapes
@@ -233,22 +223,9 @@ pub fn cross_entropy(plan: &CrossEntropyPlan, logits: CubeTensor) -> (CubeTensor
             [elem(logits.dtype), elem(sums)],
         );
     }
-    let (sum, loss) =
-        (column_sums(losses, count, 1, sums), empty(&logits, Shape::from([1]), logits.dtype));
-    let (grid_size, dim) = grid(&client, 1);
-    // SAFETY: one thread reads and writes the only entries.
-    unsafe {
-        scale_kernel::launch_unchecked(
-            &client,
-            grid_size,
-            dim,
-            arg(&sum),
-            arg(&loss),
-            InputScalar::new(plan.factor(), elem(sums)),
-            [elem(sums), elem(loss.dtype)],
-        );
-    }
-    (reshaped(loss, Shape::from([1])), stats)
+    let sum = column_sums(losses, count, 1, sums);
+    let loss = mul_scalar(sum, InputScalar::new(plan.factor(), elem(sums)));
+    (cast(loss, logits.dtype), stats)
 }
 
 /// Gradient of the logits of [`cross_entropy`] from that of the loss, `[1]`, in the element type of the logits.
