@@ -15,6 +15,11 @@ pub(crate) fn given(op: &str, arg: &str, x: Option<CubeTensor>) -> CubeTensor {
     x.unwrap_or_else(|| panic!("{op}: `{arg}` is missing, which the operator looks at"))
 }
 
+#[track_caller]
+fn check_float(op: &str, arg: &str, x: &CubeTensor) {
+    assert!(x.dtype.is_float(), "{op}: `{arg}` must have a float type, got {:?}", x.dtype);
+}
+
 /// Bytes up to the last entry of a tensor, and bytes of its buffer.
 pub(crate) fn bytes_held(x: &CubeTensor) -> (u128, u128) {
     let (shape, strides) = (x.meta.shape(), x.meta.strides());
@@ -40,11 +45,7 @@ impl Call {
     /// Operands are as `arg`, which is made of floats. It is not held: what nobody else holds is written in place.
     #[track_caller]
     pub(crate) fn new(op: &'static str, arg: &'static str, like: &CubeTensor) -> Self {
-        assert!(
-            like.dtype.is_float(),
-            "{op}: `{arg}` must have a float type, got {:?}",
-            like.dtype
-        );
+        check_float(op, arg, like);
         Self { op, like: arg, dtype: like.dtype, device: like.device.clone() }
     }
 
@@ -65,7 +66,7 @@ impl Call {
         width: usize,
         dtypes: &[DType],
     ) -> CubeTensor {
-        let Self { op, like, device, .. } = self;
+        let op = self.op;
         let shape = x.meta.shape();
         let fits =
             shape.first() == Some(&rows) && rows.checked_mul(width) == Some(x.meta.num_elements());
@@ -79,11 +80,7 @@ impl Call {
             "{op}: `{arg}` must have element type {dtypes:?}, got {:?}",
             x.dtype
         );
-        assert!(
-            x.device == *device,
-            "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}",
-            x.device
-        );
+        self.on_device(arg, &x);
         // Before the copy, which reads what the strides say.
         self.held(arg, &x);
         into_contiguous(x)
@@ -92,12 +89,7 @@ impl Call {
     /// [`rows`](Self::rows) of any float type.
     #[track_caller]
     pub(crate) fn floats(&self, arg: &str, x: CubeTensor, rows: usize, width: usize) -> CubeTensor {
-        assert!(
-            x.dtype.is_float(),
-            "{}: `{arg}` must have a float type, got {:?}",
-            self.op,
-            x.dtype
-        );
+        check_float(self.op, arg, &x);
         let dtype = x.dtype;
         self.rows_of(arg, x, rows, width, &[dtype])
     }
@@ -111,8 +103,13 @@ impl Call {
     /// An array of `entries` 32-bit numbers or more, on the operator's device.
     #[track_caller]
     pub(crate) fn array(&self, arg: &str, x: &CubeTensor, found: usize, entries: usize) {
+        assert!(found >= entries, "{}: `{arg}` must have {entries} entries, got {found}", self.op);
+        self.on_device(arg, x);
+    }
+
+    #[track_caller]
+    fn on_device(&self, arg: &str, x: &CubeTensor) {
         let Self { op, like, device, .. } = self;
-        assert!(found >= entries, "{op}: `{arg}` must have {entries} entries, got {found}");
         assert!(
             x.device == *device,
             "{op}: `{arg}` must be on the device of `{like}`, {device:?}, got {:?}",
