@@ -120,21 +120,28 @@ impl TypedRows {
     }
 }
 
-/// What is known of a product when a kernel is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Product {
-    ordered: bool,
-    /// Whether matrices are stored transposed, `[columns, depth]`.
-    transposed: bool,
-}
-
 /// Where position `p` of the rows by type is.
 #[cube]
-fn row_at(order: &[u32], p: usize, #[comptime] ordered: bool) -> usize {
-    if comptime!(ordered) { order[p] as usize } else { p }
+fn row_at(order: &ComptimeOption<Box<[u32]>>, p: usize) -> usize {
+    #[comptime]
+    match order {
+        ComptimeOption::Some(order) => order[p] as usize,
+        ComptimeOption::None => p,
+    }
 }
 
-/// `sums[i] += left[i] · right` for the four rows of a thread.
+/// The entries of a thread: four rows of four columns.
+#[cube]
+fn no_sums<A: Float>() -> Array<Vector<A, Const<4>>> {
+    let mut sums = Array::<Vector<A, Const<4>>>::new(4usize);
+    #[unroll]
+    for i in 0..4usize {
+        sums[i] = Vector::<A, Const<4>>::new(A::new(0.0_f32));
+    }
+    sums
+}
+
+/// `sums[i] += left[i] · right` for the four rows of a thread and all terms in shared memory.
 #[cube]
 fn add_outer<A: Float>(
     sums: &mut Array<Vector<A, Const<4>>>,
@@ -142,16 +149,20 @@ fn add_outer<A: Float>(
     right: &Shared<[A]>,
     top: usize,
     side: usize,
-    #[comptime] k: usize,
 ) {
-    let mut columns = Vector::<A, Const<4>>::new(right[k * TILE + side]);
-    columns.insert(1usize, right[k * TILE + side + 1]);
-    columns.insert(2usize, right[k * TILE + side + 2]);
-    columns.insert(3usize, right[k * TILE + side + 3]);
+    sync_cube();
     #[unroll]
-    for i in 0..4usize {
-        sums[i] += Vector::<A, Const<4>>::new(left[k * TILE + top + i]) * columns;
+    for k in 0..DEPTH {
+        let mut columns = Vector::<A, Const<4>>::new(right[k * TILE + side]);
+        columns.insert(1usize, right[k * TILE + side + 1]);
+        columns.insert(2usize, right[k * TILE + side + 2]);
+        columns.insert(3usize, right[k * TILE + side + 3]);
+        #[unroll]
+        for i in 0..4usize {
+            sums[i] += Vector::<A, Const<4>>::new(left[k * TILE + top + i]) * columns;
+        }
     }
+    sync_cube();
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
@@ -160,7 +171,7 @@ fn multiply_kernel<F: Float, A: Float>(
     a: &[F],
     b: &[F],
     tiles: &[u32],
-    order: &[u32],
+    order: &ComptimeOption<Box<[u32]>>,
     out: &mut [F],
     num_tiles: usize,
     // Tiles of columns, blocks of a matrix, terms of a sum and columns of a block.
@@ -168,7 +179,8 @@ fn multiply_kernel<F: Float, A: Float>(
     blocks: usize,
     depth: usize,
     columns: usize,
-    #[comptime] how: Product,
+    // Whether matrices are stored transposed, `[columns, depth]`.
+    #[comptime] transposed: bool,
     #[define(F, A)] _types: [ElemType; 2],
 ) {
     let cube = CUBE_POS;
@@ -187,11 +199,7 @@ fn multiply_kernel<F: Float, A: Float>(
     let mut left = Shared::<[A]>::new_slice(comptime!(TILE * DEPTH));
     let mut right = Shared::<[A]>::new_slice(comptime!(TILE * DEPTH));
     let zero = A::new(0.0_f32);
-    let mut sums = Array::<Vector<A, Const<4>>>::new(4usize);
-    #[unroll]
-    for i in 0..4usize {
-        sums[i] = Vector::<A, Const<4>>::new(zero);
-    }
+    let mut sums = no_sums::<A>();
     let mut from = 0usize;
     while from < depth {
         #[unroll]
@@ -201,13 +209,11 @@ fn multiply_kernel<F: Float, A: Float>(
             let (i, k) = (at / DEPTH, at % DEPTH);
             let mut x = zero;
             if first + i < last && from + k < depth {
-                x = A::cast_from(
-                    a[(row_at(order, first + i, how.ordered) * blocks + block) * depth + from + k],
-                );
+                x = A::cast_from(a[(row_at(order, first + i) * blocks + block) * depth + from + k]);
             }
             left[k * TILE + i] = x;
             let mut y = zero;
-            if comptime!(how.transposed) {
+            if comptime!(transposed) {
                 if first_column + i < columns && from + k < depth {
                     y = A::cast_from(b[matrix + (first_column + i) * depth + from + k]);
                 }
@@ -220,19 +226,14 @@ fn multiply_kernel<F: Float, A: Float>(
                 right[k * TILE + j] = y;
             }
         }
-        sync_cube();
-        #[unroll]
-        for k in 0..DEPTH {
-            add_outer::<A>(&mut sums, &left, &right, top, side, k);
-        }
-        sync_cube();
+        add_outer::<A>(&mut sums, &left, &right, top, side);
         from += DEPTH;
     }
     if here {
         #[unroll]
         for i in 0..4usize {
             if first + top + i < last {
-                let base = (row_at(order, first + top + i, how.ordered) * blocks + block) * columns;
+                let base = (row_at(order, first + top + i) * blocks + block) * columns;
                 #[unroll]
                 for j in 0..4usize {
                     if first_column + side + j < columns {
@@ -250,7 +251,7 @@ fn outer_kernel<F: Float, A: Float>(
     a: &[F],
     grad: &[F],
     runs: &[u32],
-    order: &[u32],
+    order: &ComptimeOption<Box<[u32]>>,
     parts: &mut [A],
     num_runs: usize,
     // Tiles of rows and columns of a matrix, its blocks, and rows and columns of a block.
@@ -259,7 +260,6 @@ fn outer_kernel<F: Float, A: Float>(
     blocks: usize,
     rows: usize,
     columns: usize,
-    #[comptime] ordered: bool,
     #[define(F, A)] _types: [ElemType; 2],
 ) {
     let cube = CUBE_POS;
@@ -277,11 +277,7 @@ fn outer_kernel<F: Float, A: Float>(
     let mut left = Shared::<[A]>::new_slice(comptime!(TILE * DEPTH));
     let mut right = Shared::<[A]>::new_slice(comptime!(TILE * DEPTH));
     let zero = A::new(0.0_f32);
-    let mut sums = Array::<Vector<A, Const<4>>>::new(4usize);
-    #[unroll]
-    for i in 0..4usize {
-        sums[i] = Vector::<A, Const<4>>::new(zero);
-    }
+    let mut sums = no_sums::<A>();
     let mut from = first;
     while from < last {
         #[unroll]
@@ -291,7 +287,7 @@ fn outer_kernel<F: Float, A: Float>(
             let mut x = zero;
             let mut y = zero;
             if from + k < last {
-                let row = row_at(order, from + k, ordered) * blocks + block;
+                let row = row_at(order, from + k) * blocks + block;
                 if first_row + i < rows {
                     x = A::cast_from(a[row * rows + first_row + i]);
                 }
@@ -302,12 +298,7 @@ fn outer_kernel<F: Float, A: Float>(
             left[k * TILE + i] = x;
             right[k * TILE + i] = y;
         }
-        sync_cube();
-        #[unroll]
-        for k in 0..DEPTH {
-            add_outer::<A>(&mut sums, &left, &right, top, side, k);
-        }
-        sync_cube();
+        add_outer::<A>(&mut sums, &left, &right, top, side);
         from += DEPTH;
     }
     if here {
@@ -374,7 +365,6 @@ pub(crate) fn by_type(
     let out = empty(&a, shape, a.dtype);
     let across = columns.div_ceil(TILE);
     let (count, dim) = thread_blocks(&out.client, index.num_tiles * blocks * across);
-    let order = index.order.as_ref().unwrap_or(&index.tiles);
     // SAFETY: tiles cover the rows by type, each once (they are segments, and `order` a permutation), which are rows of
     // `a` and `out`, and name matrices of `b` (checked above); what lies beyond a row, a matrix or the sum is neither
     // read nor written.
@@ -387,14 +377,14 @@ pub(crate) fn by_type(
             arg(&a),
             arg(&b),
             arg(&index.tiles),
-            arg(order),
+            index.order.as_ref().map(arg).into(),
             arg(&out),
             index.num_tiles,
             across,
             blocks,
             depth,
             columns,
-            Product { ordered: index.order.is_some(), transposed },
+            transposed,
             [elem(a.dtype), elem(wide(a.dtype))],
         );
     }
@@ -447,7 +437,6 @@ pub(crate) fn by_type_grad_b(
     let (down, across) = (rows.div_ceil(TILE), columns.div_ceil(TILE));
     let n = index.num_runs * blocks * down * across;
     let (count, dim) = thread_blocks(&out.client, n);
-    let order = index.order.as_ref().unwrap_or(&index.runs);
     // SAFETY: runs cover the rows by type, each once (they are segments, and `order` a permutation), which are rows of
     // `a` and `grad` (checked above); `parts` has a matrix for every run, and what lies beyond a matrix or a run is
     // neither read nor written.
@@ -460,7 +449,7 @@ pub(crate) fn by_type_grad_b(
             arg(&a),
             arg(&grad),
             arg(&index.runs),
-            arg(order),
+            index.order.as_ref().map(arg).into(),
             arg(&parts),
             index.num_runs,
             down,
@@ -468,7 +457,6 @@ pub(crate) fn by_type_grad_b(
             blocks,
             rows,
             columns,
-            index.order.is_some(),
             [elem(a.dtype), elem(sums)],
         );
     }
