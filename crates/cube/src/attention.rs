@@ -325,49 +325,39 @@ pub fn attention_grad(
     let scores = kept.scores.checked(&checked, relation, heads);
     let given = matches!(scores, AttentionScores::Edges(_));
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
-    let nothing = |wanted: bool, shape: Vec<usize>| {
-        zeros(&grad, Shape::from(if wanted { shape } else { vec![0] }), dtype)
-    };
+    let nothing = || zeros(&grad, Shape::from([0]), dtype);
     if plan.is_empty() || dim == 0 {
+        let zeros = |wanted: bool, shape: Vec<usize>| {
+            if wanted { zeros(&grad, Shape::from(shape), dtype) } else { nothing() }
+        };
         let first = if given { edges } else { src };
         return (
-            nothing(wants.z, vec![src, heads, dim]),
-            nothing(wants.first, vec![first, heads]),
-            nothing(wants.second && !given, vec![dst, heads]),
+            zeros(wants.z, vec![src, heads, dim]),
+            zeros(wants.first, vec![first, heads]),
+            zeros(wants.second && !given, vec![dst, heads]),
         );
     }
     let (by_src, call) = (csr(relation, &grad.device), Attention::new(plan, &grad.device));
-    let dz = if wants.z {
-        call.gather(&by_src, true, &scores, &stats, &grad)
-    } else {
-        nothing(false, vec![])
-    };
+    let dz = if wants.z { call.gather(&by_src, true, &scores, &stats, &grad) } else { nothing() };
     if !wants.first && (!wants.second || given) {
-        return (dz, nothing(false, vec![]), nothing(false, vec![]));
+        return (dz, nothing(), nothing());
     }
     let sums = wide(dtype);
     let ds = call.scores_grad(&grad, &out, &stats, &z, &scores, if given { dtype } else { sums });
     if given {
-        return (dz, ds, nothing(false, vec![]));
+        return (dz, ds, nothing());
     }
-    let side = |wanted: bool, layout: &Arc<Layout>| {
-        if !wanted {
-            return nothing(false, vec![]);
-        }
+    let side = |layout: Arc<Layout>| {
         let operands = vec![Source::new(ds.clone(), Place::Edge, Map::same(heads))];
         let shape = Shape::from(vec![layout.rows, heads]);
         MessagePass {
             dtype,
-            ..MessagePass::new(Over::Rows(layout.clone()), Formula::A, operands, heads, shape)
+            ..MessagePass::new(Over::Rows(layout), Formula::A, operands, heads, shape)
         }
         .run()
     };
-    let first = side(wants.first, &by_src);
-    let second = if wants.second {
-        side(true, &csc(relation, &grad.device))
-    } else {
-        nothing(false, vec![])
-    };
+    let first = if wants.first { side(by_src) } else { nothing() };
+    let second = if wants.second { side(csc(relation, &grad.device)) } else { nothing() };
     (dz, first, second)
 }
 
