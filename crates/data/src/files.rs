@@ -13,10 +13,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 pub(crate) use burn_gnn_files::internal::{
-    Counted, Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, format_error, io_error,
-    open, read_error, remove_abandoned, tensor_header,
+    Counted, Cut, Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, cut, cut_quoted,
+    format_error, io_error, open, read_error, remove_abandoned, tensor_header,
 };
-pub(crate) use burn_gnn_files::internal::{Cut, cut, cut_quoted};
 pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 
 /// The most nodes of one type, and the most edges of one relation.

@@ -1,4 +1,4 @@
-//! Converts data on the host to frame columns.
+//! Converts data on the host to frame columns, picks rows of it, and columns to bytes.
 
 use std::fmt::Display;
 use std::io;
@@ -51,22 +51,26 @@ pub(crate) fn i64_column(values: Vec<i64>, shape: impl Into<Shape>, device: &Dev
 
 /// The values of `rows`, which have `width` values each.
 pub(crate) fn pick_rows<T: Copy>(values: &[T], rows: &[u32], width: usize) -> Vec<T> {
-    rows.iter().flat_map(|&r| values[r as usize * width..][..width].iter().copied()).collect()
+    let mut picked = Vec::with_capacity(rows.len() * width);
+    rows.iter().for_each(|&r| picked.extend_from_slice(&values[r as usize * width..][..width]));
+    picked
 }
 
 /// Bytes of a column that are on the host at a time.
 pub(crate) const PART: usize = 4 << 20;
 
-/// The bytes of a column as numbers of type `stored`, some rows at a time; each part but the last is a multiple of
-/// eight bytes long.
+/// The bytes of a column as numbers of type `stored`, some rows at a time; each part but the last has a multiple of
+/// `at_once` rows.
 pub(crate) fn each_part(
     column: &Column,
     stored: DType,
+    at_once: usize,
     mut part: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let row = column.shape().num_elements().checked_div(column.len()).unwrap_or(0)
         * column.dtype().size();
-    let rows = PART.checked_div(row).unwrap_or(usize::MAX).max(1).saturating_add(7) / 8 * 8;
+    let rows = PART.checked_div(row).unwrap_or(usize::MAX).max(1);
+    let rows = rows.checked_next_multiple_of(at_once).unwrap_or(usize::MAX);
     let mut host = |column: &Column| {
         let data = column.to_data();
         let data = if data.dtype() == stored { data } else { data.convert_dtype(stored) };

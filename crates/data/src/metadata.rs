@@ -19,7 +19,6 @@ pub(crate) const TRIPLES: &str = "triples";
 pub(crate) struct Layout {
     pub(crate) layout: Option<String>,
     layout_version: Option<serde_json::Value>,
-    pub(crate) task: Option<String>,
 }
 
 impl Layout {

@@ -172,6 +172,7 @@ impl Split {
             .for_each(|part| part.sort_unstable());
         self
     }
+
     /// The first nodes train, the next validate, then some test.
     fn cut(mut nodes: Vec<u32>, [train, val, test]: [usize; 3]) -> Result<Self, DataError> {
         let (rest, asked) = (nodes.len().saturating_sub(train), val.saturating_add(test));

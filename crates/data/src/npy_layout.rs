@@ -83,9 +83,14 @@ pub(crate) fn load(dir: &Path) -> Result<Dataset, DataError> {
 }
 
 fn read(dir: &Path, json: PathBuf) -> Result<Dataset, DataError> {
-    let probe: Layout = read_json(&json)?;
+    /// What a description of another layout says that it is for.
+    #[derive(Deserialize)]
+    struct Task {
+        task: Option<String>,
+    }
+    let (probe, Task { task }) = (read_json::<Layout>(&json)?, read_json(&json)?);
     if let Some(layout) = probe.layout.as_ref().filter(|l| *l != "nodes") {
-        let task = probe.task.as_ref().map_or(String::new(), |t| format!(" ({t})"));
+        let task = task.map_or(String::new(), |t| format!(" ({t})"));
         let remedy = if layout == TRIPLES { "; `load_knowledge_graph` reads it" } else { "" };
         let why = format!(
             "expected node classification data, found layout `{layout}`{task}, which has no node labels{remedy}"

@@ -173,7 +173,7 @@ pub(crate) fn assemble(
                 }
                 decoder = decoder.with_attributes(vec![AttrType::Float; cols]);
             }
-            // Without rows nothing is split, and the file says nothing about the size.
+            // Texts of buckets; without rows nothing is split, and the file says nothing about the size.
             Some(_) => decoder = decoder.with_attributes([AttrType::Text]).with_delimiter(""),
         }
         let table = read_nodes(open(&path), &decoder)?;

@@ -56,6 +56,8 @@ fn a_small_set() {
     assert_eq!(kg.train, [triple(0, 1, 1), triple(2, 0, 0)]);
     assert_eq!((&*kg.valid, &*kg.test), (&[triple(1, 0, 2)][..], &[][..]));
     assert_eq!(kg.train[0].reciprocal(2), triple(1, 3, 0));
+    // What it does not know is not looked at.
+    assert!(toy(|_, m| m["task"] = json!({"of": "others"})).is_ok());
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub fn write_npy(path: impl AsRef<Path>, values: impl Into<Column>) -> Result<()
     };
     write_atomic(path, |file| {
         file.write_all(&NpyHead::bytes(descr, column.shape().as_slice()))?;
-        each_part(&column, stored, |part| file.write_all(part))
+        each_part(&column, stored, 1, |part| file.write_all(part))
     })
 }
 

@@ -122,7 +122,10 @@ impl StorageType {
     }
     #[cfg(feature = "torch")]
     pub(crate) fn dtype(self) -> DType {
-        Self::ALL[self as usize].2
+        match Self::ALL.iter().find(|known| known.0 == self) {
+            Some(known) => known.2,
+            None => unreachable!("every type is listed"),
+        }
     }
 }
 

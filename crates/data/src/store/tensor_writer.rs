@@ -74,7 +74,7 @@ impl<'a> Stored<'a> {
             Content::Column(column) => {
                 // Booleans take a byte each.
                 let stored = if column.dtype().is_bool() { BOOL } else { column.dtype() };
-                host_column::each_part(column, stored, part)
+                host_column::each_part(column, stored, 8, part)
             }
         }
     }

@@ -121,7 +121,7 @@ pub(crate) type Wrong = (usize, Expected, Cut);
 
 /// A column that stands before the attributes.
 #[derive(Clone, Copy)]
-pub(crate) enum Lead {
+pub(crate) enum LeadingColumn {
     Id,
     Weight,
     Label,
@@ -132,12 +132,13 @@ pub(crate) enum Lead {
 pub(crate) trait Field: Copy {
     /// Whether nothing is there.
     fn is_empty(self) -> bool;
+    /// The integer that it is, if it is one.
     fn int(self) -> Option<i64>;
     fn float(self) -> Option<f32>;
     /// Bytes that should be UTF-8, none where nothing is there; `None` for another type.
     fn bytes(&self) -> Option<&[u8]>;
     /// What to do about a field that is not the number that a column should have.
-    fn remedy(self, column: Lead) -> &'static str;
+    fn remedy(self, column: LeadingColumn) -> &'static str;
     /// As errors show it.
     fn found(self) -> Cut;
 }
@@ -155,19 +156,21 @@ impl Field for &[u8] {
     fn bytes(&self) -> Option<&[u8]> {
         Some(self)
     }
-    fn remedy(self, column: Lead) -> &'static str {
+    fn remedy(self, column: LeadingColumn) -> &'static str {
         match (column, self) {
-            (Lead::Id, b"") => "",
-            (Lead::Weight | Lead::Time, b"") => EMPTY_NUMBER,
-            (Lead::Label, b"") => EMPTY_LABEL,
+            (LeadingColumn::Id, b"") => "",
+            (LeadingColumn::Weight | LeadingColumn::Time, b"") => EMPTY_NUMBER,
+            (LeadingColumn::Label, b"") => EMPTY_LABEL,
             // A number with a point, as `1.0`.
-            (Lead::Id | Lead::Label, text) if text.contains(&b'.') && parse_f32(text).is_some() => {
+            (LeadingColumn::Id | LeadingColumn::Label, text)
+                if text.contains(&b'.') && parse_f32(text).is_some() =>
+            {
                 WHOLE_AS_FLOAT
             }
-            (Lead::Id, _) => TEXT_IDS,
-            (Lead::Weight, _) => "",
-            (Lead::Label, _) => TEXT_LABELS,
-            (Lead::Time, _) => NUMBER_TIMES,
+            (LeadingColumn::Id, _) => TEXT_IDS,
+            (LeadingColumn::Weight, _) => "",
+            (LeadingColumn::Label, _) => TEXT_LABELS,
+            (LeadingColumn::Time, _) => NUMBER_TIMES,
         }
     }
     fn found(self) -> Cut {
@@ -267,7 +270,7 @@ impl Columns {
             (header.positions[k] + 1, expected, field.found())
         };
         // `empty` is what an empty field is.
-        let int = |(k, field): (usize, F), column: Lead, empty: Option<i64>| {
+        let int = |(k, field): (usize, F), column: LeadingColumn, empty: Option<i64>| {
             if let Some(value) = empty.filter(|_| field.is_empty()) {
                 return Ok(value);
             }
@@ -282,7 +285,7 @@ impl Columns {
         };
         for ids in &mut self.ids {
             match ids {
-                Ids::Int(ids) => ids.push(int(next()?, Lead::Id, None)?),
+                Ids::Int(ids) => ids.push(int(next()?, LeadingColumn::Id, None)?),
                 Ids::Text(ids) => {
                     let (k, field) = next()?;
                     let text = field.bytes().filter(|text| !text.is_empty());
@@ -300,7 +303,7 @@ impl Columns {
             weights.push(if zero.is_some() && field.is_empty() {
                 0.0
             } else {
-                let remedy = || field.remedy(Lead::Weight);
+                let remedy = || field.remedy(LeadingColumn::Weight);
                 field.float().ok_or_else(|| wrong(k, "a float", remedy(), field))?
             });
         }
@@ -310,10 +313,10 @@ impl Columns {
             let utf8 = std::str::from_utf8(text);
             texts.push(utf8.map_err(|_| wrong(k, "UTF-8 text", "", field))?);
         } else if let Some(labels) = &mut table.labels {
-            labels.push(int(next()?, Lead::Label, decoder.empty_label)?);
+            labels.push(int(next()?, LeadingColumn::Label, decoder.empty_label)?);
         }
         if let Some(timestamps) = &mut table.timestamps {
-            timestamps.push(int(next()?, Lead::Time, zero)?);
+            timestamps.push(int(next()?, LeadingColumn::Time, zero)?);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::attr_type::AttrType;
 use super::attributes::{AttributeReader, Attributes};
-use super::columns::{Columns, EMPTY_LABEL, EMPTY_NUMBER, Field, Lead, TEXT_LABELS};
+use super::columns::{Columns, EMPTY_LABEL, EMPTY_NUMBER, Field, LeadingColumn, TEXT_LABELS};
 use super::decoder::Decoder;
 use super::header::Header;
 use super::options::ReadOptions;
@@ -92,7 +92,7 @@ impl Rows<'_> {
         let reader = AttributeReader::new(self.decoder);
         let ended =
             || format_error(self.path, "expected columns of equal length, found shorter ones");
-        for row in 0..self.file.rows(group)? {
+        for number in 0..self.file.rows(group)? {
             if out.problems.len() >= self.most {
                 break;
             }
@@ -101,18 +101,18 @@ impl Rows<'_> {
                 .map(Iterator::next)
                 .collect::<Option<Vec<Cell<'_>>>>()
                 .ok_or_else(ended)?;
-            let mut read = out.lead(self.header, self.decoder, |k| Ok(cells[k]));
+            let mut row = out.lead(self.header, self.decoder, |k| Ok(cells[k]));
             for (i, column) in attributes.iter_mut().enumerate() {
                 let cell = column.next().ok_or_else(ended)?;
-                read = read.and_then(|()| {
+                if row.is_ok() {
                     let pushed =
                         self.attribute(&reader, i, cell, &mut room, &mut out.table.attributes);
-                    pushed.map_err(|expected| {
+                    row = pushed.map_err(|expected| {
                         (self.attributes[i] + 1, expected.of_column(&self.names[i]), cell.found())
-                    })
-                });
+                    });
+                }
             }
-            out.end_row(read, Some((before + row) as u64 + 1));
+            out.end_row(row, Some((before + number) as u64 + 1));
         }
         Ok(out)
     }
@@ -166,11 +166,11 @@ impl Field for Cell<'_> {
             _ => None,
         }
     }
-    fn remedy(self, column: Lead) -> &'static str {
+    fn remedy(self, column: LeadingColumn) -> &'static str {
         match (column, self) {
-            (Lead::Weight | Lead::Time, Cell::Null) => EMPTY_NUMBER,
-            (Lead::Label, Cell::Null) => EMPTY_LABEL,
-            (Lead::Label, Cell::Text(_)) => TEXT_LABELS,
+            (LeadingColumn::Weight | LeadingColumn::Time, Cell::Null) => EMPTY_NUMBER,
+            (LeadingColumn::Label, Cell::Null) => EMPTY_LABEL,
+            (LeadingColumn::Label, Cell::Text(_)) => TEXT_LABELS,
             // Nothing but the file can be changed.
             _ => "",
         }
