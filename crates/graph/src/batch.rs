@@ -101,7 +101,7 @@ pub fn batch<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Batch, G
 }
 
 /// Names of the columns, lists or texts of all frames.
-pub(crate) fn names<'f, T, I: Iterator<Item = (&'f str, T)>>(
+pub(crate) fn names_of_all<'f, T, I: Iterator<Item = (&'f str, T)>>(
     frames: &[&'f Frame],
     of: impl Fn(&'f Frame) -> I,
 ) -> BTreeSet<&'f str> {
@@ -110,7 +110,7 @@ pub(crate) fn names<'f, T, I: Iterator<Item = (&'f str, T)>>(
 
 /// Frames below each other; an empty one may lack columns.
 pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
-    for name in names(frames, Frame::columns) {
+    for name in names_of_all(frames, Frame::columns) {
         let mut parts = vec![];
         for f in frames {
             match f.column(name) {
@@ -123,14 +123,14 @@ pub(crate) fn stack(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphErro
             into.insert_column(name, joint)?;
         }
     }
-    for name in names(frames, Frame::lists) {
+    for name in names_of_all(frames, Frame::lists) {
         let mut joint = Ragged::default();
         for f in frames.iter().filter(|f| !f.is_empty()) {
             joint.append(f.list(name)?);
         }
         into.insert_list(name, joint)?;
     }
-    for name in names(frames, Frame::texts) {
+    for name in names_of_all(frames, Frame::texts) {
         let mut joint = Texts::new();
         for f in frames.iter().filter(|f| !f.is_empty()) {
             joint.append(f.text(name)?);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::batch::{names, stack};
+use crate::batch::{names_of_all, stack};
 use crate::frame::join_all;
 use crate::{Frame, Graph, GraphError, Ragged, Relation, Texts};
 use burn_gnn_structure::internal::check_counts;
@@ -75,7 +75,7 @@ pub fn merge<'a>(graphs: impl IntoIterator<Item = &'a Graph>) -> Result<Graph, G
 /// Rows of frames about the same nodes, each from the first frame that has it.
 fn overlay(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
     let rows = |from: usize, frame: &Frame| (from as u32..frame.len() as u32).collect::<Vec<u32>>();
-    for name in names(frames, Frame::columns) {
+    for name in names_of_all(frames, Frame::columns) {
         let (mut parts, mut have) = (vec![], 0);
         for (frame, column) in frames.iter().filter_map(|f| Some((f, f.column(name).ok()?))) {
             if parts.is_empty() {
@@ -89,14 +89,14 @@ fn overlay(into: &mut Frame, frames: &[&Frame]) -> Result<(), GraphError> {
             into.insert_column(name, column)?;
         }
     }
-    for name in names(frames, Frame::lists) {
+    for name in names_of_all(frames, Frame::lists) {
         let mut lists = Ragged::default();
         for (frame, list) in frames.iter().filter_map(|f| Some((f, f.list(name).ok()?))) {
             lists.append(&list.select(&rows(lists.len(), frame)));
         }
         into.insert_list(name, lists)?;
     }
-    for name in names(frames, Frame::texts) {
+    for name in names_of_all(frames, Frame::texts) {
         let mut joint = Texts::new();
         for (frame, texts) in frames.iter().filter_map(|f| Some((f, f.text(name).ok()?))) {
             joint.append(&texts.select(joint.len()..frame.len()));

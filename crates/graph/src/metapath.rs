@@ -30,7 +30,7 @@ impl Graph {
     /// # Cost
     /// For each source the edges on its paths, each met once per step, in parallel over sources.
     pub fn metapath_reachable_graph<K: EdgeKey>(&self, metapath: &[K]) -> Result<Self, GraphError> {
-        let path = self.metapath(metapath, "name at least one edge type")?;
+        let path = self.metapath_numbers(metapath, "name at least one edge type")?;
         let s = self.schema().endpoints(path[0]).0;
         let d = self.schema().endpoints(path[path.len() - 1]).1;
         let sources = self.node_counts()[s];
@@ -66,7 +66,7 @@ impl Graph {
 
     /// Numbers of the edge types of a metapath, which follow each other; `remedy` is that of an empty one.
     #[doc(hidden)]
-    pub fn metapath<K: EdgeKey>(
+    pub fn metapath_numbers<K: EdgeKey>(
         &self,
         metapath: &[K],
         remedy: &'static str,

@@ -123,8 +123,7 @@ struct Parallel {
 fn parallel(r: &Relation) -> Result<Parallel, GraphError> {
     // Edges by destination, dealt out by source in that order: two stable counting sorts.
     let by_dst = r.csc();
-    let (_, mut order) = by_group(by_dst.indices(), r.num_src());
-    order.iter_mut().for_each(|p| *p = by_dst.edge_id(*p as usize));
+    let (_, order) = by_group(by_dst.indices(), r.num_src(), |p| by_dst.edge_id(p));
     let (mut src, mut dst, mut indptr) = (vec![], vec![], vec![]);
     for (at, &e) in order.iter().enumerate() {
         let (u, v) = (r.src()[e as usize], r.dst()[e as usize]);

@@ -38,6 +38,7 @@ impl Source {
         self.whole.as_ref().unwrap_or(&self.graph)
     }
     /// The id there of node `v` of a type.
+    #[inline]
     fn id_in_whole(&self, ntype: usize, v: u32) -> u32 {
         if self.whole.is_some() { self.node_ids[ntype].get(v as usize) } else { v }
     }
@@ -445,8 +446,8 @@ impl Block {
         let Some(reader) = whole.stored() else {
             return self.degrees(source, whole.csc(), etype, ntype, rows);
         };
-        let rows_of = self.nodes[ntype][..rows].iter();
-        let nodes: Vec<u32> = rows_of.map(|&v| source.id_in_whole(ntype, v)).collect();
+        let nodes = &self.nodes[ntype][..rows];
+        let nodes: Vec<u32> = nodes.iter().map(|&v| source.id_in_whole(ntype, v)).collect();
         let mut found = Vec::with_capacity(rows);
         reader.rows(&nodes, &mut found).map_err(|e| format!("degrees of a block: {e}")).or_panic();
         found.into_iter().map(|row| row.1).collect()

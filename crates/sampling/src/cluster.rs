@@ -68,7 +68,7 @@ impl ClusterSampler {
                     return Err(setting("parts", "the part of each node of every type", &found));
                 }
             };
-            let (at, order) = by_group(&of, num_parts);
+            let (at, order) = by_group(&of, num_parts, |v| v as u32);
             nodes.push((order, at));
         }
         Ok(Self { graph: graph.clone(), nodes, num_parts })

@@ -70,7 +70,7 @@ impl NeighborSampler {
         let mut seed_rows = vec![];
         for t in 0..g.node_counts().len() {
             let roots = batch.roots.as_ref().map_or(&[][..], |r| &r[t]);
-            let (at, order) = by_group(roots, trees);
+            let (at, order) = by_group(roots, trees, |row| row as u32);
             let mut new = vec![0; roots.len()];
             (0..).zip(&order).for_each(|(place, &row)| new[row as usize] = place);
             let rows = found(&batch, &seeds, t);

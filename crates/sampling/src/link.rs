@@ -286,6 +286,7 @@ impl LinkSampler {
         let remedy = "other edges have times, so seed edges need some: give theirs to the sampler (`with_times`), or one per seed (`Seeds::edges_before`)";
         Err(GraphError::MissingRelation { arg: "times", relation, remedy })
     }
+
     /// Adds the edges that a batch of these seed edges leaves out, per edge type.
     fn leave_out(&self, edges: &[u32], excluded: &mut [Vec<u32>]) {
         if self.exclusion != LinkExclusion::Nothing {

@@ -78,7 +78,7 @@ impl RandomWalk {
     /// # Errors
     /// Unknown or ambiguous types; types that do not follow each other; none at all.
     pub fn new<K: EdgeKey>(graph: &Graph, metapath: &[K]) -> Result<Self, GraphError> {
-        let metapath = graph.metapath(metapath, "name an edge type for every step")?;
+        let metapath = graph.metapath_numbers(metapath, "name an edge type for every step")?;
         let weights = graph.relations().iter().map(|_| None).collect();
         Ok(Self { graph: graph.clone(), metapath, weights, stop: 0.0, per_start: 1 })
     }

@@ -77,7 +77,7 @@ pub(super) struct HotNodes {
 }
 
 impl HotNodes {
-    /// Of the ids of the hot ones, out of `rows` rows.
+    /// Indexes the hot rows, whose ids are `hot`, of `rows` rows.
     ///
     /// # Errors
     /// An id out of range or repeated.

@@ -9,7 +9,7 @@ use crate::{FeatureSource, RowType};
 use burn_gnn_graph::internal::check_ids;
 use burn_gnn_graph::{Compressed, GraphError, Relation, prefetch};
 
-/// Contiguous rows, which `bytes` begins with.
+/// Contiguous rows, at the start of `bytes`.
 #[derive(Clone, Debug)]
 pub(crate) struct Packed<B> {
     pub(crate) bytes: B,

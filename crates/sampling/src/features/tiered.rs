@@ -80,6 +80,7 @@ impl<S: FeatureSource> FeatureSource for TieredRows<S> {
             let (here, rest) = left.split_at_mut(run.len() * width);
             if is_hot(&run[0]) {
                 places.clear();
+                places.reserve(run.len());
                 places.extend(run.iter().filter_map(|&id| self.hot.place(id)));
                 self.rows.read_rows(&places, here)?;
                 hot += run.len();

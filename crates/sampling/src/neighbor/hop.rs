@@ -33,6 +33,7 @@ const PIECE_EDGES: usize = 4096;
 /// Disjoint trees: which one each seed is in, and what is the same in all of a tree.
 #[derive(Debug)]
 pub(crate) struct Trees {
+    /// Of the seeds.
     known: SeedTrees,
     /// Per node type, the tree of each row; filled as rows are found.
     roots: Vec<Vec<u32>>,
@@ -61,13 +62,13 @@ impl Trees {
 }
 
 impl From<SeedTrees> for Trees {
-    /// Some of whose rows are the seeds.
+    /// Of trees that are known, some of whose rows are the seeds.
     fn from(known: SeedTrees) -> Self {
         Self { roots: vec![vec![]; known.of_seeds.len()], known }
     }
 }
 
-/// Rows of trees that began elsewhere: which tree each seed is in, and what is the same in all of a tree.
+/// Trees of seeds: which one each is in, and what is the same in all of a tree.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct SeedTrees {

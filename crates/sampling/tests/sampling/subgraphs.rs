@@ -66,6 +66,17 @@ fn shadow_gives_every_seed_its_own_subgraph() {
 }
 
 #[test]
+fn shadow_without_hops_has_the_seeds_alone() {
+    let g = skewed(80, 300, 2);
+    let s = NeighborSampler::new(&g, [0i64; 0]).unwrap();
+    let all = s.shadow([("_N", &[4, 70, 4])], SampleKey::new(1)).unwrap();
+    assert_eq!(all.subgraph.node_ids[0].to_vec(), [4, 70, 4]);
+    assert_eq!(all.seeds[0], [0, 1, 2]);
+    let r = all.subgraph.graph.relation("_E").unwrap();
+    assert_eq!(r.src(), r.dst());
+}
+
+#[test]
 fn clusters_cover_the_graph_once_an_epoch() {
     let g = typed(90, 40, 3);
     let parts = [

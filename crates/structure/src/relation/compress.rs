@@ -99,15 +99,21 @@ struct Scatter(*mut u32);
 #[expect(unsafe_code, reason = "see `compress`")]
 unsafe impl Sync for Scatter {}
 
-/// Stable counting sort of `0..groups.len()` by groups below `count`: where each group begins and ends, and its members.
-pub fn by_group(groups: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
+/// Stable counting sort by groups below `count` of the members at `0..groups.len()`: `count + 1` offsets, and the
+/// members of each group.
+#[inline]
+pub fn by_group(
+    groups: &[u32],
+    count: usize,
+    member: impl Fn(usize) -> u32,
+) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; count + 1];
     groups.iter().for_each(|&group| starts[group as usize + 1] += 1);
     scan(&mut starts);
     let (mut next, mut members) = (starts.clone(), vec![0; groups.len()]);
-    for (i, &group) in (0..).zip(groups) {
+    for (i, &group) in groups.iter().enumerate() {
         let at = &mut next[group as usize];
-        members[*at as usize] = i;
+        members[*at as usize] = member(i);
         *at += 1;
     }
     (starts, members)
