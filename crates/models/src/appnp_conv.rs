@@ -70,8 +70,8 @@ impl AppnpConvConfig {
     /// `alpha` outside `0.0..=1.0`, dropout outside `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<AppnpConv, ModelError> {
         ModelError::check_sizes(&[], self.dropout)?;
-        let is_share = (0.0..=1.0).contains(&self.alpha);
-        ModelError::check_range("alpha", "0.0..=1.0", self.alpha, is_share)?;
+        let in_range = (0.0..=1.0).contains(&self.alpha);
+        ModelError::check_range("alpha", "0.0..=1.0", self.alpha, in_range)?;
         Ok(AppnpConv { key: DropoutKey::new(device), config: self.clone() })
     }
 }

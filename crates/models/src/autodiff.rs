@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-/// The new value of a parameter, tracked as the old one: what is computed of a tracked tensor is no leaf.
+/// The new value of a parameter, tracked as the old one: the result of an operation on a tracked tensor is no leaf.
 pub(crate) fn leaf_like<const D: usize>(old: &Tensor<D>, plain: Tensor<D>) -> Tensor<D> {
     if old.is_autodiff() { plain.autodiff().set_require_grad(old.is_require_grad()) } else { plain }
 }

@@ -209,7 +209,7 @@ impl ModelError {
         Self::StateDict { message: message.to_string() }
     }
 
-    /// What is not `ok` is an error.
+    /// [`OutOfRange`](Self::OutOfRange) unless `ok`.
     pub(crate) fn check_range(
         arg: &str,
         range: &str,

@@ -310,8 +310,8 @@ impl Pretrained for HanConv {
     /// that the other model lacks have no tensors there.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         let of_relation = |(part, r): (&str, &str)| {
-            let EdgeType { src, relation, dst } =
-                self.schema.etypes().get(r.parse::<usize>().ok()?)?;
+            let r = r.parse::<usize>().ok().filter(|_| matches!(part, "lin_src" | "lin_dst"))?;
+            let EdgeType { src, relation, dst } = self.schema.etypes().get(r)?;
             Some(format!("{part}.{}", pyg_key(&format!("{src}__{relation}__{dst}"))))
         };
         let name = match indexed(path) {

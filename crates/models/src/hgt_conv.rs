@@ -390,7 +390,8 @@ impl HgtConv {
                 // Keys, queries and values are columns of one matrix.
                 let (module, columns, of) = match ["k", "q", "v"].iter().position(|p| *p == part) {
                     Some(i) => ("kqv_lin", i * width..(i + 1) * width, 3 * width),
-                    None => ("out_lin", 0..width, width),
+                    None if part == "a" => ("out_lin", 0..width, width),
+                    None => return ParamMapping::same(path),
                 };
                 let start = format!("{module}.lins.");
                 match kind {

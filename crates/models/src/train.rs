@@ -204,8 +204,8 @@ where
         ModelError::check_range("patience", positive, patience, patience > 0)?;
     }
     ModelError::check_range("lr", positive, lr, lr.is_finite() && lr > 0.0)?;
-    let is_penalty = decay.is_finite() && decay >= 0.0;
-    ModelError::check_range("weight_decay", "finite numbers from 0", decay, is_penalty)?;
+    let is_valid = decay.is_finite() && decay >= 0.0;
+    ModelError::check_range("weight_decay", "finite numbers from 0", decay, is_valid)?;
     sync.check_replicas(model.dense())?;
     let devices = model.devices();
     if let Some(plain) = devices.first().filter(|_| devices.iter().all(|d| !d.is_autodiff())) {

@@ -315,8 +315,8 @@ impl StateDict {
     }
 }
 
-/// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; none for
-/// another parameter.
+/// Where a model keeps the parameter at `path` of its list of layers `layers`, which PyG calls `convs`; `path` itself
+/// for another parameter.
 pub(crate) fn in_layers<M: Pretrained>(layers: &[M], from: Framework, path: &str) -> ParamMapping {
     match indexed(path) {
         Some(("layers", i, rest)) if i < layers.len() => {
