@@ -114,7 +114,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// `None` where they are equal.
+    /// `None` where they are equal: values are compared, never their texts.
     pub(crate) fn of<T: PartialEq + Debug>(
         what: &'static str,
         expected: T,

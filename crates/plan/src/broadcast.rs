@@ -74,6 +74,7 @@ pub fn check_width(op: &'static str, features: &[usize]) -> Result<usize, PlanEr
 }
 
 /// The shape of `rows` rows of a feature shape.
+#[doc(hidden)]
 pub fn with_rows(rows: usize, features: &[usize]) -> Shape {
     Shape::from([&[rows], features].concat())
 }

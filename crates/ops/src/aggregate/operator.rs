@@ -35,8 +35,12 @@ impl Operator for AggregatePlan {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let (x, weight, bias) = operands(self, inputs);
         by_dtype!(x.dtype(), T => {
-            let (weight, bias) = (floats_or_none::<B, T>(weight.as_ref()), floats_or_none::<B, T>(bias.as_ref()));
-            Tensors::one(B::from_floats(kernel::forward(self, &B::floats::<T>(&x), &weight, &bias), self.out_shape()))
+            let (weight, bias) =
+                (floats_or_none::<B, T>(weight.as_ref()), floats_or_none::<B, T>(bias.as_ref()));
+            Tensors::one(B::from_floats(
+                kernel::forward(self, &B::floats::<T>(&x), &weight, &bias),
+                self.out_shape(),
+            ))
         })
     }
     #[cfg(feature = "cube")]
@@ -117,7 +121,10 @@ impl Operator for AggregateGrad {
             // `x` is free before its gradient is made.
             let d_weight = x.map(|x| {
                 let other = &B::floats::<T>(&x);
-                kernel::gradient_of_weight(plan, kernel::GradInputs { grad: &grad, out: &out, other })
+                kernel::gradient_of_weight(
+                    plan,
+                    kernel::GradInputs { grad: &grad, out: &out, other },
+                )
             });
             let weight = floats_or_none::<B, T>(weight.as_ref());
             let given = kernel::GradInputs { grad: &grad, out: &out, other: &weight };

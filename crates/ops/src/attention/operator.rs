@@ -52,8 +52,14 @@ impl Operator for AttentionPlan {
         let (z, first, second) = operands(self, inputs);
         by_dtype!(z.dtype(), T => {
             let second = second.as_ref().map(B::floats::<T>);
-            let (out, stats) = kernel::forward::<T>(self, &B::floats::<T>(&z), &B::floats::<T>(&first), second.as_deref());
-            vec![B::from_floats(out, self.out_shape()), B::from_floats(stats, self.stats_shape())].into()
+            let (out, stats) = kernel::forward::<T>(
+                self,
+                &B::floats::<T>(&z),
+                &B::floats::<T>(&first),
+                second.as_deref(),
+            );
+            vec![B::from_floats(out, self.out_shape()), B::from_floats(stats, self.stats_shape())]
+                .into()
         })
     }
     #[cfg(feature = "cube")]
@@ -70,7 +76,7 @@ impl Operator for AttentionPlan {
             plan: self.clone(),
             z: call.wants[0],
             first: call.wants[1],
-            second: call.wants(2),
+            second: call.wants_input(2),
         };
         call.run(op)
     }
@@ -156,7 +162,8 @@ impl Operator for AttentionGrad {
                 first: &B::floats::<T>(&given.first),
                 second: second.as_deref(),
             };
-            let [d_z, d_first, d_second] = kernel::gradient::<T>(&self.plan, slices, [self.z, self.first, self.second]);
+            let [d_z, d_first, d_second] =
+                kernel::gradient::<T>(&self.plan, slices, [self.z, self.first, self.second]);
             let [of_z, of_first, of_second] = self.shapes();
             let all = self.wanted([(d_z, of_z), (d_first, of_first), (d_second, of_second)]);
             all.into_iter().map(|(data, shape)| B::from_floats(data, shape.into())).collect()

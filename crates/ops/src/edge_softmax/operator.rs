@@ -25,9 +25,9 @@ impl Operator for SoftmaxPlan {
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
-        Tensors::one(
-            by_dtype!(x.dtype(), T => B::from_floats(kernel::forward::<T>(self, &B::floats(&x)), self.shape())),
-        )
+        Tensors::one(by_dtype!(x.dtype(), T => {
+            B::from_floats(kernel::forward::<T>(self, &B::floats(&x)), self.shape())
+        }))
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {
@@ -58,9 +58,12 @@ impl Operator for SoftmaxGrad {
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let ([grad, y], plan) = (inputs.take(), &self.0);
-        Tensors::one(
-            by_dtype!(grad.dtype(), T => B::from_floats(kernel::gradient::<T>(plan, &B::floats(&y), &B::floats(&grad)), plan.shape())),
-        )
+        Tensors::one(by_dtype!(grad.dtype(), T => {
+            B::from_floats(
+                kernel::gradient::<T>(plan, &B::floats(&y), &B::floats(&grad)),
+                plan.shape(),
+            )
+        }))
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {

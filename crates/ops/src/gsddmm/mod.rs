@@ -21,7 +21,7 @@ use burn_gnn_graph::Relation;
 use crate::OpsError;
 use crate::check::{accept, check_operands, check_rank};
 use crate::dense::precision::enter_if;
-use crate::operator::{both, reference as plain, tensor};
+use crate::operator::{operands, reference as plain, tensor};
 
 const NAME: &str = "gsddmm";
 
@@ -161,7 +161,7 @@ pub fn gsddmm_reference<const L: usize, const R: usize, const O: usize>(
     let (targets, lhs, rhs) =
         ([lhs_target, rhs_target], op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs));
     let plan = accept(plan::<L, R, O>(relation, op, targets, lhs.as_ref(), rhs.as_ref()));
-    plain(plan, both(lhs, rhs))
+    plain(plan, operands(lhs, rhs))
 }
 
 /// The call on the operands that it reads.
@@ -174,7 +174,7 @@ fn run<const L: usize, const R: usize, const O: usize>(
 ) -> Result<Tensor<O>, OpsError> {
     let (lhs, rhs) = (enter_if(NAME, "lhs", lhs)?, enter_if(NAME, "rhs", rhs)?);
     let plan = plan::<L, R, O>(relation, op, targets, lhs.as_ref(), rhs.as_ref())?;
-    Ok(tensor(plan, both(lhs, rhs)))
+    Ok(tensor(plan, operands(lhs, rhs)))
 }
 
 fn plan<const L: usize, const R: usize, const O: usize>(

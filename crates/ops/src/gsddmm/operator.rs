@@ -131,8 +131,15 @@ impl Operator for GsddmmGrad {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let (Self { plan, side }, given) = (self, self.given(inputs));
         by_dtype!(given.grad.dtype(), T => {
-            let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
-            let d = kernel::gradient::<T>(plan, *side, kernel::GradInputs { grad: &B::floats::<T>(&given.grad), lhs: &lhs, rhs: &rhs });
+            let (lhs, rhs) = (
+                floats_or_none::<B, T>(given.lhs.as_ref()),
+                floats_or_none::<B, T>(given.rhs.as_ref()),
+            );
+            let d = kernel::gradient::<T>(
+                plan,
+                *side,
+                kernel::GradInputs { grad: &B::floats::<T>(&given.grad), lhs: &lhs, rhs: &rhs },
+            );
             Tensors::one(B::from_floats(d, plan.operand_shape(*side)))
         })
     }

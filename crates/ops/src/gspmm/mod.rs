@@ -20,7 +20,7 @@ use burn_gnn_graph::Relation;
 use crate::OpsError;
 use crate::check::{accept, check_operands, check_rank};
 use crate::dense::precision::enter_if;
-use crate::operator::{both, reference as plain, tensor};
+use crate::operator::{operands, reference as plain, tensor};
 
 const NAME: &str = "gspmm";
 
@@ -166,7 +166,7 @@ pub fn gspmm_reference<const L: usize, const R: usize, const O: usize>(
 ) -> Tensor<O> {
     let (lhs, rhs) = (op.uses_lhs().then_some(lhs), op.uses_rhs().then_some(rhs));
     let plan = accept(plan::<L, R, O>(relation, op, reduce, lhs.as_ref(), rhs.as_ref()));
-    plain(Gspmm::new(plan), both(lhs, rhs))
+    plain(Gspmm::new(plan), operands(lhs, rhs))
 }
 
 /// [`try_gspmm`] on the operands that it reads.
@@ -179,7 +179,7 @@ pub(crate) fn try_gspmm_operands<const L: usize, const R: usize, const O: usize>
 ) -> Result<Tensor<O>, OpsError> {
     let (lhs, rhs) = (enter_if(NAME, "lhs", lhs)?, enter_if(NAME, "rhs", rhs)?);
     let plan = plan::<L, R, O>(relation, op, reduce, lhs.as_ref(), rhs.as_ref())?;
-    Ok(tensor(Gspmm::new(plan), both(lhs, rhs)))
+    Ok(tensor(Gspmm::new(plan), operands(lhs, rhs)))
 }
 
 fn plan<const L: usize, const R: usize, const O: usize>(

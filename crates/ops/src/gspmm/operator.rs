@@ -196,12 +196,19 @@ impl Operator for GspmmGrad {
         GRADIENTS.with(|n| n.set(n.get() + self.wanted().count()));
         let arg = given.arg.as_ref().map(B::ints);
         by_dtype!(given.grad.dtype(), T => {
-            let (lhs, rhs) = (floats_or_none::<B, T>(given.lhs.as_ref()), floats_or_none::<B, T>(given.rhs.as_ref()));
+            let (lhs, rhs) = (
+                floats_or_none::<B, T>(given.lhs.as_ref()),
+                floats_or_none::<B, T>(given.rhs.as_ref()),
+            );
             let grad = B::floats::<T>(&given.grad);
-            let slices = || kernel::GradInputs { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
+            let slices =
+                || kernel::GradInputs { grad: &grad, arg: arg.as_deref(), lhs: &lhs, rhs: &rhs };
             let tensor = |side, d| B::from_floats(d, plan.operand_shape(side));
             // Both in one pass where there is a kernel for that.
-            if self.wants == [true; 2] && arg.is_none() && given.lhs.is_some() && given.rhs.is_some()
+            if self.wants == [true; 2]
+                && arg.is_none()
+                && given.lhs.is_some()
+                && given.rhs.is_some()
                 && let Some((l, r)) = kernel::gradients(plan, slices())
             {
                 return vec![tensor(Side::Lhs, l), tensor(Side::Rhs, r)].into();

@@ -162,9 +162,9 @@ impl Operator for LogSumExpPlan {
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
-        Tensors::one(
-            by_dtype!(x.dtype(), T => B::from_floats(kernel::forward::<T>(self, &B::floats(&x)), self.out_shape())),
-        )
+        Tensors::one(by_dtype!(x.dtype(), T => {
+            B::from_floats(kernel::forward::<T>(self, &B::floats(&x)), self.out_shape())
+        }))
     }
     fn gradient(&self, _tracked: &[bool]) -> Gradient {
         Gradient::reading([true], false)
@@ -190,8 +190,11 @@ impl Operator for LogSumExpGrad {
     }
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let ([grad, x], plan) = (inputs.take(), &self.0);
-        Tensors::one(
-            by_dtype!(x.dtype(), T => B::from_floats(kernel::gradient::<T>(plan, &B::floats(&x), &B::floats(&grad)), plan.softmax().shape())),
-        )
+        Tensors::one(by_dtype!(x.dtype(), T => {
+            B::from_floats(
+                kernel::gradient::<T>(plan, &B::floats(&x), &B::floats(&grad)),
+                plan.softmax().shape(),
+            )
+        }))
     }
 }

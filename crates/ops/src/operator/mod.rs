@@ -1,9 +1,10 @@
 //! Defines operators: the plan of one call, its result shapes, its kernels and its gradient.
 //!
 //! An operator is one folder: the public function in `mod.rs`, this trait's implementation for its plan (of
-//! `burn-gnn-plan`), which calls kernels (of `burn-gnn-cpu` and `burn-gnn-cube`), there or in `operator.rs`, plain
-//! primitives in `reference.rs`. Dispatch to backends, autodiff, fusion, the refusal of second derivatives and "keep
-//! only what a tracked input needs" stand here, once for all of them.
+//! `burn-gnn-plan`) there or in `operator.rs`, plain primitives in `reference.rs`. The implementation calls kernels (of
+//! `burn-gnn-cpu` and `burn-gnn-cube`), in files `cpu.rs` and `cube.rs` where that is long. Dispatch to backends,
+//! autodiff, fusion, the refusal of second derivatives and "keep only what a tracked input needs" stand here, once for
+//! all of them.
 
 mod autodiff;
 // The generated dispatch names `NdArray`, which Burn has deprecated.
@@ -42,8 +43,8 @@ pub(crate) enum Gradient {
 }
 
 impl Gradient {
-    /// By [`Operator::backward`], which reads those float inputs, and the first float result if `result`. Results behind
-    /// the first one are always kept.
+    /// By [`Operator::backward`], which reads those float inputs, and the first float result if `result`. Results
+    /// behind the first one are always kept.
     pub(crate) fn reading(inputs: impl Into<Vec<bool>>, result: bool) -> Self {
         Self::Backward(SavedForBackward { inputs: inputs.into(), result })
     }
@@ -123,7 +124,7 @@ pub(crate) struct BackwardCall<B: burn::backend::Backend> {
 
 impl<B: GnnBackend> BackwardCall<B> {
     /// Whether the gradient of an input is wanted; of one that is not there it is not.
-    pub(crate) fn wants(&self, input: usize) -> bool {
+    pub(crate) fn wants_input(&self, input: usize) -> bool {
         self.wants.get(input) == Some(&true)
     }
 
@@ -187,7 +188,7 @@ pub(crate) fn run_on<B: GnnBackend, O: Operator>(
 }
 
 /// Two operands, or the one that is there.
-pub(crate) fn both<const L: usize, const R: usize>(
+pub(crate) fn operands<const L: usize, const R: usize>(
     lhs: Option<Tensor<L>>,
     rhs: Option<Tensor<R>>,
 ) -> impl Iterator<Item = FloatTensor<Dispatch>> {

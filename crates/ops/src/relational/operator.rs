@@ -38,7 +38,12 @@ impl Operator for Relational {
         let (x, weight, norm) = (inputs.float(), inputs.float(), inputs.float_if(self.scaled));
         by_dtype!(x.dtype(), T => {
             let norm = norm.as_ref().map(B::floats::<T>);
-            let out = kernel::forward::<T>(plan, &B::floats::<T>(&x), &B::floats::<T>(&weight), norm.as_deref());
+            let out = kernel::forward::<T>(
+                plan,
+                &B::floats::<T>(&x),
+                &B::floats::<T>(&weight),
+                norm.as_deref(),
+            );
             Tensors::one(B::from_floats(out, plan.out_shape()))
         })
     }
@@ -58,15 +63,15 @@ impl Operator for Relational {
             plan: self.plan.clone(),
             x: call.wants[0],
             weight: call.wants[1],
-            norm: call.wants(2),
+            norm: call.wants_input(2),
             scaled: self.scaled,
         };
         call.run(op)
     }
 }
 
-/// The gradients that are wanted, of `x`, the weights and the factors of edges; from that of the result and what they read
-/// of `x`, the weights and, if `scaled`, the factors.
+/// The gradients that are wanted, of `x`, the weights and the factors of edges; from that of the result and what they
+/// read of `x`, the weights and, if `scaled`, the factors.
 #[derive(Clone, Debug)]
 pub(crate) struct RelationalGrad {
     pub(crate) plan: RelationalPlan,
@@ -119,7 +124,8 @@ impl Operator for RelationalGrad {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let (plan, given) = (&self.plan, self.given(inputs));
         by_dtype!(given.grad.dtype(), T => {
-            let [x, weight, norm] = [&given.x, &given.weight, &given.norm].map(|x| x.as_ref().map(B::floats::<T>));
+            let [x, weight, norm] =
+                [&given.x, &given.weight, &given.norm].map(|x| x.as_ref().map(B::floats::<T>));
             let grad = B::floats::<T>(&given.grad);
             // The gradient of one operand reads the other one.
             let operands = kernel::GradInputs {

@@ -4,7 +4,7 @@
 
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Backend, TensorMetadata};
-use burn::tensor::{IndexingUpdateOp, Shape, Slice};
+use burn::tensor::{DType, IndexingUpdateOp, Shape, Slice};
 
 use super::operator::{GradInputs, RelationalGrad};
 use crate::operator::{GnnBackend, Tensors};
@@ -90,20 +90,19 @@ fn is_empty(plan: &RelationalPlan) -> bool {
     plan.index().relation().num_edges() == 0 || plan.d_input() == 0 || plan.d_output() == 0
 }
 
-/// A result of `shape`, to which `add` adds the part of each relation.
+/// A result of `shape`, to which `add` adds the part of each relation, beside `wide` and then of type `dtype`.
 fn by_relation<B: Backend>(
     plan: &RelationalPlan,
     shape: Shape,
-    like: &FloatTensor<B>,
+    (wide, dtype): (&FloatTensor<B>, DType),
     add: impl Fn(FloatTensor<B>, usize, &Part<B>) -> FloatTensor<B>,
 ) -> FloatTensor<B> {
-    let wide = widen::<B>(like.clone());
-    let out = zeros::<B>(shape, &wide);
+    let out = zeros::<B>(shape, wide);
     if is_empty(plan) {
-        return narrow::<B>(out, like.dtype());
+        return narrow::<B>(out, dtype);
     }
-    let out = parts::<B>(plan, &wide).fold(out, |out, (r, part)| add(out, r, &part));
-    narrow::<B>(out, like.dtype())
+    let out = parts::<B>(plan, wide).fold(out, |out, (r, part)| add(out, r, &part));
+    narrow::<B>(out, dtype)
 }
 
 /// `out` with `rows` added to those of its rows that `index` names.
@@ -121,8 +120,9 @@ pub(super) fn forward<B: Backend>(
     norm: Option<FloatTensor<B>>,
     plan: &RelationalPlan,
 ) -> FloatTensor<B> {
-    let ([b, i, o], wide, weight) = (plan.block_shape(), widen::<B>(x.clone()), widen::<B>(weight));
-    by_relation::<B>(plan, plan.out_shape(), &x, |out, r, part| {
+    let ([b, i, o], dtype) = (plan.block_shape(), x.dtype());
+    let (wide, weight) = (widen::<B>(x), widen::<B>(weight));
+    by_relation::<B>(plan, plan.out_shape(), (&wide, dtype), |out, r, part| {
         let rows = part.scale(part.at_src(&wide), norm.as_ref());
         let rows = B::float_matmul(part.split(rows, b, i), matrix::<B>(&weight, r, plan));
         add_rows::<B>(out, &part.dst, part.join(rows, b, o))
@@ -131,18 +131,18 @@ pub(super) fn forward<B: Backend>(
 
 pub(super) fn gradient<B: GnnBackend>(op: &RelationalGrad, given: GradInputs<B>) -> Tensors<B> {
     let (plan, [b, i, o]) = (&op.plan, op.plan.block_shape());
-    let (grad, wide) = (given.grad.clone(), widen::<B>(given.grad));
+    let (dtype, wide) = (given.grad.dtype(), widen::<B>(given.grad));
     let [x, weight] = [given.x, given.weight].map(|x| x.map(widen::<B>));
     let norm = given.norm.as_ref();
     let of_x = |weight: &FloatTensor<B>| {
-        by_relation::<B>(plan, plan.x_shape(), &grad, |out, r, part| {
+        by_relation::<B>(plan, plan.x_shape(), (&wide, dtype), |out, r, part| {
             let rows = part.split(part.scale(part.at_dst(&wide), norm), b, o);
             let transposed = B::float_swap_dims(matrix::<B>(weight, r, plan), 1, 2);
             add_rows::<B>(out, &part.src, part.join(B::float_matmul(rows, transposed), b, i))
         })
     };
     let of_weight = |x: &FloatTensor<B>| {
-        by_relation::<B>(plan, plan.weight_shape(), &grad, |out, r, part| {
+        by_relation::<B>(plan, plan.weight_shape(), (&wide, dtype), |out, r, part| {
             let g = part.split(part.scale(part.at_dst(&wide), norm), b, o);
             let rows = part.split(part.at_src(x), b, i);
             let mut shape = plan.weight_shape();
@@ -152,7 +152,7 @@ pub(super) fn gradient<B: GnnBackend>(op: &RelationalGrad, given: GradInputs<B>)
         })
     };
     let of_norm = |(x, weight): (&FloatTensor<B>, &FloatTensor<B>)| {
-        by_relation::<B>(plan, plan.norm_shape(), &grad, |out, r, part| {
+        by_relation::<B>(plan, plan.norm_shape(), (&wide, dtype), |out, r, part| {
             let g = part.scale(part.at_dst(&wide), None);
             let rows = part.split(part.at_src(x), b, i);
             let rows = part.join(B::float_matmul(rows, matrix::<B>(weight, r, plan)), b, o);

@@ -18,7 +18,10 @@ pub(super) fn put<B: Host>(grad: FloatTensor<B>, split: &Split, part: usize) -> 
     }
     by_dtype!(grad.dtype(), T => {
         let width = grad.shape()[1..].iter().product();
-        split.grads.with(|| kernel::FilledByPart::<T>::new(plan, width), |all| all.put(part, &B::floats::<T>(&grad)));
+        split.grads.with(
+            || kernel::FilledByPart::<T>::new(plan, width),
+            |all| all.put(part, &B::floats::<T>(&grad)),
+        );
         B::from_floats(vec![T::zeroed()], Shape::from([1]))
     })
 }
@@ -31,7 +34,10 @@ pub(super) fn join<B: Host>(due: &FloatTensor<B>, split: &Split, shape: Shape) -
     }
     by_dtype!(due.dtype(), T => {
         let width = shape[1..].iter().product();
-        let all = split.grads.take::<kernel::FilledByPart<T>>().unwrap_or_else(|| kernel::FilledByPart::new(plan, width));
+        let all = split
+            .grads
+            .take::<kernel::FilledByPart<T>>()
+            .unwrap_or_else(|| kernel::FilledByPart::new(plan, width));
         B::from_floats(all.joined(), shape)
     })
 }

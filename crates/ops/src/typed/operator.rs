@@ -15,7 +15,10 @@ fn multiply<B: Host>(plan: &TypedPlan, inputs: Tensors<B>, transposed: bool) -> 
     let [a, b] = inputs.take();
     let shape = if transposed { plan.a_shape() } else { plan.out_shape() };
     by_dtype!(a.dtype(), T => {
-        Tensors::one(B::from_floats(kernel::multiply::<T>(plan, &B::floats::<T>(&a), &B::floats::<T>(&b), transposed), shape))
+        Tensors::one(B::from_floats(
+            kernel::multiply::<T>(plan, &B::floats::<T>(&a), &B::floats::<T>(&b), transposed),
+            shape,
+        ))
     })
 }
 
@@ -87,7 +90,14 @@ impl Operator for TypedGrad {
         };
         let [grad, a] = inputs.take();
         by_dtype!(grad.dtype(), T => {
-            Tensors::one(B::from_floats(kernel::gradient_of_matrices::<T>(plan, &B::floats::<T>(&grad), &B::floats::<T>(&a)), plan.b_shape()))
+            Tensors::one(B::from_floats(
+                kernel::gradient_of_matrices::<T>(
+                    plan,
+                    &B::floats::<T>(&grad),
+                    &B::floats::<T>(&a),
+                ),
+                plan.b_shape(),
+            ))
         })
     }
     #[cfg(feature = "cube")]

@@ -45,7 +45,8 @@ impl<B: Host, T: Float> Buffer<B, T> {
 pub(super) fn step<B: Host>(step: &AdamStep, inputs: Tensors<B>) -> Tensors<B> {
     let [param, grad, m, v] = inputs.take();
     by_dtype!(param.dtype(), T => {
-        let (mut p, mut m, mut v) = (Buffer::<B, T>::new(param), Buffer::<B, T>::new(m), Buffer::<B, T>::new(v));
+        let (mut p, mut m, mut v) =
+            (Buffer::<B, T>::new(param), Buffer::<B, T>::new(m), Buffer::<B, T>::new(v));
         update::<T>(step.factors(), p.entries(), &B::floats::<T>(&grad), m.entries(), v.entries());
         vec![p.finish(), m.finish(), v.finish()].into()
     })

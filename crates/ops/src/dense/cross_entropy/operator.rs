@@ -30,7 +30,11 @@ impl Operator for CrossEntropyPlan {
         let [logits] = inputs.take();
         by_dtype!(logits.dtype(), T => {
             let (loss, stats) = kernel::forward::<T>(&B::floats::<T>(&logits), self);
-            vec![B::from_floats(vec![loss], [1].into()), B::from_floats(stats, [self.rows().len(), 2].into())].into()
+            vec![
+                B::from_floats(vec![loss], [1].into()),
+                B::from_floats(stats, [self.rows().len(), 2].into()),
+            ]
+            .into()
         })
     }
     #[cfg(feature = "cube")]
@@ -65,9 +69,13 @@ impl Operator for CrossEntropyGrad {
         let ([grad, stats, logits], plan) = (inputs.take(), &self.0);
         by_dtype!(logits.dtype(), T => {
             // One entry by the shape of the loss.
-            let grad = B::floats::<T>(&grad).first().copied().unwrap_or(T::of(<T as Elem>::Acc::ZERO));
+            let grad =
+                B::floats::<T>(&grad).first().copied().unwrap_or(T::of(<T as Elem>::Acc::ZERO));
             let stats = B::floats::<<T as Elem>::Acc>(&stats);
-            Tensors::one(B::from_floats(kernel::gradient::<T>(grad, &stats, &B::floats::<T>(&logits), plan), plan.shape().into()))
+            Tensors::one(B::from_floats(
+                kernel::gradient::<T>(grad, &stats, &B::floats::<T>(&logits), plan),
+                plan.shape().into(),
+            ))
         })
     }
     #[cfg(feature = "cube")]

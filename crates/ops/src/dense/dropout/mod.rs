@@ -94,9 +94,9 @@ impl Operator for DropoutPlan {
     fn cpu<B: Host>(&self, inputs: Tensors<B>) -> Tensors<B> {
         let [x] = inputs.take();
         let shape = x.shape();
-        Tensors::one(
-            by_dtype!(x.dtype(), T => B::from_floats(dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)),
-        )
+        Tensors::one(by_dtype!(x.dtype(), T => {
+            B::from_floats(dropout_rows(self, &B::floats::<T>(&x), shape[1]), shape)
+        }))
     }
     #[cfg(feature = "cube")]
     fn cube(&self, inputs: CubeTensors) -> CubeTensors {

@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 
 use crate::check::{accept, check_dtype, check_rows, check_same};
 use crate::dense::precision::{enter, enter_if};
-use crate::operator::{both, reference as plain, tensor};
+use crate::operator::{operands, reference as plain, tensor};
 use crate::{Activation, OpsError};
 use burn_gnn_plan::RowDropout;
 
@@ -79,7 +79,7 @@ pub fn try_bias_activation(
     if bias.is_none() && plan.is_identity() {
         return Ok(x);
     }
-    Ok(tensor(Epilogue { plan, biased: bias.is_some(), open: false }, both(Some(x), bias)))
+    Ok(tensor(Epilogue { plan, biased: bias.is_some(), open: false }, operands(Some(x), bias)))
 }
 
 /// [`bias_activation`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
@@ -94,7 +94,7 @@ pub fn bias_activation_reference(
     dropout: Option<&RowDropout>,
 ) -> Tensor<2> {
     let plan = accept(plan(&x, bias.as_ref(), activation, dropout));
-    plain(Epilogue { plan, biased: bias.is_some(), open: false }, both(Some(x), bias))
+    plain(Epilogue { plan, biased: bias.is_some(), open: false }, operands(Some(x), bias))
 }
 
 fn plan(

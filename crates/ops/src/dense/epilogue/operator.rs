@@ -1,5 +1,5 @@
-//! Implements `Operator` for epilogues and their gradient; CPU kernels update tensors without other references in place,
-//! so that an epilogue between two matrix products needs no memory.
+//! Implements `Operator` for epilogues and their gradient; CPU kernels update tensors without other references in
+//! place, so that an epilogue between two matrix products needs no memory.
 
 use burn::backend::TensorMetadata;
 use burn::backend::tensor::{FloatTensor, IntTensor};
@@ -49,11 +49,18 @@ impl Operator for Epilogue {
             let open = if let Some(own) = B::floats_mut::<T>(&mut x) {
                 kernel::forward_own::<T>(own, bias.as_deref(), &self.plan, self.open)
             } else {
-                let (out, open) = kernel::forward::<T>(&B::floats::<T>(&x), bias.as_deref(), &self.plan, self.open);
+                let (out, open) = kernel::forward::<T>(
+                    &B::floats::<T>(&x),
+                    bias.as_deref(),
+                    &self.plan,
+                    self.open,
+                );
                 x = B::from_floats(out, self.plan.shape().into());
                 open
             };
-            Tensors::one(x).and_int(self.open.then(|| B::from_ints(open, [rows, kernel::words(columns)].into())))
+            Tensors::one(x).and_int(
+                self.open.then(|| B::from_ints(open, [rows, kernel::words(columns)].into())),
+            )
         })
     }
     /// Which entries are open is four columns in a number.
@@ -73,7 +80,7 @@ impl Operator for Epilogue {
     fn backward<B: GnnBackend>(&self, mut call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
         // It is computed in any case.
         call.wants[0] = true;
-        let op = EpilogueGrad { plan: self.plan.clone(), bias: call.wants(1) };
+        let op = EpilogueGrad { plan: self.plan.clone(), bias: call.wants_input(1) };
         call.run(op)
     }
 }
@@ -128,12 +135,15 @@ impl Operator for EpilogueGrad {
             let d_bias = if let Some(own) = B::floats_mut::<T>(&mut grad) {
                 kernel::gradient_own::<T>(own, kept, &self.plan, self.bias)
             } else {
-                let (d_x, d_bias) = kernel::gradient::<T>(&B::floats::<T>(&grad), kept, &self.plan, self.bias);
+                let (d_x, d_bias) =
+                    kernel::gradient::<T>(&B::floats::<T>(&grad), kept, &self.plan, self.bias);
                 grad = B::from_floats(d_x, self.plan.shape().into());
                 d_bias
             };
             let columns = d_bias.len();
-            std::iter::once(grad).chain(self.bias.then(|| B::from_floats(d_bias, [columns].into()))).collect()
+            std::iter::once(grad)
+                .chain(self.bias.then(|| B::from_floats(d_bias, [columns].into())))
+                .collect()
         })
     }
     #[cfg(feature = "cube")]

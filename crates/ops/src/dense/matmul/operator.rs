@@ -80,7 +80,7 @@ impl Operator for ProductOnto {
         Gradient::reading([tracked[1], tracked[0], false], false)
     }
     fn backward<B: GnnBackend>(&self, call: BackwardCall<B>) -> Vec<Option<FloatTensor<B>>> {
-        let d_sum = call.wants(2).then(|| call.grad.clone());
+        let d_sum = call.wants_input(2).then(|| call.grad.clone());
         let [d_x, d_w] = operands::<B>(call);
         vec![d_x, d_w, d_sum]
     }
