@@ -327,14 +327,14 @@ pub fn attention_grad(
     let (src, dst, edges) = (relation.num_src(), relation.num_dst(), relation.num_edges());
     let nothing = || zeros(&grad, Shape::from([0]), dtype);
     if plan.is_empty() || dim == 0 {
-        let zeros = |wanted: bool, shape: Vec<usize>| {
+        let zeros_if = |wanted: bool, shape: Vec<usize>| {
             if wanted { zeros(&grad, Shape::from(shape), dtype) } else { nothing() }
         };
         let first = if given { edges } else { src };
         return (
-            zeros(wants.z, vec![src, heads, dim]),
-            zeros(wants.first, vec![first, heads]),
-            zeros(wants.second && !given, vec![dst, heads]),
+            zeros_if(wants.z, vec![src, heads, dim]),
+            zeros_if(wants.first, vec![first, heads]),
+            zeros_if(wants.second && !given, vec![dst, heads]),
         );
     }
     let (by_src, call) = (csr(relation, &grad.device), Attention::new(plan, &grad.device));

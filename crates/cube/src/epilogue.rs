@@ -35,10 +35,11 @@ pub enum EpilogueKept {
 #[cube(launch_unchecked, address_type = "dynamic")]
 #[allow(clippy::too_many_arguments)]
 fn epilogue_kernel<F: Float, A: Float>(
+    // First, so that it stands for `open` where that is not written.
+    out: &mut [F],
     x: &[F],
     bias: &ComptimeOption<Box<[F]>>,
     draws: &ComptimeOption<Draws>,
-    out: &mut [F],
     open: &mut [u32],
     parameter: InputScalar,
     rows: usize,
@@ -189,10 +190,10 @@ fn forward(
             count,
             dim,
             address([x], rows * blocks),
+            arg(&out),
             arg(x),
             bias.map(arg).into(),
             draws.map(|draws| draws.launch(sums)).into(),
-            arg(&out),
             arg_if(marks),
             InputScalar::new(parameter, elem(sums)),
             rows,

@@ -51,8 +51,8 @@ pub(crate) fn arg(x: &CubeTensor) -> BufferArg {
     x.clone().into_buffer_arg()
 }
 
-/// Stands for an array that a kernel, as it is compiled, does not read: its first argument once more, which takes no
-/// binding.
+/// Stands for an array that a kernel, as it is compiled, neither reads nor writes: its first argument once more, which
+/// takes no binding. Where the kernel would write the array, the first one must be written too.
 pub(crate) fn unread() -> BufferArg {
     BufferArg::alias(0, 0)
 }

@@ -111,9 +111,10 @@ pub(crate) fn messages<F: Float, N: Size, MA: Size, MB: Size, MC: Size>(
 ) -> OperandsLaunch<F, N, MA, MB, MC> {
     let tables = operands.iter().flat_map(|source| source.map.table()).chain(listed);
     let tables: Vec<u32> = tables.copied().collect();
-    let tables = match tables.is_empty() {
-        true => unread(),
-        false => arg(&upload("columns", &tables, &operands[0].x.device)),
+    let tables = if tables.is_empty() {
+        unread()
+    } else {
+        arg(&upload("columns", &tables, &operands[0].x.device))
     };
     OperandsLaunch::new(
         operand(operands, 0, n),

@@ -91,14 +91,14 @@ impl Pairs {
 
 /// Pairs of destinations, or of sources, kept with the edges.
 fn pairs(index: &RelationalIndex, of: Target) -> Arc<Pairs> {
-    let r = index.relation();
-    let (src, dst) = ((r.src(), r.num_src()), (r.dst(), r.num_dst()));
-    let (key, near, far) = match of {
-        Target::Src => ("by source", src, dst),
-        _ => ("by destination", dst, src),
+    let by_src = of == Target::Src;
+    let make = || {
+        let r = index.relation();
+        let (src, dst) = ((r.src(), r.num_src()), (r.dst(), r.num_dst()));
+        let (near, far) = if by_src { (src, dst) } else { (dst, src) };
+        Pairs::new(near, far, (index.types(), index.num_relations()))
     };
-    let types = (index.types(), index.num_relations());
-    index.attached().get_or_insert(key, || Pairs::new(near, far, types))
+    index.attached().get_or_insert(if by_src { "by source" } else { "by destination" }, make)
 }
 
 /// 1 over the number of edges of its relation at its destination, for every edge, in the type of sums; nothing

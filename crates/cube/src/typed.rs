@@ -141,7 +141,8 @@ fn no_sums<A: Float>() -> Array<Vector<A, Const<4>>> {
     sums
 }
 
-/// `sums[i] += left[i] · right` for the four rows of a thread and all terms in shared memory.
+/// `sums[i] += left[i] · right` for the four rows of a thread and all terms in shared memory. All threads of a block
+/// call it: it waits for them before and after.
 #[cube]
 fn add_outer<A: Float>(
     sums: &mut Array<Vector<A, Const<4>>>,

@@ -334,7 +334,8 @@ impl DeviceSampler {
         let trees = (self.sampler.is_disjoint() || times.is_some())
             .then(|| self.trees(&seeds, times.as_deref()))
             .transpose()?;
-        self.with_batch(seeds, trees, &excluded, key, |batch, _| Ok(DeviceBatch { times, ..batch }))
+        let (batch, ()) = self.with_batch(seeds, trees, &excluded, key, |_, _| Ok(()))?;
+        Ok(DeviceBatch { times, ..batch })
     }
 
     /// The subgraph of such a batch.
@@ -344,27 +345,27 @@ impl DeviceSampler {
         dropped: Vec<Ids>,
         key: SampleKey,
     ) -> Result<DeviceSubgraph, GraphError> {
-        self.with_batch(seeds, None, &dropped, key, |batch, tables| {
-            self.edges_between(batch, &dropped, tables)
-        })
+        let between =
+            |batch: &DeviceBatch, tables: &_| self.edges_between(batch.clone(), &dropped, tables);
+        Ok(self.with_batch(seeds, None, &dropped, key, between)?.1)
     }
 
-    /// Runs `f` on a batch, and the tables that have its rows, which no other batch uses meanwhile.
+    /// A batch, and what `f` makes of it and of the tables that have its rows, which no other batch uses meanwhile.
     fn with_batch<T>(
         &self,
         seeds: Vec<Ids>,
         trees: Option<Trees>,
         excluded: &[Ids],
         key: SampleKey,
-        f: impl FnOnce(DeviceBatch, &Tables) -> Result<T, GraphError>,
-    ) -> Result<T, GraphError> {
+        f: impl FnOnce(&DeviceBatch, &Tables) -> Result<T, GraphError>,
+    ) -> Result<(DeviceBatch, T), GraphError> {
         let pool = || self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         // Taken out, so that nothing is locked meanwhile and a batch that fails or unwinds leaves no rows behind.
         let known = pool().pop();
         let mut tables = known.unwrap_or_else(|| self.tables());
         self.exclude(excluded, &mut tables, true);
         let batch = self.grow(seeds, trees, excluded, key, &tables)?;
-        let made = f(batch.clone(), &tables)?;
+        let made = f(&batch, &tables)?;
         self.forget(&batch, &tables);
         self.exclude(excluded, &mut tables, false);
         // Launches of other threads do not wait for those of this one: what it wrote must be done before another batch
@@ -373,7 +374,7 @@ impl DeviceSampler {
             number_at(rows, 0);
         }
         pool().push(tables);
-        Ok(made)
+        Ok((batch, made))
     }
 
     fn upload(&self, what: &'static str, lists: &[Vec<u32>]) -> Result<Vec<Ids>, GraphError> {
