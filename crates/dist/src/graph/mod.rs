@@ -333,7 +333,7 @@ impl Inner {
     pub(crate) fn is_own(&self, of: PartitionPolicy, row: u32) -> bool {
         let rank = self.trainer.rank_of(self.trainer.part) as u32;
         let trainers = self.trainers.as_ref().map(|all| &all[usize::from(!of.is_node)][of.ty]);
-        trainers.is_none_or(|of| of[row as usize] == rank)
+        trainers.is_none_or(|ranks| ranks[row as usize] == rank)
     }
     /// Original ids of the nodes that this part owns, ascending.
     pub(crate) fn own_originals(&self, ntype: usize) -> &[u64] {

@@ -92,7 +92,7 @@ impl DistGraph {
             return Err(DistError::Config { arg: "shape", expected, found: "[]".into() });
         };
         let types =
-            |is_node: bool, names: usize| (0..names).map(move |ty| PartitionPolicy { is_node, ty });
+            |is_node: bool, count: usize| (0..count).map(move |ty| PartitionPolicy { is_node, ty });
         let all = types(true, self.ntypes().len()).chain(types(false, self.etypes().len()));
         if let Some(policy) = policy {
             if policy.ty >= self.owners(policy).names().len() {

@@ -126,6 +126,7 @@ impl DistGraph {
     ) -> Result<SeedLists, DistError> {
         self.select_before(&self.inner.edges, given, |key| self.schema().etype(key))
     }
+    /// Ids in range per type, and their times.
     fn select_before<K, I: AsRef<[u64]>, T: AsRef<[i64]>>(
         &self,
         owners: &Owners,

@@ -117,6 +117,7 @@ pub(crate) fn entries<'a>(extras: &'a ExtrasByType, names: [&[String]; 2]) -> Ve
     out
 }
 
+/// No lists, texts or ids of any type.
 pub(crate) fn no_extras(schema: &Schema) -> ExtrasByType {
     [schema.ntypes().len(), schema.etypes().len()].map(|types| vec![Extras::default(); types])
 }

@@ -26,10 +26,10 @@ const ROWS_BYTES: usize = 4 << 20;
 fn wide<'a, T: Copy + 'a>(
     name: &str,
     values: impl AsRef<[T]> + 'a,
-    wide: impl Fn(T) -> i64 + 'a,
+    to_i64: impl Fn(T) -> i64 + 'a,
 ) -> Entry<'a> {
     Entry::list(name, Dtype::I64, values.as_ref().len(), move |r, out: &mut Vec<i64>| {
-        out.extend(values.as_ref()[r].iter().map(|&v| wide(v)))
+        out.extend(values.as_ref()[r].iter().map(|&v| to_i64(v)))
     })
 }
 fn flags(name: &str, n: usize, inner: usize) -> Entry<'static> {

@@ -263,11 +263,11 @@ impl Reader<'_> {
         &self,
         name: &str,
         values: &[T],
-        mut fits: impl FnMut(T) -> bool,
-        expected: impl FnOnce() -> String,
+        fits: impl Fn(T) -> bool,
+        rule: impl FnOnce() -> String,
     ) -> Result<(), DistError> {
         let Some(p) = values.iter().position(|&v| !fits(v)) else { return Ok(()) };
-        let message = format!("`{name}`, position {p}: {}, got {}", expected(), values[p]);
+        let message = format!("`{name}`, position {p}: {}, got {}", rule(), values[p]);
         Err(DistError::format(self.path, message))
     }
     /// The columns that are implied by global ids must agree with them.
