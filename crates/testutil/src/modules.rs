@@ -257,7 +257,7 @@ const WITHOUT_CIRCLES: [(&str, &str, &str); 12] = [
     ("store", "cache", "rows"),
     ("plan", "gspmm", "broadcast"),
     ("cpu", "attention", "adjacency"),
-    ("cube", "message", "layout"),
+    ("cube", "walk", "layout"),
     ("ops", "gspmm", "operator"),
     ("dist", "tensor", "graph"),
     ("models", "rgcn", "rel_graph_conv"),
