@@ -7,6 +7,7 @@ use burn::backend::tensor::{Device, FloatTensor, IntTensor};
 use burn::backend::{Backend, Flex, NdArray, TensorMetadata};
 use burn::tensor::{DType, Shape, TensorData};
 use burn_gnn_graph::Relation;
+use burn_gnn_testutil::graphs::{relation, small};
 
 use crate::Stream;
 use crate::dense::dropout::KeyedDropout;
@@ -81,13 +82,8 @@ fn assert_same<B: Backend>(what: &str, a: FloatTensor<B>, b: FloatTensor<B>) {
 }
 
 pub(crate) fn graphs() -> Vec<Relation> {
-    let relation = |src, dst, endpoints: &[(u32, u32)]| {
-        let (u, v) = endpoints.iter().copied().unzip();
-        Relation::from_coo(src, dst, u, v).unwrap()
-    };
     vec![
-        // Parallel edges, a source and a destination without edges, edges not sorted.
-        relation(5, 4, &[(0, 1), (4, 0), (1, 1), (1, 1), (2, 3), (0, 0), (4, 3), (2, 1)]),
+        small(),
         relation(9, 2, &[(8, 1), (7, 1), (6, 1), (5, 1), (4, 1), (3, 1), (2, 1), (1, 1), (0, 1)]),
         relation(3, 2, &[]),
         relation(0, 2, &[]),

@@ -93,6 +93,7 @@ pub fn try_weighted_aggregate(
 }
 
 /// [`weighted_aggregate`] in plain tensor operations, differentiated by Burn.
+/// f16 and bf16 are computed in f32.
 ///
 /// # Panics
 /// As [`weighted_aggregate`].

@@ -124,6 +124,7 @@ pub fn try_relational_aggregate(
 
 /// [`relational_aggregate`] in plain tensor operations, one relation after the other, differentiated by
 /// Burn: slow, short, and what the kernels are tested against.
+/// f16 and bf16 are computed in f32.
 ///
 /// # Panics
 /// As [`relational_aggregate`].

@@ -132,6 +132,7 @@ pub fn try_segment_softmax<const D: usize>(
 }
 
 /// [`segment_softmax`] in plain tensor operations, differentiated by Burn.
+/// f16 and bf16 are computed in f32.
 ///
 /// # Panics
 /// As [`segment_softmax`].

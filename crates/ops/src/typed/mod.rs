@@ -104,6 +104,7 @@ pub fn try_gather_mm(a: Tensor<2>, b: Tensor<3>, types: &TypeIndex) -> Result<Te
 }
 
 /// [`segment_mm`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
+/// f16 and bf16 are computed in f32.
 ///
 /// # Panics
 /// As [`segment_mm`].
@@ -114,6 +115,7 @@ pub fn segment_mm_reference(a: Tensor<2>, b: Tensor<3>, segments: &Segments) -> 
 }
 
 /// [`gather_mm`] in plain tensor operations, differentiated by Burn: what the kernels are tested against.
+/// f16 and bf16 are computed in f32.
 ///
 /// # Panics
 /// As [`gather_mm`].
