@@ -76,6 +76,9 @@ pub mod sampling {
 pub mod store {
     pub use burn_gnn_store::*;
 }
+mod version_info;
+
+pub use version_info::{VersionInfo, version_info};
 
 /// What most programs need: the names of the first examples and of the layers and models that programs begin with,
 /// none of which is one of `burn::prelude`. Everything else is under the path of its module.

@@ -44,6 +44,7 @@ pub use elem::{Acc, Elem, Real};
 pub use exp::Exp;
 /// A GSpMM with weights, degree scales and an epilogue.
 pub use gspmm::aggregate;
+pub use simd::instruction_set;
 
 pub(crate) use adjacency::Adjacency;
 pub(crate) use burn_gnn_structure::internal::huge_room as room;

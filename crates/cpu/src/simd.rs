@@ -139,6 +139,19 @@ fn level() -> Level {
     })
 }
 
+/// The instruction set that kernels of this process use: `avx512`, `avx2` or `baseline` on x86-64, else the name of
+/// the architecture.
+pub fn instruction_set() -> &'static str {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    match level() {
+        Level::Avx512 => "avx512",
+        Level::Avx2 => "avx2",
+        Level::Baseline => "baseline",
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    std::env::consts::ARCH
+}
+
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "avx2,bmi1,bmi2,f16c,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
 fn avx512<W: Vectorised>(work: W) -> W::Out {

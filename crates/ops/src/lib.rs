@@ -21,6 +21,7 @@ mod activation;
 mod aggregate;
 mod attention;
 mod check;
+mod cpu_kernels;
 mod dense;
 mod div_by;
 mod edge_softmax;
@@ -75,6 +76,7 @@ pub use burn_gnn_cube::{
 };
 pub use burn_gnn_graph::{Stream, philox4x32};
 pub use burn_gnn_plan::{Activation, PlanError};
+pub use cpu_kernels::{CpuKernels, cpu_kernels};
 pub use dense::adam::*;
 pub use dense::cross_entropy::*;
 pub use dense::dropout::{EdgeDropout, KeyedDropout, RowDropout, dropout, try_dropout};
