@@ -36,7 +36,8 @@ fn grid_of(client: &Client, n: usize, most: u32) -> (CubeCount, CubeDim) {
 /// Messages that a thread of a kernel over rows of edges has on their way at a time, for messages of `width` entries.
 ///
 /// This, the next function and the vectors of `argmax.rs` are what was fastest on an H200 of eight variants, by a quarter
-/// to a third on the graph where they matter most (BENCHMARKS.md, "GPUs"). All add the edges of a row in one order.
+/// to a third on the graph where they matter most (docs/measurements/2026-11-26-gpus.md). All add the edges of a row in
+/// one order.
 pub(crate) fn in_flight(width: usize) -> usize {
     if width == 1 { 8 } else { 4 }
 }

@@ -3,7 +3,8 @@
 //! A gradient of weights, `xᵀ · g` over the rows of all nodes, has a long inner axis and few entries: a product that gives
 //! each tile of the result to one block of threads keeps a few blocks busy, one after the other over all nodes. So rows
 //! are cut into parts, which are multiplied side by side (split-K), and the results are added in the order of the parts.
-//! On an H200 a GCN epoch of 169,343 nodes took 29 ms before, nine tenths of them in two such products (BENCHMARKS.md).
+//! On an H200 a GCN epoch of 169,343 nodes took 29 ms before, nine tenths of them in two such products
+//! (docs/measurements/2026-11-26-gpus.md).
 
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata};
