@@ -14,7 +14,8 @@ use burn_gnn_dist::{
     check_replicas, run_ranks,
 };
 use burn_gnn_models::{
-    Epoch, GradientSync, ModelError, NodeClassifier, NodeTask, TrainConfig, Trained, seeded, train,
+    Epoch, GradientSync, ModelError, NodeClassifier, NodeTask, TrainConfig, Trained,
+    check_param_ids, seeded, train,
 };
 use burn_gnn_ops::GraphView;
 pub use plan::{PartPlan, plan_parts};
@@ -47,6 +48,7 @@ fn or_end<T>(result: Result<T, Failure>) -> T {
 
 impl GradientSync for RankSync {
     fn check_replicas<M: Module>(&self, module: &M) -> Result<(), ModelError> {
+        check_param_ids(module)?;
         check_replicas(&*self.0, module).map_err(|e| ModelError::Ranks(e.into()))
     }
     fn sum_gradients<M: Module>(&self, module: &M, grads: GradientsParams) -> GradientsParams {

@@ -1,5 +1,7 @@
 //! All-reduces gradients of replicated parameters.
 
+use std::collections::HashSet;
+
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
@@ -37,7 +39,7 @@ impl Default for ReduceOptions {
 /// step.
 ///
 /// # Errors
-/// Some rank failed, or modules differ in size between ranks.
+/// Some rank failed, modules differ in size between ranks, or two parameters share an id, by which gradients are kept.
 ///
 /// # Cost
 /// One copy of all gradients in f64.
@@ -79,6 +81,14 @@ pub fn all_reduce_gradients_with<M: Module>(
         Pull { grads: &grads, skip: &skip, path: Vec::new(), flat: Vec::new(), taken: Vec::new() };
     module.visit(&mut pull);
     let (mut flat, taken) = (pull.flat, pull.taken);
+    let mut ids = HashSet::with_capacity(taken.len());
+    if let Some(at) = taken.iter().position(|id| !ids.insert(*id)) {
+        let message = format!(
+            "gradients: parameter {at} of those that require gradients has the id of one before it; make each part of \
+             the model by its own `init`, and load files by `load_weights`, which keeps the ids of the model"
+        );
+        return Err(Failure { rank: comm.rank(), message });
+    }
     if options.weight != 1.0 {
         flat.iter_mut().for_each(|g| *g *= options.weight);
     }

@@ -125,6 +125,17 @@ pub enum ModelError {
         /// The other.
         other: String,
     },
+    /// Two parameters of a module have one id, by which gradients and states of optimizers are kept.
+    #[error(
+        "parameters `{first}` and `{second}` have one id, so that one takes the gradients of the other; \
+         make each part by its own `init`, and load files by `load_weights`, which keeps the ids of the model"
+    )]
+    SharedParamId {
+        /// Path of one of them.
+        first: String,
+        /// Path of the other.
+        second: String,
+    },
     /// A file of weights cannot be written or read, or its parameters are not those of the model.
     #[error("weights `{}`: {message}; {remedy}", file.display())]
     Weights {

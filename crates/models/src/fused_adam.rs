@@ -79,7 +79,9 @@ impl FusedAdamConfig {
 /// in place where the backend can.
 ///
 /// It computes what Burn's `Adam` and `AdamW` compute, to the bit for f32 and f64, and its state is theirs: a
-/// record saved by one loads into the other. AMSGrad is not offered.
+/// record saved by one loads into the other. AMSGrad is not offered. State is kept by parameter id:
+/// [`check_param_ids`](crate::check_param_ids) refuses a module in which two parameters share one, and
+/// [`resume_weights`](crate::resume_weights) loads parameters with the ids that a record of the state refers to.
 ///
 /// # Panics
 /// A step panics if the loaded state is one of AMSGrad (it has a largest second moment).

@@ -13,7 +13,7 @@ use burn_gnn_sampling::Block;
 use crate::inference::feature_of_size;
 use crate::{
     Counts, FusedAdamConfig, GradientSync, LayerViews, ModelError, NodeEmbedding, NodeTask,
-    NodeTensors, Rows, Whole,
+    NodeTensors, Rows, Whole, check_param_ids,
 };
 
 /// A model that classifies the nodes of one type.
@@ -176,8 +176,8 @@ pub struct Trained<M> {
 /// # Errors
 /// Dense parameters that differ between ranks ([`GradientSync::check_replicas`]), no training row on any rank, no
 /// epochs, patience of 0, a learning rate that is not positive, a model whose parameters are on a device without
-/// autodiff, features that are missing or of another size than the model was made for
-/// ([`NodeClassifier::feature_sizes`]), a class that the model has no logit for, or a loss that is no longer finite.
+/// autodiff, parameters that share an id ([`check_param_ids`]), features that are missing, not finite, or of another
+/// size than the model was made for ([`NodeClassifier::feature_sizes`]), a class that the model has no logit for, or a loss that is no longer finite.
 ///
 /// # Panics
 /// Features with other rows than the graph's nodes; what a model panics with.
@@ -239,6 +239,7 @@ where
         if !owned.is_empty() {
             model = optimizer.step(config.lr, model, owned);
         }
+    check_param_ids(&model)?;
         let mut sums = [loss.inner().into_scalar::<f64>(), counts.correct];
         sync.sum(&mut sums);
         let mut row = Epoch {

@@ -7,6 +7,7 @@ use burn::store::{ModuleRecord, RecordError};
 use burn_gnn_data::write_atomic;
 
 use crate::ModelError;
+use crate::param_ids::ParamIds;
 
 /// Writes all parameters of `model` to a file, under a temporary name first: killed at any moment, the old file or the
 /// new one is there.
@@ -38,10 +39,51 @@ pub fn save_weights<M: Module>(model: &M, path: impl AsRef<Path>) -> Result<(), 
 
 /// Reads the parameters of `model` from a file that [`save_weights`] wrote; the model's own values are replaced.
 ///
+/// Parameters keep the ids of `model`, where Burn's `load_record` takes those of the record: two parts of a model that
+/// load one file would share ids, and with them gradients ([`check_param_ids`](crate::check_param_ids)). To go on with
+/// the record of an optimizer, which is kept by id, use [`resume_weights`].
+///
 /// # Errors
 /// [`ModelError::Weights`], which names the file: no such file, another format, a parameter that is missing or has
 /// another shape.
 pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, ModelError> {
+    let ids = ParamIds::of(&model);
+    Ok(ids.restore(resume_weights(model, path)?))
+}
+
+/// [`load_weights`] with the parameter ids of the file, which the record of an optimizer refers to: training goes on
+/// where it was. Load a file into one part of a model only.
+///
+/// ```
+/// use burn::module::Module;
+/// use burn::optim::GradientsParams;
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::{FusedAdamConfig, Mlp, MlpConfig, resume_weights, save_weights};
+/// let (device, dir) = (Device::flex().autodiff(), tempfile::tempdir()?);
+/// let new = || (MlpConfig::new(vec![4, 2]).init(&device), FusedAdamConfig::new().init());
+/// let grads = |model: &Mlp| {
+///     let loss = model.forward(Tensor::ones([3, 4], &device)).powi_scalar(2).mean();
+///     GradientsParams::from_grads(loss.backward(), model)
+/// };
+/// let (mut model, mut adam) = new();
+/// model = adam.step(0.1, model.clone(), grads(&model));
+///
+/// // Parameters, and the moments of Adam beside them.
+/// save_weights(&model, dir.path().join("model.bpk"))?;
+/// adam.save(dir.path().join("adam.bpk"))?;
+/// let (again, adam_again) = new();
+/// let again = resume_weights(again, dir.path().join("model.bpk"))?;
+/// let mut adam_again = adam_again.load(dir.path().join("adam.bpk"))?;
+///
+/// let next = adam.step(0.1, model.clone(), grads(&model));
+/// let resumed = adam_again.step(0.1, again.clone(), grads(&again));
+/// assert_eq!(resumed.layers[0].weight.to_data(), next.layers[0].weight.to_data());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`load_weights`].
+pub fn resume_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, ModelError> {
     let path = path.as_ref();
     let unreadable = "name a file that `save_weights` wrote";
     // Burn says of a missing file what it says of a damaged one.
@@ -67,10 +109,11 @@ fn record(e: RecordError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use burn::tensor::Device;
+    use burn::optim::GradientsParams;
+    use burn::tensor::{Device, Tensor};
 
     use super::*;
-    use crate::{SageConfig, seeded};
+    use crate::{FusedAdamConfig, Mlp, MlpConfig, SageConfig, check_param_ids, seeded};
 
     #[test]
     fn what_was_saved_is_loaded() {
@@ -81,11 +124,44 @@ mod tests {
         save_weights(&new(0, 8), &file).unwrap();
         let bytes = |file: &Path| std::fs::read(file).unwrap();
         let saved = bytes(&file);
-        // Another model takes the weights: saved again they are the same file.
-        save_weights(&load_weights(new(1, 8), &file).unwrap(), &file).unwrap();
+        // Another model takes the weights and ids: saved again they are the same file.
+        save_weights(&resume_weights(new(1, 8), &file).unwrap(), &file).unwrap();
         assert_eq!(bytes(&file), saved);
         save_weights(&new(1, 8), &file).unwrap();
         assert_ne!(bytes(&file), saved, "the file tells other weights from these");
+    }
+
+    /// A teacher and a student of one file: gradients go to the student alone.
+    #[test]
+    fn parts_that_load_one_file_have_their_own_ids() {
+        let (device, dir) = (Device::flex().autodiff(), tempfile::tempdir().unwrap());
+        let new = || MlpConfig::new(vec![3, 2]).init(&device);
+        let file = dir.path().join("mlp.bpk");
+        save_weights(&new(), &file).unwrap();
+        let student = load_weights(new(), &file).unwrap();
+        let teacher = load_weights(new(), &file).unwrap().freeze();
+        let both = (teacher, student);
+        check_param_ids(&both).unwrap();
+        let weight = |m: &Mlp| m.layers[0].weight.val().inner().into_data();
+        assert_eq!(weight(&both.0), weight(&both.1));
+        let step = |both: (Mlp, Mlp)| {
+            let y = both.1.forward(Tensor::ones([4, 3], &device)).sum();
+            let grads = GradientsParams::from_grads(y.backward(), &both);
+            FusedAdamConfig::new().init().step(0.1, both, grads)
+        };
+        let after = step(both.clone());
+        assert_eq!(weight(&after.0), weight(&both.0), "the frozen teacher moved");
+        assert_ne!(weight(&after.1), weight(&both.1));
+
+        // With the ids of the file they clash, which is an error.
+        let shared = || resume_weights(new(), &file).unwrap();
+        let text = check_param_ids(&(shared().freeze(), shared())).unwrap_err().to_string();
+        assert!(text.contains("`0.layers.0.weight` and `1.layers.0.weight`"), "{text}");
+        // Ids of the model stay, so an optimizer that knows them goes on.
+        let model = new();
+        let id = model.layers[0].weight.id;
+        assert_eq!(load_weights(model.clone(), &file).unwrap().layers[0].weight.id, id);
+        assert_ne!(resume_weights(model, &file).unwrap().layers[0].weight.id, id);
     }
 
     #[test]
