@@ -3,7 +3,7 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_ops::GraphView;
 
@@ -11,7 +11,7 @@ use crate::hetero_conv::HeteroConv;
 use crate::inference::Layerwise;
 use crate::init::Init;
 use crate::inputs::{Inputs, TypeInput};
-use crate::mlp::apply;
+use crate::mlp::{apply, gelu};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 use crate::several_types::several_types_model;
 use crate::type_map::{NodeTensors, TypeMap};
@@ -127,7 +127,7 @@ impl Hgt {
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: &NodeTensors) -> NodeTensors {
         views.count("hgt", self.net.convs.len());
-        let h = self.input().encode(views, x, |_, x| x).map(|_, h| activation::gelu(h));
+        let h = self.input().encode(views, x, |_, x| x).map(|_, h| gelu(h));
         self.net.convs.iter().enumerate().fold(h, |h, (i, conv)| conv.forward(&views.view(i), h))
     }
 }
@@ -145,7 +145,7 @@ impl Layerwise for Hgt {
     }
     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
         if layer == 0 {
-            return self.input().encode_rows(g, x).map(|_, h| activation::gelu(h));
+            return self.input().encode_rows(g, x).map(|_, h| gelu(h));
         }
         let y = self.net.convs[layer - 1].forward(&g, x);
         match layer == self.net.convs.len() {

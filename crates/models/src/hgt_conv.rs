@@ -3,7 +3,7 @@
 use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, LayerNorm, LayerNormConfig};
-use burn::tensor::{Device, Tensor, activation::gelu};
+use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::EdgeType;
 use burn_gnn_ops::{
     Activation, EdgeTypes, GraphView, attention, bias_activation, div_by, matmul_rows, u_dot_v,
@@ -12,7 +12,7 @@ use burn_gnn_ops::{
 use crate::heads::split;
 use crate::hetero_conv::{HeteroConv, check_graph_types, check_num_etypes};
 use crate::init::{Init, panicking_init};
-use crate::mlp::{add_bias, normalise, sigmoid};
+use crate::mlp::{add_bias, gelu, normalise, sigmoid};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 use crate::relations::{Incoming, Sorted, cat_rows};
 use crate::type_map::{NodeTensors, of_all_types};
@@ -118,7 +118,6 @@ pub struct HgtConv {
     pub residual_w: Option<Param<Tensor<2>>>,
     /// `[num_heads · d_head]` each.
     pub norm: Option<LayerNorm>,
-    #[module(skip)]
     key: DropoutKey,
     #[module(skip)]
     config: HgtConvConfig,

@@ -7,6 +7,7 @@ use burn_gnn_ops::matmul_rows;
 
 use crate::ModelError;
 use crate::init::{Init, panicking_init};
+use crate::mlp::root;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
 /// The function of a [`LinkScorer`].
@@ -95,7 +96,7 @@ impl LinkScorer {
         let scores = match self.score {
             LinkScore::DistMult | LinkScore::ComplEx => (query * tails).sum_dim(1),
             LinkScore::TransEL1 => (query - tails).abs().sum_dim(1).neg(),
-            LinkScore::TransEL2 => root((query - tails).powi_scalar(2).sum_dim(1)).neg(),
+            LinkScore::TransEL2 => root((query - tails).powi_scalar(2).sum_dim(1), 1e-12).neg(),
         };
         scores.squeeze_dim(1)
     }
@@ -125,7 +126,7 @@ impl LinkScorer {
             LinkScore::TransEL2 => {
                 let squares = |x: &Tensor<2>| x.clone().powi_scalar(2).sum_dim(1);
                 let both = squares(&query) + squares(&tails).transpose();
-                root((both - matmul_rows(query, tails.transpose()) * 2.0).clamp_min(0.0)).neg()
+                root(both - matmul_rows(query, tails.transpose()) * 2.0, 1e-12).neg()
             }
         }
     }
@@ -189,8 +190,4 @@ impl Pretrained for LinkScorer {
             _ => ParamMapping::same(path),
         }
     }
-}
-
-fn root(x: Tensor<2>) -> Tensor<2> {
-    (x + 1e-12).sqrt()
 }

@@ -43,6 +43,19 @@ pub(crate) fn sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     (x * 0.5).tanh() * 0.5 + 0.5
 }
 
+/// `x Φ(x)` with Φ of the normal distribution. Burn 0.22.1 differentiates another formula than it computes (that of
+/// `tanh`) on every backend but Flex, with gradients that are off by up to 1e-3.
+pub(crate) fn gelu<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    x.clone() * ((x * std::f64::consts::FRAC_1_SQRT_2).erf() * 0.5 + 0.5)
+}
+
+/// `√(max(x, 0) + eps)` with gradient 0 where `x` is not above 0: the derivative of the root is as large as `eps` is
+/// small there, and meets the rounding errors of `x`.
+pub(crate) fn root(x: Tensor<2>, eps: f64) -> Tensor<2> {
+    let flat = x.clone().lower_equal_elem(0.0);
+    (x.mask_fill(flat, 0.0) + eps).sqrt()
+}
+
 /// Normalisation over features where a layer has one, also of no rows.
 pub(crate) fn normalise(norm: Option<&LayerNorm>, x: Tensor<2>) -> Tensor<2> {
     match norm {
@@ -118,5 +131,51 @@ impl Mlp {
         self.layers.iter().enumerate().fold(x, |x, (i, layer)| {
             apply_then(layer, x, if i < last { Activation::Relu } else { Activation::None })
         })
+    }
+}
+
+#[cfg(all(test, feature = "flex", feature = "ndarray"))]
+mod tests {
+    #![allow(deprecated)] // `Device::ndarray`
+
+    use burn::tensor::DType;
+
+    use super::*;
+
+    const POINTS: [f64; 9] = [-6.0, -2.5, -1.0, -0.3, 0.0, 0.2, 0.75, 1.5, 5.0];
+
+    /// Values and gradients in f64.
+    fn both(device: &Device, f: impl Fn(Tensor<2>) -> Tensor<2>, x: &[f64]) -> [Vec<f64>; 2] {
+        let on = (&device.clone().autodiff(), DType::F64);
+        let rows = burn::tensor::TensorData::new(x.to_vec(), [x.len(), 1]);
+        let x = Tensor::<2>::from_data(rows, on).require_grad();
+        let y = f(x.clone());
+        let grad = x.grad(&y.clone().sum().backward()).unwrap();
+        [y.inner(), grad].map(|t| t.into_data().iter::<f64>().collect())
+    }
+
+    #[test]
+    fn gelu_and_its_gradient_are_exact() {
+        for device in [Device::flex(), Device::ndarray()] {
+            let [y, grad] = both(&device, gelu, &POINTS);
+            let h = 1e-4;
+            let at = |d: f64| both(&device, gelu, &POINTS.map(|x| x + d))[0].clone();
+            let differences = at(h).into_iter().zip(at(-h)).map(|(a, b)| (a - b) / (2.0 * h));
+            for (got, want) in grad.iter().zip(differences) {
+                assert!((got - want).abs() < 1e-7, "{device:?}: {got} for {want}");
+            }
+            // Φ(1.5) = 0.933192798731142
+            assert!((y[7] - 1.5 * 0.933_192_798_731_142).abs() < 1e-12, "{device:?}: {y:?}");
+        }
+    }
+
+    /// However small the bound is, and where rounding leaves less than 0.
+    #[test]
+    fn a_root_has_no_gradient_at_0() {
+        for device in [Device::flex(), Device::ndarray()] {
+            let [y, grad] = both(&device, |x| root(x, 1e-30), &[0.0, -1e-17, 4.0]);
+            assert_eq!(y, [1e-15, 1e-15, 2.0], "{device:?}");
+            assert_eq!(grad, [0.0, 0.0, 0.25], "{device:?}");
+        }
     }
 }

@@ -336,7 +336,7 @@ impl PnaTower {
         };
         let var = || {
             let mean = reduce(Reduce::Mean, m.clone());
-            (reduce(Reduce::Mean, m.clone() * m.clone()) - mean.clone() * mean).clamp_min(0.0)
+            reduce(Reduce::Mean, m.clone() * m.clone()) - mean.clone() * mean
         };
         // What belongs to the destination of a linear message.
         let plus_own = |y: Tensor<2>| match &own {
@@ -352,14 +352,14 @@ impl PnaTower {
                 PnaAggregator::Mean => plus_own(reduce(Reduce::Mean, m.clone())),
                 PnaAggregator::Max => plus_own(reduce(Reduce::Max, m.clone())),
                 PnaAggregator::Min => plus_own(reduce(Reduce::Min, m.clone())),
-                PnaAggregator::Var => var(),
+                PnaAggregator::Var => var().clamp_min(0.0),
                 // Below a threshold PyG has 0, so that the root is never taken where it has no derivative.
                 PnaAggregator::Std if config.mixing => {
                     let var = var();
                     let flat = var.clone().lower_equal_elem(config.std_eps);
                     var.clamp_min(config.std_eps).sqrt().mask_fill(flat, 0.0)
                 }
-                PnaAggregator::Std => (var() + config.std_eps).sqrt(),
+                PnaAggregator::Std => root(var(), config.std_eps),
             };
             where_reached(relation, y)
         };

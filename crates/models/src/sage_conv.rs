@@ -110,9 +110,10 @@ fn unit_rows(x: Tensor<2>) -> Tensor<2> {
     // The bound and squares are out of reach of 16 bits.
     let dtype = x.dtype();
     let x = if matches!(dtype, DType::F16 | DType::BF16) { x.cast(FloatDType::F32) } else { x };
-    // Bounded before the root, which has no gradient at 0.
-    let length = (x.clone() * x.clone()).sum_dim(1).clamp_min(1e-24).sqrt();
-    let unit = x / length;
+    // Bounded before the root, which has no gradient at 0. A row of 0 has gradient 0, not one over the bound.
+    let squares = (x.clone() * x.clone()).sum_dim(1);
+    let flat = squares.clone().equal_elem(0.0).expand(x.shape());
+    let unit = (x / squares.clamp_min(1e-24).sqrt()).mask_fill(flat, 0.0);
     if unit.dtype() == dtype { unit } else { unit.cast(FloatDType::from(dtype)) }
 }
 

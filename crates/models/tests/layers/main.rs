@@ -21,6 +21,7 @@ mod views;
 mod weights;
 
 use burn::module::Module;
+mod zero_variance;
 use burn::tensor::Tensor;
 use burn_gnn_models::NodeTensors;
 use burn_gnn_ops::GraphView;
