@@ -122,6 +122,39 @@ fn check_features<M: NodeClassifier, G: GraphView + ?Sized>(
     }
 }
 
+/// Fails on every rank where one has features that are no numbers: their loss is none either, whatever the learning
+/// rate.
+fn check_finite<G: GraphView + ?Sized>(
+    task: &NodeTask<'_, G>,
+    sync: &impl GradientSync,
+) -> Result<(), ModelError> {
+    let schema = task.graph.schema();
+    let features = task.features.clone().into_list(schema)?;
+    let of_type = |(ntype, x): (&String, Option<Tensor<2>>)| {
+        let Some(x) = x.filter(|x| x.shape().num_elements() > 0) else { return Ok(()) };
+        let wrong = x.without_autodiff().is_finite().bool_not();
+        if !wrong.clone().any().into_scalar::<bool>() {
+            return Ok(());
+        }
+        let [_, columns] = wrong.dims();
+        let first = wrong.into_data().iter::<bool>().position(|wrong| wrong).unwrap_or(0);
+        let (row, column) = (first / columns, first % columns);
+        let message = format!(
+            "expected finite features, found NaN or an infinity, first in column {column} of node {row}; \
+             replace them (0, or the mean of the column), the learning rate is not the cause"
+        );
+        Err(ModelError::input(ntype, message))
+    };
+    let here = schema.ntypes().iter().zip(features).try_for_each(of_type);
+    let anywhere = on_any_rank(here.is_err(), sync);
+    match here {
+        Ok(()) if anywhere => Err(ModelError::Ranks(
+            "features of another rank hold NaN or an infinity; its error names the node".into(),
+        )),
+        here => here,
+    }
+}
+
 /// Fails on every rank where one has a label that the model has no logit for.
 fn check_classes<G: ?Sized>(
     task: &NodeTask<'_, G>,
@@ -214,6 +247,7 @@ where
     }
     check_features(&model, task, sync)?;
     let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);
+    check_finite(task, sync)?;
     if config.weight_decay > 0.0 {
         adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));
     }

@@ -639,6 +639,35 @@ fn features_of_another_size_are_not_trained_on() {
     refused("hgt", HgtConfig::new(2).init(&g, inputs(), &device));
 }
 
+/// Not by a loss that is no number, whose error asks for a lower learning rate.
+#[test]
+fn features_that_are_no_numbers_are_named() {
+    for device in devices() {
+        let g = homo();
+        let labels = [0, 1, 0, 0, 0, 0];
+        for (value, what) in [(f32::NAN, "NaN"), (f32::INFINITY, "infinity")] {
+            let mut x = [1.0f32; 12];
+            (x[7], x[10]) = (value, value);
+            let task = NodeTask {
+                graph: &g,
+                features: Tensor::<2>::from_data(TensorData::new(x.to_vec(), [6, 2]), &device)
+                    .into(),
+                target: "_N".into(),
+                train: Rows::new(&[1], &labels, 2).unwrap(),
+                val: Rows::default(),
+                test: Rows::default(),
+            };
+            let model = GcnConfig::new(2, 2).init(&device.clone().autodiff());
+            let config = TrainConfig::new().with_progress(false);
+            let text = train(model, &task, &config, &NoSync, |_| {}).unwrap_err().to_string();
+            assert!(
+                text.starts_with("node type `_N`: expected finite features, found NaN or an infinity, first in column 1 of node 3"),
+                "{what}: {text}"
+            );
+        }
+    }
+}
+
 #[test]
 fn majority_is_taken_from_training_rows() {
     let labels = [0, 1, 1, 2, 2, 2];
