@@ -11,7 +11,7 @@ use burn::optim::{AdamConfig, GradientsParams};
 use burn::prelude::*;
 use burn::tensor::activation::{log_sigmoid, relu};
 use burn_gnn::data::RandomLinkSplit;
-use burn_gnn::models::roc_auc;
+use burn_gnn::models::{roc_auc, select_rows};
 use burn_gnn::prelude::*;
 use burn_gnn::sampling::{NegativeSampler, SampleKey};
 
@@ -29,11 +29,7 @@ impl Encoder {
 
 /// `⟨z_u, z_v⟩` of pairs of nodes.
 fn scores(z: &Tensor<2>, src: &[u32], dst: &[u32]) -> Tensor<1> {
-    let rows = |ids: &[u32]| {
-        let ids: Vec<i64> = ids.iter().map(|&v| i64::from(v)).collect();
-        z.clone().select(0, Tensor::<1, Int>::from_data(&ids[..], &z.device().without_autodiff()))
-    };
-    (rows(src) * rows(dst)).sum_dim(1).squeeze_dim(1)
+    (select_rows(z.clone(), src) * select_rows(z.clone(), dst)).sum_dim(1).squeeze_dim(1)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

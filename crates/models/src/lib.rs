@@ -64,6 +64,7 @@ mod pna_conv;
 mod readout;
 mod rel_graph_conv;
 mod res_gated_graph_conv;
+mod rows;
 mod sage_conv;
 mod sg_conv;
 mod sparse_rows;
@@ -123,7 +124,7 @@ pub use memory_plan::{
     BatchSizes, LayerRows, MemoryPlan, ModelSizes, plan_full_batch, plan_mini_batch, plan_rgcn,
     plan_rgcn_mini_batch,
 };
-pub use metrics::{Counts, SeedRows, accuracy, cross_entropy, majority_class};
+pub use metrics::{Counts, SeedRows, accuracy, cross_entropy, majority_class, predictions};
 pub use mlp::{Mlp, MlpConfig};
 pub use node_embedding::NodeEmbedding;
 pub use one_hot_conv::OneHotConv;
@@ -136,6 +137,7 @@ pub use rel_graph_conv::{RelGraphConv, RelGraphConvConfig, RelNorm};
 pub use rel_weights::RelWeights;
 pub use res_gated_graph_conv::{ResGatedGraphConv, ResGatedGraphConvConfig};
 pub use rgcn::{Rgcn, RgcnConfig, RgcnLayers};
+pub use rows::{RowId, select_rows};
 pub use sage::{Sage, SageConfig};
 pub use sage_conv::{SageAggregator, SageConv, SageConvConfig};
 pub use score_metrics::{average_precision, roc_auc, top_k_accuracy};

@@ -68,6 +68,44 @@ pub fn cross_entropy(logits: Tensor<2>, labels: &[i64], seeds: impl SeedRows) ->
     cross_entropy_rows(logits, &rows.index, &rows.labels, LossReduction::Mean)
 }
 
+/// Class of each row of `logits: [rows, num_classes]`, the number of its largest logit, as labels have it: `i64`, -1 for
+/// a row without a class. Of equal logits the first counts; a row with a NaN, or whose largest logit is infinite, has
+/// no class, as in [`accuracy`].
+///
+/// Burn's `argmax` gives an integer tensor of the type of its device, which a tensor of labels read from elsewhere may
+/// not be compared with.
+///
+/// # Cost
+/// The logits are copied to the CPU.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_models::predictions;
+/// let logits = Tensor::<2>::from_data([[0.1, 0.7], [9.0, 1.0], [f32::NAN, 0.0]], &Device::flex());
+/// assert_eq!(predictions(logits), [1, 0, -1]);
+/// ```
+pub fn predictions(logits: Tensor<2>) -> Vec<i64> {
+    let [rows, classes] = logits.dims();
+    let values: Vec<f64> = logits.into_data_dtype(DType::F64).try_to_vec().unwrap_or_default();
+    let class =
+        |row| predicted(&values[row * classes..(row + 1) * classes]).map_or(-1, |c| c as i64);
+    (0..rows).map(class).collect()
+}
+
+/// The first largest logit of a row; none where there is no finite one or a NaN.
+fn predicted(row: &[f64]) -> Option<usize> {
+    let (mut best, mut max) = (0, f64::NEG_INFINITY);
+    for (j, &v) in row.iter().enumerate() {
+        if v.is_nan() {
+            return None;
+        }
+        if v > max {
+            (best, max) = (j, v);
+        }
+    }
+    max.is_finite().then_some(best)
+}
+
 /// Share of some nodes whose largest logit is that of their class, in `0.0..=1.0`; of equal logits the first counts, and
 /// a row with a NaN, or whose largest logit is infinite, is wrong.
 ///
@@ -137,15 +175,8 @@ impl Counts {
         let mut out = Self { rows: rows.index.len() as f64, ..Self::default() };
         for (&r, &label) in rows.index.iter().zip(&*rows.labels) {
             let row = &values[r as usize * c..(r as usize + 1) * c];
-            let (mut best, mut max) = (0, f64::NEG_INFINITY);
-            for (j, &v) in row.iter().enumerate() {
-                if v > max {
-                    (best, max) = (j, v);
-                }
-            }
-            // A row without a largest logit is no answer.
-            let answered = max.is_finite() && !row.iter().any(|v| v.is_nan());
-            out.correct += f64::from(u8::from(answered && best == label as usize));
+            let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            out.correct += f64::from(u8::from(predicted(row) == Some(label as usize)));
             out.loss +=
                 max + row.iter().map(|v| (v - max).exp()).sum::<f64>().ln() - row[label as usize];
         }

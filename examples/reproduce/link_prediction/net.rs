@@ -8,7 +8,7 @@ use burn_gnn::data::Triple;
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{
     DropoutKey, HeteroConv, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv,
-    RelGraphConvConfig, RelNorm, RelWeights,
+    RelGraphConvConfig, RelNorm, RelWeights, select_rows,
 };
 use burn_gnn::ops::{
     EdgeTypes, GraphView, LossReduction, RowDropout, copy_u_mean, cross_entropy_rows, dropout,
@@ -114,8 +114,8 @@ impl Net {
         entities: &Tensor<2>,
         queries: impl Iterator<Item = (u32, u32)>,
     ) -> Tensor<2> {
-        let (heads, relations) = queries.unzip();
-        let heads = entities.clone().select(0, ids(heads, &entities.device()));
+        let (heads, relations): (Vec<u32>, _) = queries.unzip();
+        let heads = select_rows(entities.clone(), heads);
         self.scorer.against_all(heads, ids(relations, &entities.device()), entities.clone())
     }
 
@@ -138,10 +138,9 @@ impl Net {
             asked.iter().enumerate().flat_map(|(i, q)| q.iter().map(move |f| (f.0.tail, i as u32)));
         let (src, dst) = tails.unzip();
         let tails = Relation::from_coo(entities.dims()[0], asked.len(), src, dst)?;
-        let gap =
-            entities.clone().select(0, ids(first, &device)) - copy_u_mean(&tails, entities.clone());
-        let (heads, relations) = queries().unzip();
-        let heads = entities.clone().select(0, ids(heads, &device));
+        let gap = select_rows(entities.clone(), first) - copy_u_mean(&tails, entities.clone());
+        let (heads, relations): (Vec<u32>, _) = queries().unzip();
+        let heads = select_rows(entities.clone(), heads);
         Ok(of_first + self.scorer.forward(heads, ids(relations, &device), gap).mean())
     }
 }

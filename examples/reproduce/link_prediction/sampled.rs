@@ -9,7 +9,7 @@ use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Tensor, TensorData};
 use burn_gnn::data::{KnowledgeGraph, Triple};
 use burn_gnn::graph::{GraphError, Stream};
-use burn_gnn::models::TrueTails;
+use burn_gnn::models::{TrueTails, select_rows};
 use burn_gnn::ops::{LossReduction, cross_entropy_rows};
 use burn_gnn::sampling::{
     Loader, MiniBatch, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds,
@@ -107,7 +107,7 @@ impl TripleBatch {
     fn loss(&self, net: &Net) -> Tensor<1> {
         let rows = net.over_blocks(&self.blocks.blocks);
         let (device, n) = (rows.device(), self.heads.len());
-        let of = |v: &[u32]| rows.clone().select(0, ids(v.to_vec(), &device));
+        let of = |v: &[u32]| select_rows(rows.clone(), v);
         let relations = ids(self.relations.clone(), &device);
         let right = net
             .scorer()
