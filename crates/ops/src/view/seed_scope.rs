@@ -32,9 +32,17 @@ thread_local! {
 /// 0 draw one for all: `seeded(broadcast_seed(&*comm)?, || config.init(&device))` with `broadcast_seed` of
 /// `burn-gnn-dist`, whose `check_replicas` compares the parameters of ranks.
 ///
-/// The scope holds for layers of this crate (and for custom layers that draw by [`next_stream`]) on the thread that
-/// calls `seeded`; threads that `init` starts are outside of it. Layers of Burn ignore it. Scopes nest: an inner scope
-/// has its own counter, and the outer one continues after it. It also ends when `init` panics.
+/// The scope holds for layers of this library (and for custom layers that draw by [`next_stream`]) on the thread that
+/// calls `seeded`; threads that `init` starts are outside of it. Scopes nest: an inner scope has its own counter, and
+/// the outer one continues after it. It also ends when `init` panics.
+///
+/// # Layers of Burn
+/// Burn's own layers, such as `Linear`, draw from the generator of their backend, which the process shares. `seeded`
+/// seeds those of the CPU backends when it begins, as `device.seed(seed)` does, and does not put back what they were:
+/// draws after it are a function of `seed` too. On a GPU call `device.seed(seed)` as well. Burn draws a parameter when
+/// it is first used. A program that uses one model before it makes the next repeats its bits; where several models are
+/// made first, draw each inside of its scope: `seeded(0, || { let m = Net::new(&device); m.valid(); m })`. On ranks,
+/// which are threads with one generator, send models with layers of Burn by `broadcast_module` of `burn-gnn-dist`.
 ///
 /// # Cost
 /// Nothing per draw; without a scope every draw reads three numbers from the device.
@@ -62,9 +70,19 @@ pub fn seeded<T>(seed: u64, init: impl FnOnce() -> T) -> T {
             SCOPE.set(self.0);
         }
     }
+    seed_backends(seed);
     let _outer = Outer(SCOPE.replace(Some(Scope { seed, taken: 0 })));
     init()
 }
+/// Seeds the generators that layers of Burn draw from on the CPU. Those of GPUs are not reached without starting them.
+#[allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
+fn seed_backends(_seed: u64) {
+    #[cfg(feature = "flex")]
+    Device::flex().seed(_seed);
+    #[cfg(feature = "ndarray")]
+    Device::ndarray().seed(_seed);
+}
+
 
 /// The stream of the next initial values: of the innermost [`seeded`] scope, or with a seed from the generator of
 /// `device`. Custom layers take one for each parameter.
@@ -279,6 +297,19 @@ mod tests {
             std::thread::scope(|s| assert!(s.spawn(|| SCOPE.get().is_none()).join().unwrap()))
         });
     }
+    /// Not only streams: what layers of Burn draw.
+    #[test]
+    fn generators_of_the_cpu_are_seeded() {
+        let draw = |seed| {
+            seeded(seed, || {
+                Tensor::<1>::random([4], Distribution::Default, &Device::flex()).into_data()
+            })
+        };
+        // Other tests of this process draw from the generator too: of some tries one is undisturbed.
+        assert!((0..100).any(|_| draw(1) == draw(1)));
+        assert_ne!(draw(1), draw(2));
+    }
+
 
     #[test]
     fn without_a_scope_the_device_draws() {
