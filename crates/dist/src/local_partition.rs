@@ -226,6 +226,10 @@ impl GraphView for LocalPartition {
     fn node_columns(&self, ntype: usize) -> Option<&Frame> {
         Some(of_ntype(&self.node_frames, ntype))
     }
+    #[track_caller]
+    fn edge_columns(&self, etype: usize) -> Option<&Frame> {
+        Some(of_etype(&self.edge_frames, etype))
+    }
 }
 
 pub(crate) fn same_partitioning(

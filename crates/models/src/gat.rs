@@ -45,6 +45,9 @@ pub struct GatConfig {
     /// Geometric.
     #[config(default = false)]
     pub residual_weight: bool,
+    /// Feature size of edges in the attention scores of every layer (`edge_dim` of PyTorch Geometric), if there are any:
+    /// the graph is then `g.edge_types().with_features(.., f)?`.
+    pub d_edge: Option<usize>,
     /// Whether ReLU stands between layers, as in PyTorch Geometric, in place of ELU.
     #[config(default = false)]
     pub relu: bool,
@@ -70,7 +73,6 @@ pub struct GatConfig {
 pub struct Gat {
     /// The layers, input first.
     pub layers: Vec<GatConv>,
-    #[module(skip)]
     epilogue: LayerEpilogue,
 }
 
@@ -96,6 +98,7 @@ impl GatConfig {
             };
             GatConvConfig::new(d_input, d_head, heads)
                 .with_concat(!last)
+                .with_d_edge(self.d_edge)
                 .with_dropout(self.attn_dropout)
                 .with_residual(self.residual && i > 0)
                 .with_residual_weight(self.residual_weight)

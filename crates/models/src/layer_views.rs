@@ -1,6 +1,6 @@
 //! Chooses the view that each layer of a model runs on.
 
-use burn_gnn_ops::GraphView;
+use burn_gnn_ops::{EdgeTypes, GraphView};
 use burn_gnn_sampling::Block;
 
 /// What the layers of a model run on: one view for all of them ([`Whole`]), or one block for each, as a
@@ -89,5 +89,70 @@ impl LayerViews for [Block] {
     #[track_caller]
     fn input_rows(&self, ntype: usize) -> Option<usize> {
         Some(self.view(0).src_nodes(ntype).len())
+    }
+}
+
+/// The blocks of a batch with weights or features of their edges, for [`NodeClassifier::logits_over`]: what
+/// [`EdgeTypes`] is for a graph.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::{Graph, GraphError};
+/// use burn_gnn_models::{EdgeBlocks, GcnConfig, NodeClassifier, NodeTensors, select_rows};
+/// use burn_gnn_ops::GraphView;
+/// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+/// let device = Device::flex();
+/// let g = Graph::homogeneous(3, vec![0, 1, 2], vec![1, 2, 0])?;
+/// let (x, w) = (Tensor::<2>::ones([3, 4], &device), Tensor::<1>::from_data([0.5, 1.0, 2.0], &device));
+/// let model = GcnConfig::new(4, 2).init(&device);
+/// let batch = NeighborSampler::new(&g, [-1, -1])?.sample([("_N", [2])], SampleKey::new(0))?;
+/// let views = EdgeBlocks::new(&batch.blocks, |block| {
+///     block.edge_types().with_weight(.., select_rows(w.clone(), block.edge_ids("_E")))
+/// })?;
+/// let input = NodeTensors::from([("_N", select_rows(x.clone(), batch.blocks[0].src_nodes("_N")))]);
+/// let logits = model.logits_over(&views, &input, "_N");
+/// let whole = model.forward(&g.edge_types().with_weight(.., w)?, x);
+/// whole.slice_dim(0, 2..3).into_data().assert_approx_eq::<f32>(&logits.into_data(), Default::default());
+/// # Ok::<(), GraphError>(())
+/// ```
+///
+/// [`NodeClassifier::logits_over`]: crate::NodeClassifier::logits_over
+#[derive(Debug)]
+pub struct EdgeBlocks<'a> {
+    blocks: &'a [Block],
+    edges: Vec<EdgeTypes<'a>>,
+}
+
+impl<'a> EdgeBlocks<'a> {
+    /// `edges` gives those of a block.
+    ///
+    /// # Errors
+    /// That of `edges`.
+    pub fn new<E>(
+        blocks: &'a [Block],
+        edges: impl FnMut(&'a Block) -> Result<EdgeTypes<'a>, E>,
+    ) -> Result<Self, E> {
+        Ok(Self { blocks, edges: blocks.iter().map(edges).collect::<Result<_, _>>()? })
+    }
+}
+
+impl<'a> LayerViews for EdgeBlocks<'a> {
+    type View = EdgeTypes<'a>;
+    #[track_caller]
+    fn view(&self, layer: usize) -> &EdgeTypes<'a> {
+        self.blocks.view(layer);
+        &self.edges[layer]
+    }
+    #[track_caller]
+    fn count(&self, model: &str, layers: usize) -> usize {
+        self.blocks.count(model, layers)
+    }
+    #[track_caller]
+    fn input_nodes(&self, ntype: usize) -> Option<&[u32]> {
+        self.blocks.input_nodes(ntype)
+    }
+    #[track_caller]
+    fn input_rows(&self, ntype: usize) -> Option<usize> {
+        self.blocks.input_rows(ntype)
     }
 }

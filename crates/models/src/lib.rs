@@ -117,7 +117,7 @@ pub use inference::{InferenceConfig, Layerwise, infer};
 pub use init::to_dtype;
 pub use inputs::TypeInput;
 pub use jumping_knowledge::{Jumping, JumpingKnowledge, JumpingKnowledgeConfig};
-pub use layer_views::{LayerViews, Whole};
+pub use layer_views::{EdgeBlocks, LayerViews, Whole};
 pub use link_scorer::{LinkScore, LinkScorer, LinkScorerConfig};
 pub use lstm::LstmCell;
 pub use memory_plan::{

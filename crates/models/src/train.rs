@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::optim::{GradientsParams, decay::WeightDecayConfig};
 use burn::tensor::Tensor;
 use burn_gnn_files::internal::Progress;
-use burn_gnn_ops::GraphView;
+use burn_gnn_ops::{EdgeTypes, GraphView};
 use burn_gnn_sampling::Block;
 
 use crate::inference::feature_of_size;
@@ -324,9 +324,10 @@ where
     G: GraphView + ?Sized,
     S: GradientSync,
 {
-    let view = GraphView::without_dropout(&task.graph);
-    let logits = model.logits(&view, &task.features, &task.target);
-    let c = Counts::new(&logits.inner(), rows);
+    let x = task.features.clone().map(|_, x| x.without_autodiff());
+    let edges = EdgeTypes::new(&task.graph).without_autodiff();
+    let logits = model.valid().logits(&edges, &x, &task.target);
+    let c = Counts::new(&logits, rows);
     let mut sums = [c.correct, c.loss, c.rows];
     sync.sum(&mut sums);
     Counts { correct: sums[0], loss: sums[1], rows: sums[2] }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Derived, Graph, Relation, Schema, of_etype, of_ntype, row_index};
-use burn_gnn_ops::{DrawKey, GraphView};
+use burn_gnn_graph::{Compressed, Derived, Graph, Relation, Schema, of_etype, of_ntype, row_index};
+use burn_gnn_ops::{DrawKey, EdgeTypes, GraphView};
 
 use super::InferenceConfig;
 
@@ -16,6 +16,8 @@ const NONE: u32 = u32::MAX;
 /// Cuts a graph into blocks, one at a time.
 pub(super) struct Blocks<'a> {
     graph: &'a Graph,
+    /// Weights and features of all edges.
+    edges: &'a EdgeTypes<'a>,
     /// Row of each node in the block that is being made, per node type; `NONE` between blocks.
     row_of: Vec<Vec<u32>>,
     /// In the whole graph, per edge type, counted when a layer asks: the CSR layout would cost two numbers per edge.
@@ -23,10 +25,11 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(graph: &'a Graph) -> Self {
+    pub(super) fn new(graph: &'a Graph, edges: &'a EdgeTypes<'a>) -> Self {
         let row_of = graph.node_counts().iter().map(|&n| vec![NONE; n]).collect();
         Self {
             graph,
+            edges,
             row_of,
             out_degrees: graph.relations().iter().map(|_| Derived::new()).collect(),
         }
@@ -98,7 +101,15 @@ impl<'a> Blocks<'a> {
                 .unwrap_or_else(|e| unreachable!("a part of a checked relation: {e}"))
         };
         let relations = endpoints.into_iter().enumerate().map(relation).collect();
-        Block { graph, out_degrees: &self.out_degrees, ntype: t, rows, nodes, relations }
+        Block {
+            graph,
+            edges: self.edges,
+            out_degrees: &self.out_degrees,
+            ntype: t,
+            rows,
+            nodes,
+            relations,
+        }
     }
 }
 
@@ -106,6 +117,7 @@ impl<'a> Blocks<'a> {
 /// them.
 pub(super) struct Block<'a> {
     graph: &'a Graph,
+    edges: &'a EdgeTypes<'a>,
     out_degrees: &'a [Derived<Vec<u32>>],
     ntype: usize,
     rows: Range<usize>,
@@ -129,6 +141,32 @@ impl Block<'_> {
             x.clone().select(0, row_index(nodes.iter().map(|&v| v as usize), &x.device()))
         };
         x.iter().zip(&self.nodes).map(gather).collect()
+    }
+
+    /// Of the rows of all edges of a type, those of the edges of this block.
+    fn of_edges<const D: usize>(
+        &self,
+        etype: usize,
+        rows: Option<&Tensor<D>>,
+    ) -> Option<Tensor<D>> {
+        let rows = rows?.clone();
+        let count = of_etype(&self.relations, etype).num_edges();
+        if count == 0 {
+            return Some(rows.slice_dim(0, 0..0));
+        }
+        let ids = self.positions(etype).map(|p| self.csc(etype).edge_id(p) as usize);
+        let ids = row_index(ids, &rows.device());
+        Some(rows.select(0, ids))
+    }
+
+    fn csc(&self, etype: usize) -> &Compressed {
+        of_etype(self.graph.relations(), etype).csc()
+    }
+
+    /// Positions of the edges of this block in the CSC layout of the graph.
+    fn positions(&self, etype: usize) -> Range<usize> {
+        let indptr = self.csc(etype).indptr();
+        indptr[self.rows.start] as usize..indptr[self.rows.end] as usize
     }
 }
 
@@ -194,12 +232,18 @@ impl GraphView for Block<'_> {
         if of_etype(&self.relations, etype).num_edges() == 0 {
             return Some(Arc::from([]));
         }
-        let csc = of_etype(self.graph.relations(), etype).csc();
-        let positions =
-            csc.indptr()[self.rows.start] as usize..csc.indptr()[self.rows.end] as usize;
-        Some(positions.map(|p| u64::from(csc.edge_id(p))).collect())
+        let csc = self.csc(etype);
+        Some(self.positions(etype).map(|p| u64::from(csc.edge_id(p))).collect())
     }
-    /// Inference drops nothing, of models on autodiff devices too.
+    #[track_caller]
+    fn edge_weight(&self, etype: usize) -> Option<Tensor<1>> {
+        self.of_edges(etype, of_etype(self.edges.weights(), etype).as_ref())
+    }
+    #[track_caller]
+    fn edge_features(&self, etype: usize) -> Option<Tensor<2>> {
+        self.of_edges(etype, of_etype(self.edges.features(), etype).as_ref())
+    }
+    /// Inference drops nothing.
     fn draw_key(&self) -> DrawKey {
         DrawKey::Never
     }
@@ -225,7 +269,8 @@ mod tests {
     fn chunks_cover_a_type_inside_the_budget() {
         let (g, budget) =
             (graph(), |n, e| InferenceConfig::new().with_max_nodes(n).with_max_edges(e));
-        let blocks = Blocks::new(&g);
+        let edges = g.edge_types();
+        let blocks = Blocks::new(&g, &edges);
         // In-edges of the five nodes: 2, 0, 5, 2, 0.
         assert_eq!(blocks.chunks(0, true, &budget(5, 100)), [0..5]);
         assert_eq!(blocks.chunks(0, true, &budget(2, 100)), [0..2, 2..4, 4..5]);
@@ -238,7 +283,8 @@ mod tests {
     #[test]
     fn a_block_has_original_ids_orders_and_degrees() {
         let g = graph();
-        let mut blocks = Blocks::new(&g);
+        let edges = g.edge_types();
+        let mut blocks = Blocks::new(&g, &edges);
         for _ in 0..2 {
             let b = blocks.block(0, 2..4, true);
             assert_eq!(b.nodes, [vec![2, 3, 4, 0, 1], vec![0, 2], vec![]]);

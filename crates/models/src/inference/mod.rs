@@ -7,7 +7,7 @@ use burn::config::Config;
 use burn::tensor::Tensor;
 use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::{Graph, NodeKey};
-use burn_gnn_ops::GraphView;
+use burn_gnn_ops::{EdgeTypes, GraphView};
 
 use crate::{ModelError, NodeTensors};
 use block::Blocks;
@@ -83,11 +83,12 @@ pub struct InferenceConfig {
 ///
 /// Every layer runs over chunks of consecutive destination nodes with all their in-edges. A chunk is a block: a view
 /// whose source rows are the chunk's nodes and their in-neighbours, and whose degrees are those of the whole graph. Its
-/// result is written into one matrix for all nodes before the next chunk begins.
+/// result is written into one matrix for all nodes before the next chunk begins. `g` is a graph, or its
+/// [`EdgeTypes`](burn_gnn_ops::EdgeTypes) with weights or features for layers that read them.
 ///
 /// # Memory
 /// The rows before a layer, the rows behind it, and what the layer makes for one chunk: about `max_nodes + max_edges`
-/// rows of its feature size, however large the graph. Features and parameters are the caller's. One number per node,
+/// rows of its feature size, however large the graph. Features, edge weights and parameters are the caller's. One number per node,
 /// and per edge of the CSC layout, which the graph keeps.
 ///
 /// # Cost
@@ -95,7 +96,7 @@ pub struct InferenceConfig {
 /// multiplies sources first multiplies it as often. Nothing is tracked for a backward.
 ///
 /// # Errors
-/// A budget of 0, no node type `target`, no layers, features that do not fit the graph or the model, a layer that
+/// A view that is not a whole graph, a budget of 0, no node type `target`, no layers, features that do not fit the graph or the model, a layer that
 /// returns other rows than those of its block.
 ///
 /// # Panics
@@ -104,7 +105,7 @@ pub struct InferenceConfig {
 /// # Source
 /// The inference of GraphSAGE's authors as DGL and PyG ship it (`inference` in their examples).
 #[track_caller]
-pub fn infer<M: Layerwise>(
+pub fn infer<M: Layerwise, G: GraphView + ?Sized>(
     model: &M,
     g: &Graph,
     features: impl Into<NodeTensors>,
@@ -124,12 +125,18 @@ pub fn infer<M: Layerwise>(
     for ((ntype, &n), input) in schema.ntypes().iter().zip(g.node_counts()).zip(inputs) {
         let message = "the model has no input features for it; build the model for a graph with this node type";
         let none = || ModelError::input(ntype, message);
+    let model = &model.valid();
+    let edges = EdgeTypes::new(&g).without_autodiff();
+    let Some(g) = g.whole_graph() else {
+        let range = "whole graphs, plain or as `edge_types()` with weights (a block or partition has a part)";
+        return Err(ModelError::out_of_range("g", range, "a part of a graph"));
+    };
         let input = input.ok_or_else(none)?.without_autodiff();
         let rows = format!("rows of the input features of {ntype}");
         ModelError::check_length(&rows, "one per node", n, input.dims()[0])?;
         x.push(input);
     }
-    let mut blocks = Blocks::new(g);
+    let mut blocks = Blocks::new(g, &edges);
     // Every node once per layer, the last layer for one type alone.
     let total =
         (model.num_layers() - 1) as u64 * g.total_nodes() as u64 + g.node_counts()[target] as u64;

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod caches;
+mod edge_inputs;
 mod formulas;
 mod inference;
 mod initializers;

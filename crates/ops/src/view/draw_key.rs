@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Frame, Relation, Schema};
+use burn_gnn_graph::{Frame, Graph, Relation, Schema, of_etype};
 
-use crate::{DegreeScale, DegreesOf, GraphView};
+use crate::{DegreeScale, DegreesOf, EdgeTypes, GraphView};
 
 /// What dropout is keyed by in one pass of layers over a view, beside the key of the layer, original ids and columns
 /// ([`GraphView::draw_key`]).
@@ -42,7 +42,7 @@ impl<'a, G: GraphView + ?Sized> Keyed<'a, G> {
     }
 }
 
-/// Every method of a view but its key, answered by another view.
+/// Every method of a view but its key and what its edges bring, answered by another view.
 macro_rules! as_view {
     ($self:ident => $view:expr) => {
         fn schema(&$self) -> &Schema {
@@ -108,11 +108,33 @@ macro_rules! as_view {
         fn node_columns(&$self, ntype: usize) -> Option<&Frame> {
             $view.node_columns(ntype)
         }
+        #[track_caller]
+        fn edge_columns(&$self, etype: usize) -> Option<&Frame> {
+            $view.edge_columns(etype)
+        }
+        fn whole_graph(&$self) -> Option<&Graph> {
+            $view.whole_graph()
+        }
+    };
+}
+
+/// What edges bring, answered by another view.
+macro_rules! edges_of_view {
+    ($self:ident => $view:expr) => {
+        #[track_caller]
+        fn edge_weight(&$self, etype: usize) -> Option<Tensor<1>> {
+            $view.edge_weight(etype)
+        }
+        #[track_caller]
+        fn edge_features(&$self, etype: usize) -> Option<Tensor<2>> {
+            $view.edge_features(etype)
+        }
     };
 }
 
 impl<G: GraphView + ?Sized> GraphView for Keyed<'_, G> {
     as_view!(self => self.view);
+    edges_of_view!(self => self.view);
 
     fn draw_key(&self) -> DrawKey {
         self.key
@@ -121,8 +143,26 @@ impl<G: GraphView + ?Sized> GraphView for Keyed<'_, G> {
 
 impl<G: GraphView + ?Sized> GraphView for &G {
     as_view!(self => (**self));
+    edges_of_view!(self => (**self));
 
     fn draw_key(&self) -> DrawKey {
         (**self).draw_key()
+    }
+}
+
+/// A view with weights and features of edges, which it brings to every layer of a model.
+impl GraphView for EdgeTypes<'_> {
+    as_view!(self => self.view());
+
+    fn draw_key(&self) -> DrawKey {
+        self.view().draw_key()
+    }
+    #[track_caller]
+    fn edge_weight(&self, etype: usize) -> Option<Tensor<1>> {
+        of_etype(self.weights(), etype).clone()
+    }
+    #[track_caller]
+    fn edge_features(&self, etype: usize) -> Option<Tensor<2>> {
+        of_etype(self.features(), etype).clone()
     }
 }

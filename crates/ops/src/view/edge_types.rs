@@ -7,9 +7,12 @@ use burn_gnn_graph::{EdgeKey, GraphError};
 use crate::{Edges, GraphView};
 
 /// The edges of all types of a graph, block or partition, with weights and features of some: what layers of several
-/// relations take.
+/// relations take, and a view for models, which hands weights and features to each of their layers.
 ///
 /// [`GraphView::edge_types`] gives them; where edges bring nothing, a view is taken as it is (`conv.forward(&g, x)`).
+/// A layer that does not read them panics and names itself and the edge type. As a view they go everywhere a graph
+/// goes: `model.forward(&edges, x)`, a `NodeTask` to train and evaluate, `infer`; `g.edge_types().with_weight(.., w)?`
+/// names the only edge type.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -37,10 +40,14 @@ impl std::fmt::Debug for EdgeTypes<'_> {
 }
 
 impl<'a> EdgeTypes<'a> {
-    /// All edge types of `view`.
+    /// All edge types of `view`, with the weights and features that it brings ([`GraphView::edge_weight`]).
     pub fn new(view: &'a dyn GraphView) -> Self {
-        let n = view.schema().etypes().len();
-        Self { view, weights: vec![None; n], features: vec![None; n] }
+        let etypes = 0..view.schema().etypes().len();
+        Self {
+            view,
+            weights: etypes.clone().map(|r| view.edge_weight(r)).collect(),
+            features: etypes.map(|r| view.edge_features(r)).collect(),
+        }
     }
 
     /// With one number per edge of a type, `[num_edges]` in the order of edge ids, by which layers multiply messages.
@@ -55,6 +62,46 @@ impl<'a> EdgeTypes<'a> {
         let r = self.view.schema().etype(etype)?;
         self.weights[r] = weight.into();
         Ok(self)
+    }
+
+    /// With the float column `name` of every edge type that has one as weights, on a graph or partition.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_ops::GraphView;
+    /// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+    /// g.edges_mut("_E")?.insert("weight", Tensor::<1>::from_data([0.5, 2.0], &Device::flex()))?;
+    /// assert!(g.edge_types().get("_E")?.weight().is_none()); // a column is data until it is named
+    /// assert!(g.edge_types().with_weight_column("weight")?.get("_E")?.weight().is_some());
+    /// assert!(g.edge_types().with_weight_column("w").unwrap_err().to_string().contains("`w`"));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No edge type has such a column, or one has it with another type or shape.
+    pub fn with_weight_column(mut self, name: &str) -> Result<Self, GraphError> {
+        let mut missing = None;
+        let mut found = false;
+        for r in 0..self.weights.len() {
+            let Some(frame) = self.view.edge_columns(r) else { continue };
+            match frame.column(name) {
+                Ok(_) => {
+                    self.weights[r] = Some(frame.get::<1>(name)?);
+                    found = true;
+                }
+                Err(e) => missing = Some(e),
+            }
+        }
+        match missing {
+            Some(e) if !found => Err(e),
+            None if !found => Err(GraphError::UnknownColumn {
+                frame: "edges of a view without columns (a block, or no edge type)".into(),
+                name: name.to_owned(),
+                known: vec![],
+            }),
+            _ => Ok(self),
+        }
     }
 
     /// With features of the edges of a type, `[num_edges, d_edge]` in the order of edge ids.
@@ -99,6 +146,19 @@ impl<'a> EdgeTypes<'a> {
         &self.weights
     }
 
+    /// Edge features by edge type, in the order of the schema.
+    pub fn features(&self) -> &[Option<Tensor<2>>] {
+        &self.features
+    }
+
+    /// With weights and features on the plain device, for a pass that tracks nothing.
+    #[must_use]
+    pub fn without_autodiff(mut self) -> Self {
+        self.weights.iter_mut().for_each(|w| *w = w.take().map(Tensor::without_autodiff));
+        self.features.iter_mut().for_each(|f| *f = f.take().map(Tensor::without_autodiff));
+        self
+    }
+
     /// For layers that read nothing of edges but their endpoints.
     ///
     /// # Panics
@@ -116,7 +176,7 @@ impl<'a> EdgeTypes<'a> {
     }
 }
 
-/// All edge types, without weights and features.
+/// All edge types, with the weights and features that the view brings.
 impl<'a, G: GraphView> From<&'a G> for EdgeTypes<'a> {
     fn from(view: &'a G) -> Self {
         Self::new(view)
@@ -127,12 +187,5 @@ impl<'a, G: GraphView> From<&'a G> for EdgeTypes<'a> {
 impl<'a> From<&'a dyn GraphView> for EdgeTypes<'a> {
     fn from(view: &'a dyn GraphView) -> Self {
         Self::new(view)
-    }
-}
-
-/// A copy; tensors are shared.
-impl<'a> From<&EdgeTypes<'a>> for EdgeTypes<'a> {
-    fn from(edges: &EdgeTypes<'a>) -> Self {
-        edges.clone()
     }
 }

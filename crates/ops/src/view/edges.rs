@@ -59,7 +59,8 @@ impl std::fmt::Debug for Edges<'_> {
 }
 
 impl<'a> Edges<'a> {
-    /// The edges of a type of `view`.
+    /// The edges of a type of `view`, with the weights and features that the view brings
+    /// ([`GraphView::edge_weight`]).
     ///
     /// # Errors
     /// Unknown type, with those that there are; a relation name that several edge types share.
@@ -68,8 +69,8 @@ impl<'a> Edges<'a> {
         Ok(Self {
             view,
             etype,
-            weight: None,
-            features: None,
+            weight: view.edge_weight(etype),
+            features: view.edge_features(etype),
             activation: Activation::None,
             dropout: None,
         })

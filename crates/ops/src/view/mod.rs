@@ -131,6 +131,28 @@ pub trait GraphView: Send + Sync {
         None
     }
 
+    /// Columns of the edges of a type, where the view holds some: a graph and a partition do.
+    fn edge_columns(&self, _etype: usize) -> Option<&Frame> {
+        None
+    }
+
+    /// Weights that the edges of a type bring to layers and models, `[num_edges]` in the order of edge ids. None by
+    /// default, whatever columns there are: [`EdgeTypes`], a view of its own, adds them to any view.
+    fn edge_weight(&self, _etype: usize) -> Option<Tensor<1>> {
+        None
+    }
+
+    /// Features that the edges of a type bring to layers and models, `[num_edges, d_edge]`; otherwise as
+    /// [`edge_weight`](Self::edge_weight).
+    fn edge_features(&self, _etype: usize) -> Option<Tensor<2>> {
+        None
+    }
+
+    /// The graph under this view, where the view is the whole of it: not of blocks and partitions.
+    fn whole_graph(&self) -> Option<&Graph> {
+        None
+    }
+
     /// What dropout is keyed by in a pass over this view: a block has the (seed, step) of its sample, a graph or a
     /// partition none ([`DrawKey::Fresh`]) until [`at_step`](Self::at_step) gives one.
     fn draw_key(&self) -> DrawKey {
@@ -148,7 +170,8 @@ pub trait GraphView: Send + Sync {
         Edges::new(self, etype)
     }
 
-    /// The edges of all types, for layers on several relations; see [`EdgeTypes`].
+    /// The edges of all types, for layers on several relations, and a view with edge weights or features for models; see
+    /// [`EdgeTypes`].
     fn edge_types(&self) -> EdgeTypes<'_>
     where
         Self: Sized,
@@ -227,6 +250,13 @@ impl GraphView for Graph {
     #[track_caller]
     fn node_columns(&self, ntype: usize) -> Option<&Frame> {
         Some(of_ntype(self.node_frames(), ntype))
+    }
+    #[track_caller]
+    fn edge_columns(&self, etype: usize) -> Option<&Frame> {
+        Some(of_etype(self.edge_frames(), etype))
+    }
+    fn whole_graph(&self) -> Option<&Graph> {
+        Some(self)
     }
 }
 
