@@ -56,7 +56,6 @@ pub struct AppnpConvConfig {
 /// Klicpera, Bojchevski, Günnemann, "Predict then propagate", ICLR 2019.
 #[derive(Module, Debug)]
 pub struct AppnpConv {
-    #[module(skip)]
     key: DropoutKey,
     #[module(skip)]
     config: AppnpConvConfig,

@@ -49,7 +49,7 @@ pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
 /// `edges` are the [`Edges`] of one type, `g.edge_type("writes")?`, or a view of one edge type, `&g`. Edge weights,
 /// edge features and the activation and dropout that follow are options of the edges; degrees, ids and keys of dropout
 /// come from their view. `x` is one tensor, or a pair `(source, destination)` where the relation joins two node types.
-/// Dropout is in effect on autodiff devices only ([`DrawKey`](burn_gnn_ops::DrawKey)).
+/// Dropout is in effect on autodiff devices, in modules that are not frozen ([`DropoutKey`](burn_gnn_ops::DropoutKey)).
 ///
 /// A custom layer implements [`aggregate`](Self::aggregate), and [`project`](Self::project) where it transforms sources
 /// before messages are made. [`HeteroGraphConv`](crate::HeteroGraphConv) is made of such layers, with one exchange of

@@ -97,7 +97,6 @@ pub struct GatConv {
     pub res_fc: Option<Linear>,
     /// `[num_heads · d_head]`, where `res_fc` does not hold it.
     pub bias: Option<Param<Tensor<1>>>,
-    #[module(skip)]
     key: DropoutKey,
     #[module(skip)]
     config: GatConvConfig,

@@ -91,7 +91,6 @@ pub struct Gatv2Conv {
     pub res_fc: Option<Linear>,
     /// `[num_heads · d_head]`, of the result.
     pub bias: Option<Param<Tensor<1>>>,
-    #[module(skip)]
     key: DropoutKey,
     #[module(skip)]
     config: Gatv2ConvConfig,

@@ -56,7 +56,6 @@ pub struct Gcn {
     pub layers: Vec<GcnConv>,
     #[module(skip)]
     d_input: usize,
-    #[module(skip)]
     epilogue: LayerEpilogue,
 }
 

@@ -8,7 +8,7 @@ use burn_gnn_ops::{GraphView, RowDropout, SegmentReduce, Segments, dropout, segm
 
 use crate::conv::Conv;
 use crate::init::{Init, panicking_init};
-use crate::mlp::{apply, normalised, running};
+use crate::mlp::{apply, normalised};
 use crate::one_type::{layer_sizes, one_type_model};
 use crate::pretrained::{
     Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
@@ -50,9 +50,9 @@ pub struct GinConfig {
 /// # Departures from the paper
 /// Batch normalisation is asked for (`batch_norm`), and then behind each layer, not inside its perceptron. Its means
 /// and variances in training are those of the rows that a view computes: a partition normalises by its own nodes and a
-/// block by those of its batch, so that training on them is not training on the whole graph. Without gradients
-/// (a model that is [`valid`](Module::valid)) it takes the running ones, which are the same on every
-/// view.
+/// block by those of its batch, so that training on them is not training on the whole graph. Where the module does not
+/// train ([`valid`](Module::valid), [`freeze`](Module::freeze), [`evaluate`](crate::evaluate), [`infer`](crate::infer))
+/// it takes the running ones, which are the same on every view.
 ///
 /// # Paper
 /// Xu, Hu, Leskovec, Jegelka, ICLR 2019.
@@ -81,7 +81,6 @@ pub struct Gin {
     pub heads: Vec<Linear>,
     #[module(skip)]
     dropout: f64,
-    #[module(skip)]
     key: DropoutKey,
 }
 
@@ -128,7 +127,7 @@ impl Gin {
                 } else {
                     self.key.at(i).dropout(&g, g.schema().endpoints(0).0, self.dropout, x)
                 };
-                self.state(i, g, x, normalised)
+                self.state(i, g, x)
             });
         }
         let last = views.view(layers - 1);
@@ -142,15 +141,14 @@ impl Gin {
         };
         let (x, own) = last.with_dst_rows(ntype, x);
         let (_, logits) = (0..layers).fold((x, term(0, own)), |(x, logits), i| {
-            let (h, own) = last.with_dst_rows(ntype, self.state(i, views.view(i), x, normalised));
+            let (h, own) = last.with_dst_rows(ntype, self.state(i, views.view(i), x));
             (h, logits + term(i + 1, own))
         });
         logits
     }
 
     /// Logits of the graphs of a batch, `[graphs, num_classes]`; `graphs` are the rows of each. Rows of a graph are
-    /// summed. No dropout: graphs have no original ids to key it by. Batch normalisation trains where gradients are
-    /// tracked.
+    /// summed. No dropout: graphs have no original ids to key it by.
     pub fn forward_graphs<G: GraphView + ?Sized>(
         &self,
         g: &G,
@@ -158,7 +156,7 @@ impl Gin {
         graphs: &Segments,
     ) -> Tensor<2> {
         if self.heads.is_empty() {
-            let logits = (0..self.layers.len()).fold(x, |x, i| self.state(i, g, x, normalised));
+            let logits = (0..self.layers.len()).fold(x, |x, i| self.state(i, g, x));
             return segment_reduce(logits, graphs, SegmentReduce::Sum);
         }
         let term = |(k, h): (usize, Tensor<2>)| {
@@ -166,35 +164,29 @@ impl Gin {
         };
         let mut states = vec![x];
         for i in 0..self.layers.len() {
-            states.push(self.state(i, g, states[i].clone(), normalised));
+            states.push(self.state(i, g, states[i].clone()));
         }
         let logits = states.into_iter().enumerate().map(term).reduce(|a, b| a + b);
         logits.unwrap_or_else(|| unreachable!("the input has a head"))
     }
 
     /// Output of layer `i`; without ReLU where they are the logits.
-    fn state<G: GraphView + ?Sized>(
-        &self,
-        i: usize,
-        g: &G,
-        x: Tensor<2>,
-        norm: impl Fn(&BatchNorm, Tensor<2>) -> Tensor<2>,
-    ) -> Tensor<2> {
+    fn state<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
         let h = self.layers[i].forward(&g, x);
         if self.heads.is_empty() && i + 1 == self.layers.len() {
             return h;
         }
         activation::relu(match self.norms.get(i) {
-            Some(with) => norm(with, h),
+            Some(norm) => normalised(norm, h),
             None => h,
         })
     }
 
-    /// Layer `i` with running means; rows between layers are those of the layer and, with `heads`, beside them the
+    /// Layer `i`; rows between layers are those of the layer and, with `heads`, beside them the
     /// logits read so far.
     fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
         if self.heads.is_empty() {
-            return self.state(i, g, x, running);
+            return self.state(i, g, x);
         }
         let width = self.heads[i].weight.val().dims()[0];
         let read = |k: usize, h: Tensor<2>| apply(&self.heads[k], h);
@@ -204,7 +196,7 @@ impl Gin {
             0 => (x, read(0, own)),
             _ => (x.slice_dim(1, 0..width), own.slice_dim(1, width..columns)),
         };
-        let h = self.state(i, g, h, running);
+        let h = self.state(i, g, h);
         let logits = logits + read(i + 1, h.clone());
         if i + 1 == self.layers.len() { logits } else { Tensor::cat(vec![h, logits], 1) }
     }

@@ -85,7 +85,6 @@ pub struct HanConv {
     pub k_lin: Linear,
     /// `q: [num_heads · d_head, 1]`.
     pub q: Linear,
-    #[module(skip)]
     key: DropoutKey,
     #[module(skip)]
     config: HanConvConfig,

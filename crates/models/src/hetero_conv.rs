@@ -12,8 +12,8 @@ use crate::NodeTensors;
 /// The book: [heterogeneous graphs](https://github.com/burn-gnn/burn-gnn/blob/main/docs/heterogeneous.md).
 ///
 /// `edges` are the [`EdgeTypes`] of a view, `g.edge_types()` with weights and features of some, or the view itself,
-/// `&g`. Features and results are [`NodeTensors`], by the names of node types. Dropout is in effect on autodiff devices
-/// only ([`DrawKey`](burn_gnn_ops::DrawKey)).
+/// `&g`. Features and results are [`NodeTensors`], by the names of node types. Dropout is in effect on autodiff devices,
+/// in modules that are not frozen ([`DropoutKey`](burn_gnn_ops::DropoutKey)).
 ///
 /// [`RelGraphConv`](crate::RelGraphConv), [`HgtConv`](crate::HgtConv), [`HanConv`](crate::HanConv) and
 /// [`GatedGraphConv`](crate::GatedGraphConv) have parameters of their own for each edge type;

@@ -4,7 +4,7 @@
 //!
 //! Layers on one relation implement [`Conv`]: `conv.forward(&edges, x)`, with the edges of one type of any
 //! [`GraphView`](burn_gnn_ops::GraphView), so one layer runs on a whole graph, a block and a partition. Each comes as
-//! `Config` + `Module`, as in Burn, and dropout is in effect on autodiff devices, as in Burn. A model made in a
+//! `Config` + `Module`, as in Burn, and dropout follows device and training flag, as in Burn. A model made in a
 //! [`seeded`] scope is a function of the seed, on every rank and thread.
 //!
 //! | for | there is |
@@ -128,8 +128,8 @@ pub use metrics::{Counts, SeedRows, accuracy, cross_entropy, majority_class, pre
 pub use mlp::{Mlp, MlpConfig};
 pub use node_embedding::NodeEmbedding;
 pub use one_hot_conv::OneHotConv;
-pub use pna_conv::{PnaAggregator, PnaConv, PnaConvConfig, PnaScaler, PnaTower};
 pub use param_ids::check_param_ids;
+pub use pna_conv::{PnaAggregator, PnaConv, PnaConvConfig, PnaScaler, PnaTower};
 pub use pretrained::{Buffer, Framework, ParamMapping, Pretrained, StateDict};
 pub use ranking::{LinkMetrics, TrueTails, filtered_ranks, rank_links};
 pub use readout::{AttentionReadout, AttentionReadoutConfig};
@@ -148,4 +148,4 @@ pub use train::{Epoch, NodeClassifier, TrainConfig, Trained, evaluate, train};
 pub use transformer_conv::{TransformerConv, TransformerConvConfig};
 pub use type_map::{NodeTensors, TypeMap};
 pub use typed_linear::{TypedLinear, TypedLinearConfig};
-pub use weights::{load_weights, save_weights};
+pub use weights::{load_weights, resume_weights, save_weights};

@@ -64,8 +64,8 @@ pub(crate) fn normalise(norm: Option<&LayerNorm>, x: Tensor<2>) -> Tensor<2> {
     }
 }
 
-/// Normalisation by the running means and variances, whether or not gradients are tracked; of no rows too.
-pub(crate) fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
+/// Normalisation by the running means and variances; of no rows too.
+fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
     let row = |t: Tensor<1>| t.without_autodiff().cast(x.dtype()).unsqueeze::<2>();
     let (mean, variance) =
         (row(norm.running_mean.value_sync()), row(norm.running_var.value_sync()));
@@ -73,9 +73,11 @@ pub(crate) fn running(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
     (x - mean) * scale + norm.beta.val().unsqueeze()
 }
 
-/// Normalisation by the batch where gradients are tracked; by running means of no rows, whose mean would be 0 / 0.
+/// Normalisation by the batch where the module trains: on an autodiff device, its training flag enabled (Burn's rule).
+/// By running means otherwise, and of no rows, whose mean would be 0 / 0.
 pub(crate) fn normalised(norm: &BatchNorm, x: Tensor<2>) -> Tensor<2> {
-    if x.dims()[0] > 0 { norm.forward(x) } else { running(norm, x) }
+    let trains = x.dims()[0] > 0 && x.is_autodiff() && norm.training.is_enabled();
+    if trains { norm.forward(x) } else { running(norm, x) }
 }
 
 /// Describes an [`Mlp`].

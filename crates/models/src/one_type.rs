@@ -1,5 +1,6 @@
 //! States what models of layers on one relation have in common.
 
+use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_ops::{Activation, Edges, GraphView};
 
@@ -25,9 +26,11 @@ pub(crate) fn layer_sizes(
 }
 
 /// What follows every layer of a model but the last: an activation, and the dropout before the next layer.
-#[derive(Clone, Debug)]
+#[derive(Module, Debug)]
 pub(crate) struct LayerEpilogue {
+    #[module(skip)]
     activation: Activation,
+    #[module(skip)]
     dropout: f64,
     key: DropoutKey,
 }
@@ -68,8 +71,8 @@ impl LayerEpilogue {
         if i + 1 == layers.len() {
             return layers[i].forward(edges, x);
         }
-        let dropout = self.key.at(i + 1);
-        layers[i].forward(edges.then(self.activation).then_dropout(dropout, self.dropout), x)
+        let key = self.key.at(i + 1);
+        layers[i].forward(edges.then(self.activation).then_dropout(&key, self.dropout), x)
     }
 }
 

@@ -12,7 +12,7 @@ use burn_gnn_ops::{Edges, Reduce, Side, div_by, gspmm_copy, matmul_rows, u_add_e
 use crate::ModelError;
 use crate::conv::{Conv, Endpoints, edge_rows, residual, where_reached};
 use crate::init::{Init, panicking_init};
-use crate::mlp::{add_bias, apply, apply_some, running};
+use crate::mlp::{add_bias, apply, apply_some, normalised, root};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
 
 /// One way in which [`PnaConv`] sums up messages.
@@ -115,8 +115,7 @@ pub struct PnaConvConfig {
 ///
 /// # Departures from the paper
 /// The paper's layer mixes towers: take `mixing`, as PyTorch Geometric does, or `batch_norm`, as DGL does. Batch
-/// normalisation takes the rows that a view computes in training, where gradients are tracked, and the running means
-/// otherwise, as in [`Gin`](crate::Gin). On a batch of graphs DGL divides by the nodes of each graph.
+/// normalisation takes the rows that a view computes in training, and the running means otherwise, as in [`Gin`](crate::Gin). On a batch of graphs DGL divides by the nodes of each graph.
 ///
 /// # Cost
 /// With one layer before the sums `m` is linear, so what belongs to `v` is added behind them (variances do not see it)
@@ -255,9 +254,7 @@ impl Conv for PnaConv {
                 &self.config,
             );
             let Some(norm) = &tower.norm else { return y };
-            let y = div_by(y, (nodes as f64).sqrt());
-            let trains = y.dims()[0] > 0 && y.is_autodiff();
-            if trains { norm.forward(y) } else { running(norm, y) }
+            normalised(norm, div_by(y, (nodes as f64).sqrt()))
         };
         let y = beside(self.towers.iter().enumerate().map(tower).collect());
         match &self.lin {

@@ -86,7 +86,6 @@ pub struct Rgcn {
     projected: Vec<String>,
     #[module(skip)]
     dropout: f64,
-    #[module(skip)]
     key: DropoutKey,
 }
 

@@ -53,7 +53,6 @@ pub struct SageConfig {
 pub struct Sage {
     /// The layers, input first.
     pub layers: Vec<SageConv>,
-    #[module(skip)]
     epilogue: LayerEpilogue,
 }
 

@@ -239,6 +239,7 @@ where
     ModelError::check_range("lr", positive, lr, lr.is_finite() && lr > 0.0)?;
     let is_valid = decay.is_finite() && decay >= 0.0;
     ModelError::check_range("weight_decay", "finite numbers from 0", decay, is_valid)?;
+    check_param_ids(&model)?;
     sync.check_replicas(model.dense())?;
     let devices = model.devices();
     if let Some(plain) = devices.first().filter(|_| devices.iter().all(|d| !d.is_autodiff())) {
@@ -246,8 +247,8 @@ where
         return Err(ModelError::out_of_range("device of the model", range, format!("{plain:?}")));
     }
     check_features(&model, task, sync)?;
-    let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);
     check_finite(task, sync)?;
+    let mut adam = FusedAdamConfig::new().with_epsilon(1e-8);
     if config.weight_decay > 0.0 {
         adam = adam.with_weight_decay(Some(WeightDecayConfig::new(config.weight_decay as f32)));
     }
@@ -273,7 +274,6 @@ where
         if !owned.is_empty() {
             model = optimizer.step(config.lr, model, owned);
         }
-    check_param_ids(&model)?;
         let mut sums = [loss.inner().into_scalar::<f64>(), counts.correct];
         sync.sum(&mut sums);
         let mut row = Epoch {
@@ -317,7 +317,8 @@ where
     Ok(Trained { model, kept_epoch, history, seconds_per_epoch })
 }
 
-/// Accuracy and loss of `rows` over all ranks, without dropout (of a model on an autodiff device too) and gradients.
+/// Accuracy and loss of `rows` over all ranks. The model runs as [`valid`](Module::valid), whatever device it is on:
+/// without dropout, batch normalisation by running means, which do not change, and without a graph for a backward.
 pub fn evaluate<M, G, S>(model: &M, task: &NodeTask<'_, G>, rows: &Rows, sync: &S) -> Counts
 where
     M: NodeClassifier,

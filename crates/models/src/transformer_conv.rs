@@ -86,7 +86,6 @@ pub struct TransformerConv {
     pub lin_skip: Option<Linear>,
     /// `w: [3 · width, 1]`.
     pub lin_beta: Option<Linear>,
-    #[module(skip)]
     key: DropoutKey,
     #[module(skip)]
     config: TransformerConvConfig,

@@ -1,10 +1,12 @@
 //! Inference over a whole graph needs memory for two matrices and a chunk, not for what a forward of the whole graph
-//! makes.
+//! makes; and none stays behind, of a model on a training device either.
 
+use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use burn_gnn_graph::Graph;
 use burn_gnn_models::{
-    GatConfig, InferenceConfig, Layerwise, NodeClassifier, NodeTensors, SageConfig, infer,
+    GatConfig, InferenceConfig, Layerwise, NoSync, NodeClassifier, NodeTask, NodeTensors, Rows,
+    SageConfig, evaluate, infer,
 };
 use burn_gnn_testutil::counting_allocator::{self, CountingAllocator};
 
@@ -44,13 +46,45 @@ fn check<M: Layerwise + NodeClassifier>(name: &str, model: &M, g: &Graph) {
     assert!(of(whole) > 3.0, "{name}: {:.2} matrices for the whole graph at once", of(whole));
 }
 
+/// Bytes that stay after three more calls.
+fn kept(name: &str, run: impl Fn()) {
+    run();
+    let before = counting_allocator::live();
+    (0..3).for_each(|_| run());
+    let more = counting_allocator::live().saturating_sub(before);
+    println!("{name}: keeps {more} bytes");
+    assert!(more < MATRIX / 100, "{name} keeps {more} bytes");
+}
+
+/// Evaluation and inference of a model that trains, and of features that are tracked.
+fn nothing_stays(g: &Graph) {
+    let device = Device::flex().autodiff();
+    let model = SageConfig::new(WIDTH, 8).with_hidden(WIDTH).init(&device);
+    let x = Tensor::<2>::ones([NODES, WIDTH], &Device::flex());
+    let rows = Rows::new(&[0, 1], &[0, 1], 2).unwrap();
+    for x in [x.clone(), Tensor::from_inner(x)] {
+        let task = NodeTask {
+            graph: g,
+            features: x.clone().into(),
+            target: "_N".into(),
+            train: rows.clone(),
+            val: Rows::default(),
+            test: Rows::default(),
+        };
+        kept("evaluate", || assert_eq!(evaluate(&model, &task, &rows, &NoSync).rows, 2.0));
+        let config = InferenceConfig::new().with_max_nodes(4000);
+        kept("infer", || drop(infer(&model, g, x.clone(), "_N", &config).unwrap()));
+        kept("valid", || drop(model.valid().logits(g, &x.clone().without_autodiff().into(), "_N")));
+    }
+}
+
 fn of(bytes: usize) -> f64 {
     bytes as f64 / MATRIX as f64
 }
 
 /// One test: another one's memory would be counted too.
 #[test]
-fn memory_is_two_matrices_and_a_chunk() {
+fn memory_is_two_matrices_and_a_chunk_and_none_stays() {
     let n = NODES as u32;
     // Five in-edges each, from far away.
     let (src, dst) = (0..5 * n)
@@ -72,4 +106,5 @@ fn memory_is_two_matrices_and_a_chunk() {
             .init(&device),
         &g,
     );
+    nothing_stays(&g);
 }

@@ -29,7 +29,6 @@ pub(crate) struct Net {
     scorer: LinkScorer,
     #[module(skip)]
     dropout: f64,
-    #[module(skip)]
     key: DropoutKey,
 }
 

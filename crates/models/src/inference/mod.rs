@@ -4,6 +4,7 @@ mod block;
 mod inputs;
 
 use burn::config::Config;
+use burn::module::Module;
 use burn::tensor::Tensor;
 use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::{Graph, NodeKey};
@@ -17,33 +18,38 @@ pub(crate) use inputs::{check_types, feature, feature_of_size, one_input, only, 
 /// runs.
 ///
 /// ```
+/// use burn::module::Module;
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
 /// use burn_gnn_models::{Conv, InferenceConfig, Layerwise, ModelError, NodeTensors, SageConv, SageConvConfig, infer};
 /// use burn_gnn_ops::GraphView;
 ///
-/// struct Mine(Vec<SageConv>);
+/// #[derive(Module, Debug)]
+/// struct Mine {
+///     layers: Vec<SageConv>,
+/// }
 ///
 /// impl Layerwise for Mine {
 ///     fn num_layers(&self) -> usize {
-///         self.0.len()
+///         self.layers.len()
 ///     }
 ///     fn inputs(&self, _g: &Graph, features: &NodeTensors) -> Result<NodeTensors, ModelError> {
 ///         Ok(features.clone())
 ///     }
 ///     fn layer<G: GraphView + ?Sized>(&self, layer: usize, g: &G, x: NodeTensors) -> NodeTensors {
-///         x.map(|_, x| self.0[layer].forward(&g, x).tanh())
+///         x.map(|_, x| self.layers[layer].forward(&g, x).tanh())
 ///     }
 /// }
 ///
 /// let (device, path) = (Device::flex(), Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?);
-/// let model = Mine(vec![SageConvConfig::new(3, 8).init(&device), SageConvConfig::new(8, 2).init(&device)]);
+/// let layers = [[3, 8], [8, 2]].map(|[i, o]| SageConvConfig::new(i, o).init(&device)).into();
+/// let model = Mine { layers };
 /// let x = Tensor::<2>::ones([4, 3], &device);
 /// let y = infer(&model, &path, [("_N", x)], "_N", &InferenceConfig::new().with_max_nodes(2))?;
 /// assert_eq!(y.dims(), [4, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Layerwise {
+pub trait Layerwise: Module {
     /// Number of layers.
     fn num_layers(&self) -> usize;
 
@@ -93,7 +99,8 @@ pub struct InferenceConfig {
 ///
 /// # Cost
 /// `O(layers · (nodes + edges))`; a row is gathered once for each chunk that has an edge from it, and a layer that
-/// multiplies sources first multiplies it as often. Nothing is tracked for a backward.
+/// multiplies sources first multiplies it as often. The model runs as [`valid`](Module::valid), whatever device it is
+/// on: nothing is tracked for a backward, and the result is on the plain device.
 ///
 /// # Errors
 /// A view that is not a whole graph, a budget of 0, no node type `target`, no layers, features that do not fit the graph or the model, a layer that
@@ -107,7 +114,7 @@ pub struct InferenceConfig {
 #[track_caller]
 pub fn infer<M: Layerwise, G: GraphView + ?Sized>(
     model: &M,
-    g: &Graph,
+    g: &G,
     features: impl Into<NodeTensors>,
     target: impl NodeKey,
     config: &InferenceConfig,
@@ -118,6 +125,12 @@ pub fn infer<M: Layerwise, G: GraphView + ?Sized>(
         ("layers of the model", model.num_layers()),
     ];
     ModelError::check_sizes(&sizes, 0.0)?;
+    let model = &model.valid();
+    let edges = EdgeTypes::new(&g).without_autodiff();
+    let Some(g) = g.whole_graph() else {
+        let range = "whole graphs, plain or as `edge_types()` with weights (a block or partition has a part)";
+        return Err(ModelError::out_of_range("g", range, "a part of a graph"));
+    };
     let (schema, types) = (g.schema(), g.node_counts().len());
     let target = schema.ntype(target)?;
     let inputs = model.inputs(g, &features.into())?.into_list(schema)?;
@@ -125,12 +138,6 @@ pub fn infer<M: Layerwise, G: GraphView + ?Sized>(
     for ((ntype, &n), input) in schema.ntypes().iter().zip(g.node_counts()).zip(inputs) {
         let message = "the model has no input features for it; build the model for a graph with this node type";
         let none = || ModelError::input(ntype, message);
-    let model = &model.valid();
-    let edges = EdgeTypes::new(&g).without_autodiff();
-    let Some(g) = g.whole_graph() else {
-        let range = "whole graphs, plain or as `edge_types()` with weights (a block or partition has a part)";
-        return Err(ModelError::out_of_range("g", range, "a part of a graph"));
-    };
         let input = input.ok_or_else(none)?.without_autodiff();
         let rows = format!("rows of the input features of {ntype}");
         ModelError::check_length(&rows, "one per node", n, input.dims()[0])?;

@@ -104,7 +104,11 @@ fn a_tracked_model_leaves_no_graph_behind() {
 }
 
 /// A model of one layer, a function of the number of destinations.
-struct Odd(fn(usize, Tensor<2>) -> NodeTensors);
+#[derive(Module, Debug)]
+struct Odd {
+    #[module(skip)]
+    layer: fn(usize, Tensor<2>) -> NodeTensors,
+}
 
 impl Layerwise for Odd {
     fn num_layers(&self) -> usize {
@@ -114,7 +118,7 @@ impl Layerwise for Odd {
         Ok(features.clone())
     }
     fn layer<G: GraphView + ?Sized>(&self, _: usize, g: &G, x: NodeTensors) -> NodeTensors {
-        (self.0)(g.num_dst(0), x["_N"].clone())
+        (self.layer)(g.num_dst(0), x["_N"].clone())
     }
 }
 
@@ -163,7 +167,7 @@ fn refusals_name_what_does_not_fit() {
         "`rows of the input features of a`: expected 2 (one per node), got 1; give 2"
     );
 
-    let odd = |layer| text(infer(&Odd(layer), &g, x(6, 4), "_N", &config));
+    let odd = |layer| text(infer(&Odd { layer }, &g, x(6, 4), "_N", &config));
     assert_eq!(
         odd(|_, _| NodeTensors::default()),
         "node type `_N`: layer 0 gives no result for it; let the layer compute this node type"

@@ -17,12 +17,13 @@ mod registry;
 mod seeds;
 mod storage;
 mod threads;
+mod training_state;
 mod types;
 mod views;
 mod weights;
+mod zero_variance;
 
 use burn::module::Module;
-mod zero_variance;
 use burn::tensor::Tensor;
 use burn_gnn_models::NodeTensors;
 use burn_gnn_ops::GraphView;

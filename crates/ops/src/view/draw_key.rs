@@ -11,8 +11,8 @@ use crate::{DegreeScale, DegreesOf, EdgeTypes, GraphView};
 /// What dropout is keyed by in one pass of layers over a view, beside the key of the layer, original ids and columns
 /// ([`GraphView::draw_key`]).
 ///
-/// Whether entries are dropped at all is Burn's rule: they are on autodiff devices only, so
-/// [`valid`](burn::module::Module::valid) turns dropout off.
+/// Whether entries are dropped at all is Burn's rule, by device and training flag ([`DropoutKey`](crate::DropoutKey)):
+/// [`valid`](burn::module::Module::valid) and [`freeze`](burn::module::Module::freeze) turn dropout off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DrawKey {
     /// Draws are functions of (seed, step): the same on every rank, thread and device, and again for the same step.

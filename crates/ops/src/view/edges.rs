@@ -53,7 +53,7 @@ impl std::fmt::Debug for Edges<'_> {
             .field("weight", &self.weight.is_some())
             .field("features", &self.features.as_ref().map(|f| f.dims()[1]))
             .field("then", &self.activation)
-            .field("dropout", &self.dropout.map(|d| d.1))
+            .field("dropout", &self.dropout.as_ref().map(|d| d.1))
             .finish()
     }
 }
@@ -96,8 +96,8 @@ impl<'a> Edges<'a> {
 
     /// With dropout of the result, behind the activation; `key` is that of the place in the model ([`DropoutKey`]).
     #[must_use]
-    pub fn then_dropout(self, key: DropoutKey, prob: f64) -> Self {
-        Self { dropout: Some((key, prob)), ..self }
+    pub fn then_dropout(self, key: &DropoutKey, prob: f64) -> Self {
+        Self { dropout: Some((key.clone(), prob)), ..self }
     }
 
     /// The graph, block or partition.
@@ -183,8 +183,8 @@ impl<'a> Edges<'a> {
 
     /// The dropout that was [asked for](Self::then_dropout) of a result; `None` where it does nothing.
     pub fn output_dropout(&self, y: &Tensor<2>) -> Option<RowDropout> {
-        let (key, prob) = self.dropout?;
-        key.of_outputs(self.view, self.endpoints().1, prob, y)
+        let (key, prob) = self.dropout.as_ref()?;
+        key.of_outputs(self.view, self.endpoints().1, *prob, y)
     }
 
     /// A result with the dropout that follows, where the activation was applied on the way.

@@ -1,10 +1,9 @@
 //! Draws initial values and keys of dropout masks from the seed of a scope, or from the generator of the device.
 
 use std::cell::Cell;
-use std::fmt;
-
 use std::sync::Arc;
 
+use burn::module::{Flag, Module, Param};
 use burn::tensor::{DType, Device, Distribution, Tensor};
 use burn_gnn_graph::NodeKey;
 use burn_gnn_graph::internal::OrPanic;
@@ -70,10 +69,11 @@ pub fn seeded<T>(seed: u64, init: impl FnOnce() -> T) -> T {
             SCOPE.set(self.0);
         }
     }
-    seed_backends(seed);
     let _outer = Outer(SCOPE.replace(Some(Scope { seed, taken: 0 })));
+    seed_backends(seed);
     init()
 }
+
 /// Seeds the generators that layers of Burn draw from on the CPU. Those of GPUs are not reached without starting them.
 #[allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 fn seed_backends(_seed: u64) {
@@ -82,7 +82,6 @@ fn seed_backends(_seed: u64) {
     #[cfg(feature = "ndarray")]
     Device::ndarray().seed(_seed);
 }
-
 
 /// The stream of the next initial values: of the innermost [`seeded`] scope, or with a seed from the generator of
 /// `device`. Custom layers take one for each parameter.
@@ -115,12 +114,24 @@ fn drawn(device: &Device) -> u64 {
     bits.into_data().iter::<f64>().fold(0u64, |seed, u| (seed << 24) ^ (u * 16_777_216.0) as u64)
 }
 
-/// What keys the dropout masks of a layer, beside seed, step, original id and column: taken when the layer is made, as
-/// its initial weights are (see [`seeded`]), so that the masks of two layers differ and ranks agree on them.
+/// Dropout of a layer: the key of its masks, next to seed, step, original id and column, and Burn's training flag. The
+/// key is taken when the layer is made, as its initial weights are (see [`seeded`]), so that the masks of two layers
+/// differ and ranks agree on them.
 ///
-/// A layer keeps it as a field with `#[module(skip)]`: clones, `valid()` and a loaded record leave it as it is.
+/// It is a module, as Burn's `Dropout` is: a layer keeps it as a field, **without** `#[module(skip)]`, so that
+/// `freeze`, `freeze_group`, `valid` and `train` reach its flag. The key itself never changes, in clones and loaded
+/// records neither.
 ///
-/// Entries are dropped where tensors are on an autodiff device, by the [draw key](GraphView::draw_key) of the view.
+/// Entries are dropped by Burn's rule, where tensors are on an autodiff device and the flag is enabled:
+///
+/// | module | dropout |
+/// | --- | --- |
+/// | made on an autodiff device | yes |
+/// | [`no_grad`](Module::no_grad), [`set_require_grad`](Module::set_require_grad) | yes: gradients alone stop |
+/// | [`freeze`](Module::freeze), or in a frozen group | no |
+/// | [`valid`](Module::valid), or made on a plain device | no |
+///
+/// Masks follow the [draw key](GraphView::draw_key) of the view.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -128,38 +139,48 @@ fn drawn(device: &Device) -> u64 {
 /// use burn_gnn_ops::{DropoutKey, GraphView, seeded};
 /// let (g, device) = (Graph::homogeneous(3, vec![0], vec![1])?, Device::flex().autodiff());
 /// let [a, b] = seeded(0, || [(); 2].map(|()| DropoutKey::new(&device)));
-/// assert_ne!(a, b);
 /// let x = Tensor::<2>::ones([3, 16], &device);
-/// let rows = |key: DropoutKey, step| key.dropout(&g.at_step(1, step), .., 0.5, x.clone()).into_data();
-/// assert_eq!(rows(a, 0), rows(a, 0));
-/// assert_ne!(rows(a, 0), rows(b, 0));
-/// assert_ne!(rows(a, 0), rows(a, 1));
+/// let rows = |key: &DropoutKey, step| key.dropout(&g.at_step(1, step), .., 0.5, x.clone()).into_data();
+/// assert_eq!(rows(&a, 0), rows(&a, 0));
+/// assert_ne!(rows(&a, 0), rows(&b, 0));
+/// assert_ne!(rows(&a, 0), rows(&a, 1));
 /// let valid = x.clone().inner();
 /// assert_eq!(a.dropout(&g.at_step(1, 0), .., 0.5, valid.clone()).into_data(), valid.into_data());
+/// // Frozen on the training device.
+/// use burn::module::Module;
+/// assert_eq!(rows(&b.freeze(), 0), x.clone().into_data());
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DropoutKey(u64);
+#[derive(Module, Debug)]
+pub struct DropoutKey {
+    #[module(skip)]
+    key: u64,
+    /// Whether the layer trains: disabled by `freeze` and `valid`, enabled again by `unfreeze` and `train`.
+    pub training: Param<Flag>,
+}
 
 impl DropoutKey {
     /// The next key; `device` is asked where there is no scope.
     pub fn new(device: &Device) -> Self {
-        Self::of(next_stream(device))
+        Self { key: Self::of(next_stream(device)), training: Param::from_bool(true) }
     }
 
-    /// The key of one of several places in a layer or model where entries are dropped.
-    pub fn at(self, place: usize) -> Self {
-        Self::of(Stream::new(self.0, "place", place as u64))
+    /// The key of one of several places in a layer or model where entries are dropped; it has the flag of this one, as
+    /// it is now.
+    #[must_use]
+    pub fn at(&self, place: usize) -> Self {
+        let key = Self::of(Stream::new(self.key, "place", place as u64));
+        Self { key, training: self.training.clone() }
     }
 
     /// Dropout of the features of the input nodes of a type, keyed by original ids; the identity on devices without
-    /// autodiff and for probability 0.
+    /// autodiff, in a module that does not [train](Self::training), and for probability 0.
     ///
     /// # Panics
     /// There is no such type.
     #[track_caller]
     pub fn dropout(
-        self,
+        &self,
         view: &dyn GraphView,
         ntype: impl NodeKey,
         prob: f64,
@@ -178,7 +199,7 @@ impl DropoutKey {
     /// There is no such type.
     #[track_caller]
     pub fn of_inputs(
-        self,
+        &self,
         view: &dyn GraphView,
         ntype: impl NodeKey,
         prob: f64,
@@ -196,7 +217,7 @@ impl DropoutKey {
     /// There is no such type.
     #[track_caller]
     pub fn of_outputs(
-        self,
+        &self,
         view: &dyn GraphView,
         ntype: impl NodeKey,
         prob: f64,
@@ -213,7 +234,7 @@ impl DropoutKey {
     /// Dropout of numbers on edges (weights, attention), keyed by original edge ids; `None` where that is nothing. `x`
     /// tells whether gradients are tracked.
     pub fn of_edges<const D: usize>(
-        self,
+        &self,
         edges: &Edges<'_>,
         prob: f64,
         x: &Tensor<D>,
@@ -223,33 +244,27 @@ impl DropoutKey {
     }
 
     fn stream<const D: usize>(
-        self,
+        &self,
         view: &dyn GraphView,
         of: &str,
         prob: f64,
         x: &Tensor<D>,
     ) -> Option<Stream> {
-        if prob <= 0.0 || !x.is_autodiff() {
+        if prob <= 0.0 || !x.is_autodiff() || !self.training.is_enabled() {
             return None;
         }
         match view.draw_key() {
             DrawKey::Step { seed, step } => {
-                Some(Stream::new(seed, &format!("dropout/{self}/{of}"), step))
+                Some(Stream::new(seed, &format!("dropout/{:016x}/{of}", self.key), step))
             }
             DrawKey::Fresh => Some(next_stream(&x.device())),
             DrawKey::Never => None,
         }
     }
 
-    fn of(stream: Stream) -> Self {
+    fn of(stream: Stream) -> u64 {
         let [low, high] = stream.key();
-        Self((u64::from(high) << 32) | u64::from(low))
-    }
-}
-
-impl fmt::Display for DropoutKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        (u64::from(high) << 32) | u64::from(low)
     }
 }
 
@@ -282,6 +297,19 @@ mod tests {
         assert!(SCOPE.get().is_none());
     }
 
+    /// Not only streams: what layers of Burn draw.
+    #[test]
+    fn generators_of_the_cpu_are_seeded() {
+        let draw = |seed| {
+            seeded(seed, || {
+                Tensor::<1>::random([4], Distribution::Default, &Device::flex()).into_data()
+            })
+        };
+        // Other tests of this process draw from the generator too: of some tries one is undisturbed.
+        assert!((0..100).any(|_| draw(1) == draw(1)));
+        assert_ne!(draw(1), draw(2));
+    }
+
     #[test]
     fn threads_have_scopes_of_their_own() {
         let draws = |seed| {
@@ -297,19 +325,6 @@ mod tests {
             std::thread::scope(|s| assert!(s.spawn(|| SCOPE.get().is_none()).join().unwrap()))
         });
     }
-    /// Not only streams: what layers of Burn draw.
-    #[test]
-    fn generators_of_the_cpu_are_seeded() {
-        let draw = |seed| {
-            seeded(seed, || {
-                Tensor::<1>::random([4], Distribution::Default, &Device::flex()).into_data()
-            })
-        };
-        // Other tests of this process draw from the generator too: of some tries one is undisturbed.
-        assert!((0..100).any(|_| draw(1) == draw(1)));
-        assert_ne!(draw(1), draw(2));
-    }
-
 
     #[test]
     fn without_a_scope_the_device_draws() {
@@ -320,7 +335,8 @@ mod tests {
     #[test]
     fn keys_differ_by_place() {
         let key = seeded(1, || DropoutKey::new(&Device::flex()));
-        assert!(key.at(0) != key.at(1) && key.at(0) != key);
-        assert_eq!(key, seeded(1, || DropoutKey::new(&Device::flex())));
+        assert!(key.at(0).key != key.at(1).key && key.at(0).key != key.key);
+        assert_eq!(key.key, seeded(1, || DropoutKey::new(&Device::flex())).key);
+        assert_eq!(key.clone().valid().train().key, key.key);
     }
 }
