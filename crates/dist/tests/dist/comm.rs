@@ -290,6 +290,19 @@ fn gradients_are_reduced() {
     }
 }
 
+/// Gradients are kept by id: one parameter would take those of the other.
+#[test]
+fn gradients_of_parameters_that_share_an_id_are_refused() {
+    let failed = run_ranks(2, |comm| -> Result<(), Failure> {
+        let one = Param::from_tensor(Tensor::<1>::ones([2], &Device::flex().autodiff()));
+        let both = (one.clone(), one);
+        let grads = GradientsParams::from_grads(both.0.val().sum().backward(), &both);
+        all_reduce_gradients(&*comm, &both, grads).map(drop)
+    })
+    .unwrap_err();
+    assert!(failed.message.contains("has the id of one before it"), "{failed}");
+}
+
 /// Means over own seeds, weighted by their share of all, are the mean over all seeds; sums do not depend on buckets.
 #[test]
 fn gradients_are_weighted_by_seeds() {
