@@ -1,6 +1,7 @@
 //! Reads edge lists: one edge per line.
 
 mod lines;
+mod python_dict;
 
 use std::path::Path;
 
@@ -10,12 +11,14 @@ use burn_gnn_graph::{Graph, Ids, NodeIds, Texts};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::files::{Expected, table_error, within_limit};
+use crate::data_column::NamedColumns;
+use crate::files::{Expected, format_error, setting, table_error, within_limit};
 use crate::host_column::f32_column;
 use crate::tables::{Blocks, EdgeTable, TableColumns, WEIGHT, parse_blocks};
+use crate::text_format::{is_metis, reject_others};
 use lines::Edges;
 
-/// What an edge list looks like: `source destination [weight]` on each line, nothing else. Lines that are empty or
+/// What an edge list looks like: `source destination [weight | attributes]` on each line, nothing else. Lines that are empty or
 /// begin with a mark of a comment are passed over.
 ///
 /// ```
@@ -39,6 +42,9 @@ pub struct EdgeListFormat {
     pub comments: Vec<String>,
     /// Whether there is a third field, the weight.
     pub weighted: bool,
+    /// Whether a Python dictionary of attributes follows the ids, as `networkx.write_edgelist` writes it:
+    /// `1 2 {'weight': 3}`. Every edge has the same attributes.
+    pub attributes: bool,
     /// Whether ids are texts and not whole numbers.
     pub text_ids: bool,
     /// Whether every edge is meant in both directions: reverses follow the edges.
@@ -58,6 +64,7 @@ impl Default for EdgeListFormat {
             delimiter: None,
             comments: vec!["#".into(), "%".into()],
             weighted: false,
+            attributes: false,
             text_ids: false,
             undirected: false,
             header_lines: 0,
@@ -71,6 +78,23 @@ impl EdgeListFormat {
     /// Whole numbers between spaces or tabs.
     pub fn new() -> Self {
         Self::default()
+    }
+    /// As `networkx.write_edgelist` writes by default: a dictionary of attributes behind each edge. A `networkx.Graph`
+    /// is [`undirected`](Self::undirected) and has each edge once.
+    ///
+    /// ```
+    /// use burn::tensor::Device;
+    /// use burn_gnn_data::{EdgeListFormat, load_edge_list};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("graph.edgelist");
+    /// std::fs::write(&path, "1 2 {'weight': 3, 'color': 'red'}\n2 3 {'weight': 0.5, 'color': 'blue'}\n").unwrap();
+    /// let g = load_edge_list(&path, &EdgeListFormat::networkx(), &Device::flex())?;
+    /// assert_eq!(g.edges("_E")?.get::<1>("weight")?.dims(), [2]);
+    /// assert_eq!(g.edges("_E")?.text("color")?.get(1), "blue");
+    /// # Ok::<(), burn_gnn_data::DataError>(())
+    /// ```
+    pub fn networkx() -> Self {
+        Self { attributes: true, ..Self::default() }
     }
     /// With exactly this text between fields.
     #[must_use]
@@ -134,6 +158,9 @@ impl EdgeListFormat {
         if self.comments.iter().any(String::is_empty) {
             return wrong("comments", "marks that are not empty", "an empty one");
         }
+        if self.weighted && self.attributes {
+            return wrong("weighted", "no third field before attributes", "weights");
+        }
         if self.text_ids && self.num_nodes.is_some() {
             return wrong("num_nodes", "none for ids that are texts", "a number");
         }
@@ -142,7 +169,8 @@ impl EdgeListFormat {
 
     fn expected(&self) -> Expected {
         let between = self.delimiter.as_ref().map_or("white space".into(), |d| format!("{d:?}"));
-        let what = format!("{} fields separated by {between}", if self.weighted { 3 } else { 2 });
+        let fields = if self.weighted || self.attributes { 3 } else { 2 };
+        let what = format!("{fields} fields separated by {between}");
         Expected {
             what,
             remedy: "`EdgeListFormat` says the delimiter and whether there are weights",
@@ -150,12 +178,15 @@ impl EdgeListFormat {
     }
 }
 
-/// Reads an edge list; edge `i` is the `i`-th line that is no comment. Files may be plain, gzip or zstd.
+/// Reads an edge list; edge `i` is the `i`-th line that is no comment. Files may be plain, gzip or zstd; a byte order mark
+/// is skipped.
 ///
 /// # Errors
 /// [`DataError::Io`]; [`DataError::Table`] with file, line and field for another number of fields, an id that is no
-/// whole number (or no number of a node), a weight that is none, text that is not UTF-8;
-/// [`GraphError::Setting`](burn_gnn_graph::GraphError::Setting) for a format that cannot be.
+/// whole number (or no number of a node), a weight that is none, text that is not UTF-8; [`DataError::Format`] for a file
+/// that is recognised as another format (Matrix Market, METIS, GraphML, GML, Pajek, DOT, JSON, …), with the function that
+/// reads it where there is one; [`GraphError::Setting`](burn_gnn_graph::GraphError::Setting) for a format that cannot be,
+/// and for attributes other than `weight`, for which an [`EdgeTable`] has no columns ([`load_edge_list`] does).
 ///
 /// # Cost
 /// Parsed in parallel; memory the columns, twice while blocks are joined. A terminal shows how far a file of 64 MiB and
@@ -164,11 +195,78 @@ pub fn read_edge_list(
     path: impl AsRef<Path>,
     format: &EdgeListFormat,
 ) -> Result<EdgeTable, DataError> {
-    format.check()?;
-    read(path.as_ref(), format).map_err(|e| e.in_file(path))
+    let (mut table, attributes) = read_checked(path.as_ref(), format)?;
+    if let Some(other) = attributes.columns().iter().find(|c| c.name() != WEIGHT) {
+        return Err(setting(
+            "attributes",
+            "`weight` alone (`load_edge_list` makes a column of each attribute)",
+            other.name(),
+        )
+        .in_file(path));
+    }
+    if let Some(weights) = attributes.as_floats(WEIGHT).columns().first() {
+        let weights = weights.floats().ok_or_else(|| {
+            setting("attributes", "`weight` as a number", "something else").in_file(path)
+        })?;
+        table.columns.weights = Some(weights);
+    }
+    Ok(table)
 }
 
-fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
+/// The edges, and their attributes.
+fn read_checked(
+    path: &Path,
+    format: &EdgeListFormat,
+) -> Result<(EdgeTable, NamedColumns), DataError> {
+    format.check()?;
+    reject_others(path, EDGES, &[], format.header_lines).map_err(|e| e.in_file(path))?;
+    let read = read(path, format).map_err(|e| e.in_file(path));
+    if has_form_of_metis(&read, format) && is_metis(path)? {
+        return Err(format_error(
+            path,
+            format!(
+                "expected {EDGES}, found a graph in METIS's format (nodes and edges, then the neighbours of each node); \
+                 not supported, write it as a list of edges"
+            ),
+        ));
+    }
+    read
+}
+
+/// What is expected of a file.
+const EDGES: &str = "a list of edges";
+
+/// Whether the file may be one of METIS: it is no list of edges, or its first line has the form of METIS's, the number of
+/// nodes and that of edges, and fits the lines after it.
+fn has_form_of_metis(
+    read: &Result<(EdgeTable, NamedColumns), DataError>,
+    format: &EdgeListFormat,
+) -> bool {
+    /// Formats that METIS's first line may give as its third number.
+    const FORMATS: [f32; 8] = [0.0, 1.0, 10.0, 11.0, 100.0, 101.0, 110.0, 111.0];
+    if format.delimiter.is_some() || format.header_lines > 0 {
+        return false;
+    }
+    let table = match read {
+        Ok((table, _)) if !table.src.is_empty() => table,
+        Ok(_) => return false,
+        Err(e) => return matches!(e, DataError::Table { .. }),
+    };
+    let number = |ids: &Ids| match ids {
+        Ids::Int(ids) => Some(ids[0]),
+        Ids::Text(ids) => ids.get(0).parse().ok(),
+    };
+    let after = table.src.len() as i64 - 1;
+    let (Some(nodes), Some(edges)) = (number(&table.src), number(&table.dst)) else { return false };
+    let fits = match &table.columns.weights {
+        // Two neighbours on each line.
+        None => edges == after,
+        Some(w) => FORMATS.contains(&w[0]),
+    };
+    fits && nodes >= after && edges >= 1
+}
+
+fn read(path: &Path, format: &EdgeListFormat) -> Result<(EdgeTable, NamedColumns), DataError> {
     let blocks = Blocks::whole(path, format.progress)?;
     // Lines before a block are known when the blocks before it are; the first block alone holds the header, or the
     // blocks are few.
@@ -187,10 +285,11 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
         if let Some((line, field, expected, found)) = block.problem {
             return Err(table_error(path, all.lines + line, field, expected, found));
         }
-        all.append(block);
+        all.append(block)
+            .map_err(|(line, expected)| table_error(path, line, 3, expected, "another edge"))?;
         within_limit(path.display(), "edges", all.src.len() as u64)?;
     }
-    Ok(EdgeTable {
+    let table = EdgeTable {
         src: all.src,
         dst: all.dst,
         columns: TableColumns {
@@ -198,11 +297,13 @@ fn read(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
             ..TableColumns::default()
         },
         places: Default::default(),
-    })
+    };
+    Ok((table, all.attributes))
 }
 
-/// [`read_edge_list`] as a homogeneous graph: weights are the edge column [`WEIGHT`], and unless the format gives a
-/// number of nodes, `ids` of the node frame maps ids to numbers and back.
+/// [`read_edge_list`] as a homogeneous graph: weights are the edge column [`WEIGHT`], attributes edge columns of their
+/// names (bool, int64, float32 or texts; `weight` is float32), and unless the format gives a number of nodes, `ids` of the
+/// node frame maps ids to numbers and back.
 ///
 /// # Errors
 /// As [`read_edge_list`] and [`Graph::homogeneous`].
@@ -211,12 +312,13 @@ pub fn load_edge_list(
     format: &EdgeListFormat,
     device: &Device,
 ) -> Result<Graph, DataError> {
-    let table = read_edge_list(&path, format)?;
-    assemble(table, format, device).map_err(|e| e.in_file(path))
+    let (table, attributes) = read_checked(path.as_ref(), format)?;
+    assemble(table, attributes, format, device).map_err(|e| e.in_file(path))
 }
 
 fn assemble(
     table: EdgeTable,
+    attributes: NamedColumns,
     format: &EdgeListFormat,
     device: &Device,
 ) -> Result<Graph, DataError> {
@@ -239,6 +341,7 @@ fn assemble(
         let w = f32_column(w, [graph.relations()[0].num_edges()], device);
         graph.edges_mut(0)?.insert_column(WEIGHT, w)?;
     }
+    attributes.as_floats(WEIGHT).insert(graph.edges_mut(0)?, "list of edges", device)?;
     if format.undirected { Ok(graph.add_reverse_edges(0)?) } else { Ok(graph) }
 }
 
@@ -361,6 +464,126 @@ mod tests {
             read(&many, &EdgeListFormat::new().with_header_lines(599_998)).unwrap().src.len(),
             1
         );
+    }
+
+    /// Of NetworkX 3: `write_edgelist(g, path)`, with `data=["weight"]`, with `delimiter=","`.
+    #[test]
+    fn what_networkx_writes() {
+        let text = "1 2 {'weight': 3, 'color': 'dark red', 'kept': True}\n2 7 {'kept': False, 'weight': 0.5, 'color': ''}\n";
+        let g = load(text, &EdgeListFormat::networkx().undirected());
+        assert_eq!(g.relation("_E").unwrap().src(), [0, 1, 1, 2]);
+        let edges = g.edges("_E").unwrap();
+        let weights: Vec<f32> = edges.get::<1>(WEIGHT).unwrap().into_data().try_to_vec().unwrap();
+        assert_eq!(weights, [3.0, 0.5, 3.0, 0.5]);
+        let color: Vec<&str> = edges.text("color").unwrap().iter().collect();
+        assert_eq!(color, ["dark red", "", "dark red", ""]);
+        let kept = edges.column("kept").unwrap().to_data();
+        assert_eq!(kept.iter::<bool>().collect::<Vec<_>>(), [true, false, true, false]);
+
+        let g = load("0 1 {}\n1 2 {}\n", &EdgeListFormat::networkx());
+        assert_eq!((g.total_edges(), g.edges("_E").unwrap().columns().count()), (2, 0));
+        let g = load("0 1 3.5\n", &EdgeListFormat::new().weighted());
+        assert_eq!(g.total_edges(), 1);
+        let commas = EdgeListFormat::networkx().with_delimiter(",").with_text_ids();
+        let g = load("New York,Oslo,{'km': 5900, 'a': 1}\n", &commas);
+        assert_eq!(g.nodes("_N").unwrap().ids().unwrap().number("Oslo"), Some(1));
+        assert_eq!(g.edges("_E").unwrap().to_ints("km").unwrap(), [5900]);
+        let t = read("1 2 {'weight': 3}\n", &EdgeListFormat::networkx()).unwrap();
+        assert_eq!(t.columns.weights, Some(vec![3.0]));
+
+        // Attributes are those of every edge, also over blocks.
+        let many = "10 11 {'weight': 1}\n".repeat(100_000);
+        let t = read(&format!("{many}1 2 {{'weight': 0.5}}\n"), &EdgeListFormat::networkx());
+        assert_eq!(t.unwrap().columns.weights.unwrap()[100_000], 0.5);
+        for (text, part) in [
+            (
+                "1 2 {'w': 1}\n2 3 {}\n".to_owned(),
+                "e:2:3: expected the attribute `w`, which other rows have",
+            ),
+            (
+                "1 2 {}\n2 3 {'w': 1}\n".into(),
+                "e:2:3: expected an attribute that the rows before have",
+            ),
+            (
+                "1 2 {'w': 1}\n2 3 {'w': 'x'}\n".into(),
+                "e:2:3: expected a number as in the first row (`w`)",
+            ),
+            ("1 2 {'w': 1, 'w': 2}\n".into(), "expected the attribute `w` once"),
+            ("1 2 {'w': None}\n".into(), "e:1:3: expected a dictionary of booleans, numbers"),
+            ("1 2\n".into(), "e:1:3: expected a dictionary"),
+            (format!("{many}1 2 {{}}\n"), "e:100001:3: expected the attribute `weight`"),
+            (format!("{many}1 2 {{'weight': 'x'}}\n"), ":100001:3: expected "),
+        ] {
+            let e = read(&text, &EdgeListFormat::networkx()).unwrap_err().to_string();
+            assert!(e.contains(part), "expected {part:?} in {e}");
+        }
+        let e = read("1 2 {'km': 3}\n", &EdgeListFormat::networkx()).unwrap_err().to_string();
+        assert!(e.contains("`load_edge_list` makes a column of each attribute"), "{e}");
+    }
+
+    /// Files of other formats are errors that name them, whatever ids the format has; none becomes a graph.
+    #[test]
+    fn files_of_other_formats() {
+        let xml = "<?xml version='1.0'?>\n";
+        let cycle = "4 4\n2 4\n1 3\n2 4\n1 3\n";
+        for (text, part) in [
+            (
+                "%%MatrixMarket matrix coordinate pattern general\n3 3\n1 2\n",
+                "a Matrix Market file; read it with `load_matrix_market`",
+            ),
+            (&format!("{xml}<graphml>\n"), "GraphML; read it with `load_graphml`"),
+            (&format!("{xml}<gexf>\n"), "GEXF; not supported"),
+            ("graph [\nnode [\nid 0\n]\n]\n", "GML; not supported"),
+            ("*Vertices 2\n1 \"a\"\n2 \"b\"\n*Arcs\n1 2 1\n", "a Pajek file; not supported"),
+            ("digraph g {\na b\n}\n", "a DOT file of Graphviz; not supported"),
+            (
+                "{\"directed\": false, \"nodes\": [], \"links\": []}",
+                "node-link JSON; read it with `load_node_link`",
+            ),
+            (">>graph6<<DQc\n", "a graph6 or sparse6 file; not supported"),
+            ("p edge 2 1\ne 1 2\n", "a DIMACS file; not supported"),
+            (cycle, "a graph in METIS's format"),
+            (
+                "7 11\n5 3 2\n1 3 4\n5 4 2 1\n2 3 6 7\n1 3 6\n5 4 7\n6 4\n",
+                "a graph in METIS's format",
+            ),
+            ("DQc\n", "this may be graph6, which is not supported"),
+        ] {
+            for format in [
+                EdgeListFormat::new(),
+                EdgeListFormat::new().with_text_ids(),
+                EdgeListFormat::new().weighted(),
+            ] {
+                let e = read(text, &format).unwrap_err().to_string();
+                assert!(e.contains(part), "expected {part:?} in {e}");
+                assert!(e.contains("a list of edges") || e.contains("graph6"), "{e}");
+            }
+        }
+        let e = read("2 1 11\n5 2 7\n5 1 7\n", &EdgeListFormat::new().weighted()).unwrap_err();
+        assert!(e.to_string().contains("METIS"), "{e}");
+        // With a header to pass over, what follows is what the caller says.
+        let banner = "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n";
+        assert_eq!(load(banner, &EdgeListFormat::new().with_header_lines(2)).total_edges(), 1);
+        assert_eq!(read("4 4\n2 4\n1 3\n2 4\n1 2\n", &EdgeListFormat::new()).unwrap().src.len(), 5);
+        let e = read("1 2 {}\n", &EdgeListFormat::new()).unwrap_err().to_string();
+        assert!(e.contains("`EdgeListFormat::networkx` reads the dictionaries"), "{e}");
+    }
+
+    #[test]
+    fn byte_order_marks() {
+        let format = EdgeListFormat::new();
+        assert_eq!(ints(&read("\u{feff}1 2\n3 4\n", &format).unwrap().src), [1, 3]);
+        let g = load("\u{feff}a b\n", &EdgeListFormat::new().with_text_ids());
+        assert_eq!(g.nodes("_N").unwrap().ids().unwrap().number("a"), Some(0));
+        assert_eq!(ints(&read("\u{feff}# c\n1 2\n", &format).unwrap().src), [1]);
+        let marked = "\u{feff}%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n";
+        assert!(read(marked, &format).unwrap_err().to_string().contains("load_matrix_market"));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("e");
+        let utf16: Vec<u8> = "\u{feff}1 2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        std::fs::write(&path, utf16).unwrap();
+        let e = read_edge_list(&path, &format).unwrap_err().to_string();
+        assert!(e.contains("expected UTF-8, found the byte order mark of UTF-16"), "{e}");
     }
 
     #[test]

@@ -256,10 +256,13 @@ pub(crate) fn node_count(
     Ok(count as usize)
 }
 
+/// The byte order mark of UTF-8, which some editors and programs put before a text.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// JSON of a known form; serde's message names line, column, key and what was expected.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, DataError> {
     let bytes = read_bounded(path, MAX_JSON)?;
-    serde_json::from_slice(&bytes)
+    serde_json::from_slice(bytes.strip_prefix(MARK).unwrap_or(&bytes))
         .map_err(|e| format_error(path, format!("expected a JSON description, found: {e}")))
 }
 
@@ -298,9 +301,17 @@ pub(crate) fn referenced(
 
 /// `dir/file`, where `file` was written by others (into `described_in`) and must stay inside `dir`.
 pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, DataError> {
+    /// Most bytes of a path; systems have no longer ones, and errors name it.
+    const MOST: usize = 1 << 12;
+    if file.len() > MOST {
+        let why = format!("file name: expected at most {MOST} bytes, found {file:?}");
+        return Err(format_error(described_in, why));
+    }
     let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
-    // A drive letter or a backslash is a plain name on one system and a way out on another.
-    if file.is_empty() || !plain || file.contains([':', '\\', '\0']) {
+    // A drive letter or a backslash is a plain name on one system and a way out on another. Other colons are part of a
+    // name, as in DGL's `edge_index/author:writes:paper0.txt`.
+    let drive = file.as_bytes().get(1) == Some(&b':');
+    if file.is_empty() || !plain || drive || file.contains(['\\', '\0']) {
         return Err(format_error(
             described_in,
             format!("file name: expected a relative path inside the folder, found {file:?}"),
@@ -332,7 +343,11 @@ mod tests {
     #[test]
     fn names_stay_inside_the_folder() {
         let (dir, json) = (Path::new("d"), Path::new("d/m.json"));
-        assert_eq!(inside(dir, json, "edges/a.npy").unwrap(), Path::new("d/edges/a.npy"));
+        for good in ["edges/a.npy", "edge_index/a:writes:b0.txt"] {
+            assert_eq!(inside(dir, json, good).unwrap(), dir.join(good));
+        }
+        let e = inside(dir, json, &"x/".repeat(40_000)).unwrap_err().to_string();
+        assert!(e.contains("at most 4096 bytes") && e.len() < 300, "{e}");
         for bad in ["", "../x", "a/../../x", "/etc/passwd", "C:x", "a\\..\\x", "a\0b", "./a", ".."]
         {
             let e = inside(dir, json, bad).unwrap_err();
@@ -341,6 +356,14 @@ mod tests {
                 "{bad}: {e}"
             );
         }
+    }
+
+    #[test]
+    fn marks_before_json_are_skipped() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("m.json");
+        std::fs::write(&file, "\u{feff}{\"a\": 1}").unwrap();
+        assert_eq!(read_json::<BTreeMap<String, u64>>(&file).unwrap()["a"], 1);
     }
 
     #[test]

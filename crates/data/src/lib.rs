@@ -17,6 +17,7 @@ mod checksum;
 #[cfg(test)]
 mod corrupt_file;
 mod crates_graph;
+mod data_column;
 mod dataset;
 mod dataset_graph;
 pub mod datasets;
@@ -56,6 +57,7 @@ mod tables;
 mod tables_layout;
 #[cfg(test)]
 mod tables_tests;
+mod text_format;
 mod topology;
 #[cfg(feature = "torch")]
 mod torch;

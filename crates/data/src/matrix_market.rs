@@ -10,6 +10,10 @@ use crate::edge_list::{EdgeListFormat, read_edge_list};
 use crate::files::{LIMIT, cut, format_error, table_error, without_remedy};
 use crate::host_column::f32_column;
 use crate::tables::{Blocks, WEIGHT, lines, parse_i64};
+use crate::text_format::{Format, explained};
+
+/// The first words of a file.
+const BANNER: &str = "`%%MatrixMarket matrix coordinate`";
 
 /// What the first line says of the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,7 +162,9 @@ fn header(path: &Path) -> Result<Header, DataError> {
             count += 1;
             let text = line.trim_ascii();
             let Some((valued, symmetry)) = banner else {
-                banner = Some(banner_of(path, text)?);
+                let own = banner_of(path, text);
+                banner =
+                    Some(own.map_err(|e| explained(e, path, BANNER, &[Format::MatrixMarket]))?);
                 continue;
             };
             if text.is_empty() || text.starts_with(b"%") {
@@ -246,6 +252,8 @@ mod tests {
         let g = load("%%matrixmarket MATRIX Coordinate Pattern General\n2 2 1\n2 1\n").unwrap();
         assert!(g.edges(..).unwrap().column(WEIGHT).is_err());
         assert_eq!(g.relation(..).unwrap().src(), [1]);
+        let marked = load("\u{feff}%%MatrixMarket matrix coordinate pattern general\n2 2 1\n2 1\n");
+        assert_eq!(marked.unwrap().relation(..).unwrap().src(), [1]);
         assert_eq!(
             load("%%MatrixMarket matrix coordinate real general\n0 0 0\n").unwrap().node_counts(),
             [0]
@@ -284,6 +292,8 @@ mod tests {
             assert!(e.contains("m.mtx") && e.contains(part), "expected {part:?} in {e}");
         };
         refused("", "found the end");
+        refused("*Vertices 2\n", "found a Pajek file; not supported");
+        refused("<graphml>\n", "found GraphML; read it with `load_graphml`");
         refused("1 1 1\n1 1 1\n", "expected `%%MatrixMarket matrix coordinate`");
         refused(
             "%%MatrixMarket matrix array real general\n1 1\n1\n",

@@ -2,17 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{Device, TensorData};
+use burn::tensor::Device;
 use burn_gnn_files::DataError;
-use burn_gnn_graph::{Column, Frame, Texts};
+use burn_gnn_graph::{Frame, Texts};
 use hashbrown::HashMap;
 
+use crate::data_column::{Cell, DataColumn, MOST_COLUMNS};
 use crate::files::{Expected, format_error, table_error, within_limit};
-use crate::host_column::{column_of, pick_rows, unsupported};
 use crate::tables::{CsvFile, joined, parse_i64, text_of};
-
-/// Columns of data that a file may have: each becomes a tensor of every graph.
-const MOST_COLUMNS: usize = 1 << 14;
+use crate::text_format::explained;
 
 /// A CSV file with a header: some columns as texts, the others as numbers.
 pub(super) struct CsvColumns {
@@ -22,37 +20,23 @@ pub(super) struct CsvColumns {
     pub(super) keys: Vec<Option<Texts>>,
     places: Vec<Option<usize>>,
     lines: Vec<u64>,
-    pub(super) data: Vec<DataColumn>,
+    pub(super) data: Vec<Placed>,
 }
 
-/// A column of numbers, or of vectors of numbers.
-pub(super) struct DataColumn {
-    pub(super) name: String,
+/// A column of data, and which one of the file it is.
+pub(super) struct Placed {
     place: usize,
-    /// Numbers of a cell; `None`: a single one, without the axis.
-    width: Option<usize>,
-    values: Values,
-}
-
-enum Values {
-    /// No cell yet.
-    None,
-    Bool(Vec<bool>),
-    Int(Vec<i64>),
-    /// Also whole numbers that a later cell turned out to stand beside fractions.
-    Float(Vec<f64>),
-}
-
-/// One cell.
-enum Cell {
-    Bool(bool),
-    Ints(Vec<i64>),
-    Floats(Vec<f64>),
+    column: DataColumn,
 }
 
 impl CsvColumns {
     /// Reads a file; `keys` are names of columns of ids.
     pub(super) fn read(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, DataError> {
+        Self::read_rows(path, separator, keys)
+            .map_err(|e| explained(e, path, "a CSV file with a header", &[]))
+    }
+
+    fn read_rows(path: &Path, separator: u8, keys: &[&str]) -> Result<Self, DataError> {
         let mut file = CsvFile::new(path, separator, text_of(path, true)?)?;
         let mut places: HashMap<String, usize> = HashMap::new();
         for (i, raw) in file.head.iter().enumerate() {
@@ -80,9 +64,9 @@ impl CsvColumns {
         }
         let keys: Vec<Option<usize>> = keys.iter().map(|&k| places.get(k).copied()).collect();
         places.retain(|_, place| !keys.contains(&Some(*place)));
-        let mut data: Vec<DataColumn> = places
+        let mut data: Vec<Placed> = places
             .into_iter()
-            .map(|(name, place)| DataColumn { name, place, width: None, values: Values::None })
+            .map(|(name, place)| Placed { place, column: DataColumn::new(name) })
             .collect();
         data.sort_unstable_by_key(|c| c.place);
         let texts = keys.iter().map(|p| p.map(|_| Texts::new())).collect();
@@ -108,14 +92,13 @@ impl CsvColumns {
                     texts.push(cell(place)?);
                 }
             }
-            for column in &mut out.data {
-                let text = cell(column.place)?;
-                column.push(text).map_err(|expected| {
-                    wrong(
-                        column.place + 1,
-                        format!("{expected} (`{}`)", column.name),
-                        text.as_bytes(),
-                    )
+            for Placed { place, column } in &mut out.data {
+                let text = cell(*place)?;
+                let none = || "a number, `True`, `False`, or numbers joined by commas".to_owned();
+                let pushed = parse(text).ok_or_else(none).and_then(|cell| column.push(cell));
+                pushed.map_err(|expected| {
+                    let expected = format!("{expected} (`{}`)", column.name());
+                    wrong(*place + 1, expected, text.as_bytes())
                 })?;
             }
             out.lines.push(line);
@@ -151,7 +134,7 @@ impl CsvColumns {
         rows: &[u32],
         device: &Device,
     ) -> Result<(), DataError> {
-        self.data.iter().try_for_each(|c| Ok(frame.insert_column(&c.name, c.rows(rows, device)?)?))
+        self.data.iter().try_for_each(|c| c.column.insert(frame, rows, "CSV file", device))
     }
     /// The number of the graph that each row belongs to; all 0 where no column says it.
     pub(super) fn graph_ids(&self, k: usize) -> Result<Vec<i64>, DataError> {
@@ -164,62 +147,11 @@ impl CsvColumns {
     }
 }
 
-impl DataColumn {
-    /// One more cell; `Err` with what was expected.
-    fn push(&mut self, text: &str) -> Result<(), String> {
-        let (cell, width) =
-            parse(text).ok_or("a number, `True`, `False`, or numbers joined by commas")?;
-        if let Values::None = self.values {
-            self.width = width;
-            self.values = match cell {
-                Cell::Bool(_) => Values::Bool(vec![]),
-                Cell::Ints(_) => Values::Int(vec![]),
-                Cell::Floats(_) => Values::Float(vec![]),
-            };
-        }
-        if self.width != width {
-            let said = |w: Option<usize>| {
-                w.map_or("a single number".into(), |w| format!("{w} numbers joined by commas"))
-            };
-            return Err(format!("{} as in the first row", said(self.width)));
-        }
-        if let (Values::Int(ints), Cell::Floats(_)) = (&self.values, &cell) {
-            self.values = Values::Float(ints.iter().map(|&i| i as f64).collect());
-        }
-        match (&mut self.values, cell) {
-            (Values::Bool(v), Cell::Bool(b)) => v.push(b),
-            (Values::Int(v), Cell::Ints(c)) => v.extend(c),
-            (Values::Float(v), Cell::Ints(c)) => v.extend(c.into_iter().map(|i| i as f64)),
-            (Values::Float(v), Cell::Floats(c)) => v.extend(c),
-            (Values::Bool(_), _) => return Err("`True` or `False` as in the first row".into()),
-            _ => return Err("a number as in the first row".into()),
-        }
-        Ok(())
-    }
-
-    /// The cells of some rows on a device: bool, int64 or, as DGL has it, float32.
-    fn rows(&self, rows: &[u32], device: &Device) -> Result<Column, DataError> {
-        let width = self.width.unwrap_or(1);
-        let shape: Vec<usize> = [Some(rows.len()), self.width].into_iter().flatten().collect();
-        let data = match &self.values {
-            Values::Bool(v) => TensorData::new(pick_rows(v, rows, width), shape),
-            Values::Int(v) => TensorData::new(pick_rows(v, rows, width), shape),
-            Values::Float(v) => TensorData::new(
-                pick_rows(v, rows, width).into_iter().map(|x| x as f32).collect(),
-                shape,
-            ),
-            Values::None => TensorData::new(Vec::<f32>::new(), shape),
-        };
-        column_of(data, device)
-            .map_err(|d| unsupported("CSV file", &self.name, format!("{d:?}"), device))
-    }
-}
-
-/// A cell, and the number of its numbers where it is a vector: `1, 2.5` or `[1, 2.5]`.
-fn parse(text: &str) -> Option<(Cell, Option<usize>)> {
+/// A cell: a number, or a vector `1, 2.5` or `[1, 2.5]`.
+fn parse(text: &str) -> Option<Cell> {
     match text {
-        "True" | "true" => return Some((Cell::Bool(true), None)),
-        "False" | "false" => return Some((Cell::Bool(false), None)),
+        "True" | "true" => return Some(Cell::Bool(true)),
+        "False" | "false" => return Some(Cell::Bool(false)),
         _ => {}
     }
     let open = text.strip_prefix(['[', '(']);
@@ -231,13 +163,13 @@ fn parse(text: &str) -> Option<(Cell, Option<usize>)> {
     // Python writes a vector of one number with a comma behind it.
     let inner = inner.trim();
     let inner = if vector { inner.strip_suffix(',').unwrap_or(inner) } else { inner };
-    let parts = || inner.split(',').map(str::trim).filter(|_| !(vector && inner.is_empty()));
-    let width = vector.then(|| parts().count());
-    if let Some(ints) = parts().map(|p| parse_i64(p.as_bytes())).collect() {
-        return Some((Cell::Ints(ints), width));
+    if !vector {
+        let int = parse_i64(inner.as_bytes()).map(Cell::Int);
+        return int.or_else(|| inner.parse().ok().map(Cell::Float));
     }
-    parts()
-        .map(|p| p.parse().ok())
-        .collect::<Option<_>>()
-        .map(|floats| (Cell::Floats(floats), width))
+    let parts = || inner.split(',').map(str::trim).filter(|_| !inner.is_empty());
+    if let Some(ints) = parts().map(|p| parse_i64(p.as_bytes())).collect() {
+        return Some(Cell::Ints(ints));
+    }
+    parts().map(|p| p.parse().ok()).collect::<Option<_>>().map(Cell::Floats)
 }

@@ -2,9 +2,11 @@
 
 use burn_gnn_graph::{Ids, Texts};
 
-use super::EdgeListFormat;
+use super::{EdgeListFormat, python_dict};
+use crate::data_column::NamedColumns;
 use crate::files::{Cut, Expected};
 use crate::tables::{append_ids, lines, parse_f32, parse_i64};
+use crate::text_format::is_graph6;
 
 /// Edges of one block.
 pub(super) struct Edges {
@@ -13,12 +15,20 @@ pub(super) struct Edges {
     pub(super) src: Ids,
     pub(super) dst: Ids,
     pub(super) weights: Vec<f32>,
+    /// Of the dictionaries behind the edges.
+    pub(super) attributes: NamedColumns,
+    /// The first line with an edge.
+    first: u64,
     /// Line of the block from 1, field from 1 (0 for the whole line), what was expected, what was found.
     pub(super) problem: Option<(u64, usize, Expected, Cut)>,
 }
 
 /// What to do about texts where numbers are expected as ids.
-const TEXT_IDS: &str = "`EdgeListFormat::with_text_ids` reads ids that are texts";
+const TEXT_IDS: &str = "`EdgeListFormat::with_text_ids` reads ids that are texts, `with_header_lines` passes over a header";
+
+/// What NetworkX writes behind an edge.
+const DICTIONARY: &str =
+    "a dictionary of booleans, numbers, texts and lists of numbers, as in {'weight': 3}";
 
 /// Field (from 1, 0 for all), what was expected, what was found.
 type Wrong<'a> = (usize, Expected, &'a [u8]);
@@ -26,7 +36,15 @@ type Wrong<'a> = (usize, Expected, &'a [u8]);
 impl Edges {
     pub(super) fn empty(format: &EdgeListFormat) -> Self {
         let ids = || if format.text_ids { Ids::Text(Texts::new()) } else { Ids::Int(vec![]) };
-        Self { lines: 0, src: ids(), dst: ids(), weights: vec![], problem: None }
+        Self {
+            lines: 0,
+            src: ids(),
+            dst: ids(),
+            weights: vec![],
+            attributes: NamedColumns::default(),
+            first: 0,
+            problem: None,
+        }
     }
 
     pub(super) fn parse(block: &[u8], skip: u64, format: &EdgeListFormat) -> Self {
@@ -40,9 +58,13 @@ impl Edges {
             {
                 continue;
             }
+            if out.first == 0 {
+                out.first = out.lines;
+            }
             // A delimiter may be a tab in front of an empty field.
             let text = if format.delimiter.is_some() { line } else { text };
             if let Err((field, expected, found)) = out.edge(text, format) {
+                let expected = with_remedy(expected, field, line, format);
                 out.problem = Some((out.lines, field, expected, found.into()));
                 return out;
             }
@@ -84,15 +106,43 @@ impl Edges {
             self.weights
                 .push(parse_f32(field).ok_or_else(|| (3, "a float (weight)".into(), field))?);
         }
+        if format.attributes {
+            let found = fields.rest.unwrap_or_default().trim_ascii();
+            let entries = std::str::from_utf8(found).ok().and_then(python_dict::parse);
+            let entries = entries.ok_or_else(|| (3, DICTIONARY.into(), found))?;
+            let columns = &mut self.attributes;
+            let row = entries.into_iter().try_for_each(|(name, cell)| columns.set(&name, cell));
+            return row
+                .and_then(|()| columns.end_row())
+                .map_err(|expected| (3, Expected::from(expected), found));
+        }
         if fields.next().is_some() { Err((0, format.expected(), line)) } else { Ok(()) }
     }
 
-    pub(super) fn append(&mut self, other: Self) {
+    /// The edges of another block behind these; `Err` with its first line, and what was expected there.
+    pub(super) fn append(&mut self, other: Self) -> Result<(), (u64, String)> {
+        let line = self.lines + other.first;
         append_ids(&mut self.src, &other.src);
         append_ids(&mut self.dst, &other.dst);
         self.weights.extend(other.weights);
         self.lines += other.lines;
+        self.attributes.append(other.attributes).map_err(|expected| (line, expected))
     }
+}
+
+/// Another remedy, where the line shows which program wrote it.
+fn with_remedy(expected: Expected, field: usize, line: &[u8], format: &EdgeListFormat) -> Expected {
+    let line = line.trim_ascii();
+    if !format.attributes && line.ends_with(b"}") && memchr::memchr(b'{', line).is_some() {
+        return expected
+            .or("`EdgeListFormat::networkx` reads the dictionaries that `networkx.write_edgelist` writes");
+    }
+    if field < 2 && is_graph6(line) {
+        return expected.or(
+            "this may be graph6, which is not supported; write a list of edges, one on a line",
+        );
+    }
+    expected
 }
 
 /// The fields of a line; with white space between them none is empty.

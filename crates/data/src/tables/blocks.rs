@@ -11,7 +11,9 @@ use rayon::prelude::*;
 
 use super::source::Piece;
 use crate::decompression_limit::{FREE, MAX_EXPANSION, expansion_limit};
-use crate::files::{Counted, Progress, io_error, open, reading_file, text_error};
+use crate::files::{
+    Counted, MARK, Progress, format_error, io_error, open, reading_file, text_error,
+};
 
 /// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
 const BLOCK: usize = 1 << 20;
@@ -96,7 +98,7 @@ pub(crate) fn text(
         };
         Counted { inner: BufReader::new(file), count }
     };
-    Ok(match compression {
+    let text: Box<dyn Read + Send> = match compression {
         None => Box::new(file),
         Some(Compression::Gzip) => {
             let inner = flate2::bufread::MultiGzDecoder::new(counted(file));
@@ -115,7 +117,26 @@ pub(crate) fn text(
             inner.window_log_max(window).map_err(|e| io_error(path, e))?;
             Box::new(Bounded { inner, taken, given: 0, max_expansion })
         }
-    })
+    };
+    without_mark(path, text)
+}
+
+/// The text behind a byte order mark of UTF-8, which no reader takes for a part of the first field; text in UTF-16 is an
+/// error.
+fn without_mark(
+    path: &Path,
+    mut text: Box<dyn Read + Send>,
+) -> Result<Box<dyn Read + Send>, DataError> {
+    let mut start = vec![];
+    text.by_ref().take(3).read_to_end(&mut start).map_err(|e| text_error(path, e))?;
+    if start == MARK {
+        return Ok(text);
+    }
+    if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+        let why = "expected UTF-8, found the byte order mark of UTF-16; convert the file (`iconv -f UTF-16 -t UTF-8`)";
+        return Err(format_error(path, why));
+    }
+    Ok(Box::new(std::io::Cursor::new(start).chain(text)))
 }
 
 /// [`text`] of a reader without options.

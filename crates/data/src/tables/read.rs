@@ -14,6 +14,7 @@ use super::header::Header;
 use super::options::ReadOptions;
 use super::source::{Piece, Source, no_files};
 use crate::files::{Expected, Progress, decoder_error, reading, table_error, within_limit};
+use crate::text_format::{Format, explained};
 
 /// Where each row came from.
 #[derive(Clone, Debug, Default)]
@@ -77,8 +78,16 @@ pub(crate) fn read(
     }
     let pieces = source.pieces()?;
     let bar = progress(&pieces, options);
+    let file = |piece: &Piece| {
+        let read = read_file(piece, ids, decoder, options, &bar);
+        // A table that is part of the program has no file.
+        read.map_err(|e| match piece.built_in {
+            Some(_) => e,
+            None => explained(e, &piece.path, "a table with a header", &[Format::Parquet]),
+        })
+    };
     let files: Vec<Result<(Header, Vec<Columns>), DataError>> =
-        pieces.par_iter().map(|piece| read_file(piece, ids, decoder, options, &bar)).collect();
+        pieces.par_iter().map(file).collect();
     drop(bar);
     let (mut all, mut problems) = (None::<(Header, Columns)>, vec![]);
     let mut places = Places { files: vec![], csv: decoder.csv.clone() };
