@@ -93,7 +93,7 @@ pub use npy::{NpyArray, NpyValues, read_npy, write_npy};
 pub(crate) use npz::npz_bytes;
 #[cfg(feature = "npz")]
 pub use npz::{Npz, load_scipy_npz, read_scipy_npz};
-pub use ogb::load_ogb;
+pub use ogb::{OgbGraph, load_ogb, load_ogb_graph};
 #[cfg(feature = "rdf")]
 pub use rdf::{RDF_NODE, RdfGraph, RdfOptions, RdfSyntax, read_rdf};
 pub(crate) use sparse::csr;

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use burn_gnn_files::DataError;
 
-use crate::files::{Cut, format_error, io_error, table_error};
+use crate::files::{Cut, format_error, table_error, text_error};
 use crate::tables::{Blocks, lines, parse_blocks, parse_f32, parse_i64, text_of};
+use crate::text_format::explained;
 
 /// Rows of numbers, one after the other.
 pub(crate) struct Matrix<T> {
@@ -39,6 +40,16 @@ impl Number for f32 {
 /// Every row of a file, parsed in parallel; rows have `cols` numbers, or as many as the first, with `delimiter` between
 /// them.
 pub(crate) fn read_matrix<T: Number>(
+    path: &Path,
+    cols: Option<usize>,
+    delimiter: u8,
+    progress: bool,
+) -> Result<Matrix<T>, DataError> {
+    read(path, cols, delimiter, progress)
+        .map_err(|e| explained(e, path, "a table of numbers without a header", &[]))
+}
+
+fn read<T: Number>(
     path: &Path,
     cols: Option<usize>,
     delimiter: u8,
@@ -112,18 +123,18 @@ impl<T: Number> Block<T> {
     }
 }
 
-/// The lines of a short file of names.
-pub(crate) fn read_lines(path: &Path) -> Result<Vec<String>, DataError> {
+/// The text of a short file of names.
+pub(crate) fn read_names(path: &Path) -> Result<String, DataError> {
     /// More than any list of types has.
-    const MOST: u64 = 16 << 20;
-    let mut bytes = String::new();
+    const MOST: u64 = 1 << 18;
+    let mut text = String::new();
     let reader = text_of(path, false)?;
-    reader.take(MOST + 1).read_to_string(&mut bytes).map_err(|e| io_error(path, e))?;
-    if bytes.len() as u64 > MOST {
+    reader.take(MOST + 1).read_to_string(&mut text).map_err(|e| text_error(path, e))?;
+    if text.len() as u64 > MOST {
         return Err(format_error(
             path,
             format!("expected at most {MOST} bytes of names, found more"),
         ));
     }
-    Ok(bytes.lines().map(str::to_owned).collect())
+    Ok(text)
 }
