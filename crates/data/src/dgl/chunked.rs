@@ -111,8 +111,8 @@ pub struct ChunkedData {
 ///
 /// Edges are pairs of type-wise ids, as CSV (a space is the default delimiter) or as a `.npy` array `[E, 2]`; data are
 /// `.npy` arrays with a row per node or edge, in their own type, or CSV without a header, as float32. Pieces follow
-/// each other; where there are as many as counts, each must have its count. File names are relative and stay inside
-/// `dir` (DGL takes absolute ones).
+/// each other; where there are as many as counts, each must have its count. File names are relative, or absolute as DGL's
+/// `chunk_graph.py` writes them, and stay inside `dir`: a set that was moved after it was chunked needs relative ones.
 ///
 /// # Errors
 /// Those of [`open_chunked`]; data in another format (Parquet among them), with another number of rows, or whose pieces
@@ -247,7 +247,26 @@ struct Folder<'a> {
 
 impl Folder<'_> {
     fn path(&self, file: &str) -> Result<PathBuf, DataError> {
+        if Path::new(file).is_absolute() {
+            return inside(self.dir, self.json, &self.relative(file)?);
+        }
         inside(self.dir, self.json, file)
+    }
+
+    /// An absolute path from the folder on, which it must lie in: `chunk_graph.py` writes such paths.
+    fn relative(&self, file: &str) -> Result<String, DataError> {
+        let dir = if self.dir.as_os_str().is_empty() { Path::new(".") } else { self.dir };
+        let names = [std::path::absolute(dir), std::fs::canonicalize(dir)];
+        let rest = names.iter().flatten().find_map(|dir| Path::new(file).strip_prefix(dir).ok());
+        let rest = rest.ok_or_else(|| {
+            let why = format!(
+                "file name: expected a path inside the folder of the description, found {file:?}; `chunk_graph.py` writes \
+                 the absolute paths of the folder it ran in: read the set there, or remove that folder from the paths"
+            );
+            format_error(self.json, why)
+        })?;
+        let parts: Vec<_> = rest.components().map(|c| c.as_os_str().to_string_lossy()).collect();
+        Ok(parts.join("/"))
     }
 
     /// The sum of the pieces of each type.

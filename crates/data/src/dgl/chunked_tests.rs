@@ -102,6 +102,71 @@ fn pieces_are_joined_and_ids_follow_the_description() {
     }
 }
 
+/// Files and description as `tools/chunk_graph.py` of DGL writes them: edge types in file names, paths from the root.
+fn chunk_graph(dir: &Path, written_to: &Path) {
+    let writes = "author:writes:paper";
+    for folder in ["edge_index", "node_data/paper", "edge_data/author:writes:paper"] {
+        std::fs::create_dir_all(dir.join(folder)).unwrap();
+    }
+    let index = |i: usize| format!("edge_index/{writes}{i}.txt");
+    std::fs::write(dir.join(index(0)), "0 4\n2 0\n").unwrap();
+    std::fs::write(dir.join(index(1)), "1 1\n").unwrap();
+    let floats = |v: &[f32]| bytemuck::cast_slice(v).to_vec();
+    npy(dir, "node_data/paper/feat-0.npy", "<f4", "(3, 1)", &floats(&[0., 1., 2.]));
+    npy(dir, "node_data/paper/feat-1.npy", "<f4", "(2, 1)", &floats(&[3., 4.]));
+    npy(dir, &format!("edge_data/{writes}/year-0.npy"), "<f4", "(2,)", &floats(&[7., 8.]));
+    npy(dir, &format!("edge_data/{writes}/year-1.npy"), "<f4", "(1,)", &floats(&[9.]));
+    let at = written_to.display();
+    let json = format!(
+        "{{\"graph_name\": \"mag240m\", \"node_type\": [\"author\", \"paper\"], \"num_nodes_per_chunk\": [[2, 1], [3, 2]], \
+         \"edge_type\": [\"{writes}\"], \"num_edges_per_chunk\": [[2, 1]], \"edges\": {{\"{writes}\": {{\"format\": {{\"name\": \
+         \"csv\", \"delimiter\": \" \"}}, \"data\": [\"{at}/{}\", \"{at}/{}\"]}}}}, \"node_data\": {{\"paper\": {{\"feat\": \
+         {{\"format\": {{\"name\": \"numpy\"}}, \"data\": [\"{at}/node_data/paper/feat-0.npy\", \
+         \"{at}/node_data/paper/feat-1.npy\"]}}}}}}, \"edge_data\": {{\"{writes}\": {{\"year\": {{\"format\": {{\"name\": \
+         \"numpy\"}}, \"data\": [\"{at}/edge_data/{writes}/year-0.npy\", \"{at}/edge_data/{writes}/year-1.npy\"]}}}}}}}}",
+        index(0),
+        index(1)
+    );
+    std::fs::write(dir.join("metadata.json"), json).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn what_chunk_graph_writes() {
+    let tmp = tempfile::tempdir().unwrap();
+    let dir = tmp.path().join("output");
+    chunk_graph(&dir, &dir);
+    let c = load_chunked(&dir, &Device::flex()).unwrap();
+    let writes = c.graph.relation("writes").unwrap();
+    assert_eq!((writes.src(), writes.dst()), (&[0, 2, 1][..], &[4, 0, 1][..]));
+    let floats = |t: burn::tensor::TensorData| t.try_to_vec::<f32>().unwrap();
+    let feat = c.graph.nodes("paper").unwrap().get::<2>("feat").unwrap().into_data();
+    assert_eq!(floats(feat), [0., 1., 2., 3., 4.]);
+    let year = c.graph.edges("writes").unwrap().get::<1>("year").unwrap().into_data();
+    assert_eq!(floats(year), [7., 8., 9.]);
+    // Through a link, the folder has another name than the one written down.
+    let link = tmp.path().join("link");
+    std::os::unix::fs::symlink(&dir, &link).unwrap();
+    assert!(load_chunked(&link, &Device::flex()).is_ok());
+    // Elsewhere the paths are those of a folder that is none of ours, and with relative ones all is well.
+    for outside in ["/data/output", "/", "/etc"] {
+        chunk_graph(&dir, Path::new(outside));
+        let e = load_chunked(&dir, &Device::flex()).unwrap_err().to_string();
+        assert!(
+            e.contains("expected a path inside the folder") && e.contains("chunk_graph.py"),
+            "{e}"
+        );
+    }
+    chunk_graph(&dir, &dir.join("../output/.."));
+    let e = load_chunked(&dir, &Device::flex()).unwrap_err().to_string();
+    assert!(e.contains("inside the folder"), "{e}");
+    chunk_graph(&dir, &dir);
+    let json = dir.join("metadata.json");
+    let text = std::fs::read_to_string(&json).unwrap();
+    std::fs::write(&json, text.replace(&format!("{}/", dir.display()), "")).unwrap();
+    assert!(load_chunked(&dir, &Device::flex()).is_ok());
+}
+
 #[test]
 fn refusals() {
     let refused = |edit: &dyn Fn(&Path, &mut Value), part: &str| {
