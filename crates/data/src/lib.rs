@@ -29,6 +29,7 @@ mod faults_tests;
 mod files;
 mod host_column;
 mod id_converter;
+mod interner;
 mod karate;
 mod layouts;
 mod link_split;

@@ -5,19 +5,22 @@ mod options;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::hash::BuildHasher;
 use std::path::Path;
 use std::rc::Rc;
 
 use burn_gnn_files::DataError;
-use burn_gnn_graph::{EdgeType, Graph, Ids, NodeIds, Texts};
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use burn_gnn_graph::{EdgeType, Graph, Ids, NodeIds};
+use hashbrown::HashMap;
 use oxrdf::{BlankNode, NamedOrBlankNode, Term, Triple};
 use oxttl::{NTriplesParser, TurtleParseError, TurtleParser};
 
 use crate::decompression_limit::expansion_limit;
-use crate::files::{Counted, format_error, table_error, text_error, within_limit};
+use crate::files::{
+    Counted, Expected, cut, format_error, setting, table_error, text_error, within_limit,
+};
+use crate::interner::Interner;
 use crate::tables::{Source, text_of};
+use crate::text_format::{Format, explained};
 use nesting::Nesting;
 pub use options::{RdfOptions, RdfSyntax};
 
@@ -60,8 +63,9 @@ pub const RDF_NODE: &str = "entity";
 /// ```
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Table`] with file, line and column for a syntax error; [`DataError::Format`] for
-/// a file whose name implies no syntax, Turtle with more than 256 brackets inside each other, or more than 16384
+/// [`DataError::Io`]; [`DataError::Table`] with file, line and column for a syntax error, a relative IRI without a base
+/// ([`RdfOptions::with_base`]) among them; [`DataError::Format`] for such an IRI in lenient mode, a file whose name implies
+/// no syntax or that is another format (RDF/XML), Turtle with more than 256 brackets inside each other, or more than 16384
 /// predicates and one for each 64 bytes of the files, since each becomes a separate relation;
 /// [`GraphError::TooLarge`](burn_gnn_graph::GraphError::TooLarge).
 ///
@@ -71,6 +75,7 @@ pub fn read_rdf(source: impl Into<Source>, options: &RdfOptions) -> Result<RdfGr
     let mut reader = Reader {
         options,
         terms: Interner::default(),
+        num_blanks: 0,
         blanks: HashMap::new(),
         unnamed: HashMap::new(),
         predicates: HashMap::new(),
@@ -78,10 +83,12 @@ pub fn read_rdf(source: impl Into<Source>, options: &RdfOptions) -> Result<RdfGr
         spelled: 0,
         aside: 0,
         removed: vec![],
+        absolute: false,
     };
     let source = source.into();
     for path in source.files()? {
-        reader.file(&path)?;
+        let own = [Format::Turtle, Format::NTriples];
+        reader.file(&path).map_err(|e| explained(e, &path, "Turtle or N-Triples", &own))?;
     }
     reader.finish().map_err(|e| e.in_file(source.label()))
 }
@@ -98,6 +105,8 @@ const KEPT_PER_BYTE: u32 = 32;
 struct Reader<'a> {
     options: &'a RdfOptions,
     terms: Interner,
+    /// Blank nodes so far.
+    num_blanks: u32,
     /// Labels of blank nodes of the file that is read.
     blanks: HashMap<String, u32>,
     /// Those without a label, by the number that the parser gave them.
@@ -110,6 +119,21 @@ struct Reader<'a> {
     aside: u64,
     predicates: HashMap<String, Vec<(u32, u32)>>,
     removed: Vec<[String; 3]>,
+    /// Whether IRIs of the file must be absolute once bases are applied: in Turtle.
+    absolute: bool,
+}
+
+/// What the parser says of a relative IRI without a base.
+const NO_SCHEME: &str = "No scheme found";
+/// What to do about one.
+const WITH_BASE: &str = "`RdfOptions::with_base` gives relative IRIs the base that the file lacks";
+
+/// Whether an IRI has no scheme; blank nodes (`_:b0`) are none.
+fn is_relative(iri: &str) -> bool {
+    let scheme = iri.split_once(':').map_or("", |(scheme, _)| scheme);
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    scheme != "_"
+        && !(scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(plain))
 }
 
 impl Reader<'_> {
@@ -123,6 +147,7 @@ impl Reader<'_> {
         let input = Counted { inner: text_of(path, self.options.progress)?, count };
         self.blanks.clear();
         self.unnamed.clear();
+        self.absolute = false;
         let lenient = self.options.lenient;
         match syntax {
             RdfSyntax::NTriples => {
@@ -131,8 +156,13 @@ impl Reader<'_> {
                 parser.for_reader(input).try_for_each(|triple| self.triple(path, triple))
             }
             RdfSyntax::Turtle => {
-                let parser =
+                let mut parser =
                     if lenient { TurtleParser::new().lenient() } else { TurtleParser::new() };
+                if let Some(base) = &self.options.base {
+                    let wrong = |_| setting("base", "an absolute IRI", &cut(base));
+                    parser = parser.with_base_iri(base.as_str()).map_err(wrong)?;
+                }
+                self.absolute = true;
                 parser
                     .for_reader(Nesting::new(input))
                     .try_for_each(|triple| self.triple(path, triple))
@@ -148,7 +178,12 @@ impl Reader<'_> {
         let Triple { subject, predicate, object } = triple.map_err(|e| match e {
             TurtleParseError::Syntax(e) => {
                 let at = e.location().start;
-                table_error(path, at.line + 1, at.column as usize + 1, "RDF", e.message())
+                let expected = if e.message().contains(NO_SCHEME) && self.absolute {
+                    Expected::from("an absolute IRI, or a base to resolve it against").or(WITH_BASE)
+                } else {
+                    "RDF".into()
+                };
+                table_error(path, at.line + 1, at.column as usize + 1, expected, e.message())
             }
             TurtleParseError::Io(e) => text_error(path, e),
         })?;
@@ -156,14 +191,23 @@ impl Reader<'_> {
             NamedOrBlankNode::NamedNode(n) => n.into_string(),
             NamedOrBlankNode::BlankNode(b) => self.blank(b),
         };
+        let object_is_iri = matches!(object, Term::NamedNode(_));
         let object = match object {
             Term::NamedNode(n) => n.into_string(),
             Term::BlankNode(b) => self.blank(b),
             literal => literal.to_string(),
         };
         let predicate = predicate.into_string();
+        // The lenient parser takes relative IRIs as they are, which mean nothing in a graph.
+        let iris = [Some(&subject), Some(&predicate), object_is_iri.then_some(&object)];
+        let relative = iris.into_iter().flatten().find(|iri| self.absolute && is_relative(iri));
+        if let Some(iri) = relative.map(|iri| cut(iri)) {
+            let why = format!("expected absolute IRIs, or a base, found `{iri}`; {WITH_BASE}");
+            return Err(format_error(path, why));
+        }
         self.spelled += (subject.len() + predicate.len() + object.len()) as u64;
-        let (read, kept) = (self.read.get(), self.terms.texts.parts().0.len() as u64 + self.aside);
+        let (read, kept) =
+            (self.read.get(), self.terms.texts().parts().0.len() as u64 + self.aside);
         for (bytes, most) in [(self.spelled, SPELLED_PER_BYTE), (kept, KEPT_PER_BYTE)] {
             if bytes > expansion_limit(read, most) {
                 let why = format!(
@@ -178,7 +222,7 @@ impl Reader<'_> {
             return Ok(());
         }
         let endpoints = (self.terms.number(&subject), self.terms.number(&object));
-        within_limit(path.display(), "nodes", self.terms.texts.len() as u64)?;
+        within_limit(path.display(), "nodes", self.terms.texts().len() as u64)?;
         if !self.predicates.contains_key(&predicate) {
             self.aside += predicate.len() as u64;
         }
@@ -195,20 +239,20 @@ impl Reader<'_> {
 
     /// Numbers go on over files, since each file has blank nodes of its own.
     fn blank(&mut self, node: BlankNode) -> String {
-        let next = self.terms.blanks;
+        let next = self.num_blanks;
         let number = match node.as_ref().unique_id() {
             Some(id) => *self.unnamed.entry(id).or_insert(next),
             None => *self.blanks.entry(node.into_string()).or_insert(next),
         };
         if number == next {
-            self.terms.blanks += 1;
+            self.num_blanks += 1;
         }
         format!("_:b{number}")
     }
 
     fn finish(self) -> Result<RdfGraph, DataError> {
         let sorted: BTreeMap<String, Vec<(u32, u32)>> = self.predicates.into_iter().collect();
-        let mut graph = Graph::builder().nodes(RDF_NODE, self.terms.texts.len());
+        let mut graph = Graph::builder().nodes(RDF_NODE, self.terms.texts().len());
         let mut predicates: BTreeMap<String, String> = BTreeMap::new();
         // The number behind the next relation of a name: all below it are taken, so that none is looked at twice.
         let mut next: HashMap<String, usize> = HashMap::new();
@@ -229,7 +273,7 @@ impl Reader<'_> {
             predicates.insert(name, iri);
         }
         let mut graph = graph.build()?;
-        graph.nodes_mut(RDF_NODE)?.set_ids(NodeIds::new(Ids::Text(self.terms.texts)))?;
+        graph.nodes_mut(RDF_NODE)?.set_ids(NodeIds::new(Ids::Text(self.terms.into_texts())))?;
         Ok(RdfGraph { graph, predicates, removed: self.removed })
     }
 }
@@ -262,36 +306,6 @@ fn relation_name(iri: &str) -> String {
         name.push(if plain { c } else { '-' });
     }
     if name.is_empty() { "relation".into() } else { name }
-}
-
-/// Texts numbered in the order in which they are met.
-#[derive(Default)]
-struct Interner {
-    texts: Texts,
-    hasher: DefaultHashBuilder,
-    table: HashTable<u32>,
-    /// Blank nodes so far.
-    blanks: u32,
-}
-
-impl Interner {
-    fn number(&mut self, text: &str) -> u32 {
-        let Self { texts, hasher, table, .. } = self;
-        let found = table.entry(
-            hasher.hash_one(text),
-            |&n| texts.get(n as usize) == text,
-            |&n| hasher.hash_one(texts.get(n as usize)),
-        );
-        match found {
-            hashbrown::hash_table::Entry::Occupied(known) => *known.get(),
-            hashbrown::hash_table::Entry::Vacant(free) => {
-                let number = texts.len() as u32;
-                free.insert(number);
-                texts.push(text);
-                number
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -349,6 +363,57 @@ mod tests {
         let g = read("p.nt", nt, &RdfOptions::new().without("u:label")).unwrap();
         assert_eq!((terms(&g), g.graph.total_edges()), (vec!["u:a".to_owned(), "u:b".into()], 1));
         assert_eq!(g.removed, [["u:a", "u:label", "u:c"], ["u:d", "u:label", "\"x\""]]);
+    }
+
+    #[test]
+    fn relative_iris_need_a_base() {
+        let new = RdfOptions::new;
+        let ttl = "@prefix : <#> .\n<> a :Ontology .\n:Agent :partOf <other> .\n";
+        for options in [new(), new().lenient()] {
+            let base = options.clone().with_base("http://x.org/ns/prov");
+            let g = read("p.ttl", ttl, &base).unwrap();
+            let (prov, agent) = ("http://x.org/ns/prov", "http://x.org/ns/prov#Agent");
+            let ontology = "http://x.org/ns/prov#Ontology";
+            assert_eq!(terms(&g), [prov, ontology, agent, "http://x.org/ns/other"]);
+            assert_eq!(g.predicates["partOf"], "http://x.org/ns/prov#partOf");
+            // The file's own base comes first.
+            let own = format!("@base <http://y.org/> .\n{ttl}");
+            for options in [&options, &base] {
+                let g = read("p.ttl", &own, options).unwrap();
+                assert_eq!(terms(&g)[0], "http://y.org/", "{options:?}");
+                assert_eq!(terms(&g)[2], "http://y.org/#Agent");
+            }
+            let relative = "@base <ns/> .\n<a> a <b> .\n";
+            assert_eq!(terms(&read("p.ttl", relative, &base).unwrap())[0], "http://x.org/ns/ns/a");
+            for text in
+                [ttl, "<a> <u:r> <u:b> .", "<u:a> <r> <u:b> .", "<u:a> <u:r> <b> .", relative]
+            {
+                let e = read("p.ttl", text, &options).unwrap_err().to_string();
+                assert!(
+                    e.contains("p.ttl") && e.contains("`RdfOptions::with_base`"),
+                    "{text}: {e}"
+                );
+            }
+        }
+        let e = read("p.ttl", ttl, &new()).unwrap_err();
+        assert!(matches!(e, DataError::Table { line: 1, .. }), "{e}");
+        let e = read("p.ttl", ttl, &new().with_base("ns")).unwrap_err().to_string();
+        assert!(e.contains("`base`: expected an absolute IRI, got ns"), "{e}");
+        // Blank nodes and literals are no IRIs.
+        assert!(read("p.ttl", "_:a <u:r> [ <u:s> \"x\" ] .", &new().lenient()).is_ok());
+    }
+
+    #[test]
+    fn marks_and_other_formats() {
+        let new = RdfOptions::new;
+        let g = read("p.ttl", "\u{feff}@prefix x: <u:> .\nx:a x:r x:b .\n", &new()).unwrap();
+        assert_eq!(terms(&g), ["u:a", "u:b"]);
+        assert!(read("p.nt", "\u{feff}<u:a> <u:r> <u:b> .\n", &new()).is_ok());
+        let xml = "<?xml version=\"1.0\"?>\n<rdf:RDF xmlns:rdf=\"u:\">\n</rdf:RDF>\n";
+        for name in ["p.owl", "p.ttl", "p.nt"] {
+            let e = read(name, xml, &new()).unwrap_err().to_string();
+            assert!(e.contains("found RDF/XML; not supported; convert it to Turtle"), "{e}");
+        }
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub struct RdfOptions {
     pub removed: BTreeSet<String>,
     /// The syntax; `None`: by the name of the file, `.nt` or `.ttl`, before `.gz` or `.zst`.
     pub syntax: Option<RdfSyntax>,
+    /// The IRI against which relative ones of Turtle are resolved until a file gives its own (`@base`): that of the
+    /// document, which ontologies leave out where they were meant to be fetched from there.
+    pub base: Option<String>,
     /// Whether IRIs and language tags that break the rules are taken as they are; old data sets have such.
     pub lenient: bool,
     /// Whether a long file draws a progress bar (on a terminal).
@@ -26,7 +29,7 @@ pub struct RdfOptions {
 
 impl Default for RdfOptions {
     fn default() -> Self {
-        Self { removed: BTreeSet::new(), syntax: None, lenient: false, progress: true }
+        Self { removed: BTreeSet::new(), syntax: None, base: None, lenient: false, progress: true }
     }
 }
 
@@ -47,13 +50,31 @@ impl RdfOptions {
         self.syntax = Some(syntax);
         self
     }
+    /// With a base for the relative IRIs of Turtle, an absolute IRI.
+    ///
+    /// ```
+    /// use burn_gnn_data::{RdfOptions, read_rdf};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("prov.ttl");
+    /// std::fs::write(&path, "<#Agent> a <Class> .").unwrap();
+    /// let prov = read_rdf(&path, &RdfOptions::new().with_base("http://www.w3.org/ns/prov"))?;
+    /// let ids = prov.graph.nodes("entity")?.ids().unwrap();
+    /// assert_eq!(ids.number("http://www.w3.org/ns/prov#Agent"), Some(0));
+    /// assert_eq!(ids.number("http://www.w3.org/ns/Class"), Some(1));
+    /// # Ok::<(), burn_gnn_data::DataError>(())
+    /// ```
+    #[must_use]
+    pub fn with_base(mut self, iri: impl Into<String>) -> Self {
+        self.base = Some(iri.into());
+        self
+    }
     /// With or without a progress bar.
     #[must_use]
     pub fn with_progress(mut self, progress: bool) -> Self {
         self.progress = progress;
         self
     }
-    /// With IRIs as they are.
+    /// With IRIs as they are; relative ones of Turtle need a base all the same.
     #[must_use]
     pub fn lenient(mut self) -> Self {
         self.lenient = true;
