@@ -65,6 +65,7 @@ mod torch;
 mod triples;
 #[cfg(test)]
 mod triples_tests;
+mod triples_text;
 
 #[doc(inline)]
 pub use burn_gnn_files::{

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::files::{format_error, inside, node_count, read_bounded, read_json, same_count};
 use crate::metadata::{Layout, METADATA, Part, TRIPLES, ids_below};
 use crate::npy::NpyArray;
+use crate::triples_text::TextTriples;
 
 /// Largest file of names that is read; a million names of a hundred letters take 100 MB.
 const MAX_NAMES: u64 = 1 << 30;
@@ -127,22 +128,57 @@ struct SplitEntry {
     test: Part,
 }
 
-/// Reads a knowledge graph from a folder whose `metadata.json` has `"layout": "triples"`: `.npy` arrays `[3, T]` int32
-/// or int64 for train, valid and test (row 0 heads, row 1 relations, row 2 tails), and text files with one name of an
-/// entity or relation per line.
+/// Reads a knowledge graph from a folder, in the layout that the files there have.
+///
+/// | files | who writes them | layout |
+/// | --- | --- | --- |
+/// | `metadata.json` with `"layout": "triples"` | | `.npy` arrays `[3, T]` int32 or int64 for train, valid and test (row 0 heads, row 1 relations, row 2 tails), text files with one name of an entity or relation per line |
+/// | `train.txt`, `valid.txt`, `test.txt` | FB15k-237, WN18RR, CoDEx, YAGO3-10, UMLS, Nations, GraIL | a line `head<TAB>relation<TAB>tail` of names; also with a prefix (`wordnet-mlj12-train.txt`), and gzip or zstd under these names |
+/// | `train2id.txt`, `valid2id.txt`, `test2id.txt`, `entity2id.txt`, `relation2id.txt` | OpenKE | the number of lines, then `head tail relation` by number, or `name<TAB>number` |
+///
+/// Names in text triples are numbered in the order of the files, train first; where the folder has `entity2id.txt` and
+/// `relation2id.txt` (`name<TAB>number`, with or without a first line that counts them) or `entities.dict` and
+/// `relations.dict` (`number<TAB>name`), by these. Triples keep their order; one that stands there twice is two.
 ///
 /// As in [`load_dataset`](super::load_dataset) nothing in the files is trusted: counts are compared with the
 /// description, ids with the number of names, and file names must stay inside `dir`.
 ///
+/// ```
+/// use burn_gnn_data::{Triple, load_knowledge_graph};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path();
+/// std::fs::write(dir.join("train.txt"), "Ann\tparent of\tBo\nBo\tsibling of\tCy\n").unwrap();
+/// std::fs::write(dir.join("valid.txt"), "").unwrap();
+/// std::fs::write(dir.join("test.txt"), "Ann\tparent of\tCy\n").unwrap();
+/// let family = load_knowledge_graph(dir)?;
+/// assert_eq!(family.entities, ["Ann", "Bo", "Cy"]);
+/// assert_eq!(family.test, [Triple { head: 0, relation: 0, tail: 2 }]);
+/// # Ok::<(), burn_gnn_data::DataError>(())
+/// ```
+///
 /// # Errors
-/// [`DataError::Io`] for a missing file, [`DataError::Version`] for another layout version, [`DataError::Format`]
-/// for anything else that is not what the layout asks for, data for node classification included.
+/// [`DataError::Io`] for a missing file, [`DataError::Version`] for another layout version; [`DataError::Table`] with file
+/// and line for a line of another form, facts with times among them, and for a name or number that the list of names does
+/// not have; [`DataError::Format`] for anything else that is not what the layout asks for: data for node classification,
+/// triples in the order head, tail, relation where names tell.
 pub fn load_knowledge_graph(dir: impl AsRef<Path>) -> Result<KnowledgeGraph, DataError> {
-    let json = dir.as_ref().join(METADATA);
-    read(dir.as_ref(), json.clone()).map_err(|e| e.in_file(json))
+    let dir = dir.as_ref();
+    let json = dir.join(METADATA);
+    if !json.exists()
+        && let Some(text) = TextTriples::find(dir)?
+    {
+        return text.read();
+    }
+    read(dir, json.clone()).map_err(|e| e.in_file(json))
 }
 
 fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
+    if dir.is_dir() && !json.exists() {
+        let why = format!(
+            "expected a knowledge graph with `train.txt`, `train2id.txt` or `{METADATA}`, found none of them"
+        );
+        return Err(format_error(dir, why));
+    }
     let probe: Layout = read_json(&json)?;
     if probe.layout.as_deref() != Some(TRIPLES) {
         let found = probe.layout.map_or("none".into(), |l| format!("`{l}`"));
