@@ -27,6 +27,7 @@ mod edge_list;
 #[cfg(test)]
 mod faults_tests;
 mod files;
+mod graph_set;
 mod host_column;
 mod id_converter;
 mod interner;
@@ -66,6 +67,7 @@ mod triples;
 #[cfg(test)]
 mod triples_tests;
 mod triples_text;
+mod tu_dataset;
 
 #[doc(inline)]
 pub use burn_gnn_files::{
@@ -76,12 +78,13 @@ pub(crate) use corrupt_file::{damage, spoil};
 pub use crates_graph::crates_graph;
 pub use dataset::{Dataset, Features, Split};
 pub(crate) use dataset::{check_split, described_class_names};
-pub use dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
 #[cfg(feature = "yaml")]
-pub use dgl::{GraphSet, load_dgl_csv};
+pub use dgl::load_dgl_csv;
+pub use dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 #[doc(hidden)]
 pub use files::read_file;
+pub use graph_set::GraphSet;
 pub use id_converter::{IdConverter, TypeIds};
 pub use karate::karate_club;
 pub use layouts::load_dataset;
@@ -114,3 +117,4 @@ pub use topology::Topology;
 #[cfg(feature = "torch")]
 pub use torch::{NamedTensor, read_torch};
 pub use triples::{KnowledgeGraph, Triple, load_knowledge_graph};
+pub use tu_dataset::load_tu_dataset;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::csv_columns::CsvColumns;
 use crate::files::{cut, duplicate, format_error, inside, read_bounded, referenced, unknown_ntype};
+use crate::graph_set::{GraphSet, check_parts};
 use crate::tables::parse_i64;
 
 const META: &str = "meta.yaml";
@@ -17,12 +18,6 @@ const META: &str = "meta.yaml";
 const VERSION: &str = "1.0.0";
 /// Most bytes of a description.
 const MOST: u64 = 1 << 20;
-/// Graphs, relations and columns of graphs that any files may ask for; beyond it there must be so many bytes for each,
-/// since one takes some hundred bytes whatever it holds, and the rows of `graphs.csv` times the columns of the others
-/// grow with the square of the files.
-const PARTS_FREE: u64 = 1 << 16;
-const BYTES_PER_PART: u64 = 16;
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Meta {
@@ -93,19 +88,6 @@ fn src_id() -> String {
 }
 fn dst_id() -> String {
     "dst_id".into()
-}
-
-/// Graphs of one set, and what is known of each as a whole.
-#[derive(Clone, Debug)]
-pub struct GraphSet {
-    /// Name of the set.
-    pub name: String,
-    /// The graphs; all have the same types.
-    pub graphs: Vec<Graph>,
-    /// Number of each graph in the files; 0 for the only one of a set without numbers.
-    pub graph_ids: Vec<i64>,
-    /// Columns of the graphs, one row per graph: labels and the like.
-    pub data: Frame,
 }
 
 /// Reads a folder in the layout of DGL's `CSVDataset`: `meta.yaml` beside CSV files of nodes, edges and, for many
@@ -215,16 +197,7 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
         .map(|n| 2 + n.file.data.len())
         .chain(edges.values().map(|e| 2 + e.file.data.len()))
         .sum::<usize>();
-    let (parts, most) =
-        (graph_ids.len() as u64 * (1 + columns as u64), PARTS_FREE + bytes / BYTES_PER_PART);
-    if parts > most {
-        let why = format!(
-            "expected graphs with at most {most} types and columns in all for {bytes} bytes of files, found {} graphs with {columns} each; \
-             join columns of one feature, or read the set in pieces",
-            graph_ids.len()
-        );
-        return Err(format_error(yaml, why));
-    }
+    check_parts(yaml, graph_ids.len(), columns, bytes)?;
     let mut data = Frame::new(format!("graphs of `{}`", meta.dataset_name), graph_ids.len());
     if let Some(file) = &table {
         file.insert(&mut data, &(0..file.rows as u32).collect::<Vec<_>>(), device)?;

@@ -8,7 +8,8 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{ColumnKind, FileId, Graph};
 use proptest::prelude::*;
 
-use super::{GraphSet, load_dgl_csv};
+use super::load_dgl_csv;
+use crate::GraphSet;
 use crate::corrupt_file::{damage, spoil};
 
 const META: &str =

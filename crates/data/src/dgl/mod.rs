@@ -12,4 +12,4 @@ mod csv_tests;
 
 pub use chunked::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
 #[cfg(feature = "yaml")]
-pub use csv_set::{GraphSet, load_dgl_csv};
+pub use csv_set::load_dgl_csv;
