@@ -27,6 +27,8 @@ mod edge_list;
 #[cfg(test)]
 mod faults_tests;
 mod files;
+#[cfg(feature = "npz")]
+mod gnn_benchmark;
 mod graph_set;
 mod host_column;
 mod id_converter;
@@ -84,6 +86,8 @@ pub use dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
 #[doc(hidden)]
 pub use files::read_file;
+#[cfg(feature = "npz")]
+pub use gnn_benchmark::load_gnn_benchmark;
 pub use graph_set::GraphSet;
 pub use id_converter::{IdConverter, TypeIds};
 pub use karate::karate_club;
