@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attributed_graph;
 mod checksum;
 #[cfg(test)]
 mod corrupt_file;
@@ -41,6 +42,7 @@ mod link_split_tests;
 mod matrix;
 mod matrix_market;
 mod metadata;
+mod node_link;
 mod node_split;
 mod npy;
 mod npy_layout;
@@ -94,6 +96,7 @@ pub use karate::karate_club;
 pub use layouts::load_dataset;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
 pub use matrix_market::load_matrix_market;
+pub use node_link::load_node_link;
 pub use node_split::{RandomNodeSplit, Share};
 #[cfg(test)]
 pub(crate) use npy::npy_bytes;
