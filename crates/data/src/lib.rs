@@ -31,6 +31,8 @@ mod files;
 #[cfg(feature = "npz")]
 mod gnn_benchmark;
 mod graph_set;
+#[cfg(feature = "graphml")]
+mod graphml;
 mod host_column;
 mod id_converter;
 mod interner;
@@ -91,6 +93,8 @@ pub use files::read_file;
 #[cfg(feature = "npz")]
 pub use gnn_benchmark::load_gnn_benchmark;
 pub use graph_set::GraphSet;
+#[cfg(feature = "graphml")]
+pub use graphml::load_graphml;
 pub use id_converter::{IdConverter, TypeIds};
 pub use karate::karate_club;
 pub use layouts::load_dataset;
