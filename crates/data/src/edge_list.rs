@@ -213,6 +213,12 @@ pub fn read_edge_list(
     Ok(table)
 }
 
+/// [`read_edge_list`] of a file that is known to be one, without attributes: another file says so.
+pub(crate) fn read_declared(path: &Path, format: &EdgeListFormat) -> Result<EdgeTable, DataError> {
+    format.check()?;
+    read(path, format).map(|(table, _)| table)
+}
+
 /// The edges, and their attributes.
 fn read_checked(
     path: &Path,

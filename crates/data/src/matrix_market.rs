@@ -6,7 +6,7 @@ use burn::tensor::Device;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Graph, Ids};
 
-use crate::edge_list::{EdgeListFormat, read_edge_list};
+use crate::edge_list::{EdgeListFormat, read_declared};
 use crate::files::{LIMIT, cut, format_error, table_error, without_remedy};
 use crate::host_column::f32_column;
 use crate::tables::{Blocks, WEIGHT, lines, parse_i64};
@@ -74,7 +74,7 @@ pub fn load_matrix_market(path: impl AsRef<Path>, device: &Device) -> Result<Gra
     let header = header(path)?;
     let mut format = EdgeListFormat::new().with_comments(["%"]).with_header_lines(header.lines);
     format.weighted = header.valued;
-    let table = read_edge_list(path, &format).map_err(without_remedy)?;
+    let table = read_declared(path, &format).map_err(without_remedy)?;
     let (Ids::Int(src), Ids::Int(dst)) = (&table.src, &table.dst) else {
         unreachable!("the format has whole numbers")
     };

@@ -36,6 +36,7 @@ pub(crate) enum Format {
     NTriples,
     Npy,
     Zip,
+    Tar,
     Parquet,
     Hdf5,
     Pickle,
@@ -60,6 +61,9 @@ impl Format {
                 [&b"graph6<<"[..], b"sparse6<<", b"digraph6<<"].iter().any(|n| rest.starts_with(n))
             });
             return (*format != Self::Graph6 || named).then_some(*format);
+        }
+        if start.get(257..262) == Some(b"ustar") {
+            return Some(Self::Tar);
         }
         let text = String::from_utf8_lossy(start);
         let text = text.trim_start();
@@ -115,6 +119,7 @@ impl Format {
                 "a zip archive",
                 "`Npz` reads `.npz` (feature `npz`), `read_torch` `.pt` (feature `torch`); unpack others",
             ),
+            Self::Tar => ("a tar archive", "unpack it"),
             Self::Parquet => {
                 ("a Parquet file", "read it as a table, with `Decoder::csv` (feature `parquet`)")
             }
@@ -419,6 +424,9 @@ mod tests {
         }
         assert_eq!(Format::of(b"\x93NUMPY\x01\x00"), Some(Format::Npy));
         assert_eq!(Format::of(b"PK\x03\x04"), Some(Format::Zip));
+        // Of SuiteSparse, after gzip is off.
+        let tar = [b"karate/karate.mtx".as_slice(), &[0; 240], b"ustar\x0000"].concat();
+        assert_eq!(Format::of(&tar), Some(Format::Tar));
     }
 
     fn metis(text: &str) -> bool {

@@ -205,6 +205,7 @@ fn read(dir: &Path, json: PathBuf) -> Result<KnowledgeGraph, DataError> {
         let text = text.map_err(|e| {
             format_error(&path, format!("expected UTF-8, found {}", e.utf8_error()))
         })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         // Counted first: a name takes more memory than an empty line of the file.
         let found = text.lines().count();
         same_count(&path, what, count, found)?;

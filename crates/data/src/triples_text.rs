@@ -116,8 +116,11 @@ impl TextTriples {
             })?;
         }
         let [train, valid, test] = parts;
+        let listed = relations.listed_in.is_some();
         let (entities, relations) = (entities.names, relations.names);
-        order(&self.parts[0], &train, &entities, &relations)?;
+        if !listed {
+            order(&self.parts[0], &train, &entities, &relations)?;
+        }
         let owned = |names: Interner| names.into_texts().iter().map(str::to_owned).collect();
         Ok(KnowledgeGraph {
             name,
@@ -193,7 +196,7 @@ fn order(
         return Ok(());
     }
     let why = "expected head, relation and tail, found heads in the second column and none in the third; \
-               exchange these columns if they are tail and relation";
+               exchange these columns if they are tail and relation, else list the relations in `relation2id.txt`";
     Err(format_error(path, why))
 }
 
@@ -436,6 +439,13 @@ mod tests {
         refused("a\tr\tb\na r b\n", "train.txt:2: expected head");
         // KB2E: tails before relations.
         refused("a\tb\tr\nb\tc\tr\n", "exchange these columns");
+        let listed = [
+            ("train.txt", "a\tb\tr\nb\tc\tr\n"),
+            ("valid.txt", ""),
+            ("test.txt", ""),
+            ("relations.dict", "0\tb\n1\tc\n"),
+        ];
+        assert_eq!(load_knowledge_graph(folder(&listed).path()).unwrap().relations, ["b", "c"]);
         let dir = folder(&[("train.txt", "a\tr\tb\n"), ("valid.txt", "")]);
         assert!(matches!(load_knowledge_graph(dir.path()), Err(DataError::Io { .. })));
         let e = load_knowledge_graph(folder(&[("x", "")]).path()).unwrap_err().to_string();

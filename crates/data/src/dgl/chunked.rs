@@ -9,7 +9,7 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{Column, EdgeType, Graph, Ids, Relation};
 use serde::Deserialize;
 
-use crate::edge_list::{EdgeListFormat, read_edge_list};
+use crate::edge_list::{EdgeListFormat, read_declared};
 use crate::files::{
     format_error, inside, node_count, read_json, referenced, same_count, unknown_ntype,
     without_remedy,
@@ -320,7 +320,7 @@ impl Folder<'_> {
                         None | Some(" " | "\t") => format,
                         Some(delimiter) => format.with_delimiter(delimiter),
                     };
-                    let table = read_edge_list(&path, &format).map_err(without_remedy)?;
+                    let table = read_declared(&path, &format).map_err(without_remedy)?;
                     if let (Ids::Int(s), Ids::Int(d)) = (table.src, table.dst) {
                         src.extend(s);
                         dst.extend(d);

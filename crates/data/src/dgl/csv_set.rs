@@ -9,7 +9,9 @@ use burn_gnn_graph::{EdgeType, FileId, Frame, Graph, Ids, NodeIds, Texts};
 use serde::Deserialize;
 
 use super::csv_columns::CsvColumns;
-use crate::files::{cut, duplicate, format_error, inside, read_bounded, referenced, unknown_ntype};
+use crate::files::{
+    MARK, cut, duplicate, format_error, inside, read_bounded, referenced, unknown_ntype,
+};
 use crate::graph_set::{GraphSet, check_parts};
 use crate::tables::parse_i64;
 
@@ -211,9 +213,10 @@ fn read(dir: &Path, yaml: &Path, device: &Device) -> Result<GraphSet, DataError>
 
 fn read_meta(path: &Path) -> Result<Meta, DataError> {
     let bytes = read_bounded(path, MOST)?;
-    let meta: Meta = serde_saphyr::from_slice(&bytes).map_err(|e| {
-        format_error(path, format!("expected a description of a CSV data set, found: {e}"))
-    })?;
+    let meta: Meta =
+        serde_saphyr::from_slice(bytes.strip_prefix(MARK).unwrap_or(&bytes)).map_err(|e| {
+            format_error(path, format!("expected a description of a CSV data set, found: {e}"))
+        })?;
     if meta.version != VERSION {
         let found = format!("{}, not {VERSION}", cut(&meta.version));
         return Err(DataError::Version { path: path.into(), found, expected: 1 });
