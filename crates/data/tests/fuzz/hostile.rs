@@ -64,7 +64,48 @@ fn files_that_grow() {
         pickles(tmp.path());
         checkpoints(tmp.path());
         descriptions(tmp.path());
+        lists_of_ogb(tmp.path());
     });
+}
+
+/// Lists of types held a text for each line and name.
+fn lists_of_ogb(dir: &Path) {
+    /// Files that are no list of types are never held whole.
+    const SMALL: (usize, usize) = (8 << 20, 4);
+    let dir = dir.join("lists");
+    let [dict, list, ..] = &sets::ogb_typed(&dir)[..] else { unreachable!("five files at least") };
+    let whole = [dict, list].map(|file| std::fs::read(file).unwrap());
+    let names: String = (0..40_000).map(|i| format!("{i:x},")).collect();
+    let triples: String = (0..11_000).map(|i| format!("author,r{i:x},paper\n")).collect();
+    let columns = |names: &str| format!("{names}\n{}\n", ",".repeat(names.matches(',').count()));
+    for (file, texts) in [
+        (
+            dict,
+            [
+                columns(&names),
+                ",".repeat(1 << 20),
+                columns(&",".repeat(100_000)),
+                "\n".repeat(1 << 20),
+            ],
+        ),
+        (
+            list,
+            [
+                triples,
+                "\n".repeat(1 << 20),
+                "author,writes,paper\n".repeat(10_000),
+                ",,\n".repeat(80_000),
+            ],
+        ),
+    ] {
+        for text in texts {
+            std::fs::write(file, &text).unwrap();
+            bounded("lists of OGB", text.len(), SMALL, || load_ogb(&dir)).unwrap_err();
+        }
+        for (file, bytes) in [dict, list].iter().zip(&whole) {
+            std::fs::write(file, bytes).unwrap();
+        }
+    }
 }
 
 fn rdf(dir: &Path) {

@@ -26,8 +26,9 @@ use burn::tensor::{Device, Tensor};
 use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
     AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, Topology, load_chunked,
-    load_dataset, load_dgl_csv, load_edge_list, load_graph, load_knowledge_graph,
-    load_matrix_market, load_ogb, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf,
+    load_dataset, load_dgl_csv, load_edge_list, load_gnn_benchmark, load_graph, load_graphml,
+    load_knowledge_graph, load_matrix_market, load_node_link, load_ogb, load_ogb_graph,
+    load_tu_dataset, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf,
     read_scipy_npz, read_torch, save_graph, write_atomic,
 };
 use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged};
@@ -35,7 +36,7 @@ use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
 use burn_gnn_sampling::{Placement, RowType};
 use burn_gnn_testutil::counting_allocator::{self, CountingAllocator};
 use burn_gnn_testutil::damage::Damage;
-use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, YAML, damaged};
+use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, XML, YAML, damaged};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -45,14 +46,16 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 fn limit(reader: &str) -> (usize, usize) {
     match reader {
         // A tensor for every column and graph, a relation for every predicate.
-        "dgl csv" => (40 << 20, 64),
-        "rdf triples" | "rdf lenient" | "rdf turtle" | "entities" => (64 << 20, 192),
+        "dgl csv" | "tu" => (40 << 20, 64),
+        "rdf triples" | "rdf lenient" | "rdf turtle" | "rdf turtle lenient" | "entities" => {
+            (64 << 20, 192)
+        }
         _ => (4 << 20, 64),
     }
 }
 
 /// Readers that [`readers`] runs, among which the bytes of structured damage are divided.
-const READERS: usize = if cfg!(feature = "parquet") { 33 } else { 31 };
+const READERS: usize = if cfg!(feature = "parquet") { 42 } else { 40 };
 /// Readers that ran or were left out.
 static CALLED: AtomicUsize = AtomicUsize::new(0);
 
@@ -95,6 +98,7 @@ fn form(reader: &str, file: &Path) -> Form {
         (_, "npy") => Form::Npy,
         (_, "npz" | "pt") => Form::Zip,
         (_, "yaml") => YAML,
+        (_, "graphml") => XML,
         ("csv", _) | (_, "csv") => COMMAS,
         (_, "nt" | "ttl" | "gz") => RDF,
         ("tables", _) => TABLE,
@@ -374,6 +378,23 @@ fn other_formats(dir: &Path, device: &Device) {
     fuzz("list of texts", std::slice::from_ref(&file), || {
         load_edge_list(&file, &format, device).is_ok()
     });
+    let text = "1 2 {'weight': 3, 'color': 'red', 'kept': True}\n2 7 {'weight': 0.5, 'color': '', 'kept': False}\n";
+    let file = put(dir, "networkx.txt", text);
+    fuzz("list networkx", std::slice::from_ref(&file), || {
+        load_edge_list(&file, &EdgeListFormat::networkx(), device).is_ok()
+    });
+    let file = put(dir, "g.json", sets::NODE_LINK);
+    fuzz("node link", std::slice::from_ref(&file), || load_node_link(&file, device).is_ok());
+    let file = put(dir, "g.graphml", sets::GRAPHML);
+    fuzz("graphml", std::slice::from_ref(&file), || load_graphml(&file, device).is_ok());
+    let file = put(dir, "amazon.npz", sets::gnn_benchmark());
+    fuzz("gnn benchmark", std::slice::from_ref(&file), || load_gnn_benchmark(&file).is_ok());
+    let folder = dir.join("tu");
+    fuzz("tu", &sets::tu(&folder), || load_tu_dataset(&folder, device).is_ok());
+    let folder = dir.join("triple names");
+    fuzz("triple names", &sets::triple_names(&folder), || load_knowledge_graph(&folder).is_ok());
+    let folder = dir.join("openke");
+    fuzz("openke", &sets::triple_numbers(&folder), || load_knowledge_graph(&folder).is_ok());
     let matrix = "%%MatrixMarket matrix coordinate real symmetric\n% a matrix\n4 4 3\n1 1 0.5\n4 2 1e3\n3 1 -2\n";
     let file = put(dir, "matrix.mtx", matrix);
     fuzz("matrix market", std::slice::from_ref(&file), || {
@@ -392,7 +413,12 @@ fn other_formats(dir: &Path, device: &Device) {
     }
     let ttl = "@prefix x: <http://x/#> .\nx:a x:knows [ x:age 7 ; x:name \"B\" ] , (x:b 1.5 true) .\nx:b a x:c ; x:\\~p '''q\"''' .\n";
     let file = put(dir, "a.ttl", ttl);
-    fuzz("rdf turtle", std::slice::from_ref(&file), || read_rdf(&file, &RdfOptions::new()).is_ok());
+    let based = RdfOptions::new().with_base("http://x/y");
+    for (name, options) in
+        [("rdf turtle", RdfOptions::new()), ("rdf turtle lenient", based.lenient())]
+    {
+        fuzz(name, std::slice::from_ref(&file), || read_rdf(&file, &options).is_ok());
+    }
 }
 
 /// Files that pyarrow wrote.
@@ -429,6 +455,8 @@ fn published_sets(dir: &Path) {
     fuzz("ogb", &sets::ogb(&folder), || load_ogb(&folder).is_ok());
     let folder = dir.join("mag");
     fuzz("ogb typed", &sets::ogb_typed(&folder), || load_ogb(&folder).is_ok());
+    let (folder, device) = (dir.join("proteins"), Device::flex());
+    fuzz("ogb graph", &sets::ogb_graph(&folder), || load_ogb_graph(&folder, &device).is_ok());
     let home = DataHome::at(dir.join("home")).offline();
     fuzz("planetoid", &sets::planetoid(&dir.join("home/cora")), || {
         Known::Cora.load_from(&home).is_ok()

@@ -110,6 +110,86 @@ pub(crate) fn ogb_typed(dir: &Path) -> Vec<PathBuf> {
     ]
 }
 
+/// The layout of ogbn-proteins.
+pub(crate) fn ogb_graph(dir: &Path) -> Vec<PathBuf> {
+    vec![
+        put(dir, "raw/num-node-list.csv", "3\n"),
+        put(dir, "raw/edge.csv", "0,1\n2,0\n"),
+        put(dir, "raw/node-label.csv", "0,1,nan\n1,0,0\n1,1,1\n"),
+        put(dir, "raw/edge-feat.csv", "0.5,1\n0,2e-1\n"),
+        put(dir, "raw/species.csv", "3702\n9606\n3702\n"),
+        put(dir, "split/species/train.csv", "0\n"),
+        put(dir, "split/species/valid.csv", "2\n"),
+        put(dir, "split/species/test.csv", "1\n"),
+    ]
+}
+
+/// Triples as FB15k-237 has them, with numbers for the names.
+pub(crate) fn triple_names(dir: &Path) -> Vec<PathBuf> {
+    vec![
+        put(dir, "train.txt", "/m/1\tborn in\t/m/2\n/m/2\tpart of\t/m/3\n"),
+        put(dir, "valid.txt", "/m/3\tpart of\t/m/1\n"),
+        put(dir, "test.txt", ""),
+        put(dir, "relations.dict", "0\tpart of\n1\tborn in\n"),
+    ]
+}
+
+/// OpenKE's files.
+pub(crate) fn triple_numbers(dir: &Path) -> Vec<PathBuf> {
+    vec![
+        put(dir, "entity2id.txt", "3\n/m/1\t0\nNew York\t2\n/m/3\t1\n"),
+        put(dir, "relation2id.txt", "2\nr\t1\ns\t0\n"),
+        put(dir, "train2id.txt", "2\n0 2 1\n1 0 0\n"),
+        put(dir, "valid2id.txt", "1\n2 1 1\n"),
+        put(dir, "test2id.txt", "0\n"),
+    ]
+}
+
+pub(crate) fn tu(dir: &Path) -> Vec<PathBuf> {
+    vec![
+        put(dir, "TOY_A.txt", "2, 1\n1, 2\n3, 2\n2, 3\n5, 4\n4, 5\n"),
+        put(dir, "TOY_graph_indicator.txt", "1\n1\n1\n2\n2\n"),
+        put(dir, "TOY_graph_labels.txt", "1\n-1\n"),
+        put(dir, "TOY_node_labels.txt", "0\n3\n0\n7\n0\n"),
+        put(dir, "TOY_node_attributes.txt", "0.5, -1\n1, 2\n3, 4\n5, 6e-1\n7, 8\n"),
+        put(dir, "TOY_edge_labels.txt", "0\n0\n2\n2\n1\n1\n"),
+    ]
+}
+
+/// A graph of gnn-benchmark.
+pub(crate) fn gnn_benchmark() -> Vec<u8> {
+    let floats = |v: &[f32]| npy("<f4", &format!("({},)", v.len()), bytemuck::cast_slice(v));
+    npz(
+        &[
+            ("adj_data", floats(&[1., 1., 1.])),
+            ("adj_indices", i32s(&[1, 2, 0])),
+            ("adj_indptr", i32s(&[0, 2, 2, 3])),
+            ("adj_shape", i64s(&[3, 3])),
+            ("attr_data", floats(&[1., 2.])),
+            ("attr_indices", i32s(&[1, 0])),
+            ("attr_indptr", i32s(&[0, 1, 1, 2])),
+            ("attr_shape", i64s(&[3, 2])),
+            ("labels", i64s(&[0, 2, 1])),
+        ],
+        true,
+    )
+}
+
+pub(crate) const NODE_LINK: &str = r#"{"directed": false, "nodes": [{"id": 0, "club": "Hi", "x": [1, 2.5]}, {"id": 33, "club": "", "x": [3, 4]}],
+    "links": [{"source": 0, "target": 33, "weight": 4, "kept": true}, {"source": 33, "target": 33, "weight": 0.5, "kept": false}]}"#;
+
+pub(crate) const GRAPHML: &str = r#"<?xml version='1.0' encoding='utf-8'?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key id="d1" for="edge" attr.name="weight" attr.type="double" /> <!-- a comment -->
+  <key id="d0" for="node" attr.name="name" attr.type="string"><default>x</default></key>
+  <graph edgedefault="undirected">
+    <node id="0"> <data key="d0">Ann &amp; &#233;</data> </node> <node id="7"/>
+    <edge source="0" target="7" directed="true"> <data key="d1"><![CDATA[4]]></data> </edge>
+    <edge source="7" target="7"> <data key="d1">0.5</data> </edge>
+  </graph>
+</graphml>
+"#;
+
 /// Pickles as Python 2 writes them.
 pub(crate) fn planetoid(dir: &Path) -> Vec<PathBuf> {
     let array = |shape: &[u8], dtype: &str, data: &[u8]| {

@@ -46,6 +46,27 @@ pub(crate) const RDF: Form = Form::Text(&[
     "\\",
     "#",
 ]);
+pub(crate) const XML: Form = Form::Text(&[
+    "<node id=\"a\">",
+    "</node>",
+    "<edge source=\"0\" target=\"7\"/>",
+    "<key id=\"k\" for=\"node\">",
+    "<default>",
+    "<data key=\"d0\">",
+    "</data>",
+    "<graph edgedefault=\"directed\">",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "]]>",
+    "&amp;",
+    "&#",
+    "<",
+    ">",
+    "\"",
+    "<?x ?>",
+    "<!DOCTYPE x [",
+]);
 pub(crate) const YAML: Form = Form::Text(&[
     "\n",
     "- ",
