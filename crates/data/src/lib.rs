@@ -44,6 +44,8 @@ mod link_split_tests;
 mod matrix;
 mod matrix_market;
 mod metadata;
+#[cfg(test)]
+mod migration_tests;
 mod node_link;
 mod node_split;
 mod npy;
