@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::data_column::NamedColumns;
 use crate::files::{Expected, format_error, setting, table_error, within_limit};
 use crate::host_column::f32_column;
+use crate::tables::text_format::{is_metis, reject_others};
 use crate::tables::{Blocks, EdgeTable, TableColumns, WEIGHT, parse_blocks};
-use crate::text_format::{is_metis, reject_others};
 use lines::Edges;
 
 /// What an edge list looks like: `source destination [weight | attributes]` on each line, nothing else. Lines that are empty or

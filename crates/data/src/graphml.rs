@@ -15,8 +15,8 @@ use quick_xml::events::{BytesStart, Event};
 use crate::attributed_graph::{AttributedGraph, IdColumn, Undirected};
 use crate::data_column::{Cell, NamedColumns};
 use crate::files::{Counted, cut, format_error, text_error};
+use crate::tables::text_format::{Format, explained};
 use crate::tables::{parse_i64, text_of};
-use crate::text_format::{Format, explained};
 
 /// Reads a graph in GraphML (feature `graphml`), plain, gzip or zstd, as a homogeneous graph.
 ///

@@ -67,14 +67,12 @@ mod tables;
 mod tables_layout;
 #[cfg(test)]
 mod tables_tests;
-mod text_format;
 mod topology;
 #[cfg(feature = "torch")]
 mod torch;
 mod triples;
 #[cfg(test)]
 mod triples_tests;
-mod triples_text;
 mod tu_dataset;
 
 #[doc(inline)]

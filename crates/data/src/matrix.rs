@@ -6,8 +6,8 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 
 use crate::files::{Cut, format_error, table_error, text_error};
+use crate::tables::text_format::explained;
 use crate::tables::{Blocks, lines, parse_blocks, parse_f32, parse_i64, text_of};
-use crate::text_format::explained;
 
 /// Rows of numbers, one after the other.
 pub(crate) struct Matrix<T> {

@@ -9,8 +9,8 @@ use burn_gnn_graph::{Graph, Ids};
 use crate::edge_list::{EdgeListFormat, read_declared};
 use crate::files::{LIMIT, cut, format_error, table_error, without_remedy};
 use crate::host_column::f32_column;
+use crate::tables::text_format::{Format, explained};
 use crate::tables::{Blocks, WEIGHT, lines, parse_i64};
-use crate::text_format::{Format, explained};
 
 /// The first words of a file.
 const BANNER: &str = "`%%MatrixMarket matrix coordinate`";

@@ -12,8 +12,8 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use crate::attributed_graph::{AttributedGraph, IdColumn, Undirected};
 use crate::data_column::{Cell, NamedColumns};
 use crate::files::{format_error, read_error};
+use crate::tables::text_format::{Format, explained};
 use crate::tables::text_of;
-use crate::text_format::{Format, explained};
 
 /// Reads a graph in node-link form (`networkx.node_link_data`, D3), plain, gzip or zstd:
 ///

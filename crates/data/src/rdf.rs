@@ -19,8 +19,8 @@ use crate::files::{
     Counted, Expected, cut, format_error, setting, table_error, text_error, within_limit,
 };
 use crate::interner::Interner;
+use crate::tables::text_format::{Format, explained};
 use crate::tables::{Source, text_of};
-use crate::text_format::{Format, explained};
 use nesting::Nesting;
 pub use options::{RdfOptions, RdfSyntax};
 

@@ -1,5 +1,7 @@
 //! Loads knowledge graphs: triples of entities and relations, for link prediction.
 
+mod text;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +13,7 @@ use serde::Deserialize;
 use crate::files::{format_error, inside, node_count, read_bounded, read_json, same_count};
 use crate::metadata::{Layout, METADATA, Part, TRIPLES, ids_below};
 use crate::npy::NpyArray;
-use crate::triples_text::TextTriples;
+use text::TextTriples;
 
 /// Largest file of names that is read; a million names of a hundred letters take 100 MB.
 const MAX_NAMES: u64 = 1 << 30;

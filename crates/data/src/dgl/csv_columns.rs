@@ -9,8 +9,8 @@ use hashbrown::HashMap;
 
 use crate::data_column::{Cell, DataColumn, MOST_COLUMNS};
 use crate::files::{Expected, format_error, table_error, within_limit};
+use crate::tables::text_format::explained;
 use crate::tables::{CsvFile, joined, parse_i64, text_of};
-use crate::text_format::explained;
 
 /// A CSV file with a header: some columns as texts, the others as numbers.
 pub(super) struct CsvColumns {

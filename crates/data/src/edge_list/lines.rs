@@ -5,8 +5,8 @@ use burn_gnn_graph::{Ids, Texts};
 use super::{EdgeListFormat, python_dict};
 use crate::data_column::NamedColumns;
 use crate::files::{Cut, Expected};
+use crate::tables::text_format::is_graph6;
 use crate::tables::{append_ids, lines, parse_f32, parse_i64};
-use crate::text_format::is_graph6;
 
 /// Edges of one block.
 pub(super) struct Edges {

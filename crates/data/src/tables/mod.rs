@@ -26,6 +26,7 @@ mod source;
 mod table;
 #[cfg(test)]
 mod tests;
+pub(crate) mod text_format;
 
 pub use attr_type::AttrType;
 pub use attributes::Attributes;

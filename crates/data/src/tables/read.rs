@@ -13,8 +13,8 @@ use super::decoder::Decoder;
 use super::header::Header;
 use super::options::ReadOptions;
 use super::source::{Piece, Source, no_files};
+use super::text_format::{Format, explained};
 use crate::files::{Expected, Progress, decoder_error, reading, table_error, within_limit};
-use crate::text_format::{Format, explained};
 
 /// Where each row came from.
 #[derive(Clone, Debug, Default)]

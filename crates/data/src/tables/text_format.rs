@@ -9,8 +9,8 @@ use std::path::Path;
 
 use burn_gnn_files::DataError;
 
+use super::{Blocks, lines, parse_i64, text_of};
 use crate::files::{LIMIT, format_error, text_error};
-use crate::tables::{Blocks, lines, parse_i64, text_of};
 
 /// Bytes at the start of a file in which a format is recognised; scripts write a page of comments at most.
 const HEAD: u64 = 1 << 16;

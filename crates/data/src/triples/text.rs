@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use burn_gnn_files::DataError;
 use hashbrown::HashSet;
 
+use super::{KnowledgeGraph, Triple};
 use crate::files::{Expected, format_error, io_error, same_count, table_error, within_limit};
 use crate::interner::Interner;
 use crate::tables::{Blocks, lines, parse_i64};
-use crate::triples::{KnowledgeGraph, Triple};
 
 /// The parts of a set.
 const PARTS: [&str; 3] = ["train", "valid", "test"];
 
 /// A folder with triples as text.
-pub(crate) struct TextTriples {
+pub(super) struct TextTriples {
     dir: PathBuf,
     parts: [PathBuf; 3],
     /// Numbers in the order of OpenKE, and not names.
@@ -23,7 +23,7 @@ pub(crate) struct TextTriples {
 
 impl TextTriples {
     /// The files of a folder, if there are some.
-    pub(crate) fn find(dir: &Path) -> Result<Option<Self>, DataError> {
+    pub(super) fn find(dir: &Path) -> Result<Option<Self>, DataError> {
         let of = |prefix: &str, end: &str| PARTS.map(|p| dir.join(format!("{prefix}{p}{end}")));
         let found = |parts, numbers| Ok(Some(Self { dir: dir.into(), parts, numbers }));
         if dir.join("train2id.txt").is_file() {
@@ -48,7 +48,7 @@ impl TextTriples {
         }
     }
 
-    pub(crate) fn read(&self) -> Result<KnowledgeGraph, DataError> {
+    pub(super) fn read(&self) -> Result<KnowledgeGraph, DataError> {
         let entities = Names::find(&self.dir, ["entity2id.txt", "entities.dict"])?;
         let relations = Names::find(&self.dir, ["relation2id.txt", "relations.dict"])?;
         let name = self.dir.file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
