@@ -3,8 +3,9 @@
 //! The chapter on data of the book: <https://github.com/burn-gnn/burn-gnn/blob/main/docs/data.md>.
 //!
 //! [`load_dataset`] reads a [`Dataset`] (graph, features, labels, splits) from a folder in either of two layouts,
-//! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction;
-//! [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a user's graph, a
+//! [`load_ogb`] the raw files of the Open Graph Benchmark, [`load_knowledge_graph`] triples for link prediction,
+//! [`load_tu_dataset`] many graphs; [`load_edge_list`], [`load_matrix_market`], [`load_node_link`] and `load_graphml` read
+//! what other programs write; [`karate_club`] and [`crates_graph`] need no file. [`save_graph`] and [`load_graph`] keep a user's graph, a
 //! [`Topology`] its structure alone, which may stay in the file; [`Builder`] makes a graph of tables in GraphLearn's
 //! format or of CSV files, [`read_nodes`] and [`read_edges`] read single ones.
 //!
