@@ -235,7 +235,7 @@ fn attribute(e: &BytesStart, name: &str) -> Result<Option<String>, String> {
 }
 
 fn required(e: &BytesStart, name: &str, of: &str) -> Result<String, String> {
-    attribute(e, name)?.ok_or_else(|| format!("expected `{name}` of a {of}, found none"))
+    attribute(e, name)?.ok_or_else(|| format!("expected `{name}` of {of}, found none"))
 }
 
 impl Parser {
@@ -253,7 +253,7 @@ impl Parser {
             (Some(Within::Graphml), "key") => self.key(e).map(Within::Key),
             (Some(Within::Graphml), "graph") if self.graphs == 0 => {
                 self.graphs = 1;
-                self.directed = match &*required(e, "edgedefault", "graph")? {
+                self.directed = match &*required(e, "edgedefault", "a graph")? {
                     "directed" => true,
                     "undirected" => false,
                     other => {
@@ -271,12 +271,12 @@ impl Parser {
             }
             (Some(&Within::Key(key)), "default") => Ok(Within::Default(key)),
             (Some(Within::Graph), "node") => {
-                self.graph.ids.push(FileId::Text(&required(e, "id", "node")?))?;
+                self.graph.ids.push(FileId::Text(&required(e, "id", "a node")?))?;
                 Ok(Within::Node)
             }
             (Some(Within::Graph), "edge") => {
-                self.graph.src.push(FileId::Text(&required(e, "source", "edge")?))?;
-                self.graph.dst.push(FileId::Text(&required(e, "target", "edge")?))?;
+                self.graph.src.push(FileId::Text(&required(e, "source", "an edge")?))?;
+                self.graph.dst.push(FileId::Text(&required(e, "target", "an edge")?))?;
                 let directed = match attribute(e, "directed")?.as_deref() {
                     None => self.directed,
                     Some("true") => true,
@@ -292,7 +292,7 @@ impl Parser {
                 Ok(Within::Edge)
             }
             (Some(parent @ (Within::Node | Within::Edge)), "data") => {
-                let id = required(e, "key", "data")?;
+                let id = required(e, "key", "a value")?;
                 let key = self.by_id.get(&id).copied();
                 let key =
                     key.ok_or_else(|| format!("expected a declared key, found `{}`", cut(&id)))?;
@@ -318,7 +318,7 @@ impl Parser {
     }
 
     fn key(&mut self, e: &BytesStart) -> Result<usize, String> {
-        let id = required(e, "id", "key")?;
+        let id = required(e, "id", "a key")?;
         let of = attribute(e, "for")?.unwrap_or_else(|| "all".into());
         let (of_nodes, of_edges) = (matches!(&*of, "node" | "all"), matches!(&*of, "edge" | "all"));
         let is_drawing = attribute(e, "yfiles.type")?.is_some();
@@ -525,7 +525,7 @@ mod tests {
                 graph("<node id=\"a\"/><edge source=\"a\" target=\"b\"/>"),
                 "edge 1: expected the id of a node, found `b`",
             ),
-            (graph("<edge source=\"a\"/>"), "expected `target` of a edge"),
+            (graph("<edge source=\"a\"/>"), "expected `target` of an edge"),
             (graph("<hyperedge/>"), "found a hyperedge, which is not supported"),
             (
                 graph("<node id=\"a\"><graph edgedefault=\"directed\"/></node>"),
