@@ -8,6 +8,7 @@ use hashbrown::HashSet;
 use super::{KnowledgeGraph, Triple};
 use crate::files::{Expected, format_error, io_error, same_count, table_error, within_limit};
 use crate::interner::Interner;
+use crate::tables::text_format::explained;
 use crate::tables::{Blocks, lines, parse_i64};
 
 /// The parts of a set.
@@ -308,6 +309,13 @@ fn parse_u64(text: &str) -> Option<u64> {
 /// Calls `read` with the number and the text of every line that is not blank.
 fn each_line(
     path: &Path,
+    read: impl FnMut(u64, &str) -> Result<(), DataError>,
+) -> Result<(), DataError> {
+    lines_of(path, read).map_err(|e| explained(e, path, "triples, or a list of names", &[]))
+}
+
+fn lines_of(
+    path: &Path,
     mut read: impl FnMut(u64, &str) -> Result<(), DataError>,
 ) -> Result<(), DataError> {
     let mut number = 0;
@@ -437,6 +445,7 @@ mod tests {
         refused("a\tr\tb\t2014-01-01\n", "a `Builder` reads tables with timestamps");
         refused("a\t\tb\n", ":1:2: expected a name that is not empty");
         refused("a\tr\tb\na r b\n", "train.txt:2: expected head");
+        refused("<u:a> <u:r> <u:b> .\n", "found N-Triples; read it with `read_rdf`");
         // KB2E: tails before relations.
         refused("a\tb\tr\nb\tc\tr\n", "exchange these columns");
         let listed = [
