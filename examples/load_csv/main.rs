@@ -42,8 +42,7 @@ fn main() -> Result<()> {
     let g = read().build(&device)?;
     print!("{g}");
     let labels = g.nodes("member")?.to_ints(LABEL)?;
-    let how =
-        RandomNodeSplit::Random { train_per_class: 1, val: Share::Count(1), test: Share::Count(2) };
+    let how = RandomNodeSplit::random(1, 1, 2);
     println!("{:?}", Split::random(&labels, how, 0)?);
 
     // Edges are there in both directions, since the table is not directed.

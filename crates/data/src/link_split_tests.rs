@@ -8,7 +8,7 @@ use burn_gnn_graph::GraphError;
 use burn_gnn_graph::{EdgeType, Graph, Relation};
 use proptest::prelude::*;
 
-use crate::{LinkPart, LinkSplit, RandomLinkSplit, Share};
+use crate::{LinkPart, LinkSplit, RandomLinkSplit};
 
 type Pairs = Vec<(u32, u32)>;
 
@@ -58,6 +58,14 @@ fn counts(pairs: &[(u32, u32)]) -> BTreeMap<(u32, u32), usize> {
     })
 }
 
+/// What a part predicts carries no message in it, by the pair of nodes: as (u, v) alone or in either direction.
+fn hides_its_pairs(part: &LinkPart, i: usize, undirected: bool) -> bool {
+    let messages: BTreeSet<(u32, u32)> = pairs(&part.graph.relations()[0]).into_iter().collect();
+    predicted(part, i)
+        .iter()
+        .all(|&(u, v)| !(messages.contains(&(u, v)) || undirected && messages.contains(&(v, u))))
+}
+
 proptest! {
     /// Directed, parallel edges and self loops among them.
     #[test]
@@ -65,25 +73,28 @@ proptest! {
         let (src, dst): (Vec<u32>, Vec<u32>) = raw.iter().map(|&(u, v)| (u % n, v % n)).unzip();
         let g = with_ids(Graph::homogeneous(n as usize, src, dst).unwrap());
         let all = pairs(&g.relations()[0]);
-        let m = all.len();
-        let how = RandomLinkSplit::new().with_val(Share::Count(1)).with_test(Share::Count(2)).with_neg_sampling_ratio(0.0);
-        let how = if disjoint && m > 4 { how.with_disjoint_train(Share::Count(1)) } else { how };
+        let distinct = counts(&all).len();
+        prop_assume!(distinct >= 4);
+        let how = RandomLinkSplit::new().with_val(1).with_test(2).with_neg_sampling_ratio(0.0);
+        let disjoint = disjoint && distinct > 4;
+        let how = if disjoint { how.with_disjoint_train(1) } else { how };
         let s = how.split(&g, seed).unwrap();
         // Every edge is predicted once (with a disjoint share the rest of training carries messages only).
         let [train, val, test] = parts(&s).map(|p| p.links[0].edge_ids.clone());
-        prop_assert_eq!((val.len(), test.len()), (1, 2));
+        prop_assert_eq!(parts(&s).map(|p| counts(&predicted(p, 0)).len()), [if disjoint { 1 } else { distinct - 3 }, 1, 2]);
+        prop_assert!(hides_its_pairs(&s.val, 0, false) && hides_its_pairs(&s.test, 0, false));
         let kept: Vec<Vec<i64>> = parts(&s).iter().map(|p| ids(&p.graph, 0)).collect();
         let as_ids = |v: &[u32]| v.iter().map(|&e| i64::from(e)).collect::<BTreeSet<_>>();
         let set = |v: &[i64]| v.iter().copied().collect::<BTreeSet<_>>();
         prop_assert!(as_ids(&train).is_disjoint(&as_ids(&val)) && as_ids(&train).is_disjoint(&as_ids(&test)) && as_ids(&val).is_disjoint(&as_ids(&test)));
         // Messages: training edges; the same with the disjoint ones; and with validation edges.
         let train_all: BTreeSet<i64> = set(&kept[1]);
-        prop_assert_eq!(train_all.len(), m - 3);
+        prop_assert_eq!(train_all.len(), all.len() - val.len() - test.len());
         prop_assert!(train_all.is_disjoint(&as_ids(&val)) && train_all.is_disjoint(&as_ids(&test)));
         prop_assert_eq!(set(&kept[2]), train_all.union(&as_ids(&val)).copied().collect::<BTreeSet<_>>());
-        if how.disjoint_train == Share::Count(1) {
-            prop_assert_eq!(train.len(), 1);
-            prop_assert!(set(&kept[0]).is_disjoint(&as_ids(&train)) && kept[0].len() == m - 4);
+        if disjoint {
+            prop_assert!(hides_its_pairs(&s.train, 0, false));
+            prop_assert_eq!(set(&kept[0]), train_all.difference(&as_ids(&train)).copied().collect::<BTreeSet<_>>());
         } else {
             prop_assert_eq!(set(&kept[0]), as_ids(&train));
         }
@@ -113,7 +124,8 @@ proptest! {
             }
         }
         let g = with_ids(Graph::homogeneous(n as usize, src, dst).unwrap());
-        let how = RandomLinkSplit::new().undirected().with_val(Share::Count(1)).with_test(Share::Count(1)).with_neg_sampling_ratio(0.0);
+        prop_assume!(counts(&pairs(&g.relations()[0])).keys().filter(|(u, v)| u <= v).count() >= 3);
+        let how = RandomLinkSplit::new().undirected().with_val(1).with_test(1).with_neg_sampling_ratio(0.0);
         let s = how.split(&g, seed).unwrap();
         let mut said: Pairs = parts(&s).iter().flat_map(|p| predicted(p, 0)).collect();
         prop_assert!(said.iter().all(|(u, v)| u <= v));
@@ -126,12 +138,7 @@ proptest! {
             let reversed = { let mut t: Pairs = found.iter().map(|&(u, v)| (v, u)).collect(); t.sort_unstable(); t };
             prop_assert_eq!(&found, &reversed, "messages go both ways");
         }
-        // Parallel edges may fall into several parts; beyond them no pair leaks.
-        let total = counts(&pairs(&g.relations()[0]));
-        let (train, test) = (counts(&pairs(&s.test.graph.relations()[0])), predicted(&s.test, 0));
-        for (u, v) in test {
-            prop_assert_eq!(train.get(&(u, v)).copied().unwrap_or(0) + 1, total[&(u, v)]);
-        }
+        prop_assert!(hides_its_pairs(&s.val, 0, true) && hides_its_pairs(&s.test, 0, true));
     }
 
     /// Two types and a reverse type: reverses follow, other types stay whole.
@@ -142,7 +149,8 @@ proptest! {
         let (back_src, back_dst): (Vec<u32>, Vec<u32>) = raw.iter().rev().map(|&(u, v)| (v, u)).unzip();
         let b = Graph::builder().nodes("a", 5).nodes("b", 4).edges(("a", "r", "b"), src, dst).edges(("b", "s", "a"), back_src, back_dst);
         let g = with_ids(b.edges(("a", "t", "a"), vec![0, 1], vec![1, 2]).build().unwrap());
-        let how = RandomLinkSplit::new().with_val(Share::Ratio(0.25)).with_test(Share::Count(2)).with_neg_sampling_ratio(0.0);
+        prop_assume!(counts(&raw).len() >= 4);
+        let how = RandomLinkSplit::new().with_val(0.25).with_test(2).with_neg_sampling_ratio(0.0);
         let s = how.with_edges(("a", "r", "b")).with_reverse(("b", "s", "a")).split(&g, seed).unwrap();
         for p in parts(&s) {
             let (r, back) = (p.graph.relation("r").unwrap(), p.graph.relation("s").unwrap());
@@ -159,18 +167,69 @@ proptest! {
     fn negatives_are_no_edges(raw in prop::collection::vec((0u32..12, 0u32..12), 5..30), train: bool, seed: u64) {
         let (src, dst): (Vec<u32>, Vec<u32>) = raw.iter().copied().unzip();
         let g = Graph::homogeneous(12, src, dst).unwrap();
-        let how = RandomLinkSplit::new().with_val(Share::Count(2)).with_test(Share::Count(1)).with_neg_sampling_ratio(1.5);
+        prop_assume!(counts(&raw).len() >= 4);
+        let how = RandomLinkSplit::new().with_val(2).with_test(1).with_neg_sampling_ratio(1.5);
         let how = if train { how } else { how.without_negative_train_samples() };
         let s = how.split(&g, seed).unwrap();
         let edges: BTreeSet<(u32, u32)> = pairs(&g.relations()[0]).into_iter().collect();
         let all: Pairs = parts(&s).iter().flat_map(|p| negatives(p, 0)).collect();
         prop_assert!(all.iter().all(|p| !edges.contains(p) && p.0 != p.1));
         prop_assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
-        let of_train = if train { (raw.len() - 3) * 3 / 2 } else { 0 };
-        prop_assert_eq!(parts(&s).map(|p| negatives(p, 0).len()), [of_train, 3, 1]);
+        let [of_train, val, test] = parts(&s).map(|p| predicted(p, 0).len());
+        let of_train = if train { of_train * 3 / 2 } else { 0 };
+        prop_assert_eq!(parts(&s).map(|p| negatives(p, 0).len()), [of_train, val * 3 / 2, test * 3 / 2]);
         let (u, v, labels) = s.val.links[0].labelled();
-        prop_assert_eq!((u.len(), v.len(), labels), (5, 5, vec![1., 1., 0., 0., 0.]));
+        prop_assert_eq!((u.len(), v.len()), (labels.len(), labels.len()));
+        prop_assert_eq!(labels, [vec![1.; val], vec![0.; val * 3 / 2]].concat());
     }
+
+    /// Undirected negatives: pairs without direction, each once over all parts, none with an edge in either direction.
+    #[test]
+    fn undirected_negatives_are_pairs(raw in prop::collection::vec((0u32..12, 0u32..12), 5..30), seed: u64) {
+        let both = || raw.iter().flat_map(|&(u, v)| [(u, v), (v, u)]).filter(|(u, v)| u != v);
+        let (src, dst): (Vec<u32>, Vec<u32>) = both().unzip();
+        let edges: BTreeSet<(u32, u32)> = both().collect();
+        prop_assume!(edges.len() >= 6);
+        let g = Graph::homogeneous(12, src, dst).unwrap();
+        let s = RandomLinkSplit::new().undirected().with_val(1).with_test(1).split(&g, seed).unwrap();
+        let all: Pairs = parts(&s).iter().flat_map(|p| negatives(p, 0)).collect();
+        prop_assert!(all.iter().all(|p| p.0 < p.1 && !edges.contains(p)));
+        prop_assert_eq!(counts(&all).len(), all.len());
+        prop_assert!(parts(&s).iter().all(|p| negatives(p, 0).len() == predicted(p, 0).len()));
+    }
+}
+
+/// A path of four nodes has three pairs without an edge: one for each part, whatever the seed, and no fourth.
+#[test]
+fn all_undirected_pairs_without_an_edge() {
+    let g = Graph::homogeneous(4, vec![0, 1, 1, 2, 2, 3], vec![1, 0, 2, 1, 3, 2]).unwrap();
+    let how = RandomLinkSplit::new().undirected().with_val(1).with_test(1);
+    for seed in 0..200 {
+        let s = how.split(&g, seed).unwrap();
+        let mut all: Pairs = parts(&s).iter().flat_map(|p| negatives(p, 0)).collect();
+        all.sort_unstable();
+        assert_eq!(all, [(0, 2), (0, 3), (1, 3)]);
+        assert_eq!(parts(&s).map(|p| negatives(p, 0).len()), [1, 1, 1]);
+    }
+    let e = how.with_neg_sampling_ratio(2.0).split(&g, 0).unwrap_err().to_string();
+    assert!(e.ends_with("at most 3 pairs without an edge of `_N:_E:_N`, got 6"), "{e}");
+}
+
+/// Counts are those of pairs; parallel edges of a pair are all in its part.
+#[test]
+fn parallel_edges_stay_together() {
+    let g = Graph::homogeneous(8, vec![0, 2, 0, 4, 0, 6], vec![1, 3, 1, 5, 1, 7]).unwrap();
+    let mut in_test = 0;
+    for seed in 0..40 {
+        let s = RandomLinkSplit::new().with_val(1).with_test(1).split(&g, seed).unwrap();
+        for p in parts(&s) {
+            let ids = &p.links[0].edge_ids;
+            assert!([0, 2, 4].iter().filter(|e| ids.contains(e)).count() % 3 == 0, "{ids:?}");
+        }
+        assert!(hides_its_pairs(&s.test, 0, false));
+        in_test += usize::from(s.test.links[0].edge_ids == [0, 2, 4]);
+    }
+    assert!(in_test > 0);
 }
 
 #[test]
@@ -201,21 +260,26 @@ fn refusals() {
     };
     let new = RandomLinkSplit::new;
     refused(
-        new().with_test(Share::Ratio(0.9)),
+        new().with_test(0.9),
         &ring(10),
-        "fewer than the 10 edges of `_N:_E:_N` together, got 10",
+        "fewer than the 10 pairs with an edge of `_N:_E:_N` together, got 10",
     );
     refused(
         new(),
         &Graph::homogeneous(3, vec![], vec![]).unwrap(),
-        "fewer than the 0 edges of `_N:_E:_N` together, got 0",
+        "fewer than the 0 pairs with an edge of `_N:_E:_N` together, got 0",
     );
     refused(
-        new().with_disjoint_train(Share::Ratio(1.0)),
+        new().with_disjoint_train(1.0),
         &ring(10),
-        "fewer than the 7 training edges of `_N:_E:_N`, got 7",
+        "fewer than the 7 training pairs of `_N:_E:_N`, got 7",
     );
-    refused(new().with_val(Share::Count(11)), &ring(10), "`val`: expected at most 10, got 11");
+    refused(new().with_val(11), &ring(10), "`val`: expected at most 10, got 11");
+    refused(
+        new().with_val(usize::MAX).with_test(usize::MAX),
+        &ring(10),
+        "`val`: expected at most 10, got 18446744073709551615",
+    );
     refused(
         new().with_neg_sampling_ratio(-1.0),
         &ring(10),

@@ -9,13 +9,21 @@ use crate::Split;
 use crate::files::without_remedy;
 use crate::tables::{Decoder, Source, read_nodes, resolve};
 
-/// A number of nodes or edges, or a share of all of them, rounded to the nearest number.
+/// A number of nodes or edges, or a share of all of them, rounded to the nearest number: `3` and `0.1` where a call
+/// takes `impl Into<Share>`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Share {
     /// This many.
     Count(usize),
     /// This part of all, `0.0..=1.0`.
     Ratio(f64),
+}
+
+impl From<usize> for Share {
+    /// A count.
+    fn from(count: usize) -> Self {
+        Self::Count(count)
+    }
 }
 
 impl From<f64> for Share {
@@ -69,6 +77,21 @@ pub enum RandomNodeSplit {
     },
 }
 
+impl RandomNodeSplit {
+    /// [`TrainRest`](Self::TrainRest), of counts (`500`) or ratios (`0.1`).
+    pub fn train_rest(val: impl Into<Share>, test: impl Into<Share>) -> Self {
+        Self::TrainRest { val: val.into(), test: test.into() }
+    }
+    /// [`TestRest`](Self::TestRest).
+    pub fn test_rest(train_per_class: usize, val: impl Into<Share>) -> Self {
+        Self::TestRest { train_per_class, val: val.into() }
+    }
+    /// [`Random`](Self::Random).
+    pub fn random(train_per_class: usize, val: impl Into<Share>, test: impl Into<Share>) -> Self {
+        Self::Random { train_per_class, val: val.into(), test: test.into() }
+    }
+}
+
 pub(crate) fn wrong(arg: &'static str, expected: String) -> DataError {
     DataError::Split { arg, message: format!("expected {expected}") }
 }
@@ -93,10 +116,9 @@ impl Split {
     /// Nodes with a label (not negative) shared out at random; each part ascending. The same seed gives the same parts.
     ///
     /// ```
-    /// use burn_gnn_data::{RandomNodeSplit, Share, Split};
+    /// use burn_gnn_data::{RandomNodeSplit, Split};
     /// let labels = [0, 1, 0, 1, -1, 0, 1, 0];
-    /// let how = RandomNodeSplit::Random { train_per_class: 1, val: Share::Count(2), test: Share::Count(3) };
-    /// let split = Split::random(&labels, how, 7)?;
+    /// let split = Split::random(&labels, RandomNodeSplit::random(1, 2, 3), 7)?;
     /// assert_eq!((split.train.len(), split.val.len(), split.test.len()), (2, 2, 3));
     /// # Ok::<(), burn_gnn_data::DataError>(())
     /// ```

@@ -16,21 +16,32 @@ pub(crate) struct Adjacency {
 }
 
 impl Adjacency {
-    /// `diagonal` counts each node among its own destinations, at any time; `times` are those of the edges, by id.
-    pub(crate) fn new(r: &Relation, diagonal: bool, times: Option<&[i64]>) -> Self {
-        let csr = r.csr();
+    /// `diagonal` counts each node among its own destinations, at any time; `undirected` also counts the sources of its
+    /// in-edges; `times` are those of the edges, by id.
+    pub(crate) fn new(
+        r: &Relation,
+        diagonal: bool,
+        undirected: bool,
+        times: Option<&[i64]>,
+    ) -> Self {
+        let layouts = std::iter::once(r.csr()).chain(undirected.then(|| r.csc()));
+        let layouts: Vec<_> = layouts.collect();
         let row = |u: usize| match times {
             None => {
-                let mut row = csr.indices()[csr.row(u)].to_vec();
+                let mut row = vec![];
+                layouts.iter().for_each(|of| row.extend_from_slice(&of.indices()[of.row(u)]));
                 row.extend(diagonal.then_some(u as u32));
                 row.sort_unstable();
                 row.dedup();
                 (row, vec![])
             }
             Some(times) => {
-                let edge = |p: usize| (csr.indices()[p], times[csr.edge_id(p) as usize]);
                 let mut row: Vec<(u32, i64)> =
-                    csr.row(u).map(edge).chain(diagonal.then_some((u as u32, i64::MIN))).collect();
+                    diagonal.then_some((u as u32, i64::MIN)).into_iter().collect();
+                for of in &layouts {
+                    let edge = |p: usize| (of.indices()[p], times[of.edge_id(p) as usize]);
+                    row.extend(of.row(u).map(edge));
+                }
                 row.sort_unstable();
                 row.dedup_by_key(|edge| edge.0);
                 row.into_iter().unzip()
@@ -96,15 +107,15 @@ impl Adjacency {
     }
 }
 
-/// The node of rank `rank` among those that are not in `row`, ascending.
-pub(crate) fn outside(row: &[u32], rank: u32) -> u32 {
-    // Below destination number `j` there are `row[j] - j` nodes outside.
+/// The node of rank `rank` among those from `first` on that are not in `row`, which is ascending and has none below.
+pub(crate) fn outside(row: &[u32], first: u32, rank: u32) -> u32 {
+    // Below destination number `j` there are `row[j] - first - j` nodes outside.
     let (mut low, mut high) = (0, row.len());
     while low < high {
         let j = low.midpoint(high);
-        if row[j] - j as u32 <= rank { low = j + 1 } else { high = j }
+        if row[j] - first - j as u32 <= rank { low = j + 1 } else { high = j }
     }
-    rank + low as u32
+    first + rank + low as u32
 }
 
 #[cfg(test)]
@@ -120,24 +131,36 @@ mod tests {
             vec![5, 1, 1, 0, 0, 1, 2, 3, 4, 5],
         )
         .unwrap();
-        let a = Adjacency::new(&r, false, None);
+        let a = Adjacency::new(&r, false, false, None);
         let row = |u| a.row(u, None);
         assert_eq!((&*row(0), &*row(1), row(2).len()), (&[0, 1, 5][..], &[][..], 6));
-        assert_eq!((0..3).map(|i| outside(&row(0), i)).collect::<Vec<_>>(), [2, 3, 4]);
-        assert_eq!((0..6).map(|i| outside(&row(1), i)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        let rest = |u, first, n| (0..n).map(|i| outside(&row(u), first, i)).collect::<Vec<_>>();
+        assert_eq!(rest(0, 0, 3), [2, 3, 4]);
+        assert_eq!(rest(1, 0, 6), [0, 1, 2, 3, 4, 5]);
+        assert_eq!((0..2).map(|i| outside(&[3, 5], 2, i)).collect::<Vec<_>>(), [2, 4]);
         assert!(a.contains(0, 5, None) && !a.contains(0, 4, None));
-        assert_eq!(*Adjacency::new(&r, true, None).row(3, None), [3]);
+        assert_eq!(*Adjacency::new(&r, true, false, None).row(3, None), [3]);
     }
 
     #[test]
     fn a_pair_is_an_edge_from_its_first_time_on() {
         let r = Relation::from_coo(2, 3, vec![0, 0, 0, 1], vec![2, 1, 2, 0]).unwrap();
-        let a = Adjacency::new(&r, true, Some(&[9, 4, 5, 7]));
+        let a = Adjacency::new(&r, true, false, Some(&[9, 4, 5, 7]));
         assert_eq!(
             (&*a.row(0, None), &*a.row(0, Some(5)), &*a.row(0, Some(4))),
             (&[0, 1, 2][..], &[0, 1, 2][..], &[0, 1][..])
         );
         assert_eq!(*a.row(1, Some(6)), [1], "a self loop has no time");
         assert!(a.contains(0, 2, Some(5)) && !a.contains(0, 2, Some(4)) && a.contains(0, 2, None));
+    }
+
+    #[test]
+    fn without_direction_both_endpoints_have_the_pair() {
+        let r = Relation::from_coo(4, 4, vec![0, 2, 0, 3], vec![1, 0, 1, 3]).unwrap();
+        let a = Adjacency::new(&r, false, true, None);
+        let rows: Vec<Vec<u32>> = (0..4).map(|u| a.row(u, None).to_vec()).collect();
+        assert_eq!(rows, [vec![1, 2], vec![0], vec![0], vec![3]]);
+        let a = Adjacency::new(&r, false, true, Some(&[5, 6, 4, 7]));
+        assert_eq!((&*a.row(1, Some(4)), &*a.row(0, Some(5))), (&[0][..], &[1][..]));
     }
 }

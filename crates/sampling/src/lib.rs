@@ -75,6 +75,7 @@ pub mod internal {
     pub use crate::device::{FoundTrees, HopDraws, HopEdges, HopFound, TimeRanks};
     pub use crate::draws::Draws;
     pub use crate::link::CorruptedPairs;
+    pub use crate::link_exclusion::{add_parallel_edges, has_parallel_edges};
     pub use crate::negative::{FreePairs, GlobalDraws, NegativeInfo};
     pub use crate::neighbor::SeedTrees;
 }

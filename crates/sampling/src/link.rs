@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::SampleKey;
 use crate::block::Block;
-use crate::link_exclusion::LinkExclusion;
+use crate::link_exclusion::{LinkExclusion, add_parallel_edges};
 use crate::mini_batch::MiniBatch;
 use crate::negative::{NegativeSampler, Negatives};
 use crate::neighbor::NeighborSampler;
@@ -108,7 +108,7 @@ fn labels_of(positive: &LinkRows, negative: &LinkRows) -> Vec<f32> {
 }
 
 /// Samples around edges of one type: the edges, negative pairs, and the blocks that compute their endpoints, out of
-/// which the edges themselves are left.
+/// which the edges themselves and those parallel to them are left (see [`LinkExclusion`]).
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -287,19 +287,6 @@ impl LinkSampler {
         Err(GraphError::MissingRelation { arg: "times", relation, remedy })
     }
 
-    /// Adds the edges that a batch of these seed edges leaves out, per edge type.
-    fn leave_out(&self, edges: &[u32], excluded: &mut [Vec<u32>]) {
-        if self.exclusion != LinkExclusion::Nothing {
-            excluded[self.etype].extend_from_slice(edges);
-        }
-        if let LinkExclusion::Reverse(ids) = &self.exclusion {
-            excluded[self.etype].extend(edges.iter().map(|&e| ids[e as usize]));
-        }
-        if let Some(t) = self.reverse_type {
-            excluded[t].extend_from_slice(edges);
-        }
-    }
-
     /// The negatives of these pairs, which have these times.
     fn negatives(
         &self,
@@ -413,8 +400,13 @@ pub(super) fn sample_links(
                 }
                 (t, start)
             });
-        links.leave_out(edges, &mut excluded);
+        links.exclusion.leave_out(links.etype, links.reverse_type, edges, &mut excluded);
         placed.push((starts, pairs.pairs, pairs.is_strict));
+    }
+    for (t, (relation, edges)) in g.relations().iter().zip(&mut excluded).enumerate() {
+        if sampler.times_of(t).is_none() {
+            add_parallel_edges(relation, edges);
+        }
     }
     let batch = blocks.blocks_excluding(&seeds, times.as_deref(), &excluded, key)?;
     let row = |(t, start): (usize, usize), place: usize| batch.seeds[t][start + place];

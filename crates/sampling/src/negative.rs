@@ -97,6 +97,10 @@ pub struct NegativeSampler {
     strict: bool,
     unique: bool,
     shared: bool,
+    /// Whether `u, v` and `v, u` are one pair.
+    undirected: bool,
+    /// Whether both endpoints are of one node type.
+    one_type: bool,
     conditions: Vec<Condition>,
 }
 
@@ -159,9 +163,10 @@ impl NegativeSampler {
     ) -> Self {
         let relation = &graph.relations()[t];
         let relation = if of_sources { relation.reverse() } else { relation.clone() };
+        let (s, d) = graph.schema().endpoints(t);
         Self {
             name: graph.schema().etypes()[t].to_string(),
-            adjacency: Adjacency::new(&relation, false, times.map(|times| &**times)),
+            adjacency: Adjacency::new(&relation, false, false, times.map(|times| &**times)),
             times: times.cloned(),
             relation,
             of_sources,
@@ -171,6 +176,8 @@ impl NegativeSampler {
             strict: true,
             unique: false,
             shared: false,
+            undirected: false,
+            one_type: s == d,
             conditions: vec![],
         }
     }
@@ -231,19 +238,48 @@ impl NegativeSampler {
     /// # Errors
     /// The relation joins two node types.
     pub fn without_self_loops(mut self) -> Result<Self, GraphError> {
-        if self.relation.num_src() != self.relation.num_dst() {
-            return Err(GraphError::Bipartite {
-                relation: self.name,
-                op: "leaving out self loops",
-            });
-        }
+        self.check_one_type("leaving out self loops")?;
         self.diagonal = true;
         Ok(self.with_adjacency())
     }
 
+    /// Makes pairs undirected, for a relation whose edges have no direction, whether each is stored once or in both
+    /// directions: `(u, v)` is an edge where `(v, u)` is, and [`global`](Self::global) draws one of the two, from the
+    /// smaller id to the larger (PyG: `force_undirected`), so that [unique](Self::with_unique) pairs do not repeat in
+    /// the other direction.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NegativeSampler, SampleKey};
+    /// let path = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3])?;
+    /// let sampler = NegativeSampler::new(&path, "_E")?.undirected()?.without_self_loops()?.with_unique(true);
+    /// let n = sampler.global(3, SampleKey::new(7))?; // all there are
+    /// let mut pairs: Vec<_> = n.src.iter().zip(&n.dst).collect();
+    /// pairs.sort();
+    /// assert_eq!(pairs, [(&0, &2), (&0, &3), (&1, &3)]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The relation joins two node types.
+    pub fn undirected(mut self) -> Result<Self, GraphError> {
+        self.check_one_type("undirected pairs")?;
+        self.undirected = true;
+        Ok(self.with_adjacency())
+    }
+
+    fn check_one_type(&self, op: &'static str) -> Result<(), GraphError> {
+        if self.one_type {
+            Ok(())
+        } else {
+            Err(GraphError::Bipartite { relation: self.name.clone(), op })
+        }
+    }
+
     /// The pairs that strict negatives are none of, as the settings say.
     fn with_adjacency(mut self) -> Self {
-        self.adjacency = Adjacency::new(&self.relation, self.diagonal, self.times.as_deref());
+        let (diagonal, times) = (self.diagonal, self.times.as_deref());
+        self.adjacency = Adjacency::new(&self.relation, diagonal, self.undirected, times);
         self
     }
 
@@ -425,7 +461,7 @@ impl NegativeSampler {
         let mut out: Vec<(u32, bool)> = Vec::with_capacity(k);
         if self.by == NegativeBy::Uniform && self.conditions.is_empty() {
             let left = n - forbidden.len() as u32;
-            let node = |rank| outside(forbidden, rank);
+            let node = |rank| outside(forbidden, 0, rank);
             let fits = if self.unique || left == 0 { k.min(left as usize) } else { k };
             if self.unique {
                 let take = |rank| out.push((node(rank), true));

@@ -334,7 +334,7 @@ impl Node2Vec {
         }
         let relation = graph.relations()[t].clone();
         let (name, adjacency) =
-            (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false, None));
+            (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false, false, None));
         // The inverse of a number near 0 is infinite.
         let near = if p.recip().is_finite() && q.recip().is_finite() { 1.0 } else { p.min(q) };
         Ok(Self {

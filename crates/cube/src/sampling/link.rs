@@ -6,6 +6,7 @@ use burn::tensor::{Bool, Device, Int, Tensor};
 use burn_cubecl::tensor::CubeTensor;
 use burn_gnn_graph::internal::check_ids;
 use burn_gnn_graph::{EdgeKey, GraphError};
+use burn_gnn_sampling::internal::{add_parallel_edges, has_parallel_edges};
 use burn_gnn_sampling::{LinkExclusion, SampleKey, SampledBatch, Sampler, SeedKind, Seeds};
 
 use super::batch::{DeviceBatch, pick};
@@ -34,7 +35,8 @@ use crate::layout::endpoints;
 ///
 /// # Cost
 /// As [`DeviceNegativeSampler::per_source`] and [`DeviceSampler::sample_tensors`]; on the device 8 bytes per edge of
-/// the type.
+/// the type. Where edges to exclude have parallel ones, the ids of the seeds are read back and these are found on the
+/// host.
 #[derive(Debug)]
 pub struct DeviceLinkSampler {
     sampler: DeviceSampler,
@@ -45,6 +47,8 @@ pub struct DeviceLinkSampler {
     reverse_type: Option<usize>,
     /// By edge, with [`LinkExclusion::Reverse`].
     reverse: Option<CubeTensor>,
+    /// Whether edges to exclude may have parallel ones.
+    has_parallel: bool,
 }
 
 /// Pairs of rows among the output nodes of a [`DeviceBatch`], both `[pairs]`.
@@ -86,7 +90,18 @@ impl DeviceLinkSampler {
             exclusion: LinkExclusion::Seeds,
             reverse_type: None,
             reverse: None,
-        })
+            has_parallel: false,
+        }
+        .with_parallel_edges())
+    }
+
+    /// Looks for parallel edges of the types that are excluded.
+    fn with_parallel_edges(mut self) -> Self {
+        let excluded = (self.exclusion != LinkExclusion::Nothing).then_some(self.etype);
+        let mut types = excluded.into_iter().chain(self.reverse_type);
+        let relations = self.sampler.graph().relations();
+        self.has_parallel = types.any(|t| has_parallel_edges(&relations[t]));
+        self
     }
 
     /// `per_source` negatives for every positive pair, with its source.
@@ -132,7 +147,7 @@ impl DeviceLinkSampler {
             LinkExclusion::Nothing | LinkExclusion::Seeds | LinkExclusion::ReverseType(_) => None,
         };
         self.exclusion = exclusion;
-        Ok(self)
+        Ok(self.with_parallel_edges())
     }
 
     /// What blocks are made by.
@@ -196,7 +211,7 @@ impl DeviceLinkSampler {
             .enumerate()
             .filter(|(_, lists)| !lists.is_empty())
             .map(|(t, lists)| (t, Tensor::cat(lists, 0)));
-        let batch = self.sampler.sample_tensors(seeds, self.excluded(ids), key)?;
+        let batch = self.sampler.sample_tensors(seeds, self.excluded(ids)?, key)?;
 
         let first = if s == d { n } else { 0 };
         let [of_src, of_dst] = [batch.seeds(s), batch.seeds(d)];
@@ -218,20 +233,31 @@ impl DeviceLinkSampler {
     }
 
     /// Edges that a batch of seeds leaves out.
-    fn excluded(&self, seeds: &Ids) -> Vec<(usize, Tensor<1, Int>)> {
-        let bound = |t: usize| self.sampler.graph().relations()[t].num_edges();
+    fn excluded(&self, seeds: &Ids) -> Result<Vec<(usize, Tensor<1, Int>)>, GraphError> {
+        let relations = self.sampler.graph().relations();
+        let bound = |t: usize| relations[t].num_edges();
         if seeds.len == 0 || self.exclusion == LinkExclusion::Nothing {
-            return vec![];
+            return Ok(vec![]);
+        }
+        if self.has_parallel {
+            let mut excluded = vec![vec![]; relations.len()];
+            self.exclusion.leave_out(self.etype, self.reverse_type, &seeds.read(), &mut excluded);
+            let of_type = |(t, mut edges): (usize, Vec<u32>)| {
+                add_parallel_edges(&relations[t], &mut edges);
+                Ok((t, Ids::upload("excluded", &edges, &self.sampler.device)?.tensor(bound(t))))
+            };
+            let some = excluded.into_iter().enumerate().filter(|(_, edges)| !edges.is_empty());
+            return some.map(of_type).collect();
         }
         let own = seeds.tensor(bound(self.etype));
-        match (self.reverse_type, &self.reverse) {
+        Ok(match (self.reverse_type, &self.reverse) {
             (Some(t), _) if t != self.etype => vec![(t, seeds.tensor(bound(t))), (self.etype, own)],
             (_, Some(reverse)) => vec![(
                 self.etype,
                 Tensor::cat(vec![own, pick(seeds, reverse).tensor(bound(self.etype))], 0),
             )],
             _ => vec![(self.etype, own)],
-        }
+        })
     }
 }
 

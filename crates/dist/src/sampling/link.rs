@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use burn_gnn_graph::{EdgeKey, Graph, GraphError};
-use burn_gnn_sampling::internal::CorruptedPairs;
+use burn_gnn_sampling::internal::{CorruptedPairs, add_parallel_edges};
 use burn_gnn_sampling::{
     LinkBatch, LinkExclusion, LinkRows, NegativePairs, NegativeSampler, SampleKey, Sampler,
     SeedKind, SeedLinks, Seeds,
@@ -271,7 +271,8 @@ impl DistLinkSampler {
         Err(GraphError::MissingRelation { arg: "times", relation, remedy }.into())
     }
 
-    /// Adds the own edges, by local id, that a batch of these seed edges leaves out, per edge type.
+    /// Adds the own edges, by local id, that a batch of these seed edges leaves out, per edge type, but for parallel
+    /// ones.
     fn leave_out(&self, edges: &[u64], excluded: &mut [Vec<u32>]) {
         let inner = &self.sampler.graph().inner;
         let mut add = |t: usize, id: u64| {
@@ -588,6 +589,12 @@ pub(super) fn sample_links(
                 });
         part.links.leave_out(part.edges, &mut excluded);
         placed.push((own.edges, starts, pairs.pairs, pairs.is_strict));
+    }
+    // A part has all edges into its own nodes, so all that are parallel to one of them.
+    for (t, (relation, edges)) in inner.local.relations().iter().zip(&mut excluded).enumerate() {
+        if sampler.whole.times_of(t).is_none() {
+            add_parallel_edges(relation, edges);
+        }
     }
     let batch = sampler.grow(&seeds, times.as_deref(), &excluded, key)?;
     let row = |(t, start): (usize, usize), place: usize| batch.mini.seeds[t][start + place];

@@ -1,5 +1,7 @@
 //! Batches of edges over parts are those of one machine.
 
+use std::collections::HashSet;
+
 use burn_gnn_dist::{
     DistBatch, DistError, DistGraph, DistHeteroLinkSampler, DistLinkSampler, DistSampler,
     PartitionConfig, PartitionMethod, PartitionedGraph, SplitBy, SplitOf, partition_graph,
@@ -197,6 +199,11 @@ fn same_shares(g: &Graph, parts: &PartitionedGraph, seeds: &[Seeds], times: Time
                 out[of.etype].extend(of.edges.iter().map(|&e| reverse[e as usize]));
             }
             found.push((links.edges, pairs, links.is_strict));
+        }
+        for (r, out) in g.relations().iter().zip(&mut out).filter(|_| times == Times::None) {
+            let pair = |e: u32| (r.src()[e as usize], r.dst()[e as usize]);
+            let pairs: HashSet<(u32, u32)> = out.iter().map(|&e| pair(e)).collect();
+            out.extend((0..r.num_edges() as u32).filter(|&e| pairs.contains(&pair(e))));
         }
         let expected =
             near(g, times).blocks_excluding(&nodes, of_nodes.as_deref(), &out, key).unwrap();

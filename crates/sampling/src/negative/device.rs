@@ -46,6 +46,8 @@ impl NegativeSampler {
             Some("conditional negatives")
         } else if self.adjacency.is_timed() {
             Some("negatives of edges with times")
+        } else if self.undirected {
+            Some("undirected negatives")
         } else {
             None
         }
@@ -59,6 +61,8 @@ impl NegativeSampler {
             )
         } else if self.shared && !self.conditions.is_empty() {
             Some("conditional negatives that all positive pairs share")
+        } else if self.undirected {
+            Some("undirected negatives")
         } else {
             None
         }

@@ -3,16 +3,17 @@
 use super::*;
 
 impl NegativeSampler {
-    /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform).
+    /// `count` pairs out of all that have no edge, each equally likely (GraphBolt and DGL: global uniform). `(u, v)` and
+    /// `(v, u)` are two pairs, unless they are [`undirected`](Self::undirected).
     ///
     /// # Errors
     /// The sampler is not uniform, has conditions, or is one of sources; the relation has no pair of nodes;
     /// [`GraphError::OutOfMemory`].
     pub fn global(&self, count: usize, key: SampleKey) -> Result<Negatives, GraphError> {
         self.check_global(count)?;
-        let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
         let free = self.free_pairs(None);
-        let total = if self.strict { free.total() } else { n * m };
+        let all = self.num_pairs();
+        let total = if self.strict { free.total() } else { all };
         let stream = self.global_stream(key);
         let (mut met, mut out) = (HashSet::new(), Negatives::with_room(count as u128)?);
         for i in 0..count as u64 {
@@ -38,10 +39,7 @@ impl NegativeSampler {
                     out.push(u, self.free(u, place, None), true);
                 }
                 rank => {
-                    let (u, v) = rank.map_or_else(
-                        || draws.pair(n, m),
-                        |rank| ((rank / m) as u32, (rank % m) as u32),
-                    );
+                    let (u, v) = self.pair(rank.unwrap_or_else(|| draws.below_wide(all)));
                     out.push(u, v, false);
                 }
             }
@@ -56,7 +54,7 @@ impl NegativeSampler {
             let expected = "pairs that may repeat where seeds have times, or negatives per source";
             return Err(setting("negatives", expected, "`with_unique(true)`"));
         }
-        let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
+        let all = self.num_pairs();
         let stream = self.global_stream(key);
         let mut out = Negatives::with_room(times.len() as u128)?;
         for (i, &time) in (0..).zip(times) {
@@ -64,10 +62,10 @@ impl NegativeSampler {
             let fits = |&(u, v): &(u32, u32)| !self.has_edge(u, v, Some(time));
             let tries = if self.strict { Self::TRIES } else { 0 };
             let found = (0..tries)
-                .map(|_| draws.pair(n, m))
+                .map(|_| self.pair(draws.below_wide(all)))
                 .find(fits)
                 .or_else(|| self.global_exactly(time, &mut draws));
-            let (u, v) = found.unwrap_or_else(|| draws.pair(n, m));
+            let (u, v) = found.unwrap_or_else(|| self.pair(draws.below_wide(all)));
             out.push(u, v, found.is_some());
         }
         Ok(out)
@@ -93,15 +91,46 @@ impl NegativeSampler {
     pub fn has_edge(&self, src: u32, dst: u32, time: Option<i64>) -> bool {
         self.adjacency.contains(src, dst, time)
     }
-    /// Destinations to which a source has no edge, up to a time where edges have times.
+    /// Destinations to which a source has no edge, up to a time where edges have times; of undirected pairs those from
+    /// the source on.
     #[doc(hidden)]
     pub fn num_free(&self, src: u32, time: Option<i64>) -> u64 {
-        (self.relation.num_dst() - self.adjacency.row(src, time).len()) as u64
+        let (row, first) = (self.adjacency.row(src, time), self.first_of(src));
+        (self.relation.num_dst() - first as usize - from(&row, first).len()) as u64
     }
     /// The one of them at a place below [`num_free`](Self::num_free), in ascending order.
     #[doc(hidden)]
     pub fn free(&self, src: u32, place: u32, time: Option<i64>) -> u32 {
-        outside(&self.adjacency.row(src, time), place)
+        let (row, first) = (self.adjacency.row(src, time), self.first_of(src));
+        outside(from(&row, first), first, place)
+    }
+
+    /// The first node that global pairs join to a source.
+    fn first_of(&self, src: u32) -> u32 {
+        if self.undirected { src } else { 0 }
+    }
+    /// All pairs of nodes, whether they have an edge or not.
+    fn num_pairs(&self) -> u64 {
+        let (n, m) = (self.relation.num_src() as u64, self.relation.num_dst() as u64);
+        if self.undirected { self.pairs_before(n) } else { n * m }
+    }
+    /// Undirected pairs of the sources below `src`: `n` of node 0, one less of each later node.
+    fn pairs_before(&self, src: u64) -> u64 {
+        let n = self.relation.num_src() as u64;
+        (u128::from(src) * u128::from(2 * n + 1 - src) / 2) as u64
+    }
+    /// The pair of a rank below [`num_pairs`](Self::num_pairs).
+    fn pair(&self, rank: u64) -> (u32, u32) {
+        let m = self.relation.num_dst() as u64;
+        if !self.undirected {
+            return ((rank / m) as u32, (rank % m) as u32);
+        }
+        let (mut low, mut high) = (0, m - 1);
+        while low < high {
+            let u = (low + high).div_ceil(2);
+            if self.pairs_before(u) <= rank { low = u } else { high = u - 1 }
+        }
+        (low as u32, (low + rank - self.pairs_before(low)) as u32)
     }
 
     /// All pairs without an edge, up to a time where edges have times; none where edges do not count.
@@ -135,4 +164,9 @@ impl NegativeSampler {
         }
         Ok(())
     }
+}
+
+/// The part of an ascending row from a node on.
+fn from(row: &[u32], first: u32) -> &[u32] {
+    &row[row.partition_point(|&v| v < first)..]
 }

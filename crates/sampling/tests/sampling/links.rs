@@ -244,6 +244,94 @@ fn seed_edges_and_their_reverses_pass_no_messages() {
     );
 }
 
+/// A pair that occurs several times carries no message at all: parallel edges go with a seed, and those parallel to its
+/// reverse with the reverse; with times the earlier ones are the pair's past.
+#[test]
+fn parallel_edges_of_seeds_pass_no_messages() {
+    // 0 -> 1 three times, 1 -> 0 twice, 2 -> 1, 1 -> 2.
+    let (src, dst) = (vec![0, 1, 0, 2, 1, 0, 1], vec![1, 0, 1, 1, 0, 1, 2]);
+    let g = Graph::homogeneous(3, src, dst).unwrap();
+    let sampler = || NeighborSampler::new(&g, [-1, -1]).unwrap();
+    let used = |sampler: NeighborSampler, exclusion, seeds: &[u32]| -> Vec<u32> {
+        let links = LinkSampler::new(sampler, "_E").unwrap().with_exclusion(exclusion).unwrap();
+        let batch = links.sample(seeds, SampleKey::new(0)).unwrap();
+        let mut ids: Vec<u32> =
+            batch.blocks().iter().flat_map(|b| b.edge_ids(0).to_vec()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    };
+    assert_eq!(used(sampler(), LinkExclusion::Seeds, &[2]), [1, 3, 4, 6]);
+    let reverse = LinkExclusion::Reverse(vec![1, 0, 4, 6, 2, 1, 3]);
+    assert_eq!(used(sampler(), reverse, &[2]), [3, 6]);
+    assert_eq!(used(sampler(), LinkExclusion::Nothing, &[2]), [0, 1, 2, 3, 4, 5, 6]);
+    // With times edge 5 sees 0 and 2, which came before.
+    let timed = sampler().with_times("_E", &[1, 2, 3, 4, 5, 6, 7]).unwrap();
+    assert_eq!(used(timed, LinkExclusion::Seeds, &[5]), [0, 1, 2, 3, 4]);
+    // By type of reverses: 0 -> 0 twice, and back.
+    let g = Graph::builder()
+        .edges(("a", "r", "b"), vec![0, 1, 0], vec![0, 0, 0])
+        .build()
+        .unwrap()
+        .with_inverse_relations("-inv")
+        .unwrap();
+    let links = LinkSampler::new(NeighborSampler::new(&g, [-1, -1]).unwrap(), "r").unwrap();
+    let links = links.with_exclusion(LinkExclusion::reverse_type("r-inv")).unwrap();
+    let batch = links.sample(&[0], SampleKey::new(0)).unwrap();
+    for etype in ["r", "r-inv"] {
+        let t = g.schema().etype(etype).unwrap();
+        let ids: HashSet<u32> =
+            batch.blocks().iter().flat_map(|b| b.edge_ids(t).to_vec()).collect();
+        assert!(!ids.contains(&0) && !ids.contains(&2), "{etype}: {ids:?}");
+    }
+}
+
+#[test]
+fn undirected_negatives_have_one_direction() {
+    let (src, dst) = (vec![0, 3, 1, 4, 4], vec![1, 0, 3, 2, 4]);
+    let g = Graph::homogeneous(6, src, dst).unwrap();
+    let all = edges(&g, 0);
+    let free: Vec<(u32, u32)> = (0..6)
+        .flat_map(|u| (u..6).map(move |v| (u, v)))
+        .filter(|&(u, v)| !all.contains(&(u, v)) && !all.contains(&(v, u)))
+        .collect();
+    let new = || NegativeSampler::new(&g, "_E").unwrap().undirected().unwrap();
+    let drawn = |s: &NegativeSampler, count: usize| {
+        let n = s.global(count, SampleKey::new(4)).unwrap();
+        let mut pairs: Vec<(u32, u32)> = n.src.into_iter().zip(n.dst).collect();
+        pairs.sort_unstable();
+        (pairs, n.is_strict)
+    };
+    let unique = new().with_unique(true);
+    assert_eq!(drawn(&unique, free.len()), (free.clone(), vec![true; free.len()]));
+    let (pairs, strict) = drawn(&unique, free.len() + 5);
+    assert_eq!(strict.iter().filter(|&&s| s).count(), free.len());
+    assert!(pairs.iter().all(|(u, v)| u <= v));
+    // Each as often as any other; without regard to edges all 21 pairs.
+    for (s, among) in [(new(), free.len()), (new().with_strict(false), 21)] {
+        let n = 1000 * among;
+        let mut counts = std::collections::BTreeMap::<(u32, u32), f64>::new();
+        drawn(&s, n).0.into_iter().for_each(|p| *counts.entry(p).or_default() += 1.0);
+        let observed: Vec<f64> = counts.into_values().collect();
+        assert_eq!(observed.len(), among);
+        assert!(chi_square(&observed, &vec![1000.0; among]) < limit(among - 1));
+    }
+    // Around an edge both directions count.
+    let n = new().with_unique(true).per_source(&[0], &[1], 4, SampleKey::new(1)).unwrap();
+    assert_eq!(n.dst.iter().copied().collect::<HashSet<u32>>(), HashSet::from([0, 2, 4, 5]));
+    let timed = new().with_times(&[5, 6, 7, 8, 9]).unwrap();
+    assert!(!timed.has_edge(1, 0, Some(4)) && timed.has_edge(1, 0, Some(5)));
+    let two = typed(4, 4, 1); // as many of both types
+    assert!(matches!(
+        NegativeSampler::new(&two, "writes").unwrap().undirected(),
+        Err(GraphError::Bipartite { .. })
+    ));
+    assert!(matches!(
+        NegativeSampler::new(&two, "writes").unwrap().without_self_loops(),
+        Err(GraphError::Bipartite { .. })
+    ));
+}
+
 #[test]
 fn tails_heads_or_both_are_corrupted() {
     let g = typed(60, 30, 5);
