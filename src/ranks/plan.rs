@@ -37,8 +37,8 @@ pub fn plan_parts(
     parts: &PartitionedGraph,
 ) -> Result<Vec<PartPlan>, DistError> {
     let schema = parts.book().schema();
-    let (ntype, _) = (schema.ntype(..)?, schema.etype(..)?);
-    let name = &schema.ntypes()[ntype];
+    schema.expect_one_type("parts", "`PartitionedGraph::plan_step` is for several")?;
+    let (ntype, name) = (0, &schema.ntypes()[0]);
     let traffic = model
         .exchanges()
         .into_iter()

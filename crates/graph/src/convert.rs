@@ -76,18 +76,8 @@ pub fn to_heterogeneous(
     relations: &[&str],
     etype: &[u32],
 ) -> Result<(Graph, Vec<Vec<u32>>, Vec<Vec<u32>>), GraphError> {
-    let [relation] = graph.relations() else {
-        return Err(GraphError::UnknownEdgeType {
-            name: "the only edge type".into(),
-            known: graph.schema().etypes().iter().map(ToString::to_string).collect(),
-        });
-    };
-    let [nodes] = graph.node_counts() else {
-        return Err(GraphError::UnknownNodeType {
-            name: "the only node type".into(),
-            known: graph.schema().ntypes().to_vec(),
-        });
-    };
+    graph.schema().expect_one_type("graph", "`to_homogeneous` makes one of several")?;
+    let (relation, nodes) = (&graph.relations()[0], &graph.node_counts()[0]);
     for (arg, why, expected, actual) in [
         ("ntype", "one entry per node", *nodes, ntype.len()),
         ("etype", "one entry per edge", relation.num_edges(), etype.len()),

@@ -23,12 +23,11 @@ pub trait BlockSampler: std::fmt::Debug + Send + Sync {
     fn on_host(&self) -> &NeighborSampler;
 
     /// Blocks around seeds, given per node type in schema order, as a function of the arguments alone; over edges
-    /// before a time of each seed where `times`, in the same shape, are given. Without, edges of any time are
-    /// candidates, also where they have times; a caller to whom this matters asks [`NeighborSampler::check_untimed`]
-    /// once.
+    /// before a time of each seed where edges have times; `times` are in the same shape.
     ///
     /// # Errors
-    /// A seed out of range, lists of other lengths; times that the sampler does not know how to respect.
+    /// A seed out of range, lists of other lengths; times of seeds where edges have none, or none where edges have
+    /// times.
     fn blocks(
         &self,
         seeds: &[Vec<u32>],

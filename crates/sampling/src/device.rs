@@ -92,7 +92,8 @@ impl NeighborSampler {
     /// edges.
     ///
     /// # Errors
-    /// Lists that do not have one entry per type or seed, ids out of range, times without times of edges.
+    /// Lists that do not have one entry per type or seed, ids out of range, times of seeds where edges have none or none
+    /// where edges have times.
     #[allow(clippy::type_complexity)] // The arguments, checked.
     pub fn batch_request(
         &self,
@@ -105,6 +106,7 @@ impl NeighborSampler {
         let excluded = self.graph().edge_selection("excluded", excluded.iter().enumerate())?;
         let named = ntypes.iter().zip(seeds);
         let Some(times) = times else {
+            self.check_untimed()?;
             return Ok((self.graph().node_selection("seeds", named)?, None, excluded));
         };
         check_len("times", "one list per node type", ntypes.len(), times.len())?;

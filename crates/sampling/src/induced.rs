@@ -10,11 +10,11 @@ use burn_gnn_graph::{EdgeKey, GraphError, KHop, NodeKey, OriginalIds, Relabel, R
 impl NeighborSampler {
     /// The subgraph induced by all nodes of a batch, seeds first, with the place of each seed (GLT's `SubGraphLoader`,
     /// SEAL). `dropped` edges, by id per edge type, are neither followed nor in the result: pairs under test and their
-    /// reverses, which would give the answer away. Seeds have no time: as under [`sample`](Self::sample), edges of any
-    /// time are followed, and in the result.
+    /// reverses, which would give the answer away.
     ///
     /// # Errors
-    /// As [`sample_excluding`](Self::sample_excluding).
+    /// As [`sample_excluding`](Self::sample_excluding); edges have times, so the seeds need one
+    /// ([`induced_before`](Self::induced_before)).
     ///
     /// # Cost
     /// As [`Graph::node_subgraph`](burn_gnn_graph::Graph::node_subgraph).
@@ -24,19 +24,67 @@ impl NeighborSampler {
         dropped: impl IntoIterator<Item = (K, E)>,
         key: SampleKey,
     ) -> Result<KHop, GraphError> {
+        self.check_untimed()?;
+        self.induced_at(seeds, None, dropped, key)
+    }
+
+    /// As [`induced`](Self::induced), over edges strictly before one time of all seeds, which share the subgraph: it is
+    /// that of the graph without later edges. Seeds of different times need a subgraph each:
+    /// [`shadow_before`](Self::shadow_before).
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+    /// let g = Graph::homogeneous(3, vec![0, 1, 0], vec![1, 2, 2])?;
+    /// let sampler = NeighborSampler::new(&g, [-1, -1])?.with_times("_E", &[10, 20, 30])?;
+    /// let none: [(&str, &[u32]); 0] = [];
+    /// let k = sampler.induced_before([("_N", [2])], 30, none, SampleKey::new(0))?;
+    /// assert_eq!(k.subgraph.original_edges("_E")?.to_vec(), [0, 1]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`sample_excluding`](Self::sample_excluding); no relation has times.
+    ///
+    /// # Cost
+    /// As [`induced`](Self::induced).
+    pub fn induced_before<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        time: i64,
+        dropped: impl IntoIterator<Item = (K, E)>,
+        key: SampleKey,
+    ) -> Result<KHop, GraphError> {
+        self.check_timed()?;
+        self.induced_at(seeds, Some(time), dropped, key)
+    }
+
+    fn induced_at<N: NodeKey, I: AsRef<[u32]>, K: EdgeKey, E: AsRef<[u32]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I)>,
+        time: Option<i64>,
+        dropped: impl IntoIterator<Item = (K, E)>,
+        key: SampleKey,
+    ) -> Result<KHop, GraphError> {
         let g = self.graph();
         let seeds = g.node_selection("seeds", seeds)?;
         let mut dropped = g.edge_selection("dropped", dropped)?;
-        let batch = self.run(&seeds, None, &self.by_destination(dropped.clone()), key)?;
+        let trees = time.map(|time| Trees::one(&seeds, time));
+        let batch = self.run(&seeds, trees, &self.by_destination(dropped.clone()), key)?;
         let nodes = (0..g.node_counts().len()).map(|t| found(&batch, &seeds, t).to_vec());
         dropped.iter_mut().for_each(|ids| ids.sort_unstable());
         let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;
-        if dropped.iter().any(|ids| !ids.is_empty()) {
+        if time.is_some() || dropped.iter().any(|ids| !ids.is_empty()) {
             let node_ids = subgraph.node_ids.clone();
-            let kept = |(ids, dropped): (&OriginalIds, &Vec<u32>)| {
-                ids.iter().filter(|e| dropped.binary_search(e).is_err()).collect()
+            let kept = |(t, (ids, dropped)): (usize, (&OriginalIds, &Vec<u32>))| {
+                let before = time.zip(self.times_of(t));
+                let is_kept = |e: &u32| {
+                    dropped.binary_search(e).is_err()
+                        && before.is_none_or(|(time, of)| of[*e as usize] < time)
+                };
+                ids.iter().filter(is_kept).collect()
             };
-            let edge_ids = g.edges_at(subgraph.edge_ids.iter().zip(&dropped).map(kept));
+            let edge_ids = g.edges_at(subgraph.edge_ids.iter().zip(&dropped).enumerate().map(kept));
             subgraph = g.restrict(node_ids, edge_ids)?;
         }
         Ok(KHop { subgraph, seeds: batch.seeds })
@@ -47,11 +95,10 @@ impl NeighborSampler {
     /// depth runs on it as on a graph, and reads its results at the seeds.
     ///
     /// Trees stand one after the other in the order of seeds, each seed first in its tree; a node that several trees
-    /// share is there several times. Seeds have no time: as under [`sample`](Self::sample), edges of any time are
-    /// followed, and in the result.
+    /// share is there several times.
     ///
     /// # Errors
-    /// As [`sample`](Self::sample).
+    /// As [`sample`](Self::sample); edges have times, so seeds need some ([`shadow_before`](Self::shadow_before)).
     ///
     /// # Cost
     /// In-degrees of all nodes sampled.
@@ -60,9 +107,50 @@ impl NeighborSampler {
         seeds: impl IntoIterator<Item = (N, I)>,
         key: SampleKey,
     ) -> Result<KHop, GraphError> {
+        self.shadow_of(&self.graph().node_selection("seeds", seeds)?, None, key)
+    }
+
+    /// As [`shadow`](Self::shadow), over edges strictly before the time of the seed: neither the nodes of its subgraph
+    /// nor the edges between them depend on later ones.
+    ///
+    /// ```
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
+    /// let g = Graph::homogeneous(3, vec![0, 1, 0], vec![1, 2, 2])?;
+    /// let sampler = NeighborSampler::new(&g, [-1, -1])?.with_times("_E", &[10, 20, 30])?;
+    /// let k = sampler.shadow_before([("_N", [2, 2], [20, 30])], SampleKey::new(0))?;
+    /// assert_eq!(k.subgraph.original_nodes("_N")?.to_vec(), [2, 2, 1, 0]); // alone before 20
+    /// assert_eq!(k.subgraph.original_edges("_E")?.to_vec(), [0, 1]);
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`sample_before`](Self::sample_before).
+    ///
+    /// # Cost
+    /// In-degrees of all nodes sampled.
+    pub fn shadow_before<N: NodeKey, I: AsRef<[u32]>, T: AsRef<[i64]>>(
+        &self,
+        seeds: impl IntoIterator<Item = (N, I, T)>,
+        key: SampleKey,
+    ) -> Result<KHop, GraphError> {
+        let (seeds, times) = self.seeds_before(seeds)?;
+        self.shadow_of(&seeds, Some(&times), key)
+    }
+
+    /// Of checked seeds, in schema order, and their times.
+    pub(crate) fn shadow_of(
+        &self,
+        seeds: &[Vec<u32>],
+        times: Option<&[Vec<i64>]>,
+        key: SampleKey,
+    ) -> Result<KHop, GraphError> {
+        if times.is_none() {
+            self.check_untimed()?;
+        }
         let g = self.graph();
-        let seeds = g.node_selection("seeds", seeds)?;
-        let batch = self.run(&seeds, Some(Trees::new(&self.source, &seeds, None)), &[], key)?;
+        let batch = self.run(seeds, Some(Trees::new(&self.source, seeds, times)), &[], key)?;
+        let times: Option<Vec<i64>> = times.map(<[_]>::concat);
         let trees: usize = seeds.iter().map(Vec::len).sum();
         // Nodes tree by tree, in the order of rows: a stable counting sort by root.
         let mut nodes = vec![];
@@ -73,7 +161,7 @@ impl NeighborSampler {
             let (at, order) = by_group(roots, trees, |row| row as u32);
             let mut new = vec![0; roots.len()];
             (0..).zip(&order).for_each(|(place, &row)| new[row as usize] = place);
-            let rows = found(&batch, &seeds, t);
+            let rows = found(&batch, seeds, t);
             let ids: Vec<u32> = order.iter().map(|&row| rows[row as usize]).collect();
             seed_rows.push(batch.seeds[t].iter().map(|&row| new[row as usize]).collect());
             nodes.push(ids);
@@ -91,10 +179,13 @@ impl NeighborSampler {
             for (t, (src, dst, ids)) in edges.iter_mut().enumerate() {
                 let (s, d) = g.schema().endpoints(t);
                 let csc = g.relations()[t].csc();
+                let before = times.as_ref().map(|times| times[tree]).zip(self.times_of(t));
+                let is_past =
+                    |p: usize| before.is_none_or(|(time, of)| of[csc.edge_id(p) as usize] < time);
                 for v in rows(d) {
                     for p in csc.row(nodes[d][v] as usize) {
                         let u = row_of[s][csc.indices()[p] as usize];
-                        if u != u32::MAX {
+                        if u != u32::MAX && is_past(p) {
                             src.push(u);
                             dst.push(v as u32);
                             ids.push(csc.edge_id(p));

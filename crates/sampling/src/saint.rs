@@ -4,7 +4,7 @@ use crate::SampleKey;
 use crate::draws::Draws;
 use crate::random_walk::draw;
 use crate::{Sampler, SeedKind, Seeds};
-use burn_gnn_graph::internal::setting;
+use burn_gnn_graph::internal::{room, setting};
 use burn_gnn_graph::{Graph, GraphError, Relabel, Relation, Subgraph};
 
 /// What a [`SaintSampler`] draws, always with replacement.
@@ -69,9 +69,8 @@ impl SaintSampler {
     /// # Errors
     /// Several types; a budget or number of roots of 0; edges of a graph without any, nodes of one without nodes.
     pub fn new(graph: &Graph, method: SaintMethod) -> Result<Self, GraphError> {
-        let etype = graph.schema().etype(..)?;
-        graph.schema().ntype(..)?;
-        let relation = &graph.relations()[etype];
+        graph.schema().expect_one_type("graph", "`to_homogeneous` makes one of several")?;
+        let relation = &graph.relations()[0];
         let (arg, count) = match method {
             SaintMethod::Nodes { budget } | SaintMethod::Edges { budget } => ("budget", budget),
             SaintMethod::Walks { roots, .. } => ("roots", roots),
@@ -113,15 +112,24 @@ impl SaintSampler {
     /// Subgraph number `number`.
     ///
     /// # Errors
-    /// As [`Graph::node_subgraph`].
+    /// As [`Graph::node_subgraph`]; [`GraphError::OutOfMemory`] for a budget that memory does not hold.
     pub fn sample(&self, number: u32, key: SampleKey) -> Result<Subgraph, GraphError> {
-        self.graph.induced(vec![self.nodes(&[number], key)], Relabel::Yes)
+        self.graph.induced(vec![self.nodes(&[number], key)?], Relabel::Yes)
     }
 
     /// Nodes of some subgraphs, ascending, each once.
-    fn nodes(&self, numbers: &[u32], key: SampleKey) -> Vec<u32> {
+    fn nodes(&self, numbers: &[u32], key: SampleKey) -> Result<Vec<u32>, GraphError> {
         let (stream, relation) = (key.stream("graphsaint"), &self.graph.relations()[0]);
-        let mut nodes = vec![];
+        let of_each = match self.method {
+            SaintMethod::Nodes { budget } => budget as u128,
+            SaintMethod::Edges { budget } => 2 * budget as u128,
+            SaintMethod::Walks { roots, length } => {
+                (roots as u128).saturating_mul(length as u128 + 1)
+            }
+        };
+        let count = of_each.saturating_mul(numbers.len() as u128);
+        let what = || format!("subgraphs of {count} drawn nodes");
+        let mut nodes = room(count, what, "draw fewer nodes, or fewer subgraphs at a time")?;
         for &number in numbers {
             let mut draws = Draws::new(&stream, u64::from(number));
             match self.method {
@@ -138,7 +146,7 @@ impl SaintSampler {
         }
         nodes.sort_unstable();
         nodes.dedup();
-        nodes
+        Ok(nodes)
     }
 
     /// The source of an edge, each as often as any other, or a node without out-edges.
@@ -253,7 +261,7 @@ impl Sampler for SaintSampler {
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<Subgraph, GraphError> {
         let numbers = seeds.ids().first().map_or(&[][..], |numbers| numbers);
         // The number of a subgraph says which it is, so that batches of other sizes have the same ones.
-        self.graph.induced(vec![self.nodes(numbers, key.at(key.epoch, 0))], Relabel::Yes)
+        self.graph.induced(vec![self.nodes(numbers, key.at(key.epoch, 0))?], Relabel::Yes)
     }
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
         seeds.expect(SeedKind::Other, 1)?;

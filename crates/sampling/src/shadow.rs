@@ -5,7 +5,8 @@ use crate::neighbor::NeighborSampler;
 use crate::{Sampler, SeedKind, Seeds};
 use burn_gnn_graph::{GraphError, KHop};
 
-/// [`NeighborSampler::shadow`] for loaders: for every seed a subgraph of its own, all in one graph.
+/// [`NeighborSampler::shadow`] for loaders: for every seed a subgraph of its own, all in one graph. Where edges have
+/// times, seeds have some too ([`Seeds::nodes_before`]), as under [`NeighborSampler::shadow_before`].
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
@@ -36,12 +37,11 @@ impl Sampler for ShadowSampler {
     type Error = GraphError;
 
     fn sample_batch(&self, seeds: &Seeds, key: SampleKey) -> Result<KHop, GraphError> {
-        self.0.shadow(seeds.ids().iter().enumerate(), key)
+        let nodes = self.0.graph().node_selection("seeds", seeds.ids().iter().enumerate())?;
+        self.0.shadow_of(&nodes, seeds.times(), key)
     }
-    /// Trees have no times, so edges must have none.
     fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
         seeds.expect(SeedKind::Nodes, self.0.graph().node_counts().len())?;
-        seeds.expect_untimed()?;
-        self.0.check_untimed()
+        if seeds.times().is_some() { self.0.check_timed() } else { self.0.check_untimed() }
     }
 }

@@ -6,6 +6,8 @@ use std::ops::RangeFull;
 use serde::{Deserialize, Serialize};
 
 use crate::GraphError;
+use crate::counted::counted;
+use crate::error::setting;
 use crate::or_panic::OrPanic;
 
 /// A canonical edge type, `(src_type, relation, dst_type)`.
@@ -309,6 +311,21 @@ impl Schema {
     /// One node type and one edge type.
     pub fn is_homogeneous(&self) -> bool {
         self.ntypes.len() == 1 && self.etypes.len() == 1
+    }
+    /// Refuses several types, or none, for what is defined on one node type and one edge type. `arg` is what the caller
+    /// gave, `remedy` what several types take instead.
+    ///
+    /// # Errors
+    /// [`GraphError::Setting`].
+    #[doc(hidden)]
+    pub fn expect_one_type(&self, arg: &'static str, remedy: &str) -> Result<(), GraphError> {
+        if self.is_homogeneous() {
+            return Ok(());
+        }
+        let (nodes, edges) =
+            (counted(self.ntypes.len(), "node type"), counted(self.etypes.len(), "edge type"));
+        let expected = format!("one node type and one edge type ({remedy})");
+        Err(setting(arg, &expected, &format!("{nodes} and {edges}")))
     }
     fn unknown_node(&self, name: &str) -> GraphError {
         GraphError::UnknownNodeType { name: name.to_owned(), known: self.ntypes.clone() }

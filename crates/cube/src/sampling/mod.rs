@@ -161,12 +161,11 @@ impl DeviceSampler {
         self.sampler.graph()
     }
 
-    /// A batch around seeds, given per node type; seeds given twice share a row. Seeds have no time: as under
-    /// [`NeighborSampler::sample`], edges of any time are candidates.
+    /// A batch around seeds, given per node type; seeds given twice share a row.
     ///
     /// # Errors
     /// Unknown type or one named twice, a seed out of range, more nodes and edges of one hop and relation than 32 bits
-    /// number.
+    /// number; edges have times, so seeds need some ([`sample_before`](Self::sample_before)).
     pub fn sample<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -210,8 +209,7 @@ impl DeviceSampler {
     }
 
     /// A batch around seeds that are on the device, given per node type; seeds given twice share a row. Edges given by
-    /// id per edge type are never drawn. Seeds have no time: as under [`NeighborSampler::sample`], edges of any time
-    /// are candidates. The batch stays on the device: [`DeviceBatch`] has its nodes and edges as tensors, and makes a
+    /// id per edge type are never drawn. The batch stays on the device: [`DeviceBatch`] has its nodes and edges as tensors, and makes a
     /// [`MiniBatch`] when it is asked for one.
     ///
     /// ```no_run
@@ -231,7 +229,8 @@ impl DeviceSampler {
     ///
     /// # Errors
     /// Unknown type or one named twice; ids out of range, on another device or of another element type than i32 and
-    /// u32; more nodes and edges of one hop and relation than 32 bits number.
+    /// u32; more nodes and edges of one hop and relation than 32 bits number; edges have times, of which seeds have none
+    /// here.
     ///
     /// # Cost
     /// One wait for the device more for every tensor, whose ids are checked there.
@@ -246,11 +245,11 @@ impl DeviceSampler {
     }
 
     /// The subgraph induced by all nodes of a batch, as [`NeighborSampler::induced`] makes it: `dropped` edges, by id
-    /// per edge type, are neither followed nor in it. Without hops it is that of the seeds. Seeds have no time: edges
-    /// of any time are followed, and in it.
+    /// per edge type, are neither followed nor in it. Without hops it is that of the seeds.
     ///
     /// # Errors
-    /// As [`sample_excluding`](Self::sample_excluding).
+    /// As [`sample_excluding`](Self::sample_excluding); where edges have times, `NeighborSampler::induced_before` on the
+    /// host takes them.
     ///
     /// # Cost
     /// As that of a batch, and in-degrees of its nodes; one wait for the device more for every relation.
@@ -331,6 +330,9 @@ impl DeviceSampler {
         excluded: Vec<Ids>,
         key: SampleKey,
     ) -> Result<DeviceBatch, GraphError> {
+        if times.is_none() {
+            self.sampler.check_untimed()?;
+        }
         let trees = (self.sampler.is_disjoint() || times.is_some())
             .then(|| self.trees(&seeds, times.as_deref()))
             .transpose()?;
@@ -345,6 +347,7 @@ impl DeviceSampler {
         dropped: Vec<Ids>,
         key: SampleKey,
     ) -> Result<DeviceSubgraph, GraphError> {
+        self.sampler.check_untimed()?;
         let between =
             |batch: &DeviceBatch, tables: &_| self.edges_between(batch.clone(), &dropped, tables);
         Ok(self.with_batch(seeds, None, &dropped, key, between)?.1)

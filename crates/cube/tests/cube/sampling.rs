@@ -364,20 +364,29 @@ fn the_heaviest_and_the_latest() {
         for masked in [false, true] {
             let mut plain = NeighborSampler::new(&g, fanouts.clone()).unwrap();
             for t in 0..3 {
-                plain = plain.with_weights(t, &weights).unwrap().with_times(t, &times).unwrap();
+                plain = plain.with_weights(t, &weights).unwrap();
             }
             if masked {
                 plain = plain.with_mask(1, &mask).unwrap();
             }
-            for strategy in [Strategy::TopK, Strategy::Latest] {
-                let sampler = plain.clone().with_strategy(strategy).unwrap();
-                let key = SampleKey::new(5);
-                let (want, got) = (
-                    sampler.sample(seeds.clone(), key).unwrap(),
-                    on_device(&sampler).sample(seeds.clone(), key).unwrap(),
-                );
-                same(&format!("{strategy:?}, {fanouts:?}, masked {masked}"), &want, &got);
-            }
+            let timed = (0..3).fold(plain.clone(), |s, t| s.with_times(t, &times).unwrap());
+            let key = SampleKey::new(5);
+            let sampler = plain.with_strategy(Strategy::TopK).unwrap();
+            let (want, got) = (
+                sampler.sample(seeds.clone(), key).unwrap(),
+                on_device(&sampler).sample(seeds.clone(), key).unwrap(),
+            );
+            same(&format!("top k, {fanouts:?}, masked {masked}"), &want, &got);
+            let sampler = timed.with_strategy(Strategy::Latest).unwrap();
+            let seeds = || seeds.clone().map(|(t, ids)| (t, vec![i64::MAX; ids.len()], ids));
+            let seeds = || seeds().map(|(t, times, ids)| (t, ids, times));
+            let (want, got) = (
+                sampler.sample_before(seeds(), key).unwrap(),
+                on_device(&sampler).sample_before(seeds(), key).unwrap(),
+            );
+            same(&format!("latest, {fanouts:?}, masked {masked}"), &want, &got);
+            assert!(sampler.sample([("a", [0])], key).is_err());
+            assert!(on_device(&sampler).sample([("a", [0])], key).is_err());
         }
     }
 }

@@ -174,7 +174,8 @@ impl DistSampler {
     /// a rank without seeds gives none and gets a batch without nodes.
     ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range; on all ranks.
+    /// Unknown type or one named twice, a seed out of range; edges have times, so seeds need some
+    /// ([`sample_before`](Self::sample_before)); on all ranks.
     pub fn sample<N: NodeKey, I: AsRef<[u64]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -195,8 +196,10 @@ impl DistSampler {
         edges: &[Vec<u64>],
         key: SampleKey,
     ) -> Result<DistBatch, DistError> {
-        let checked =
-            self.graph.select_nodes(seeds).and_then(|seeds| Ok((seeds, self.own_edges(edges)?)));
+        let untimed = self.whole.check_untimed().map_err(DistError::from);
+        let checked = untimed
+            .and_then(|()| self.graph.select_nodes(seeds))
+            .and_then(|seeds| Ok((seeds, self.own_edges(edges)?)));
         let (seeds, excluded) = agree(&*self.graph.comm, "seeds", checked)?;
         self.grow(&seeds, None, &excluded, key)
     }

@@ -77,7 +77,11 @@ impl Plan {
             g.schema().etypes().iter().enumerate().map(|(e, t)| (t.clone(), of(e))),
         )
     }
-    fn alone(&self, g: &Graph) -> NeighborSampler {
+    /// Whether it needs times, with which seeds have some too.
+    fn needs_times(&self) -> bool {
+        self.strategy == Strategy::Latest
+    }
+    fn alone(&self, g: &Graph, timed: bool) -> NeighborSampler {
         let mut s = NeighborSampler::new(g, self.fanouts(g)).unwrap();
         for e in 0..g.relations().len() {
             let column = |name: &str| g.edge_frames()[e].column(name).unwrap().to_data();
@@ -85,8 +89,7 @@ impl Plan {
             if matches!(self.strategy, Strategy::Weighted | Strategy::TopK) {
                 s = s.with_weights(e, &column("w").iter::<f32>().collect::<Vec<_>>()).unwrap();
             }
-            // Degrees do not go with times.
-            if self.strategy != Strategy::InDegree {
+            if timed {
                 s = s.with_times(e, &column("t").iter::<i64>().collect::<Vec<_>>()).unwrap();
             }
             if self.masked {
@@ -97,13 +100,13 @@ impl Plan {
         }
         s.with_strategy(self.strategy).unwrap().with_replacement(self.replace).unwrap()
     }
-    fn on_parts(&self, g: &Graph, d: &DistGraph) -> Result<DistSampler, DistError> {
+    fn on_parts(&self, g: &Graph, d: &DistGraph, timed: bool) -> Result<DistSampler, DistError> {
         let mut s = DistSampler::new(d, self.fanouts(g))?;
         for e in 0..g.relations().len() {
             if matches!(self.strategy, Strategy::Weighted | Strategy::TopK) {
                 s = s.with_weights(e, "w")?;
             }
-            if self.strategy != Strategy::InDegree {
+            if timed {
                 s = s.with_times(e, "t")?;
             }
             if self.masked {
@@ -143,10 +146,11 @@ fn ids_agree(parts: &PartitionedGraph, d: &DistGraph, batch: &DistBatch) {
 
 /// Any seeds on any rank, whoever owns them, at the same time.
 fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
-    let alone = plan.alone(g);
+    let timed = plan.needs_times();
+    let alone = plan.alone(g, timed);
     let key = SampleKey::new(seed).at(seed % 3, seed % 11);
     on_ranks(parts, |d| {
-        let sampler = plan.on_parts(g, d)?;
+        let sampler = plan.on_parts(g, d, timed)?;
         assert_eq!(sampler.hops(), plan.fanouts.len());
         let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
         let pick = |t: usize, count: u64| -> Vec<u32> {
@@ -162,8 +166,19 @@ fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
         let old: [Vec<u32>; 3] = [pick(0, count), pick(1, 2), pick(2, count / 2)];
         let names = g.schema().ntypes();
         let new: Vec<Vec<u64>> = (0..3).map(|t| renumbered(parts, t, &old[t])).collect();
-        let batch = sampler.sample(names.iter().zip(&new), key)?;
-        let expected = alone.sample(names.iter().zip(&old), key).unwrap();
+        let times: Vec<Vec<i64>> = old.iter().map(|ids| vec![i64::MAX; ids.len()]).collect();
+        let (batch, expected) = if timed {
+            assert!(sampler.sample(names.iter().zip(&new), key).is_err());
+            (
+                sampler.sample_before((0..3).map(|t| (&names[t], &new[t], &times[t])), key)?,
+                alone.sample_before((0..3).map(|t| (&names[t], &old[t], &times[t])), key).unwrap(),
+            )
+        } else {
+            (
+                sampler.sample(names.iter().zip(&new), key)?,
+                alone.sample(names.iter().zip(&old), key).unwrap(),
+            )
+        };
         assert_eq!(content(&batch.mini), content(&expected));
         ids_agree(parts, d, &batch);
         #[allow(clippy::needless_range_loop)] // Over several lists at once.
@@ -178,10 +193,11 @@ fn same_batches(g: &Graph, parts: &PartitionedGraph, plan: &Plan, seed: u64) {
 
 /// As [`same_batches`], each seed in a tree of its own, before a time of its own if `timed`.
 fn same_trees(g: &Graph, parts: &PartitionedGraph, plan: &Plan, timed: bool, seed: u64) {
-    let alone = plan.alone(g).with_disjoint(true);
+    let timed = timed || plan.needs_times();
+    let alone = plan.alone(g, timed).with_disjoint(true);
     let key = SampleKey::new(seed).at(seed % 3, seed % 11);
     on_ranks(parts, |d| {
-        let sampler = plan.on_parts(g, d)?.with_disjoint(true);
+        let sampler = plan.on_parts(g, d, timed)?.with_disjoint(true);
         let s = burn_gnn_ops::Stream::new(seed, "seeds", d.comm().rank() as u64);
         let count = if d.comm().rank() == 3 { 0 } else { 4 };
         let pick = |t: usize| -> (Vec<u32>, Vec<i64>) {
@@ -233,19 +249,20 @@ proptest! {
     /// Edges that their owners leave out are drawn for nobody's seeds.
     #[test]
     fn excluded_edges_are_excluded_for_all(sizes in sizes(), plan in plans(), parts in 1usize..4, seed in 0u64..1_000_000) {
+        prop_assume!(!plan.needs_times());
         let g = random(seed, sizes);
         let parts = scattered(&g, parts, seed);
         let all: Vec<Vec<u32>> = g.relations().iter().map(|r| (0..r.num_edges() as u32).filter(|e| e % 3 == 0).collect()).collect();
         let seeds: Vec<u32> = (0..g.node_counts()[0] as u32).step_by(2).collect();
         let key = SampleKey::new(seed);
-        let expected = plan.alone(&g).sample_excluding([("a", &seeds)], all.iter().enumerate(), key).unwrap();
+        let expected = plan.alone(&g, false).sample_excluding([("a", &seeds)], all.iter().enumerate(), key).unwrap();
         on_ranks(&parts, |d| {
             let own = |e: usize| -> Vec<u64> {
                 let own = d.own_edges(e).unwrap().into_iter();
                 own.filter(|&id| parts.original_eids(e)[id as usize].is_multiple_of(3)).collect()
             };
             let own: Vec<Vec<u64>> = (0..all.len()).map(own).collect();
-            let batch = plan.on_parts(&g, d)?.sample_excluding([("a", renumbered(&parts, 0, &seeds))], &own, key)?;
+            let batch = plan.on_parts(&g, d, false)?.sample_excluding([("a", renumbered(&parts, 0, &seeds))], &own, key)?;
             assert_eq!(content(&batch.mini), content(&expected));
             Ok(())
         });

@@ -369,8 +369,8 @@ fn structure_bytes(r: &Relation, gradients: bool) -> usize {
 /// # Errors
 /// Several node types or edge types.
 pub fn plan_full_batch(model: &ModelSizes, g: &Graph) -> Result<MemoryPlan, GraphError> {
-    let relation = g.relation(..)?;
-    let nodes = g.num_nodes(..)?;
+    g.schema().expect_one_type("g", "`plan_rgcn` is for several")?;
+    let (relation, nodes) = (g.relation(..)?, g.num_nodes(..)?);
     let rows = LayerRows { sources: nodes, destinations: nodes, edges: relation.num_edges() };
     Ok(MemoryPlan {
         structure: structure_bytes(relation, true) + 8 * nodes,
@@ -421,6 +421,7 @@ pub fn plan_mini_batch(
     sizes: BatchSizes,
 ) -> Result<MemoryPlan, GraphError> {
     let g = sampler.graph();
+    g.schema().expect_one_type("sampler", "`plan_rgcn_mini_batch` is for several")?;
     let (relation, nodes, t) = (g.relation(..)?, g.num_nodes(..)?, g.schema().ntype(ntype)?);
     let width = model.widths.first().copied().unwrap_or(0);
     let (mut step, mut largest) = (0, 0);

@@ -335,7 +335,8 @@ fn samplers() -> Vec<Work> {
             .unwrap()
             .with_strategy(Strategy::Latest)
             .unwrap();
-        content(&sampler.sample([("_N", seeds())], SampleKey::new(4)).unwrap())
+        let until = vec![i64::MAX; seeds().len()];
+        content(&sampler.sample_before([("_N", seeds(), until)], SampleKey::new(4)).unwrap())
     }));
     all.push(Work::new("sampler: edges before the time of a seed", before));
     all.push(Work::new("sampler: masked", masked));

@@ -17,7 +17,7 @@ use crate::neighbor::NeighborSampler;
 use crate::neighbor::stored_relation::{self, StoredRows};
 use crate::relabel::{RootedRows, Rows};
 use crate::rules::{Choice, RowMemory, Strategy};
-use burn_gnn_graph::internal::OrPanic;
+use burn_gnn_graph::internal::{OrPanic, check_limit, room};
 use burn_gnn_graph::{Graph, GraphError, Relation, Stream};
 
 /// Writes the numbers of a piece's nodes, new ones among the nodes of their type.
@@ -27,8 +27,13 @@ type Rooted<'a> = (&'a mut RootedRows, &'a mut Vec<u32>);
 
 /// Destinations of a piece where all draws are short.
 const PIECE: usize = 256;
+/// Edges of a hop for which no one asks whether there is room.
+const FEW_EDGES: u64 = 1 << 24;
 /// Edges of a piece where a node may have to look at all of its edges.
 const PIECE_EDGES: usize = 4096;
+
+/// Root of a tree of all seeds: no node has this id.
+const ONE_TREE: u32 = u32::MAX;
 
 /// Disjoint trees: which one each seed is in, and what is the same in all of a tree.
 #[derive(Debug)]
@@ -57,7 +62,17 @@ impl Trees {
     pub(super) fn draw_id(&self, ntype: usize, row: usize, id: u64) -> (u64, Option<i64>) {
         let (root, SeedTrees { root_ids, times, .. }) =
             (self.roots[ntype][row] as usize, &self.known);
-        (id | (u64::from(root_ids[root]) + 1) << 32, times.as_ref().map(|t| t[root]))
+        let of_tree = match root_ids[root] {
+            ONE_TREE => 0,
+            root => (u64::from(root) + 1) << 32,
+        };
+        (id | of_tree, times.as_ref().map(|t| t[root]))
+    }
+
+    /// One tree of all seeds over edges before a time, whose draws are those without trees.
+    pub(crate) fn one(seeds: &[Vec<u32>], time: i64) -> Self {
+        let of_seeds = seeds.iter().map(|ids| vec![0; ids.len()]).collect();
+        SeedTrees { of_seeds, root_ids: vec![ONE_TREE], times: Some(vec![time]) }.into()
     }
 }
 
@@ -351,6 +366,9 @@ impl NeighborSampler {
         };
         for (t, choice) in choices.iter().enumerate().filter(|(_, c)| c.fanout > 0) {
             let dst = &nodes[g.schema().endpoints(t).1];
+            if choice.replace && choice.fanout != ALL {
+                self.check_room(t, dst, choice.fanout)?;
+            }
             let (all, rule) = (choice.fanout == ALL, choice.rule);
             let looks_at_all = all
                 || choice.strategy != Strategy::Uniform
@@ -377,6 +395,20 @@ impl NeighborSampler {
             }
         }
         Ok(used)
+    }
+
+    /// Refuses more edges than memory holds, where every node with candidates gets as many as its fan-out.
+    fn check_room(&self, t: usize, dst: &[u32], fanout: u32) -> Result<(), GraphError> {
+        let name = || self.source.graph.schema().etypes()[t].to_string();
+        let edges = dst.len() as u64 * u64::from(fanout);
+        if edges <= FEW_EDGES {
+            return Ok(());
+        }
+        check_limit("edges of a hop", edges).map_err(|e| e.in_relation(&name()))?;
+        // Position and neighbour of each edge, here and in its block.
+        let what = || format!("{edges} sampled edges of `{}`", name());
+        let remedy = "choose a smaller fan-out, fewer seeds or draws without replacement";
+        room::<[u32; 4]>(edges.into(), what, remedy).map(drop)
     }
 
     fn fill(

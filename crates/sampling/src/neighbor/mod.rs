@@ -270,9 +270,10 @@ impl NeighborSampler {
     }
 
     /// Time of each edge of a type, by edge id, for [`sample_before`](Self::sample_before) and [`Strategy::Latest`].
-    /// Relations without times are not bound by any. Loaders take a sampler with times only together with a time for
-    /// every seed, so that no batch holds an edge that was not there yet; what samples without a time per seed
-    /// ([`sample`](Self::sample), [`induced`](Self::induced), [`shadow`](Self::shadow)) takes all edges.
+    /// Relations without times are not bound by any. Seeds of a sampler with times need a time each, in a loader
+    /// ([`Seeds::nodes_before`]) and without ([`sample_before`](Self::sample_before),
+    /// [`induced_before`](Self::induced_before), [`shadow_before`](Self::shadow_before)), so that no batch holds an edge
+    /// that was not there yet; `i64::MAX` takes every edge.
     ///
     /// # Errors
     /// Unknown type, not one time per edge; [`Strategy::InDegree`], which counts later edges.
@@ -304,11 +305,9 @@ impl NeighborSampler {
 
     /// A batch around seeds, given per node type; seeds given twice share a row.
     ///
-    /// Seeds have no time: where edges have times, all of them are candidates, as for predictions after the last of
-    /// them. For seeds that must not see later edges there is [`sample_before`](Self::sample_before).
-    ///
     /// # Errors
-    /// Unknown type or one named twice, a seed out of range.
+    /// Unknown type or one named twice, a seed out of range; edges have times, so seeds need some
+    /// ([`sample_before`](Self::sample_before)).
     pub fn sample<N: NodeKey, I: AsRef<[u32]>>(
         &self,
         seeds: impl IntoIterator<Item = (N, I)>,
@@ -344,6 +343,9 @@ impl NeighborSampler {
         edges: Vec<Vec<u32>>,
         key: SampleKey,
     ) -> Result<MiniBatch, GraphError> {
+        if times.is_none() {
+            self.check_untimed()?;
+        }
         let trees =
             (self.disjoint || times.is_some()).then(|| Trees::new(&self.source, seeds, times));
         self.run(seeds, trees, &self.by_destination(edges), key)
@@ -405,6 +407,9 @@ impl NeighborSampler {
         check_len("trees", "one list per node type", seeds.len(), trees.of_seeds.len())?;
         let seeds = self.source.graph.node_selection("seeds", schema.ntypes().iter().zip(seeds))?;
         let edges = self.source.graph.edge_selection("edges", excluded.iter().enumerate())?;
+        if trees.times.is_none() {
+            self.check_untimed()?;
+        }
         if let Some(times) = &trees.times {
             check_len("times", "one per tree", trees.root_ids.len(), times.len())?;
         }
@@ -466,7 +471,7 @@ impl NeighborSampler {
         if !self.is_timed() {
             return Ok(());
         }
-        let expected = "a time for every seed (`Seeds::nodes_before`), as edges of the sampler have times: without, batches hold later edges";
+        let expected = "a time for every seed (`Seeds::nodes_before`, `sample_before`; `i64::MAX` for edges of any time), as edges of the sampler have times: without, batches hold later edges";
         Err(setting("times", expected, "none"))
     }
 

@@ -259,31 +259,27 @@ fn excluded_and_masked_edges_are_never_drawn_and_leave_the_fanout() {
 fn top_latest_and_times() {
     // Edges 0..6 into node 0 from 1..=6; weights and times tell them apart.
     let g = Graph::homogeneous(7, vec![1, 2, 3, 4, 5, 6], vec![0; 6]).unwrap();
-    let (weights, times) = ([2.0, 0.0, 5.0, 2.0, 1.0, 2.0], [30, 10, i64::MIN, 20, 20, i64::MAX]);
-    let with = |k| {
-        NeighborSampler::new(&g, [k])
-            .unwrap()
-            .with_weights("_E", &weights)
-            .unwrap()
-            .with_times("_E", &times)
-            .unwrap()
-    };
-    let ids = |s: &NeighborSampler| {
+    let (weights, times) =
+        ([2.0, 0.0, 5.0, 2.0, 1.0, 2.0], [30, 10, i64::MIN, 20, 20, i64::MAX - 1]);
+    let plain = |k| NeighborSampler::new(&g, [k]).unwrap();
+    let with = |k| plain(k).with_times("_E", &times).unwrap();
+    let top = |k| {
+        let s = plain(k).with_weights("_E", &weights).unwrap();
+        let s = s.with_strategy(Strategy::TopK).unwrap();
         s.sample([("_N", [0])], SampleKey::new(1)).unwrap().blocks[0].edge_ids(0).to_vec()
     };
-    let top = |k| ids(&with(k).with_strategy(Strategy::TopK).unwrap());
     assert_eq!(
         (top(1), top(3), top(-1)),
         (vec![2], vec![0, 2, 3], vec![0, 2, 3, 4, 5]),
         "weight 0 is never taken, ties by edge id"
     );
-    let latest = |k| ids(&with(k).with_strategy(Strategy::Latest).unwrap());
-    assert_eq!((latest(1), latest(3), latest(4)), (vec![5], vec![0, 3, 5], vec![0, 3, 4, 5]));
     let before = |s: NeighborSampler, t: i64| {
         s.sample_before([("_N", [0], [t])], SampleKey::new(1)).unwrap().blocks[0]
             .edge_ids(0)
             .to_vec()
     };
+    let latest = |k| before(with(k).with_strategy(Strategy::Latest).unwrap(), i64::MAX);
+    assert_eq!((latest(1), latest(3), latest(4)), (vec![5], vec![0, 3, 5], vec![0, 3, 4, 5]));
     assert_eq!(before(with(-1), 20), [1, 2], "strictly before");
     assert_eq!(before(with(2).with_strategy(Strategy::Latest).unwrap(), 30), [3, 4]);
     assert_eq!(before(with(-1), i64::MIN), [0; 0]);

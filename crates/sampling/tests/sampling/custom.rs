@@ -212,11 +212,14 @@ fn parts_and_trees_are_loaded() {
         Loader::new(timed, seeds(&g), 20),
         Err(GraphError::Setting { arg: "times", .. })
     ));
-    let given = Seeds::nodes_before(&g, [("_N", [1], [1])]).unwrap();
+    let given = || Seeds::nodes_before(&g, [("_N", [1], [1])]).unwrap();
     assert!(matches!(
-        Loader::new(ShadowSampler::new(sampler()), given, 20),
+        Loader::new(ShadowSampler::new(sampler()), given(), 20),
         Err(GraphError::Setting { arg: "times", .. })
     ));
+    let timed = ShadowSampler::new(sampler().with_times("_E", &[1; 3_000]).unwrap());
+    let first = Loader::new(timed, given(), 20).unwrap().epoch(0).next().unwrap().unwrap();
+    assert_eq!(first.batch.subgraph.node_ids[0].to_vec(), [1]); // no edge is before its time
 }
 
 #[test]

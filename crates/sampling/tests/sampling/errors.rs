@@ -1,7 +1,9 @@
 //! Bad input: typed errors that name what is wrong.
 
 use burn_gnn_graph::{Graph, GraphError};
-use burn_gnn_sampling::{NeighborSampler, SampleKey, SampleNeighbors, Strategy};
+use burn_gnn_sampling::{
+    NeighborSampler, SaintMethod, SaintSampler, SampleKey, SampleNeighbors, Strategy,
+};
 use burn_gnn_testutil::panic_text;
 
 use crate::common::{star, typed};
@@ -145,4 +147,31 @@ fn types_of_a_block_out_of_range() {
         let text = panic_text(f);
         assert!(text.starts_with("unknown node type `2`; the graph has [\"author\""), "{text}");
     }
+}
+
+/// With replacement a node gets as many edges as its fan-out: so many are refused before they are drawn.
+#[test]
+fn more_edges_than_memory_holds() {
+    let g = Graph::homogeneous(4, vec![0, 1, 2], vec![1, 2, 3]).unwrap();
+    let most = i64::from(u32::MAX) - 1;
+    let s = NeighborSampler::new(&g, [most]).unwrap().with_replacement(true).unwrap();
+    let e = s.sample([("_N", [1, 2])], SampleKey::new(0)).unwrap_err();
+    assert!(matches!(e, GraphError::TooLarge { count: 8_589_934_588, .. }), "{e}");
+    // 64 GiB, unless there are as many.
+    match s.sample([("_N", [1])], SampleKey::new(0)) {
+        Err(GraphError::OutOfMemory { bytes, remedy, .. }) => {
+            assert_eq!(bytes, 16 * 4_294_967_294);
+            assert!(remedy.contains("fan-out"));
+        }
+        other => assert!(other.is_ok(), "{other:?}"),
+    }
+    assert_eq!(s.sample([("_N", [0u32; 0])], SampleKey::new(0)).unwrap().total_edges(), 0);
+    // Without replacement it is no more than the edges.
+    let all = NeighborSampler::new(&g, [most]).unwrap();
+    assert_eq!(all.sample([("_N", [1, 2])], SampleKey::new(0)).unwrap().total_edges(), 2);
+    let saint = SaintSampler::new(&g, SaintMethod::Edges { budget: usize::MAX }).unwrap();
+    assert!(matches!(saint.sample(0, SampleKey::new(0)), Err(GraphError::OutOfMemory { .. })));
+    let walks = SaintMethod::Walks { roots: usize::MAX, length: usize::MAX };
+    let saint = SaintSampler::new(&g, walks).unwrap();
+    assert!(matches!(saint.sample(0, SampleKey::new(0)), Err(GraphError::OutOfMemory { .. })));
 }

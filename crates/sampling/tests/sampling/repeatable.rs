@@ -1,9 +1,21 @@
 //! The same bits for any number of threads, in any order, under other numbers.
 
 use burn_gnn_graph::{Graph, OriginalIds, Relabel, Subgraph};
-use burn_gnn_sampling::{NeighborSampler, SampleKey, Strategy};
+use burn_gnn_sampling::{MiniBatch, NeighborSampler, SampleKey, Strategy};
 
 use crate::common::{content, skewed, typed};
+
+/// Where edges have times, before one that is later than all of them, around a few seeds, which have a tree each.
+fn sample(s: &NeighborSampler, seeds: [(&str, &[u32]); 2], key: SampleKey) -> MiniBatch {
+    match s.times_of(0) {
+        None => s.sample(seeds, key),
+        Some(_) => {
+            let few = seeds.map(|(t, ids)| (t, &ids[..ids.len().min(40)]));
+            s.sample_before(few.map(|(t, ids)| (t, ids, vec![11; ids.len()])), key)
+        }
+    }
+    .unwrap()
+}
 
 fn on_threads<T: Send>(n: usize, f: impl Fn() -> T + Sync + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(f)
@@ -16,9 +28,15 @@ fn samplers(g: &Graph) -> Vec<NeighborSampler> {
         for (t, r) in g.relations().iter().enumerate() {
             let weights: Vec<f32> =
                 r.src().iter().zip(r.dst()).map(|(u, v)| ((u * 7 + v) % 5) as f32).collect();
+            s = s.with_weights(t, &weights).unwrap();
+        }
+        s
+    };
+    let timed = |mut s: NeighborSampler| {
+        for (t, r) in g.relations().iter().enumerate() {
             let times: Vec<i64> =
                 r.src().iter().zip(r.dst()).map(|(u, v)| i64::from((u + v * 3) % 11)).collect();
-            s = s.with_weights(t, &weights).unwrap().with_times(t, &times).unwrap();
+            s = s.with_times(t, &times).unwrap();
         }
         s
     };
@@ -30,7 +48,7 @@ fn samplers(g: &Graph) -> Vec<NeighborSampler> {
         strategy(Strategy::Weighted),
         strategy(Strategy::Weighted).with_replacement(true).unwrap(),
         strategy(Strategy::TopK),
-        strategy(Strategy::Latest),
+        timed(new()).with_strategy(Strategy::Latest).unwrap(),
         // Degrees do not go with times.
         new().with_strategy(Strategy::InDegree).unwrap(),
         strategy(Strategy::Labor { layer_dependent: false }),
@@ -40,11 +58,14 @@ fn samplers(g: &Graph) -> Vec<NeighborSampler> {
 #[test]
 fn equal_for_one_and_many_threads() {
     let g = typed(3_000, 900, 8);
-    let seeds = [("paper", (0..900).collect::<Vec<u32>>()), ("author", (10..300).collect())];
+    let (papers, authors): (Vec<u32>, Vec<u32>) = ((0..900).collect(), (10..300).collect());
+    let around = |s: &NeighborSampler, key| {
+        content(&sample(s, [("paper", &papers), ("author", &authors)], key))
+    };
     for (i, s) in samplers(&g).iter().enumerate() {
         let sample = |n, parallel| {
             let s = s.clone().with_parallel(parallel);
-            on_threads(n, || content(&s.sample(seeds.clone(), SampleKey::new(5).at(1, 9)).unwrap()))
+            on_threads(n, || around(&s, SampleKey::new(5).at(1, 9)))
         };
         let one = sample(1, true);
         for (n, parallel) in [(2, true), (5, true), (4, false)] {
@@ -52,17 +73,14 @@ fn equal_for_one_and_many_threads() {
         }
         // Other batches before and after change nothing.
         for step in 0..3 {
-            s.sample(seeds.clone(), SampleKey::new(5).at(0, step)).unwrap();
+            around(s, SampleKey::new(5).at(0, step));
         }
-        assert!(
-            one == content(&s.sample(seeds.clone(), SampleKey::new(5).at(1, 9)).unwrap()),
-            "sampler {i} remembers"
-        );
+        assert!(one == around(s, SampleKey::new(5).at(1, 9)), "sampler {i} remembers");
         for other in
             [SampleKey::new(6).at(1, 9), SampleKey::new(5).at(0, 9), SampleKey::new(5).at(1, 8)]
         {
             // Top-k, latest and full draws know no seed.
-            let differs = one != content(&s.sample(seeds.clone(), other).unwrap());
+            let differs = one != around(s, other);
             assert_eq!(differs, ![5, 6].contains(&i), "sampler {i} under {other:?}");
         }
     }
@@ -87,15 +105,15 @@ fn equal_on_a_renumbered_graph() {
     };
     for (old, renumbered) in samplers(&g).iter().zip(samplers_like(&g, &new)) {
         let key = SampleKey::new(3).at(2, 40);
-        let a = old.sample([("author", &seeds[0]), ("paper", &seeds[1])], key).unwrap();
-        let b = renumbered.sample([("author", find(0)), ("paper", find(1))], key).unwrap();
+        let a = sample(old, [("author", &seeds[0]), ("paper", &seeds[1])], key);
+        let b = sample(&renumbered, [("author", &find(0)), ("paper", &find(1))], key);
         assert_eq!(content(&a), content(&b));
     }
 }
 
 /// [`samplers`] of the renumbered graph with the weights and times of the graph before.
 fn samplers_like(g: &Graph, new: &Subgraph) -> Vec<NeighborSampler> {
-    let with = |mut s: NeighborSampler| {
+    let with = |mut s: NeighborSampler, timed: bool| {
         for (t, r) in g.relations().iter().enumerate() {
             let ids = new.edge_ids[t].to_vec();
             let of = |e: u32| (r.src()[e as usize], r.dst()[e as usize]);
@@ -103,14 +121,18 @@ fn samplers_like(g: &Graph, new: &Subgraph) -> Vec<NeighborSampler> {
                 ids.iter().map(|&e| ((of(e).0 * 7 + of(e).1) % 5) as f32).collect();
             let times: Vec<i64> =
                 ids.iter().map(|&e| i64::from((of(e).0 + of(e).1 * 3) % 11)).collect();
-            s = s.with_weights(t, &weights).unwrap().with_times(t, &times).unwrap();
+            s = s.with_weights(t, &weights).unwrap();
+            if timed {
+                s = s.with_times(t, &times).unwrap();
+            }
         }
         s.with_original_ids(new).unwrap()
     };
     let untimed = || NeighborSampler::new(&new.graph, [10, -1, 5]).unwrap();
     let by_degree =
         untimed().with_original_ids(new).unwrap().with_strategy(Strategy::InDegree).unwrap();
-    let new = || with(untimed());
+    let latest = with(untimed(), true).with_strategy(Strategy::Latest).unwrap();
+    let new = || with(untimed(), false);
     vec![
         new(),
         new().with_replacement(true).unwrap(),
@@ -118,7 +140,7 @@ fn samplers_like(g: &Graph, new: &Subgraph) -> Vec<NeighborSampler> {
         new().with_strategy(Strategy::Weighted).unwrap(),
         new().with_strategy(Strategy::Weighted).unwrap().with_replacement(true).unwrap(),
         new().with_strategy(Strategy::TopK).unwrap(),
-        new().with_strategy(Strategy::Latest).unwrap(),
+        latest,
         by_degree,
         new().with_strategy(Strategy::Labor { layer_dependent: false }).unwrap(),
     ]

@@ -146,7 +146,7 @@ fn what_is_refused() {
     let typed = crate::common::typed(5, 4, 1);
     assert!(matches!(
         SaintSampler::new(&typed, SaintMethod::Nodes { budget: 1 }),
-        Err(GraphError::AmbiguousEdgeType { .. } | GraphError::AmbiguousNodeType { .. })
+        Err(GraphError::Setting { arg: "graph", .. })
     ));
     // Nodes without edges are sampled.
     let sampler = SaintSampler::new(&none, SaintMethod::Nodes { budget: 50 }).unwrap();

@@ -2,9 +2,9 @@
 
 use burn_gnn_graph::{Graph, GraphError, Stream};
 use burn_gnn_sampling::{
-    HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState, MiniBatch,
-    NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey, Sampler, Seeds,
-    Strategy, Traversal,
+    BlockSampler, HeteroLinkSampler, LinkExclusion, LinkSampler, LoadedBatch, Loader, LoaderState,
+    MiniBatch, NegativeBy, NegativePairs, NegativeSampler, NeighborSampler, SampleKey, Sampler,
+    Seeds, Strategy, Traversal,
 };
 use proptest::prelude::*;
 
@@ -419,4 +419,76 @@ fn times_without_seed_times_are_refused() {
         unique.sample(&[0], SampleKey::new(0)),
         Err(GraphError::Setting { arg: "negatives", .. })
     ));
+}
+
+/// Subgraphs too are those of the graph without later edges: the tree of each seed, or of all seeds of one time.
+#[test]
+fn subgraphs_do_not_depend_on_later_edges() {
+    let original = |sub: &burn_gnn_graph::Subgraph, all: &[Edges; 3]| {
+        let nodes: Vec<Vec<u32>> = sub.node_ids.iter().map(|ids| ids.to_vec()).collect();
+        let of_type = |(t, ids): (usize, &burn_gnn_graph::OriginalIds)| -> Vec<_> {
+            let r = &sub.graph.relations()[t];
+            ids.iter()
+                .enumerate()
+                .map(|(i, e)| (r.src()[i], r.dst()[i], all[t][e as usize].4))
+                .collect()
+        };
+        (nodes, sub.edge_ids.iter().enumerate().map(of_type).collect::<Vec<_>>())
+    };
+    let none: [(&str, &[u32]); 0] = [];
+    let mut met = 0;
+    for seed in 0..20 {
+        let all = drawn(seed, 80);
+        for time in [0, 5, 9, END as i64] {
+            let past = deleted(&all, time - 1, NO_EDGES);
+            let key = SampleKey::new(seed);
+            let whole = sampler(&all, (Strategy::Uniform, false), 3);
+            // Without times it takes all edges of the past.
+            let before = NeighborSampler::new(&graph(&past), [3, 2]).unwrap();
+            let (seeds, ids) = (|| [("b", vec![3, 0, 3]), ("a", vec![1])], [3, 0, 3]);
+            let got = whole.induced_before(seeds(), time, none, key).unwrap();
+            let want = before.induced(seeds(), none, key).unwrap();
+            assert_eq!(original(&got.subgraph, &all), original(&want.subgraph, &past));
+            assert_eq!(got.seeds, want.seeds);
+            let got = whole.shadow_before([("b", ids, [time; 3])], key).unwrap();
+            let want = before.shadow([("b", ids)], key).unwrap();
+            assert_eq!(original(&got.subgraph, &all), original(&want.subgraph, &past));
+            // Among seeds of another time.
+            let both = whole.shadow_before([("b", [3, 0, 3], [time, 99, 99])], key).unwrap();
+            let alone = whole.shadow_before([("b", [3], [time])], key).unwrap();
+            let n = alone.subgraph.node_ids[1].len();
+            assert_eq!(
+                both.subgraph.node_ids[1].to_vec()[..n],
+                alone.subgraph.node_ids[1].to_vec()
+            );
+            met += got.subgraph.graph.total_edges();
+        }
+    }
+    assert!(met > 50, "{met} edges");
+}
+
+/// What samples without a loader refuses seeds without a time as loaders do.
+#[test]
+fn seeds_without_times_are_refused_everywhere() {
+    let g = graph(&drawn(1, 20));
+    let timed = NeighborSampler::new(&g, [2]).unwrap().with_times("r", &[3; 20]).unwrap();
+    let (key, none): (_, [(&str, &[u32]); 0]) = (SampleKey::new(0), []);
+    let refused = [
+        timed.sample([("a", [0])], key).err(),
+        timed.sample_excluding([("a", [0])], none, key).err(),
+        timed.induced([("a", [0])], none, key).err(),
+        timed.shadow([("a", [0])], key).err(),
+        timed.sample_batch(&Seeds::nodes(&g, [("a", [0])]).unwrap(), key).err(),
+        timed.blocks(&[vec![0], vec![]], None, key).err(),
+    ];
+    for e in refused {
+        let e = e.expect("an error").to_string();
+        assert!(
+            e.starts_with("`times`: expected a time for every seed") && e.contains("sample_before"),
+            "{e}"
+        );
+    }
+    let untimed = NeighborSampler::new(&g, [2]).unwrap();
+    assert!(untimed.shadow_before([("a", [0], [1])], key).is_err());
+    assert!(untimed.induced_before([("a", [0])], 1, none, key).is_err());
 }
