@@ -75,6 +75,15 @@ impl ColumnRows<'_> {
     }
 }
 
+/// A column of a part was expected, not a tensor that was inserted.
+fn changing(name: &str, remedy: &str) -> DistError {
+    DistError::Config {
+        arg: "column",
+        expected: "a column that the partition stores, whose rows do not change".to_owned(),
+        found: format!("`{name}`, a distributed tensor that was inserted ({remedy})"),
+    }
+}
+
 impl DistGraph {
     /// The nodes of a type: `graph.nodes("paper").data("feat").gather::<2>(&ids)`.
     pub fn nodes<'a>(&'a self, ntype: impl NodeKey + 'a) -> DataSpace<'a> {
@@ -131,10 +140,7 @@ impl DistGraph {
     ) -> Result<FeatureCache, DistError> {
         let found = self.node_policy(ntype).and_then(|of| match self.column_rows(of, column)? {
             stored @ ColumnRows::Stored(_) => Ok((of, stored, ids?)),
-            ColumnRows::Changing(_) => {
-                let expected = format!("a stored column (`{column}` is a tensor, whose rows change: leave it out of the cache)");
-                Err(DistError::Config { arg: "column", expected, found: format!("`{column}`") })
-            }
+            ColumnRows::Changing(_) => Err(changing(column, "leave it out of the cache")),
         });
         let (of, rows, ids) = agree(&*self.comm, "feature cache", found)?;
         let table = self.table(of, &rows, &ids, None);
@@ -159,7 +165,12 @@ impl DistGraph {
 
     /// A column that is no tensor: its rows are in the part and do not change.
     pub(crate) fn stored(&self, of: PartitionPolicy, name: &str) -> Result<&TensorData, DistError> {
-        self.stored_column(of, name).ok_or_else(|| self.unknown_column(of, name))
+        match self.column_rows(of, name)? {
+            ColumnRows::Stored(data) => Ok(data),
+            ColumnRows::Changing(_) => {
+                Err(changing(name, "add it to the graph that is partitioned"))
+            }
+        }
     }
     /// Any column.
     pub(crate) fn column_rows(

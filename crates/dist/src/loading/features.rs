@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor};
-use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
+use burn::tensor::kind::Basic;
+use burn::tensor::{Bool, Device, Int, Tensor};
+use burn_gnn_graph::{Column, ColumnKind, EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::{
     BatchFeatures, BatchRows, SampleKey, SampledBatch, SeedKind, Seeds, Traversal,
 };
@@ -26,12 +27,15 @@ pub struct DistFeatures {
     edges: Columns,
     labels: Columns,
     edge_labels: Columns,
+    targets: Columns,
+    edge_targets: Columns,
     caches: Arc<Vec<FeatureCache>>,
 }
 
 /// What a column is read as.
 #[derive(Clone, Copy)]
 enum ReadAs {
+    /// Numbers of any kind, as rows of floats.
     Features,
     Labels,
 }
@@ -47,7 +51,7 @@ fn add(
     let (rows, owners) = (graph.column_rows(of, column)?, graph.owners(of));
     let (row, dtype) = (rows.row_shape(), rows.dtype());
     let (fits, expected) = match as_ {
-        ReadAs::Features => (row.len() == 1 && dtype.is_float(), "Float tensor of rank 2"),
+        ReadAs::Features => (row.len() <= 1, "tensor of rank 1 or 2"),
         ReadAs::Labels => {
             (row.is_empty() && (dtype.is_int() || dtype.is_uint()), "Int tensor of rank 1")
         }
@@ -65,6 +69,19 @@ fn add(
     Ok(())
 }
 
+/// Gathered numbers as rows of floats; those of rank 1 have one number each.
+fn as_features(column: &Column) -> Option<Tensor<2>> {
+    fn rows<K: Basic>(column: &Column) -> Option<Tensor<2, K>> {
+        let one = || Some(column.tensor::<1, K>()?.unsqueeze_dim(1));
+        column.tensor().or_else(one)
+    }
+    match column.kind() {
+        ColumnKind::Float => rows(column),
+        ColumnKind::Int => rows::<Int>(column).map(|x| x.float()),
+        ColumnKind::Bool => rows::<Bool>(column).map(|x| x.float()),
+    }
+}
+
 /// Columns with the ids of their types.
 fn with_ids<'a>(
     columns: &'a Columns,
@@ -76,10 +93,11 @@ fn with_ids<'a>(
 impl DistFeatures {
     /// None; tensors come on the device of the graph.
     pub fn new(graph: &DistGraph) -> Self {
-        let (nodes, edges, labels, edge_labels) = (vec![], vec![], vec![], vec![]);
-        Self { graph: graph.clone(), nodes, edges, labels, edge_labels, caches: Arc::default() }
+        let (graph, caches) = (graph.clone(), Arc::default());
+        let [nodes, edges, labels, edge_labels, targets, edge_targets] = [const { vec![] }; 6];
+        Self { graph, nodes, edges, labels, edge_labels, targets, edge_targets, caches }
     }
-    /// Features of the nodes of a type, in a float column of rank 2.
+    /// Features of the nodes of a type, in a column of rank 1 or 2, whose integers or booleans become floats.
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
@@ -88,7 +106,7 @@ impl DistFeatures {
         add(&mut self.nodes, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
-    /// Features of the edges of a type, in a float column of rank 2, for the edges of the blocks and for seed edges.
+    /// Features of the edges of a type, in a column as for nodes, for the edges of the blocks and for seed edges.
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
@@ -97,7 +115,7 @@ impl DistFeatures {
         add(&mut self.edges, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
-    /// Label of each node of a type, in an integer column of rank 1: seeds of the type come with theirs.
+    /// Class of each node of a type, in an integer column of rank 1: seeds of the type come with theirs.
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
@@ -106,9 +124,8 @@ impl DistFeatures {
         add(&mut self.labels, &self.graph, of, column, ReadAs::Labels)?;
         Ok(self)
     }
-    /// Label of each edge of a type, such as a class or a rating, in an integer column of rank 1: seed edges of the
-    /// type come with theirs. Which pairs are edges and which are negatives is in
-    /// [`LinkBatch::labels`](burn_gnn_sampling::LinkBatch::labels).
+    /// Class of each edge of a type, in an integer column of rank 1: seed edges of the type come with theirs. Which
+    /// pairs are edges and which are negatives is in [`LinkBatch::labels`](burn_gnn_sampling::LinkBatch::labels).
     ///
     /// # Errors
     /// Unknown type or column, another shape, a type named before.
@@ -119,6 +136,29 @@ impl DistFeatures {
     ) -> Result<Self, DistError> {
         let of = self.graph.edge_policy(etype)?;
         add(&mut self.edge_labels, &self.graph, of, column, ReadAs::Labels)?;
+        Ok(self)
+    }
+    /// Real values of each node of a type, in a column of rank 1 or 2: seeds of the type come with theirs, as under
+    /// [`GraphFeatures::with_targets`](burn_gnn_sampling::GraphFeatures::with_targets).
+    ///
+    /// # Errors
+    /// Unknown type or column, another shape, a type named before.
+    pub fn with_targets(mut self, ntype: impl NodeKey, column: &str) -> Result<Self, DistError> {
+        let of = self.graph.node_policy(ntype)?;
+        add(&mut self.targets, &self.graph, of, column, ReadAs::Features)?;
+        Ok(self)
+    }
+    /// Real values of each edge of a type, in a column of rank 1 or 2: seed edges of the type come with theirs.
+    ///
+    /// # Errors
+    /// Unknown type or column, another shape, a type named before.
+    pub fn with_edge_targets(
+        mut self,
+        etype: impl EdgeKey,
+        column: &str,
+    ) -> Result<Self, DistError> {
+        let of = self.graph.edge_policy(etype)?;
+        add(&mut self.edge_targets, &self.graph, of, column, ReadAs::Features)?;
         Ok(self)
     }
     /// Caches at most `rows` remote rows of hot nodes for each node feature column; see [`DistGraph::feature_cache`].
@@ -230,12 +270,14 @@ where
             let rows = ids.iter().filter_map(|id| graph.inner.edge_ids[t].binary_search(id).ok());
             rows.map(|row| graph.inner.edges.id(t, row as u64)).collect()
         };
-        let (labels, edges, seeds): (&Columns, bool, Vec<Vec<u64>>) = match seeds.kind() {
-            SeedKind::Nodes => (&self.labels, false, seeds.ids().to_vec()),
+        let edges = seeds.kind() == SeedKind::Edges;
+        let (labels, targets, seeds): (&Columns, &Columns, Vec<Vec<u64>>) = match seeds.kind() {
+            SeedKind::Nodes => (&self.labels, &self.targets, seeds.ids().to_vec()),
             SeedKind::Edges => {
-                (&self.edge_labels, true, seeds.ids().iter().enumerate().map(of_edges).collect())
+                let rows = seeds.ids().iter().enumerate().map(of_edges).collect();
+                (&self.edge_labels, &self.edge_targets, rows)
             }
-            _ => (&none, false, vec![]),
+            _ => (&none, &none, vec![]),
         };
         let mut ids = vec![];
         let of_seeds = |t: usize| Cow::Borrowed(&seeds[t][..]);
@@ -246,6 +288,7 @@ where
         if edges {
             ids.extend(with_ids(&self.edges, of_seeds));
         }
+        ids.extend(with_ids(targets, of_seeds));
         ids.extend(with_ids(labels, of_seeds));
         let wanted: Vec<WantedRows<'_>> =
             ids.iter().map(|(of, column, ids)| (*of, *column, &ids[..])).collect();
@@ -260,17 +303,19 @@ where
             edge_x,
             seed_x,
             labels: vec![None; seeds.len()],
+            targets: vec![None; seeds.len()],
         };
         let mut take = |of: &Columns, out: &mut [Option<Tensor<2>>]| {
             of.iter()
                 .zip(columns.by_ref())
-                .for_each(|((of, _), column)| out[of.ty] = column.tensor());
+                .for_each(|((of, _), column)| out[of.ty] = as_features(&column));
         };
         take(&self.nodes, &mut out.x);
         out.edge_x.iter_mut().for_each(|edge_x| take(&self.edges, edge_x));
         if edges {
             take(&self.edges, &mut out.seed_x);
         }
+        take(targets, &mut out.targets);
         for ((of, _), column) in labels.iter().zip(columns) {
             out.labels[of.ty] = column.tensor();
         }

@@ -6,8 +6,8 @@ use super::format::RowConversion;
 use super::packed::Packed;
 use crate::FeatureSource;
 use crate::RowType;
-use burn_gnn_graph::GraphError;
 use burn_gnn_graph::internal::setting;
+use burn_gnn_graph::{ColumnKind, Frame, GraphError};
 
 /// Rows in the memory of the process, narrower than f32 if asked for.
 #[derive(Clone, Debug)]
@@ -53,6 +53,47 @@ impl MemoryRows {
         let [rows, width] = x.dims();
         let bytes = x.into_data().iter::<f32>().flat_map(f32::to_le_bytes).collect();
         Self { packed: Packed { bytes, rows, width, kept: RowType::F32 }, clipped: 0 }
+    }
+    /// From a column of floats, integers or booleans, of rank 1 (one number per row) or 2.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Int, Tensor};
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{FeatureSource, MemoryRows};
+    /// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+    /// g.nodes_mut("_N")?.insert("year", Tensor::<1, Int>::from_ints([1998, 2004, 2011], &Device::flex()))?;
+    /// let years = MemoryRows::from_column(g.nodes("_N")?, "year")?;
+    /// assert_eq!((years.width(), years.gather(&[2, 0])?), (1, vec![2011.0, 1998.0]));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// No such column, another rank, an integer that f32 does not hold exactly (beyond 2²⁴).
+    pub fn from_column(frame: &Frame, name: &str) -> Result<Self, GraphError> {
+        let (column, data) = (frame.column(name)?, frame.column(name)?.to_data());
+        let width = match column.shape().as_slice() {
+            [_] => 1,
+            [_, width] => *width,
+            _ => {
+                return Err(GraphError::ColumnType {
+                    frame: frame.label().to_owned(),
+                    name: name.to_owned(),
+                    expected: "column of rank 1 or 2".to_owned(),
+                    actual: format!("column {column:?}"),
+                });
+            }
+        };
+        if column.kind() == ColumnKind::Int {
+            let exact =
+                |x: &i64| x.unsigned_abs() <= 1 << 24 || *x as f32 as i128 == i128::from(*x);
+            if let Some(x) = data.iter::<i64>().find(|x| !exact(x)) {
+                let expected = format!("integers in column `{name}` that f32 holds exactly");
+                return Err(setting("column", &expected, &x.to_string()));
+            }
+        }
+        let bytes = data.iter::<f32>().flat_map(f32::to_le_bytes).collect();
+        let rows = column.len();
+        Ok(Self { packed: Packed { bytes, rows, width, kept: RowType::F32 }, clipped: 0 })
     }
     /// From a tensor `[rows, width]` whose numbers the type `kept` holds.
     pub(crate) fn from_tensor_as(x: Tensor<2>, kept: RowType) -> Result<Self, GraphError> {

@@ -49,8 +49,10 @@ pub struct BatchRows {
     pub edge_x: Vec<Vec<Option<Tensor<2>>>>,
     /// Features of seeds that are edges, per edge type, where there are any; else empty.
     pub seed_x: Vec<Option<Tensor<2>>>,
-    /// Labels of the seeds, per type of seeds, where there are any.
+    /// Classes of the seeds, per type of seeds, where there are any.
     pub labels: Vec<Option<Tensor<1, Int>>>,
+    /// Real values of the seeds, per type of seeds, where there are any.
+    pub targets: Vec<Option<Tensor<2>>>,
 }
 
 /// A batch of seeds with what a network reads. Types go by name: `batch.x("paper")?`, or `batch.x(..)?` where there is
@@ -110,19 +112,33 @@ impl<B, T> LoadedBatch<B, T> {
         let t = schema.etype(etype)?;
         found("features", "seed edges", "with_edges", self.rows.seed_x.get(t), &schema.etypes()[t])
     }
-    /// Labels of the own seeds of a node type.
+    /// Classes of the own seeds of a node type.
     #[allow(clippy::missing_errors_doc)]
     pub fn labels(&self, ntype: impl NodeKey) -> Result<Tensor<1, Int>, GraphError> {
         let t = self.of_nodes(ntype)?;
         let name = &self.schema()?.ntypes()[t];
         found("labels", "nodes", "with_labels", self.rows.labels.get(t), name)
     }
-    /// Labels of the own seed edges of a type.
+    /// Classes of the own seed edges of a type.
     #[allow(clippy::missing_errors_doc)]
     pub fn edge_labels(&self, etype: impl EdgeKey) -> Result<Tensor<1, Int>, GraphError> {
         let t = self.of_edges(etype)?;
         let name = &self.schema()?.etypes()[t];
         found("labels", "edges", "with_edge_labels", self.rows.labels.get(t), name)
+    }
+    /// Targets `[seeds, d]` of the own seeds of a node type: values of a regression, or 0 and 1 for several labels.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn targets(&self, ntype: impl NodeKey) -> Result<Tensor<2>, GraphError> {
+        let t = self.of_nodes(ntype)?;
+        let name = &self.schema()?.ntypes()[t];
+        found("targets", "nodes", "with_targets", self.rows.targets.get(t), name)
+    }
+    /// Targets `[seeds, d]` of the own seed edges of a type.
+    #[allow(clippy::missing_errors_doc)]
+    pub fn edge_targets(&self, etype: impl EdgeKey) -> Result<Tensor<2>, GraphError> {
+        let t = self.of_edges(etype)?;
+        let name = &self.schema()?.etypes()[t];
+        found("targets", "edges", "with_edge_targets", self.rows.targets.get(t), name)
     }
     /// Own seeds of a node type. Over a partitioned graph they are type-wise ids.
     #[allow(clippy::missing_errors_doc)]
@@ -171,8 +187,9 @@ impl<B, T> LoadedBatch<B, T> {
     }
     /// Bytes of features.
     pub(crate) fn feature_bytes(&self) -> usize {
-        let BatchRows { x, seed_x, edge_x, .. } = &self.rows;
-        let tensors = x.iter().chain(seed_x).chain(edge_x.iter().flatten()).flatten();
+        let BatchRows { x, seed_x, edge_x, targets, .. } = &self.rows;
+        let tensors =
+            x.iter().chain(seed_x).chain(targets).chain(edge_x.iter().flatten()).flatten();
         tensors.map(|x| x.dims().iter().product::<usize>() * 4).sum()
     }
 }
@@ -198,9 +215,13 @@ type ByType = Vec<Option<Tensor<2>>>;
 type Sources = Vec<Option<Arc<dyn FeatureSource>>>;
 type Labels = Vec<Option<Arc<[i64]>>>;
 
-/// Features of nodes and edges of a graph, by type from a [`FeatureSource`] each, and labels, as tensors on a device.
+/// Features of nodes and edges of a graph, by type from a [`FeatureSource`] each, and what is to be predicted, as
+/// tensors on a device.
 ///
-/// They go with the batches of any [`Sampler`] of this graph whose seeds are `u32`.
+/// They go with the batches of any [`Sampler`] of this graph whose seeds are `u32`. Columns of the graph, whether of
+/// floats or integers, of rank 1 or 2, become a source by [`MemoryRows::from_column`](crate::MemoryRows::from_column).
+/// One class per seed is a label ([`with_labels`](Self::with_labels)); real values and several labels are targets
+/// ([`with_targets`](Self::with_targets)).
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -223,6 +244,8 @@ pub struct GraphFeatures {
     edges: Sources,
     labels: Labels,
     edge_labels: Labels,
+    targets: Sources,
+    edge_targets: Sources,
     device: Device,
 }
 
@@ -232,7 +255,9 @@ impl GraphFeatures {
         let (ntypes, etypes) = (graph.node_counts().len(), graph.relations().len());
         let (nodes, edges) = (vec![None; ntypes], vec![None; etypes]);
         let (labels, edge_labels) = (vec![None; ntypes], vec![None; etypes]);
-        Self { graph: graph.clone(), nodes, edges, labels, edge_labels, device: device.clone() }
+        let (targets, edge_targets) = (vec![None; ntypes], vec![None; etypes]);
+        let (graph, device) = (graph.clone(), device.clone());
+        Self { graph, nodes, edges, labels, edge_labels, targets, edge_targets, device }
     }
 
     /// Features of the nodes of a type.
@@ -266,7 +291,7 @@ impl GraphFeatures {
         Ok(self)
     }
 
-    /// Label of each node of a type: seeds of the type come with theirs.
+    /// Class of each node of a type: seeds of the type come with theirs ([`LoadedBatch::labels`]).
     ///
     /// # Errors
     /// Unknown type, not one per node.
@@ -277,8 +302,7 @@ impl GraphFeatures {
         Ok(self)
     }
 
-    /// Label of each edge of a type, such as a class or a rating: seed edges of the type come with theirs. Which pairs
-    /// are edges and which are negatives is in [`LinkBatch::labels`](crate::LinkBatch::labels).
+    /// Class of each edge of a type: seed edges of the type come with theirs. Which pairs are edges and which are negatives is in [`LinkBatch::labels`](crate::LinkBatch::labels).
     ///
     /// # Errors
     /// Unknown type, not one per edge.
@@ -290,6 +314,55 @@ impl GraphFeatures {
         let t = self.graph.schema().etype(etype)?;
         self.graph.check_per_edge("labels", "one per edge", t, labels.len())?;
         self.edge_labels[t] = Some(labels.into());
+        Ok(self)
+    }
+
+    /// Real values of each node of a type, a row per node: seeds of the type come with theirs
+    /// ([`LoadedBatch::targets`]). One value for regression, several for several targets, 0 or 1 per label where a node
+    /// has several.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::Graph;
+    /// use burn_gnn_sampling::{GraphFeatures, Loader, MemoryRows, NeighborSampler, Seeds};
+    /// let device = Device::flex();
+    /// let mut g = Graph::homogeneous(3, vec![1, 2], vec![0, 0])?;
+    /// g.nodes_mut("_N")?.insert("age", Tensor::<1>::from_floats([31.0, 47.0, 25.0], &device))?;
+    /// let ages = MemoryRows::from_column(g.nodes("_N")?, "age")?;
+    /// let features = GraphFeatures::new(&g, &device).with_targets("_N", ages)?;
+    /// let seeds = Seeds::nodes(&g, [("_N", [2, 0])])?;
+    /// let loader = Loader::new(NeighborSampler::new(&g, [-1])?, seeds, 2)?.with_features(features);
+    /// let batch = loader.epoch(0).next().expect("a batch")?;
+    /// assert_eq!(batch.targets("_N")?.dims(), [2, 1]); // as the outputs of a network with one value per seed
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Unknown type, not one row per node.
+    pub fn with_targets(
+        mut self,
+        ntype: impl NodeKey,
+        source: impl FeatureSource + 'static,
+    ) -> Result<Self, GraphError> {
+        let t = self.graph.schema().ntype(ntype)?;
+        self.graph.check_per_node("targets", "one row per node", t, source.num_rows())?;
+        self.targets[t] = Some(Arc::new(source));
+        Ok(self)
+    }
+
+    /// Real values of each edge of a type, such as a rating, a row per edge: seed edges of the type come with theirs
+    /// ([`LoadedBatch::edge_targets`]).
+    ///
+    /// # Errors
+    /// Unknown type, not one row per edge.
+    pub fn with_edge_targets(
+        mut self,
+        etype: impl EdgeKey,
+        source: impl FeatureSource + 'static,
+    ) -> Result<Self, GraphError> {
+        let t = self.graph.schema().etype(etype)?;
+        self.graph.check_per_edge("targets", "one row per edge", t, source.num_rows())?;
+        self.edge_targets[t] = Some(Arc::new(source));
         Ok(self)
     }
 
@@ -332,15 +405,26 @@ where
         let x = self.gather(&self.nodes, |t| batch.nodes(t))?;
         let of_block = |block| self.gather(&self.edges, |t| batch.edges(block, t));
         let edge_x = (0..batch.num_blocks()).map(of_block).collect::<Result<_, _>>()?;
-        let (seed_x, labels) = match seeds.kind() {
-            SeedKind::Nodes => (vec![], self.labels_of(&self.labels, seeds.ids())?),
-            SeedKind::Edges => (
-                self.gather(&self.edges, |t| seeds.ids().get(t).map_or(&[][..], |ids| ids))?,
-                self.labels_of(&self.edge_labels, seeds.ids())?,
-            ),
-            SeedKind::Other => (vec![], vec![]),
+        let of_seeds = |t: usize| seeds.ids().get(t).map_or(&[][..], |ids| ids);
+        let mut rows = BatchRows {
+            schema: Some(self.graph.schema().clone()),
+            x,
+            edge_x,
+            ..Default::default()
         };
-        Ok(BatchRows { schema: Some(self.graph.schema().clone()), x, edge_x, seed_x, labels })
+        match seeds.kind() {
+            SeedKind::Nodes => {
+                rows.labels = self.labels_of(&self.labels, seeds.ids())?;
+                rows.targets = self.gather(&self.targets, of_seeds)?;
+            }
+            SeedKind::Edges => {
+                rows.seed_x = self.gather(&self.edges, of_seeds)?;
+                rows.labels = self.labels_of(&self.edge_labels, seeds.ids())?;
+                rows.targets = self.gather(&self.edge_targets, of_seeds)?;
+            }
+            SeedKind::Other => {}
+        }
+        Ok(rows)
     }
     fn to_device(&self, device: &Device) -> Self {
         Self { device: device.clone(), ..self.clone() }
