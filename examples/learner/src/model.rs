@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use burn::data::dataloader::batcher::Batcher;
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn::train::{ClassificationOutput, InferenceStep, TrainOutput, TrainStep};
-use burn_gnn::graph::{Graph, batch};
+use burn_gnn::graph::{Graph, GraphError, batch};
 use burn_gnn::models::Gin;
 use burn_gnn::ops::{LossReduction, Segments, cross_entropy_rows};
+use burn_gnn::sampling::{LoadedBatch, SampleKey, SampledBatch, Sampler, SeedKind, Seeds};
 
 use crate::rings::Ring;
 
@@ -19,34 +19,39 @@ pub(crate) const DEGREES: usize = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Graphs {
     graph: Graph,
-    /// Degrees, one-hot.
-    x: Tensor<2>,
     /// Nodes of each graph.
     segments: Segments,
     labels: Arc<[u32]>,
 }
 
-/// Lays graphs side by side.
-#[derive(Clone)]
-pub(crate) struct Collate;
+impl SampledBatch for Graphs {
+    type Id = u32;
 
-impl Batcher<Ring, Graphs> for Collate {
-    fn batch(&self, rings: Vec<Ring>, device: &Device) -> Graphs {
+    fn num_edges(&self) -> usize {
+        self.graph.total_edges()
+    }
+}
+
+/// Batches graphs; seeds are their positions in the list. Nothing is drawn but the order of seeds, by the loader.
+#[derive(Clone)]
+pub(crate) struct Collate(pub(crate) Arc<[Ring]>);
+
+impl Sampler for Collate {
+    type Seed = u32;
+    type Batch = Graphs;
+    type Error = GraphError;
+
+    fn sample_batch(&self, seeds: &Seeds, _: SampleKey) -> Result<Graphs, GraphError> {
+        let rings: Vec<&Ring> = seeds.ids()[0].iter().map(|&i| &self.0[i as usize]).collect();
         let sizes: Vec<usize> = rings.iter().map(|r| r.graph.total_nodes()).collect();
-        let graph = batch(rings.iter().map(|r| &r.graph))
-            .unwrap_or_else(|e| panic!("rings have the same types: {e}"))
-            .into_graph();
-        let degrees = graph.relations()[0].in_degrees();
-        let x: Vec<f32> = degrees
-            .flat_map(|d| (1..=DEGREES as u32).map(move |k| f32::from(u8::from(d == k))))
-            .collect();
-        let x = Tensor::from_data(TensorData::new(x, [graph.total_nodes(), DEGREES]), device);
-        Graphs {
-            graph,
-            x,
+        Ok(Graphs {
+            graph: batch(rings.iter().map(|r| &r.graph))?.into_graph(),
             segments: Segments::from_lengths(&sizes),
             labels: rings.iter().map(|r| r.label).collect(),
-        }
+        })
+    }
+    fn check(&self, seeds: &Seeds) -> Result<(), GraphError> {
+        seeds.expect(SeedKind::Other, 1)
     }
 }
 
@@ -56,9 +61,17 @@ pub(crate) struct Classifier {
     pub(crate) gin: Gin,
 }
 
+/// Degrees of all nodes, one-hot.
+fn degrees(graph: &Graph, device: &Device) -> Tensor<2> {
+    let one_hot = |d| (1..=DEGREES as u32).map(move |k| f32::from(u8::from(d == k)));
+    let x: Vec<f32> = graph.relations()[0].in_degrees().flat_map(one_hot).collect();
+    Tensor::from_data(TensorData::new(x, [graph.total_nodes(), DEGREES]), device)
+}
+
 impl Classifier {
-    pub(crate) fn classify(&self, item: Graphs) -> ClassificationOutput {
-        let logits = self.gin.forward_graphs(&item.graph, item.x, &item.segments);
+    pub(crate) fn classify(&self, item: &Graphs) -> ClassificationOutput {
+        let x = degrees(&item.graph, &self.devices()[0]);
+        let logits = self.gin.forward_graphs(&item.graph, x, &item.segments);
         let n = item.labels.len();
         let loss = cross_entropy_rows(
             logits.clone(),
@@ -74,20 +87,20 @@ impl Classifier {
 }
 
 impl TrainStep for Classifier {
-    type Input = Graphs;
+    type Input = LoadedBatch<Graphs>;
     type Output = ClassificationOutput;
 
-    fn step(&self, item: Graphs) -> TrainOutput<ClassificationOutput> {
-        let out = self.classify(item);
+    fn step(&self, item: LoadedBatch<Graphs>) -> TrainOutput<ClassificationOutput> {
+        let out = self.classify(&item.batch);
         TrainOutput::new(self, out.loss.backward(), out)
     }
 }
 
 impl InferenceStep for Classifier {
-    type Input = Graphs;
+    type Input = LoadedBatch<Graphs>;
     type Output = ClassificationOutput;
 
-    fn step(&self, item: Graphs) -> ClassificationOutput {
-        self.classify(item)
+    fn step(&self, item: LoadedBatch<Graphs>) -> ClassificationOutput {
+        self.classify(&item.batch)
     }
 }

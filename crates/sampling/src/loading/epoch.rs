@@ -97,7 +97,8 @@ impl<S: Sampler, F: BatchFeatures<S>> Work<S, F> {
 
     /// The batch, or the error that its making ended in, a panic included.
     fn make(&self, i: usize) -> Made<S> {
-        let step = self.epoch * self.num_batches as u64 + i as u64;
+        // Steps of the last epochs that there are may repeat others': keys differ by the epoch.
+        let step = self.epoch.wrapping_mul(self.num_batches as u64).wrapping_add(i as u64);
         let key = SampleKey::new(self.seed).at(self.epoch, step);
         let make = || self.parts.make(self.positions(i), key);
         catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| {

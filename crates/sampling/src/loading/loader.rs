@@ -40,7 +40,8 @@ pub struct LoaderState {
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
 ///
-/// It is a Burn `DataLoader` too: each pass over it is the next epoch.
+/// It is a Burn `DataLoader` too: each pass over it is the next epoch, from 0 or from
+/// [`with_first_epoch`](Self::with_first_epoch) on.
 ///
 /// # Over several processes
 /// A sampler over a partitioned graph is [in order](Sampler::IN_ORDER): one thread makes its batches. All processes
@@ -118,6 +119,27 @@ impl<S: Sampler, F> Loader<S, F> {
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+    /// The epoch of the first pass by Burn; 0 by default. A [`Learner`] that resumes from the checkpoint of epoch `n`,
+    /// which Burn counts from 1, has passed over epochs `0..n` of the loader: with `n` it goes on with the orders and
+    /// draws of a run that was never interrupted.
+    ///
+    /// ```no_run
+    /// # use std::sync::Arc;
+    /// # use burn_gnn_graph::Graph;
+    /// # use burn_gnn_sampling::{Loader, NeighborSampler, Seeds};
+    /// # let g = Graph::homogeneous(2, vec![0], vec![1])?;
+    /// let checkpoint = 5; // the argument of `SupervisedTraining::checkpoint`
+    /// let loader = Loader::new(NeighborSampler::new(&g, [10])?, Seeds::nodes(&g, [("_N", [0, 1])])?, 2)?;
+    /// let loader = Arc::new(loader.with_first_epoch(checkpoint));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// [`Learner`]: https://docs.rs/burn/latest/burn/train/struct.Learner.html
+    #[must_use]
+    pub fn with_first_epoch(mut self, epoch: u64) -> Self {
+        self.next_epoch = AtomicU64::new(epoch);
         self
     }
     /// Threads that make batches, one at most where the sampler is [in order](Sampler::IN_ORDER); with 0 the caller

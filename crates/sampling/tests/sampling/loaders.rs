@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use burn::data::dataloader::DataLoader;
-use burn::tensor::Device;
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn_graph::{Graph, GraphError};
 use burn_gnn_sampling::{
-    FeatureSource, GraphFeatures, LinkSampler, Loader, LoaderState, MemoryRows, NegativePairs,
-    NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds, Traversal,
+    FeatureSource, GraphFeatures, LinkSampler, LoadedBatch, Loader, LoaderState, MemoryRows,
+    MiniBatch, NegativePairs, NeighborSampler, SampleKey, SampledBatch, Sampler, Seeds, Traversal,
 };
 use burn_gnn_sampling::{RowType, SampleNeighbors, ToBlock};
 
@@ -339,7 +339,7 @@ fn a_graph_of_one_type_needs_no_names() {
         500
     );
     assert_eq!(g.distances((.., 3), None).unwrap()[0][3], g.shortest_dist((.., 3)).unwrap()[0][3]);
-    assert_eq!(burn_gnn_sampling::in_degree_hotness(&g, ..).unwrap().len(), 500);
+    assert_eq!(burn_gnn_sampling::out_degree_hotness(&g, ..).unwrap().len(), 500);
     let two = typed(6, 4, 1);
     let several = Seeds::nodes(&two, [(.., [0])]);
     assert!(matches!(several, Err(GraphError::AmbiguousNodeType { .. })));
@@ -420,4 +420,113 @@ fn what_is_refused() {
     assert!(matches!(Loader::new(s(), edges, 1), Err(GraphError::Setting { arg: "seeds", .. })));
     let others = Seeds::nodes(&typed(6, 4, 1), [("paper", [0])]).unwrap();
     assert!(matches!(Loader::new(s(), others, 1), Err(GraphError::Length { .. })));
+}
+
+/// Passes by Burn go on at the epoch that was set, through copies for other devices too.
+#[test]
+fn the_first_epoch_of_burn_can_be_set() {
+    let g = skewed(60, 400, 3);
+    let new = || {
+        let seeds = Seeds::nodes(&g, [("_N", (0..40).collect::<Vec<u32>>())]).unwrap();
+        Loader::new(NeighborSampler::new(&g, [3]).unwrap(), seeds, 7).unwrap().with_seed(4)
+    };
+    let drawn = |b: LoadedBatch<MiniBatch>| (own(&b), content(&b.batch));
+    let (whole, resumed) = (new(), new().with_first_epoch(2).to_device(&Device::flex()));
+    for epoch in 0..2 {
+        whole.iter().for_each(|b| assert!(b.is_ok(), "epoch {epoch}"));
+    }
+    for epoch in 2..4 {
+        let went_on: Vec<_> = whole.iter().map(|b| drawn(b.unwrap())).collect();
+        let again: Vec<_> = resumed.iter().map(|b| drawn(b.unwrap())).collect();
+        let asked: Vec<_> = new().epoch(epoch).map(|b| drawn(b.unwrap())).collect();
+        assert!(went_on == again && again == asked, "epoch {epoch}");
+    }
+    // The last epoch that there is, after which they begin again.
+    let (last, before) = (new().epoch(u64::MAX), new().epoch(u64::MAX - 1));
+    let (last, before): (Vec<_>, Vec<_>) =
+        (last.map(|b| drawn(b.unwrap())).collect(), before.map(|b| drawn(b.unwrap())).collect());
+    assert!(last.len() == 6 && last != before);
+    let wrapped = new().with_first_epoch(u64::MAX);
+    assert!(wrapped.iter().map(|b| drawn(b.unwrap())).collect::<Vec<_>>() == last);
+    assert!(wrapped.iter().count() == 6);
+}
+
+/// Real values of seeds, one or several each, from columns of any kind.
+#[test]
+fn targets_belong_to_their_seeds() {
+    let device = Device::flex();
+    let mut g = skewed(30, 200, 3);
+    let n = 30;
+    let ages = Tensor::<1>::from_data(
+        TensorData::new((0..n).map(|v| v as f32 / 2.0).collect::<Vec<_>>(), [n]),
+        &device,
+    );
+    let counts = Tensor::<1, Int>::from_data(
+        TensorData::new((0..n as i64).collect::<Vec<_>>(), [n]),
+        &device,
+    );
+    let topics: Vec<f32> =
+        (0..n).flat_map(|v| [(v % 2) as f32, (v % 3 == 0) as u8 as f32, 1.0]).collect();
+    let topics = Tensor::<2>::from_data(TensorData::new(topics, [n, 3]), &device);
+    let weights = Tensor::<1>::from_data(
+        TensorData::new((0..200).map(|e| e as f32).collect::<Vec<_>>(), [200]),
+        &device,
+    );
+    let frame = g.nodes_mut("_N").unwrap();
+    frame.insert("age", ages).unwrap();
+    frame.insert("count", counts).unwrap();
+    frame.insert("topics", topics.clone()).unwrap();
+    frame.insert("cube", Tensor::<3>::zeros([n, 2, 2], &device)).unwrap();
+    frame
+        .insert(
+            "large",
+            Tensor::<1, Int>::from_data(TensorData::new(vec![(1i64 << 24) + 1; n], [n]), &device),
+        )
+        .unwrap();
+    frame.insert("flag", topics.equal_elem(1.0)).unwrap();
+    g.edges_mut("_E").unwrap().insert("w", weights).unwrap();
+    let column = |name: &str| MemoryRows::from_column(g.nodes("_N").unwrap(), name);
+    let seeds = || Seeds::nodes(&g, [("_N", (0..30).rev().collect::<Vec<u32>>())]).unwrap();
+    let sampler = || NeighborSampler::new(&g, [2]).unwrap();
+    let floats = |x: Tensor<2>| (x.dims(), x.into_data().iter::<f32>().collect::<Vec<_>>());
+    for (name, width) in [("age", 1), ("topics", 3), ("flag", 3)] {
+        let features = GraphFeatures::new(&g, &device)
+            .with_nodes("_N", column("count").unwrap())
+            .unwrap()
+            .with_targets("_N", column(name).unwrap())
+            .unwrap();
+        for b in Loader::new(sampler(), seeds(), 8).unwrap().with_features(features).epoch(0) {
+            let b = b.unwrap();
+            let ids = own(&b);
+            let want: Vec<f32> = ids
+                .iter()
+                .flat_map(|&v| match width {
+                    1 => vec![v as f32 / 2.0],
+                    _ => vec![(v % 2) as f32, f32::from(u8::from(v % 3 == 0)), 1.0],
+                })
+                .collect();
+            assert_eq!(floats(b.targets("_N").unwrap()), ([ids.len(), width], want), "{name}");
+            let x: Vec<f32> = b.batch.input_nodes(0).iter().map(|&v| v as f32).collect();
+            assert_eq!(floats(b.x("_N").unwrap()), ([x.len(), 1], x));
+            let e = b.labels("_N").unwrap_err().to_string();
+            assert!(e.contains("`with_labels`"), "{e}");
+            assert!(b.edge_targets("_E").is_err());
+        }
+    }
+    let weights = MemoryRows::from_column(g.edges("_E").unwrap(), "w").unwrap();
+    let features = GraphFeatures::new(&g, &device).with_edge_targets("_E", weights).unwrap();
+    let edges = Seeds::edges(&g, [("_E", [7, 5, 199])]).unwrap();
+    let links = LinkSampler::new(sampler(), "_E").unwrap();
+    let loader = Loader::new(links, edges, 3).unwrap().with_traversal(Traversal::ByOrder);
+    let b = loader.with_features(features).epoch(0).next().unwrap().unwrap();
+    assert_eq!(floats(b.edge_targets("_E").unwrap()), ([3, 1], vec![7.0, 5.0, 199.0]));
+    let text = |e: Result<MemoryRows, GraphError>| e.err().unwrap().to_string();
+    assert!(text(column("cube")).contains("column `cube`: expected a column of rank 1 or 2"));
+    assert!(text(column("large")).contains("that f32 holds exactly, got 16777217"));
+    assert!(column("none").is_err());
+    let short = MemoryRows::new(&[1.0; 7], 1, RowType::F32).unwrap();
+    assert!(matches!(
+        GraphFeatures::new(&g, &device).with_targets("_N", short),
+        Err(GraphError::Length { .. })
+    ));
 }
