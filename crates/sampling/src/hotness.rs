@@ -14,18 +14,43 @@ pub fn hot_order(hotness: &[f64]) -> Vec<u32> {
     order
 }
 
-/// How often each node of a type is a source, over all relations: a node is drawn as a neighbour about so often
+/// Out-degree of each node of a type, over all relations: a sampler of in-edges, such as
+/// [`NeighborSampler`](crate::NeighborSampler) on `graph`, draws a node as a neighbour about so often
 /// (GraphLearn-for-PyTorch's `sort_by_in_degree`, whose topology is reversed).
+///
+/// ```
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::{in_degree_hotness, out_degree_hotness};
+/// let g = Graph::homogeneous(3, vec![0, 0, 1], vec![1, 2, 2])?;
+/// assert_eq!((out_degree_hotness(&g, "_N")?, in_degree_hotness(&g, "_N")?), (vec![2., 1., 0.], vec![0., 1., 2.]));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+///
+/// # Errors
+/// Unknown type.
+pub fn out_degree_hotness(graph: &Graph, ntype: impl NodeKey) -> Result<Vec<f64>, GraphError> {
+    let t = graph.schema().ntype(ntype)?;
+    let endpoints = graph.schema().etypes_from(t).map(|e| graph.relations()[e].src());
+    Ok(counts(graph.node_counts()[t], endpoints))
+}
+
+/// In-degree of each node of a type, over all relations: the order for samplers that follow out-edges, which are those
+/// on [`graph.reverse()`](Graph::reverse). On `graph` itself a neighbour is drawn by its out-degree:
+/// [`out_degree_hotness`].
 ///
 /// # Errors
 /// Unknown type.
 pub fn in_degree_hotness(graph: &Graph, ntype: impl NodeKey) -> Result<Vec<f64>, GraphError> {
     let t = graph.schema().ntype(ntype)?;
-    let mut hotness = vec![0.0; graph.node_counts()[t]];
-    for e in graph.schema().etypes_from(t) {
-        graph.relations()[e].src().iter().for_each(|&u| hotness[u as usize] += 1.0);
-    }
-    Ok(hotness)
+    let endpoints = graph.schema().etypes_into(t).map(|e| graph.relations()[e].dst());
+    Ok(counts(graph.node_counts()[t], endpoints))
+}
+
+/// How often each of `n` nodes is in the lists.
+fn counts<'a>(n: usize, lists: impl Iterator<Item = &'a [u32]>) -> Vec<f64> {
+    let mut counts = vec![0.0; n];
+    lists.flatten().for_each(|&v| counts[v as usize] += 1.0);
+    counts
 }
 
 /// Probability that each node is in a batch around `seeds`, without sampling any, per node type

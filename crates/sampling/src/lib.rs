@@ -51,7 +51,7 @@ pub use fanout::Fanouts;
 pub use features::*;
 pub use frontier::{SampleNeighbors, ToBlock};
 pub use hetero_link::{HeteroLinkBatch, HeteroLinkSampler};
-pub use hotness::{hot_order, in_degree_hotness, presampled_hotness};
+pub use hotness::{hot_order, in_degree_hotness, out_degree_hotness, presampled_hotness};
 pub use link::{LinkBatch, LinkRows, LinkSampler, NegativePairs, SeedLinks};
 pub use link_exclusion::LinkExclusion;
 pub use loading::*;

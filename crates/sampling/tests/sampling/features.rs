@@ -8,7 +8,7 @@ use burn_gnn_graph::{Graph, GraphError, Relation};
 use burn_gnn_sampling::RowType;
 use burn_gnn_sampling::{
     DeviceRows, FeatureSource, GraphFeatures, MappedRows, MemoryRows, NO_ROW, TieredRows,
-    hot_order, in_degree_hotness, presampled_hotness, write_rows,
+    hot_order, in_degree_hotness, out_degree_hotness, presampled_hotness, write_rows,
 };
 
 use crate::common::{skewed, typed};
@@ -326,11 +326,42 @@ fn hotness_is_the_chance_to_be_in_a_batch() {
     let (paper, p2) = (g.schema().ntype("p").unwrap(), 1.0 - 0.995f64 * 0.995);
     let expected = 1.0 - (1.002f64 - 1.0).sqrt() * (1.002 - p2).sqrt();
     assert!((p[paper][0] - expected).abs() < 1e-12, "{p:?} {expected}");
-    assert_eq!(in_degree_hotness(&g, "p").unwrap(), [2.0]);
+    assert_eq!(out_degree_hotness(&g, "p").unwrap(), [2.0]);
+    assert_eq!(in_degree_hotness(&g, "p").unwrap(), [0.0]);
+    assert_eq!(in_degree_hotness(&g, "q").unwrap(), [1.0]);
+    let g = Graph::homogeneous(5, vec![0, 0, 1, 2, 3, 4], vec![1, 2, 2, 4, 4, 4]).unwrap();
+    assert_eq!(in_degree_hotness(&g, ..).unwrap(), [0., 1., 2., 0., 3.]);
+    assert_eq!(out_degree_hotness(&g, ..).unwrap(), [2., 1., 1., 1., 1.]);
     assert_eq!(hot_order(&[0.5, 2.0, 0.5, 3.0]), [3, 1, 0, 2]);
     let g = typed(50, 20, 1);
     let p = presampled_hotness(&g, [3, 3], [("paper", [1, 2])]).unwrap();
     assert!(p.iter().flatten().all(|p| (0.0..=1.0).contains(p)));
+}
+
+/// Each order by degree is for samplers of one direction, where it hits more often than the other one.
+#[test]
+fn orders_by_degree_are_hit_in_their_direction() {
+    let in_edges = skewed(1_000, 20_000, 9); // out-degrees are skewed, in-degrees are not
+    let out_edges = in_edges.reverse().unwrap();
+    // The graph, what is sampled to follow its in-edges or its out-edges, and whether it is the former.
+    for (g, sampled, follows_in) in [(&in_edges, &in_edges, true), (&out_edges, &in_edges, false)] {
+        let rate = |hotness: Vec<f64>| {
+            let rows = MemoryRows::new(&values(1_000, 2), 2, RowType::F32).unwrap();
+            let tiered = TieredRows::with_ratio(rows, &hot_order(&hotness), 0.1).unwrap();
+            let s = burn_gnn_sampling::NeighborSampler::new(sampled, [5, 5]).unwrap();
+            for step in 0..20 {
+                let key = burn_gnn_sampling::SampleKey::new(1).at(0, step);
+                let seeds: Vec<u32> = (step as u32 * 50..step as u32 * 50 + 5).collect();
+                let batch = s.sample([("_N", seeds)], key).unwrap();
+                tiered.gather(batch.input_nodes(0)).unwrap();
+            }
+            tiered.hits().rate()
+        };
+        let by_in = rate(in_degree_hotness(g, ..).unwrap());
+        let by_out = rate(out_degree_hotness(g, ..).unwrap());
+        let (right, wrong) = if follows_in { (by_out, by_in) } else { (by_in, by_out) };
+        assert!(right > 2.0 * wrong, "{right} and {wrong}");
+    }
 }
 
 #[test]
