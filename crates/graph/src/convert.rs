@@ -256,7 +256,7 @@ mod tests {
         assert!(matches!(go(&[0, 1], &[1]), GraphError::IdOutOfRange { id: 1, bound: 1, .. }));
         assert!(matches!(
             to_heterogeneous(&typed(), &["a"], &[], &["r"], &[]),
-            Err(GraphError::UnknownEdgeType { .. })
+            Err(GraphError::Setting { arg: "graph", .. })
         ));
     }
 

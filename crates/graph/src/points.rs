@@ -22,17 +22,19 @@ pub enum Metric {
     Cosine,
 }
 
-/// Settings of [`knn_graph`] and [`radius_graph`]: metric, self loops, separate sets of points, edge lengths.
+/// Settings of [`knn_graph`] and [`radius_graph`]: metric, self loops, separate sets of points, edge lengths, a bound on
+/// neighbours.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PointOptions {
     metric: Metric,
     self_loops: bool,
     segments: Option<Vec<usize>>,
     distances: Option<String>,
+    most: Option<usize>,
 }
 
 impl PointOptions {
-    /// Euclidean distances, no self loops, one set of points, no distances kept.
+    /// Euclidean distances, no self loops, one set of points, no distances kept, any number of neighbours.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,6 +55,23 @@ impl PointOptions {
     #[must_use]
     pub fn with_segments(mut self, segments: impl Into<Vec<usize>>) -> Self {
         self.segments = Some(segments.into());
+        self
+    }
+    /// Keeps at most so many neighbours of each point, the nearest, of those at the same distance the ones of smaller id
+    /// (PyG's `max_num_neighbors` of `radius_graph`, 32 there, which keeps any): a bound on the edges of dense sets of
+    /// points. Without it all within the radius are kept; [`knn_graph`] takes the smaller of it and `k`.
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::{PointOptions, radius_graph};
+    /// let x = Tensor::<2>::from_data([[0.0], [1.0], [3.0]], &Device::flex());
+    /// let g = radius_graph(x, 5.0, &PointOptions::new().with_max_num_neighbors(1))?;
+    /// assert_eq!((g.relation("_E")?.src(), g.relation("_E")?.dst()), (&[1, 0, 1][..], &[0, 1, 2][..]));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    #[must_use]
+    pub fn with_max_num_neighbors(mut self, most: usize) -> Self {
+        self.most = Some(most);
         self
     }
     /// Keeps the distance along each edge, as an edge column `[edges, 1]` of this name in the dtype and on the device
@@ -93,11 +112,9 @@ pub fn knn_graph(x: Tensor<2>, k: usize, options: &PointOptions) -> Result<Graph
     if k == 0 {
         return Err(setting("k", "at least one neighbour", "0"));
     }
+    let k = options.most.map_or(k, |most| most.min(k));
     let nearest = |found: &mut Vec<(f64, u32)>| {
-        if k < found.len() {
-            found.select_nth_unstable_by(k, closer);
-            found.truncate(k);
-        }
+        keep_nearest(found, k);
         found.sort_unstable_by(closer);
     };
     neighbors(x, options, f64::INFINITY, k, nearest)
@@ -105,7 +122,8 @@ pub fn knn_graph(x: Tensor<2>, k: usize, options: &PointOptions) -> Result<Graph
 
 /// A graph with an edge between any two points whose distance is at most `r`, in both directions; of points
 /// `[points, dimensions]`. Edges stand by destination, for each by rising source. As DGL's `radius_graph`, whose `p` is
-/// [`Metric::Minkowski`], and PyG's without `max_num_neighbors`.
+/// [`Metric::Minkowski`], and PyG's, whose `max_num_neighbors` is
+/// [`with_max_num_neighbors`](PointOptions::with_max_num_neighbors); with it an edge may be there in one direction only.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -125,7 +143,23 @@ pub fn radius_graph(x: Tensor<2>, r: f64, options: &PointOptions) -> Result<Grap
     if r.is_nan() || r < 0.0 {
         return Err(setting("r", "a radius of at least 0", &r.to_string()));
     }
-    neighbors(x, options, r, usize::MAX, |_| ())
+    let most = options.most.unwrap_or(usize::MAX);
+    let some = |found: &mut Vec<(f64, u32)>| {
+        keep_nearest(found, most);
+        found.sort_unstable_by_key(|n| n.1);
+    };
+    match options.most {
+        None => neighbors(x, options, r, most, |_| ()),
+        Some(_) => neighbors(x, options, r, most, some),
+    }
+}
+
+/// The nearest of some points, in any order.
+fn keep_nearest(found: &mut Vec<(f64, u32)>, most: usize) {
+    if most < found.len() {
+        found.select_nth_unstable_by(most, closer);
+        found.truncate(most);
+    }
 }
 
 /// By distance, then by id.
@@ -283,13 +317,20 @@ mod tests {
                 nearest.extend(found.iter().take(k).map(|n| (n.1, j as u32)));
             }
             let g = knn_graph(x.clone(), k, &options.clone().with_distances("d")).unwrap();
-            prop_assert_eq!(edges(&g), nearest);
+            prop_assert_eq!(&edges(&g), &nearest);
             prop_assert_eq!(g.relation("_E").unwrap().csc().edge_ids(), None);
             let d: Vec<f64> = g.edges("_E").unwrap().get::<2>("d").unwrap().into_data().iter::<f64>().collect();
             for ((i, j), d) in edges(&g).into_iter().zip(d) {
                 prop_assert!((d - between(metric, &raw[i as usize], &raw[j as usize])).abs() < 1e-12);
             }
-            prop_assert_eq!(edges(&radius_graph(x, f64::from(r), &options).unwrap()), within);
+            prop_assert_eq!(&edges(&radius_graph(x.clone(), f64::from(r), &options).unwrap()), &within);
+            // The nearest of those within the radius, by id.
+            let capped = options.with_max_num_neighbors(k);
+            let mut few: Vec<(u32, u32)> =
+                nearest.iter().copied().filter(|edge| within.contains(edge)).collect();
+            few.sort_by_key(|edge| (edge.1, edge.0));
+            prop_assert_eq!(edges(&radius_graph(x.clone(), f64::from(r), &capped).unwrap()), few);
+            prop_assert_eq!(edges(&knn_graph(x, k + 3, &capped).unwrap()), nearest);
         }
     }
 

@@ -1,13 +1,20 @@
 //! Writes a drawing as SVG.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::Drawing;
+use super::{Drawing, Line};
+use burn_gnn_structure::internal::counted;
 
-/// Width and height of the picture without its legend, and the legend's width.
+/// Width and height of the picture without its legend, and the legend's least width.
 const SIZE: [f64; 2] = [960.0, 640.0];
 const LEGEND: f64 = 220.0;
+/// Height of an entry of the legend, and about the width of a letter and of a wider sign.
+const ENTRY: f64 = 18.0;
+const LETTER: f64 = 7.5;
+const WIDE: f64 = 13.0;
+/// Letters of an entry, the rest of which is in its tooltip.
+const LETTERS: usize = 60;
 /// Space around nodes.
 const MARGIN: f64 = 40.0;
 /// Room for the title.
@@ -25,7 +32,11 @@ const COLORS: [&str; 10] = [
 const EDGE_COLORS: [&str; 6] = ["#7f7f7f", "#1b6ca8", "#b5651d", "#6a4c93", "#2a7f62", "#a23b3b"];
 
 pub(super) fn draw(drawing: &Drawing<'_>) -> String {
-    let (width, height) = (SIZE[0] + LEGEND, SIZE[1] + HEAD);
+    let (lines, light) = drawing.lines();
+    let legend = legend(drawing, &lines, light);
+    let widest = legend.iter().map(|entry| text_width(&entry.text)).fold(0.0, f64::max);
+    let width = SIZE[0] + LEGEND.max((widest + 40.0).ceil());
+    let height = (SIZE[1] + HEAD).max(HEAD + MARGIN + ENTRY * legend.len() as f64 + MARGIN);
     let title = if drawing.title.is_empty() { "Graph" } else { &drawing.title };
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" role=\"img\" \
@@ -42,10 +53,12 @@ pub(super) fn draw(drawing: &Drawing<'_>) -> String {
         .collect();
     let radius = (160.0 / (places.len().max(1) as f64).sqrt()).clamp(3.0, 12.0);
     out.push_str("<g class=\"view\">\n");
-    edges(drawing, &places, radius, &mut out);
+    edges(drawing, &lines, &places, radius, &mut out);
     nodes(drawing, &places, radius, &mut out);
     out.push_str("</g>\n");
-    legend(drawing, &mut out);
+    for (i, entry) in legend.iter().enumerate() {
+        entry.write(HEAD + MARGIN + ENTRY * i as f64, &mut out);
+    }
     out.push_str("</svg>\n");
     out
 }
@@ -55,54 +68,62 @@ macro_rules! add {
     ($out:expr, $($arg:tt)*) => { let _ = writeln!($out, $($arg)*); };
 }
 
-fn edges(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut String) {
-    let endpoints = drawing.edges();
+fn edges(
+    drawing: &Drawing<'_>,
+    lines: &[Line],
+    places: &[[f64; 2]],
+    radius: f64,
+    out: &mut String,
+) {
     // Edges between one pair of nodes, in either direction, are bent away from one another.
+    let pair = |line: &Line| (line.ends.0.min(line.ends.1), line.ends.0.max(line.ends.1));
     let mut between: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    endpoints.iter().for_each(|&(u, v)| *between.entry((u.min(v), u.max(v))).or_default() += 1);
+    lines.iter().for_each(|line| *between.entry(pair(line)).or_default() += 1);
     let mut drawn: BTreeMap<(usize, usize), usize> = BTreeMap::new();
-    let range = weight_range(drawing);
-    let mut at = 0;
+    let range = weight_range(lines);
     out.push_str("<g fill=\"none\">\n");
-    for (t, relation) in drawing.graph.relations().iter().enumerate() {
+    for line in lines {
+        let ((u, v), t) = (line.ends, line.etype);
         let color = EDGE_COLORS[t % EDGE_COLORS.len()];
         let name = escaped(&drawing.graph.schema().etypes()[t].to_string());
-        for e in 0..relation.num_edges() {
-            let (u, v) = endpoints[at];
-            at += 1;
-            let pair = (u.min(v), u.max(v));
-            let nth = drawn.entry(pair).or_default();
-            let bend = *nth as f64 - (between[&pair] - 1) as f64 / 2.0;
-            *nth += 1;
-            let weight = drawing.weights.get(&t).map(|w| w[e]);
-            let strength = weight.map_or(0.3, |w| {
-                f64::from(w - range.0) / f64::from((range.1 - range.0).max(f32::MIN_POSITIVE))
-            });
-            let (width, opacity) = (0.6 + 4.4 * strength, 0.35 + 0.6 * strength);
-            let said = weight.map_or(String::new(), |w| format!(", weight {w}"));
-            let path = if u == v {
-                self_loop(places[u], radius, bend)
-            } else {
-                curve(places[u], places[v], u < v, bend, radius, width)
-            };
-            add!(
-                out,
-                "<path class=\"edge\" d=\"{}\" stroke=\"{color}\" stroke-width=\"{width:.2}\" stroke-opacity=\"{opacity:.2}\"><title>{name}, edge {e}{said}</title></path>",
-                path
-            );
-        }
+        let nth = drawn.entry(pair(line)).or_default();
+        let bend = *nth as f64 - (between[&pair(line)] - 1) as f64 / 2.0;
+        *nth += 1;
+        let strength = line.weight.map_or(0.3, |w| {
+            f64::from(w - range.0) / f64::from((range.1 - range.0).max(f32::MIN_POSITIVE))
+        });
+        let (width, opacity) = (0.6 + 4.4 * strength, 0.35 + 0.6 * strength);
+        let weight = line.weight.map_or(String::new(), |w| format!(", weight {w}"));
+        let edge = match line.reverse {
+            None => format!("edge {}", drawing.edge_label(t, line.edge)),
+            Some(reverse) => format!(
+                "edges {} and {}",
+                drawing.edge_label(t, line.edge),
+                drawing.edge_label(t, reverse)
+            ),
+        };
+        let path = if u == v {
+            self_loop(places[u], radius, bend)
+        } else {
+            let arrow = line.reverse.is_none().then_some(width);
+            curve(places[u], places[v], u < v, bend, radius, arrow)
+        };
+        add!(
+            out,
+            "<path class=\"edge\" d=\"{path}\" stroke=\"{color}\" stroke-width=\"{width:.2}\" stroke-opacity=\"{opacity:.2}\"><title>{name}, {edge}{weight}</title></path>"
+        );
     }
     out.push_str("</g>\n");
 }
 
-/// A line from the border of one node to that of another, bent, with an arrow head.
+/// A line from the border of one node to that of another, bent, with the head of an arrow of this width, if any.
 fn curve(
     from: [f64; 2],
     to: [f64; 2],
     forward: bool,
     bend: f64,
     radius: f64,
-    width: f64,
+    arrow: Option<f64>,
 ) -> String {
     let d = [to[0] - from[0], to[1] - from[1]];
     let length = d[0].hypot(d[1]).max(1e-6);
@@ -111,13 +132,14 @@ fn curve(
     let middle =
         [(from[0] + to[0]) / 2.0 - unit[1] * shift, (from[1] + to[1]) / 2.0 + unit[0] * shift];
     let (start, end) = (toward(from, middle, radius), toward(to, middle, radius + 1.0));
+    let point = |p: [f64; 2]| format!("{:.1} {:.1}", p[0], p[1]);
+    let line = format!("M{}Q{} {}", point(start), point(middle), point(end));
+    let Some(width) = arrow else { return line };
     let head = 4.0 + width;
     let back = toward(end, middle, head);
     let normal = [-(end[1] - back[1]) * 0.45, (end[0] - back[0]) * 0.45];
-    let point = |p: [f64; 2]| format!("{:.1} {:.1}", p[0], p[1]);
     let wing = |side: f64| point([back[0] + side * normal[0], back[1] + side * normal[1]]);
-    let (start, middle, end) = (point(start), point(middle), point(end));
-    format!("M{start}Q{middle} {end}M{}L{end}L{}", wing(1.0), wing(-1.0))
+    format!("{line}M{}L{}L{}", wing(1.0), point(end), wing(-1.0))
 }
 
 /// The point at a distance from `a` in the direction of `b`.
@@ -143,13 +165,10 @@ fn nodes(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut Stri
         drawing.graph.schema().ntypes().iter().zip(drawing.graph.node_frames()).enumerate()
     {
         for v in 0..frame.len() {
-            let (joint, groups) = (offsets[t] + v, drawing.groups.get(&t));
-            let [x, y] = places[joint];
-            let id = frame
-                .ids()
-                .and_then(|ids| ids.id(v as u32))
-                .map_or_else(|| v.to_string(), |id| id.to_string());
-            let group = groups.map_or(String::new(), |g| format!(", group {}", g[v]));
+            let (joint, group) = (offsets[t] + v, drawing.group(t, v));
+            let ([x, y], id) = (places[joint], drawing.label(t, v));
+            let color = color(t, group.as_ref().map(|group| group.0));
+            let group = group.map_or(String::new(), |group| format!(", {}", group.1));
             let said = escaped(&if many {
                 format!("{ntype} {id}{group}")
             } else {
@@ -160,16 +179,20 @@ fn nodes(drawing: &Drawing<'_>, places: &[[f64; 2]], radius: f64, out: &mut Stri
             } else {
                 (radius, "stroke=\"#ffffff\"")
             };
-            let color = color(t, groups.map(|g| g[v]));
             add!(
                 out,
                 "<circle class=\"node\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{color}\" {border}><title>{said}</title></circle>"
             );
             if places.len() <= LABELLED {
+                // Away from the legend.
+                let (x, anchor) = if x + r + text_width(&id) < SIZE[0] {
+                    (x + r + 2.0, "")
+                } else {
+                    (x - r - 2.0, " text-anchor=\"end\"")
+                };
                 add!(
                     out,
-                    "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                    x + r + 2.0,
+                    "<text x=\"{x:.1}\" y=\"{:.1}\"{anchor}>{}</text>",
                     y + 4.0,
                     escaped(&id)
                 );
@@ -182,55 +205,107 @@ fn color(ntype: usize, group: Option<u32>) -> &'static str {
     COLORS[group.map_or(ntype, |g| g as usize) % COLORS.len()]
 }
 
-/// Least and largest of all weights.
-fn weight_range(drawing: &Drawing<'_>) -> (f32, f32) {
-    drawing.weights.values().flatten().fold((f32::MAX, f32::MIN), |(l, h), &w| (l.min(w), h.max(w)))
+/// Least and largest weight of all lines.
+fn weight_range(lines: &[Line]) -> (f32, f32) {
+    let weights = lines.iter().filter_map(|line| line.weight);
+    weights.fold((f32::MAX, f32::MIN), |(l, h), w| (l.min(w), h.max(w)))
 }
 
-/// What colours and widths say.
-fn legend(drawing: &Drawing<'_>, out: &mut String) {
-    let (schema, mut y) = (drawing.graph.schema(), HEAD + MARGIN);
-    let x = SIZE[0] + 10.0;
-    let mut heads = vec![];
-    for (t, ntype) in schema.ntypes().iter().enumerate() {
-        let count = drawing.graph.node_counts()[t];
-        match drawing.groups.get(&t) {
-            None => heads.push((color(t, None), format!("{ntype} ({count})"))),
-            Some(groups) => {
-                let distinct: BTreeSet<u32> = groups.iter().copied().collect();
-                let size = |g: u32| groups.iter().filter(|&&of| of == g).count();
-                heads.extend(
-                    distinct
-                        .into_iter()
-                        .map(|g| (color(t, Some(g)), format!("{ntype}, group {g} ({})", size(g)))),
-                );
+/// About the width of a text.
+fn text_width(text: &str) -> f64 {
+    text.chars().map(|c| if c.is_ascii() { LETTER } else { WIDE }).sum()
+}
+
+/// What an entry of the legend shows before its text.
+enum Mark {
+    None,
+    Node(&'static str),
+    Edge(&'static str),
+}
+
+struct Entry {
+    mark: Mark,
+    /// At most [`LETTERS`] long.
+    text: String,
+    /// All of a text that is longer.
+    whole: Option<String>,
+}
+
+impl Entry {
+    fn new(mark: Mark, text: String) -> Self {
+        match text.char_indices().nth(LETTERS) {
+            None => Self { mark, text, whole: None },
+            Some((end, _)) => {
+                Self { mark, text: format!("{}…", &text[..end]), whole: Some(text) }
             }
         }
     }
-    let rest = heads.len().saturating_sub(SHOWN);
-    let mut line = |mark: &dyn Fn(f64) -> String, x: f64, text: &str| {
-        add!(out, "{}<text x=\"{x}\" y=\"{}\">{text}</text>", mark(y), y + 4.0);
-        y += 18.0;
-    };
-    for (color, text) in heads.into_iter().take(SHOWN) {
-        let mark = |y| format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"6\" fill=\"{color}\"/>");
-        line(&mark, x + 12.0, &escaped(&text));
+
+    fn write(&self, y: f64, out: &mut String) {
+        let x = SIZE[0] + 10.0;
+        let (mark, x) = match self.mark {
+            Mark::None => (String::new(), x),
+            Mark::Node(color) => {
+                (format!("<circle cx=\"{x}\" cy=\"{y}\" r=\"6\" fill=\"{color}\"/>"), x + 12.0)
+            }
+            Mark::Edge(color) => {
+                let from = x - 6.0;
+                let path =
+                    format!("<path d=\"M{from} {y}h12\" stroke=\"{color}\" stroke-width=\"3\"/>");
+                (path, x + 12.0)
+            }
+        };
+        let whole = self.whole.as_deref().map(|text| format!("<title>{}</title>", escaped(text)));
+        add!(
+            out,
+            "{mark}<text class=\"legend\" x=\"{x}\" y=\"{}\">{}{}</text>",
+            y + 4.0,
+            whole.unwrap_or_default(),
+            escaped(&self.text)
+        );
     }
-    if rest > 0 {
-        line(&|_| String::new(), x, &format!("… and {rest} more"));
+}
+
+/// What colours and widths say.
+fn legend(drawing: &Drawing<'_>, lines: &[Line], light: usize) -> Vec<Entry> {
+    let schema = drawing.graph.schema();
+    let mut nodes = vec![];
+    for (t, ntype) in schema.ntypes().iter().enumerate() {
+        let count = drawing.graph.node_counts()[t];
+        match drawing.groups.get(&t) {
+            None => nodes.push((Mark::Node(color(t, None)), format!("{ntype} ({count})"))),
+            Some(groups) => {
+                let mut sizes: BTreeMap<u32, usize> = BTreeMap::new();
+                groups.iter().for_each(|&g| *sizes.entry(g).or_default() += 1);
+                nodes.extend(sizes.into_iter().map(|(g, size)| {
+                    let text = format!("{ntype}, {} ({size})", drawing.group_name(t, g));
+                    (Mark::Node(color(t, Some(g))), text)
+                }));
+            }
+        }
     }
-    for (t, etype) in schema.etypes().iter().enumerate().take(SHOWN) {
-        let color = EDGE_COLORS[t % EDGE_COLORS.len()];
-        let text = format!("{etype} ({})", drawing.graph.relations()[t].num_edges());
-        let from = x - 6.0;
-        let mark =
-            |y| format!("<path d=\"M{from} {y}h12\" stroke=\"{color}\" stroke-width=\"3\"/>");
-        line(&mark, x + 12.0, &escaped(&text));
+    let edges = schema.etypes().iter().enumerate().map(|(t, etype)| {
+        let mark = Mark::Edge(EDGE_COLORS[t % EDGE_COLORS.len()]);
+        (mark, format!("{etype} ({})", drawing.graph.relations()[t].num_edges()))
+    });
+    let mut out = vec![];
+    for (what, entries) in [("node", nodes), ("edge", edges.collect())] {
+        let rest = entries.len().saturating_sub(SHOWN);
+        out.extend(entries.into_iter().take(SHOWN).map(|(mark, text)| Entry::new(mark, text)));
+        if rest > 0 {
+            let text = format!("… and {rest} more kinds of {what}s");
+            out.push(Entry::new(Mark::None, text));
+        }
     }
-    if !drawing.weights.is_empty() {
-        let (low, high) = weight_range(drawing);
-        line(&|_| String::new(), x, &format!("width: weight {low} to {high}"));
+    let (low, high) = weight_range(lines);
+    if low <= high {
+        out.push(Entry::new(Mark::None, format!("width: weight {low} to {high}")));
     }
+    if let Some(least) = drawing.min_weight.filter(|_| light > 0) {
+        let text = format!("not drawn: {} of weight below {least}", counted(light, "edge"));
+        out.push(Entry::new(Mark::None, text));
+    }
+    out
 }
 
 /// A text inside a document.

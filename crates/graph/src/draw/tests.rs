@@ -185,3 +185,103 @@ fn refusals() {
     let none = Graph::builder().build().unwrap();
     assert!(circles(&Drawing::new(&none).unwrap().to_svg()).is_empty());
 }
+
+/// Node 16 of a ring and those around it are called by their numbers there.
+#[test]
+fn subgraphs_keep_their_names() {
+    let n = 20u32;
+    let (a, b): (Vec<u32>, Vec<u32>) = (0..n).map(|v| (v, (v + 1) % n)).unzip();
+    let g = Graph::homogeneous(20, [a.clone(), b.clone()].concat(), [b, a].concat()).unwrap();
+    let around = g.khop_in_subgraph([("_N", [16])], 1).unwrap();
+    let drawing = Drawing::of_subgraph(&around.subgraph)
+        .unwrap()
+        .with_highlighted("_N", &around.seeds[0])
+        .unwrap();
+    let svg = drawing.clone().undirected().to_svg();
+    let highlighted = svg.lines().find(|l| l.contains("stroke-width=\"3\"><title>")).unwrap();
+    assert!(highlighted.contains("<title>16</title>"), "{highlighted}");
+    let names: Vec<&str> = svg
+        .lines()
+        .filter(|l| l.starts_with("<text x") && !l.contains("font-size"))
+        .map(|l| l.split(['>', '<']).nth(2).unwrap())
+        .collect();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, ["15", "16", "17"]);
+    // 15 - 16 and 16 - 17, each a line without a head, by both edges' ids in the ring.
+    let lines: Vec<&str> = svg.lines().filter(|l| l.contains("class=\"edge\"")).collect();
+    assert_eq!(lines.len(), 2);
+    for ids in ["edges 15 and 35<", "edges 16 and 36<"] {
+        assert!(lines.iter().any(|l| l.contains(ids)), "{lines:?}");
+    }
+    let path = |l: &str| l.split('"').nth(3).unwrap().to_owned();
+    assert!(lines.iter().all(|l| !path(l).contains('L')), "{lines:?}");
+    // Directed: four arrows.
+    let svg = drawing.to_svg();
+    let lines: Vec<&str> = svg.lines().filter(|l| l.contains("class=\"edge\"")).collect();
+    assert!(lines.len() == 4 && lines.iter().all(|l| path(l).matches('L').count() == 2));
+    let mut other = around.subgraph.clone();
+    other.node_ids.clear();
+    assert!(Drawing::of_subgraph(&other).is_err());
+}
+
+/// The picture is as large as its legend.
+#[test]
+fn the_legend_is_not_cut_off() {
+    let relation = "a relation with quite a long name that says what it is about";
+    let mut b = Graph::builder().nodes("node type of some length", 30);
+    for i in 0..25 {
+        let ty = "node type of some length";
+        b = b.edges((ty, &*format!("{i} {relation}"), ty), vec![0], vec![1]);
+    }
+    let g = b.build().unwrap();
+    let groups: Vec<u32> = (0..30).collect();
+    let svg = Drawing::new(&g).unwrap().with_groups(0, &groups).unwrap().to_svg();
+    let view: Vec<f64> = svg
+        .split_once("viewBox=\"")
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .map(|(view, _)| view.split(' ').map(|n| n.parse().unwrap()).collect())
+        .unwrap();
+    let legend: Vec<&str> = svg.lines().filter(|l| l.contains("class=\"legend\"")).collect();
+    assert_eq!(legend.len(), 20 + 1 + 20 + 1);
+    for entry in legend {
+        let tag = &entry[entry.find("<text").unwrap()..];
+        let (x, y) = (attribute(tag, "x"), attribute(tag, "y"));
+        let text = tag.rsplit_once("</text>").unwrap().0.rsplit_once('>').unwrap().1;
+        assert!(y + 10.0 < view[3] && x + 7.0 * text.chars().count() as f64 <= view[2], "{entry}");
+        assert!(text.chars().count() <= 61);
+    }
+    assert!(
+        svg.contains("… and 10 more kinds of nodes") && svg.contains("… and 5 more kinds of edges")
+    );
+    // All of a text that is shortened is in its tooltip.
+    let whole = format!("node type of some length:3 {relation}:node type of some length (1)");
+    assert!(svg.contains(&format!("<title>{whole}</title>")));
+}
+
+#[test]
+fn names_of_groups_and_light_edges() {
+    let g = Graph::homogeneous(3, vec![0, 1, 2, 1], vec![1, 2, 0, 0]).unwrap();
+    let drawing = || Drawing::new(&g).unwrap().with_groups("_N", &[0, 1, 0]).unwrap();
+    let named = drawing().with_group_names("_N", ["Mr. <Hi>", "Officer"]).unwrap();
+    let svg = named.to_svg();
+    for text in ["_N, Mr. &lt;Hi&gt; (2)", "_N, Officer (1)", "<title>1, Officer</title>"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+    let e = drawing().with_group_names("_N", ["one"]).unwrap_err().to_string();
+    assert!(e.contains("a name for each group") && e.contains("1 names"), "{e}");
+    assert!(Drawing::new(&g).unwrap().with_group_names("_N", ["one"]).is_err());
+    let weighted = || drawing().with_edge_weights("_E", &[0.1, 0.9, 0.5, 0.3]).unwrap();
+    let svg = weighted().with_min_weight(0.4).unwrap().to_svg();
+    assert_eq!(svg.matches("class=\"edge\"").count(), 2);
+    assert!(svg.contains("edge 1, weight 0.9") && svg.contains("edge 2, weight 0.5"));
+    assert!(svg.contains("not drawn: 2 edges of weight below 0.4"));
+    assert!(svg.contains("width: weight 0.5 to 0.9"));
+    // 0 -> 1 and 1 -> 0 are one line of the larger weight.
+    let svg = weighted().undirected().with_min_weight(0.2).unwrap().to_svg();
+    assert!(svg.contains("edges 0 and 3, weight 0.3") && !svg.contains("not drawn"));
+    assert_eq!(circles(&svg), circles(&weighted().to_svg()), "nodes stay");
+    assert!(
+        drawing().with_min_weight(1.0).is_err() && weighted().with_min_weight(f32::NAN).is_err()
+    );
+}
