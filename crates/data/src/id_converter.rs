@@ -66,13 +66,7 @@ impl IdConverter {
     /// # Errors
     /// [`GraphError::UnknownEdgeType`].
     pub fn etype2id(&self, etype: &str) -> Result<usize, DataError> {
-        let id = self.edges.type2id(etype);
-        id.map_err(|_| {
-            DataError::Graph(GraphError::UnknownEdgeType {
-                name: etype.to_owned(),
-                known: self.edges.names.clone(),
-            })
-        })
+        self.edges.type2id(etype)
     }
     /// Name of an edge type, `src:relation:dst`.
     ///
@@ -137,13 +131,22 @@ impl TypeIds {
     /// Homogeneous id of a type-wise id.
     ///
     /// # Errors
-    /// [`GraphError::UnknownNodeType`] for a name that is none; the type has no such id.
+    /// [`GraphError::UnknownNodeType`] or [`GraphError::UnknownEdgeType`] for a name that is none; the type has no such
+    /// id.
     pub fn to_homo(&self, name: &str, id: u64) -> Result<HomoId, DataError> {
         Ok(self.map.to_homo(TypedId { ty: self.type2id(name)?, id })?)
     }
     fn type2id(&self, name: &str) -> Result<usize, DataError> {
         let ty = self.names.iter().position(|n| n == name);
-        ty.ok_or_else(|| unknown_ntype(name, &self.names))
+        ty.ok_or_else(|| {
+            // No name of a node type has a colon, every name of an edge type has two.
+            if self.names.iter().any(|name| name.contains(':')) {
+                let (name, known) = (name.to_owned(), self.names.clone());
+                DataError::Graph(GraphError::UnknownEdgeType { name, known })
+            } else {
+                unknown_ntype(name, &self.names)
+            }
+        })
     }
     fn id2type(&self, what: &str, id: usize) -> Result<&str, DataError> {
         let name = self.names.get(id).map(String::as_str);
