@@ -6,7 +6,8 @@ use crate::draws::Draws;
 #[derive(Default)]
 pub(crate) struct Chooser {
     bits: Vec<u64>,
-    keyed: Vec<(u64, u32)>,
+    /// Key, place among the candidates, candidate.
+    keyed: Vec<(u64, u32, u32)>,
     few: Vec<u32>,
 }
 
@@ -86,17 +87,29 @@ impl Chooser {
         key: impl Fn(u32) -> Option<u64>,
         take: impl FnMut(u32),
     ) {
+        self.smallest_of(0..n, k, key, take);
+    }
+
+    /// As [`smallest`](Self::smallest), equal keys by the place in `candidates`; they are taken in ascending order.
+    pub(crate) fn smallest_of(
+        &mut self,
+        candidates: impl Iterator<Item = u32>,
+        k: u32,
+        key: impl Fn(u32) -> Option<u64>,
+        take: impl FnMut(u32),
+    ) {
         self.keyed.clear();
-        self.keyed.extend((0..n).filter_map(|i| Some((key(i)?, i))));
+        let keyed = (0u32..).zip(candidates).filter_map(|(place, i)| Some((key(i)?, place, i)));
+        self.keyed.extend(keyed);
         let k = k as usize;
         if k < self.keyed.len() {
             if k > 0 {
                 self.keyed.select_nth_unstable(k - 1);
             }
             self.keyed.truncate(k);
-            self.keyed.sort_unstable_by_key(|x| x.1);
         }
-        self.keyed.iter().map(|x| x.1).for_each(take);
+        self.keyed.sort_unstable_by_key(|x| x.2);
+        self.keyed.iter().map(|x| x.2).for_each(take);
     }
 }
 
@@ -164,5 +177,13 @@ mod tests {
         );
         assert_eq!(got, [2, 4], "ties go to the first candidate");
         chooser.smallest(5, 0, |_| Some(0), |_| panic!("none was asked for"));
+        for (k, want) in
+            [(1, vec![3]), (2, vec![2, 3]), (3, vec![2, 3, 4]), (9, vec![0, 1, 2, 3, 4])]
+        {
+            let mut got = vec![];
+            let key = |i| Some([30, 20, 5, 5, 10][i as usize]);
+            chooser.smallest_of((0..5).rev(), k, key, |x| got.push(x));
+            assert_eq!(got, want, "ties go to the last candidate");
+        }
     }
 }

@@ -165,9 +165,14 @@ impl NeighborSampler {
                 .weights
                 .as_ref()
                 .map(|weights| weights.iter().map(|w| !w.to_bits()).collect()),
-            Strategy::Latest => self
-                .device_times(etype)
-                .map(|times| times.of_edges.into_iter().map(|rank| !rank).collect()),
+            // Of equal times the later edge, so that no two keys are equal.
+            Strategy::Latest => self.rules[etype].times.as_ref().map(|of| {
+                let mut order: Vec<u32> = (0..of.by_position.len() as u32).collect();
+                order.sort_unstable_by_key(|&p| (of.by_position[p as usize], p));
+                let mut keys = vec![0; order.len()];
+                order.iter().zip(0u32..).for_each(|(&p, rank)| keys[p as usize] = !rank);
+                keys
+            }),
             Strategy::Uniform
             | Strategy::Weighted
             | Strategy::InDegree
@@ -403,7 +408,7 @@ mod tests {
             (&[2, 1, 2, 3, 0][..], 2, 3)
         );
         let latest = timed.with_strategy(Strategy::Latest).unwrap();
-        assert_eq!(latest.device_order(0), Some(vec![!2, !1, !2, !3, !0]));
+        assert_eq!(latest.device_order(0), Some(vec![!2, !1, !3, !4, !0]));
         let long = Graph::homogeneous(1, vec![0; 33], vec![0; 33]).unwrap();
         let last = NeighborSampler::new(&long, [1])
             .unwrap()

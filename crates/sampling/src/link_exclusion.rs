@@ -98,15 +98,16 @@ pub fn has_parallel_edges(relation: &Relation) -> bool {
 /// `O(in-degree · log edges)` per destination.
 #[doc(hidden)]
 pub fn add_parallel_edges(relation: &Relation, edges: &mut Vec<u32>) {
+    // A relation in a file has no lists of endpoints.
+    if edges.is_empty() {
+        return;
+    }
     let (src, dst) = (relation.src(), relation.dst());
     let mut pairs: Vec<(u32, u32)> =
         edges.iter().map(|&e| (dst[e as usize], src[e as usize])).collect();
     pairs.sort_unstable();
     pairs.dedup();
     edges.clear();
-    if pairs.is_empty() {
-        return;
-    }
     let csc = relation.csc();
     for of_dst in pairs.chunk_by(|a, b| a.0 == b.0) {
         let row = csc.row(of_dst[0].0 as usize);

@@ -62,7 +62,7 @@ impl MiniBatch {
         self.blocks = self.blocks.into_iter().map(|block| block.with_key(key)).collect();
         self
     }
-    /// Edges of all blocks.
+    /// Edges of all blocks: the messages of the batch. An edge that several hops sampled counts once per block.
     pub fn total_edges(&self) -> usize {
         self.blocks.iter().map(Block::total_edges).sum()
     }

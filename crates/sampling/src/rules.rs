@@ -25,7 +25,8 @@ pub enum Strategy {
     InDegree,
     /// The candidates of the largest weights, of equal ones the first in edge-id order.
     TopK,
-    /// The candidates of the latest times, of equal ones the first in edge-id order.
+    /// The candidates of the latest times, of equal ones the last in edge-id order, as if edges had been added in the
+    /// order of their ids (PyG: `temporal_strategy="last"`).
     Latest,
     /// LABOR (Balın and Çatalyürek, NeurIPS 2023): a node draws one number for all who may choose it, so destinations
     /// agree on their neighbours and a batch has fewer nodes. Each destination takes the candidates of the smallest
@@ -229,9 +230,9 @@ impl Choice<'_> {
             }
             Strategy::Latest => {
                 let times = self.rule.times.as_ref().map_or(&[][..], |of| &of.by_position);
-                // Order of signed times, reversed.
-                chooser.smallest(
-                    n,
+                // Order of signed times, reversed; candidates from the last to the first.
+                chooser.smallest_of(
+                    (0..n).rev(),
                     k,
                     |i| Some(!((times[at(i) as usize] as u64) ^ (1 << 63))),
                     take,

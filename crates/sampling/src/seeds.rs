@@ -239,7 +239,11 @@ impl<T> Seeds<T> {
     /// Seeds have times.
     pub fn expect_untimed(&self) -> Result<(), GraphError> {
         if self.times.is_some() {
-            Err(setting("times", "none, as the sampler does not respect them", "one per seed"))
+            Err(setting(
+                "times",
+                "none, as the sampler is not temporal and takes edges of any time",
+                "one per seed",
+            ))
         } else {
             Ok(())
         }

@@ -132,12 +132,11 @@ impl EdgeKey for (&str, &str, &str) {
 }
 impl EdgeKey for str {
     fn resolve(&self, schema: &Schema) -> Result<usize, GraphError> {
-        let mut hits = schema.etypes.iter().enumerate().filter(|(_, t)| t.relation == *self);
-        match (hits.next(), hits.next()) {
-            (None, _) => Err(schema.unknown_edge(self)),
-            (Some((i, _)), None) => Ok(i),
-            _ => {
-                let candidates = names(schema.etypes.iter().filter(|t| t.relation == *self));
+        match schema.of_relation(self) {
+            [] => Err(schema.unknown_edge(self)),
+            [only] => Ok(*only),
+            several => {
+                let candidates = names(several.iter().map(|&e| &schema.etypes[e]));
                 Err(GraphError::AmbiguousEdgeType { name: self.to_owned(), candidates })
             }
         }
@@ -222,6 +221,11 @@ pub struct Schema {
     ntypes: Vec<String>,
     etypes: Vec<EdgeType>,
     endpoints: Vec<(usize, usize)>,
+    /// Numbers of the edge types out of and into each node type, ascending.
+    from: Vec<Vec<usize>>,
+    into: Vec<Vec<usize>>,
+    /// Numbers of the edge types by relation name, those of one name ascending.
+    by_relation: Vec<usize>,
 }
 
 fn check_name(what: &'static str, name: &str) -> Result<(), GraphError> {
@@ -267,7 +271,23 @@ impl Schema {
             check_name("relation", &t.relation)?;
             endpoints.push((find(&t.src)?, find(&t.dst)?));
         }
-        Ok(Self { ntypes, etypes, endpoints })
+        let mut from = vec![vec![]; ntypes.len()];
+        let mut into = from.clone();
+        for (e, &(s, d)) in endpoints.iter().enumerate() {
+            from[s].push(e);
+            into[d].push(e);
+        }
+        let mut by_relation: Vec<usize> = (0..etypes.len()).collect();
+        by_relation.sort_by(|&a, &b| etypes[a].relation.cmp(&etypes[b].relation));
+        Ok(Self { ntypes, etypes, endpoints, from, into, by_relation })
+    }
+
+    /// Numbers of the edge types with a relation of this name, ascending.
+    fn of_relation(&self, relation: &str) -> &[usize] {
+        let name = |&e: &usize| self.etypes[e].relation.as_str();
+        let first = self.by_relation.partition_point(|e| name(e) < relation);
+        let rest = &self.by_relation[first..];
+        &rest[..rest.partition_point(|e| name(e) == relation)]
     }
 
     /// Node types, sorted.
@@ -302,11 +322,11 @@ impl Schema {
     }
     /// Numbers of the edge types into node type `ntype`.
     pub fn etypes_into(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
-        self.endpoints.iter().enumerate().filter(move |(_, e)| e.1 == ntype).map(|(i, _)| i)
+        self.into.get(ntype).into_iter().flatten().copied()
     }
     /// Numbers of the edge types that start in node type `ntype`.
     pub fn etypes_from(&self, ntype: usize) -> impl Iterator<Item = usize> + '_ {
-        self.endpoints.iter().enumerate().filter(move |(_, e)| e.0 == ntype).map(|(i, _)| i)
+        self.from.get(ntype).into_iter().flatten().copied()
     }
     /// One node type and one edge type.
     pub fn is_homogeneous(&self) -> bool {

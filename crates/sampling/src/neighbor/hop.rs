@@ -220,8 +220,7 @@ impl NeighborSampler {
         // Numbers of new nodes, and the relations, by source type.
         let pieces = &*pieces;
         let of_type = |t: usize, nodes: &mut Vec<u32>, mut number: Number<'_>| {
-            let etypes = (0..choices.len()).filter(|&e| g.schema().endpoints(e).0 == t);
-            let lists = etypes.map(|e| {
+            let lists = g.schema().etypes_from(t).map(|e| {
                 let first = pieces.partition_point(|p| p.etype < e);
                 let pieces = &pieces[first..pieces.partition_point(|p| p.etype <= e)];
                 let total = pieces.iter().map(|p| p.found.len()).sum();

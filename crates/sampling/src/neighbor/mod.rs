@@ -56,7 +56,7 @@ pub(crate) type SeedsWithTimes = (Vec<Vec<u32>>, Vec<Vec<i64>>);
 pub struct NeighborSampler {
     pub(crate) source: Arc<Source>,
     /// `[hop][relation]`.
-    pub(crate) fanouts: Vec<Vec<u32>>,
+    pub(crate) fanouts: Arc<Vec<Vec<u32>>>,
     /// The hop that seeds are at; hops before it are not sampled.
     pub(crate) first: usize,
     pub(crate) strategy: Strategy,
@@ -82,7 +82,7 @@ impl NeighborSampler {
     /// # Errors
     /// A fan-out below -1, a relation without one, lists of different lengths.
     pub fn new(graph: &Graph, fanouts: impl Into<Fanouts>) -> Result<Self, GraphError> {
-        let fanouts = fanouts.into().resolve(graph)?;
+        let fanouts = Arc::new(fanouts.into().resolve(graph)?);
         let rules = Arc::new(graph.relations().iter().map(|_| EdgeRule::default()).collect());
         let source = Arc::new(Source::new(graph));
         let (strategy, replace, disjoint, parallel) = (Strategy::Uniform, false, false, true);
@@ -132,7 +132,7 @@ impl NeighborSampler {
         }
         let mut one = self.clone();
         one.first = self.first + hop;
-        one.fanouts.truncate(one.first + 1);
+        Arc::make_mut(&mut one.fanouts).truncate(one.first + 1);
         Ok(one)
     }
 
@@ -530,7 +530,10 @@ impl NeighborSampler {
             let expected = "a strategy of draws with replacement";
             return Err(setting("strategy", expected, &format!("{strategy:?}")));
         }
-        for (t, rule) in Arc::make_mut(&mut self.rules).iter_mut().enumerate() {
+        // Uniform draws need nothing of a relation: that settings of many types take no time each.
+        let rules = if strategy == Strategy::Uniform { None } else { Some(&mut self.rules) };
+        let rules = rules.into_iter().flat_map(|rules| Arc::make_mut(rules).iter_mut());
+        for (t, rule) in rules.enumerate() {
             let missing = |arg, remedy| {
                 let relation = g.schema().etypes()[t].to_string();
                 Err(GraphError::MissingRelation { arg, relation, remedy })
