@@ -165,6 +165,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn an_unknown_edge_type_is_called_one() {
+        let nodes = TypeIds::new([("a", 2)]).unwrap();
+        let edges = TypeIds::new([("a:r:a", 3)]).unwrap();
+        let unknown = |e: Result<HomoId, DataError>| e.unwrap_err().to_string();
+        assert!(unknown(edges.to_homo("a:s:a", 0)).contains("unknown edge type `a:s:a`"));
+        assert!(unknown(nodes.to_homo("b", 0)).contains("unknown node type `b`"));
+        let ids = IdConverter::new(nodes, edges);
+        let e = ids.etype2id("q").unwrap_err();
+        assert!(matches!(e, DataError::Graph(GraphError::UnknownEdgeType { .. })));
+    }
+
     /// The row of the table of known bugs: offsets 0, 200, 400.
     #[test]
     fn boundary_ids() {
