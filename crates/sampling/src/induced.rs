@@ -120,7 +120,7 @@ impl NeighborSampler {
     /// let sampler = NeighborSampler::new(&g, [-1, -1])?.with_times("_E", &[10, 20, 30])?;
     /// let k = sampler.shadow_before([("_N", [2, 2], [20, 30])], SampleKey::new(0))?;
     /// assert_eq!(k.subgraph.original_nodes("_N")?.to_vec(), [2, 2, 1, 0]); // alone before 20
-    /// assert_eq!(k.subgraph.original_edges("_E")?.to_vec(), [0, 1]);
+    /// assert_eq!(k.subgraph.original_edges("_E")?.to_vec(), [1, 0]);
     /// # Ok::<(), burn_gnn_graph::GraphError>(())
     /// ```
     ///
