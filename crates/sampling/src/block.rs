@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::SampleKey;
 use crate::batch_graph_info::BatchGraphInfo;
 use crate::rules::EdgeRule;
-use crate::stored_ids::edge_ids;
+use crate::stored_ids::{edge_ids, edge_of};
 use burn_gnn_graph::internal::{OrPanic, etype_number, ntype_number};
 use burn_gnn_graph::{
     Compressed, Derived, EdgeKey, EdgeReader, Graph, GraphError, NodeKey, OriginalIds, Relation,
@@ -316,6 +316,10 @@ impl Block {
     ///
     /// # Panics
     /// There is no such type; of a relation in a file, an id that `u32` does not hold, or a file that cannot be read.
+    ///
+    /// # Cost
+    /// `O(edges)`. Of a relation in a file whose ids have gaps, the first call reads the ids of all of its edges
+    /// ([`Relation::original_edge_ids`]); [`original_edge_ids`](Self::original_edge_ids) reads those of the block.
     #[track_caller]
     pub fn edge_ids(&self, etype: impl EdgeKey) -> &[u32] {
         let etype = self.etype(etype);
@@ -323,13 +327,15 @@ impl Block {
         let Origin::Whole(source) = &self.origin else { return positions };
         let relation = of_etype(source.graph.relations(), etype);
         if let Some(reader) = relation.stored() {
-            let narrow = |id: u64| {
-                let remedy = "call `original_edge_ids`, which returns u64";
-                u32::try_from(id)
-                    .map_err(|_| format!("edge id {id} does not fit u32; {remedy}"))
-                    .or_panic()
-            };
             return self.ids.edges[etype].get_or_compute(|| {
+                let remedy = "call `original_edge_ids`, which returns u64";
+                let original = relation.original_edge_ids();
+                let original = original.map_err(|e| format!("{e}; {remedy}")).or_panic();
+                let narrow = |id| {
+                    edge_of(original, id)
+                        .ok_or_else(|| format!("edge id {id} does not fit u32; {remedy}"))
+                        .or_panic()
+                };
                 self.stored_ids(reader, etype).into_iter().map(narrow).collect()
             });
         }
@@ -365,10 +371,10 @@ impl Block {
             Origin::Remote(facts) => facts.original_nodes[ntype][..self.num_src[ntype]].into(),
         })
     }
-    /// Original id of each edge.
+    /// Original id of each edge: that in the graph before it was renumbered, or of the stream that a file was built of.
     ///
     /// # Panics
-    /// There is no such type.
+    /// There is no such type; a file that cannot be read.
     #[track_caller]
     pub fn original_edge_ids(&self, etype: impl EdgeKey) -> &Arc<[u64]> {
         let etype = self.etype(etype);

@@ -70,7 +70,7 @@ impl NeighborSampler {
         let seeds = g.node_selection("seeds", seeds)?;
         let mut dropped = g.edge_selection("dropped", dropped)?;
         let trees = time.map(|time| Trees::one(&seeds, time));
-        let batch = self.run(&seeds, trees, &self.by_destination(dropped.clone()), key)?;
+        let batch = self.run(&seeds, trees, &self.by_destination(dropped.clone())?, key)?;
         let nodes = (0..g.node_counts().len()).map(|t| found(&batch, &seeds, t).to_vec());
         dropped.iter_mut().for_each(|ids| ids.sort_unstable());
         let mut subgraph = g.induced(nodes.collect(), Relabel::Yes)?;

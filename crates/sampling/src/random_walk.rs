@@ -120,7 +120,7 @@ impl RandomWalk {
     /// `per_start` walks from each start, those of one start one after the other.
     ///
     /// # Errors
-    /// A start that is not a node of the first type; [`GraphError::OutOfMemory`].
+    /// A start that is not a node of the first type; [`GraphError::OutOfMemory`]; edges in a file that cannot be read.
     ///
     /// # Cost
     /// `O(walks · length)`, shared by all threads.
@@ -133,6 +133,10 @@ impl RandomWalk {
         let first = self.metapath[0];
         check_nodes("starts", starts, self.graph.relations()[first].num_src())
             .map_err(|e| self.graph.in_etype(first, e))?;
+        for &t in &self.metapath {
+            let read = self.graph.relations()[t].read_stored();
+            read.map_err(|e| self.graph.in_etype(t, e))?;
+        }
         let stream = key.stream("random walk");
         // Asked for here and not by each worker, which would each sort the edges.
         let layouts: Vec<&Compressed> =
@@ -324,7 +328,8 @@ impl Node2Vec {
     /// Return parameter `p` and in-out parameter `q`.
     ///
     /// # Errors
-    /// Unknown type, different source and destination node types, parameters that are not positive and finite.
+    /// Unknown type, different source and destination node types, parameters that are not positive and finite; edges in
+    /// a file that cannot be read.
     pub fn new(graph: &Graph, etype: impl EdgeKey, p: f64, q: f64) -> Result<Self, GraphError> {
         let t = graph.one_node_type(etype, "node2vec")?;
         for (arg, value) in [("p", p), ("q", q)] {
@@ -333,6 +338,7 @@ impl Node2Vec {
             }
         }
         let relation = graph.relations()[t].clone();
+        relation.read_stored().map_err(|e| graph.in_etype(t, e))?;
         let (name, adjacency) =
             (graph.schema().etypes()[t].to_string(), Adjacency::new(&relation, false, false, None));
         // The inverse of a number near 0 is infinite.

@@ -29,3 +29,13 @@ pub(crate) fn edge_ids(
     reader.edge_ids(&positions, &mut ids)?;
     Ok(ids)
 }
+
+/// The id in the graph of the edge of a stored relation with an original id; `None` where no edge has it, or its number
+/// does not fit `u32`. `original` is what [`Relation::original_edge_ids`](burn_gnn_graph::Relation::original_edge_ids)
+/// returns.
+pub(crate) fn edge_of(original: Option<&[u64]>, id: u64) -> Option<u32> {
+    match original {
+        None => u32::try_from(id).ok(),
+        Some(all) => all.binary_search(&id).ok().map(|edge| edge as u32),
+    }
+}

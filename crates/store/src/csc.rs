@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use burn_gnn_structure::internal::prefetch;
+use burn_gnn_structure::internal::{check_id, prefetch};
 use burn_gnn_structure::{EdgeReader, GraphError, Relation};
 
 use crate::error::{StoreError, format};
@@ -17,6 +17,8 @@ pub(crate) const SOURCES: &str = "sources";
 pub(crate) const EDGE_IDS: &str = "edge_ids";
 pub(crate) const WEIGHTS: &str = "weights";
 pub(crate) const TIMES: &str = "times";
+/// A bound above the ids of all edges, of files with edge ids.
+pub(crate) const EDGE_ID_BOUND: &str = "edge_id_bound";
 
 /// Positions that are prefetched ahead.
 const AHEAD: usize = 24;
@@ -43,6 +45,7 @@ pub struct StoredCsc {
     num_src: usize,
     num_dst: usize,
     num_edges: u64,
+    edge_id_bound: u64,
     indptr: Section,
     sources: Section,
     edge_ids: Option<Section>,
@@ -68,6 +71,16 @@ impl StoredCsc {
                 return Err(format(path, format!("`{what}`: expected at most {limit}, found {n}")));
             }
         }
+        // Parts have ids of the whole graph, and no bound.
+        let edge_id_bound = match file.header.facts.contains_key(EDGE_ID_BOUND) {
+            true => count(EDGE_ID_BOUND)?,
+            false => num_edges,
+        };
+        if edge_id_bound < num_edges {
+            let why =
+                format!("`{EDGE_ID_BOUND}`: expected at least {num_edges}, found {edge_id_bound}");
+            return Err(format(path, why));
+        }
         let bytes = |each: u64| {
             num_edges
                 .checked_mul(each)
@@ -81,6 +94,7 @@ impl StoredCsc {
             num_src: num_src as usize,
             num_dst: num_dst as usize,
             num_edges,
+            edge_id_bound,
             indptr: file.required(INDPTR, 8 * (num_dst + 1))?,
             sources: file.required(SOURCES, bytes(4)?)?,
             edge_ids: optional(EDGE_IDS, 8)?,
@@ -160,10 +174,13 @@ impl StoredCsc {
     /// First position and number of edges of a row.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`]; offsets out of range.
+    /// [`GraphError::IdOutOfRange`] for a node that is no destination; [`StoreError::Damaged`]; offsets out of range.
     #[inline]
     pub fn row(&self, v: u32) -> Result<(u64, u32), StoreError> {
         let (v, indptr) = (v as usize, self.indptr.numbers::<u64>());
+        if v >= self.num_dst {
+            return Err(self.out_of_range("destination", v as u64, self.num_dst as u64));
+        }
         self.indptr.check(8 * v)?;
         self.indptr.check(8 * v + 8)?;
         self.checked_row(v, indptr[v], indptr[v + 1])
@@ -181,6 +198,25 @@ impl StoredCsc {
     }
 
     #[cold]
+    fn out_of_range(&self, what: &str, id: u64, bound: u64) -> StoreError {
+        let what = format_args!("{}: {what}", self.path().display());
+        match check_id(what, id, bound) {
+            Err(e) => e.into(),
+            Ok(()) => unreachable!("compared with the bound before"),
+        }
+    }
+
+    /// Refuses positions behind the last edge.
+    fn check_positions(&self, positions: &[u64]) -> Result<(), StoreError> {
+        match positions.iter().copied().max() {
+            Some(most) if most >= self.num_edges => {
+                Err(self.out_of_range("position", most, self.num_edges))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
     fn far(&self, position: usize, found: u32) -> StoreError {
         format(
             self.path(),
@@ -189,6 +225,7 @@ impl StoredCsc {
     }
 
     fn read_sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), StoreError> {
+        self.check_positions(positions)?;
         let sources = self.sources.numbers::<u32>();
         let _request = self.sources.request(positions.iter().map(|&p| 4 * p));
         let (bound, verified) = (self.num_src as u32, self.sources.is_all_verified());
@@ -227,10 +264,19 @@ impl StoredCsc {
     }
 
     /// Bytes of consecutive positions of a section of `T`.
-    fn range<T: bytemuck::Pod>(
-        section: &Section,
+    fn range<'a, T: bytemuck::Pod>(
+        &self,
+        section: &'a Section,
         positions: Range<u64>,
-    ) -> Result<&[T], StoreError> {
+    ) -> Result<&'a [T], StoreError> {
+        if positions.start > positions.end {
+            let why = format!("positions: expected a range that ascends, found {positions:?}");
+            return Err(format(self.path(), why));
+        }
+        // A range may end behind the last position.
+        if positions.end > self.num_edges {
+            return Err(self.out_of_range("position", positions.end - 1, self.num_edges));
+        }
         let (from, to) = (positions.start as usize, positions.end as usize);
         section.check_range(from * size_of::<T>()..to * size_of::<T>())?;
         Ok(&section.numbers::<T>()[from..to])
@@ -252,24 +298,24 @@ impl StoredCsc {
     /// Appends the ids of the edges at consecutive positions; `false` where edges have no others than positions.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`].
+    /// [`GraphError::IdOutOfRange`] for positions behind the last edge; [`StoreError::Damaged`].
     pub fn edge_ids_of(
         &self,
         positions: Range<u64>,
         out: &mut Vec<u64>,
     ) -> Result<bool, StoreError> {
         let Some(ids) = &self.edge_ids else { return Ok(false) };
-        out.extend_from_slice(Self::range(ids, positions)?);
+        out.extend_from_slice(self.range(ids, positions)?);
         Ok(true)
     }
 
     /// Appends the times of the edges at consecutive positions; `false` where edges have none.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`].
+    /// [`GraphError::IdOutOfRange`] for positions behind the last edge; [`StoreError::Damaged`].
     pub fn times_of(&self, positions: Range<u64>, out: &mut Vec<i64>) -> Result<bool, StoreError> {
         let Some(times) = &self.times else { return Ok(false) };
-        out.extend_from_slice(Self::range(times, positions)?);
+        out.extend_from_slice(self.range(times, positions)?);
         Ok(true)
     }
 }
@@ -304,7 +350,7 @@ impl EdgeReader for StoredCsc {
     }
     fn sources_of(&self, positions: Range<u64>, out: &mut Vec<u32>) -> Result<(), GraphError> {
         let start = positions.start as usize;
-        let found = Self::range::<u32>(&self.sources, positions)?;
+        let found = self.range::<u32>(&self.sources, positions)?;
         match found.iter().position(|&u| u as usize >= self.num_src) {
             None => out.extend_from_slice(found),
             Some(i) => return Err(self.far(start + i, found[i]).into()),
@@ -314,11 +360,15 @@ impl EdgeReader for StoredCsc {
     fn has_edge_ids(&self) -> bool {
         self.edge_ids.is_some()
     }
+    fn edge_id_bound(&self) -> u64 {
+        self.edge_id_bound
+    }
     fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), GraphError> {
         let Some(ids) = &self.edge_ids else {
             out.copy_from_slice(positions);
             return Ok(());
         };
+        self.check_positions(positions)?;
         let all = ids.numbers::<u64>();
         let _request = ids.request(positions.iter().map(|&p| 8 * p));
         for (&p, id) in positions.iter().zip(out) {
@@ -329,7 +379,7 @@ impl EdgeReader for StoredCsc {
     }
     fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
         let Some(weights) = &self.weights else { return Ok(false) };
-        out.extend_from_slice(Self::range(weights, positions)?);
+        out.extend_from_slice(self.range(weights, positions)?);
         Ok(true)
     }
 }

@@ -60,6 +60,8 @@ struct Coo {
 struct Kept {
     /// Edges of a stored relation.
     coo: Derived<Coo>,
+    /// Original ids of these by edge id, where they have gaps.
+    original_ids: Derived<Vec<u64>>,
     /// By destination and by source.
     layouts: [Derived<Compressed>; 2],
     /// Renumbered by destination, and by source for the reversed relation.
@@ -334,7 +336,11 @@ impl CountBytes for Kept {
     fn bytes(&self) -> Bytes {
         let layouts: Bytes = self.layouts.iter().map(CountBytes::bytes).sum();
         let sorted: Bytes = self.sorted.iter().map(CountBytes::bytes).sum();
-        self.coo.bytes() + layouts + sorted + self.attached.iter().map(CountBytes::bytes).sum()
+        self.coo.bytes()
+            + self.original_ids.bytes()
+            + layouts
+            + sorted
+            + self.attached.iter().map(CountBytes::bytes).sum()
     }
 }
 

@@ -348,16 +348,22 @@ impl NeighborSampler {
         }
         let trees =
             (self.disjoint || times.is_some()).then(|| Trees::new(&self.source, seeds, times));
-        self.run(seeds, trees, &self.by_destination(edges), key)
+        self.run(seeds, trees, &self.by_destination(edges)?, key)
     }
 
     /// `(destination, edge id)` of edges, ascending, per edge type.
-    pub(crate) fn by_destination(&self, edges: Vec<Vec<u32>>) -> Vec<Vec<(u32, u32)>> {
+    pub(crate) fn by_destination(
+        &self,
+        edges: Vec<Vec<u32>>,
+    ) -> Result<Vec<Vec<(u32, u32)>>, GraphError> {
         let by_dst = |(ids, r): (Vec<u32>, &burn_gnn_graph::Relation)| {
+            if !ids.is_empty() {
+                r.read_stored()?;
+            }
             let mut pairs: Vec<(u32, u32)> =
                 ids.into_iter().map(|e| (r.dst()[e as usize], e)).collect();
             pairs.sort_unstable();
-            pairs
+            Ok(pairs)
         };
         edges.into_iter().zip(self.source.graph.relations()).map(by_dst).collect()
     }
@@ -418,7 +424,7 @@ impl NeighborSampler {
                 .map_err(|e| e.in_relation(name))?;
             check_ids("trees", name, of, trees.root_ids.len())?;
         }
-        self.run(&seeds, Some(trees.into()), &self.by_destination(edges), key)
+        self.run(&seeds, Some(trees.into()), &self.by_destination(edges)?, key)
     }
 
     /// Whether edges of some type have times.

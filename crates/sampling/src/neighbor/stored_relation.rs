@@ -7,6 +7,7 @@ use crate::alias::{AliasTables, check_weights};
 use crate::neighbor::NeighborSampler;
 use crate::neighbor::hop::{Piece, Trees};
 use crate::rules::{Choice, EdgeRule, Strategy};
+use crate::stored_ids::edge_of;
 use burn_gnn_graph::internal::setting;
 use burn_gnn_graph::{EdgeKey, EdgeReader, GraphError, Relation};
 
@@ -40,6 +41,11 @@ impl NeighborSampler {
         nodes: &[Vec<u32>],
         trees: Option<&Trees>,
     ) -> Result<(), GraphError> {
+        // Excluded edges have the ids of edges in memory.
+        let kept_ids = match choice.excluded {
+            [] => None,
+            _ => self.source.graph.relations()[piece.etype].original_edge_ids()?,
+        };
         let (_, d) = self.source.graph.schema().endpoints(piece.etype);
         let dst = &nodes[d][piece.dst.clone()];
         let original = self.source.node_ids[d].as_slice();
@@ -61,7 +67,8 @@ impl NeighborSampler {
             let (id, time) =
                 trees.map_or((id, None), |trees| trees.draw_id(d, piece.dst.start + i, id));
             if looks {
-                stored.read(choice, reader, v, start..start + u64::from(len), weighs)?;
+                let row = start..start + u64::from(len);
+                stored.read(choice, reader, kept_ids, v, row, weighs)?;
                 let (rule, indices, edge_ids) =
                     (&stored.rule, &stored.sources[..], Some(&stored.edge_ids[..]));
                 let row = Choice { rule, indices, edge_ids, ..*choice };
@@ -106,6 +113,7 @@ impl StoredRows {
         &mut self,
         choice: &Choice<'_>,
         reader: &dyn EdgeReader,
+        kept_ids: Option<&[u64]>,
         v: u32,
         row: std::ops::Range<u64>,
         weighs: bool,
@@ -132,7 +140,8 @@ impl StoredRows {
             reader.edge_ids(&positions, &mut self.ids)?;
             self.edge_ids.clear();
             // An id that `u32` does not hold is none of those that a caller can exclude.
-            self.edge_ids.extend(self.ids.iter().map(|&id| u32::try_from(id).unwrap_or(u32::MAX)));
+            let edge = |&id: &u64| edge_of(kept_ids, id).unwrap_or(u32::MAX);
+            self.edge_ids.extend(self.ids.iter().map(edge));
         }
         Ok(())
     }

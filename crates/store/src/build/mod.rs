@@ -15,7 +15,7 @@ use burn_gnn_files::sync_dir;
 use burn_gnn_structure::Relation;
 use serde::{Deserialize, Serialize};
 
-use crate::csc::{EDGE_IDS, INDPTR, KIND, SOURCES, TIMES, WEIGHTS};
+use crate::csc::{EDGE_ID_BOUND, EDGE_IDS, INDPTR, KIND, SOURCES, TIMES, WEIGHTS};
 use crate::error::{StoreError, format, io};
 use crate::plan::BuildPlan;
 use crate::section_writer::SectionWriter;
@@ -128,7 +128,9 @@ impl CscBuild {
         self.memory = bytes;
         self
     }
-    /// Keeps the place of every edge in the stream, 8 bytes per edge.
+    /// Keeps the place of every edge in the stream, 8 bytes per edge. Where edges are dropped
+    /// ([`with_simple`](Self::with_simple), [`with_self_loops`](Self::with_self_loops)), the others keep their ids, and
+    /// [`Relation::original_edge_ids`] has them by the numbers of edges in memory.
     #[must_use]
     pub fn with_edge_ids(mut self) -> Self {
         self.ids = true;
@@ -386,8 +388,13 @@ impl CscBuild {
         })?;
         let edges = merger.edges;
         merger.out.put(0, &edges.to_le_bytes())?;
-        let bytes = merger.out.finish(&[("num_edges", edges.into())])?;
+        let read = bases[bases.len() - 1];
+        let mut facts = vec![("num_edges", edges.into())];
+        if settings.columns.ids {
+            facts.push((EDGE_ID_BOUND, (read + loops).into()));
+        }
+        let bytes = merger.out.finish(&facts)?;
         let temporary = kept * settings.columns.bytes() as u64;
-        Ok(BuildStats { read: bases[bases.len() - 1], edges, bytes, temporary, resumed: 0 })
+        Ok(BuildStats { read, edges, bytes, temporary, resumed: 0 })
     }
 }

@@ -96,9 +96,7 @@ impl EdgeReader for ByOriginal {
     fn rows(&self, nodes: &[u32], out: &mut Vec<(u64, u32)>) -> Result<(), GraphError> {
         match &self.dst {
             None => self.csc.rows(nodes, out),
-            Some(of) => self
-                .csc
-                .rows(&nodes.iter().map(|&v| of.new_ids()[v as usize]).collect::<Vec<_>>(), out),
+            Some(of) => self.csc.rows(&of.to_new(nodes)?, out),
         }
     }
     fn sources(&self, positions: &[u64], out: &mut [u32]) -> Result<(), GraphError> {
@@ -117,6 +115,9 @@ impl EdgeReader for ByOriginal {
     }
     fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), GraphError> {
         self.csc.edge_ids(positions, out)
+    }
+    fn edge_id_bound(&self) -> u64 {
+        self.csc.edge_id_bound()
     }
     fn weights_of(&self, positions: Range<u64>, out: &mut Vec<f32>) -> Result<bool, GraphError> {
         self.csc.weights_of(positions, out)

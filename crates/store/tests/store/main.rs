@@ -1,6 +1,8 @@
 //! Graphs and features in files, as a program uses them.
 
 mod build;
+#[cfg(feature = "sampling")]
+mod dropped_edges;
 mod partition;
 #[cfg(feature = "sampling")]
 mod ranks;

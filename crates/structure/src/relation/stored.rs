@@ -5,14 +5,18 @@ use std::ops::Range;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::checks::{check_counts, check_limit, check_nodes};
 use super::{Coo, Edges, Endpoints, Kept, Relation, UNNAMED};
 use crate::GraphError;
-use crate::memory::room;
+use crate::memory::{filled, room};
 use crate::or_panic::OrPanic;
 
 /// Rows that are read at a time where all edges are.
 const ROWS: usize = 1 << 16;
+/// What to do where memory does not hold all edges.
+const REMEDY: &str = "sample the relation instead";
 
 /// In-edges that lie outside of memory, by destination: what a sampler asks a file.
 ///
@@ -57,6 +61,13 @@ pub trait EdgeReader: Debug + Send + Sync + UnwindSafe + RefUnwindSafe {
         out.copy_from_slice(positions);
         Ok(())
     }
+    /// A bound above all original edge ids. It is [`num_edges`](Self::num_edges) where they are `0..num_edges` in some
+    /// order; more where some of these numbers are ids of no edge, because edges of the stream were dropped. A
+    /// [`Relation`] then numbers edges by ascending original id
+    /// ([`original_edge_ids`](Relation::original_edge_ids)).
+    fn edge_id_bound(&self) -> u64 {
+        self.num_edges()
+    }
     /// Appends the weights of the edges at consecutive positions; `false` where edges have none.
     ///
     /// # Errors
@@ -72,7 +83,8 @@ impl Relation {
     /// ([`src`](Self::src), [`csc`](Self::csc), an operator on the whole graph) reads them into memory on first use, 8
     /// bytes per edge and as much for each layout, which [`clear_derived`](Self::clear_derived) frees.
     ///
-    /// Equal to the relation of the same edges in memory: the same rows in the same order, so the same draws.
+    /// Equal to the relation of the same edges in memory: the same rows in the same order, so the same draws. Where
+    /// the reader keeps ids, edges are numbered in the order of these; where it keeps none, by position.
     ///
     /// # Errors
     /// More than `u32::MAX - 1` nodes.
@@ -111,28 +123,56 @@ impl Relation {
         match &self.edges.endpoints {
             Endpoints::Given(_) => Ok(()),
             Endpoints::Stored(reader) => {
-                self.kept.coo.try_get_or_compute(|| read(&**reader)).map(|_| ())
+                self.kept.coo.try_get_or_compute(|| self.read(&**reader)).map(|_| ())
             }
         }
     }
 
+    /// The original id of each edge, by edge id and ascending, of a [stored](Self::from_stored_csc) relation whose
+    /// original ids have gaps: edges of its stream were dropped, and the others kept their ids. `None` where the
+    /// original id of an edge is its id.
+    ///
+    /// Features of the edges of the stream are gathered by these ids.
+    ///
+    /// # Errors
+    /// As [`read_stored`](Self::read_stored).
+    ///
+    /// # Cost
+    /// On first use a pass over the ids in the file and a sort; 8 bytes per edge, which
+    /// [`clear_derived`](Self::clear_derived) frees.
+    pub fn original_edge_ids(&self) -> Result<Option<&[u64]>, GraphError> {
+        match &self.edges.endpoints {
+            Endpoints::Stored(reader) if reader.edge_id_bound() > reader.num_edges() => {
+                let ids = self.kept.original_ids.try_get_or_compute(|| ascending_ids(&**reader))?;
+                Ok(Some(ids))
+            }
+            _ => Ok(None),
+        }
+    }
+
     pub(super) fn coo(&self, reader: &dyn EdgeReader) -> &Coo {
-        let coo = self.kept.coo.try_get_or_compute(|| read(reader));
+        let coo = self.kept.coo.try_get_or_compute(|| self.read(reader));
         coo.map_err(|e| format!("edges of a stored relation: {e}")).or_panic()
+    }
+
+    /// All edges of a reader in edge-id order.
+    fn read(&self, reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
+        let (src, dst) = read_rows(reader)?;
+        let (src, dst) = if reader.has_edge_ids() {
+            by_edge_id(reader, self.original_edge_ids()?, &src, &dst)?
+        } else {
+            (src, dst)
+        };
+        Ok(Coo { src: src.into(), dst: dst.into() })
     }
 }
 
-/// All edges of a reader in edge-id order.
-fn read(reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
+/// The sources and destinations of all edges by position.
+fn read_rows(reader: &dyn EdgeReader) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
     let (count, rows) = (reader.num_edges(), reader.num_dst());
     check_limit("edges in memory", count)?;
-    let list = |what: &str| {
-        room(
-            u128::from(count),
-            || format!("the {what} of {count} edges"),
-            "sample the relation instead",
-        )
-    };
+    let list =
+        |what: &str| room(u128::from(count), || format!("the {what} of {count} edges"), REMEDY);
     let (mut src, mut dst) = (list("sources")?, list("destinations")?);
     let (mut found, mut next) = (vec![], 0u64);
     for from in (0..rows).step_by(ROWS) {
@@ -157,48 +197,79 @@ fn read(reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
         )));
     }
     check_nodes("src", &src, reader.num_src())?;
-    if reader.has_edge_ids() {
-        (src, dst) = by_edge_id(reader, &src, &dst)?;
-    }
-    Ok(Coo { src: src.into(), dst: dst.into() })
+    Ok((src, dst))
 }
 
 fn layout(found: String) -> GraphError {
     GraphError::Layout { relation: UNNAMED.into(), layout: "csc", found }
 }
 
-/// Endpoints of edges in the order of their ids.
-fn by_edge_id(
+/// Calls `f` with positions and the original ids of the edges there, some at a time.
+fn each_id(
     reader: &dyn EdgeReader,
-    src: &[u32],
-    dst: &[u32],
-) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
-    let mut endpoints = (vec![u32::MAX; src.len()], vec![0u32; src.len()]);
+    mut f: impl FnMut(Range<usize>, &[u64]) -> Result<(), GraphError>,
+) -> Result<(), GraphError> {
     let (mut positions, mut ids) = (vec![], vec![]);
-    for from in (0..src.len()).step_by(ROWS) {
-        let to = (from + ROWS).min(src.len());
+    let count = reader.num_edges() as usize;
+    for from in (0..count).step_by(ROWS) {
+        let to = (from + ROWS).min(count);
         positions.clear();
         positions.extend(from as u64..to as u64);
         ids.resize(positions.len(), 0);
         reader.edge_ids(&positions, &mut ids)?;
-        for (p, &id) in (from..to).zip(&ids) {
-            match endpoints.0.get_mut(id as usize) {
-                Some(end) if *end == u32::MAX => {
-                    (*end, endpoints.1[id as usize]) = (src[p], dst[p])
-                }
-                found => {
-                    let (position, bound, value, repeated) = (p, src.len(), id, found.is_some());
-                    return Err(GraphError::EdgeIds {
-                        relation: UNNAMED.into(),
-                        position,
-                        bound,
-                        value,
-                        repeated,
-                    });
+        f(from..to, &ids)?;
+    }
+    Ok(())
+}
+
+/// Original ids of all edges, ascending.
+fn ascending_ids(reader: &dyn EdgeReader) -> Result<Vec<u64>, GraphError> {
+    let (count, bound) = (reader.num_edges(), reader.edge_id_bound());
+    check_limit("edges in memory", count)?;
+    let mut all = room(u128::from(count), || format!("the ids of {count} edges"), REMEDY)?;
+    each_id(reader, |_, ids| {
+        all.extend_from_slice(ids);
+        Ok(())
+    })?;
+    all.par_sort_unstable();
+    match (all.last(), all.windows(2).find(|w| w[0] == w[1])) {
+        (_, Some(w)) => Err(layout(format!("edge id {} a second time", w[0]))),
+        (Some(&last), _) if last >= bound => {
+            Err(layout(format!("edge id {last}, which is not below {bound}")))
+        }
+        _ => Ok(all),
+    }
+}
+
+/// Endpoints of edges in the order of their ids, which are all numbers below the number of edges or, with gaps, those
+/// that `original` lists.
+fn by_edge_id(
+    reader: &dyn EdgeReader,
+    original: Option<&[u64]>,
+    src: &[u32],
+    dst: &[u32],
+) -> Result<(Vec<u32>, Vec<u32>), GraphError> {
+    let bound = src.len();
+    let ends = |what: &str| {
+        filled(u32::MAX, bound as u128, || format!("the {what} of {bound} edges"), REMEDY)
+    };
+    let mut endpoints = (ends("sources")?, ends("destinations")?);
+    each_id(reader, |positions, ids| {
+        for (position, &value) in positions.zip(ids) {
+            let edge = match original {
+                None => usize::try_from(value).ok().filter(|&e| e < bound),
+                Some(all) => all.binary_search(&value).ok(),
+            };
+            match edge.filter(|&e| endpoints.0[e] == u32::MAX) {
+                Some(e) => (endpoints.0[e], endpoints.1[e]) = (src[position], dst[position]),
+                None => {
+                    let (relation, repeated) = (UNNAMED.into(), edge.is_some());
+                    return Err(GraphError::EdgeIds { relation, position, bound, value, repeated });
                 }
             }
         }
-    }
+        Ok(())
+    })?;
     Ok(endpoints)
 }
 
@@ -210,7 +281,7 @@ mod tests {
 
     /// A relation in memory, read as if it were in a file.
     #[derive(Debug)]
-    struct Reader(Relation, u64);
+    struct Reader(Relation, u64, fn(u64) -> u64);
 
     impl EdgeReader for Reader {
         fn num_src(&self) -> usize {
@@ -244,18 +315,27 @@ mod tests {
             Ok(())
         }
         fn has_edge_ids(&self) -> bool {
-            self.0.csc().edge_ids().is_some()
+            self.0.csc().edge_ids().is_some() || self.edge_id_bound() > self.1
+        }
+        fn edge_id_bound(&self) -> u64 {
+            (self.2)(self.1)
         }
         fn edge_ids(&self, positions: &[u64], out: &mut [u64]) -> Result<(), GraphError> {
             out.iter_mut()
                 .zip(positions)
-                .for_each(|(id, &p)| *id = u64::from(self.0.csc().edge_id(p as usize)));
+                .for_each(|(id, &p)| *id = (self.2)(u64::from(self.0.csc().edge_id(p as usize))));
             Ok(())
         }
     }
 
     fn stored(of: &Relation) -> Relation {
-        Relation::from_stored_csc(Arc::new(Reader(of.clone(), of.num_edges() as u64))).unwrap()
+        with_ids(of, |id| id)
+    }
+
+    /// Edges whose original ids are other numbers than those in memory.
+    fn with_ids(of: &Relation, original: fn(u64) -> u64) -> Relation {
+        let reader = Reader(of.clone(), of.num_edges() as u64, original);
+        Relation::from_stored_csc(Arc::new(reader)).unwrap()
     }
 
     #[test]
@@ -284,11 +364,42 @@ mod tests {
         }
     }
 
+    /// Ids of a stream with dropped edges: edges are numbered in their order, whatever the order of positions.
+    #[test]
+    fn ids_with_gaps() {
+        let (src, dst) = (0..200u32).map(|i| (i * 7 % 9, i * 5 % 11)).unzip();
+        let memory = Relation::from_coo(9, 11, src, dst).unwrap();
+        let mut r = with_ids(&memory, |id| 3 * id + 1);
+        let ids = r.original_edge_ids().unwrap().unwrap();
+        assert!(ids.iter().copied().eq((0..200).map(|e| 3 * e + 1)));
+        assert_eq!(r.derived_bytes().host, 8 * 200);
+        r.read_stored().unwrap();
+        assert_eq!((&r, r.csc(), r.csr()), (&memory, memory.csc(), memory.csr()));
+        assert_eq!(r.reverse().original_edge_ids().unwrap().unwrap()[7], 22);
+        r.clear_derived();
+        assert_eq!(r.derived_bytes(), Bytes::default());
+        for none in [memory.clone(), stored(&memory)] {
+            assert_eq!(none.original_edge_ids().unwrap(), None);
+        }
+        let twice = with_ids(&memory, |id| if id == 200 { 300 } else { id / 2 });
+        let far = with_ids(&memory, |id| if id == 200 { 201 } else { id + 5 });
+        for (wrong, found) in
+            [(twice, "edge id 0 a second time"), (far, "edge id 204, which is not below 201")]
+        {
+            let e = wrong.read_stored().unwrap_err();
+            assert!(matches!(e, GraphError::Layout { .. }), "{e}");
+            assert!(e.to_string().contains(found), "{e}");
+        }
+        let e = with_ids(&memory, |id| if id == 0 { 1 } else { id }).read_stored().unwrap_err();
+        assert!(matches!(e, GraphError::EdgeIds { value: 1, repeated: true, .. }), "{e}");
+    }
+
     #[test]
     fn what_memory_does_not_hold_is_an_error() {
         let memory = Relation::from_coo(2, 2, vec![0, 1], vec![1, 0]).unwrap();
-        let of =
-            |edges| Relation::from_stored_csc(Arc::new(Reader(memory.clone(), edges))).unwrap();
+        let of = |edges| {
+            Relation::from_stored_csc(Arc::new(Reader(memory.clone(), edges, |id| id))).unwrap()
+        };
         let large = of(LIMIT + 5);
         assert_eq!(large.num_edges() as u64, LIMIT + 5);
         assert!(
