@@ -366,11 +366,11 @@ pub struct MapOptions {
 }
 
 impl MapOptions {
-    /// Whether mapped rows are opened without reading them, so that a change in them is not noticed. Not by default.
-    /// Lengths, structure and the description are checked all the same.
+    /// Opens mapped rows without reading them, so that a change in them is not noticed. Lengths, structure and the
+    /// description are checked all the same.
     #[must_use]
-    pub fn with_skip_fingerprint(mut self, skip: bool) -> Self {
-        self.skip_fingerprint = skip;
+    pub fn with_skip_fingerprint(mut self) -> Self {
+        self.skip_fingerprint = true;
         self
     }
 }

@@ -568,7 +568,7 @@ fn no_changed_byte_is_accepted() {
         "{e}"
     );
     let mapped =
-        map_graph_with(&dir, &device, MapOptions::default().with_skip_fingerprint(true)).unwrap();
+        map_graph_with(&dir, &device, MapOptions::default().with_skip_fingerprint()).unwrap();
     assert_ne!(mapped.node_rows["a"]["x"].gather(&[0]).unwrap(), [1.0, 1.0]);
 }
 

@@ -155,10 +155,10 @@ impl<R: BufRead> TextEdges<R> {
     pub fn new(path: impl AsRef<Path>, reader: R) -> Self {
         Self { path: path.as_ref().into(), reader, weights: false, line: 0, text: String::new() }
     }
-    /// Whether the third field of a line is a weight.
+    /// The third field of a line is a weight, finite and not negative.
     #[must_use]
-    pub fn with_weights(mut self, weights: bool) -> Self {
-        self.weights = weights;
+    pub fn with_weights(mut self) -> Self {
+        self.weights = true;
         self
     }
     fn wrong(&self, column: usize, expected: &str, found: &str) -> StoreError {

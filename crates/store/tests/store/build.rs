@@ -325,7 +325,7 @@ fn streams() {
     let e =
         CscBuild::new(&path, 4, 4).run(TextEdges::new("edges.txt", &b"0 1\n0 x"[..])).unwrap_err();
     assert!(e.to_string().starts_with("edges.txt:2:2: expected a node id"), "{e}");
-    let weighted = TextEdges::new("edges.txt", &b"0 1 2.5\n3 1 0"[..]).with_weights(true);
+    let weighted = TextEdges::new("edges.txt", &b"0 1 2.5\n3 1 0"[..]).with_weights();
     std::fs::remove_dir_all(dir.path().join("csc.building")).unwrap();
     CscBuild::new(&path, 4, 4).with_weights().run(weighted).unwrap();
     let mut weights = vec![];
@@ -333,6 +333,59 @@ fn streams() {
         StoredCsc::open(&path).unwrap().weights_of(0..2, &mut weights).unwrap()
             && weights == [2.5, 0.0]
     );
+}
+
+/// Nodes and positions that a file does not have, asked for by every method: an error that names them and the file.
+#[test]
+fn wrong_nodes_and_positions_are_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("csc");
+    for full in [false, true] {
+        let build = CscBuild::new(&path, 5, 3);
+        let build = if full { build.with_edge_ids().with_weights().with_times() } else { build };
+        build.run(Full(vec![(0, 1), (4, 2), (3, 1)], 0)).unwrap();
+        let csc = StoredCsc::open(&path).unwrap();
+        for v in [3, 4, u32::MAX] {
+            let (one, several) = (csc.row(v).map(drop), csc.rows(&[0, v], &mut vec![]));
+            for e in [one.map_err(GraphError::from), several].map(Result::unwrap_err) {
+                assert!(
+                    matches!(&e, GraphError::IdOutOfRange { id, bound: 3, .. } if *id == u64::from(v))
+                );
+                assert!(e.to_string().contains("csc: destination id "), "{e}");
+            }
+        }
+        for p in [3, 4, 1 << 40, u64::MAX] {
+            let mut found = vec![
+                csc.sources(&[0, p], &mut [0, 0]),
+                csc.sources_of(p..p.saturating_add(1), &mut vec![]),
+            ];
+            if full {
+                found.push(csc.edge_ids(&[p, 1], &mut [0, 0]));
+                found.push(
+                    csc.edge_ids_of(1..p.max(4), &mut vec![]).map(drop).map_err(GraphError::from),
+                );
+                found.push(
+                    csc.times_of(0..p.max(4), &mut vec![]).map(drop).map_err(GraphError::from),
+                );
+                found.push(csc.weights_of(2..p.max(4), &mut vec![]).map(drop));
+            }
+            for (i, e) in found.into_iter().map(Result::unwrap_err).enumerate() {
+                let is_range = matches!(&e, GraphError::IdOutOfRange { bound: 3, .. });
+                assert!(is_range && e.to_string().contains("csc: position id "), "{p}, {i}: {e}");
+            }
+        }
+        let turned = std::ops::Range { start: 2, end: 1 };
+        let e = csc.sources_of(turned.clone(), &mut vec![]).unwrap_err();
+        assert!(e.to_string().contains("expected a range that ascends, found 2..1"), "{e}");
+        if full {
+            assert!(csc.times_of(turned, &mut vec![]).is_err());
+        }
+        // Up to the end, and nothing at the end.
+        let (mut all, mut none) = (vec![], vec![]);
+        csc.sources_of(0..3, &mut all).unwrap();
+        csc.sources_of(3..3, &mut none).unwrap();
+        assert_eq!((all, none), (vec![0, 3, 4], vec![]));
+    }
 }
 
 /// Memory that offsets alone would fill is refused, with an amount that is enough.
