@@ -1,10 +1,9 @@
-//! Opens plain files, bounds their size, and keeps names inside the folder.
+//! Checks what descriptions say of files: versions, counts, names; makes the errors of readers.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::Display;
-use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
@@ -14,7 +13,8 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use burn_gnn_files::internal::{
     Counted, Cut, Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, cut, cut_quoted,
-    format_error, io_error, open, read_error, remove_abandoned, tensor_header,
+    format_error, inside, io_error, open, read_bounded, read_error, remove_abandoned, reserve,
+    tensor_header,
 };
 pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 
@@ -204,34 +204,6 @@ pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(
     zip::ZipArchive::with_config(config, reader).map_err(|e| zip_error(path, e))
 }
 
-/// All of a regular file.
-///
-/// # Errors
-/// As [`open`]; [`DataError::Io`] for more bytes than memory holds.
-#[doc(hidden)]
-pub fn read_file(path: &Path) -> Result<Vec<u8>, DataError> {
-    read_bounded(path, u64::MAX)
-}
-
-/// The whole file, if it is not longer than `limit`.
-pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
-    let (file, len) = open(path)?;
-    if len > limit {
-        return Err(format_error(path, format!("expected at most {limit} bytes, found {len}")));
-    }
-    let mut bytes = vec![];
-    reserve(path, len, &mut bytes)?;
-    // The bound holds even if the file grows while it is read.
-    file.take(limit).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
-    Ok(bytes)
-}
-
-/// Room for `more` bytes of a file; a file may claim a length (of holes) that no memory holds.
-pub(crate) fn reserve(path: &Path, more: u64, bytes: &mut Vec<u8>) -> Result<(), DataError> {
-    let room = usize::try_from(more).is_ok_and(|n| bytes.try_reserve_exact(n).is_ok());
-    if room { Ok(()) } else { Err(io_error(path, std::io::ErrorKind::OutOfMemory.into())) }
-}
-
 /// Nodes of one type that any description may declare; beyond it, the files must hold data for them.
 const NODES_FREE: u64 = 1 << 26;
 /// Nodes of one type that one byte of data may stand for.
@@ -299,27 +271,6 @@ pub(crate) fn referenced(
     Ok(once)
 }
 
-/// `dir/file`, where `file` was written by others (into `described_in`) and must stay inside `dir`.
-pub(crate) fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, DataError> {
-    /// Most bytes of a path; systems have no longer ones, and errors name it.
-    const MOST: usize = 1 << 12;
-    if file.len() > MOST {
-        let why = format!("file name: expected at most {MOST} bytes, found {file:?}");
-        return Err(format_error(described_in, why));
-    }
-    let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
-    // A drive letter or a backslash is a plain name on one system and a way out on another. Other colons are part of a
-    // name, as in DGL's `edge_index/author:writes:paper0.txt`.
-    let drive = file.as_bytes().get(1) == Some(&b':');
-    if file.is_empty() || !plain || drive || file.contains(['\\', '\0']) {
-        return Err(format_error(
-            described_in,
-            format!("file name: expected a relative path inside the folder, found {file:?}"),
-        ));
-    }
-    Ok(dir.join(file))
-}
-
 /// Refuses a declared count that differs from what a file holds.
 pub(crate) fn same_count(
     path: &Path,
@@ -341,64 +292,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_inside_the_folder() {
-        let (dir, json) = (Path::new("d"), Path::new("d/m.json"));
-        for good in ["edges/a.npy", "edge_index/a:writes:b0.txt"] {
-            assert_eq!(inside(dir, json, good).unwrap(), dir.join(good));
-        }
-        let e = inside(dir, json, &"x/".repeat(40_000)).unwrap_err().to_string();
-        assert!(e.contains("at most 4096 bytes") && e.len() < 300, "{e}");
-        for bad in ["", "../x", "a/../../x", "/etc/passwd", "C:x", "a\\..\\x", "a\0b", "./a", ".."]
-        {
-            let e = inside(dir, json, bad).unwrap_err();
-            assert!(
-                matches!(&e, DataError::Format { path, message } if path == json && message.contains("inside the folder")),
-                "{bad}: {e}"
-            );
-        }
-    }
-
-    #[test]
     fn marks_before_json_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("m.json");
         std::fs::write(&file, "\u{feff}{\"a\": 1}").unwrap();
         assert_eq!(read_json::<BTreeMap<String, u64>>(&file).unwrap()["a"], 1);
-    }
-
-    #[test]
-    fn only_plain_files_of_bounded_size() {
-        let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("f");
-        std::fs::write(&file, "12345").unwrap();
-        assert_eq!(read_bounded(&file, 5).unwrap(), b"12345");
-        assert!(
-            read_bounded(&file, 4)
-                .unwrap_err()
-                .to_string()
-                .contains("expected at most 4 bytes, found 5")
-        );
-        assert!(matches!(read_bounded(dir.path(), 9), Err(DataError::Format { .. })));
-        assert!(matches!(read_bounded(&dir.path().join("none"), 9), Err(DataError::Io { .. })));
-    }
-
-    #[test]
-    fn a_length_that_no_memory_holds() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("holes");
-        // More than an address space has; file systems without such files are covered by `reserve` alone.
-        let long = 1u64 << 60;
-        let made = std::fs::File::create(&path).unwrap().set_len(long).is_ok();
-        let e = if made {
-            read_bounded(&path, u64::MAX).unwrap_err()
-        } else {
-            reserve(&path, long, &mut vec![]).unwrap_err()
-        };
-        assert!(
-            matches!(&e, DataError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory),
-            "{e:?}"
-        );
-        assert!(reserve(&path, u64::MAX, &mut vec![]).is_err());
     }
 
     #[test]

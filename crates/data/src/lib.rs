@@ -77,6 +77,8 @@ mod triples_tests;
 mod tu_dataset;
 
 #[doc(inline)]
+#[doc(hidden)]
+pub use burn_gnn_files::internal::read_file;
 pub use burn_gnn_files::{
     AtomicFile, DataError, DirLock, NpyHead, create_dirs, lock_dir, sync_dir, write_atomic,
 };
@@ -89,8 +91,6 @@ pub(crate) use dataset::{check_split, described_class_names};
 pub use dgl::load_dgl_csv;
 pub use dgl::{ChunkedData, ChunkedDataset, ChunkedStructure, load_chunked, open_chunked};
 pub use edge_list::{EdgeListFormat, load_edge_list, read_edge_list};
-#[doc(hidden)]
-pub use files::read_file;
 #[cfg(feature = "npz")]
 pub use gnn_benchmark::load_gnn_benchmark;
 pub use graph_set::GraphSet;

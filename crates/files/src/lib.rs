@@ -30,7 +30,10 @@ pub mod internal {
     pub use crate::half_rows::widen_f16;
     pub use crate::mapped_file::MappedFile;
     pub use crate::npy_header::EntryType;
-    pub use crate::open::{format_error, io_error, open, read_error};
+    pub use crate::open::{
+        format_error, inside, io_error, open, open_with, read_bounded, read_error, read_file,
+        reserve,
+    };
     pub use crate::progress::Progress;
     pub use crate::tensor_header::tensor_header;
     pub use crate::tensor_views::{MAX_HEADER, TensorViews};

@@ -1,7 +1,8 @@
 //! Opens regular files, and makes the errors of all readers.
 
-use std::fs::{File, Metadata};
-use std::path::Path;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
 
 use crate::DataError;
 use crate::truncate::{cut, cut_quoted};
@@ -35,6 +36,14 @@ pub fn read_error(path: &Path, e: std::io::Error) -> DataError {
 /// # Errors
 /// [`DataError::Io`]; [`DataError::Format`] for what is no regular file.
 pub fn open(path: &Path) -> Result<(File, u64), DataError> {
+    open_with(path, File::options().read(true))
+}
+
+/// [`open`] as `options` say, which may create the file.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_with(path: &Path, options: &OpenOptions) -> Result<(File, u64), DataError> {
     let regular = |meta: &Metadata| {
         if meta.is_file() {
             return Ok(());
@@ -44,10 +53,14 @@ pub fn open(path: &Path) -> Result<(File, u64), DataError> {
             format!("expected a regular file, found {}; copy its content to a file", kind(meta)),
         ))
     };
-    // Before it is opened, since that alone has effects on some devices.
-    regular(&std::fs::metadata(path).map_err(|e| io_error(path, e))?)?;
-    let mut options = File::options();
-    options.read(true);
+    // Before it is opened, since that alone has effects on some devices. A file that is not there is created, or missed
+    // by what opens it.
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        meta => regular(&meta.map_err(|e| io_error(path, e))?)?,
+    }
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "flags are for Unix"))]
+    let mut options = options.clone();
     // Opening a pipe waits for a writer otherwise; a regular file is opened and read as without.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
@@ -55,6 +68,64 @@ pub fn open(path: &Path) -> Result<(File, u64), DataError> {
     let meta = file.metadata().map_err(|e| io_error(path, e))?;
     regular(&meta)?;
     Ok((file, meta.len()))
+}
+
+/// All of a regular file.
+///
+/// # Errors
+/// As [`open`]; [`DataError::Io`] for more bytes than memory holds.
+pub fn read_file(path: &Path) -> Result<Vec<u8>, DataError> {
+    read_bounded(path, u64::MAX)
+}
+
+/// The whole file, if it is not longer than `limit`.
+///
+/// # Errors
+/// As [`read_file`]; [`DataError::Format`] for a longer one.
+pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, DataError> {
+    let (file, len) = open(path)?;
+    if len > limit {
+        return Err(format_error(path, format!("expected at most {limit} bytes, found {len}")));
+    }
+    let mut bytes = vec![];
+    reserve(path, len, &mut bytes)?;
+    // The bound holds even if the file grows while it is read.
+    file.take(limit).read_to_end(&mut bytes).map_err(|e| io_error(path, e))?;
+    Ok(bytes)
+}
+
+/// Room for `more` bytes of a file; a file may claim a length (of holes) that no memory holds.
+///
+/// # Errors
+/// [`DataError::Io`].
+pub fn reserve(path: &Path, more: u64, bytes: &mut Vec<u8>) -> Result<(), DataError> {
+    let room = usize::try_from(more).is_ok_and(|n| bytes.try_reserve_exact(n).is_ok());
+    if room { Ok(()) } else { Err(io_error(path, std::io::ErrorKind::OutOfMemory.into())) }
+}
+
+/// `dir/file`, where `file` was written by others (into `described_in`) and must stay inside `dir`. A link in the folder
+/// is followed: whoever put it there may read what it leads to.
+///
+/// # Errors
+/// [`DataError::Format`].
+pub fn inside(dir: &Path, described_in: &Path, file: &str) -> Result<PathBuf, DataError> {
+    /// Most bytes of a path; systems have no longer ones, and errors name it.
+    const MOST: usize = 1 << 12;
+    if file.len() > MOST {
+        let why = format!("file name: expected at most {MOST} bytes, found {file:?}");
+        return Err(format_error(described_in, why));
+    }
+    let plain = Path::new(file).components().all(|c| matches!(c, Component::Normal(_)));
+    // A drive letter or a backslash is a plain name on one system and a way out on another. Other colons are part of a
+    // name, as in DGL's `edge_index/author:writes:paper0.txt`.
+    let drive = file.as_bytes().get(1) == Some(&b':');
+    if file.is_empty() || !plain || drive || file.contains(['\\', '\0']) {
+        return Err(format_error(
+            described_in,
+            format!("file name: expected a relative path inside the folder, found {file:?}"),
+        ));
+    }
+    Ok(dir.join(file))
 }
 
 /// What there is in place of a regular file.
@@ -72,4 +143,95 @@ fn kind(meta: &Metadata) -> &'static str {
         }
     }
     if meta.is_dir() { "a directory" } else { "something else" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_inside_the_folder() {
+        let (dir, json) = (Path::new("d"), Path::new("d/m.json"));
+        for good in ["edges/a.npy", "edge_index/a:writes:b0.txt"] {
+            assert_eq!(inside(dir, json, good).unwrap(), dir.join(good));
+        }
+        let e = inside(dir, json, &"x/".repeat(40_000)).unwrap_err().to_string();
+        assert!(e.contains("at most 4096 bytes") && e.len() < 300, "{e}");
+        for bad in ["", "../x", "a/../../x", "/etc/passwd", "C:x", "a\\..\\x", "a\0b", "./a", ".."]
+        {
+            let e = inside(dir, json, bad).unwrap_err();
+            assert!(
+                matches!(&e, DataError::Format { path, message } if path == json && message.contains("inside the folder")),
+                "{bad}: {e}"
+            );
+        }
+    }
+
+    /// A pipe, a device and a folder are refused whichever way they are opened, and at once.
+    #[cfg(unix)]
+    #[test]
+    fn only_regular_files_are_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let mut append = File::options();
+        append.read(true).append(true).create(true);
+        let mut fresh = File::options();
+        fresh.read(true).write(true).create(true).truncate(true);
+        for (path, what) in
+            [(&*pipe, "a pipe"), (Path::new("/dev/zero"), "a device"), (dir.path(), "a directory")]
+        {
+            let found = [
+                open(path).map(drop),
+                open_with(path, &append).map(drop),
+                open_with(path, &fresh).map(drop),
+                read_file(path).map(drop),
+            ];
+            for e in found.map(Result::unwrap_err) {
+                let expected = format!("expected a regular file, found {what}");
+                assert!(e.to_string().contains(&expected), "{e}");
+            }
+        }
+        let new = dir.path().join("new");
+        assert!(matches!(open(&new), Err(DataError::Io { .. })));
+        assert_eq!(open_with(&new, &append).unwrap().1, 0);
+        std::fs::write(&new, "12345").unwrap();
+        assert_eq!(open_with(&new, &fresh).unwrap().1, 0);
+    }
+
+    #[test]
+    fn only_plain_files_of_bounded_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("f");
+        std::fs::write(&file, "12345").unwrap();
+        assert_eq!(read_bounded(&file, 5).unwrap(), b"12345");
+        assert!(
+            read_bounded(&file, 4)
+                .unwrap_err()
+                .to_string()
+                .contains("expected at most 4 bytes, found 5")
+        );
+        assert!(matches!(read_bounded(dir.path(), 9), Err(DataError::Format { .. })));
+        assert!(matches!(read_bounded(&dir.path().join("none"), 9), Err(DataError::Io { .. })));
+    }
+
+    #[test]
+    fn a_length_that_no_memory_holds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("holes");
+        // More than an address space has; file systems without such files are covered by `reserve` alone.
+        let long = 1u64 << 60;
+        let made = std::fs::File::create(&path).unwrap().set_len(long).is_ok();
+        let e = if made {
+            read_bounded(&path, u64::MAX).unwrap_err()
+        } else {
+            reserve(&path, long, &mut vec![]).unwrap_err()
+        };
+        assert!(
+            matches!(&e, DataError::Io { source, .. } if source.kind() == std::io::ErrorKind::OutOfMemory),
+            "{e:?}"
+        );
+        assert!(reserve(&path, u64::MAX, &mut vec![]).is_err());
+    }
 }

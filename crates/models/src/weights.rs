@@ -4,7 +4,8 @@ use std::path::Path;
 
 use burn::module::Module;
 use burn::store::{ModuleRecord, RecordError};
-use burn_gnn_data::write_atomic;
+use burn_gnn_data::{DataError, write_atomic};
+use burn_gnn_files::internal::open;
 
 use crate::ModelError;
 use crate::param_ids::ParamIds;
@@ -86,8 +87,12 @@ pub fn load_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, Mo
 pub fn resume_weights<M: Module>(model: M, path: impl AsRef<Path>) -> Result<M, ModelError> {
     let path = path.as_ref();
     let unreadable = "name a file that `save_weights` wrote";
-    // Burn says of a missing file what it says of a damaged one.
-    std::fs::File::open(path).map_err(|e| weights(path, e.to_string(), unreadable))?;
+    // Burn says of a missing file what it says of a damaged one, and waits for the writer of a pipe.
+    open(path).map_err(|e| match e {
+        DataError::Io { source, .. } => weights(path, source.to_string(), unreadable),
+        DataError::Format { message, .. } => weights(path, message, unreadable),
+        other => other.into(),
+    })?;
     let saved = ModuleRecord::load(path).map_err(|e| weights(path, record(e), unreadable))?;
     let other = "configure the model as it was when the weights were saved";
     model.try_load_record(saved).map_err(|e| weights(path, record(e), other))
@@ -109,8 +114,11 @@ fn record(e: RecordError) -> String {
 
 #[cfg(test)]
 mod tests {
+    use burn::module::Param;
+    use burn::nn::LinearConfig;
     use burn::optim::GradientsParams;
     use burn::tensor::{Device, Tensor};
+    use burn_gnn_testutil::faults::{files, full_disk, killed, small_disk, write_until_killed};
 
     use super::*;
     use crate::{
@@ -185,9 +193,55 @@ mod tests {
         refused("configure the model as it was");
         std::fs::write(&file, b"no weights").unwrap();
         refused("name a file that `save_weights` wrote");
+        #[cfg(unix)]
+        {
+            std::fs::remove_file(&file).unwrap();
+            std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+            refused("expected a regular file, found a device");
+        }
         let nowhere = dir.path().join("none/sage.bpk");
         let text = save_weights(&new(8), &nowhere).unwrap_err().to_string();
         assert!(text.contains(&nowhere.display().to_string()), "{text}");
         assert!(text.contains("create it first"), "{text}");
+    }
+
+    /// A layer whose weights say their version.
+    fn saved(dir: &Path, version: u64) -> Result<(), ModelError> {
+        let device = Device::flex();
+        let mut layer = LinearConfig::new(64, 64).with_bias(false).init(&device);
+        layer.weight = Param::from_tensor(Tensor::full([64, 64], version as f32, &device));
+        save_weights(&layer, dir.join("layer.bpk"))
+    }
+
+    fn version(dir: &Path) -> Option<u64> {
+        let path = dir.join("layer.bpk");
+        path.exists().then(|| {
+            let layer = LinearConfig::new(64, 64).with_bias(false).init(&Device::flex());
+            let layer = load_weights(layer, path).unwrap();
+            let all: Vec<f32> = layer.weight.val().into_data().iter::<f32>().collect();
+            assert!(all.iter().all(|x| *x == all[0]));
+            all[0] as u64
+        })
+    }
+
+    #[test]
+    fn weights_to_be_killed() {
+        write_until_killed(|dir, version| saved(dir, version).unwrap());
+    }
+
+    #[test]
+    fn writers_killed_at_any_moment() {
+        let dir = killed("weights", "weights::tests::weights_to_be_killed", version);
+        saved(dir.path(), 0).unwrap();
+        assert_eq!(files(dir.path()), [dir.path().join("layer.bpk")]);
+    }
+
+    #[test]
+    fn writers_on_a_full_disk() {
+        let test = "weights::tests::writers_on_a_full_disk";
+        let Some(disk) = small_disk(test, 512) else { return };
+        let write = |version| move |dir: &Path| saved(dir, version).map_err(|e| e.to_string());
+        let name = |dir: &Path| if version(dir) == Some(1) { "old" } else { "new" };
+        full_disk("weights", &disk, |dir| write(1)(dir).unwrap(), write(2), name);
     }
 }

@@ -3,17 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use burn_gnn_files::internal::{inside, read_bounded};
 use burn_gnn_files::write_atomic;
 use burn_gnn_graph::{EdgeType, Graph, GraphError, Relation, Schema};
 use serde::{Deserialize, Serialize};
 
 use crate::StoredCsc;
-use crate::error::{StoreError, format, io};
+use crate::error::{StoreError, format};
 
 /// The description of a stored graph, in its folder.
 const MANIFEST: &str = "graph.json";
 /// The version that this program writes and reads.
 const VERSION: u32 = 1;
+/// The longest description that is read, in bytes.
+const LONGEST: u64 = 64 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -48,7 +51,8 @@ pub struct StoredGraph {
 }
 
 impl StoredGraph {
-    /// Describes files that are in `dir`, and opens them.
+    /// Describes files that are in `dir` or a folder below it, and opens them. A file elsewhere may be linked into the
+    /// folder.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -78,14 +82,14 @@ impl StoredGraph {
     /// Opens a folder that was described: headers alone are read.
     ///
     /// # Errors
-    /// [`StoreError::Data`] for a description or a file that cannot be read, a file of other node counts than those
-    /// of its types; [`StoreError::Graph`] for types that make no schema; as [`StoredCsc::open`].
+    /// [`StoreError::Data`] for a description or a file that cannot be read, a path that leads out of the folder, a
+    /// file of other node counts than those of its types; [`StoreError::Graph`] for types that make no schema; as [`StoredCsc::open`].
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = dir.as_ref().join(MANIFEST);
-        let text = std::fs::read_to_string(&path).map_err(io(&path))?;
-        let manifest: Manifest = serde_json::from_str(&text).map_err(|e| {
-            format(&path, format!("expected a description of a stored graph, found {e}"))
-        })?;
+        let manifest: Manifest =
+            serde_json::from_slice(&read_bounded(&path, LONGEST)?).map_err(|e| {
+                format(&path, format!("expected a description of a stored graph, found {e}"))
+            })?;
         if manifest.format_version != VERSION {
             let found = manifest.format_version.to_string();
             return Err(
@@ -111,7 +115,8 @@ impl StoredGraph {
         }
         let mut found = vec![];
         for (etype, (.., file)) in etypes.iter().zip(&manifest.relations) {
-            let (t, stored) = (schema.etype(etype)?, StoredCsc::open(dir.join(file))?);
+            let file = inside(dir, &dir.join(MANIFEST), file)?;
+            let (t, stored) = (schema.etype(etype)?, StoredCsc::open(file)?);
             let (s, d) = schema.endpoints(t);
             let (expected, counts) =
                 ((counts[s], counts[d]), (stored.num_nodes().0, stored.num_nodes().1));

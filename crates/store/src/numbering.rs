@@ -6,11 +6,12 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
+use burn_gnn_files::internal::open;
 use twox_hash::XxHash3_64;
 
 use crate::build::{EdgeChunk, EdgeStream};
 use crate::error::{StoreError, format, io};
-use crate::section_writer::SectionWriter;
+use crate::section_writer::{SectionWriter, create};
 use crate::sections::{Header, Section, SectionFile};
 
 /// Kind of these files, and their section.
@@ -215,7 +216,7 @@ impl Runs {
     ) -> Result<(), StoreError> {
         let path = self.name(&format!("run-{:05}", self.made));
         self.made += 1;
-        let mut out = BufWriter::with_capacity(1 << 18, File::create(&path).map_err(io(&path))?);
+        let mut out = BufWriter::with_capacity(1 << 18, create(&path)?);
         // Removed with the others, whole or not.
         self.files.push_back((path.clone(), 0));
         let count = put(self, &mut out, &path)?;
@@ -263,11 +264,7 @@ impl Runs {
         let buffer = (memory as usize / 2 / runs.max(1)).clamp(1 << 12, 1 << 20);
         let mut readers = vec![];
         for (path, left) in self.files.iter().take(runs) {
-            readers.push((
-                path,
-                *left,
-                BufReader::with_capacity(buffer, File::open(path).map_err(io(path))?),
-            ));
+            readers.push((path, *left, BufReader::with_capacity(buffer, open(path)?.0)));
         }
         let next = |(path, left, reader): &mut (&PathBuf, u64, BufReader<File>)| -> Result<Option<K>, StoreError> {
             if *left == 0 {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use burn_gnn_files::AtomicFile;
+use burn_gnn_files::internal::open_with;
 use twox_hash::XxHash3_64;
 
 use crate::error::{StoreError, io};
@@ -40,6 +41,17 @@ pub(crate) fn read_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> std::io
         }
     }
     Ok(())
+}
+
+/// A file that is empty, to write and to read what was written.
+pub(crate) fn create(path: &Path) -> Result<File, StoreError> {
+    let mut options = File::options();
+    Ok(open_with(path, options.read(true).write(true).create(true).truncate(true))?.0)
+}
+
+/// A file that [`create`] made, with what is in it.
+pub(crate) fn reopen(path: &Path) -> Result<File, StoreError> {
+    Ok(open_with(path, File::options().read(true).write(true))?.0)
 }
 
 /// One section that is being written.
@@ -138,14 +150,7 @@ pub(crate) struct SectionWriter {
 impl SectionWriter {
     /// Writes to `path`, of which everything is new. Sections have at most the bytes that `header` says.
     pub(crate) fn create(path: &Path, header: Header) -> Result<Self, StoreError> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(path)
-            .map_err(io(path))?;
-        Ok(Self::new(path, Target::Plain(file), header))
+        Ok(Self::new(path, Target::Plain(create(path)?), header))
     }
 
     /// Writes a file that takes the place of `path` when it is [finished](Self::finish).
@@ -169,7 +174,7 @@ impl SectionWriter {
     /// Goes on where sections have the lengths `lens`, which were [synced](Self::sync). Reads what is there for its
     /// checksums.
     pub(crate) fn resume(path: &Path, header: Header, lens: &[u64]) -> Result<Self, StoreError> {
-        let file = File::options().read(true).write(true).open(path).map_err(io(path))?;
+        let file = reopen(path)?;
         let mut writer = Self::new(path, Target::Plain(file), header);
         for (part, &len) in writer.parts.iter_mut().zip(lens) {
             part.read_back(writer.target.file(), len).map_err(io(path))?;

@@ -15,6 +15,8 @@ mod folders;
 pub mod graphs;
 #[cfg(test)]
 mod modules;
+#[cfg(test)]
+mod opened_files;
 mod record;
 mod skip;
 #[cfg(feature = "tensors")]

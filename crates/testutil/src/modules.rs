@@ -124,7 +124,7 @@ impl Modules {
 }
 
 /// A source without comments and without the tests at its foot.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut after_test = false;
     for line in text.lines() {

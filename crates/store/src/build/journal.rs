@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use burn_gnn_files::internal::open_with;
 use burn_gnn_files::{DirLock, create_dirs, lock_dir, sync_dir};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
@@ -42,8 +43,9 @@ impl Journal {
         let lock =
             lock_dir(dir).map_err(io(dir))?.ok_or_else(|| StoreError::Busy { path: dir.into() })?;
         let path = dir.join("journal");
-        let mut file =
-            File::options().read(true).append(true).create(true).open(&path).map_err(io(&path))?;
+        let mut options = File::options();
+        options.read(true).append(true).create(true);
+        let mut file = open_with(&path, &options)?.0;
         let mut bytes = vec![];
         file.read_to_end(&mut bytes).map_err(io(&path))?;
         let (mut entries, mut whole) = (vec![], 0);

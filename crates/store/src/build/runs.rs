@@ -10,7 +10,7 @@ use twox_hash::XxHash3_64;
 use super::settings::{Columns, Settings};
 use super::stream::EdgeChunk;
 use crate::error::{StoreError, io};
-use crate::section_writer::read_at;
+use crate::section_writer::{create, read_at, reopen};
 use crate::sections::BLOCK;
 
 /// Edges of a run, as they came.
@@ -106,13 +106,7 @@ impl Sorted {
             scatter(dst, shift, &starts, of.edges.times.iter().copied(), &mut self.times);
         }
         let path = run_path(dir, number);
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)
-            .map_err(io(&path))?;
+        let file = create(&path)?;
         let mut out = BufWriter::with_capacity(16 * BLOCK, file);
         let mut checks = Vec::with_capacity(buckets);
         for b in 0..buckets {
@@ -167,7 +161,7 @@ impl Run {
     /// A run that was written before.
     pub(super) fn open(dir: &Path, number: usize, settings: &Settings) -> Result<Self, StoreError> {
         let path = run_path(dir, number);
-        let file = File::options().read(true).write(true).open(&path).map_err(io(&path))?;
+        let file = reopen(&path)?;
         let found = file.metadata().map_err(io(&path))?.len();
         let buckets = settings.buckets();
         let mut starts = vec![0u64; 2 * buckets + 2];
@@ -206,9 +200,7 @@ impl Run {
     fn with_file<T>(&self, f: impl FnOnce(&File) -> std::io::Result<T>) -> Result<T, StoreError> {
         match &self.file {
             Some(file) => f(file),
-            None => {
-                File::options().read(true).write(true).open(&self.path).and_then(|file| f(&file))
-            }
+            None => f(&reopen(&self.path)?),
         }
         .map_err(io(&self.path))
     }

@@ -89,8 +89,11 @@ impl Reader {
     /// were read of the file.
     pub(crate) fn read(&self, reads: &[Read], out: &mut [u8]) -> std::io::Result<u64> {
         let requests = merge(reads, self.sector);
-        let mut buffer =
-            pop(&self.buffers).unwrap_or_else(|| Aligned::new(WINDOW + LONGEST as usize));
+        // No more than a few reads take; a longer request takes a longer one, which is kept then.
+        let all: usize = requests.iter().map(|r| r.len.next_multiple_of(SECTOR as usize)).sum();
+        let mut buffer = pop(&self.buffers).unwrap_or_else(|| {
+            Aligned::new(all.next_power_of_two().min(WINDOW + LONGEST as usize))
+        });
         let (mut total, mut next, mut filled) = (0, 0, 0);
         while next < requests.len() {
             let mut size = 0;
@@ -139,20 +142,30 @@ impl Reader {
 
 /// Opens a file past the page cache where that is possible; whether it is.
 fn open_direct(path: &Path) -> Result<(File, bool), StoreError> {
+    let file = open(path)?.0;
     #[cfg(target_os = "linux")]
     {
-        use std::os::unix::fs::OpenOptionsExt;
-        if let Ok(file) = File::options().read(true).custom_flags(libc::O_DIRECT).open(path) {
-            // Some file systems take the flag and refuse reads: the header page tells.
-            let mut page = Aligned::new(SECTOR as usize);
-            if std::os::unix::fs::FileExt::read_at(&file, page.bytes_mut(), 0)
+        // Some file systems take the flag and refuse reads: the header page tells.
+        let mut page = Aligned::new(SECTOR as usize);
+        if set_flags(&file, libc::O_DIRECT)
+            && std::os::unix::fs::FileExt::read_at(&file, page.bytes_mut(), 0)
                 .is_ok_and(|n| n as u64 == SECTOR)
-            {
-                return Ok((file, true));
-            }
+        {
+            return Ok((file, true));
         }
+        set_flags(&file, 0);
     }
-    Ok((open(path)?.0, false))
+    Ok((file, false))
+}
+
+/// Replaces the flags that an open file was opened with; whether the file system takes them. Without `O_NONBLOCK`, with
+/// which the ring may report that bytes are not in memory yet.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "a call of the system without a wrapper")]
+fn set_flags(file: &File, flags: libc::c_int) -> bool {
+    use std::os::fd::AsRawFd;
+    // SAFETY: the descriptor is open; the call reads and writes no memory of the process.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags) == 0 }
 }
 
 /// Sorted reads as requests of whole sectors, near ones together.

@@ -3,6 +3,8 @@
 mod build;
 #[cfg(feature = "sampling")]
 mod dropped_edges;
+#[cfg(unix)]
+mod opening;
 mod partition;
 #[cfg(feature = "sampling")]
 mod ranks;
