@@ -13,8 +13,12 @@ run() { # package, test target, filters
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 fail() { cat "$out"; exit 1; }
-# Graphs, topologies, rows of features, single files; downloads and archives.
+# Graphs, topologies, rows of features, tables, single files; downloads and archives.
 run burn-gnn-data --lib "" faults_tests fetch_tests >"$out" || fail
+# Weights.
+run burn-gnn-models --lib "" weights::tests::writers >>"$out" || fail
+# Graphs in files, rows, numberings, packed batches, parts.
+run burn-gnn-store --test store faults:: >>"$out" || fail
 # Partitionings, chunked ones too; checkpoints; training.
 run burn-gnn-dist --test dist faults:: minibatch::a_run_killed >>"$out" || fail
 sed -E 's/^test .* \.\.\. //' "$out" | grep -E "kills|full disk|skipped"

@@ -7,7 +7,10 @@ use burn_gnn_graph::Graph;
 use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
 use burn_gnn_sampling::{Placement, RowType};
 
-use crate::{Topology, load_graph, map_graph, save_graph, write_atomic};
+use crate::{
+    AttrType, Csv, DataError, Decoder, NpyValues, Topology, load_graph, map_graph, read_edges,
+    read_nodes, read_npy, save_graph, write_atomic, write_edge_table, write_node_table,
+};
 use burn_gnn_testutil::faults::{files, full_disk, killed, small_disk, write_until_killed};
 
 const NODES: usize = 1000;
@@ -70,6 +73,96 @@ fn mapped(dir: &Path) -> Option<u64> {
     })
 }
 
+/// Tables in every format, and the tests that write them until they are killed.
+const TABLES: [(&str, &str); 6] = [
+    ("nodes.csv", "faults_tests::csv_nodes_to_be_killed"),
+    ("edges.csv", "faults_tests::csv_edges_to_be_killed"),
+    ("nodes.parquet", "faults_tests::parquet_nodes_to_be_killed"),
+    ("edges.parquet", "faults_tests::parquet_edges_to_be_killed"),
+    ("nodes", "faults_tests::npy_nodes_to_be_killed"),
+    ("edges", "faults_tests::npy_edges_to_be_killed"),
+];
+
+/// A table of nodes or edges that says its version in every row.
+fn table(dir: &Path, name: &str, version: u64) -> Result<(), DataError> {
+    let mut g = Graph::homogeneous(NODES, vec![0; NODES], vec![1; NODES])?;
+    let (path, h) = (dir.join(name), Tensor::<1>::full([NODES], version as f32, &Device::flex()));
+    if name.starts_with("nodes") {
+        g.nodes_mut("_N")?.insert("h", h)?;
+        write_node_table(path, &g, "_N").map(drop)
+    } else {
+        g.edges_mut("_E")?.insert("h", h)?;
+        write_edge_table(path, &g, "_E").map(drop)
+    }
+}
+
+fn table_of(dir: &Path, name: &str) -> Option<u64> {
+    let (path, array) = (dir.join(name), dir.join(name).join("h.npy"));
+    let is_folder = !name.contains('.');
+    (if is_folder { &array } else { &path }).exists().then(|| {
+        let decoder = Decoder::new().with_attributes([AttrType::Float]).csv(Csv::new(["h"]));
+        let all = match is_folder {
+            true => match read_npy(array).unwrap().values() {
+                NpyValues::F32(all) => all.clone(),
+                other => panic!("{other:?}"),
+            },
+            false if name.starts_with("nodes") => {
+                read_nodes(path, &decoder).unwrap().columns.attributes.floats
+            }
+            false => read_edges(path, &decoder).unwrap().columns.attributes.floats,
+        };
+        assert!(all.len() == NODES && all.iter().all(|x| *x == all[0]), "{name}");
+        all[0] as u64
+    })
+}
+
+fn write_table_until_killed(number: usize) {
+    write_until_killed(|dir, version| table(dir, TABLES[number].0, version).unwrap());
+}
+
+#[test]
+fn csv_nodes_to_be_killed() {
+    write_table_until_killed(0);
+}
+
+#[test]
+fn csv_edges_to_be_killed() {
+    write_table_until_killed(1);
+}
+
+#[test]
+fn parquet_nodes_to_be_killed() {
+    write_table_until_killed(2);
+}
+
+#[test]
+fn parquet_edges_to_be_killed() {
+    write_table_until_killed(3);
+}
+
+#[test]
+fn npy_nodes_to_be_killed() {
+    write_table_until_killed(4);
+}
+
+#[test]
+fn npy_edges_to_be_killed() {
+    write_table_until_killed(5);
+}
+
+/// Arrays of a folder are whole, each by itself.
+#[test]
+fn tables_killed_at_any_moment() {
+    for (name, test) in TABLES {
+        let dir = killed(&format!("table {name}"), test, |dir| table_of(dir, name));
+        table(dir.path(), name, 0).unwrap();
+        let left = files(dir.path());
+        let is_temporary =
+            |f: &std::path::PathBuf| f.file_name().unwrap().to_str().unwrap().starts_with('.');
+        assert!(!left.iter().any(is_temporary), "{left:?}");
+    }
+}
+
 #[test]
 fn graphs_to_be_killed() {
     write_until_killed(|dir, version| save_graph(&graph(version), dir).unwrap());
@@ -122,6 +215,16 @@ fn writers_on_a_full_disk() {
     );
     let write = |version, dir: &Path| rows(dir, version).map_err(text);
     full_disk("rows", &disk, |d| write(1, d).unwrap(), |d| write(2, d), |d| name(mapped(d), 1));
+    for (name, _) in TABLES {
+        let write = |version| move |dir: &Path| table(dir, name, version).map_err(text);
+        full_disk(
+            &format!("table {name}"),
+            &disk,
+            |d| write(1)(d).unwrap(),
+            write(2),
+            |d| if table_of(d, name) == Some(1) { "old" } else { "new" },
+        );
+    }
     let write = |byte: u8, dir: &Path| {
         write_atomic(dir.join("x"), |w| w.write_all(&[byte; 20_000])).map_err(text)
     };

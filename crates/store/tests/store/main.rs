@@ -3,6 +3,7 @@
 mod build;
 #[cfg(feature = "sampling")]
 mod dropped_edges;
+mod faults;
 #[cfg(unix)]
 mod opening;
 mod partition;
