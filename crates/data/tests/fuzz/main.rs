@@ -17,7 +17,6 @@ mod structure;
 mod watchdog;
 
 use std::io::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -37,6 +36,7 @@ use burn_gnn_sampling::{Placement, RowType};
 use burn_gnn_testutil::counting_allocator::{self, CountingAllocator};
 use burn_gnn_testutil::damage::Damage;
 use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, XML, YAML, damaged};
+use watchdog::Worst;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -106,51 +106,6 @@ fn form(reader: &str, file: &Path) -> Form {
     }
 }
 
-/// What a reader was seen to need.
-#[derive(Default)]
-struct Worst {
-    cases: u64,
-    accepted: u64,
-    bytes: u64,
-    /// Bytes of memory beyond what any file may take, for each byte.
-    memory: f64,
-    most: usize,
-    /// Seconds of CPU time for a megabyte, of files long enough to measure.
-    time: f64,
-}
-
-impl Worst {
-    /// Reads files of `looked_at` bytes.
-    fn read(&mut self, name: &str, case: u64, looked_at: usize, read: impl Fn() -> bool) {
-        /// Shorter files say nothing about what a byte costs.
-        const LONG: usize = 1 << 16;
-        let _watch = watchdog::watch(format!("{name}, case {case}"), looked_at);
-        counting_allocator::reset();
-        let begin = watchdog::thread_seconds();
-        let accepted = catch_unwind(AssertUnwindSafe(read))
-            .unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
-        let (seconds, used) =
-            (watchdog::thread_seconds() - begin, counting_allocator::above_reset());
-        let (fixed, per_byte) = limit(name);
-        let longest = watchdog::seconds(looked_at);
-        assert!(
-            seconds <= longest,
-            "{name}, case {case}: {seconds} s for {looked_at} bytes of files, at most {longest}"
-        );
-        assert!(
-            used <= fixed + per_byte * looked_at,
-            "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files"
-        );
-        self.cases += 1;
-        self.accepted += u64::from(accepted);
-        self.most = self.most.max(used);
-        if looked_at >= LONG {
-            self.memory = self.memory.max(used as f64 / looked_at as f64);
-            self.time = self.time.max(seconds / (looked_at as f64 / 1e6));
-        }
-    }
-}
-
 /// Damages one file after the other, reads, and repairs it.
 fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
     CALLED.fetch_add(1, Ordering::Relaxed);
@@ -166,7 +121,7 @@ fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
         let at = damage.below(files.len());
         let spoilt = damage.spoil(&whole[at]);
         std::fs::write(&files[at], &spoilt).unwrap();
-        bytes.read(name, case, total + spoilt.len(), &read);
+        bytes.read(name, case, total + spoilt.len(), limit(name), &read);
         std::fs::write(&files[at], &whole[at]).unwrap();
     }
     // Every number of a topology is checked: of a thousand damaged files none is accepted, of a million some with other
@@ -185,7 +140,7 @@ fn fuzz(name: &str, files: &[PathBuf], read: impl Fn() -> bool) {
         let (made, looked_at) = damaged(form(name, &files[at]), &whole[at], &mut damage);
         std::fs::write(&files[at], &made).unwrap();
         inside.bytes += made.len().max(1) as u64;
-        inside.read(name, case, total + looked_at, &read);
+        inside.read(name, case, total + looked_at, limit(name), &read);
         std::fs::write(&files[at], &whole[at]).unwrap();
     }
     println!(

@@ -1,9 +1,13 @@
-//! Aborts tests whose reader does not end.
+//! Measures readers of damaged files, and aborts where one does not end. The fuzzer of `burn-gnn-store` takes this file
+//! too.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use burn_gnn_testutil::counting_allocator;
 
 /// Stops watching when it is dropped.
 pub(crate) struct Watch {
@@ -56,6 +60,57 @@ impl Drop for Watch {
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             let _ = thread.join();
+        }
+    }
+}
+
+/// What a reader was seen to need.
+#[derive(Default)]
+pub(crate) struct Worst {
+    pub(crate) cases: u64,
+    pub(crate) accepted: u64,
+    pub(crate) bytes: u64,
+    /// Bytes of memory beyond what any file may take, for each byte.
+    pub(crate) memory: f64,
+    pub(crate) most: usize,
+    /// Seconds of CPU time for a megabyte, of files long enough to measure.
+    pub(crate) time: f64,
+}
+
+impl Worst {
+    /// Reads files of `looked_at` bytes, in at most `limit` bytes of memory: for any file, and for each byte of it.
+    pub(crate) fn read(
+        &mut self,
+        name: &str,
+        case: u64,
+        looked_at: usize,
+        limit: (usize, usize),
+        read: impl Fn() -> bool,
+    ) {
+        /// Shorter files say nothing about what a byte costs.
+        const LONG: usize = 1 << 16;
+        let _watch = watch(format!("{name}, case {case}"), looked_at);
+        counting_allocator::reset();
+        let begin = thread_seconds();
+        let accepted = catch_unwind(AssertUnwindSafe(read))
+            .unwrap_or_else(|_| panic!("{name}, case {case}: panicked"));
+        let (spent, used) = (thread_seconds() - begin, counting_allocator::above_reset());
+        let (fixed, per_byte) = limit;
+        let longest = seconds(looked_at);
+        assert!(
+            spent <= longest,
+            "{name}, case {case}: {spent} s for {looked_at} bytes of files, at most {longest}"
+        );
+        assert!(
+            used <= fixed + per_byte * looked_at,
+            "{name}, case {case}: {used} bytes of memory for {looked_at} bytes of files"
+        );
+        self.cases += 1;
+        self.accepted += u64::from(accepted);
+        self.most = self.most.max(used);
+        if looked_at >= LONG {
+            self.memory = self.memory.max(used as f64 / looked_at as f64);
+            self.time = self.time.max(spent / (looked_at as f64 / 1e6));
         }
     }
 }

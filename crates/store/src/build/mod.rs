@@ -346,7 +346,8 @@ impl CscBuild {
         });
         let (first, out, edges) = match last {
             Some((buckets, lens)) => {
-                (buckets, SectionWriter::resume(&path, header, lens)?, lens[1] / 4)
+                let edges = merged(settings, kept + loops, buckets, lens, &journal.dir)?;
+                (buckets, SectionWriter::resume(&path, header, lens)?, edges)
             }
             None => (0, SectionWriter::create(&path, header)?, 0),
         };
@@ -397,4 +398,24 @@ impl CscBuild {
         let temporary = kept * settings.columns.bytes() as u64;
         Ok(BuildStats { read, edges, bytes, temporary, resumed: 0 })
     }
+}
+
+/// Number of edges in a result whose sections have the lengths `lens`, as a journal says, where they are those of the
+/// rows of the first buckets.
+fn merged(
+    settings: &Settings,
+    most: u64,
+    buckets: usize,
+    lens: &[u64],
+    dir: &Path,
+) -> Result<u64, StoreError> {
+    let edges = lens.get(1).map_or(0, |len| len / 4);
+    let rows = (buckets.min(settings.buckets()) as u64) << settings.shift;
+    let widths = settings.columns.result_widths().map(|width| width * edges.min(most));
+    let expected: Vec<u64> = [8 * rows.min(settings.num_dst)].into_iter().chain(widths).collect();
+    if buckets > settings.buckets() || lens != expected {
+        let expected = format!("sections of {expected:?} bytes after {buckets} buckets");
+        return Err(StoreError::Resume { path: dir.into(), expected, found: format!("{lens:?}") });
+    }
+    Ok(edges)
 }

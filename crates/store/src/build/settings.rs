@@ -26,9 +26,14 @@ impl Columns {
     pub(super) fn bytes(self) -> usize {
         self.widths().sum()
     }
+    /// Bytes of an edge in each section of the result.
+    pub(super) fn result_widths(self) -> impl Iterator<Item = u64> {
+        let optional = [(self.ids, 8), (self.weights, 4), (self.times, 8)];
+        [4].into_iter().chain(optional.into_iter().filter(|c| c.0).map(|c| c.1))
+    }
     /// Bytes of an edge in the result.
     pub(super) fn result_bytes(self) -> usize {
-        4 + 8 * usize::from(self.ids) + 4 * usize::from(self.weights) + 8 * usize::from(self.times)
+        self.result_widths().sum::<u64>() as usize
     }
     /// Bytes of an edge in a chunk of the stream.
     pub(super) fn chunk_bytes(self) -> usize {

@@ -10,6 +10,9 @@ use super::settings::Settings;
 use super::{CscBuild, EdgeChunk, EdgeStream};
 use crate::error::{StoreError, format};
 
+/// The most edges of a stream, so that their ids and those of added loops are numbers of 64 bits.
+const LONGEST: u64 = 1 << 62;
+
 impl CscBuild {
     /// Cuts the stream into runs; the runs, where each begins in the stream, and the edges that were there before.
     pub(super) fn sort(
@@ -30,7 +33,16 @@ impl CscBuild {
                     ));
                 }
                 runs.push(run);
-                bases.push(bases[bases.len() - 1] + read);
+                let before = bases[bases.len() - 1];
+                match before.checked_add(*read).filter(|&sum| kept <= read && sum <= LONGEST) {
+                    Some(sum) => bases.push(sum),
+                    None => {
+                        let expected = format!("runs of at most {LONGEST} edges");
+                        let found = format!("{kept} edges of {read} after {before}");
+                        let path = journal.dir.clone();
+                        return Err(StoreError::Resume { path, expected, found });
+                    }
+                }
             }
         }
         let resumed = bases[bases.len() - 1];
