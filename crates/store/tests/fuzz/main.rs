@@ -38,6 +38,8 @@ static CALLED: AtomicUsize = AtomicUsize::new(0);
 
 const NODES: usize = 40;
 const EDGES: u32 = 500;
+/// A file may declare any number of nodes. Up to so many, what takes memory for each is called.
+const MANY: usize = 1 << 16;
 const TYPE: (&str, &str, &str) = ("_N", "_E", "_N");
 
 /// Bytes of memory that a reader may take: for any file, and for each byte of it. `docs/reliability.md` has the same
@@ -120,6 +122,9 @@ fn csc(path: &Path) -> Result<Content, StoreError> {
     put(&mut out, &times);
     drop((ids, weights, times));
     let relation = csc.relation()?;
+    if csc.num_src().max(csc.num_dst()) > MANY {
+        return Err(StoreError::source("layouts in memory take 4 bytes per node"));
+    }
     relation.read_stored()?;
     put(&mut out, relation.src());
     put(&mut out, relation.original_edge_ids()?.unwrap_or_default());
@@ -133,6 +138,9 @@ fn graph(dir: &Path) -> Result<Content, StoreError> {
     let ntypes = graph.schema().ntypes().len();
     let mut out = vec![ntypes as u8];
     let sampler = NeighborSampler::new(graph, [3, 2])?;
+    if graph.node_counts().iter().any(|&n| n > MANY) {
+        return Err(StoreError::source("a sampler takes 4 bytes per node"));
+    }
     let of = (0..ntypes).find(|&t| graph.node_counts()[t] > 0);
     if let Some(t) = of {
         let batch = sampler.sample([(t, [0])], SampleKey::new(1))?;

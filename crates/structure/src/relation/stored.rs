@@ -93,7 +93,9 @@ impl Relation {
     /// Later, where all edges are needed and there are more than [`LIMIT`](Self::LIMIT), memory does not hold them, or
     /// the reader fails; [`read_stored`](Self::read_stored) gives the error instead.
     pub fn from_stored_csc(reader: Arc<dyn EdgeReader>) -> Result<Self, GraphError> {
-        check_counts(reader.num_src(), reader.num_dst(), 0)?;
+        for count in [reader.num_src(), reader.num_dst()] {
+            check_limit("nodes", count as u64)?;
+        }
         let edges = Edges {
             num_src: reader.num_src(),
             num_dst: reader.num_dst(),
@@ -157,6 +159,8 @@ impl Relation {
 
     /// All edges of a reader in edge-id order.
     fn read(&self, reader: &dyn EdgeReader) -> Result<Coo, GraphError> {
+        // A file may declare any number of nodes; memory for their layouts is taken from here on.
+        check_counts(reader.num_src(), reader.num_dst(), 0)?;
         let (src, dst) = read_rows(reader)?;
         let (src, dst) = if reader.has_edge_ids() {
             by_edge_id(reader, self.original_edge_ids()?, &src, &dst)?
