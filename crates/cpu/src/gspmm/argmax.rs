@@ -208,7 +208,8 @@ impl<T: Elem, O: Op, R: Layout, W: ArgmaxSink> Blocked for SelectRows<'_, '_, T,
         for v in self.run {
             let edges = m.rows.row(v);
             for_blocks!(m.width, WIDE, |col, keep, N, K| {
-                let mut best = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO); K];
+                // Without edges the sign is applied to this once more: `-0` becomes `+0`.
+                let mut best = [Lanes::<T::Acc, N>::splat(T::Acc::ZERO).scale(sign); K];
                 let mut arg = [Lanes::<i32, N>([-1; N]); K];
                 if !edges.is_empty() {
                     // The first message is the argmax of all columns, whatever it is.

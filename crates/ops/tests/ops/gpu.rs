@@ -272,3 +272,10 @@ fn devices_are_not_mixed() {
         assert_eq!(crate::f64s(y), [2.0, 2.0, 4.0, 4.0, 0.0, 0.0, 2.0, 2.0]);
     }
 }
+
+/// Zeros of rows without messages have no sign.
+#[test]
+fn rows_without_messages_are_positive_zeros() {
+    let Some(device) = device() else { return };
+    crate::properties::rows_without_messages("gpu", (&device, DType::F32), false);
+}

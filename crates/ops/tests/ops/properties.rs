@@ -96,30 +96,112 @@ fn each_gradient_alone() {
     }
 }
 
-/// Without edges results of nodes are those of no messages, and gradients are zeros: finite, and there.
+/// Whether a number is 0 and not -0.
+fn is_zero(x: f64) -> bool {
+    x.to_bits() == 0
+}
+
+/// What a family adds where no message arrives: a bias, and behind it an activation.
+fn is_biased(family: &Family) -> bool {
+    family.name.starts_with("weighted_aggregate")
+}
+
+/// Without edges results of nodes are those of no messages, and gradients are zeros: finite, and there. No zero is -0.
 #[test]
 fn graphs_without_edges() {
     for (sources, destinations) in [(3, 2), (0, 2), (2, 0), (0, 0)] {
         let g = Typed::new(&graphs::relation(sources, destinations, &[]));
-        for family in families::all(3) {
-            let values = family.values(&g, 1);
-            for (backend, device) in devices() {
-                let what = format!("{} from {sources} to {destinations}, {backend}", family.name);
-                let mut got = family.run(&g, &values, (&device, DType::F64), false);
-                for ((on, width), x) in family.places().into_iter().zip(&got) {
-                    assert_eq!(x.len(), g.rows(on) * width, "{what}");
-                    assert!(x.iter().all(|x| x.is_finite()), "{what}: {x:?}");
+        for width in [1, 3, 16] {
+            for family in families::all(width) {
+                let values = family.values(&g, 1);
+                for ((backend, device), dtype) in
+                    devices().into_iter().flat_map(|d| [(d.clone(), DType::F64), (d, DType::F32)])
+                {
+                    for reference in [false, true] {
+                        // Burn's own product, which divides by 0 on ndarray.
+                        if reference && family.name.starts_with("matmul_rows") {
+                            continue;
+                        }
+                        let what = format!(
+                            "{} x {width} from {sources} to {destinations}, {backend}, {dtype:?}, reference {reference}",
+                            family.name
+                        );
+                        let mut got = family.run(&g, &values, (&device, dtype), reference);
+                        for ((on, width), x) in family.places().into_iter().zip(&got) {
+                            assert_eq!(x.len(), g.rows(on) * width, "{what}");
+                            assert!(x.iter().all(|x| x.is_finite()), "{what}: {x:?}");
+                        }
+                        let out = got.pop().unwrap();
+                        for ((on, _), gradient) in family.places().into_iter().zip(&got) {
+                            // A bias is added where no message arrives.
+                            assert!(
+                                on == On::Whole || gradient.iter().all(|&d| is_zero(d)),
+                                "{what}: {gradient:?}"
+                            );
+                        }
+                        assert!(
+                            is_biased(&family) || out.iter().all(|&y| is_zero(y)),
+                            "{what}: {out:?}"
+                        );
+                    }
                 }
-                let out = got.pop().unwrap();
-                for ((on, _), gradient) in family.places().into_iter().zip(&got) {
-                    // A bias is added where no message arrives.
-                    assert!(
-                        on == On::Whole || gradient.iter().all(|d| *d == 0.0),
-                        "{what}: {gradient:?}"
-                    );
-                }
-                let biased = family.name.starts_with("weighted_aggregate");
-                assert!(biased || out.iter().all(|y| *y == 0.0), "{what}: {out:?}");
+            }
+        }
+    }
+}
+
+/// Rows that no edge reaches are 0 bit for bit among rows that have edges, and so are their gradients, whatever comes
+/// from above: -0 would be -inf under `1 / y`. Of every width for which kernels have loops of their own.
+#[test]
+fn rows_without_messages_are_positive_zeros() {
+    for (backend, device) in devices() {
+        let halves = [DType::F16, DType::BF16];
+        // ndarray has no 16-bit floats.
+        let dtypes = halves.into_iter().filter(|_| backend == "flex");
+        for dtype in [DType::F64, DType::F32].into_iter().chain(dtypes) {
+            for reference in [false, true] {
+                rows_without_messages(backend, (&device, dtype), reference);
+            }
+        }
+    }
+}
+
+/// Of every operator on one device.
+pub(crate) fn rows_without_messages(backend: &str, place: (&Device, DType), reference: bool) {
+    // Node 2 has no out-edge, node 3 no in-edge, and no edge is of type 2.
+    let relation =
+        graphs::relation(5, 6, &[(0, 0), (1, 0), (1, 1), (3, 2), (4, 4), (0, 5), (3, 5), (3, 0)]);
+    let mut g = Typed::new(&relation);
+    g.types = vec![0, 1, 0, 0, 1, 0, 0, 0];
+    for width in [1, 3, 8, 16, 33, 64, 130] {
+        for family in if width <= 16 { families::all(width) } else { families::few(width) } {
+            let mut values = family.values(&g, 5);
+            // Zeros of either sign from above, too.
+            let cotangent = values.last_mut().unwrap();
+            cotangent.iter_mut().step_by(3).for_each(|c| *c = -0.0);
+            let got = family.run(&g, &values, place, reference);
+            let results = family.places().len() - 1;
+            for (i, ((on, width), x)) in family.places().into_iter().zip(&got).enumerate() {
+                let is_result = i == results;
+                let rows = match on {
+                    On::Src => 2 * width..3 * width,
+                    On::Dst if is_result && is_biased(&family) => continue,
+                    On::Dst => 3 * width..4 * width,
+                    // A row for each type.
+                    On::Whole if is_result && family.name.starts_with("segment_") => {
+                        width / 3 * 2..width
+                    }
+                    On::Edge | On::Whole => continue,
+                };
+                assert!(!rows.is_empty(), "{}: no row to look at", family.name);
+                let bad = rows.clone().find(|&at| !is_zero(x[at]));
+                assert_eq!(
+                    bad.map(|at| (at, x[at])),
+                    None,
+                    "{} x {width}, {backend}, {:?}, reference {reference}, {i}",
+                    family.name,
+                    place.1
+                );
             }
         }
     }
