@@ -3,15 +3,15 @@
 use std::ops::{Add, Div, Mul, Sub};
 
 use burn::tensor::Tensor;
-use burn_gnn_graph::{Column, Relation};
+use burn_gnn_graph::Relation;
 
-use super::dynamic_rank::{flat, reduce_copy};
+use super::dynamic_rank::flat;
 use super::expression::{Expression, Operand};
+use crate::PlanError;
 use crate::check::{accept, check_rows};
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::{SddmmOp, Target};
-use crate::gspmm::{Reduce, Side};
-use crate::{OpsError, PlanError};
+use crate::gspmm::Reduce;
 
 const NAME: &str = "edge_tensor";
 
@@ -21,33 +21,31 @@ const NAME: &str = "edge_tensor";
 /// [`reduce`](Self::reduce) of `x_j`, or of `x_j` and edge features under `+ - * /`, is one [`gspmm`](crate::gspmm)
 /// that makes nothing of size edges; any other makes the rows once. Columns broadcast: equal, or 1.
 ///
-/// Materialised rows are sorted by destination, then by edge id, so that they are reduced in
-/// memory order; [`tensor`](Self::tensor) and [`map`](Self::map) show that order.
+/// Rows are in the order of edge ids, that of the graph's `edge_attr` and of every other tensor of its edges: what
+/// [`tensor`](Self::tensor) returns, [`map`](Self::map) passes on and [`with`](Self::with) takes goes with such tensors
+/// row by row, whether or not the edges of the graph are sorted.
 ///
 /// # Panics
 /// Operators, [`tensor`](Self::tensor), [`reduce`](Self::reduce) and [`softmax`](Self::softmax) panic with the text of
-/// an [`OpsError`] on columns that do not broadcast and on element types or devices that differ.
+/// an [`OpsError`](crate::OpsError) on columns that do not broadcast and on element types or devices that differ.
 #[derive(Clone, Debug)]
 pub struct EdgeTensor {
-    /// As the caller gave it.
     relation: Relation,
-    /// Whether rows of edges in `value` are in the order of the sorted relation.
-    sorted: bool,
     value: Expression,
 }
 
 impl EdgeTensor {
     pub(super) fn of(relation: &Relation, target: Target, x: Tensor<2>, name: &str) -> Self {
         let value = Expression::Copy(Operand::of(target, x, name.to_owned()));
-        Self { relation: relation.clone(), sorted: false, value }
+        Self { relation: relation.clone(), value }
     }
 
     /// The edges as the rows of [`tensor`](Self::tensor) number them.
     pub fn relation(&self) -> Relation {
-        self.relation.sorted_by_dst()
+        self.relation.clone()
     }
 
-    /// These rows, by destination, instead of this tensor's.
+    /// These rows, in the order of edge ids, instead of this tensor's.
     ///
     /// # Panics
     /// Not one row per edge.
@@ -57,21 +55,29 @@ impl EdgeTensor {
         let (expected, actual) = (self.relation.num_edges(), rows.dims()[0]);
         accept(check_rows(NAME, "rows", "one per edge", expected, actual));
         let value = Expression::Copy(Operand::of(Target::Edge, rows, "rows made before".into()));
-        Self { relation: self.relation.clone(), sorted: true, value }
+        Self { relation: self.relation.clone(), value }
     }
 
-    /// The rows, `[edges, columns]`, by destination.
+    /// The rows, `[edges, columns]`, in the order of edge ids.
     #[must_use]
     #[track_caller]
     pub fn tensor(&self) -> Tensor<2> {
-        let sorted = self.clone().aligned();
-        match &sorted.value {
+        match &self.value {
             Expression::Copy(x) if x.target == Target::Edge => flat(&x.rows),
-            value => flat(&accept(value.rows(NAME, &self.relation.sorted_by_dst()))),
+            value => flat(&accept(value.rows(NAME, &self.relation))),
         }
     }
 
-    /// Materialises the rows and applies `f` to them.
+    /// Materialises the rows, in the order of edge ids, and applies `f` to them.
+    ///
+    /// ```
+    /// use burn::tensor::Tensor;
+    /// use burn_gnn_ops::EdgeTensor;
+    /// /// Messages times a mask of the edges, `[edges, 1]`, which the layer has from elsewhere.
+    /// fn masked(x_j: EdgeTensor, mask: Tensor<2>) -> EdgeTensor {
+    ///     x_j.map(|rows| rows * mask)
+    /// }
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn map(&self, f: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
@@ -121,35 +127,14 @@ impl EdgeTensor {
     #[track_caller]
     pub fn softmax(&self) -> Self {
         let logits = self.tensor();
-        self.with(accept(try_edge_softmax(&self.relation.sorted_by_dst(), logits, NormBy::Dst)))
+        self.with(accept(try_edge_softmax(&self.relation, logits, NormBy::Dst)))
     }
 
     /// Reduction at destinations, `[destinations, columns]`; 0 without edges.
     #[must_use]
     #[track_caller]
     pub fn reduce(&self, reduce: Reduce) -> Tensor<2> {
-        flat(&accept(self.try_reduce(reduce)))
-    }
-
-    fn try_reduce(&self, reduce: Reduce) -> Result<Column, OpsError> {
-        let sorted = self.sorted.then(|| self.relation.sorted_by_dst());
-        match (&self.value, &sorted) {
-            (Expression::Copy(x), Some(relation)) if x.target == Target::Edge => {
-                reduce_copy(NAME, relation, Side::Rhs, reduce, &x.rows)
-            }
-            (value, relation) => {
-                value.reduce(NAME, relation.as_ref().unwrap_or(&self.relation), reduce)
-            }
-        }
-    }
-
-    /// Rows of edges by destination.
-    fn aligned(self) -> Self {
-        if self.sorted {
-            return self;
-        }
-        let value = self.value.sorted(&self.relation);
-        Self { value, sorted: true, ..self }
+        flat(&accept(self.value.reduce(NAME, &self.relation, reduce)))
     }
 
     /// One operand, made if it is none yet.
@@ -169,12 +154,7 @@ impl EdgeTensor {
 
     #[track_caller]
     fn binary(self, op: SddmmOp, other: Self) -> Self {
-        let ((mut lhs, mut l), (mut rhs, mut r)) = (self.operand(), other.operand());
-        // Edge features must be in one order; node features have none.
-        if lhs.value.has_edge_rows() && rhs.value.has_edge_rows() && lhs.sorted != rhs.sorted {
-            ((lhs, l), (rhs, r)) = (lhs.aligned().operand(), rhs.aligned().operand());
-        }
-        let sorted = if lhs.value.has_edge_rows() { lhs.sorted } else { rhs.sorted };
+        let ((lhs, l), (_, r)) = (self.operand(), other.operand());
         let wide = [&l, &r].map(|x| x.rows.shape()[1]);
         if wide[0] != wide[1] && wide[0] != 1 && wide[1] != 1 {
             return accept(Err(PlanError::Broadcast {
@@ -184,7 +164,7 @@ impl EdgeTensor {
             }));
         }
         accept(r.check_like(NAME, &l));
-        Self { relation: lhs.relation, sorted, value: Expression::Binary(op, l, r) }
+        Self { relation: lhs.relation, value: Expression::Binary(op, l, r) }
     }
 }
 
@@ -219,11 +199,11 @@ mod tests {
             .map(|(target, rows)| EdgeTensor::of(&relation, target, x(rows), "x"))
     }
 
-    /// Operators and targets of what is not made yet.
-    fn shape(x: &EdgeTensor) -> (bool, Vec<Target>) {
+    /// Targets of what is not made yet.
+    fn shape(x: &EdgeTensor) -> Vec<Target> {
         match &x.value {
-            Expression::Copy(a) => (x.sorted, vec![a.target]),
-            Expression::Binary(_, a, b) => (x.sorted, vec![a.target, b.target]),
+            Expression::Copy(a) => vec![a.target],
+            Expression::Binary(_, a, b) => vec![a.target, b.target],
         }
     }
 
@@ -231,19 +211,14 @@ mod tests {
     fn what_can_be_fused_is_not_made() {
         use Target::{Dst, Edge, Src};
         let [x_j, x_i, w] = parts();
-        assert_eq!(shape(&x_j), (false, vec![Src]));
-        assert_eq!(
-            shape(&(x_j.clone() * w.clone())),
-            (false, vec![Src, Edge]),
-            "edge rows stay where they are"
-        );
-        assert_eq!(shape(&(w.clone() / x_i.clone())), (false, vec![Edge, Dst]));
-        // Attention: weights that were made, by destination, times rows that were not.
+        assert_eq!(shape(&x_j), [Src]);
+        assert_eq!(shape(&(x_j.clone() * w.clone())), [Src, Edge]);
+        assert_eq!(shape(&(w.clone() / x_i.clone())), [Edge, Dst]);
+        // Attention: weights that were made times rows that were not.
         let weights = (x_i.clone() + x_j.clone()).softmax();
-        assert_eq!(shape(&weights), (true, vec![Edge]));
-        assert_eq!(shape(&(x_j.clone() * weights.clone())), (true, vec![Src, Edge]));
-        // Two orders of edges meet.
-        assert_eq!(shape(&(w * weights)), (true, vec![Edge, Edge]));
-        assert_eq!(shape(&((x_j.clone() + x_i) * x_j)), (true, vec![Edge, Src]));
+        assert_eq!(shape(&weights), [Edge]);
+        assert_eq!(shape(&(x_j.clone() * weights.clone())), [Src, Edge]);
+        assert_eq!(shape(&(w * weights)), [Edge, Edge]);
+        assert_eq!(shape(&((x_j.clone() + x_i) * x_j)), [Edge, Src]);
     }
 }

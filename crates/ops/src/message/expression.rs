@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 use burn_gnn_graph::{Column, Relation};
 
-use super::dynamic_rank::{edge_binary, edge_copy, reduce_binary, reduce_copy, spread};
+use super::dynamic_rank::{edge_binary, edge_copy, reduce_binary, reduce_copy};
 use crate::OpsError;
 use crate::check::Difference;
 use crate::gsddmm::{SddmmOp, Target};
@@ -33,13 +33,6 @@ impl Operand {
     pub(super) fn of(target: Target, rows: Tensor<2>, name: String) -> Self {
         Self { target, rows: Column::new(rows), name }
     }
-    /// Edge by edge in the order of the sorted relation.
-    fn sorted(mut self, relation: &Relation) -> Self {
-        if let (Target::Edge, Some(order)) = (self.target, relation.dst_order()) {
-            self.rows = spread(order, Target::Src, &self.rows);
-        }
-        self
-    }
     /// Refuses an element type or device that is not that of another operand.
     pub(super) fn check_like(&self, op: &'static str, like: &Self) -> Result<(), OpsError> {
         let (x, y) = (&self.rows, &like.rows);
@@ -62,20 +55,10 @@ impl Operand {
 
 impl Expression {
     /// Whether the order of edges matters to it.
-    pub(super) fn has_edge_rows(&self) -> bool {
+    fn has_edge_rows(&self) -> bool {
         match self {
             Self::Copy(x) => x.is_on_edges(),
             Self::Binary(_, lhs, rhs) => lhs.is_on_edges() || rhs.is_on_edges(),
-        }
-    }
-
-    /// The same messages on `relation.sorted_by_dst()`.
-    pub(super) fn sorted(self, relation: &Relation) -> Self {
-        match self {
-            Self::Copy(x) => Self::Copy(x.sorted(relation)),
-            Self::Binary(op, lhs, rhs) => {
-                Self::Binary(op, lhs.sorted(relation), rhs.sorted(relation))
-            }
         }
     }
 

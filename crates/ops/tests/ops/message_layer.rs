@@ -207,27 +207,61 @@ fn no_edges_and_no_nodes() {
     }
 }
 
-/// Rows of edges in id order come out by destination.
+/// Rows are in the order of edge ids whatever the order of destinations: what a layer computes of them goes row by row
+/// with any other tensor of the edges.
 #[test]
-fn made_rows_stand_by_destination() {
-    let relation = graphs::small();
-    let device = Device::flex();
-    let ids = Tensor::<2>::from_data(
-        TensorData::new((0..8).map(f64::from).collect::<Vec<_>>(), [8, 1]),
-        (&device, DType::F64),
-    );
-    let layer = With(Reduce::Sum, |_, _, w: Option<EdgeTensor>| {
-        let w = w.unwrap();
-        let rows = f64s(w.tensor());
-        let order: Vec<f64> = w.relation().dst().iter().map(|&v| f64::from(v)).collect();
-        assert!(order.is_sorted());
-        assert_eq!(
-            rows.iter().map(|&e| f64::from(graphs::small().dst()[e as usize])).collect::<Vec<_>>(),
-            order
-        );
-        w.map(|x| x)
-    });
-    let x = inputs(&relation, &device);
-    let y = layer.propagate(&graph(&relation), 0, (x[0].clone(), x[1].clone() * 0.0), Some(ids));
-    assert_eq!(f64s(y), [6.0, 12.0, 0.0, 10.0]);
+fn rows_are_in_the_order_of_edge_ids() {
+    // By destination the edges are 2, 0, 4, 3, 1.
+    let pairs = [(2, 1), (0, 2), (1, 0), (2, 1), (0, 1)];
+    let relation = graphs::relation(3, 3, &pairs);
+    assert!(!relation.dst().is_sorted());
+    for (backend, device) in devices() {
+        let column = |values: &[f64]| {
+            Tensor::<2>::from_data(
+                TensorData::new(values.to_vec(), [values.len(), 1]),
+                (&device, DType::F64),
+            )
+        };
+        let (x_j, x_i) = (column(&[1.0, 10.0, 100.0]), column(&[0.0; 3]));
+        let (attr, mask) = (column(&[1.0, 2.0, 3.0, 4.0, 5.0]), column(&[1.0, 0.5, 2.0, 0.0, 3.0]));
+        let want_rows = [100.0, 2.0, 30.0, 400.0, 5.0];
+        for made_before in [false, true] {
+            let mask = mask.clone();
+            let layer = With(Reduce::Sum, move |x_j: EdgeTensor, _, w: Option<EdgeTensor>| {
+                let mut messages = x_j * w.unwrap();
+                if made_before {
+                    messages = messages.map(|rows| rows);
+                }
+                assert_eq!(f64s(messages.tensor()), want_rows);
+                assert_eq!(messages.relation().dst(), [1, 2, 0, 1, 1]);
+                let masked = messages.map(|rows| rows * mask.clone());
+                assert_eq!(f64s(masked.tensor()), [100.0, 1.0, 60.0, 0.0, 15.0]);
+                masked
+            });
+            let y = layer.propagate(
+                &graph(&relation),
+                0,
+                (x_j.clone(), x_i.clone()),
+                Some(attr.clone()),
+            );
+            assert_eq!(f64s(y), [60.0, 115.0, 1.0], "{backend}, made before: {made_before}");
+        }
+        // Softmax over in-edges, and the features of several tensors next to each other.
+        let layer = With(Reduce::Sum, |_, _, w: Option<EdgeTensor>| {
+            let w = w.unwrap();
+            let softmax = w.map(|rows| rows * 0.0).softmax();
+            let third = 1.0 / 3.0;
+            assert_close(
+                "softmax",
+                &f64s(softmax.tensor()),
+                &[third, 1.0, 1.0, third, third],
+                1e-15,
+            );
+            let both = EdgeTensor::cat([w.clone(), softmax]).tensor();
+            assert_eq!(f64s(both.slice_dim(1, 0..1)), [1.0, 2.0, 3.0, 4.0, 5.0]);
+            w
+        });
+        let y = layer.propagate(&graph(&relation), 0, (x_j, x_i), Some(attr));
+        assert_eq!(f64s(y), [3.0, 10.0, 2.0], "{backend}");
+    }
 }
