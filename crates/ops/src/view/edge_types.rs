@@ -53,14 +53,15 @@ impl<'a> EdgeTypes<'a> {
     /// With one number per edge of a type, `[num_edges]` in the order of edge ids, by which layers multiply messages.
     ///
     /// # Errors
-    /// Unknown type, or a relation name that several edge types share.
+    /// Unknown type, or a relation name that several edge types share; not one entry per edge of the type.
     pub fn with_weight(
         mut self,
         etype: impl EdgeKey,
         weight: impl Into<Option<Tensor<1>>>,
     ) -> Result<Self, GraphError> {
-        let r = self.view.schema().etype(etype)?;
-        self.weights[r] = weight.into();
+        let (r, weight) = (self.view.schema().etype(etype)?, weight.into());
+        self.check_rows(r, "edge weight", weight.as_ref().map(|w| w.dims()[0]))?;
+        self.weights[r] = weight;
         Ok(self)
     }
 
@@ -113,9 +114,30 @@ impl<'a> EdgeTypes<'a> {
         etype: impl EdgeKey,
         features: impl Into<Option<Tensor<2>>>,
     ) -> Result<Self, GraphError> {
-        let r = self.view.schema().etype(etype)?;
-        self.features[r] = features.into();
+        let (r, features) = (self.view.schema().etype(etype)?, features.into());
+        self.check_rows(r, "edge features", features.as_ref().map(|f| f.dims()[0]))?;
+        self.features[r] = features;
         Ok(self)
+    }
+
+    /// Refuses other than one row per edge of a type. A layer that joins the edges of all types would count those of all.
+    fn check_rows(
+        &self,
+        etype: usize,
+        arg: &'static str,
+        rows: Option<usize>,
+    ) -> Result<(), GraphError> {
+        let expected = self.view.relation(etype).num_edges();
+        match rows {
+            Some(actual) if actual != expected => Err(GraphError::Length {
+                relation: self.view.schema().etypes()[etype].to_string(),
+                arg: arg.into(),
+                why: "one per edge of the type",
+                expected,
+                actual,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// The edges of one type.

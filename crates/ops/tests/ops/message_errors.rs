@@ -301,6 +301,27 @@ fn edge_types() {
     ));
 }
 
+/// Counted by the type that they are of, not by the edges that a layer of all types joins.
+#[test]
+fn weights_and_features_of_one_edge_type() {
+    let (g, device) = (graph(), Device::flex());
+    let edges = g.num_edges("has").unwrap();
+    assert_ne!(edges, g.total_edges());
+    let weight = |n: usize| g.edge_types().with_weight("has", Tensor::<1>::ones([n], &device));
+    let features =
+        |n: usize| g.edge_types().with_features("has", Tensor::<2>::ones([n, 2], &device));
+    assert!(weight(edges).is_ok() && features(edges).is_ok());
+    for n in [edges + 1, g.total_edges(), 0] {
+        let want = |what: &str| {
+            format!(
+                "`edge {what}` of relation `item:has:user`: expected length {edges} (one per edge of the type), got {n}; give {edges} entries"
+            )
+        };
+        assert_eq!(weight(n).unwrap_err().to_string(), want("weight"));
+        assert_eq!(features(n).unwrap_err().to_string(), want("features"));
+    }
+}
+
 #[test]
 fn relations_that_do_not_fit_each_other() {
     let device = Device::flex();
