@@ -6,6 +6,9 @@ use crate::{Kind, skip};
 
 const GOLDEN: &str = "BURN_GNN_GOLDEN";
 
+/// The data sets of `tests/data`, which every clone has.
+pub(crate) const OF_THE_REPOSITORY: [&str; 4] = ["cora", "cora_graphlearn", "citeseer", "wn18rr"];
+
 /// The root of the workspace: the first folder with a `Cargo.lock`, upwards from the package whose tests run.
 pub(crate) fn root() -> PathBuf {
     // Cargo sets the variable for tests; what was compiled in is of the machine that compiled.
@@ -26,9 +29,14 @@ pub fn data(name: &str) -> Option<PathBuf> {
     let root = root();
     let found = data_in(&[root.join("tests/data"), root.join("../shared/data")], name);
     if found.is_none() {
-        skip(Kind::Data, &format!("no data set `{name}` in tests/data or ../shared/data"));
+        skip(kind_of(name), &format!("no data set `{name}` in tests/data or ../shared/data"));
     }
     found
+}
+
+/// What a test lacks without a data set.
+pub(crate) fn kind_of(name: &str) -> Kind {
+    if OF_THE_REPOSITORY.contains(&name) { Kind::Data } else { Kind::Shared }
 }
 
 pub(crate) fn data_in(folders: &[PathBuf], name: &str) -> Option<PathBuf> {

@@ -24,15 +24,18 @@ pub enum Kind {
     F16,
     /// The golden vectors.
     Golden,
-    /// A data set.
+    /// A data set of the repository, in `tests/data`.
     Data,
+    /// A data set of `../shared/data`, beside the workspace.
+    Shared,
     /// An MPI library.
     Mpi,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [Self::Gpu, Self::F16, Self::Golden, Self::Data, Self::Mpi];
+    pub const ALL: [Self; 6] =
+        [Self::Gpu, Self::F16, Self::Golden, Self::Data, Self::Shared, Self::Mpi];
 
     /// Its name in `BURN_GNN_REQUIRE`.
     #[must_use]
@@ -42,6 +45,7 @@ impl Kind {
             Self::F16 => "f16",
             Self::Golden => "golden",
             Self::Data => "data",
+            Self::Shared => "shared",
             Self::Mpi => "mpi",
         }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::folders::{data_in, golden_in, root};
+use crate::folders::{OF_THE_REPOSITORY, data_in, golden_in, kind_of, root};
 use crate::record::{file, folder, line, list, run, take_of};
 use crate::skip::required;
 use crate::{Kind, skip};
@@ -61,7 +61,7 @@ fn a_skip_is_recorded_and_an_error_where_required() {
         ("golden,gpu", "BURN_GNN_REQUIRE names `gpu`, which is missing: no adapter"),
         (
             "dta",
-            "BURN_GNN_REQUIRE: expected words out of gpu, f16, golden, data, mpi with commas between, found `dta`",
+            "BURN_GNN_REQUIRE: expected words out of gpu, f16, golden, data, shared, mpi with commas between, found `dta`",
         ),
     ] {
         let output = child(Some(require));
@@ -99,8 +99,8 @@ BURN_GNN_REQUIRE=data,gpu makes these errors
 fn words() {
     assert_eq!(required(""), Ok(vec![]));
     assert_eq!(
-        required("gpu,golden,data,mpi,f16"),
-        Ok(vec![Kind::Gpu, Kind::Golden, Kind::Data, Kind::Mpi, Kind::F16])
+        required("gpu,golden,data,mpi,f16,shared"),
+        Ok(vec![Kind::Gpu, Kind::Golden, Kind::Data, Kind::Mpi, Kind::F16, Kind::Shared])
     );
     assert!(required("gpu golden").unwrap_err().contains("found `gpu golden`"));
     assert!(required("GPU").is_err());
@@ -134,9 +134,21 @@ fn folders() {
 /// Sets that are in the repository come from there: a clone alone runs their tests.
 #[test]
 fn the_repository_has_its_sets() {
-    for name in ["cora", "cora_graphlearn", "citeseer", "wn18rr"] {
+    for name in OF_THE_REPOSITORY {
         assert_eq!(crate::data(name), Some(root().join("tests/data").join(name)));
+        assert_eq!(kind_of(name), Kind::Data);
     }
+    let folders = std::fs::read_dir(root().join("tests/data")).unwrap().map(Result::unwrap);
+    let mut found: Vec<String> = folders
+        .filter(|entry| entry.file_type().unwrap().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    let mut listed = OF_THE_REPOSITORY.map(str::to_owned);
+    found.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(found, listed, "a set without an entry would be skipped where it is missing");
+    // A clone alone lacks the others.
+    assert_eq!(kind_of("aifb"), Kind::Shared);
 }
 
 /// Cargo runs the tests of packages by name, and the list has to come last.
