@@ -48,21 +48,43 @@ pub fn prefetch_at<T>(to: Cache, start: *const T, len: usize) {
                 }
             }
         };
-        for line in (0..bytes).step_by(64) {
-            ask(line);
-        }
-        // Memory from the allocator does not start on a line, so a row of whole lines lies on one more.
-        if len > 1 {
-            ask(bytes - 1);
-        }
+        offsets(bytes, len > 1).for_each(ask);
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (to, start, len);
 }
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
+/// Offsets of which the lines are those of `bytes` bytes from any address. Memory from the allocator does not start on a
+/// line, so a row of whole lines lies on one more; one entry (not `several`) lies on one line.
+#[inline(always)]
+#[cfg_attr(not(all(target_arch = "x86_64", not(miri))), allow(dead_code))]
+fn offsets(bytes: usize, several: bool) -> impl Iterator<Item = usize> {
+    (0..bytes).step_by(LINE).chain(several.then(|| bytes - 1))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    /// The lines of all bytes of a row, wherever it starts, and no others.
+    #[test]
+    fn the_lines_of_a_row() {
+        for bytes in (4..=520).step_by(4) {
+            for start in (0..LINE).step_by(4) {
+                let needed: BTreeSet<usize> =
+                    (start..start + bytes).map(|byte| byte / LINE).collect();
+                let asked: BTreeSet<usize> =
+                    offsets(bytes, bytes > 4).map(|at| (start + at) / LINE).collect();
+                assert_eq!(asked, needed, "{bytes} bytes from byte {start} of a line");
+            }
+        }
+        assert_eq!(offsets(0, false).count(), 0);
+    }
 
     /// Whatever is asked for, nothing is read.
     #[test]
