@@ -34,8 +34,9 @@ pub enum StreamMethod {
 /// random cut would, as ids of crawls do, the first pass starts from these ranges, and they are the parts where no
 /// pass cuts less. Nodes of a type that no relation leads to follow the part where most of their edges end, as a
 /// majority vote in 8 bytes per node finds it (Boyer and Moore, 1981: exact where more than half of the edges do).
-/// A part has at most 1.05 times the mean of the nodes of each type, or the mean rounded up. Every choice is a function of the files: the
-/// same parts on every machine.
+/// A part has at most 1.05 times the mean of the nodes of each type, or the mean rounded up. No part is empty where
+/// there are at least as many nodes as parts: once as many parts are empty as nodes are left in a pass, each of these
+/// goes to one of them. Every choice is a function of the files: the same parts on every machine.
 ///
 /// METIS, which `burn-gnn-dist` offers, holds the graph several times over: at this size it would need a coarsening
 /// before it.
@@ -80,7 +81,7 @@ impl StreamCut {
     /// Bytes of memory for so many nodes of all types; 8 more for each node of a type that no relation leads to, and for
     /// each part and further type.
     pub fn memory(&self, nodes: u64) -> u64 {
-        4 * nodes + 24 * self.parts as u64 + 12 * EDGES
+        4 * nodes + 25 * self.parts as u64 + 12 * EDGES
     }
 
     /// A part for every node.
@@ -111,7 +112,9 @@ impl StreamCut {
             Ok(())
         })?;
         let edges = of.num_edges();
-        let local = (between as f64) < LOCAL * (1.0 - 1.0 / self.parts as f64) * edges as f64;
+        // Ranges of a type leave no part empty where it has a node for each.
+        let local = (between as f64) < LOCAL * (1.0 - 1.0 / self.parts as f64) * edges as f64
+            && of.counts.iter().any(|&n| n >= self.parts);
         let mut part_of: Vec<Vec<u32>> = of.counts.iter().map(|&n| vec![NONE; n]).collect();
         if local {
             by_range(&mut part_of);
@@ -138,6 +141,7 @@ impl StreamCut {
         let mut votes: Vec<Vec<(u32, u32)>> =
             types.map(|t| vec![(0, 0); if no_edges_into(t) { of.counts[t] } else { 0 }]).collect();
         let (mut counts, mut met) = (vec![0u32; self.parts], vec![]);
+        let mut unfilled = Unfilled::new(self.parts, of);
         let Assignment { part_of, cut, .. } = found;
         *cut = 0;
         each_node(of, |t, v, edges| {
@@ -150,7 +154,7 @@ impl StreamCut {
                     counts[p as usize] += 1;
                 }
             }
-            let p = fills[t].choose(&counts);
+            let p = fills[t].choose(&counts, &mut unfilled);
             part_of[t][v as usize] = p;
             for (s, u) in edges.sources() {
                 *cut += u64::from(part_of[s][u as usize] != p);
@@ -167,11 +171,33 @@ impl StreamCut {
         for (t, votes) in votes.iter().enumerate() {
             for (&(p, lead), to) in votes.iter().zip(&mut part_of[t]) {
                 counts[p as usize] = lead;
-                *to = fills[t].choose(&counts);
+                *to = fills[t].choose(&counts, &mut unfilled);
                 counts[p as usize] = 0;
             }
         }
         Ok(())
+    }
+}
+
+/// The parts that no node has in a pass, and the nodes without a part.
+struct Unfilled {
+    is_empty: Vec<bool>,
+    parts: u64,
+    nodes: u64,
+}
+
+impl Unfilled {
+    fn new(parts: usize, of: &Relations<'_>) -> Self {
+        let nodes = of.counts.iter().map(|&n| n as u64).sum();
+        Self { is_empty: vec![true; parts], parts: parts as u64, nodes }
+    }
+    /// Whether a part may have the next node.
+    fn allows(&self, part: usize) -> bool {
+        self.parts != self.nodes || self.is_empty[part]
+    }
+    fn add(&mut self, part: usize) {
+        self.nodes -= 1;
+        self.parts -= u64::from(std::mem::take(&mut self.is_empty[part]));
     }
 }
 
@@ -199,10 +225,10 @@ impl Fill {
         }
     }
     /// The best part for a node of `counts` neighbours in each, of parts that have room; it has one node more then.
-    fn choose(&mut self, counts: &[u32]) -> u32 {
+    fn choose(&mut self, counts: &[u32], unfilled: &mut Unfilled) -> u32 {
         let mut best = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0);
         for (p, (&count, &size)) in counts.iter().zip(&self.sizes).enumerate() {
-            if size >= self.most {
+            if size >= self.most || !unfilled.allows(p) {
                 continue;
             }
             let (count, fill) = (f64::from(count), size as f64 / self.mean);
@@ -216,6 +242,7 @@ impl Fill {
             }
         }
         self.sizes[best.2] += 1;
+        unfilled.add(best.2);
         best.2 as u32
     }
 }

@@ -29,7 +29,8 @@ fn by_definition(
 ) -> Vec<Vec<u32>> {
     let range = |(t, v): Node| v as usize * parts / counts[t];
     let between = edges.iter().filter(|e| range(e.0) != range(e.1)).count() as f64;
-    let local = between < 0.8 * (1.0 - 1.0 / parts as f64) * edges.len() as f64;
+    let local = between < 0.8 * (1.0 - 1.0 / parts as f64) * edges.len() as f64
+        && counts.iter().any(|&n| n >= parts);
     let nodes = |t: usize| (0..counts[t] as u32).map(move |v| (t, v));
     let ranges: Vec<Vec<Option<usize>>> =
         (0..counts.len()).map(|t| nodes(t).map(|v| Some(range(v))).collect()).collect();
@@ -37,6 +38,7 @@ fn by_definition(
         if local { ranges.clone() } else { counts.iter().map(|&n| vec![None; n]).collect() };
     for _ in 0..passes {
         let mut sizes = vec![vec![0usize; parts]; counts.len()];
+        let mut left: usize = counts.iter().sum();
         let mut choose = |t: usize, neighbours: &dyn Fn(usize) -> usize| {
             let mean = counts[t] as f64 / parts as f64;
             let most = ((mean * 1.05) as usize).max(counts[t].div_ceil(parts));
@@ -53,8 +55,13 @@ fn by_definition(
                 Some(b) if score(p) <= score(b) => Some(b),
                 _ => Some(p),
             };
-            let best = (0..parts).filter(|&p| sizes[t][p] < most).fold(None, better).unwrap();
+            // As many nodes are left as parts are empty.
+            let is_empty = |p: usize| sizes.iter().all(|of| of[p] == 0);
+            let all_needed = (0..parts).filter(|&p| is_empty(p)).count() == left;
+            let free = |&p: &usize| sizes[t][p] < most && (!all_needed || is_empty(p));
+            let best = (0..parts).filter(free).fold(None, better).unwrap();
             sizes[t][best] += 1;
+            left -= 1;
             best
         };
         for t in (0..counts.len()).filter(|&t| into[t]) {
@@ -99,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn as_defined(n in 1usize..60, edges in proptest::collection::vec((0u32..60, 0u32..60), 0..300), parts in 1usize..5, passes in 1usize..4) {
+    fn as_defined(n in 1usize..60, edges in proptest::collection::vec((0u32..60, 0u32..60), 0..300), parts in 1usize..9, passes in 1usize..4) {
         let edges: Edges = edges.into_iter().filter(|e| (e.0 as usize) < n && (e.1 as usize) < n).collect();
         let typed: Vec<(Node, Node)> = edges.iter().map(|e| ((0, e.0), (0, e.1))).collect();
         let dir = tempfile::tempdir().unwrap();
@@ -107,6 +114,7 @@ proptest! {
         for method in [StreamMethod::Ldg, StreamMethod::Fennel] {
             let of = StreamCut::new(parts).with_method(method).with_passes(passes).assign(&csc).unwrap();
             prop_assert_eq!(of.part_of(..), &by_definition(&[n], &typed, &[true], parts, method, passes)[0]);
+            prop_assert!(n < parts || !of.sizes(..).contains(&0), "an empty part: {:?}", of.sizes(..));
             let cut = edges.iter().filter(|e| of.part_of(..)[e.0 as usize] != of.part_of(..)[e.1 as usize]).count();
             prop_assert_eq!(of.cut(&csc).unwrap(), cut as f64 / edges.len().max(1) as f64);
             let written = of.write(&csc, dir.path().join("parts")).unwrap();
@@ -131,7 +139,7 @@ proptest! {
     #[test]
     fn types_as_defined(
         cites in proptest::collection::vec((0u32..40, 0u32..40), 0..200), writes in proptest::collection::vec((0u32..25, 0u32..40), 0..200),
-        about in proptest::collection::vec((0u32..40, 0u32..7), 0..60), parts in 1usize..5, passes in 1usize..4,
+        about in proptest::collection::vec((0u32..40, 0u32..7), 0..60), parts in 1usize..9, passes in 1usize..4,
     ) {
         let dir = tempfile::tempdir().unwrap();
         let relations = [("paper", "about", "topic", &about, (40, 7)), ("author", "writes", "paper", &writes, (25, 40)), ("paper", "cites", "paper", &cites, (40, 40))];
@@ -149,7 +157,9 @@ proptest! {
         for method in [StreamMethod::Ldg, StreamMethod::Fennel] {
             let of = StreamCut::new(parts).with_method(method).with_passes(passes).assign(&stored).unwrap();
             let expected = by_definition(&[25, 40, 7, 3], &edges, &[false, true, true, false], parts, method, passes);
-            for (t, name) in ["author", "paper", "topic", "venue"].into_iter().enumerate() {
+            let names = ["author", "paper", "topic", "venue"];
+            prop_assert!((0..parts).all(|p| names.iter().any(|name| of.sizes(*name)[p] > 0)), "an empty part");
+            for (t, name) in names.into_iter().enumerate() {
                 prop_assert_eq!(of.part_of(name), &expected[t], "{}", name);
                 prop_assert!(of.sizes(name).into_iter().all(|n| n <= ((expected[t].len() as f64 / parts as f64 * 1.05) as usize).max(expected[t].len().div_ceil(parts))));
             }
@@ -234,6 +244,21 @@ fn wrong_parts_of_types() {
     std::fs::remove_file(&file).unwrap();
     assert!(StoredPart::open(&parts, 0).unwrap_err().to_string().contains("part-00000.1.csc"));
     assert!(StoredPart::open(&parts, 1).is_ok());
+}
+
+/// As many parts as a third of the nodes, which an order of nodes by score alone leaves empty.
+#[test]
+fn no_part_is_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    let edges: Edges = (0..3000u32).map(|i| (i * i * 31 % 400, i * 7 % 400)).collect();
+    let csc = build(dir.path(), 400, &edges);
+    for (method, passes) in
+        [(StreamMethod::Ldg, 1), (StreamMethod::Ldg, 5), (StreamMethod::Fennel, 2)]
+    {
+        let of = StreamCut::new(128).with_method(method).with_passes(passes).assign(&csc).unwrap();
+        let sizes = of.sizes(..);
+        assert!(sizes.iter().all(|s| (1..=4).contains(s)), "{method:?}, {passes}: {sizes:?}");
+    }
 }
 
 /// Communities are found: far fewer edges between parts than in a random cut, under the bound on sizes.
