@@ -1,6 +1,7 @@
 //! Assigns nodes to parts.
 
 mod adjacency;
+mod balance;
 mod classes;
 mod metis;
 mod streaming;
@@ -15,66 +16,72 @@ use rayon::prelude::*;
 use super::{PartitionConfig, PartitionMethod};
 use crate::DistError;
 use adjacency::Adjacency;
+use balance::is_balanced;
 use classes::Classes;
 use streaming::{Score, stream};
 
-/// Piece of each node, by type and original id.
+/// Piece of each node, by type and original id. No piece is empty where there are at least as many nodes, unless the
+/// assignment is given; METIS, LDG and Fennel hold the bounds of [`balance`].
 pub(crate) fn assign(graph: &Graph, config: &PartitionConfig) -> Result<Vec<Vec<u32>>, DistError> {
+    if let PartitionMethod::Custom(given) = &config.method {
+        return custom(graph, config.pieces(), given);
+    }
+    let mut part = global(graph, config)?;
+    balance::fill_empty(config.pieces(), &mut part, |_, _| 0);
+    Ok(by_type(graph, &part))
+}
+
+/// Piece of each node by global id.
+fn global(graph: &Graph, config: &PartitionConfig) -> Result<Vec<u32>, DistError> {
     let pieces = config.pieces();
-    match &config.method {
-        PartitionMethod::Random
-            if config.balances_ntypes() || !config.balance_classes.is_empty() =>
-        {
+    if config.method == PartitionMethod::Random {
+        return Ok(if config.balances_ntypes() || !config.balance_classes.is_empty() {
             let keys: Vec<f64> = (0..graph.schema().ntypes().len())
                 .flat_map(|t| draws(graph, config.seed, t).collect::<Vec<_>>())
                 .collect();
-            Ok(by_type(graph, &deal(graph, config, |v| keys[v])))
-        }
-        PartitionMethod::Random => Ok(random(graph, pieces, config.seed)),
-        PartitionMethod::Custom(given) => custom(graph, pieces, given),
-        // METIS refuses graphs without edges, and one node per part leaves nothing to choose.
-        _ if pieces == 1 || pieces >= graph.total_nodes() => Ok(in_order(graph, pieces)),
-        method => {
-            let adjacency = Adjacency::of(graph)?;
-            if adjacency.is_empty() {
-                // Without edges there is nothing to choose but who gets whom of each class.
-                let has_classes = !config.balance_classes.is_empty();
-                return Ok(if has_classes {
-                    by_type(graph, &deal(graph, config, |_| 0.0))
-                } else {
-                    in_order(graph, pieces)
-                });
-            }
-            let classes = Classes::of(graph, config);
-            let global = match *method {
-                PartitionMethod::Ldg { passes } => {
-                    stream(&adjacency, &classes, config, Score::Ldg, passes)
-                }
-                PartitionMethod::Fennel { passes } => {
-                    stream(&adjacency, &classes, config, Score::Fennel, passes)
-                }
-                _ => {
-                    let _drawn = Progress::elapsed(
-                        config.draws(graph.total_nodes() + graph.total_edges()),
-                        "METIS: assigning nodes to parts",
-                    );
-                    let in_degrees = config.balance_edges.then(|| adjacency.in_degrees().to_vec());
-                    let mut global = metis::metis(adjacency.merged()?, &classes, config)?;
-                    // METIS may miss the balance of edges where few nodes have most of them.
-                    if in_degrees.is_some_and(|d| streaming::is_overloaded(&global, &d, pieces)) {
-                        streaming::spread_edges(
-                            &Adjacency::of(graph)?,
-                            &classes,
-                            pieces,
-                            &mut global,
-                        );
-                    }
-                    global
-                }
-            };
-            Ok(by_type(graph, &global))
-        }
+            deal(graph, config, |v| keys[v])
+        } else {
+            random(graph, pieces, config.seed)
+        });
     }
+    // METIS refuses graphs without edges, and one node per part leaves nothing to choose.
+    if pieces >= graph.total_nodes() {
+        return Ok((0..graph.total_nodes() as u32).collect());
+    }
+    if pieces == 1 {
+        return Ok(vec![0; graph.total_nodes()]);
+    }
+    let adjacency = Adjacency::of(graph)?;
+    if adjacency.is_empty() {
+        // Without edges there is nothing to choose but who gets whom of each class.
+        return Ok(deal(graph, config, |_| 0.0));
+    }
+    let classes = Classes::of(graph, config);
+    let balance = |adjacency: &Adjacency, part: &mut [u32]| {
+        balance::balance(adjacency, &classes, pieces, config.balance_edges, part);
+    };
+    let streamed = |score, passes| {
+        let mut part = stream(&adjacency, &classes, config, score, passes);
+        balance(&adjacency, &mut part);
+        part
+    };
+    Ok(match config.method {
+        PartitionMethod::Ldg { passes } => streamed(Score::Ldg, passes),
+        PartitionMethod::Fennel { passes } => streamed(Score::Fennel, passes),
+        _ => {
+            let _drawn = Progress::elapsed(
+                config.draws(graph.total_nodes() + graph.total_edges()),
+                "METIS: assigning nodes to parts",
+            );
+            let in_degrees = config.balance_edges.then(|| adjacency.in_degrees().to_vec());
+            let mut part = metis::metis(adjacency.merged()?, &classes, config)?;
+            // METIS misses balances where single nodes, or few of them, are much of what it balances.
+            if !is_balanced(&part, &classes, pieces, in_degrees.as_deref()) {
+                balance(&Adjacency::of(graph)?, &mut part);
+            }
+            part
+        }
+    })
 }
 
 /// Lists per type, of one list by global id.
@@ -95,9 +102,11 @@ fn draws(graph: &Graph, seed: u64, ntype: usize) -> impl IndexedParallelIterator
 }
 
 /// Each node on its own.
-fn random(graph: &Graph, pieces: usize, seed: u64) -> Vec<Vec<u32>> {
+fn random(graph: &Graph, pieces: usize, seed: u64) -> Vec<u32> {
     let piece = |x: f64| ((x * pieces as f64) as u32).min(pieces as u32 - 1);
-    (0..graph.schema().ntypes().len()).map(|t| draws(graph, seed, t).map(piece).collect()).collect()
+    (0..graph.schema().ntypes().len())
+        .flat_map(|t| draws(graph, seed, t).map(piece).collect::<Vec<_>>())
+        .collect()
 }
 
 /// Equal shares of every class, in ascending order of `key`, equal ones by id; by global id.
@@ -148,18 +157,4 @@ fn custom(
         Ok(list.clone())
     };
     schema.ntypes().iter().zip(graph.node_counts()).map(of_type).collect()
-}
-
-/// Equal shares of every type in the order of ids; a node each where there are no more nodes than pieces.
-fn in_order(graph: &Graph, pieces: usize) -> Vec<Vec<u32>> {
-    let spare = pieces >= graph.total_nodes();
-    let mut at = 0;
-    let share = |&n: &usize| {
-        let from = if spare { at } else { 0 };
-        at += n as u64;
-        let piece =
-            |i: u64| if spare { (from + i) as u32 } else { (i * pieces as u64 / n as u64) as u32 };
-        (0..n as u64).map(piece).collect()
-    };
-    graph.node_counts().iter().map(share).collect()
 }

@@ -114,7 +114,9 @@ pub struct PartitionConfig {
     pub num_hops: usize,
     /// Same seed, same parts, for any number of threads.
     pub seed: u64,
-    /// Whether every node type is spread evenly (up to 15 classes of nodes; smaller ones are balanced together).
+    /// Whether every node type is spread evenly (up to 15 classes of nodes; smaller ones are balanced together): no part
+    /// has more of a class than 1.05 times the mean or the mean rounded up. With any method but a custom assignment no
+    /// part is empty where there are at least as many nodes. With several trainers both hold for each trainer's nodes.
     /// `None`: METIS, LDG and Fennel do it, `Random` gives every part the same expected number of nodes. Not with a
     /// custom assignment.
     pub balance_ntypes: Option<bool>,

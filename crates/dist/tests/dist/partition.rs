@@ -290,6 +290,164 @@ fn metis_balances_and_cuts_little() {
     assert!(edges[0].abs_diff(edges[1]) * 6 <= edges[0] + edges[1], "{edges:?}");
 }
 
+/// Nodes of a class of `n` that one of `pieces` may hold.
+fn most(n: usize, pieces: usize) -> usize {
+    ((n as f64 * 1.05 / pieces as f64) as usize).max(n.div_ceil(pieces))
+}
+
+/// No piece is empty, and none has more nodes of a class than it may.
+fn check_bounds(what: &str, parts: &PartitionedGraph, classes: &[Vec<u32>]) {
+    let config = parts.config();
+    let pieces = config.num_parts * config.num_trainers_per_machine;
+    let mut sizes = vec![0; pieces];
+    let mut of_class: BTreeMap<(u32, u32), usize> = BTreeMap::new();
+    for (t, classes) in classes.iter().enumerate() {
+        for (&p, &class) in parts.trainer_ids(t).iter().zip(classes) {
+            sizes[p as usize] += 1;
+            *of_class.entry((class, p)).or_default() += 1;
+        }
+    }
+    assert!(!sizes.contains(&0), "{what}: an empty part of {sizes:?}");
+    for (&(class, p), &n) in &of_class {
+        let total = classes.iter().flatten().filter(|&&c| c == class).count();
+        let most = most(total, pieces);
+        assert!(n <= most, "{what}: {n} nodes of class {class} in part {p}, {most} are allowed");
+    }
+}
+
+/// Graphs that a bisection cuts badly: `kind` of star, path, clique, ring of cliques, nothing but a few edges.
+fn shaped(kind: usize, n: u32) -> Vec<(u32, u32)> {
+    match kind {
+        0 => (1..n).map(|v| (0, v)).collect(),
+        1 => (1..n).map(|v| (v - 1, v)).collect(),
+        2 => (0..n).flat_map(|u| (0..u).map(move |v| (u, v))).collect(),
+        3 => (0..n)
+            .flat_map(|u| (0..u).filter(move |v| u / 4 == v / 4).map(move |v| (u, v)))
+            .chain((1..n).map(|v| (v - 1, v)))
+            .collect(),
+        _ => (0..n / 3).map(|v| (v, v * v % n)).collect(),
+    }
+}
+
+#[test]
+fn no_part_is_empty_or_beyond_its_bound() {
+    let (ldg, fennel) = (PartitionMethod::Ldg { passes: 2 }, PartitionMethod::Fennel { passes: 1 });
+    for (kind, n, pieces) in
+        [(0, 5, 4), (2, 16, 5), (1, 10, 9), (0, 100, 40), (3, 60, 7), (4, 400, 128), (1, 400, 128)]
+    {
+        let (s, d) = shaped(kind, n).into_iter().unzip();
+        let g = Graph::homogeneous(n as usize, s, d).unwrap();
+        for method in [PartitionMethod::Metis, ldg.clone(), fennel.clone()] {
+            let what = format!("graph {kind} of {n} nodes, {pieces} parts, {method:?}");
+            let parts = partition_graph(&g, &config(pieces, method)).unwrap();
+            check(&g, &parts);
+            check_bounds(&what, &parts, &[vec![0; n as usize]]);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    /// Any graph of two types, any number of parts up to that of nodes, every method and what it may balance.
+    #[test]
+    fn every_method_keeps_its_bounds(
+        kind in 0usize..5,
+        n in 1u32..60,
+        more in 0u32..20,
+        across in proptest::collection::vec((0u32..60, 0u32..20), 0..30),
+        share in 0.0f64..1.0,
+        trainers in 1usize..3,
+        balance: (bool, bool, bool),
+        seed in 0u64..1000,
+    ) {
+        let nodes = (n + more) as usize;
+        let pieces = 1 + (share * (nodes - 1) as f64) as usize;
+        let parts = (pieces / trainers).max(1);
+        prop_assume!(parts * trainers <= nodes);
+        let (s, d) = shaped(kind, n).into_iter().unzip();
+        let (s2, d2) = across.into_iter().filter(|&(u, v)| u < n && v < more).unzip();
+        let g = Graph::builder()
+            .nodes("u", n as usize)
+            .nodes("v", more as usize)
+            .edges(("u", "r", "u"), s, d)
+            .edges(("u", "q", "v"), s2, d2)
+            .build()
+            .unwrap();
+        let (by_type, by_class, by_edges) = balance;
+        let marked: Vec<bool> = (0..n).map(|v| v % 5 == 0).collect();
+        let class = |t: u32, v: usize| match (t, by_class, by_type) {
+            (0, true, _) => u32::from(marked[v]),
+            (_, _, false) => 2,
+            (t, _, true) => 2 + t,
+        };
+        let classes = [
+            (0..n as usize).map(|v| class(0, v)).collect::<Vec<_>>(),
+            (0..more as usize).map(|v| class(1, v)).collect(),
+        ];
+        for method in [
+            PartitionMethod::Metis,
+            PartitionMethod::Ldg { passes: 1 },
+            PartitionMethod::Fennel { passes: 2 },
+            PartitionMethod::Random,
+        ] {
+            let random = method == PartitionMethod::Random;
+            let mut config = config(parts, method)
+                .with_seed(seed)
+                .with_balance_ntypes(by_type)
+                .with_num_trainers_per_machine(trainers)
+                .with_balance_edges(by_edges && !random);
+            if by_class {
+                config = config.with_balance_mask("u", &marked);
+            }
+            let cut = partition_graph(&g, &config).unwrap();
+            check(&g, &cut);
+            // Each node on its own: no part is empty, others are of any size.
+            let free = random && !by_type && !by_class;
+            let of = if free { [(0..n).collect(), (n..n + more).collect()] } else { classes.clone() };
+            check_bounds(&format!("{config:?}"), &cut, &of);
+        }
+    }
+}
+
+const CHILD: &str = "BURN_GNN_DIST_METIS_CHILD";
+
+/// Does nothing but in the process that the test below starts.
+#[test]
+fn graphs_of_which_metis_complains() {
+    if std::env::var_os(CHILD).is_none() {
+        return;
+    }
+    for (kind, n) in (0..5).flat_map(|kind| [5, 10, 16, 100].map(|n| (kind, n))) {
+        let (s, d) = shaped(kind, n).into_iter().unzip();
+        let g = Graph::homogeneous(n as usize, s, d).unwrap();
+        for pieces in [2, 3, 4, 5, 9, 14, 40, 90].into_iter().filter(|&p| p <= n as usize) {
+            let config = config(pieces, PartitionMethod::Metis);
+            for config in [
+                config.clone(),
+                config.clone().with_balance_edges(true),
+                config.clone().with_objective(burn_gnn_dist::Objective::Volume),
+                config.with_effort(burn_gnn_dist::MetisEffort::Fast),
+            ] {
+                partition_graph(&g, &config).unwrap();
+            }
+        }
+    }
+}
+
+/// Standard output is the caller's: METIS writes no warnings there.
+#[test]
+fn metis_prints_nothing() {
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "partition::graphs_of_which_metis_complains", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    assert!(!text.contains("***") && !text.contains("vertices"), "{text}");
+}
+
 #[test]
 fn graphs_that_metis_refuses() {
     let none = Graph::homogeneous(5, vec![], vec![]).unwrap();

@@ -28,13 +28,34 @@ const CUTS: Idx = 2;
 /// Pieces up to which the graph is bisected again and again, as METIS' manual advises and PyMetis does.
 const BISECT_UP_TO: usize = 8;
 
-/// Few cut edges under balance of every class (and, on request, of in-edges): the piece of each node.
+/// Nodes for each piece from which METIS makes all pieces by one call. It makes the graph coarse down to so many, and a
+/// coarse node weighs less than a twentieth of a piece. Of smaller graphs its recursion may hand a half without nodes to
+/// further bisections, of which it complains on standard output; of these [`metis`] makes the recursion itself.
+const ONE_CALL_FROM: usize = 30;
+
+/// A graph to be cut, as METIS takes it.
+struct Problem {
+    xadj: Vec<Idx>,
+    adjncy: Vec<Idx>,
+    edge_weight: Vec<Idx>,
+    /// For each node a weight for each of `ncon` balances.
+    weights: Vec<Idx>,
+    ncon: usize,
+    /// Global ids.
+    nodes: Vec<u32>,
+    /// Its pieces: the first, and how many.
+    first: usize,
+    pieces: usize,
+}
+
+/// Few cut edges under balance of every class (and, on request, of in-edges): the piece of each node. Balances may be
+/// missed, and pieces empty.
 pub(crate) fn metis(
     adj: Merged,
     classes: &Classes,
     config: &PartitionConfig,
 ) -> Result<Vec<u32>, DistError> {
-    let (pieces, total) = (config.pieces(), adj.xadj.len() - 1);
+    let total = adj.xadj.len() - 1;
     let ncon = classes.sizes.len() + usize::from(config.balance_edges);
     // Sizes of METIS' arrays and sums of weights are numbers of 32 bits as well.
     fits("nodes times balanced classes", (total * ncon) as u64)?;
@@ -48,57 +69,152 @@ pub(crate) fn metis(
             w[ncon - 1] = d as Idx;
         }
     }
-    // 3 %, or what whole nodes allow.
-    let slack =
-        |n: usize| (n.div_ceil(pieces) as f64 * pieces as f64 / n as f64 * 1.001).max(1.03) as Real;
-    let mut ubvec: Vec<Real> = classes.sizes.iter().map(|&n| slack(n)).collect();
-    ubvec.resize(ncon, 1.04);
-    let mut options = [-1; NOPTIONS];
-    // METIS takes a non-negative seed; -1 would ask for its default.
-    options[Seed::INDEX] = (config.seed ^ (config.seed >> 31)) as Idx & Idx::MAX;
-    if config.objective == Objective::Volume {
-        options[ObjType::INDEX] = ObjType::Vol.value();
-    }
-    if config.effort == MetisEffort::Fast {
-        options[NIter::INDEX] = 1;
-        options[NIPARTS] = 1;
-        options[DROPEDGES] = 1;
-    }
-
-    // Bisection cuts fewer edges into few parts. Several balances at once it keeps less well than k-way does.
-    let bisect = config.effort == MetisEffort::Full
-        && config.objective == Objective::Cut
-        && ncon == 1
-        && pieces <= BISECT_UP_TO;
-    if bisect {
-        options[NCuts::INDEX] = CUTS;
-    }
-
-    let failed = |message: String| DistError::Metis {
-        nodes: total,
-        edges: adj.adjncy.len() / 2,
-        parts: pieces,
-        message,
+    let whole = Problem {
+        xadj: adj.xadj,
+        adjncy: adj.adjncy,
+        edge_weight: adj.weight,
+        weights,
+        ncon,
+        nodes: (0..total as u32).collect(),
+        first: 0,
+        pieces: config.pieces(),
     };
-    let mut out = vec![0 as Idx; total];
-    {
-        let _one_at_a_time = METIS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut problem = Graph::new(ncon as Idx, pieces as Idx, &adj.xadj, &adj.adjncy)
+    let mut out = vec![0; total];
+    let _one_at_a_time = METIS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut open = vec![whole];
+    while let Some(problem) = open.pop() {
+        let n = problem.nodes.len();
+        let part: Vec<usize> = if problem.pieces == 1 {
+            vec![0; n]
+        } else if n <= problem.pieces {
+            (0..n).collect()
+        } else if problem.adjncy.is_empty() {
+            problem.deal()
+        } else if problem.pieces == 2 || n >= ONE_CALL_FROM * problem.pieces {
+            problem.cut(problem.pieces, config)?
+        } else {
+            let side = problem.cut(2, config)?;
+            open.extend([0, 1].map(|of| problem.half(&side, of)));
+            continue;
+        };
+        for (&v, p) in problem.nodes.iter().zip(part) {
+            out[v as usize] = (problem.first + p) as u32;
+        }
+    }
+    Ok(out)
+}
+
+impl Problem {
+    /// Pieces of both halves.
+    fn halves(&self) -> [usize; 2] {
+        [self.pieces / 2, self.pieces - self.pieces / 2]
+    }
+    /// Pieces by METIS: all of them or, for 2, both [`halves`](Self::halves).
+    fn cut(&self, pieces: usize, config: &PartitionConfig) -> Result<Vec<usize>, DistError> {
+        let (n, ncon) = (self.nodes.len(), self.ncon);
+        let (halved, k) = (pieces < self.pieces, self.pieces as u64);
+        // Pieces that each of METIS' is made of.
+        let each = if halved { self.halves().map(|p| p as u64).to_vec() } else { vec![1; pieces] };
+        // 3 %, or what whole nodes allow; 4 % for in-edges.
+        let slack = |c: usize| {
+            if config.balance_edges && c == ncon - 1 {
+                return 1.04;
+            }
+            let count: u64 = self.weights.iter().skip(c).step_by(ncon).map(|&w| w as u64).sum();
+            let share =
+                |&p: &u64| (count * p).div_ceil(k) as f64 * k as f64 / (count * p) as f64 * 1.001;
+            // Of a class without nodes this is NaN, which `max` passes over.
+            each.iter().map(share).fold(1.03, f64::max) as Real
+        };
+        let ubvec: Vec<Real> = (0..ncon).map(slack).collect();
+        let share = |&p: &u64| std::iter::repeat_n((p as f64 / k as f64) as Real, ncon);
+        let targets: Vec<Real> = each.iter().flat_map(share).collect();
+        let mut options = [-1; NOPTIONS];
+        // METIS takes a non-negative seed; -1 would ask for its default.
+        options[Seed::INDEX] = (config.seed ^ (config.seed >> 31)) as Idx & Idx::MAX;
+        if config.objective == Objective::Volume {
+            options[ObjType::INDEX] = ObjType::Vol.value();
+        }
+        if config.effort == MetisEffort::Fast {
+            options[NIter::INDEX] = 1;
+            options[NIPARTS] = 1;
+            options[DROPEDGES] = 1;
+        }
+        // Bisection cuts fewer edges into few parts. Several balances at once it keeps less well than k-way does.
+        let bisect = config.effort == MetisEffort::Full
+            && config.objective == Objective::Cut
+            && ncon == 1
+            && pieces <= BISECT_UP_TO;
+        if bisect {
+            options[NCuts::INDEX] = CUTS;
+        }
+        let failed = |message: String| DistError::Metis {
+            nodes: n,
+            edges: self.adjncy.len() / 2,
+            parts: pieces,
+            message,
+        };
+        let mut problem = Graph::new(ncon as Idx, pieces as Idx, &self.xadj, &self.adjncy)
             .map_err(|e| failed(e.to_string()))?
-            .set_vwgt(&weights)
+            .set_vwgt(&self.weights)
             .set_ubvec(&ubvec)
             .set_options(&options);
-        if !bisect || is_uneven(&adj.weight) {
-            problem = problem.set_adjwgt(&adj.weight);
+        if halved {
+            problem = problem.set_tpwgts(&targets);
         }
+        if !bisect || is_uneven(&self.edge_weight) {
+            problem = problem.set_adjwgt(&self.edge_weight);
+        }
+        let mut out = vec![0 as Idx; n];
         let done =
             if bisect { problem.part_recursive(&mut out) } else { problem.part_kway(&mut out) };
         done.map_err(|e| failed(e.to_string()))?;
+        if let Some(p) = out.iter().find(|&&p| p < 0 || p as usize >= pieces) {
+            return Err(failed(format!("answered part {p}")));
+        }
+        Ok(out.into_iter().map(|p| p as usize).collect())
     }
-    if let Some(p) = out.iter().find(|&&p| p < 0 || p as usize >= pieces) {
-        return Err(failed(format!("answered part {p}")));
+    /// Without edges: equal shares of the nodes of each class, in order. (A node is of the class that it weighs in.)
+    fn deal(&self) -> Vec<usize> {
+        let class = |w: &[Idx]| w.iter().position(|&w| w > 0).unwrap_or(0);
+        let of: Vec<usize> = self.weights.chunks_exact(self.ncon).map(class).collect();
+        let (mut sizes, mut met) = (vec![0usize; self.ncon], vec![0usize; self.ncon]);
+        of.iter().for_each(|&c| sizes[c] += 1);
+        let piece = |&c: &usize| {
+            met[c] += 1;
+            (met[c] - 1) * self.pieces / sizes[c]
+        };
+        of.iter().map(piece).collect()
     }
-    Ok(out.into_iter().map(|p| p as u32).collect())
+    /// One half: the nodes whose `side` is `of`, and the edges between them.
+    fn half(&self, side: &[usize], of: usize) -> Self {
+        let halves = self.halves();
+        let mut place = vec![-1 as Idx; side.len()];
+        let own: Vec<usize> = (0..side.len()).filter(|&v| side[v] == of).collect();
+        own.iter().zip(0..).for_each(|(&v, at)| place[v] = at);
+        let (mut xadj, mut adjncy, mut edge_weight) = (vec![0 as Idx], vec![], vec![]);
+        for &v in &own {
+            for e in self.xadj[v] as usize..self.xadj[v + 1] as usize {
+                let u = self.adjncy[e] as usize;
+                if side[u] == of {
+                    adjncy.push(place[u]);
+                    edge_weight.push(self.edge_weight[e]);
+                }
+            }
+            xadj.push(adjncy.len() as Idx);
+        }
+        let weights = own.iter().flat_map(|&v| &self.weights[v * self.ncon..][..self.ncon]);
+        Self {
+            weights: weights.copied().collect(),
+            xadj,
+            adjncy,
+            edge_weight,
+            ncon: self.ncon,
+            nodes: own.iter().map(|&v| self.nodes[v]).collect(),
+            first: self.first + of * halves[0],
+            pieces: halves[of],
+        }
+    }
 }
 
 /// Whether weights differ enough to be worth METIS' attention.
