@@ -81,7 +81,8 @@ pub fn forward<T: Elem>(x: &[T], plan: &CrossEntropyPlan) -> (T, Vec<T::Acc>) {
             vectorised(Forward { x, plan, run, losses, stats });
         });
     // In one order, in f64.
-    let sum: f64 = losses.iter().sum();
+    // The sum of nothing is -0 by `Iterator::sum`.
+    let sum = losses.iter().fold(0.0, |sum, loss| sum + loss);
     (T::of(T::Acc::of_f64(sum * plan.factor())), stats)
 }
 
