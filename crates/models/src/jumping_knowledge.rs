@@ -4,6 +4,7 @@ use burn::config::Config;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor, activation};
+use burn_gnn_ops::cat_features;
 
 use crate::ModelError;
 use crate::init::{Init, panicking_init};
@@ -95,7 +96,7 @@ impl JumpingKnowledge {
             (&self.lstm, &self.lstm_reverse, &self.att)
         else {
             return match self.mode {
-                Jumping::Cat => Tensor::cat(layers, 1),
+                Jumping::Cat => cat_features(layers),
                 _ => layers
                     .into_iter()
                     .reduce(Tensor::max_pair)
@@ -119,11 +120,9 @@ impl JumpingKnowledge {
         let there = states(forward, &mut layers.iter());
         let mut back = states(backward, &mut layers.iter().rev());
         back.reverse();
-        let score = |(a, b): (Tensor<2>, Tensor<2>)| apply(att, Tensor::cat(vec![a, b], 1));
-        let shares = activation::softmax(
-            Tensor::cat(there.into_iter().zip(back).map(score).collect(), 1),
-            1,
-        );
+        let score = |(a, b): (Tensor<2>, Tensor<2>)| apply(att, cat_features(vec![a, b]));
+        let shares =
+            activation::softmax(cat_features(there.into_iter().zip(back).map(score).collect()), 1);
         let weighed =
             layers.into_iter().enumerate().map(|(l, x)| x * shares.clone().slice_dim(1, l..l + 1));
         weighed.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("checked above"))

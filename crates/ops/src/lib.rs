@@ -20,6 +20,7 @@
 mod activation;
 mod aggregate;
 mod attention;
+mod cat_features;
 mod check;
 mod cpu_kernels;
 mod dense;
@@ -76,6 +77,7 @@ pub use burn_gnn_cube::{
 };
 pub use burn_gnn_graph::{Stream, philox4x32};
 pub use burn_gnn_plan::{Activation, PlanError};
+pub use cat_features::cat_features;
 pub use cpu_kernels::{CpuKernels, cpu_kernels};
 pub use dense::adam::*;
 pub use dense::cross_entropy::*;

@@ -232,7 +232,7 @@ pub(super) fn check_alike(
 fn stacked(parts: &[Part]) -> Column {
     let rows: Vec<Tensor<2>> = parts.iter().map(|part| flat(&part.rows)).collect();
     let shape = [&[parts.len()], features(&parts[0].rows)].concat();
-    shaped(Tensor::cat(rows, 1), &shape)
+    shaped(crate::cat_features(rows), &shape)
 }
 
 /// One row per destination; the first of equal rows wins under max and min.

@@ -7,11 +7,11 @@ use burn_gnn_graph::Relation;
 
 use super::dynamic_rank::flat;
 use super::expression::{Expression, Operand};
-use crate::PlanError;
 use crate::check::{accept, check_rows};
 use crate::edge_softmax::{NormBy, try_edge_softmax};
 use crate::gsddmm::{SddmmOp, Target};
 use crate::gspmm::Reduce;
+use crate::{PlanError, cat_features};
 
 const NAME: &str = "edge_tensor";
 
@@ -119,7 +119,7 @@ impl EdgeTensor {
             accept(check_rows(NAME, "tensors", why, rows[0].dims()[0], x.dims()[0]));
             accept(operand(i).check_like(NAME, &operand(0)));
         }
-        first.with(Tensor::cat(rows, 1))
+        first.with(cat_features(rows))
     }
 
     /// Softmax over the edges into each destination, column by column.

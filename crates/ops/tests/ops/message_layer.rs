@@ -207,6 +207,46 @@ fn no_edges_and_no_nodes() {
     }
 }
 
+/// Features of both endpoints beside a time encoding, whose weights are tracked: a block may have no edge of a type.
+#[test]
+fn concatenations_of_no_edges_have_gradients() {
+    for relation in [
+        graphs::small(),
+        graphs::relation(3, 2, &[]),
+        graphs::relation(0, 2, &[]),
+        graphs::relation(0, 0, &[]),
+    ] {
+        for (backend, device) in devices() {
+            for dtype in [DType::F64, DType::F32] {
+                let inputs = inputs(&relation, &device)
+                    .map(|x| Tensor::from_inner(x.inner().cast(dtype)).require_grad());
+                let frequency =
+                    Tensor::<2>::ones([1, 3], (&device.clone().autodiff(), dtype)).require_grad();
+                let by = frequency.clone();
+                let layer = With(
+                    Reduce::Sum,
+                    move |j: EdgeTensor, i: EdgeTensor, w: Option<EdgeTensor>| {
+                        let time = w.unwrap().map(|dt| (dt * by.clone()).cos());
+                        EdgeTensor::cat([j, time.clone(), i.clone(), i * time])
+                    },
+                );
+                let [x_j, x_i, w] = inputs.clone();
+                let y = layer.propagate(&graph(&relation), 0, (x_j, x_i), Some(w));
+                assert_eq!(y.dims(), [relation.num_dst(), 12], "{backend}");
+                let loss = inputs.iter().fold(y.sum(), |loss, x| loss + (x.clone() * 0.0).sum());
+                let grads = loss.backward();
+                let d = f64s(frequency.grad(&grads).expect("tracked"));
+                assert_eq!(d.iter().all(|&d| d == 0.0), relation.num_edges() == 0, "{backend}");
+                for x in &inputs {
+                    let d = x.grad(&grads).unwrap();
+                    assert_eq!(d.dims(), x.dims(), "{backend}");
+                    assert!(f64s(d).iter().all(|d| d.is_finite()), "{backend}");
+                }
+            }
+        }
+    }
+}
+
 /// Rows are in the order of edge ids whatever the order of destinations: what a layer computes of them goes row by row
 /// with any other tensor of the edges.
 #[test]
