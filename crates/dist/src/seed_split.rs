@@ -24,7 +24,8 @@ pub enum SplitBy<'a> {
 pub enum SplitOf<'a> {
     /// All nodes or edges of the type.
     All,
-    /// Those whose entry in a column of the type, with one value each, is not 0 or false.
+    /// Those whose entry in a column of the type, with one value each, is not 0 or false. Of a tensor that was inserted
+    /// as a column ([`DataSpace::insert`](crate::DataSpace::insert)) the values that it has at the call.
     Mask(&'a str),
     /// These, by type-wise id; every rank names those that it owns, in any order.
     Own(&'a [u64]),
@@ -199,7 +200,7 @@ impl DistGraph {
     }
     /// A column with one number each.
     fn one_each(&self, policy: PartitionPolicy, column: &str) -> Result<Vec<f64>, DistError> {
-        let (data, owners) = (self.stored(policy, column)?, self.owners(policy));
+        let (data, owners) = (self.part_values(policy, column)?, self.owners(policy));
         let values: Vec<f64> = data.iter::<f64>().collect();
         if values.len() == owners.count(policy.ty) {
             return Ok(values);

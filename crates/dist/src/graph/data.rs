@@ -1,5 +1,6 @@
 //! Gathers features by type-wise id.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::sync::{Arc, PoisonError};
 
@@ -163,14 +164,24 @@ impl DistGraph {
         order.iter().take(rows).map(|&i| inner.halo[ntype][i as usize]).collect()
     }
 
-    /// A column that is no tensor: its rows are in the part and do not change.
-    pub(crate) fn stored(&self, of: PartitionPolicy, name: &str) -> Result<&TensorData, DistError> {
-        match self.column_rows(of, name)? {
-            ColumnRows::Stored(data) => Ok(data),
-            ColumnRows::Changing(_) => {
-                Err(changing(name, "add it to the graph that is partitioned"))
-            }
-        }
+    /// The values of a column for all nodes or edges of this part: those that a tensor holds now, if it is one, of which
+    /// each trainer of the part has a share. Collective for a tensor.
+    pub(crate) fn part_values(
+        &self,
+        of: PartitionPolicy,
+        name: &str,
+    ) -> Result<Cow<'_, TensorData>, DistError> {
+        let rows = match self.column_rows(of, name)? {
+            ColumnRows::Stored(data) => return Ok(Cow::Borrowed(data)),
+            rows @ ColumnRows::Changing(_) => rows,
+        };
+        let ids: Vec<u64> = self.owners(of).own(of.ty).collect();
+        let what = format!("{}/{}/{name}", of.is_node, of.ty);
+        let table = self.table(of, &rows, &ids, None);
+        let bytes =
+            fetch_one(&*self.comm, "values of a column", &what, table, &Counters::default())?;
+        let shape: Vec<usize> = std::iter::once(ids.len()).chain(rows.row_shape()).collect();
+        Ok(Cow::Owned(TensorData::from_bytes(bytes.into_bytes(), shape, rows.dtype())))
     }
     /// Any column.
     pub(crate) fn column_rows(

@@ -233,7 +233,7 @@ impl DistFeatures {
     }
     /// Columns of nodes whose rows do not change.
     fn stored(&self) -> impl Iterator<Item = &(PartitionPolicy, String)> {
-        self.nodes.iter().filter(|(of, column)| self.graph.stored(*of, column).is_ok())
+        self.nodes.iter().filter(|(of, column)| self.graph.stored_column(*of, column).is_some())
     }
 }
 

@@ -112,7 +112,9 @@ impl DistSampler {
             s.with_strategy(Strategy::Weighted)
         })
     }
-    /// Weights of the edges of a type, in a float column with one value per edge.
+    /// Weights of the edges of a type, in a float column with one value per edge. Of a tensor that was inserted as a
+    /// column ([`DataSpace::insert`](crate::DataSpace::insert)) the sampler keeps the values that it has now, and the
+    /// call is collective; so it is with [`with_times`](Self::with_times) and [`with_mask`](Self::with_mask).
     ///
     /// # Errors
     /// Unknown type or column, another shape; as [`NeighborSampler::with_weights`].
@@ -276,7 +278,7 @@ impl DistSampler {
         column: &str,
     ) -> Result<(usize, Vec<T>), DistError> {
         let of = self.graph.edge_policy(etype)?;
-        let (t, data) = (of.ty, self.graph.stored(of, column)?);
+        let (t, data) = (of.ty, self.graph.part_values(of, column)?);
         let edges = self.graph.inner.edges.count(t);
         if data.num_elements() != edges {
             let e = GraphError::Length {

@@ -60,6 +60,7 @@ macro_rules! shared_tests {
                 every_trainer_reads_the_graph: [2, 4],
                 trainer_ids_are_data_and_split_seeds: [2, 3, 4],
                 trainers_write_one_tensor: [2, 4],
+                tensors_are_masks_weights_and_times: [1, 2, 4],
             }
             minibatch {
                 losses_are_those_of_one_machine: [1, 2, 3, 4],

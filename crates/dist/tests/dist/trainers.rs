@@ -1,9 +1,11 @@
 //! Several trainers share a part: what each owns, reads and writes. What they learn is in `minibatch`.
 
 use burn_gnn_dist::{
-    DistError, DistGraph, DistTensor, LocalPartition, SplitBy, SplitOf, partition_graph, run_ranks,
+    DistBatch, DistError, DistGraph, DistSampler, DistTensor, LocalPartition, SplitBy, SplitOf,
+    partition_graph, run_ranks,
 };
 use burn_gnn_graph::{Graph, HomoId};
+use burn_gnn_sampling::{SampleKey, Strategy};
 
 use crate::dist_graph::agrees;
 use crate::graphs::{Sizes, anywhere, random};
@@ -124,6 +126,87 @@ pub(crate) fn trainers_write_one_tensor(n: usize) {
                 );
             }
         }
+    }
+}
+
+/// Tensors that were inserted as columns are masks, weights and times as stored columns are, of all rows of a part, of
+/// which each trainer holds a share.
+pub(crate) fn tensors_are_masks_weights_and_times(n: usize) {
+    let g = random(5, SOME);
+    for (parts, trainers) in shares(n).chain([(n, 1)]) {
+        let cut = partition_graph(&g, &anywhere(&g, parts, trainers, 5)).unwrap();
+        let own_type = g.schema().etype("self").unwrap();
+        ranks::run(n, |comm| {
+            let d = DistGraph::from_partition(cut.part(comm.rank() / trainers)?, comm)?;
+            let node = |id: u64| u64::from(cut.original_nids(0)[id as usize]);
+            let edge = |id: u64| u64::from(cut.original_eids(own_type)[id as usize]);
+            let split = || d.node_split("a", SplitOf::Mask("train"), SplitBy::Owner);
+            assert!(split().unwrap_err().to_string().contains("no column `train`"));
+
+            let mask =
+                DistTensor::<i64>::new(&d, "mask", &[40], None, |id, _| i64::from(id % 3 == 0))?;
+            d.nodes("a").insert("train", &mask)?;
+            let third = split()?;
+            let want: Vec<u64> =
+                d.own_nodes("a")?.into_iter().filter(|&id| node(id).is_multiple_of(3)).collect();
+            assert_eq!((&third.ids, third.total()), (&want, 14));
+            // The values of the call, not those of the insertion.
+            let (all, rank) = ((0..40).collect::<Vec<u64>>(), d.comm().rank());
+            let ids = if rank == 0 { &all[..] } else { &[] };
+            mask.set(ids, &vec![1; ids.len()])?;
+            assert_eq!(split()?.ids, d.own_nodes("a")?);
+            let by = DistTensor::<i64>::new(&d, "by", &[40], None, |id, _| id as i64 % n as i64)?;
+            d.nodes("a").insert("rank", &by)?;
+            let dealt = d.node_split("a", SplitOf::All, SplitBy::Trainer("rank"))?;
+            assert!(dealt.ids.iter().all(|&id| node(id) as usize % n == rank));
+
+            let policy = Some(d.policy("edge~a:self:a")?);
+            let odd = |id: u64, _: usize| (id % 2) as f32;
+            let weights = DistTensor::<f32>::new(&d, "odd", &[150], policy, odd)?;
+            let times = DistTensor::<i64>::new(&d, "ids", &[150], policy, |id, _| id as i64)?;
+            d.edges("self").insert("odd", &weights)?;
+            d.edges("self").insert("time", &times)?;
+            let seeds = d.own_nodes("a")?;
+            let found = |batch: DistBatch| -> Vec<u64> {
+                batch.edge_ids(0, "self").iter().map(|&id| edge(id)).collect()
+            };
+            let key = SampleKey::new(1);
+            let sampler = DistSampler::new(&d, [-1])?;
+            let masked = sampler.clone().with_mask("self", "odd")?.sample([("a", &seeds)], key)?;
+            let mut weighted = sampler.clone().with_weights("self", "odd")?;
+            for e in (0..g.relations().len()).filter(|&e| e != own_type) {
+                let shape = [g.relations()[e].num_edges()];
+                let policy = Some(d.edge_policy(e)?);
+                let ones =
+                    DistTensor::<f32>::new(&d, &format!("ones {e}"), &shape, policy, |_, _| 1.0)?;
+                d.edges(e).insert("ones", &ones)?;
+                weighted = weighted.with_weights(e, "ones")?;
+            }
+            let weighted =
+                weighted.with_strategy(Strategy::Weighted)?.sample([("a", &seeds)], key)?;
+            for batch in [masked, weighted] {
+                let ids = found(batch);
+                assert!(ids.iter().all(|id| id % 2 == 1), "{ids:?}");
+                let sums = &mut [ids.len() as f64];
+                d.comm().all_reduce("edges found", sums)?;
+                assert_eq!(sums[0], 75.0, "every odd edge");
+            }
+            let before = sampler
+                .with_times("self", "time")?
+                .sample_before([("a", &seeds, vec![60; seeds.len()])], key)?;
+            let ids = found(before);
+            assert!(ids.iter().all(|&id| id < 60), "{ids:?}");
+            let sums = &mut [ids.len() as f64];
+            d.comm().all_reduce("edges found", sums)?;
+            assert_eq!(sums[0], 60.0, "every edge before");
+
+            // One value each.
+            let wide = DistTensor::<f32>::zeros(&d, "wide", &[150, 2], policy)?;
+            d.edges("self").insert("wide", &wide)?;
+            let e = DistSampler::new(&d, [-1])?.with_weights("self", "wide").unwrap_err();
+            assert!(e.to_string().contains("one value per edge"), "{e}");
+            Ok::<_, DistError>(())
+        });
     }
 }
 
