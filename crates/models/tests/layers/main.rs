@@ -6,6 +6,7 @@
 mod blocks;
 mod caches;
 mod edge_inputs;
+mod empty;
 mod formulas;
 mod inference;
 mod initializers;
