@@ -1,21 +1,17 @@
-//! Sampled blocks under every layer: full fan-out gives what the graph gives, and training on features that do not fit
-//! gives the losses of training on those that do.
+//! Sampled blocks under every layer: full fan-out gives what the graph gives.
 
 use burn::module::{Module, Param};
-use burn::optim::GradientsParams;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder, Stream};
 use burn_gnn_models::{
-    Conv, DegreeNorm, FusedAdamConfig, GatConvConfig, GcnConv, GcnConvConfig, HeteroConv,
-    HgtConvConfig, NodeTensors, RelGraphConv, RelGraphConvConfig, RgcnConfig, Rows, Sage,
-    SageConfig, SageConvConfig, TypeInput, seeded, to_dtype,
+    Conv, DegreeNorm, GatConvConfig, GcnConv, GcnConvConfig, HeteroConv, HgtConvConfig,
+    NodeTensors, RelGraphConv, RelGraphConvConfig, RgcnConfig, Sage, SageConfig, SageConvConfig,
+    TypeInput, seeded, to_dtype,
 };
 use burn_gnn_ops::GraphView;
 use burn_gnn_sampling::{
-    Block, Fanouts, FeatureSource, GraphFeatures, Loader, MappedRows, MemoryRows, NeighborSampler,
-    SampleKey, Seeds, TieredRows, hot_order, presampled_hotness, write_rows,
+    Block, Fanouts, FeatureSource, MemoryRows, NeighborSampler, SampleKey, SampleNeighbors, ToBlock,
 };
-use burn_gnn_sampling::{RowType, SampleNeighbors, ToBlock};
 use burn_gnn_testutil::{matrix, values};
 
 /// Key of the dropout of a pass in which a model trains, which blocks have from their sample.
@@ -286,59 +282,4 @@ fn a_model_wants_a_block_per_layer() {
         &batch.blocks,
         Tensor::zeros([batch.input_nodes(0).len(), 4], &Device::flex()),
     );
-}
-
-/// Losses of two epochs of GraphSAGE by mini-batches.
-fn losses(features: impl FeatureSource + 'static, workers: usize) -> Vec<f32> {
-    let (g, d) = (homogeneous(), Device::flex());
-    let width = features.width();
-    let labels: Vec<i64> = (0..120).map(|v| v % 3).collect();
-    let seeds: Vec<u32> = (0..80).collect();
-    let sampler = NeighborSampler::new(&g, [5, 3]).unwrap();
-    let features = GraphFeatures::new(&g, &d).with_nodes("_N", features).unwrap();
-    let loader = Loader::new(sampler, Seeds::nodes(&g, [("_N", &seeds)]).unwrap(), 32)
-        .unwrap()
-        .with_features(features);
-    let loader = loader.with_seed(4).with_workers(workers);
-    let mut net = seeded(0, || SageConfig::new(width, 3).with_hidden(8).init(&d.autodiff()));
-    let mut optimizer = FusedAdamConfig::new().init();
-    let mut losses = vec![];
-    for epoch in 0..2 {
-        for batch in loader.epoch(epoch) {
-            let b = batch.unwrap();
-            let of_seeds: Vec<i64> =
-                b.seeds(0).unwrap().iter().map(|&v| labels[v as usize]).collect();
-            let rows =
-                Rows::new(&(0..b.seeds(0).unwrap().len() as u32).collect::<Vec<_>>(), &of_seeds, 3)
-                    .unwrap();
-            let x = Tensor::from_inner(b.x(0).unwrap());
-            let loss = rows.cross_entropy(net.forward_blocks(&b.batch.blocks, x));
-            losses.push(loss.clone().inner().into_scalar::<f32>());
-            let grads = GradientsParams::from_grads(loss.backward(), &net);
-            net = optimizer.step(0.01, net, grads);
-        }
-    }
-    losses
-}
-
-#[test]
-fn features_four_times_the_memory_give_the_same_losses() {
-    let width = 16;
-    let features = matrix(&Device::flex(), "features", 120, width);
-    let values: Vec<f32> = values(&features).into_iter().map(|x| x as f32).collect();
-    let memory = || MemoryRows::new(&values, width, RowType::F32).unwrap();
-    let expected = losses(memory(), 0);
-    assert!(expected.len() == 6 && expected.iter().all(|l| l.is_finite()));
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("features.safetensors");
-    write_rows(&path, &memory(), RowType::F32).unwrap();
-    let hotness =
-        presampled_hotness(&homogeneous(), [5, 3], [("_N", (0..80).collect::<Vec<u32>>())])
-            .unwrap();
-    let limit = memory().bytes() / 4;
-    let tiered =
-        TieredRows::with_budget(MappedRows::open(&path).unwrap(), &hot_order(&hotness[0]), limit)
-            .unwrap();
-    assert!(tiered.hot_bytes() <= limit && tiered.hot_bytes() > limit / 2);
-    assert_eq!(losses(tiered, 2), expected);
 }
