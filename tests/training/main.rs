@@ -14,6 +14,7 @@ mod parts;
 mod plans;
 mod prelude;
 mod report;
+mod sparse_adam;
 mod stored;
 mod stored_types;
 

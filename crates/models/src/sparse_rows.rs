@@ -142,7 +142,8 @@ fn fixed(t: Tensor<2>) -> Param<Tensor<2>> {
 ///
 /// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)`, where `t`
 /// counts the steps of the optimizer and `g` is the sum of the gradients of a row that a batch names several times, as
-/// in torch's `SparseAdam`. Where every batch names every row it is [`FusedAdam`](crate::FusedAdam), to the bit.
+/// in torch's `SparseAdam`. Where every batch names every row it is [`FusedAdam`](crate::FusedAdam), to the bit. The
+/// `SparseOptimizer::adam` of `burn_gnn_dist` has the same rule for embeddings that ranks own.
 ///
 /// # Departures from torch
 /// `epsilon` is added after the second moment is corrected, as in the paper and in torch's `Adam`; torch's `SparseAdam`

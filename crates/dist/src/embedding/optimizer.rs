@@ -23,7 +23,9 @@ pub enum SparseOptimizer {
         epsilon: f64,
     },
     /// `m = β₁ m + (1 - β₁) g; v = β₂ v + (1 - β₂) g²; w -= lr · (m / (1 - β₁ᵗ)) / (√(v / (1 - β₂ᵗ)) + epsilon)`
-    /// (Kingma and Ba, ICLR 2015), where `t` counts the steps of the row, as in DGL.
+    /// (Kingma and Ba, ICLR 2015), where `t` counts the steps of the embedding, calls of
+    /// [`DistEmbedding::step`](crate::DistEmbedding::step): the rule of torch's `SparseAdam` and of
+    /// `burn_gnn_models::SparseAdam`, so that ranks learn what one machine learns. (DGL counts the steps of each row.)
     Adam {
         /// Learning rate.
         lr: f64,
@@ -78,12 +80,12 @@ impl SparseOptimizer {
             }
         }
     }
-    /// Moments per number, and whether steps of a row are counted.
-    fn moments(&self) -> (usize, bool) {
+    /// Moments per number.
+    fn moments(&self) -> usize {
         match self {
-            Self::Sgd { .. } => (0, false),
-            Self::Adagrad { .. } => (1, false),
-            Self::Adam { .. } => (2, true),
+            Self::Sgd { .. } => 0,
+            Self::Adagrad { .. } => 1,
+            Self::Adam { .. } => 2,
         }
     }
 }
@@ -92,16 +94,13 @@ impl SparseOptimizer {
 #[derive(Debug)]
 pub(super) struct State<E> {
     moments: Vec<Vec<E>>,
-    steps: Vec<u32>,
+    /// Steps so far.
+    time: u32,
 }
 
 impl<E: EmbeddingElement> State<E> {
     pub(super) fn new(optimizer: SparseOptimizer, rows: usize, dim: usize) -> Self {
-        let (moments, counts) = optimizer.moments();
-        Self {
-            moments: vec![vec![E::zeroed(); rows * dim]; moments],
-            steps: vec![0; if counts { rows } else { 0 }],
-        }
+        Self { moments: vec![vec![E::zeroed(); rows * dim]; optimizer.moments()], time: 0 }
     }
 
     /// Steps the rows that got gradients.
@@ -112,9 +111,11 @@ impl<E: EmbeddingElement> State<E> {
         pushed: &[Pushed<E>],
         dim: usize,
     ) {
+        self.time = self.time.saturating_add(1);
         if dim == 0 {
             return;
         }
+        let t = i32::try_from(self.time).unwrap_or(i32::MAX);
         // Sums in f64, in the order in which gradients came; rows by first appearance.
         let (mut place, mut rows, mut sums) = (HashMap::<u32, usize>::new(), vec![], vec![]);
         for (places, values) in pushed {
@@ -129,10 +130,6 @@ impl<E: EmbeddingElement> State<E> {
         }
         for (&row, g) in rows.iter().zip(sums.chunks_exact(dim)) {
             let of = row * dim..(row + 1) * dim;
-            if let Some(steps) = self.steps.get_mut(row) {
-                *steps += 1;
-            }
-            let t = self.steps.get(row).map_or(0, |&t| i32::try_from(t).unwrap_or(i32::MAX));
             for (i, g) in of.zip(g) {
                 // The sum is a gradient of the rows' own precision.
                 let g = E::narrow(*g).wide();
@@ -156,17 +153,21 @@ impl<E: EmbeddingElement> State<E> {
         }
     }
 
+    /// Numbers that are saved of the count of steps, which Adam alone reads.
+    fn counts(&self) -> usize {
+        usize::from(self.moments.len() == 2)
+    }
     pub(super) fn save(&self, out: &mut ShardWriter) {
         for (i, m) in self.moments.iter().enumerate() {
             out.put(&format!("moment_{}", i + 1), m);
         }
-        out.put("steps", &self.steps);
+        out.put("steps", &[self.time][..self.counts()]);
     }
     pub(super) fn load(&mut self, from: &ShardReader<'_>) -> Result<(), DistError> {
         for (i, m) in self.moments.iter_mut().enumerate() {
             *m = from.take(&format!("moment_{}", i + 1), m.len())?;
         }
-        self.steps = from.take("steps", self.steps.len())?;
+        self.time = from.take::<u32>("steps", self.counts())?.into_iter().sum();
         Ok(())
     }
 }
