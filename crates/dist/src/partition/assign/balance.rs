@@ -230,7 +230,8 @@ fn spread_nodes(
 fn is_overloaded(part: &[u32], in_degrees: &[u32], pieces: usize) -> bool {
     let mut edges = vec![0u64; pieces];
     part.iter().zip(in_degrees).for_each(|(&p, &d)| edges[p as usize] += u64::from(d));
-    edges.iter().any(|&e| e as f64 > mean(in_degrees, pieces) * SLACK)
+    let most = mean(in_degrees, pieces) * SLACK;
+    edges.iter().any(|&e| e as f64 > most)
 }
 
 /// Moves nodes out of parts with too many in-edges, those first that cost the fewest cut edges per in-edge moved, as
