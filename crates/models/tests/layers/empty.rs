@@ -7,7 +7,7 @@ use burn_gnn_models::*;
 use burn_gnn_ops::{GraphView, Reduce};
 
 use crate::numbering::Collect;
-use crate::registry::{each_far_layer, each_layer};
+use crate::registry::{each_far_layer, each_layer, each_model};
 use crate::views::{View, graph};
 use crate::{STEP, devices, matrix, typed, values};
 
@@ -81,6 +81,28 @@ fn alone<M: Module>(
     let g = &GraphView::at_step(&g, STEP.0, STEP.1);
     let y = run(layer, g, inputs[0].clone(), inputs[1].clone());
     learns(what, layer, &inputs, &[(y, g.num_dst(0))]);
+}
+
+/// Models on graphs without edges and without nodes, as a rank without training rows has them.
+#[test]
+fn models_of_one_relation() {
+    for (nodes, device) in [3, 1, 0].into_iter().flat_map(|n| devices().map(|d| (n, d))) {
+        let g = Graph::homogeneous(nodes, vec![], vec![]).unwrap();
+        let device = &device.autodiff();
+        macro_rules! on_nothing {
+            ($name:expr, $layers:expr, $model:expr) => {{
+                let (model, _): (_, usize) = ($model, $layers);
+                for dtype in DTYPES {
+                    let model = to_dtype(model.clone(), FloatDType::from(dtype));
+                    let x = matrix(device, "x", nodes, 4).cast(dtype).require_grad();
+                    let y = model.logits(&g, &NodeTensors::from([("_N", x.clone())]), "_N");
+                    let what = format!("{}, {nodes} nodes, {dtype:?}", $name);
+                    learns(&what, &model, &[x], &[(y, nodes)]);
+                }
+            }};
+        }
+        seeded(2, || each_model!(on_nothing, device));
+    }
 }
 
 #[test]
