@@ -22,7 +22,7 @@ pub(crate) trait Network: Module {
 }
 
 /// The edges of the first layer: in training half of the hidden features are dropped.
-fn first<'a>(edges: &Edges<'a>, activation: Activation, key: DropoutKey) -> Edges<'a> {
+fn first<'a>(edges: &Edges<'a>, activation: Activation, key: &DropoutKey) -> Edges<'a> {
     edges.clone().then(activation).then_dropout(key, 0.5)
 }
 
@@ -31,7 +31,6 @@ fn first<'a>(edges: &Edges<'a>, activation: Activation, key: DropoutKey) -> Edge
 pub(crate) struct Gcn {
     first: GcnConv,
     second: GcnConv,
-    #[module(skip)]
     key: DropoutKey,
 }
 
@@ -49,7 +48,7 @@ impl Gcn {
 impl Network for Gcn {
     fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: Tensor<2>) -> Tensor<2> {
         let edges = edges.into();
-        let h = self.first.forward(first(&edges, Activation::Relu, self.key), x);
+        let h = self.first.forward(first(&edges, Activation::Relu, &self.key), x);
         self.second.forward(edges, h)
     }
 }
@@ -58,7 +57,6 @@ impl Network for Gcn {
 pub(crate) struct Sage {
     first: SageConv,
     second: SageConv,
-    #[module(skip)]
     key: DropoutKey,
 }
 
@@ -76,7 +74,7 @@ impl Sage {
 impl Network for Sage {
     fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: Tensor<2>) -> Tensor<2> {
         let edges = edges.into();
-        let h = self.first.forward(first(&edges, Activation::Relu, self.key), x);
+        let h = self.first.forward(first(&edges, Activation::Relu, &self.key), x);
         self.second.forward(edges, h)
     }
 }
@@ -86,7 +84,6 @@ impl Network for Sage {
 pub(crate) struct Gat {
     first: GatConv,
     second: GatConv,
-    #[module(skip)]
     key: DropoutKey,
 }
 
@@ -106,7 +103,7 @@ impl Network for Gat {
     fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: Tensor<2>) -> Tensor<2> {
         let edges = edges.into();
         // Dropout as the peer has it: of hidden rows only.
-        let h = self.first.forward(first(&edges, Activation::Elu(1.0), self.key), x);
+        let h = self.first.forward(first(&edges, Activation::Elu(1.0), &self.key), x);
         self.second.forward(edges, h)
     }
 }
