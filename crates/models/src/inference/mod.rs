@@ -94,8 +94,8 @@ pub struct InferenceConfig {
 ///
 /// # Memory
 /// The rows before a layer, the rows behind it, and what the layer makes for one chunk: about `max_nodes + max_edges`
-/// rows of its feature size, however large the graph. Features, edge weights and parameters are the caller's. One number per node,
-/// and per edge of the CSC layout, which the graph keeps.
+/// rows of its feature size, however large the graph. Features, edge weights and parameters are the caller's. One
+/// number per node, and per edge of the CSC layout, which the graph keeps.
 ///
 /// # Cost
 /// `O(layers · (nodes + edges))`; a row is gathered once for each chunk that has an edge from it, and a layer that
@@ -103,8 +103,9 @@ pub struct InferenceConfig {
 /// on: nothing is tracked for a backward, and the result is on the plain device.
 ///
 /// # Errors
-/// A view that is not a whole graph, a budget of 0, no node type `target`, no layers, features that do not fit the graph or the model, a layer that
-/// returns other rows than those of its block.
+/// A view that is not a whole graph, a budget of 0, no node type `target`, no layers, weights or features of edges that
+/// are not one per edge, features that do not fit the graph or the model, a layer that returns other rows than those of
+/// its block.
 ///
 /// # Panics
 /// As the layers of the model do.
@@ -132,6 +133,17 @@ pub fn infer<M: Layerwise, G: GraphView + ?Sized>(
         return Err(ModelError::out_of_range("g", range, "a part of a graph"));
     };
     let (schema, types) = (g.schema(), g.node_counts().len());
+    for (r, relation) in g.relations().iter().enumerate() {
+        let rows = [
+            ("weights", edges.weights()[r].as_ref().map(|w| w.dims()[0])),
+            ("features", edges.features()[r].as_ref().map(|f| f.dims()[0])),
+        ];
+        for (what, rows) in rows {
+            let arg = format!("edge {what} of {}", schema.etypes()[r]);
+            let expected = relation.num_edges();
+            ModelError::check_length(&arg, "one per edge", expected, rows.unwrap_or(expected))?;
+        }
+    }
     let target = schema.ntype(target)?;
     let inputs = model.inputs(g, &features.into())?.into_list(schema)?;
     let mut x = vec![];
