@@ -34,6 +34,8 @@ pub struct Column {
     shape: Shape,
     dtype: DType,
     device: Device,
+    /// Of the entries of a row.
+    names: Option<Arc<[String]>>,
 }
 
 impl fmt::Debug for Column {
@@ -86,7 +88,49 @@ impl Column {
     /// From a tensor; shares it.
     pub fn new<const D: usize, K: Basic>(tensor: Tensor<D, K>) -> Self {
         let (shape, dtype, device) = (tensor.shape(), tensor.dtype(), tensor.device());
-        Self { tensor: tensor.into_dispatch(), kind: kind_of::<K>(), shape, dtype, device }
+        let (tensor, kind) = (tensor.into_dispatch(), kind_of::<K>());
+        Self { tensor, kind, shape, dtype, device, names: None }
+    }
+    /// The same column with a name for each entry of a row, of a column `[rows, entries]`: what the attributes of a table
+    /// are called. Rows of derived graphs and copies on other devices keep them, [`save_graph`] does too, and
+    /// `println!("{graph}")` shows them; a tensor does not have them.
+    ///
+    /// [`save_graph`]: https://docs.rs/burn-gnn-data/latest/burn_gnn_data/fn.save_graph.html
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Tensor};
+    /// use burn_gnn_graph::{Column, Graph};
+    /// let mut g = Graph::homogeneous(3, vec![0], vec![1])?;
+    /// let x = Column::new(Tensor::<2>::zeros([3, 2], &Device::flex()));
+    /// g.nodes_mut(..)?.insert_column("x", x.with_names(["price", "stock"])?)?;
+    /// assert_eq!(g.nodes(..)?.column("x")?.names().unwrap(), ["price", "stock"]);
+    /// assert!(g.to_string().contains("x[3, 2] (price, stock)"));
+    /// # Ok::<(), burn_gnn_graph::GraphError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`GraphError::Setting`]: the column has another rank than 2, or not as many entries in a row as there are names.
+    pub fn with_names(
+        self,
+        names: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Self, GraphError> {
+        let names: Arc<[String]> = names.into_iter().map(Into::into).collect();
+        if self.shape.num_dims() != 2 || self.shape[1] != names.len() {
+            let expected = format!(
+                "one name for each entry of a row of shape {:?}",
+                &self.shape.as_slice()[1..]
+            );
+            return Err(setting("names", &expected, &format!("{} names", names.len())));
+        }
+        Ok(Self { names: Some(names), ..self })
+    }
+    /// The names of the entries of a row, where [`with_names`](Self::with_names) gave them some.
+    pub fn names(&self) -> Option<&[String]> {
+        self.names.as_deref()
+    }
+    /// Of rows like those of `other`, whose names these have too.
+    fn named_like(self, other: &Self) -> Self {
+        Self { names: other.names.clone(), ..self }
     }
     /// Of data with 1 to [`MAX_RANK`](Self::MAX_RANK) axes; in the type `dtype` or, where there is none, the one that
     /// the device likes.
@@ -148,7 +192,7 @@ impl Column {
         if self.device == *device {
             return self.clone();
         }
-        by_rank!(self, t => Self::new(t.to_device(device)))
+        by_rank!(self, t => Self::new(t.to_device(device))).named_like(self)
     }
     /// A copy on the host.
     pub fn to_data(&self) -> TensorData {
@@ -170,9 +214,10 @@ impl Column {
         // Booleans by way of integers: Flex in Burn 0.22.1 tags selected booleans as `U8`, and such a tensor can be
         // neither joined with booleans nor distinguished from integers.
         if self.kind == ColumnKind::Bool {
-            return by_rank!(self, Bool, t => Self::new(t.int().select(0, ids).bool()));
+            return by_rank!(self, Bool, t => Self::new(t.int().select(0, ids).bool()))
+                .named_like(self);
         }
-        by_rank!(self, t => Self::new(t.select(0, ids)))
+        by_rank!(self, t => Self::new(t.select(0, ids))).named_like(self)
     }
     /// Rows of several columns, one after the other.
     ///
@@ -198,7 +243,10 @@ impl Column {
                 Self::new(Tensor::cat(parts, 0))
             }};
         }
-        by_rank!(first, t => all!(t))
+        let all = by_rank!(first, t => all!(t));
+        // Names of one part say nothing of the rows of another.
+        let same = columns.iter().all(|c| c.names == first.names);
+        if same { all.named_like(first) } else { all }
     }
     /// The column `name` of `frame` is not the one `expected`.
     fn wrong_type(&self, frame: &str, name: &str, expected: String) -> GraphError {

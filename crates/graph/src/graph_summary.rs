@@ -4,7 +4,7 @@ use std::fmt;
 
 use burn_gnn_structure::internal::{counted, noun, readable_bytes};
 
-use crate::{Frame, Graph};
+use crate::{Column, Frame, Graph};
 
 /// Rows of `Display` beyond which the rest is counted.
 const SHOWN: usize = 24;
@@ -28,7 +28,8 @@ impl fmt::Display for Graph {
         {
             for (name, frame) in names.iter().zip(frames).take(SHOWN) {
                 let columns = frame.columns();
-                let columns = columns.map(|(n, c)| format!("  {n}{:?}", c.shape().as_slice()));
+                let columns =
+                    columns.map(|(n, c)| format!("  {n}{:?}{}", c.shape().as_slice(), names_of(c)));
                 let (count, columns) = (frame.len(), columns.collect::<String>());
                 let row = format!("{count:>10} {:<5}{columns}", noun(count, what));
                 writeln!(f, "  {name:<width$}  {}", row.trim_end())?;
@@ -47,6 +48,14 @@ impl fmt::Display for Graph {
             "  memory: edges {edges}, features {features}, derived {derived}; `stats()` counts degrees, loops and isolated nodes"
         )
     }
+}
+
+/// The names of the entries of a row, as the table shows them.
+fn names_of(column: &Column) -> String {
+    const MOST: usize = 8;
+    let Some(names) = column.names() else { return String::new() };
+    let more = if names.len() > MOST { ", …" } else { "" };
+    format!(" ({}{more})", names[..names.len().min(MOST)].join(", "))
 }
 
 #[cfg(test)]

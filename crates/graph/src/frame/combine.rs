@@ -89,7 +89,7 @@ impl Column {
             // Refused above: booleans have no sum.
             ColumnKind::Bool => zeros,
         };
-        Ok(combined)
+        Ok(combined.named_like(self))
     }
 }
 

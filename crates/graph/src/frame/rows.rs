@@ -126,7 +126,8 @@ impl Column {
             }
             _ => return Err(refuse(format!("column that holds the fill value {value}"))),
         };
-        Ok(Self::from_data(self.kind, data, &self.device, Some(self.dtype)))
+        let filled = Self::from_data(self.kind, data, &self.device, Some(self.dtype));
+        Ok(filled.named_like(self))
     }
 }
 
