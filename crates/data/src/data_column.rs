@@ -6,6 +6,7 @@ use burn_gnn_graph::{Frame, Texts};
 use hashbrown::HashMap;
 
 use crate::host_column::{column_of, pick_rows, unsupported};
+use crate::narrow;
 
 /// Columns of data that a file may have: each becomes a tensor of every graph.
 pub(crate) const MOST_COLUMNS: usize = 1 << 14;
@@ -75,7 +76,19 @@ impl DataColumn {
             };
             return Err(format!("{} as in the first row", said(self.width)));
         }
-        self.widen(matches!(cell, Cell::Float(_) | Cell::Floats(_)));
+        self.widen(matches!(cell, Cell::Float(_) | Cell::Floats(_)))?;
+        let float = |&x: &f64| narrow::from_f64(x).is_ok();
+        let int = |&i: &i64| narrow::from_i64(i).is_ok();
+        let representable = match (&self.values, &cell) {
+            (Values::Float(_), Cell::Int(i)) => int(i),
+            (Values::Float(_), Cell::Ints(c)) => c.iter().all(int),
+            (_, Cell::Float(x)) => float(x),
+            (_, Cell::Floats(c)) => c.iter().all(float),
+            _ => true,
+        };
+        if !representable {
+            return Err(narrow::REPRESENTABLE.into());
+        }
         match (&mut self.values, cell) {
             (Values::Bool(v), Cell::Bool(b)) => v.push(b),
             (Values::Text(v), Cell::Text(t)) => v.push(&t),
@@ -93,11 +106,18 @@ impl DataColumn {
         Ok(())
     }
 
-    /// Makes whole numbers floats if one of the other cells is.
-    fn widen(&mut self, floats: bool) {
+    /// Makes whole numbers floats if one of the other cells is; `Err` with what was expected where f32 cannot represent
+    /// them.
+    fn widen(&mut self, floats: bool) -> Result<(), String> {
         if let (Values::Int(ints), true) = (&self.values, floats) {
+            if let Some(lost) = ints.iter().find(|&&i| narrow::from_i64(i).is_err()) {
+                return Err(format!(
+                    "a whole number, since f32 cannot represent {lost} of a row before"
+                ));
+            }
             self.values = Values::Float(ints.iter().map(|&i| i as f64).collect());
         }
+        Ok(())
     }
 
     /// The cells of another column behind these; `Err` with what was expected.
@@ -106,8 +126,8 @@ impl DataColumn {
             *self = other;
             return Ok(());
         }
-        self.widen(matches!(other.values, Values::Float(_)));
-        other.widen(matches!(self.values, Values::Float(_)));
+        self.widen(matches!(other.values, Values::Float(_)))?;
+        other.widen(matches!(self.values, Values::Float(_)))?;
         match (&mut self.values, other.values) {
             _ if self.width != other.width => {
                 return Err("vectors of one size".into());

@@ -47,6 +47,11 @@ pub struct EdgeListFormat {
     pub attributes: bool,
     /// Whether ids are texts and not whole numbers.
     pub text_ids: bool,
+    /// Whether a weight that f32 cannot represent (one that would become infinite or 0, a whole number that would become
+    /// another) is the nearest f32, and not an error.
+    pub round_weights: bool,
+    /// Whether lines may have more fields, which are not read.
+    pub extra_fields: bool,
     /// Whether every edge is meant in both directions: reverses follow the edges.
     pub undirected: bool,
     /// Lines before the first edge that are passed over, whatever they hold.
@@ -66,6 +71,8 @@ impl Default for EdgeListFormat {
             weighted: false,
             attributes: false,
             text_ids: false,
+            round_weights: false,
+            extra_fields: false,
             undirected: false,
             header_lines: 0,
             num_nodes: None,
@@ -118,6 +125,18 @@ impl EdgeListFormat {
     #[must_use]
     pub fn with_text_ids(mut self) -> Self {
         self.text_ids = true;
+        self
+    }
+    /// With the nearest f32 for weights that f32 cannot represent.
+    #[must_use]
+    pub fn round_weights(mut self) -> Self {
+        self.round_weights = true;
+        self
+    }
+    /// With more fields in a line than are read, such as the times behind a rating.
+    #[must_use]
+    pub fn with_extra_fields(mut self) -> Self {
+        self.extra_fields = true;
         self
     }
     /// With every edge in both directions.
@@ -173,7 +192,7 @@ impl EdgeListFormat {
         let what = format!("{fields} fields separated by {between}");
         Expected {
             what,
-            remedy: "`EdgeListFormat` says the delimiter and whether there are weights",
+            remedy: "`EdgeListFormat` says the delimiter, whether there are weights and whether there are more fields",
         }
     }
 }
@@ -602,23 +621,37 @@ mod tests {
         refused(
             "1 2\n3\n",
             new(),
-            "e:2: expected 2 fields separated by white space, got \"3\"; `EdgeListFormat` says the delimiter and whether there are weights",
+            "e:2: expected 2 fields separated by white space, got \"3\"; `EdgeListFormat` says the delimiter, whether there are weights and whether there are more fields",
         );
         refused(
             "1 2 3\n",
             new(),
-            "e:1: expected 2 fields separated by white space, got \"1 2 3\"; `EdgeListFormat` says the delimiter and whether there are weights",
+            "e:1: expected 2 fields separated by white space, got \"1 2 3\"; `EdgeListFormat` says the delimiter, whether there are weights and whether there are more fields",
         );
         refused(
             "1,2\n",
             new().with_delimiter(",").weighted(),
-            "e:1: expected 3 fields separated by \",\", got \"1,2\"; `EdgeListFormat` says the delimiter and whether there are weights",
+            "e:1: expected 3 fields separated by \",\", got \"1,2\"; `EdgeListFormat` says the delimiter, whether there are weights and whether there are more fields",
         );
         refused(
             "1,2,x\n",
             new().with_delimiter(",").weighted(),
             "e:1:3: expected a float (weight), got \"x\"",
         );
+        for (weight, near) in [("1e300", f32::INFINITY), ("1e-60", 0.0), ("16777217", 16_777_216.0)]
+        {
+            let text = format!("1 2 {weight} 1289241911.72836\n");
+            let weighted = new().weighted().with_extra_fields();
+            refused(
+                &text,
+                weighted.clone(),
+                &format!(
+                    "e:1:3: expected a number that f32 can represent (weight), got {weight:?}; `EdgeListFormat::round_weights` takes the nearest f32"
+                ),
+            );
+            let rounded = read(&text, &weighted.round_weights()).unwrap();
+            assert_eq!(rounded.columns.weights.unwrap(), [near]);
+        }
         refused("1,,2\n", new().with_delimiter(","), "e:1:2: expected an int64, got \"\"");
         refused(
             "0 3\n",

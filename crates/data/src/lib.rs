@@ -48,6 +48,7 @@ mod metadata;
 #[cfg(test)]
 mod migration_tests;
 mod node_link;
+mod narrow;
 mod node_split;
 mod npy;
 mod npy_layout;
@@ -117,10 +118,11 @@ pub(crate) use sparse::csr;
 pub use store::{MapOptions, MappedGraph, load_graph, map_graph, map_graph_with, save_graph};
 pub use table_writer::{write_edge_table, write_node_table};
 pub use tables::{
-    AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, FLOAT_ATTRS,
-    FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL, LABEL_TEXT, NodeTable,
-    ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TableColumns, TextHash, UnknownNodes, WEIGHT,
-    class_names, list_attr, read_edges, read_edges_with, read_nodes, read_nodes_with, text_attr,
+    AttrType, Attributes, Builder, Csv, Decoder, Delimiter, Duplicates, EdgeTable, Encoding,
+    FLOAT_ATTRS, FeatureKind, FeaturePart, FeatureSpec, INT_ATTRS, IntBuckets, LABEL, LABEL_TEXT,
+    NodeTable, ReadOptions, Slot, Source, TEXT_KEYS, TIMESTAMP, TableColumns, TextHash, TimeUnit,
+    UnknownNodes, WEIGHT, class_names, list_attr, read_edges, read_edges_with, read_nodes,
+    read_nodes_with, text_attr,
 };
 pub use tables_layout::{
     EdgeTableEntry, NodeTableEntry, SplitTable, SplitTables, TableFeatures, TablesDescription,

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use burn_gnn_files::DataError;
 
-use crate::files::{Cut, format_error, table_error, text_error};
+use crate::files::{Cut, Expected, format_error, table_error, text_error};
+use crate::narrow::NotF32;
 use crate::tables::text_format::explained;
-use crate::tables::{Blocks, lines, parse_blocks, parse_f32, parse_i64, text_of};
+use crate::tables::{Blocks, lines, parse_blocks, parse_f32, parse_f64, parse_i64, text_of};
 
 /// Rows of numbers, one after the other.
 pub(crate) struct Matrix<T> {
@@ -18,22 +19,26 @@ pub(crate) struct Matrix<T> {
 
 /// A number in a file.
 pub(crate) trait Number: Copy + Send {
-    const KIND: &'static str;
-    fn parse(text: &[u8]) -> Option<Self>;
+    /// `Err`: what was expected.
+    fn parse(text: &[u8]) -> Result<Self, Expected>;
 }
 
 impl Number for i64 {
-    const KIND: &'static str = "an int64";
-    fn parse(text: &[u8]) -> Option<Self> {
+    fn parse(text: &[u8]) -> Result<Self, Expected> {
         // Whole numbers that a program wrote as floats.
-        parse_i64(text.strip_suffix(b".0").unwrap_or(text))
+        parse_i64(text.strip_suffix(b".0").unwrap_or(text)).ok_or_else(|| "an int64".into())
     }
 }
 
 impl Number for f32 {
-    const KIND: &'static str = "a float";
-    fn parse(text: &[u8]) -> Option<Self> {
-        parse_f32(text)
+    fn parse(text: &[u8]) -> Result<Self, Expected> {
+        parse_f32(text).map_err(|e: NotF32| e.expected("a float".into(), ""))
+    }
+}
+
+impl Number for f64 {
+    fn parse(text: &[u8]) -> Result<Self, Expected> {
+        parse_f64(text).ok_or_else(|| "a float".into())
     }
 }
 
@@ -93,7 +98,7 @@ struct Block<T> {
     cols: usize,
     values: Vec<T>,
     /// Row, column (from 1; 0 for the whole row), what was expected, what was found.
-    problem: Option<(usize, usize, String, Cut)>,
+    problem: Option<(usize, usize, Expected, Cut)>,
 }
 
 impl<T: Number> Block<T> {
@@ -105,16 +110,16 @@ impl<T: Number> Block<T> {
             let start = out.values.len();
             for (c, cell) in line.split(|&b| b == delimiter).enumerate() {
                 match T::parse(cell) {
-                    Some(v) => out.values.push(v),
-                    None if line.is_empty() => {}
-                    None => {
-                        out.problem = Some((out.rows, c + 1, T::KIND.into(), cell.into()));
+                    Ok(v) => out.values.push(v),
+                    Err(_) if line.is_empty() => {}
+                    Err(expected) => {
+                        out.problem = Some((out.rows, c + 1, expected, cell.into()));
                         return out;
                     }
                 }
             }
             if out.values.len() - start != cols {
-                out.problem = Some((out.rows, 0, numbers(cols, delimiter), line.into()));
+                out.problem = Some((out.rows, 0, numbers(cols, delimiter).into(), line.into()));
                 return out;
             }
             out.rows += 1;

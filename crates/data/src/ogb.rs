@@ -7,7 +7,9 @@ use burn::tensor::Device;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Column, EdgeType, Graph, Relation};
 
-use crate::files::{duplicate, format_error, inside, io_error, same_count, unknown_ntype};
+use crate::files::{
+    duplicate, format_error, inside, io_error, same_count, table_error, unknown_ntype,
+};
 use crate::host_column::{f32_column, i64_column};
 use crate::matrix::{Matrix, read_matrix, read_names};
 use crate::{Dataset, Features, Split};
@@ -25,7 +27,7 @@ use crate::{Dataset, Features, Split};
 ///
 /// Files may be plain, too (`edge.csv`). A homogeneous set has node type `_N` and edge type `_E`. Edges keep their
 /// order; OGB stores each once, so a symmetric graph wants [`Graph::add_reverse_edges`]. A label that is no number (OGB
-/// writes `nan`) or negative is -1. The number of classes is the largest label plus 1. Of further files of nodes and
+/// writes `nan`) or negative is -1, a fraction is an error. The number of classes is the largest label plus 1. Of further files of nodes and
 /// edges, `node_year` and `edge_reltype` are left out; [`load_ogb_graph`] reads them.
 ///
 /// # Paper
@@ -152,13 +154,16 @@ fn numbers(path: &Path, rows: usize, kind: Kind) -> Result<Numbers, DataError> {
             Err(e) => return Err(e),
         }
     }
+    if kind == Kind::Labels {
+        let m: Matrix<f64> = read_matrix(path, None, b',', true)?;
+        same_count(path, "number of rows", rows as u64, m.rows)?;
+        let class = |&v: &f64| label(v).filter(|&l| v.is_nan() || l as f64 == v);
+        if let Some(values) = m.values.iter().map(class).collect() {
+            return Ok(Numbers::Ints(Matrix { rows: m.rows, cols: m.cols, values }));
+        }
+    }
     let m: Matrix<f32> = read_matrix(path, None, b',', true)?;
     same_count(path, "number of rows", rows as u64, m.rows)?;
-    let classes = |&v: &f32| v.is_nan() || label(v) as f32 == v;
-    if kind == Kind::Labels && m.values.iter().all(classes) {
-        let values = m.values.iter().map(|&v| label(v)).collect();
-        return Ok(Numbers::Ints(Matrix { rows: m.rows, cols: m.cols, values }));
-    }
     Ok(Numbers::Floats(m))
 }
 
@@ -259,17 +264,17 @@ fn read(dir: &Path, progress: bool) -> Result<Dataset, DataError> {
     let schema = raw.graph.schema().clone();
     let (mut features, mut labels) = (BTreeMap::new(), vec![]);
     for (name, &count) in schema.ntypes().iter().zip(raw.graph.node_counts()) {
-        let read = |kind: &str| {
-            let Some(path) = find(&raw.node_folder(kind, name), kind) else { return Ok(None) };
+        let file = |kind: &str| find(&raw.node_folder(kind, name), kind);
+        let same = |path: &Path, rows| same_count(path, "number of rows", count as u64, rows);
+        if let Some(path) = file("node-feat") {
             let m: Matrix<f32> = read_matrix(&path, None, b',', progress)?;
-            same_count(&path, "number of rows", count as u64, m.rows)?;
-            Ok::<_, DataError>(Some((path, m)))
-        };
-        if let Some((_, m)) = read("node-feat")? {
+            same(&path, m.rows)?;
             let dense = Features::Dense { rows: m.rows, cols: m.cols, values: m.values };
             features.insert(name.clone(), dense);
         }
-        if let Some((path, m)) = read("node-label")? {
+        if let Some(path) = file("node-label") {
+            let m: Matrix<f64> = read_matrix(&path, None, b',', progress)?;
+            same(&path, m.rows)?;
             labels.push((name.clone(), path, m));
         }
     }
@@ -290,7 +295,13 @@ fn read(dir: &Path, progress: bool) -> Result<Dataset, DataError> {
         );
         return Err(format_error(&path, why));
     }
-    let labels: Vec<i64> = m.values.iter().map(|&v| label(v)).collect();
+    let class = |(row, &x): (usize, &f64)| {
+        label(x).ok_or_else(|| {
+            let expected = "a class, a whole number in 0..2^53, or nan for none";
+            table_error(&path, row as u64 + 1, 1, expected, &x.to_string())
+        })
+    };
+    let labels: Vec<i64> = m.values.iter().enumerate().map(class).collect::<Result<_, _>>()?;
     let num_classes = labels.iter().max().map_or(0, |&m| (m + 1).max(0)) as u64;
     let class_names =
         super::dataset::described_class_names(&path, num_classes, None, labels.len())?;
@@ -312,9 +323,14 @@ fn read(dir: &Path, progress: bool) -> Result<Dataset, DataError> {
     })
 }
 
-/// A class, or -1. Label files hold floats where some nodes have no label; above 2^24 floats skip numbers.
-fn label(x: f32) -> i64 {
-    if (0.0..16_777_216.0).contains(&x) { x as i64 } else { -1 }
+/// A class, or -1; `None` for a fraction. Label files hold floats where some nodes have no label.
+fn label(x: f64) -> Option<i64> {
+    /// Beyond it f64 does not have every whole number.
+    const MOST: f64 = (1u64 << f64::MANTISSA_DIGITS) as f64;
+    match x {
+        _ if x.is_nan() || x < 0.0 => Some(-1),
+        _ => (x.fract() == 0.0 && x <= MOST).then_some(x as i64),
+    }
 }
 
 /// `<stem>.csv.gz` or `<stem>.csv` in a folder, where there is one.
@@ -499,6 +515,33 @@ mod tests {
             Features::Dense { rows: 4, cols: 2, values: vec![0.5, -1., 1e-3, 2., 0., 0., 4., 5.] }
         );
         assert_eq!(d.splits["time"], Split { train: vec![0], val: vec![3], test: vec![1] });
+    }
+
+    /// Labels and features as f32 would have them are others.
+    #[test]
+    fn numbers_that_f32_cannot_represent() {
+        let tmp = plain();
+        let read = |name: &str, text: &str| {
+            put(tmp.path(), name, text);
+            load_ogb(tmp.path())
+        };
+        // Not -1, as f32 would have it; so many classes are too many for four nodes.
+        let e = read("raw/node-label.csv", "2\n16777217.0\nnan\n-1\n").unwrap_err().to_string();
+        assert!(e.contains("expected at most 65536 for 4 nodes, found 16777218"), "{e}");
+        let e = read("raw/node-label.csv", "2\n0\n0.5\n1\n").unwrap_err().to_string();
+        assert!(
+            e.contains("node-label.csv:3:1: expected a class") && e.ends_with("got \"0.5\""),
+            "{e}"
+        );
+        put(tmp.path(), "raw/node-label.csv", "2\n0\nnan\n1\n");
+        for number in ["1e300", "1e-60", "16777217"] {
+            let e = read("raw/node-feat.csv.gz", &format!("1,2\n3,4\n5,{number}\n6,7\n"));
+            let part = format!(
+                "node-feat.csv.gz:3:2: expected a number that f32 can represent, got {number:?}"
+            );
+            let e = e.unwrap_err().to_string();
+            assert!(e.contains(&part), "{e}");
+        }
     }
 
     #[test]

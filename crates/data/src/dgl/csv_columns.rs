@@ -83,9 +83,10 @@ impl CsvColumns {
                 return Err(wrong(0, expected, found.as_bytes()));
             }
             let cell = |place: usize| -> Result<&str, DataError> {
-                std::str::from_utf8(&record[place])
+                let raw = record.get(place).unwrap_or_default();
+                std::str::from_utf8(raw)
                     .map(str::trim)
-                    .map_err(|_| wrong(place + 1, "UTF-8 text".into(), &record[place]))
+                    .map_err(|_| wrong(place + 1, "UTF-8 text".into(), raw))
             };
             for (texts, place) in out.keys.iter_mut().zip(&out.places) {
                 if let (Some(texts), Some(place)) = (texts, *place) {

@@ -5,6 +5,7 @@ use burn_gnn_graph::{Ids, Texts};
 use super::{EdgeListFormat, python_dict};
 use crate::data_column::NamedColumns;
 use crate::files::{Cut, Expected};
+use crate::narrow::rounded;
 use crate::tables::text_format::is_graph6;
 use crate::tables::{append_ids, lines, parse_f32, parse_i64};
 
@@ -29,6 +30,9 @@ const TEXT_IDS: &str = "`EdgeListFormat::with_text_ids` reads ids that are texts
 /// What NetworkX writes behind an edge.
 const DICTIONARY: &str =
     "a dictionary of booleans, numbers, texts and lists of numbers, as in {'weight': 3}";
+
+/// What to do about a weight that f32 cannot represent.
+const ROUND: &str = "`EdgeListFormat::round_weights` takes the nearest f32";
 
 /// Field (from 1, 0 for all), what was expected, what was found.
 type Wrong<'a> = (usize, Expected, &'a [u8]);
@@ -103,8 +107,11 @@ impl Edges {
         }
         if format.weighted {
             let field = fields.next().ok_or_else(|| (0, format.expected(), line))?;
-            self.weights
-                .push(parse_f32(field).ok_or_else(|| (3, "a float (weight)".into(), field))?);
+            let weight = rounded(parse_f32(field), format.round_weights);
+            self.weights.push(weight.map_err(|e| {
+                let expected = e.expected("a float".into(), ROUND);
+                (3, Expected { what: format!("{} (weight)", expected.what), ..expected }, field)
+            })?);
         }
         if format.attributes {
             let found = fields.rest.unwrap_or_default().trim_ascii();
@@ -116,7 +123,11 @@ impl Edges {
                 .and_then(|()| columns.end_row())
                 .map_err(|expected| (3, Expected::from(expected), found));
         }
-        if fields.next().is_some() { Err((0, format.expected(), line)) } else { Ok(()) }
+        if !format.extra_fields && fields.next().is_some() {
+            Err((0, format.expected(), line))
+        } else {
+            Ok(())
+        }
     }
 
     /// The edges of another block behind these; `Err` with its first line, and what was expected there.

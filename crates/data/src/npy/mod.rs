@@ -17,6 +17,7 @@ use half::f16;
 
 use crate::files::{NpyHead, format_error, io_error, open, read_error};
 use crate::host_column::{column_of, unsupported};
+use crate::narrow;
 #[cfg(test)]
 pub(crate) use tests::npy_bytes;
 pub use write::write_npy;
@@ -177,20 +178,21 @@ impl NpyArray {
         }
     }
 
-    /// Numbers of any type, as f32: the nearest one where f32 does not have them.
+    /// Numbers of any type, as f32; fractions are rounded to the nearest f32.
     ///
     /// # Errors
-    /// [`DataError::Format`] for texts.
+    /// [`DataError::Format`] for texts, and for a number that f32 cannot represent: one that would become infinite or 0, a
+    /// whole number that would become another ([`into_column`](Self::into_column) keeps the type).
     pub fn into_floats(self) -> Result<Vec<f32>, DataError> {
         Ok(match self.values {
             NpyValues::Bool(v) => v.into_iter().map(|b| f32::from(u8::from(b))).collect(),
             NpyValues::I8(v) => v.into_iter().map(f32::from).collect(),
             NpyValues::U8(v) => v.into_iter().map(f32::from).collect(),
-            NpyValues::I32(v) => v.into_iter().map(|x| x as f32).collect(),
-            NpyValues::I64(v) => v.into_iter().map(|x| x as f32).collect(),
+            NpyValues::I32(v) => narrow::array(&self.path, &v, |x| narrow::from_i64(i64::from(x)))?,
+            NpyValues::I64(v) => narrow::array(&self.path, &v, narrow::from_i64)?,
             NpyValues::F16(v) => v.into_iter().map(f16::to_f32).collect(),
             NpyValues::F32(v) => v,
-            NpyValues::F64(v) => v.into_iter().map(|x| x as f32).collect(),
+            NpyValues::F64(v) => narrow::array(&self.path, &v, narrow::from_f64)?,
             NpyValues::Text(_) => {
                 return Err(format_error(&self.path, "expected numbers, found texts"));
             }

@@ -123,7 +123,7 @@ fn ids_are_texts_where_the_column_holds_texts() {
     assert_eq!(e.columns.labels.unwrap(), [0, 2, 1]);
     let e = Decoder::new().csv(labels.with_label("weight")).text_labels();
     let e = read_edges(&path, &e).unwrap_err().to_string();
-    assert!(e.contains("expected a text (`label`), got \"0.5\""), "{e}");
+    assert!(e.contains("expected a text (`label`), got \"0.5 (float64)\""), "{e}");
 }
 
 #[test]
@@ -146,11 +146,14 @@ fn repeated_ids_and_other_columns_are_named() {
     };
     let by = |names: Csv| Decoder::new().csv(names);
     refused(by(Csv::default()), "n:4:1: expected an id that occurs once");
-    refused(by(Csv::default().with_id("x")), "n:1:2: expected an int64 (`id`), got \"1\"");
+    refused(
+        by(Csv::default().with_id("x")),
+        "n:1:2: expected an int64 (`id`), got \"1.0 (float64)\"",
+    );
     refused(by(Csv::default().with_id("node")), "expected a column `node`, got \"`id`, `x`\"");
     refused(
         by(Csv::new(["x"]).with_id("id")).with_attributes([AttrType::Int]),
-        "n:3:2: expected an int64 (`x`), got \"2.5\"",
+        "n:3:2: expected an int64 (`x`), got \"2.5 (float64)\"",
     );
     refused(Decoder::new(), "found a Parquet file; name its columns with `Decoder::csv`");
     let shard = Source::from(&path).shard(0, 2);

@@ -14,6 +14,7 @@ use burn::tensor::{BoolStore, DType};
 use burn_gnn_files::DataError;
 
 use crate::files::{cut, format_error};
+use crate::narrow;
 use construct::Known;
 pub(crate) use construct::Vocabulary;
 use machine::{Machine, Step};
@@ -314,8 +315,12 @@ impl<'a> Pickle<'a> {
         let (dtype, b) = self.data(id)?;
         Ok(match dtype {
             "f4" => b.as_chunks().0.iter().map(|&x| f32::from_le_bytes(x)).collect(),
-            "f8" => b.as_chunks().0.iter().map(|&x| f64::from_le_bytes(x) as f32).collect(),
-            _ => self.ints(id)?.into_iter().map(|x| x as f32).collect(),
+            "f8" => {
+                let doubles: Vec<f64> =
+                    b.as_chunks().0.iter().map(|&x| f64::from_le_bytes(x)).collect();
+                narrow::array(self.path, &doubles, narrow::from_f64)?
+            }
+            _ => narrow::array(self.path, &self.ints(id)?, narrow::from_i64)?,
         })
     }
     fn array(&self, id: Id) -> Result<&Array, DataError> {

@@ -3,12 +3,13 @@
 use burn_gnn_graph::{Ragged, Texts};
 
 use super::attr_type::AttrType;
-use super::columns::EMPTY_NUMBER;
+use super::columns::{DECIMAL, EMPTY_NUMBER, Notation, OTHER_ENCODING, ROUND, remedy_of};
 use super::decoder::{Decoder, Delimiter, Slot};
 use super::hash;
-use super::parse_number::{parse_f32, parse_i64};
+use super::parse_number::parse_i64;
 use crate::files::Expected;
 use crate::host_column::pick_rows;
+use crate::narrow::{NotF32, rounded};
 
 /// Attributes of all rows, by kind, as GraphLearn keeps them; [`Decoder::slots`] says where each attribute is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,14 +67,15 @@ pub(crate) struct AttributeReader<'a> {
     slots: Vec<Slot>,
     /// A delimiter of one character, the common case.
     one: Option<char>,
+    notation: Notation,
 }
 
 impl<'a> AttributeReader<'a> {
-    pub(crate) fn new(decoder: &'a Decoder) -> Self {
+    pub(crate) fn new(decoder: &'a Decoder, notation: Notation) -> Self {
         let (Delimiter::Exact(text) | Delimiter::AnyOf { any_of: text }) = &decoder.attr_delimiter;
         let mut chars = text.chars();
         let one = chars.next().filter(|_| chars.next().is_none());
-        Self { decoder, slots: decoder.slots(), one }
+        Self { decoder, slots: decoder.slots(), one, notation }
     }
 
     fn each<'t>(&self, text: &'t str, f: impl FnMut(&'t str)) {
@@ -101,7 +103,7 @@ impl<'a> AttributeReader<'a> {
         if !nothing {
             self.each(text, |part| {
                 if count < types.len() && problem.is_none() {
-                    problem = self.push(count, part, out).err().map(|e| {
+                    problem = self.push(count, part.as_bytes(), out).err().map(|e| {
                         (Expected { what: format!("{} as attribute {count}", e.what), ..e }, part)
                     });
                 }
@@ -120,32 +122,53 @@ impl<'a> AttributeReader<'a> {
         problem.map_or(Ok(()), Err)
     }
 
+    /// A number for a float attribute, from a text or from the value of a file with types.
+    #[inline]
+    pub(crate) fn push_float(
+        &self,
+        number: Result<f32, NotF32>,
+        out: &mut Attributes,
+    ) -> Result<(), Expected> {
+        let number = rounded(number, self.decoder.round_floats);
+        out.floats.push(number.map_err(|e| e.expected("a float".into(), ROUND))?);
+        Ok(())
+    }
+
     /// Parses attribute `i` of a row, which must be the next one, onto the ends of `out`; the error is what was
     /// expected.
-    pub(crate) fn push(&self, i: usize, part: &str, out: &mut Attributes) -> Result<(), Expected> {
+    #[inline]
+    pub(crate) fn push(&self, i: usize, part: &[u8], out: &mut Attributes) -> Result<(), Expected> {
         let t = &self.decoder.attr_types[i];
         let zero = self.decoder.empty_as_zero && part.is_empty();
-        let remedy = if part.is_empty() { EMPTY_NUMBER } else { "" };
-        let float = || Expected::from("a float").or(remedy);
         let int = || {
             if zero {
                 return Ok(0);
             }
-            parse_i64(part.as_bytes()).ok_or_else(|| Expected::from("an int64").or(remedy))
+            let remedy = if part.is_empty() { EMPTY_NUMBER } else { "" };
+            parse_i64(part).ok_or_else(|| Expected::from("an int64").or(remedy))
+        };
+        let text = || {
+            std::str::from_utf8(part).map_err(|_| {
+                Expected::from("UTF-8 text").or(remedy_of(self.decoder, OTHER_ENCODING))
+            })
         };
         let own = t.missing_bucket();
-        let missing = |value: &str| own.filter(|_| value.is_empty());
+        let missing = |value: &[u8]| own.filter(|_| value.is_empty());
         match (*t, self.slots[i]) {
             (AttrType::Float, Slot::Float(_)) => {
-                out.floats.push(if zero {
-                    0.0
-                } else {
-                    parse_f32(part.as_bytes()).ok_or_else(float)?
-                });
+                let number = if zero { Ok(0.0) } else { self.notation.float(part) };
+                self.push_float(number, out).map_err(|e| match part {
+                    b"" => e.or(EMPTY_NUMBER),
+                    _ if number == Err(NotF32::NoNumber) && part.contains(&b',') => {
+                        e.or(remedy_of(self.decoder, DECIMAL))
+                    }
+                    _ => e,
+                })?;
             }
-            (AttrType::Text, Slot::Text(j)) => out.texts[j].push(part),
+            (AttrType::Text, Slot::Text(j)) => out.texts[j].push(text()?),
             (AttrType::TextBuckets { buckets, hash, .. }, _) => {
-                out.ints.push(missing(part).unwrap_or_else(|| hash.bucket(part, buckets)));
+                let text = text()?;
+                out.ints.push(missing(part).unwrap_or_else(|| hash.bucket(text, buckets)));
             }
             (AttrType::IntBuckets { buckets, by, .. }, _) => out.ints.push(match missing(part) {
                 Some(bucket) => bucket,
@@ -154,8 +177,8 @@ impl<'a> AttributeReader<'a> {
                 }
             }),
             (AttrType::MultiText { buckets, hash, .. }, Slot::List(j)) => {
-                out.lists[j].push(part.split(',').map(|value| match buckets {
-                    Some(b) => missing(value).unwrap_or_else(|| hash.bucket(value, b)),
+                out.lists[j].push(text()?.split(',').map(|value| match buckets {
+                    Some(b) => missing(value.as_bytes()).unwrap_or_else(|| hash.bucket(value, b)),
                     None => hash::key(value),
                 }));
             }

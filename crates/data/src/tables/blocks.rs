@@ -16,7 +16,7 @@ use crate::files::{
 };
 
 /// Bytes of a block: long enough that one block keeps a core busy for milliseconds, short enough to stay in its cache.
-const BLOCK: usize = 1 << 20;
+pub(super) const BLOCK: usize = 1 << 20;
 
 /// Logarithms of the bytes that a zstd frame may ask the decoder to keep at once: what any file may, and what the
 /// longest may.

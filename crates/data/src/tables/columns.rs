@@ -8,8 +8,10 @@ use super::blocks::lines;
 use super::decoder::Decoder;
 use super::header::Header;
 use super::parse_number::{parse_f32, parse_i64};
+use super::time::TimeUnit;
 use crate::files::{Cut, Expected};
 use crate::host_column::pick_rows;
+use crate::narrow::{NotF32, rounded};
 
 /// The names of classes, by number, of the labels of a table ([`Decoder::text_labels`]): the texts that are not empty,
 /// each once, in ascending order of bytes. Of all rows: those of a subgraph may lack a class.
@@ -48,6 +50,18 @@ impl TableColumns {
             timestamps: decoder.timestamped.then(Vec::new),
             attributes: Attributes::empty(decoder),
         }
+    }
+    fn reserve(&mut self, rows: usize) {
+        self.weights.iter_mut().for_each(|v| v.reserve_exact(rows));
+        self.labels.iter_mut().for_each(|v| v.reserve_exact(rows));
+        self.timestamps.iter_mut().for_each(|v| v.reserve_exact(rows));
+    }
+    fn shrink(&mut self) {
+        self.weights.iter_mut().for_each(Vec::shrink_to_fit);
+        self.labels.iter_mut().for_each(Vec::shrink_to_fit);
+        self.timestamps.iter_mut().for_each(Vec::shrink_to_fit);
+        self.attributes.floats.shrink_to_fit();
+        self.attributes.ints.shrink_to_fit();
     }
     fn append(&mut self, other: &Self) {
         fn join<T: Copy>(column: &mut Option<Vec<T>>, more: &Option<Vec<T>>) {
@@ -134,7 +148,11 @@ pub(crate) trait Field: Copy {
     fn is_empty(self) -> bool;
     /// The integer that it is, if it is one.
     fn int(self) -> Option<i64>;
-    fn float(self) -> Option<f32>;
+    fn float(self) -> Result<f32, NotF32>;
+    /// The time that it is; `Err`: what was expected.
+    fn time(self) -> Result<i64, &'static str> {
+        self.int().ok_or("an int64")
+    }
     /// Bytes that should be UTF-8, none where nothing is there; `None` for another type.
     fn bytes(&self) -> Option<&[u8]>;
     /// What to do about a field that is not the number that a column should have.
@@ -143,45 +161,102 @@ pub(crate) trait Field: Copy {
     fn found(self) -> Cut;
 }
 
-impl Field for &[u8] {
+/// How the numbers of a text are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Notation {
+    /// Between whole numbers and fractions.
+    pub(crate) decimal: u8,
+    /// What timestamps become; `None`: they are whole numbers as they stand.
+    pub(crate) time: Option<TimeUnit>,
+}
+
+impl Notation {
+    /// As GraphLearn writes numbers.
+    pub(crate) const PLAIN: Self = Self { decimal: b'.', time: None };
+
+    #[inline]
+    pub(crate) fn float(self, text: &[u8]) -> Result<f32, NotF32> {
+        if self.decimal == b'.' {
+            return parse_f32(text);
+        }
+        if text.contains(&b'.') {
+            return Err(NotF32::NoNumber);
+        }
+        let text: Vec<u8> =
+            text.iter().map(|&b| if b == self.decimal { b'.' } else { b }).collect();
+        parse_f32(&text)
+    }
+}
+
+/// A field of a text.
+#[derive(Clone, Copy)]
+pub(crate) struct TextField<'t> {
+    pub(crate) text: &'t [u8],
+    pub(crate) notation: Notation,
+}
+
+impl Field for TextField<'_> {
     fn is_empty(self) -> bool {
-        <[u8]>::is_empty(self)
+        self.text.is_empty()
     }
     fn int(self) -> Option<i64> {
-        parse_i64(self)
+        parse_i64(self.text)
     }
-    fn float(self) -> Option<f32> {
-        parse_f32(self)
+    fn float(self) -> Result<f32, NotF32> {
+        self.notation.float(self.text)
+    }
+    fn time(self) -> Result<i64, &'static str> {
+        match self.notation.time {
+            Some(unit) => unit.parse(self.text),
+            None => self.int().ok_or("an int64"),
+        }
     }
     fn bytes(&self) -> Option<&[u8]> {
-        Some(self)
+        Some(self.text)
     }
     fn remedy(self, column: LeadingColumn) -> &'static str {
-        match (column, self) {
+        match (column, self.text) {
             (LeadingColumn::Id, b"") => "",
             (LeadingColumn::Weight | LeadingColumn::Time, b"") => EMPTY_NUMBER,
             (LeadingColumn::Label, b"") => EMPTY_LABEL,
             // A number with a point, as `1.0`.
-            (LeadingColumn::Id | LeadingColumn::Label, text)
-                if text.contains(&b'.') && parse_f32(text).is_some() =>
-            {
-                WHOLE_AS_FLOAT
-            }
+            (LeadingColumn::Id, text) if is_fraction(text) => WHOLE_AS_FLOAT,
+            (LeadingColumn::Label, text) if is_fraction(text) => FLOAT_LABELS,
             (LeadingColumn::Id, _) => TEXT_IDS,
+            (LeadingColumn::Weight, text) if text.contains(&b',') => DECIMAL,
             (LeadingColumn::Weight, _) => "",
             (LeadingColumn::Label, _) => TEXT_LABELS,
-            (LeadingColumn::Time, _) => NUMBER_TIMES,
+            (LeadingColumn::Time, _) if self.notation.time.is_some() => FINER_UNIT,
+            (LeadingColumn::Time, _) => OTHER_TIMES,
         }
     }
     fn found(self) -> Cut {
-        self.into()
+        self.text.into()
     }
 }
 
+fn is_fraction(text: &[u8]) -> bool {
+    text.contains(&b'.') && !matches!(parse_f32(text), Err(NotF32::NoNumber))
+}
+
+/// What to do about a number that f32 cannot represent.
+pub(crate) const ROUND: &str =
+    "`Decoder::round_floats` takes the nearest f32; `AttrType::Int` keeps whole numbers";
 /// What to do about an empty field that should be a number.
 pub(crate) const EMPTY_NUMBER: &str = "`Decoder::empty_as_zero` reads an empty number as 0";
-/// What to do about a date that should be a number.
+/// What to do about a date, or a fraction, that should be a number.
+const OTHER_TIMES: &str =
+    "`Csv::with_time_unit` reads dates of ISO 8601 and fractions of seconds since 1970";
+/// The same in GraphLearn's tables, which have no dates.
 const NUMBER_TIMES: &str = "write times as whole numbers, such as seconds since 1970";
+/// What to do about a time that its unit does not have.
+const FINER_UNIT: &str =
+    "`Csv::with_time_unit` sets the unit; `TimeUnit::Microseconds` has six digits of a second";
+/// What to do about a decimal comma.
+pub(crate) const DECIMAL: &str = "`Csv::with_decimal(',')` reads decimal commas";
+/// What to do about bytes that are no UTF-8.
+pub(crate) const OTHER_ENCODING: &str =
+    "`Csv::with_encoding(Encoding::Latin1)` reads other bytes than UTF-8";
 /// What to do about an empty field that should be a class.
 pub(crate) const EMPTY_LABEL: &str =
     "`Decoder::empty_label_as(-1)` reads an empty label as no class";
@@ -190,6 +265,19 @@ pub(crate) const NUMBER_IDS: &str =
     "read the ids of both tables as numbers, or both by `Csv::with_text_ids`";
 /// What to do about texts where classes are expected.
 pub(crate) const TEXT_LABELS: &str = "`Decoder::text_labels` numbers labels that are texts";
+/// A remedy that helps the tables of a decoder: those of `Csv` help CSV files alone.
+pub(crate) fn remedy_of(decoder: &Decoder, remedy: &'static str) -> &'static str {
+    match remedy {
+        _ if decoder.csv.is_some() => remedy,
+        OTHER_TIMES => NUMBER_TIMES,
+        OTHER_ENCODING | DECIMAL => "",
+        _ => remedy,
+    }
+}
+
+/// What to do about labels that are floats.
+pub(crate) const FLOAT_LABELS: &str = "labels are classes, whole numbers without a point: convert the column (pandas: `astype(\"Int64\")`), or number its \
+     texts by `Decoder::text_labels`";
 /// What to do about `1.0` where whole numbers are expected.
 const WHOLE_AS_FLOAT: &str = "write whole numbers without a point (pandas writes a column with gaps as floats: convert it to `Int64`)";
 /// What to do about texts where numbers are expected as ids.
@@ -209,7 +297,7 @@ impl Columns {
     /// The rows of a block of whole lines; stops at the `most`-th problem.
     pub(crate) fn parse(block: &[u8], header: &Header, decoder: &Decoder, most: usize) -> Self {
         let mut out = Self::empty(header, decoder);
-        let reader = AttributeReader::new(decoder);
+        let reader = AttributeReader::new(decoder, Notation::PLAIN);
         let mut lines = lines(block);
         while out.problems.len() < most
             && let Some(line) = lines.next()
@@ -241,7 +329,10 @@ impl Columns {
             return Err(whole());
         }
         let mut fields = line.split(|&b| b == b'\t');
-        self.lead(header, decoder, |_| fields.next().ok_or_else(whole))?;
+        self.lead(header, decoder, |_| {
+            let text = fields.next().ok_or_else(whole)?;
+            Ok(TextField { text, notation: Notation::PLAIN })
+        })?;
         if !decoder.attr_types.is_empty() {
             let (at, raw) = (header.len(), fields.next().ok_or_else(whole)?);
             let text = std::str::from_utf8(raw)
@@ -266,6 +357,7 @@ impl Columns {
             next(place - 1).map(|field| (place - 1, field))
         };
         let wrong = |k: usize, kind: &str, remedy: &'static str, field: F| -> Wrong {
+            let remedy = remedy_of(decoder, remedy);
             let expected = Expected::from(kind).of_column(header.names[k]).or(remedy);
             (header.positions[k] + 1, expected, field.found())
         };
@@ -292,7 +384,7 @@ impl Columns {
                     let text =
                         text.ok_or_else(|| wrong(k, "a text that is not empty", "", field))?;
                     let utf8 = std::str::from_utf8(text);
-                    ids.push(utf8.map_err(|_| wrong(k, "UTF-8 text", "", field))?);
+                    ids.push(utf8.map_err(|_| wrong(k, "UTF-8 text", OTHER_ENCODING, field))?);
                 }
             }
         }
@@ -303,22 +395,72 @@ impl Columns {
             weights.push(if zero.is_some() && field.is_empty() {
                 0.0
             } else {
-                let remedy = || field.remedy(LeadingColumn::Weight);
-                field.float().ok_or_else(|| wrong(k, "a float", remedy(), field))?
+                rounded(field.float(), decoder.round_floats).map_err(|e| {
+                    let number = Expected::from("a float")
+                        .or(remedy_of(decoder, field.remedy(LeadingColumn::Weight)));
+                    let expected = e.expected(number, ROUND).of_column(header.names[k]);
+                    (header.positions[k] + 1, expected, field.found())
+                })?
             });
         }
         if let Some(texts) = &mut table.label_texts {
             let (k, field) = next()?;
-            let text = field.bytes().ok_or_else(|| wrong(k, "a text", "", field))?;
+            let remedy = field.remedy(LeadingColumn::Label);
+            let text = field.bytes().ok_or_else(|| wrong(k, "a text", remedy, field))?;
             let utf8 = std::str::from_utf8(text);
-            texts.push(utf8.map_err(|_| wrong(k, "UTF-8 text", "", field))?);
+            texts.push(utf8.map_err(|_| wrong(k, "UTF-8 text", OTHER_ENCODING, field))?);
         } else if let Some(labels) = &mut table.labels {
             labels.push(int(next()?, LeadingColumn::Label, decoder.empty_label)?);
         }
         if let Some(timestamps) = &mut table.timestamps {
-            timestamps.push(int(next()?, LeadingColumn::Time, zero)?);
+            let (k, field) = next()?;
+            timestamps.push(match zero.filter(|_| field.is_empty()) {
+                Some(zero) => zero,
+                // Headers of GraphLearn's tables declare widths.
+                None if header.narrow[k] => int((k, field), LeadingColumn::Time, None)?,
+                None => field
+                    .time()
+                    .map_err(|kind| wrong(k, kind, field.remedy(LeadingColumn::Time), field))?,
+            });
         }
         Ok(())
+    }
+
+    /// Without the numbers behind the rows that are counted, of which each has `floats` and `ints` among its attributes.
+    #[cold]
+    pub(crate) fn truncate(&mut self, floats: usize, ints: usize) {
+        let (rows, table) = (self.rows, &mut self.table);
+        for ids in &mut self.ids {
+            if let Ids::Int(ids) = ids {
+                ids.truncate(rows);
+            }
+        }
+        table.weights.iter_mut().for_each(|v| v.truncate(rows));
+        table.labels.iter_mut().for_each(|v| v.truncate(rows));
+        table.timestamps.iter_mut().for_each(|v| v.truncate(rows));
+        table.attributes.floats.truncate(rows * floats);
+        table.attributes.ints.truncate(rows * ints);
+    }
+    /// Makes room for rows, except for their texts and lists.
+    pub(crate) fn reserve(&mut self, rows: usize, decoder: &Decoder) {
+        for ids in &mut self.ids {
+            if let Ids::Int(ids) = ids {
+                ids.reserve_exact(rows);
+            }
+        }
+        self.table.reserve(rows);
+        let [floats, ints, _] = decoder.widths();
+        self.table.attributes.floats.reserve_exact(rows * floats);
+        self.table.attributes.ints.reserve_exact(rows * ints);
+    }
+    /// Frees what was reserved and not filled.
+    pub(crate) fn shrink(&mut self) {
+        for ids in &mut self.ids {
+            if let Ids::Int(ids) = ids {
+                ids.shrink_to_fit();
+            }
+        }
+        self.table.shrink();
     }
 
     pub(crate) fn append(&mut self, other: &Self) {

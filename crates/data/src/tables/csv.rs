@@ -1,24 +1,45 @@
 //! Reads CSV files with a header; columns by name.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
+use burn_gnn_graph::Ids;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use super::attr_type::AttrType;
 use super::attributes::AttributeReader;
-use super::blocks::text;
-use super::columns::Columns;
-use super::decoder::Decoder;
+use super::blocks::{parse_blocks, text};
+use super::columns::{Columns, Notation, TextField, Wrong};
+use super::csv_text::{RecordBlocks, behind_lines, quote_error};
+use super::decoder::{Decoder, Slot};
+use super::dialect::{Dialect, Records, Span, line_ends};
+use super::encoding::Encoding;
 use super::header::Header;
-use super::line_starts::LineStarts;
 use super::options::ReadOptions;
+use super::parse_number::{leading_f32, leading_i64};
 use super::source::Piece;
-use crate::files::{Cut, Expected, Progress, decoder_error, format_error, table_error, text_error};
+use super::time::TimeUnit;
+use crate::files::{Cut, Expected, Progress, decoder_error, format_error, table_error};
 
-/// Which columns of a CSV file with a header a [`Decoder`] reads, by name. Quotes and line ends inside quotes are as in
-/// RFC 4180; a byte order mark at the start is skipped. Columns that are not named are not read.
+/// Which columns of a CSV file a [`Decoder`] reads, by name, and how the file is written: by default as in RFC 4180, in
+/// UTF-8, with a header. Columns that are not named are not read. Empty lines are passed over. Every other row is read or
+/// is an error: also a quote that is not closed, in a column that is read or not.
+///
+/// | pandas' `read_csv` | here |
+/// | --- | --- |
+/// | `sep="::"` (one character or more, no regular expression) | `with_delimiter("::")` |
+/// | `header=None, names=[…]` | `with_columns([…])`; columns behind those named are not read |
+/// | `skiprows=3` | `with_skipped_lines(3)` |
+/// | `comment="#"` | `with_comment("#")`, at the start of a line alone |
+/// | `quoting=csv.QUOTE_NONE` | `without_quotes()` |
+/// | `quotechar="'"`, `escapechar="\\"` | `with_quote('\'')`, `with_escape('\\')` |
+/// | `na_values=["NA"]`; nothing but an empty field is missing unless it is named | `with_missing(["NA"])` |
+/// | `decimal=","` | `with_decimal(',')` |
+/// | `encoding="latin-1"` | `with_encoding(Encoding::Latin1)` |
+/// | `parse_dates=["when"]` | `with_timestamp("when").with_time_unit(TimeUnit::Seconds)` |
 ///
 /// A Parquet file (feature `parquet`), detected from its first bytes, is read by the same names: its ids are texts if
 /// their column holds texts, whatever [`text_ids`](Self::text_ids) says, a null is an empty field, a time is a number
@@ -33,13 +54,48 @@ use crate::files::{Cut, Expected, Progress, decoder_error, format_error, table_e
 /// let people = read_nodes(&path, &Decoder::new().with_attributes([AttrType::Int, AttrType::Text]).csv(csv))?;
 /// assert_eq!((people.ids.number(9), people.columns.attributes.ints), (Some(1), vec![40, 31]));
 /// assert_eq!(people.columns.attributes.texts[0].get(0), "Bonn; Bad Godesberg");
+/// // The ratings of MovieLens, without a header:
+/// let ratings = dir.path().join("ratings.dat");
+/// std::fs::write(&ratings, "1::1193::5::978300760\n1::661::3::978302109\n").unwrap();
+/// let csv = Csv::default().with_delimiter("::").with_columns(["user", "movie", "stars", "when"]);
+/// let csv = csv.with_endpoints("user", "movie").with_weight("stars").with_timestamp("when");
+/// let ratings = burn_gnn_data::read_edges(&ratings, &Decoder::new().csv(csv))?;
+/// assert_eq!(ratings.columns.weights.unwrap(), [5.0, 3.0]);
 /// # Ok::<(), burn_gnn_data::DataError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Csv {
-    /// Between fields; an ASCII character. A comma by default.
-    pub delimiter: char,
+    /// Between fields; one character or more. A comma by default.
+    pub delimiter: String,
+    /// Names of the first columns of a file without a header; `None`: the first row that is no comment has the names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<Vec<String>>,
+    /// Lines before the header, or before the first row, that are passed over, whatever they hold.
+    #[serde(skip_serializing_if = "is_default")]
+    pub skipped_lines: u64,
+    /// What lines begin with that are passed over; `None` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// Around fields that hold delimiters, line ends or quotes; two of them inside are one. An ASCII character, `"` by
+    /// default; `None`: quotes are characters like any other.
+    pub quote: Option<char>,
+    /// Before a character that stands for itself, inside of quotes and outside; an ASCII character. `None` by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub escape: Option<char>,
+    /// Between the whole number and the fraction of weights and float attributes; an ASCII character, `.` by default.
+    pub decimal: char,
+    /// Fields that are read as empty ones, also in quotes; none by default. See [`Decoder::empty_label`] and
+    /// [`Decoder::empty_as_zero`] for what an empty field is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// How characters are stored.
+    #[serde(skip_serializing_if = "is_default")]
+    pub encoding: Encoding,
+    /// What timestamps become: those of the file are seconds since 1970, with a fraction or not, or dates of ISO 8601.
+    /// `None`: timestamps are whole numbers as they stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_unit: Option<TimeUnit>,
     /// Column of node ids; `id` by default.
     pub id: String,
     /// Column of source ids; `src_id` by default.
@@ -65,10 +121,23 @@ pub struct Csv {
     pub attributes: Vec<String>,
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 impl Default for Csv {
     fn default() -> Self {
         Self {
-            delimiter: ',',
+            delimiter: ",".into(),
+            columns: None,
+            skipped_lines: 0,
+            comment: None,
+            quote: Some('"'),
+            escape: None,
+            decimal: '.',
+            missing: vec![],
+            encoding: Encoding::default(),
+            time_unit: None,
             id: "id".into(),
             src: "src_id".into(),
             dst: "dst_id".into(),
@@ -88,10 +157,79 @@ impl Csv {
     pub fn new(attributes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { attributes: attributes.into_iter().map(Into::into).collect(), ..Self::default() }
     }
-    /// With another character between fields.
+    /// With another character, or several, between fields.
     #[must_use]
-    pub fn with_delimiter(mut self, delimiter: char) -> Self {
-        self.delimiter = delimiter;
+    #[doc(alias = "sep")]
+    #[doc(alias = "separator")]
+    pub fn with_delimiter(mut self, delimiter: impl Into<String>) -> Self {
+        self.delimiter = delimiter.into();
+        self
+    }
+    /// For a file without a header whose first columns have these names; rows may have more fields, all the same number.
+    #[must_use]
+    #[doc(alias = "header")]
+    #[doc(alias = "names")]
+    pub fn with_columns(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.columns = Some(names.into_iter().map(Into::into).collect());
+        self
+    }
+    /// Without the first lines of the file.
+    #[must_use]
+    #[doc(alias = "skiprows")]
+    pub fn with_skipped_lines(mut self, lines: u64) -> Self {
+        self.skipped_lines = lines;
+        self
+    }
+    /// Without lines that begin with this mark.
+    #[must_use]
+    pub fn with_comment(mut self, mark: impl Into<String>) -> Self {
+        self.comment = Some(mark.into());
+        self
+    }
+    /// With another character than `"` around fields.
+    #[must_use]
+    pub fn with_quote(mut self, quote: char) -> Self {
+        self.quote = Some(quote);
+        self
+    }
+    /// With quotes that are characters like any other.
+    #[must_use]
+    pub fn without_quotes(mut self) -> Self {
+        self.quote = None;
+        self
+    }
+    /// With this character before one that stands for itself, as Spark writes `\"` inside of quotes.
+    #[must_use]
+    pub fn with_escape(mut self, escape: char) -> Self {
+        self.escape = Some(escape);
+        self
+    }
+    /// With fractions behind this character, such as a comma.
+    #[must_use]
+    pub fn with_decimal(mut self, decimal: char) -> Self {
+        self.decimal = decimal;
+        self
+    }
+    /// With these texts for missing values, such as `NA` or `\N`.
+    #[must_use]
+    #[doc(alias = "na_values")]
+    pub fn with_missing(mut self, texts: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.missing = texts.into_iter().map(Into::into).collect();
+        self
+    }
+    /// With another encoding than UTF-8.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: Encoding) -> Self {
+        self.encoding = encoding;
+        self
+    }
+    /// With timestamps in this unit, of seconds since 1970 or of dates of ISO 8601 (`2014-01-31`, `2014-01-31T12:00:00.5Z`,
+    /// UTC unless they say otherwise). A time between two of the unit is an error. In a Parquet file whole numbers and
+    /// times stay as they are.
+    #[must_use]
+    #[doc(alias = "parse_dates")]
+    pub fn with_time_unit(mut self, unit: TimeUnit) -> Self {
+        self.time_unit = Some(unit);
         self
     }
     /// With another column of node ids.
@@ -143,71 +281,59 @@ impl Csv {
         self
     }
 
-    fn reader(
+    /// How the text is split; what cannot be is an error.
+    fn dialect(&self) -> Result<Dialect, DataError> {
+        let refuse = |argument: &str, expected: &str, found: String| {
+            Err(decoder_error(
+                format!("csv.{argument}"),
+                format!("expected {expected}, got {found}"),
+            ))
+        };
+        let mut special = vec![];
+        for (argument, character) in
+            [("quote", self.quote), ("escape", self.escape), ("decimal", Some(self.decimal))]
+        {
+            let Some(character) = character else { continue };
+            if !character.is_ascii_graphic() || character.is_ascii_alphanumeric() {
+                return refuse(argument, "an ASCII mark", format!("{character:?}"));
+            }
+            if special.contains(&character) || self.delimiter.contains(character) {
+                let expected = "quote, escape, decimal and delimiter that differ";
+                return refuse(argument, expected, format!("{character:?} twice"));
+            }
+            special.push(character);
+        }
+        if self.delimiter.is_empty() || self.delimiter.contains(['\n', '\r']) {
+            let expected = "a text without line ends that is not empty";
+            return refuse("delimiter", expected, format!("{:?}", self.delimiter));
+        }
+        if self.comment.as_ref().is_some_and(String::is_empty) {
+            return refuse("comment", "a mark that is not empty", "an empty one".into());
+        }
+        let byte = |c: char| c as u8;
+        Ok(Dialect::new(
+            self.delimiter.as_bytes(),
+            self.quote.map(byte),
+            self.escape.map(byte),
+            self.comment.as_deref(),
+        ))
+    }
+
+    /// The blocks of a file, from the header or the first row on.
+    fn blocks(
         &self,
         path: &Path,
         options: &ReadOptions,
         bar: &Progress,
-    ) -> Result<CsvFile, DataError> {
-        let Some(delimiter) = u8::try_from(self.delimiter).ok().filter(u8::is_ascii) else {
-            let message = format!("expected an ASCII character, got {:?}", self.delimiter);
-            return Err(decoder_error("csv.delimiter", message));
+    ) -> Result<RecordBlocks, DataError> {
+        let dialect = self.dialect()?;
+        let text: Box<dyn Read + Send> =
+            self.encoding.decoded(text(path, options.max_expansion, bar)?);
+        let text = match self.skipped_lines {
+            0 => text,
+            lines => behind_lines(path, text, lines)?,
         };
-        CsvFile::new(path, delimiter, text(path, options.max_expansion, bar)?)
-    }
-}
-
-/// A CSV file whose first record has been read.
-pub(crate) struct CsvFile {
-    reader: ::csv::Reader<LineStarts<Box<dyn Read + Send>>>,
-    /// The names of the columns. Read as any other record: the reader would keep them three times.
-    pub(crate) head: ::csv::ByteRecord,
-    /// The line that they begin in.
-    pub(crate) head_line: u64,
-    record: ::csv::ByteRecord,
-}
-
-impl CsvFile {
-    pub(crate) fn new(
-        path: &Path,
-        delimiter: u8,
-        text: Box<dyn Read + Send>,
-    ) -> Result<Self, DataError> {
-        let mut reader = ::csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .flexible(true)
-            .from_reader(LineStarts::new(text));
-        // One that has headers gives the first record as any other, and keeps no copies of it.
-        reader.set_byte_headers(::csv::ByteRecord::new());
-        let mut file = Self {
-            reader,
-            head: ::csv::ByteRecord::new(),
-            head_line: 1,
-            record: ::csv::ByteRecord::new(),
-        };
-        let first = file.next(path)?.map(|(_, line)| line);
-        if let Some(line) = first {
-            std::mem::swap(&mut file.head, &mut file.record);
-            file.head_line = line;
-        }
-        Ok(file)
-    }
-    /// The next record, and the line that it begins in.
-    pub(crate) fn next(
-        &mut self,
-        path: &Path,
-    ) -> Result<Option<(&::csv::ByteRecord, u64)>, DataError> {
-        match self.reader.read_byte_record(&mut self.record) {
-            Ok(true) => {
-                let from = self.record.position().map_or(0, ::csv::Position::byte);
-                Ok(Some((&self.record, self.reader.get_mut().line_at(from))))
-            }
-            Ok(false) => Ok(None),
-            Err(e) => Err(match e.into_kind() {
-                ::csv::ErrorKind::Io(e) => text_error(path, e),
-                other => format_error(path, format!("{other:?}")),
-            }),
-        }
+        Ok(RecordBlocks::new(path, dialect, text))
     }
 }
 
@@ -219,7 +345,7 @@ pub(crate) fn joined<'a>(fields: impl Iterator<Item = &'a [u8]>, between: &str) 
     fields.take(MOST).map(String::from_utf8_lossy).collect::<Vec<_>>().join(between)
 }
 
-/// A file row by row; a record may have several lines, so the line of each row is looked up when an error needs it.
+/// The rows of a file; blocks of them are parsed in parallel.
 pub(crate) fn read_csv(
     piece: &Piece,
     ids: &[&'static str],
@@ -235,54 +361,465 @@ pub(crate) fn read_csv(
             "expected at least as many CSV files as shards; a CSV file is not cut, since quotes may hold line ends",
         ));
     }
-    let mut file = csv.reader(path, options, bar)?;
-    let (header, attributes) = csv.header(path, file.head_line, file.head.iter(), ids, decoder)?;
-    let width = file.head.len();
-    let mut out = Columns::empty(&header, decoder);
-    let attribute_reader = AttributeReader::new(decoder);
-    while out.problems.len() < options.max_problems
-        && let Some((record, line)) = file.next(path)?
-    {
-        let field = |k: usize| record.get(header.positions[k]).unwrap_or(b"");
-        let whole = || {
-            let expected = Expected::from(format!("{width} fields, not {}", record.len()));
-            let found = joined(record.iter(), &csv.delimiter.to_string());
-            let remedy = if record.len() > width {
+    let mut blocks = csv.blocks(path, options, bar)?;
+    let dialect = blocks.dialect.clone();
+    let first = blocks.next().transpose()?.unwrap_or_default();
+    let head = Head::read(path, csv, &dialect, &first)?;
+    let (header, attributes) =
+        csv.header(path, head.line, head.names(csv, &dialect, &first), ids, decoder)?;
+    let rows = Rows::new(csv, &dialect, &header, decoder, &attributes, head.width);
+    let stop = std::sync::atomic::AtomicUsize::new(usize::MAX);
+    let order = std::sync::atomic::Ordering::Relaxed;
+    let blocks = std::iter::once(Ok(first)).chain(blocks).enumerate();
+    let blocks = blocks.take_while(|(i, _)| *i <= stop.load(order));
+    let parsed = parse_blocks(blocks.map(|(_, block)| block), |i, block| {
+        let block = block?;
+        let from = if i == 0 { head.rows } else { 0 };
+        let columns = rows.parse(&block, from, options.max_problems);
+        if columns.problems.len() >= options.max_problems {
+            stop.fetch_min(i, order);
+        }
+        Ok((columns, line_ends(&block)))
+    })?;
+    let mut before = csv.skipped_lines;
+    let mut out = Vec::with_capacity(parsed.len());
+    for (mut columns, lines) in parsed {
+        for problem in &mut columns.problems {
+            problem.line = problem.line.map(|line| before + line);
+        }
+        before += lines;
+        out.push(columns);
+    }
+    Ok((header, out))
+}
+
+/// The names of the columns, in the first block of a file.
+struct Head {
+    /// Where they begin, and where the rows do.
+    from: usize,
+    rows: usize,
+    /// Line of the names.
+    line: u64,
+    /// Fields of each row.
+    width: usize,
+}
+
+impl Head {
+    fn read(path: &Path, csv: &Csv, dialect: &Dialect, block: &[u8]) -> Result<Self, DataError> {
+        let mut records = Records { text: block, at: 0, dialect };
+        let named = csv.columns.as_ref().map(Vec::len);
+        let Some(from) = records.start() else {
+            let line = csv.skipped_lines + 1;
+            return Ok(Self {
+                from: block.len(),
+                rows: block.len(),
+                line,
+                width: named.unwrap_or(0),
+            });
+        };
+        let line = csv.skipped_lines + 1 + line_ends(&block[..from]);
+        let mut width = 0;
+        loop {
+            width += 1;
+            match records.field() {
+                Ok((_, true)) => break,
+                Ok(_) => {}
+                Err(bad) => {
+                    let line = line + line_ends(&block[from..bad.from]);
+                    return Err(table_error(path, line, width, quote_error(bad), bad.found(block)));
+                }
+            }
+        }
+        if let Some(named) = named.filter(|&named| named > width) {
+            let remedy = "name as many columns as there are by `Csv::with_columns`; `Csv::with_delimiter` says what is \
+                          between them";
+            let expected =
+                Expected::from(format!("{named} fields or more, not {width}")).or(remedy);
+            let found = line_of(&block[from..records.at]);
+            return Err(table_error(path, line, 0, expected, found));
+        }
+        let rows = if named.is_some() { from } else { records.at };
+        Ok(Self { from, rows, line, width })
+    }
+
+    fn names<'n>(
+        &self,
+        csv: &'n Csv,
+        dialect: &'n Dialect,
+        block: &'n [u8],
+    ) -> impl Iterator<Item = Cow<'n, [u8]>> + Clone {
+        let records = Records { text: block, at: self.from, dialect };
+        let read = csv.columns.is_none() && self.from < block.len();
+        let of_file = read.then(|| {
+            records.fields().map(move |field| {
+                if !field.escaped {
+                    return Cow::Borrowed(&block[field.from..field.to]);
+                }
+                let mut name = vec![];
+                records.unescape(field, &mut name);
+                Cow::Owned(name)
+            })
+        });
+        let given = csv.columns.iter().flatten().map(|name| Cow::Borrowed(name.as_bytes()));
+        given.chain(of_file.into_iter().flatten())
+    }
+}
+
+/// A record without its line end.
+fn line_of(record: &[u8]) -> &[u8] {
+    let record = record.strip_suffix(b"\n").unwrap_or(record);
+    record.strip_suffix(b"\r").unwrap_or(record)
+}
+
+/// How the rows of a file are parsed.
+struct Rows<'a> {
+    csv: &'a Csv,
+    dialect: &'a Dialect,
+    header: &'a Header,
+    decoder: &'a Decoder,
+    notation: Notation,
+    /// Fields of a row.
+    width: usize,
+    /// The columns that are read, ascending.
+    wanted: Vec<usize>,
+    /// Where among them the columns stand that [`Columns::lead`] reads, and those of the attributes.
+    lead: Vec<usize>,
+    attributes: Vec<usize>,
+    /// How rows in their usual form are parsed, where there is one.
+    usual: Option<UsualRows>,
+}
+
+/// A field that is read: its bytes in the block or, where some are escaped, in another buffer.
+#[derive(Clone, Copy, Default)]
+struct Content {
+    from: usize,
+    to: usize,
+    moved: bool,
+}
+
+/// What the rows of a block share.
+struct RowBuffers {
+    /// Of the columns that are read.
+    contents: Vec<Content>,
+    /// What is left of fields without their escapes.
+    unescaped: Vec<u8>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(
+        csv: &'a Csv,
+        dialect: &'a Dialect,
+        header: &'a Header,
+        decoder: &'a Decoder,
+        attributes: &[usize],
+        width: usize,
+    ) -> Self {
+        let mut wanted = [&header.positions[..], attributes].concat();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let places = |columns: &[usize]| {
+            columns.iter().map(|c| wanted.partition_point(|w| w < c)).collect::<Vec<_>>()
+        };
+        let (lead, attributes) = (places(&header.positions), places(attributes));
+        let notation = Notation { decimal: csv.decimal as u8, time: csv.time_unit };
+        let usual = UsualRows::new(csv, header, decoder, &wanted, [&lead, &attributes], width);
+        Self { csv, dialect, header, decoder, notation, width, wanted, lead, attributes, usual }
+    }
+
+    /// The rows of a block from byte `from` on; stops at the `most`-th problem.
+    fn parse(&self, block: &[u8], from: usize, most: usize) -> Columns {
+        let mut out = Columns::empty(self.header, self.decoder);
+        let reader = AttributeReader::new(self.decoder, self.notation);
+        let mut records = Records { text: block, at: from, dialect: self.dialect };
+        let mut buffers =
+            RowBuffers { contents: vec![Content::default(); self.wanted.len()], unescaped: vec![] };
+        // As many rows as there are lines, if those at the beginning are like the others.
+        let sample = &block[from..block.len().min(from + (1 << 14))];
+        let lines_here = line_ends(sample) as usize + 1;
+        out.reserve(lines_here * (block.len() - from) / sample.len().max(1) + 1, self.decoder);
+        let (mut counted, mut lines, mut texts) = (0, 0, vec![]);
+        while out.problems.len() < most
+            && let Some(start) = records.start()
+        {
+            if let Some(usual) = self.usual.as_ref().filter(|_| out.problems.is_empty())
+                && let Some(end) = usual.parse(block, start, self.dialect, &mut texts, &mut out)
+            {
+                records.at = end;
+                continue;
+            }
+            match self.row(&mut records, &reader, &mut buffers, &mut out) {
+                Ok(()) => out.end_row(Ok(()), None),
+                Err((at, wrong)) => {
+                    let at = at.unwrap_or(start);
+                    lines += line_ends(&block[counted..at]);
+                    counted = at;
+                    out.end_row(Err(wrong), Some(lines + 1));
+                }
+            }
+        }
+        out.shrink();
+        out
+    }
+
+    /// Parses one record onto the ends of the columns. The error says where it is, unless that is the start of the
+    /// record; behind a quote that encloses no field there are no records.
+    fn row(
+        &self,
+        records: &mut Records<'_>,
+        reader: &AttributeReader<'_>,
+        buffers: &mut RowBuffers,
+        out: &mut Columns,
+    ) -> Result<(), (Option<usize>, Wrong)> {
+        let (start, text) = (records.at, records.text);
+        let RowBuffers { contents, unescaped } = buffers;
+        unescaped.clear();
+        let (mut column, mut next) = (0, 0);
+        loop {
+            let (field, last) = records.field().map_err(|bad| {
+                records.at = text.len();
+                (Some(bad.from), (column + 1, quote_error(bad), bad.found(text).into()))
+            })?;
+            if self.wanted.get(next) == Some(&column) {
+                contents[next] = self.content(records, field, unescaped);
+                next += 1;
+            }
+            column += 1;
+            if last {
+                break;
+            }
+        }
+        if column != self.width {
+            let expected = Expected::from(format!("{} fields, not {column}", self.width));
+            let remedy = if column > self.width {
                 "quote fields that hold the delimiter"
             } else {
                 "complete the row; an empty field is nothing between two delimiters"
             };
-            (0, expected.or(remedy), Cut::from(&found))
+            let found = Cut::from(line_of(&text[start..records.at]));
+            return Err((None, (0, expected.or(remedy), found)));
+        }
+        let field = |place: usize| {
+            let Content { from, to, moved } = contents[place];
+            if moved { &unescaped[from..to] } else { &text[from..to] }
         };
-        let row = if record.len() == width {
-            out.lead(&header, decoder, |k| Ok(field(k)))
-        } else {
-            Err(whole())
-        };
-        let row = row.and_then(|()| {
-            for (i, &at) in attributes.iter().enumerate() {
-                let raw = record.get(at).unwrap_or(b"");
-                let wrong = |e: Expected| (at + 1, e.of_column(&csv.attributes[i]), Cut::from(raw));
-                let text = std::str::from_utf8(raw).map_err(|_| wrong("UTF-8 text".into()))?;
-                attribute_reader.push(i, text, &mut out.table.attributes).map_err(wrong)?;
-            }
-            Ok(())
-        });
-        out.end_row(row, Some(line));
+        let lead = |k: usize| Ok(TextField { text: field(self.lead[k]), notation: self.notation });
+        out.lead(self.header, self.decoder, lead).map_err(|wrong| (None, wrong))?;
+        for (i, &place) in self.attributes.iter().enumerate() {
+            reader.push(i, field(place), &mut out.table.attributes).map_err(|e| {
+                let wrong = (
+                    self.wanted[place] + 1,
+                    e.of_column(&self.csv.attributes[i]),
+                    field(place).into(),
+                );
+                (None, wrong)
+            })?;
+        }
+        Ok(())
     }
-    Ok((header, vec![out]))
+
+    #[inline]
+    fn content(&self, records: &Records<'_>, field: Span, unescaped: &mut Vec<u8>) -> Content {
+        let raw = &records.text[field.from..field.to];
+        let is_missing = |text: &[u8]| self.csv.missing.iter().any(|m| m.as_bytes() == text);
+        // A marker such as `\N` is no escaped `N`.
+        if !self.csv.missing.is_empty() && is_missing(raw) {
+            return Content::default();
+        }
+        if !field.escaped {
+            return Content { from: field.from, to: field.to, moved: false };
+        }
+        let from = unescaped.len();
+        records.unescape(field, unescaped);
+        if is_missing(&unescaped[from..]) {
+            return Content::default();
+        }
+        Content { from, to: unescaped.len(), moved: true }
+    }
+}
+
+/// What the field of a column becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    /// Of the `k`-th column of ids.
+    Id(usize),
+    Weight,
+    Label,
+    Time,
+    /// The `k`-th number of its kind among the attributes.
+    Float(usize),
+    Int(usize),
+    Text(usize),
+}
+
+/// Rows of numbers in their shortest form and of texts without quotes, which most rows are: they are parsed while they are
+/// split. All other rows are left to [`Rows::row`], which gives the same values for these.
+struct UsualRows {
+    /// Ascending columns.
+    targets: Vec<(usize, Target)>,
+    delimiter: u8,
+    quote: Option<u8>,
+    width: usize,
+    floats: usize,
+    ints: usize,
+}
+
+impl UsualRows {
+    fn new(
+        csv: &Csv,
+        header: &Header,
+        decoder: &Decoder,
+        wanted: &[usize],
+        [lead, attributes]: [&[usize]; 2],
+        width: usize,
+    ) -> Option<Self> {
+        let &[delimiter] = csv.delimiter.as_bytes() else { return None };
+        let texts = decoder.text_labels || decoder.attr_types.contains(&AttrType::Text);
+        // A marker that is a number, or a text, is no value.
+        let is_number = |m: &String| m.bytes().all(|b| b"0123456789.+-eE".contains(&b));
+        let marked = csv.missing.iter().any(is_number) || texts && !csv.missing.is_empty();
+        let twice = wanted.len() < lead.len() + attributes.len();
+        let other = decoder.text_labels || header.text_ids.contains(&true) || csv.decimal != '.';
+        if marked || twice || other || decoder.timestamped && csv.time_unit.is_some() {
+            return None;
+        }
+        let ids = (0..header.text_ids.len()).map(Target::Id);
+        let optional = [
+            (decoder.weighted, Target::Weight),
+            (decoder.labeled, Target::Label),
+            (decoder.timestamped, Target::Time),
+        ];
+        let first = ids.chain(optional.into_iter().filter(|o| o.0).map(|o| o.1));
+        let mut targets: Vec<(usize, Target)> =
+            lead.iter().map(|&place| wanted[place]).zip(first).collect();
+        for ((t, slot), &place) in decoder.attr_types.iter().zip(decoder.slots()).zip(attributes) {
+            let target = match (t, slot) {
+                (AttrType::Float, Slot::Float(k)) => Target::Float(k),
+                (AttrType::Int, Slot::Int(k)) => Target::Int(k),
+                (AttrType::Text, Slot::Text(k)) => Target::Text(k),
+                _ => return None,
+            };
+            targets.push((wanted[place], target));
+        }
+        targets.sort_unstable_by_key(|t| t.0);
+        let [floats, ints, _] = decoder.widths();
+        let quote = csv.quote.map(|q| q as u8);
+        Some(Self { targets, delimiter, quote, width, floats, ints })
+    }
+
+    /// Parses the row at `start` onto the ends of the columns, all of as many rows, and returns where the next one begins.
+    /// `None`: the row has another form, and nothing of it is in the columns.
+    #[inline]
+    fn parse<'t>(
+        &self,
+        text: &'t [u8],
+        start: usize,
+        dialect: &Dialect,
+        texts: &mut Vec<(usize, &'t str)>,
+        out: &mut Columns,
+    ) -> Option<usize> {
+        texts.clear();
+        let attributes = &mut out.table.attributes;
+        let (floats, ints) = (attributes.floats.len(), attributes.ints.len());
+        attributes.floats.resize(floats + self.floats, 0.0);
+        attributes.ints.resize(ints + self.ints, 0);
+        let end = self.fields(text, start, dialect, texts, out, [floats, ints]);
+        if end.is_none() {
+            out.truncate(self.floats, self.ints);
+        } else {
+            texts.iter().for_each(|&(k, text)| out.table.attributes.texts[k].push(text));
+            out.rows += 1;
+        }
+        end
+    }
+
+    #[inline]
+    fn fields<'t>(
+        &self,
+        text: &'t [u8],
+        start: usize,
+        dialect: &Dialect,
+        texts: &mut Vec<(usize, &'t str)>,
+        out: &mut Columns,
+        [floats, ints]: [usize; 2],
+    ) -> Option<usize> {
+        let (mut at, mut targets) = (start, self.targets.iter());
+        let mut next = targets.next();
+        for column in 0..self.width {
+            let target = next.filter(|t| t.0 == column).map(|t| t.1);
+            if target.is_some() {
+                next = targets.next();
+            }
+            let rest = &text[at..];
+            let length = match target {
+                Some(Target::Float(_) | Target::Weight) => {
+                    let (value, length) = leading_f32(rest)?;
+                    match target {
+                        Some(Target::Float(k)) => {
+                            out.table.attributes.floats[floats + k] = value;
+                        }
+                        _ => out.table.weights.as_mut()?.push(value),
+                    }
+                    length
+                }
+                None | Some(Target::Text(_)) => {
+                    if !rest.is_empty() && rest.first() == self.quote.as_ref() {
+                        return None;
+                    }
+                    let length = dialect.plain_length(rest)?;
+                    if let Some(Target::Text(k)) = target {
+                        texts.push((k, std::str::from_utf8(&rest[..length]).ok()?));
+                    }
+                    length
+                }
+                Some(number) => {
+                    let (value, length) = leading_i64(rest)?;
+                    match number {
+                        Target::Id(k) => match &mut out.ids[k] {
+                            Ids::Int(ids) => ids.push(value),
+                            Ids::Text(_) => return None,
+                        },
+                        Target::Label => out.table.labels.as_mut()?.push(value),
+                        Target::Time => out.table.timestamps.as_mut()?.push(value),
+                        Target::Int(k) => out.table.attributes.ints[ints + k] = value,
+                        _ => return None,
+                    }
+                    length
+                }
+            };
+            at += length;
+            let last = column + 1 == self.width;
+            match *text.get(at)? {
+                b if b == self.delimiter && !last => at += 1,
+                b'\n' if last => at += 1,
+                b'\r' if last && text.get(at + 1) == Some(&b'\n') => at += 2,
+                _ => return None,
+            }
+        }
+        Some(at)
+    }
 }
 
 /// Line of row `row` of a file that could be read before.
 pub(crate) fn csv_line(path: &Path, csv: &Csv, row: usize) -> u64 {
     let options = ReadOptions { max_expansion: u32::MAX, ..ReadOptions::default() };
-    let Ok(mut file) = csv.reader(path, &options, &Progress::hidden()) else { return 0 };
-    for _ in 0..row {
-        if !file.next(path).is_ok_and(|record| record.is_some()) {
-            return 0;
+    let Ok(blocks) = csv.blocks(path, &options, &Progress::hidden()) else { return 0 };
+    let dialect = blocks.dialect.clone();
+    // The header is a record.
+    let mut left = row + usize::from(csv.columns.is_none());
+    let mut lines = csv.skipped_lines;
+    for block in blocks {
+        let Ok(block) = block else { return 0 };
+        let mut records = Records { text: &block, at: 0, dialect: &dialect };
+        while let Some(start) = records.start() {
+            if left == 0 {
+                return lines + line_ends(&block[..start]) + 1;
+            }
+            left -= 1;
+            while records.field().is_ok_and(|(_, last)| !last) {}
         }
+        lines += line_ends(&block);
     }
-    file.next(path).ok().flatten().map_or(0, |(_, line)| line)
+    0
 }
 
 impl Csv {
@@ -292,7 +829,7 @@ impl Csv {
         &self,
         path: &Path,
         line: u64,
-        head: impl Iterator<Item = &'h [u8]> + Clone,
+        head: impl Iterator<Item = Cow<'h, [u8]>> + Clone,
         ids: &[&'static str],
         decoder: &Decoder,
     ) -> Result<(Header, Vec<usize>), DataError> {
@@ -317,7 +854,7 @@ impl Csv {
         places.extend(asked.chain(&self.attributes).map(|name| (name.as_bytes(), [None; 2])));
         for (i, name) in head.clone().enumerate() {
             if let Some(free) = places
-                .get_mut(name)
+                .get_mut(&*name)
                 .and_then(|found| found.iter_mut().find(|place| place.is_none()))
             {
                 *free = Some(i);
@@ -343,7 +880,7 @@ impl Csv {
                 let found: Vec<String> = head
                     .clone()
                     .take(MOST)
-                    .map(|name| format!("`{}`", String::from_utf8_lossy(name)))
+                    .map(|name| format!("`{}`", String::from_utf8_lossy(&name)))
                     .collect();
                 let expected = Expected::from(format!("a column `{name}`")).or(remedy);
                 Err(table_error(path, line, 0, expected, &found.join(", ")))

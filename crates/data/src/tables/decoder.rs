@@ -75,6 +75,11 @@ pub struct Decoder {
     /// What an empty label is: -1 for no class (what GraphLearn reads is 0, the first class). `None`: an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub empty_label: Option<i64>,
+    /// Whether a weight or float attribute that f32 cannot represent becomes the nearest f32, and not an error: a number
+    /// beyond 3.4e38 infinite, one below 1.4e-45 zero, a whole number beyond 2^24 another. Fractions are always rounded
+    /// to the nearest f32.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub round_floats: bool,
     /// Names of the columns, for CSV files; `None` for GraphLearn's format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub csv: Option<Csv>,
@@ -157,6 +162,25 @@ impl Decoder {
     #[must_use]
     pub fn empty_as_zero(mut self) -> Self {
         self.empty_as_zero = true;
+        self
+    }
+    /// Weights and float attributes that f32 cannot represent become the nearest f32; see
+    /// [`round_floats`](Self::round_floats).
+    ///
+    /// ```
+    /// use burn_gnn_data::{AttrType, Csv, Decoder, read_nodes};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("cities.csv");
+    /// std::fs::write(&path, "id,people\n1,16777217\n").unwrap();
+    /// let cities = Decoder::new().with_attributes([AttrType::Float]).csv(Csv::new(["people"]));
+    /// assert!(read_nodes(&path, &cities).is_err());
+    /// let rounded = read_nodes(&path, &cities.round_floats())?;
+    /// assert_eq!(rounded.columns.attributes.floats, [16_777_216.0]);
+    /// # Ok::<(), burn_gnn_data::DataError>(())
+    /// ```
+    #[must_use]
+    pub fn round_floats(mut self) -> Self {
+        self.round_floats = true;
         self
     }
     /// Empty labels are this number: -1 for no class.

@@ -11,11 +11,13 @@ mod blocks;
 mod builder;
 mod columns;
 mod csv;
+mod csv_text;
 mod decoder;
+mod dialect;
+mod encoding;
 mod feature_spec;
 mod hash;
 mod header;
-mod line_starts;
 mod numbers;
 mod options;
 #[cfg(feature = "parquet")]
@@ -27,6 +29,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text_format;
+mod time;
 
 pub use attr_type::AttrType;
 pub use attributes::Attributes;
@@ -39,12 +42,16 @@ pub(crate) use columns::append_ids;
 pub use columns::{TableColumns, class_names};
 pub use csv::Csv;
 #[cfg(any(feature = "rdf", feature = "yaml"))]
-pub(crate) use csv::{CsvFile, joined};
+pub(crate) use csv::joined;
+#[cfg(any(feature = "rdf", feature = "yaml"))]
+pub(crate) use csv_text::CsvFile;
 pub use decoder::{Decoder, Delimiter, Slot};
+pub use encoding::Encoding;
 pub use feature_spec::{FeatureKind, FeaturePart, FeatureSpec};
 pub use hash::{IntBuckets, TextHash};
 pub use options::{Duplicates, ReadOptions, UnknownNodes};
-pub(crate) use parse_number::{parse_f32, parse_i64};
+pub(crate) use parse_number::{leading_f32, parse_f32, parse_f64, parse_i64};
 pub use source::Source;
 pub(crate) use table::resolve;
 pub use table::{EdgeTable, NodeTable, read_edges, read_edges_with, read_nodes, read_nodes_with};
+pub use time::TimeUnit;

@@ -7,13 +7,15 @@ use rayon::prelude::*;
 
 use super::attr_type::AttrType;
 use super::attributes::{AttributeReader, Attributes};
-use super::columns::{Columns, EMPTY_LABEL, EMPTY_NUMBER, Field, LeadingColumn, TEXT_LABELS};
+use super::columns::{
+    Columns, EMPTY_LABEL, EMPTY_NUMBER, Field, LeadingColumn, Notation, TEXT_LABELS,
+};
 use super::decoder::Decoder;
 use super::header::Header;
 use super::options::ReadOptions;
-use super::parse_number::parse_f32;
 use super::source::Piece;
 use crate::files::{Cut, Expected, Progress, format_error};
+use crate::narrow::{self, NotF32};
 use crate::parquet::{Cell, ParquetFile};
 
 /// A file; its groups of rows are decoded in parallel.
@@ -40,7 +42,7 @@ pub(super) fn read_parquet(
     let file = ParquetFile::open(path, options.max_expansion)?;
     let names = file.names();
     let (mut header, attributes) =
-        csv.header(path, 0, names.iter().map(String::as_bytes), ids, decoder)?;
+        csv.header(path, 0, names.iter().map(|name| name.as_bytes().into()), ids, decoder)?;
     header.text_ids = header.positions[..ids.len()].iter().map(|&c| file.is_text(c)).collect();
     if let Some(&list) = header.positions.iter().chain(&attributes).find(|&&c| file.is_list(c)) {
         return Err(file.refuse(list, "one value per row"));
@@ -89,7 +91,7 @@ impl Rows<'_> {
         let mut lead: Vec<_> = lead.iter().map(|c| c.iter()).collect();
         let mut attributes: Vec<_> = attributes.iter().map(|c| c.iter()).collect();
         let (mut out, mut room) = (Columns::empty(self.header, self.decoder), String::new());
-        let reader = AttributeReader::new(self.decoder);
+        let reader = AttributeReader::new(self.decoder, Notation::PLAIN);
         let ended =
             || format_error(self.path, "expected columns of equal length, found shorter ones");
         for number in 0..self.file.rows(group)? {
@@ -128,20 +130,21 @@ impl Rows<'_> {
     ) -> Result<(), Expected> {
         match (&self.decoder.attr_types[i], cell) {
             (AttrType::Float, Cell::Int(_) | Cell::F32(_) | Cell::F64(_)) => {
-                out.floats.extend(cell.float());
-                Ok(())
+                reader.push_float(cell.float(), out)
             }
             (AttrType::Int, Cell::Int(v)) => {
                 out.ints.push(v);
                 Ok(())
             }
-            _ => {
-                let text = std::str::from_utf8(cell.text(room)).map_err(|_| "UTF-8 text")?;
-                reader.push(i, text, out)
-            }
+            _ => reader.push(i, cell.text(room), out),
         }
     }
 }
+
+/// What to do about a column of floats that should be classes or ids.
+const FLOATS: &str = "the column holds floats: cast it to int64 where the file is written (pandas: `astype(\"Int64\")`)";
+/// What to do about times that are no whole numbers.
+const TIMES: &str = "cast the column to a timestamp or an int64 where the file is written";
 
 impl Field for Cell<'_> {
     fn is_empty(self) -> bool {
@@ -150,13 +153,13 @@ impl Field for Cell<'_> {
     fn int(self) -> Option<i64> {
         if let Cell::Int(v) = self { Some(v) } else { None }
     }
-    fn float(self) -> Option<f32> {
+    fn float(self) -> Result<f32, NotF32> {
         match self {
-            Cell::Int(v) => Some(v as f32),
-            Cell::F32(v) => Some(v),
-            Cell::F64(v) => Some(v as f32),
-            Cell::Text(text) => parse_f32(text),
-            Cell::Null => None,
+            Cell::Int(v) => narrow::from_i64(v),
+            Cell::F32(v) => Ok(v),
+            Cell::F64(v) => narrow::from_f64(v),
+            Cell::Text(text) => Notation::PLAIN.float(text),
+            Cell::Null => Err(NotF32::NoNumber),
         }
     }
     fn bytes(&self) -> Option<&[u8]> {
@@ -171,15 +174,19 @@ impl Field for Cell<'_> {
             (LeadingColumn::Weight | LeadingColumn::Time, Cell::Null) => EMPTY_NUMBER,
             (LeadingColumn::Label, Cell::Null) => EMPTY_LABEL,
             (LeadingColumn::Label, Cell::Text(_)) => TEXT_LABELS,
+            (LeadingColumn::Label | LeadingColumn::Id, Cell::F32(_) | Cell::F64(_)) => FLOATS,
+            (LeadingColumn::Time, Cell::F32(_) | Cell::F64(_) | Cell::Text(_)) => TIMES,
             // Nothing but the file can be changed.
             _ => "",
         }
     }
     fn found(self) -> Cut {
-        if self == Cell::Null {
-            Cut::from("nothing")
-        } else {
-            Cell::text(self, &mut String::new()).into()
+        match self {
+            Cell::Null => "nothing".into(),
+            // With a point, which whole numbers do not have.
+            Cell::F32(v) => (&format!("{v:?} (float32)")).into(),
+            Cell::F64(v) => (&format!("{v:?} (float64)")).into(),
+            _ => Cell::text(self, &mut String::new()).into(),
         }
     }
 }

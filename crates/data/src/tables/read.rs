@@ -124,6 +124,9 @@ pub(crate) fn read(
         places.files.push((piece, start, header.positions[..ids.len()].to_vec()));
         let more: usize = blocks.iter().map(|b| b.rows).sum();
         within_limit(source.label().display(), "ids", (start + more) as u64)?;
+        if start == 0 {
+            table.reserve(more, decoder);
+        }
         for block in blocks {
             let before = table.rows;
             for p in &block.problems {
@@ -191,7 +194,8 @@ fn read_file(
     let stop = AtomicUsize::new(usize::MAX);
     let blocks = blocks.enumerate().take_while(|(i, _)| *i <= stop.load(Ordering::Relaxed));
     let columns = parse_blocks(blocks.map(|(_, block)| block), |i, block| {
-        let columns = Columns::parse(&block?, &header, decoder, options.max_problems);
+        let mut columns = Columns::parse(&block?, &header, decoder, options.max_problems);
+        columns.shrink();
         if columns.problems.len() >= options.max_problems {
             stop.fetch_min(i, Ordering::Relaxed);
         }

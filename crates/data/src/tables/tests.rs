@@ -2,6 +2,7 @@
 
 mod builder;
 mod csv;
+mod dialects;
 mod rows;
 mod sources;
 

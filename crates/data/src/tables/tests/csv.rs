@@ -116,7 +116,7 @@ fn errors_name_the_line_even_behind_records_of_several() {
         read_nodes(Source::from(&path).shard(0, 2), &people()),
         Err(DataError::Format { .. })
     ));
-    for csv in [Csv::new(["height"]), Csv::new(["height", "name"]).with_delimiter('é')] {
+    for csv in [Csv::new(["height"]), Csv::new(["height", "name"]).with_delimiter("\n")] {
         assert!(matches!(
             read_nodes(&path, &people().csv(csv.with_label("group"))),
             Err(DataError::Decoder { .. })
@@ -278,4 +278,66 @@ fn errors_say_what_to_do() {
     assert!(e.contains("seconds since 1970"), "{e}");
     let e = refused(Decoder::new().labeled(), b"id,label\n1,2\n");
     assert!(e.contains("`Decoder::csv`"), "{e}");
+}
+
+/// The names of the attributes stay with the graph: in rows of parts of it, in its summary, in its file.
+#[test]
+fn attributes_keep_their_names() {
+    let files = Files::new();
+    let path = files.put("p.csv", "id,title,price,stock,kind\n7,a,0.5,3,x\n9,b,2,4,y\n8,c,1,5,x\n");
+    let types = [Text, Float, Int, AttrType::string_buckets(9)];
+    let csv = Csv::new(["title", "price", "stock", "kind"]);
+    let decoder = Decoder::new().with_attributes(types).csv(csv);
+    let e = files.put("e.csv", "src_id,dst_id\n7,9\n");
+    let g = Builder::new()
+        .node(&path, "item", decoder)
+        .edge(e, ("item", "to", "item"), Decoder::new().csv(Csv::default()), true)
+        .build(&Device::flex())
+        .unwrap();
+    let folder = files.0.path().join("graph");
+    crate::save_graph(&g, &folder).unwrap();
+    let back = crate::load_graph(&folder, &Device::flex()).unwrap();
+    let part = g.node_subgraph([("item", [2, 1])], burn_gnn_graph::Relabel::Yes).unwrap().graph;
+    let both = burn_gnn_graph::batch([&g, &part]).unwrap();
+    for g in [&g, &back, &part, both.graph()] {
+        let items = g.nodes("item").unwrap();
+        for (column, names) in [
+            ("float_attrs", &["price"][..]),
+            ("int_attrs", &["stock", "kind"]),
+            ("text_keys", &["title"]),
+        ] {
+            assert_eq!(items.column(column).unwrap().names().unwrap(), names);
+        }
+        let shown = format!("int_attrs[{}, 2] (stock, kind)", items.len());
+        assert!(g.to_string().contains(&shown), "{g}");
+    }
+    // A damaged description.
+    let json = folder.join("graph.json");
+    let text = std::fs::read_to_string(&json).unwrap().replace("\"stock\"", "\"stock\", \"more\"");
+    std::fs::write(&json, text).unwrap();
+    let e = crate::load_graph(&folder, &Device::flex()).unwrap_err().to_string();
+    assert!(
+        e.contains("one name for each entry of a row of shape [2]") && e.contains("3 names"),
+        "{e}"
+    );
+}
+
+/// Labels that are floats, and how they become classes.
+#[test]
+fn labels_that_are_floats() {
+    let files = Files::new();
+    let decoder = Decoder::new().csv(Csv::default().with_label("y"));
+    let path = files.put("p.csv", "id,y\n1,0.0\n2,1.0\n");
+    let e = read_nodes(&path, &decoder).unwrap_err().to_string();
+    assert!(
+        e.ends_with(
+            "p.csv:2:2: expected an int64 (`label`), got \"0.0\"; labels are classes, whole numbers without a point: convert the \
+             column (pandas: `astype(\"Int64\")`), or number its texts by `Decoder::text_labels`"
+        ),
+        "{e}"
+    );
+    assert_eq!(
+        read_nodes(&path, &decoder.clone().text_labels()).unwrap().columns.labels.unwrap(),
+        [0, 1]
+    );
 }

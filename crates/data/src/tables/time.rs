@@ -1,0 +1,192 @@
+//! Parses times: seconds since 1970, and dates of ISO 8601.
+
+use serde::{Deserialize, Serialize};
+
+use super::parse_number::parse_i64;
+
+/// What a timestamp of a graph counts, since 1970-01-01T00:00:00 UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeUnit {
+    /// Days.
+    Days,
+    /// Seconds.
+    Seconds,
+    /// Thousandths of a second.
+    Milliseconds,
+    /// Millionths of a second.
+    Microseconds,
+    /// Billionths of a second: 1677 to 2262.
+    Nanoseconds,
+}
+
+const NANOS: i128 = 1_000_000_000;
+const DAY: i128 = 86_400 * NANOS;
+
+impl TimeUnit {
+    fn nanos(self) -> i128 {
+        match self {
+            Self::Days => DAY,
+            Self::Seconds => NANOS,
+            Self::Milliseconds => 1_000_000,
+            Self::Microseconds => 1000,
+            Self::Nanoseconds => 1,
+        }
+    }
+
+    /// Seconds since 1970, with a fraction or not, or a date with or without a time, in this unit. `Err`: what was
+    /// expected.
+    pub(crate) fn parse(self, text: &[u8]) -> Result<i64, &'static str> {
+        let nanos = seconds(text).or_else(|| date(text)).ok_or(
+            "seconds since 1970 or an ISO 8601 date, such as 2014-12-31 or 2014-12-31T23:59:59.5Z",
+        )?;
+        if nanos % self.nanos() != 0 {
+            return Err("a time that is a multiple of the unit");
+        }
+        i64::try_from(nanos / self.nanos()).map_err(|_| "a time that fits 64 bits in its unit")
+    }
+}
+
+/// Decimal seconds, in nanoseconds; digits beyond them must be 0.
+fn seconds(text: &[u8]) -> Option<i128> {
+    let text = text.trim_ascii();
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, text),
+    };
+    let at = memchr::memchr(b'.', digits);
+    let (whole, fraction) = at.map_or((digits, &b""[..]), |i| (&digits[..i], &digits[i + 1..]));
+    let nanos = i128::from(number(whole)?) * NANOS + fraction_of(fraction)?;
+    Some(if negative { -nanos } else { nanos })
+}
+
+/// The nanoseconds of the digits behind a point.
+fn fraction_of(digits: &[u8]) -> Option<i128> {
+    let (kept, rest) = digits.split_at(digits.len().min(9));
+    if rest.iter().any(|&b| b != b'0') || !kept.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let value = kept.iter().fold(0i128, |n, &b| n * 10 + i128::from(b - b'0'));
+    Some(value * 10i128.pow(9 - kept.len() as u32))
+}
+
+/// Digits alone.
+fn number(digits: &[u8]) -> Option<i64> {
+    digits.iter().all(u8::is_ascii_digit).then(|| parse_i64(digits))?
+}
+
+/// `YYYY-MM-DD`, then perhaps `T` or a space, `HH:MM`, `:SS`, a fraction, and `Z` or `±HH:MM`; UTC where nothing is
+/// said. In nanoseconds since 1970.
+fn date(text: &[u8]) -> Option<i128> {
+    let text = text.trim_ascii();
+    let two = |at: usize, most: i64| number(text.get(at..at + 2)?).filter(|&n| n <= most);
+    let (year, month, day) = (number(text.get(..4)?)?, two(5, 12)?, two(8, 31)?);
+    if text[4] != b'-' || text[7] != b'-' || month == 0 || day == 0 || day > days_in(year, month) {
+        return None;
+    }
+    let days = i128::from(days_since_1970(year, month, day)) * DAY;
+    let Some((b'T' | b't' | b' ', _)) = text[10..].split_first() else {
+        return text.get(10).is_none().then_some(days);
+    };
+    if text.get(13) != Some(&b':') {
+        return None;
+    }
+    let minutes = two(11, 23)? * 60 + two(14, 59)?;
+    let (mut nanos, mut rest) = (i128::from(minutes) * 60 * NANOS, &text[16..]);
+    if rest.first() == Some(&b':') {
+        nanos += i128::from(two(17, 59)?) * NANOS;
+        rest = &text[19..];
+        if let [b'.' | b',', fraction @ ..] = rest {
+            let digits = fraction.iter().take_while(|b| b.is_ascii_digit()).count();
+            nanos += fraction_of(&fraction[..digits]).filter(|_| digits > 0)?;
+            rest = &fraction[digits..];
+        }
+    }
+    let offset = match rest {
+        b"" | b"Z" | b"z" => 0,
+        [sign @ (b'+' | b'-'), zone @ ..] => {
+            let hours = number(zone.get(..2)?).filter(|&n| n < 24)?;
+            let minutes = match &zone[2..] {
+                b"" => 0,
+                [b':', m @ ..] | m if m.len() == 2 => number(m).filter(|&n| n < 60)?,
+                _ => return None,
+            };
+            (hours * 60 + minutes) * if *sign == b'+' { 1 } else { -1 }
+        }
+        _ => return None,
+    };
+    Some(days + nanos - i128::from(offset) * 60 * NANOS)
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Of the proleptic Gregorian calendar. Years begin with March here, so that a leap day is the last of one.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    // 1970-01-01 is 719,468 days behind 0000-03-01.
+    365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use TimeUnit::{Days, Microseconds, Milliseconds, Nanoseconds, Seconds};
+
+    /// Values of Python's `datetime.fromisoformat(…).timestamp()`.
+    #[test]
+    fn times_in_their_units() {
+        for (text, unit, value) in [
+            ("1289241911.72836", Microseconds, 1_289_241_911_728_360),
+            ("978300760", Seconds, 978_300_760),
+            ("-1.5", Milliseconds, -1500),
+            ("2014-01-01", Days, 16_071),
+            ("2014-01-01", Seconds, 1_388_534_400),
+            ("2000-02-29T12:30:15Z", Seconds, 951_827_415),
+            ("1969-12-31 23:59:59.25", Milliseconds, -750),
+            ("2024-03-10T08:00+05:30", Seconds, 1_710_037_800),
+            ("2024-03-10T08:00:00-0800", Seconds, 1_710_086_400),
+            ("1900-03-01", Days, -25_508),
+            ("2262-04-11T23:47:16.854775807", Nanoseconds, i64::MAX),
+        ] {
+            assert_eq!(unit.parse(text.as_bytes()), Ok(value), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time() {
+        for text in [
+            "",
+            "x",
+            "2014-13-01",
+            "2014-02-30",
+            "2014-00-01",
+            "2014-1-1",
+            "2014-01-01T",
+            "1.2.3",
+            "2014-01-01T25:00",
+            "2014-01-01T10",
+            "2014-01-01T10:00:0",
+            "2014-01-01T10:00+5",
+            "1e9",
+            "2014-01-01T10:00:00.Z",
+            "2014-01-01x",
+            "20\u{e9}4-01-01",
+            "+-1",
+            "-",
+        ] {
+            assert!(Nanoseconds.parse(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(Seconds.parse(b"1.5").unwrap_err().contains("multiple of the unit"));
+        assert!(Days.parse(b"2014-01-01T01:00").unwrap_err().contains("multiple of the unit"));
+        assert!(Nanoseconds.parse(b"2300-01-01").unwrap_err().contains("fits 64 bits"));
+    }
+}
