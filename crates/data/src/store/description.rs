@@ -50,6 +50,9 @@ pub(super) struct ColumnEntry {
     pub(super) name: String,
     pub(super) dtype: String,
     pub(super) shape: Vec<u64>,
+    /// Of the entries of a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) names: Option<Vec<String>>,
 }
 
 impl EdgeEntry {

@@ -169,8 +169,9 @@ impl TensorFile<'_> {
             ));
         }
         let data = TensorData::from_bytes_vec(bytes.to_vec(), shape.to_vec(), dtype);
-        column_of(data, self.device)
-            .map(Some)
-            .map_err(|_| unsupported(self.path.display(), key, entry.dtype.clone(), self.device))
+        let column = column_of(data, self.device)
+            .map_err(|_| unsupported(self.path.display(), key, entry.dtype.clone(), self.device))?;
+        let Some(names) = &entry.names else { return Ok(Some(column)) };
+        column.with_names(names).map(Some).map_err(|e| wrong(e.to_string()))
     }
 }

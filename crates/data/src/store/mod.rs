@@ -238,7 +238,8 @@ fn stored_columns<'a>(
             ));
         };
         let shape = column.shape().as_slice().iter().map(|&n| n as u64).collect();
-        entries.push(ColumnEntry { name: name.to_owned(), dtype: dtype.to_owned(), shape });
+        let names = column.names().map(<[String]>::to_vec);
+        entries.push(ColumnEntry { name: name.to_owned(), dtype: dtype.to_owned(), shape, names });
         out.push(Stored::column(format!("{prefix}/{name}"), stored, column));
     }
     Ok(entries)

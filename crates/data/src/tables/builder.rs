@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use burn::tensor::Device;
 use burn_gnn_files::DataError;
-use burn_gnn_graph::{EdgeType, Frame, Graph, Ids, NodeIds};
+use burn_gnn_graph::{Column, EdgeType, Frame, Graph, Ids, NodeIds};
 
 use super::attributes::Attributes;
 use super::columns::TableColumns;
-use super::decoder::Decoder;
+use super::decoder::{Decoder, Slot};
 use super::options::{ReadOptions, UnknownNodes};
 use super::read::join_problems;
 use super::source::Source;
@@ -49,6 +49,8 @@ pub fn text_attr(i: usize) -> String {
 /// frames keeps the ids, both directions. Edge `i` is row `i`. Weights, labels, timestamps and attributes become
 /// columns of the frames, under the names beside this type ([`WEIGHT`], [`FLOAT_ATTRS`], …) and, for multi-valued
 /// attributes, lists. Texts without buckets are there twice: as keys ([`TEXT_KEYS`]) and as they stand ([`text_attr`]).
+/// Where columns of the table have names ([`Decoder::csv`]), those of the attributes are the [`Column::names`] of
+/// [`FLOAT_ATTRS`], [`INT_ATTRS`] and [`TEXT_KEYS`].
 ///
 /// Of an edge table that is not directed every edge is there in both directions, with the same attributes: between
 /// nodes of one type the reverses follow the edges in the same relation (a self loop has none), between two types they
@@ -251,17 +253,27 @@ fn insert(
         frame.insert_text(LABEL_TEXT, texts)?;
     }
     let [floats, ints, texts] = decoder.widths();
+    // Names of the attributes of one kind, in their order.
+    let named = |column: Column, is_kind: fn(&Slot) -> bool| {
+        let Some(csv) = &decoder.csv else { return Ok(column) };
+        let slots = decoder.slots();
+        let names = csv.attributes.iter().zip(&slots).filter(|(_, slot)| is_kind(slot));
+        column.with_names(names.map(|(name, _)| name))
+    };
     let Attributes { floats: f, ints: i, texts: t, lists } = attributes;
     if floats > 0 {
-        frame.insert_column(FLOAT_ATTRS, f32_column(f, [n, floats], device))?;
+        let column = f32_column(f, [n, floats], device);
+        frame.insert_column(FLOAT_ATTRS, named(column, |s| matches!(s, Slot::Float(_)))?)?;
     }
     if ints > 0 {
-        frame.insert_column(INT_ATTRS, i64_column(i, [n, ints], device))?;
+        let column = i64_column(i, [n, ints], device);
+        frame.insert_column(INT_ATTRS, named(column, |s| matches!(s, Slot::Int(_)))?)?;
     }
     if texts > 0 {
         let keys: Vec<i64> =
             (0..n).flat_map(|r| t.iter().map(move |t| super::hash::key(t.get(r)))).collect();
-        frame.insert_column(TEXT_KEYS, i64_column(keys, [n, texts], device))?;
+        let column = i64_column(keys, [n, texts], device);
+        frame.insert_column(TEXT_KEYS, named(column, |s| matches!(s, Slot::Text(_)))?)?;
         t.into_iter()
             .enumerate()
             .try_for_each(|(i, texts)| frame.insert_text(&text_attr(i), texts))?;
