@@ -101,7 +101,7 @@ pub use id_converter::{IdConverter, TypeIds};
 pub use karate::karate_club;
 pub use layouts::load_dataset;
 pub use link_split::{LinkPart, LinkSplit, Links, RandomLinkSplit};
-pub use matrix_market::load_matrix_market;
+pub use matrix_market::{MatrixMarketOptions, load_matrix_market, load_matrix_market_with};
 pub use node_link::load_node_link;
 pub use node_split::{RandomNodeSplit, Share};
 #[cfg(test)]
