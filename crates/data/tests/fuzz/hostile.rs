@@ -8,8 +8,9 @@ use burn::tensor::Device;
 use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
     AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, Topology, load_chunked, load_dataset,
-    load_dgl_csv, load_edge_list, load_graph, load_knowledge_graph, load_ogb, map_graph,
-    open_chunked, read_edges, read_nodes, read_npy, read_rdf, read_scipy_npz, read_torch,
+    load_dgl_csv, load_edge_list, load_graph, load_knowledge_graph, load_matrix_market, load_ogb,
+    map_graph, open_chunked, read_edges, read_nodes, read_npy, read_rdf, read_scipy_npz,
+    read_torch,
 };
 use burn_gnn_files::DataError;
 use burn_gnn_graph::GraphError;
@@ -41,6 +42,8 @@ fn bounded<T>(
 }
 
 const USUAL: (usize, usize) = (8 << 20, 64);
+/// What damaged tables and matrices may take.
+const SMALL: (usize, usize) = (8 << 20, 4);
 
 fn gzip(parts: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let mut out = flate2::write::GzEncoder::new(vec![], flate2::Compression::best());
@@ -188,26 +191,33 @@ fn csv_files(dir: &Path) {
     assert!(text_of(e).contains("meta.yaml: expected graphs with at most"));
 
     let names = Decoder::new().csv(Csv::default());
-    for (name, text) in
-        [("head.csv", ",".repeat(4 << 20)), ("row.csv", format!("id\n{}", ",".repeat(4 << 20)))]
-    {
+    let delimiters = ",".repeat(4 << 20);
+    for (name, text) in [
+        ("head.csv", delimiters.clone()),
+        ("row.csv", format!("id\n{delimiters}")),
+        ("quote.csv", format!("id\n\"{delimiters}")),
+        ("lines.csv", format!("id\n{}\"", "\n".repeat(4 << 20))),
+    ] {
         let file = put(dir, name, &text);
-        assert!(
-            bounded("CSV of commas", text.len(), (1 << 20, 40), || read_nodes(&file, &names))
-                .is_err()
-        );
+        let read = || read_nodes(&file, &names);
+        assert!(bounded("CSV of commas", text.len(), SMALL, read).is_err());
     }
-    for (name, text) in
-        [("head", "\t".repeat(4 << 20)), ("row", format!("id:int64\n{}", "\t".repeat(4 << 20)))]
-    {
+    let tabs = "\t".repeat(4 << 20);
+    for (name, text) in [("head", tabs.clone()), ("row", format!("id:int64\n{tabs}"))] {
         let file = put(dir, name, &text);
-        assert!(
-            bounded("a table of tabs", text.len(), (8 << 20, 16), || read_nodes(
-                &file,
-                &Decoder::new()
-            ))
-            .is_err()
-        );
+        let read = || read_nodes(&file, &Decoder::new());
+        assert!(bounded("a table of tabs", text.len(), SMALL, read).is_err());
+    }
+    // The shortest entries there are, all of them right but the last.
+    for (kind, last) in
+        [("pattern general", "1 x\n"), ("pattern symmetric", ""), ("pattern general", "")]
+    {
+        let body = "1 1\n".repeat(1 << 20);
+        let entries = (1 << 20) + usize::from(last.is_empty());
+        let text = format!("%%MatrixMarket matrix coordinate {kind}\n9 9 {entries}\n{body}{last}");
+        let file = put(dir, "m.mtx", &text);
+        let read = || load_matrix_market(&file, &device);
+        assert!(bounded("Matrix Market", text.len(), SMALL, read).is_err());
     }
     let text = "0,".repeat(2 << 20);
     put(dir, "ogb/raw/num-node-list.csv", "1\n");

@@ -24,7 +24,7 @@ use std::sync::{Mutex, PoisonError};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
-    AttrType, Csv, Decoder, EdgeListFormat, Npz, RdfOptions, ReadOptions, Topology, load_chunked,
+    AttrType, Csv, Decoder, EdgeListFormat, Encoding, Npz, RdfOptions, ReadOptions, TimeUnit, Topology, load_chunked,
     load_dataset, load_dgl_csv, load_edge_list, load_gnn_benchmark, load_graph, load_graphml,
     load_knowledge_graph, load_matrix_market, load_node_link, load_ogb, load_ogb_graph,
     load_tu_dataset, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf,
@@ -35,7 +35,9 @@ use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
 use burn_gnn_sampling::{Placement, RowType};
 use burn_gnn_testutil::counting_allocator::{self, CountingAllocator};
 use burn_gnn_testutil::damage::Damage;
-use structure::{CSV as COMMAS, Form, LIST, RDF, TABLE, XML, YAML, damaged};
+use structure::{
+    CSV as COMMAS, DIALECT as DIALECT_PARTS, Form, LIST, RDF, TABLE, XML, YAML, damaged,
+};
 use watchdog::Worst;
 
 #[global_allocator]
@@ -55,7 +57,7 @@ fn limit(reader: &str) -> (usize, usize) {
 }
 
 /// Readers that [`readers`] runs, among which the bytes of structured damage are divided.
-const READERS: usize = if cfg!(feature = "parquet") { 42 } else { 40 };
+const READERS: usize = if cfg!(feature = "parquet") { 43 } else { 41 };
 /// Readers that ran or were left out.
 static CALLED: AtomicUsize = AtomicUsize::new(0);
 
@@ -63,6 +65,26 @@ const NODES: &str = "id:int64\tweight:float\tlabel:int32\ttime:int64\tfeature:st
                      9223372036854775807\tinf\t0\t5\t:-3:nan:c,,c:0\n3\t0\t1\t1\tx y:4:4:d:8\n";
 const EDGES: &str = "src_id:string\tdst_id:string\tweight:double\r\na\tb\t1.5\r\nköln\tb\t2\r\nc\tb\t-0\r\na\ta\t3\r\n";
 const CSV: &str = "\u{feff}name,id,height,label\r\n\"Ann, \"\"A\"\"\",7,1.5,0\r\n\"two\nlines\",-3,2,1\r\nCy,9,0.5,2\r\n";
+
+const DIALECT: &[u8] =
+    b"about\n# a comment\n1::'a\\'b'::1,5::2014-01-31::y\n-2::NA::7::1289241911.72836::\xe9\n";
+
+/// Every option of a dialect.
+fn dialect() -> Decoder {
+    let csv = Csv::new(["x", "name"])
+        .with_delimiter("::")
+        .with_columns(["id", "name", "x", "time"])
+        .with_timestamp("time")
+        .with_time_unit(TimeUnit::Microseconds)
+        .with_skipped_lines(1)
+        .with_comment("#")
+        .with_quote('\'')
+        .with_escape('\\')
+        .with_decimal(',')
+        .with_missing(["NA"])
+        .with_encoding(Encoding::Latin1);
+    Decoder::new().with_attributes([AttrType::Float, AttrType::Text]).csv(csv)
+}
 
 fn decoder() -> Decoder {
     let types = [
@@ -99,6 +121,7 @@ fn form(reader: &str, file: &Path) -> Form {
         (_, "npz" | "pt") => Form::Zip,
         (_, "yaml") => YAML,
         (_, "graphml") => XML,
+        ("csv dialect", _) => DIALECT_PARTS,
         ("csv", _) | (_, "csv") => COMMAS,
         (_, "nt" | "ttl" | "gz") => RDF,
         ("tables", _) => TABLE,
@@ -267,6 +290,11 @@ fn readers() {
         .with_attributes([AttrType::Float, AttrType::Text])
         .csv(Csv::new(["height", "name"]));
     fuzz("csv", std::slice::from_ref(&file), || read_nodes_with(&file, &decoder, &options).is_ok());
+    let file = put(dir, "dialect.csv", DIALECT);
+    let decoder = dialect();
+    fuzz("csv dialect", std::slice::from_ref(&file), || {
+        read_nodes_with(&file, &decoder, &options).is_ok()
+    });
     let folder = dir.join("graph");
     fuzz("graph", &graph(&folder, &device), || load_graph(&folder, &device).is_ok());
     let folder = dir.join("tables");

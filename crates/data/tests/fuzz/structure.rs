@@ -25,6 +25,7 @@ pub(crate) enum Form {
 
 pub(crate) const TABLE: Form = Form::Text(&["\t", "\n", ":", ",", "\r\n"]);
 pub(crate) const CSV: Form = Form::Text(&[",", "\n", "\"", "[", "]", "\r\n"]);
+pub(crate) const DIALECT: Form = Form::Text(&["::", "\n", "'", "\\", "#", "NA", "\r"]);
 pub(crate) const LIST: Form = Form::Text(&[" ", "\t", "\n", ";;", "#"]);
 pub(crate) const RDF: Form = Form::Text(&[
     "<u:a>",
