@@ -1,6 +1,6 @@
 //! Converts numbers to f32: one rule for all readers.
 
-use std::fmt::Display;
+use std::fmt::Debug;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
@@ -68,14 +68,14 @@ pub(crate) fn rounded(number: Result<f32, NotF32>, round: bool) -> Result<f32, N
 }
 
 /// The entries of an array of `path` by [`from_f64`] or [`from_i64`].
-pub(crate) fn array<T: Copy + Display>(
+pub(crate) fn array<T: Copy + Debug>(
     path: &Path,
     values: &[T],
     narrow: impl Fn(T) -> Result<f32, NotF32>,
 ) -> Result<Vec<f32>, DataError> {
     let one = |(i, &x): (usize, &T)| {
         narrow(x).map_err(|_| {
-            let why = format!("entry {i}: expected {REPRESENTABLE}, found {x}");
+            let why = format!("entry {i}: expected {REPRESENTABLE}, found {x:?}");
             format_error(path, why)
         })
     };

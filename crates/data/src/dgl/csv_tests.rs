@@ -109,6 +109,33 @@ fn many_graphs_of_several_types_in_the_order_of_the_graph_file() {
     assert_eq!(load(&files).unwrap().graph_ids, [2, 7]);
 }
 
+/// Columns of whole numbers stay int64, those with fractions become f32.
+#[test]
+fn numbers_that_f32_cannot_represent() {
+    let with = |cells: [&str; 2]| {
+        let nodes = format!("node_id,x\n0,{}\n1,{}\n", cells[0], cells[1]);
+        load(&[("meta.yaml", META), ("nodes.csv", &nodes), ("edges.csv", "src_id,dst_id\n0,1\n")])
+    };
+    let set = with(["16777217", "-3"]).unwrap();
+    let ints = set.graphs[0].nodes("_V").unwrap().to_ints("x").unwrap();
+    assert_eq!(ints, [16_777_217, -3]);
+    for (cells, part) in [
+        (
+            ["0.5", "1e300"],
+            "nodes.csv:3:2: expected a number that f32 can represent (`x`), got \"1e300\"",
+        ),
+        (["1e-60", "1"], "nodes.csv:2:2: expected a number that f32 can represent"),
+        (["0.5", "16777217"], "nodes.csv:3:2: expected a number that f32 can represent"),
+        (
+            ["16777217", "0.5"],
+            "nodes.csv:3:2: expected a whole number, since f32 cannot represent 16777217 of a row before",
+        ),
+    ] {
+        let e = with(cells).unwrap_err().to_string();
+        assert!(e.contains(part), "expected {part} in {e}");
+    }
+}
+
 #[test]
 fn ids_are_numbers_only_where_all_are() {
     let nodes = "node_id\n10\n9\nx\n";

@@ -57,6 +57,22 @@ fn the_other_types() {
     };
     assert_eq!(floats("|b1", &[1, 0]).unwrap(), [1.0, 0.0]);
     assert_eq!(floats("<i4", &TWO).unwrap(), [1.0, -1.0]);
+    for (descr, data, found) in [
+        (
+            "<f8",
+            [1.0f64.to_le_bytes(), 1e300f64.to_le_bytes()],
+            "entry 1: expected a number that f32 can represent, found 1e300",
+        ),
+        (
+            "<f8",
+            [1e-60f64.to_le_bytes(), [0; 8]],
+            "entry 0: expected a number that f32 can represent, found 1e-60",
+        ),
+        ("<i8", [1i64.to_le_bytes(), 16_777_217i64.to_le_bytes()], "found 16777217"),
+    ] {
+        let e = floats(descr, &data.concat()).unwrap_err().to_string();
+        assert!(e.contains(found), "{e}");
+    }
     assert!(
         floats("|S1", b"ab").unwrap_err().to_string().contains("expected numbers, found texts")
     );

@@ -245,6 +245,46 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Rows of numbers that are parsed while they are split, and others, are read as if all were split first, which a
+    /// marker that is a number and occurs nowhere asks for.
+    #[test]
+    fn usual_rows_are_as_others(
+        rows in prop::collection::vec(
+            prop::collection::vec(
+                prop::sample::select(vec![
+                    "1", "-5", "007", "12345678", "1.5", "-0", "1e2", "2.25E-3", "123456789012345678", "9223372036854775807",
+                    "16777217", "1e-60", "", " 3", "4 ", "+6", "x", "\"7\"", "\"8,\"", ".5", "5.", "nan", "-",
+                ]),
+                6,
+            ),
+            1..5,
+        ),
+        crlf: bool,
+        simple in 0usize..6,
+    ) {
+        let files = Files::new();
+        let end = if crlf { "\r\n" } else { "\n" };
+        let mut text = format!("a,id,w,b,y,c{end}");
+        for (i, row) in rows.iter().enumerate() {
+            // Most rows are usual ones but for a cell.
+            let cells: Vec<&str> = (0..6).map(|j| if j == simple || i % 3 == 2 { row[j] } else { "1" }).collect();
+            text += &cells.join(",");
+            text += end;
+        }
+        let path = files.put("p.csv", &text);
+        let decoder = |csv: Csv| Decoder::new().with_attributes([Text, Float, Int]).csv(csv);
+        let csv = Csv::new(["c", "a", "b"]).with_weight("w").with_label("y");
+        let read = |csv: Csv| {
+            let options = ReadOptions::new().with_duplicates(crate::Duplicates::First).with_max_problems(9);
+            read_nodes_with(&path, &decoder(csv), &options)
+                .map(|t| format!("{:?} {:?}", t.ids.ids(), t.columns))
+                .map_err(|e| e.to_string())
+        };
+        prop_assert_eq!(read(csv.clone()), read(csv.with_missing(["+-+-"])), "{}", text);
+    }
+}
+
 /// Options that contradict each other, and rows that are not those described.
 #[test]
 fn refused_dialects() {
