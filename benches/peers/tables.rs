@@ -1,11 +1,13 @@
-//! Measures reading tables of ten million weighted edges, beside `wc -l` on the same file.
+//! Measures reading tables of ten million weighted edges, beside `wc -l` on the same file, and CSV and Matrix Market files
+//! beside pandas and SciPy.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
-use burn_gnn::data::{Builder, Decoder};
+use burn_gnn::data::{Builder, Csv, DataError, Decoder, load_matrix_market, read_edges};
 use serde_json::json;
 
 use crate::measure::{Entry, Times, emit};
@@ -14,8 +16,11 @@ const EDGES: i64 = 10_000_000;
 const NODES: i64 = 1_000_003;
 const RUNS: usize = 3;
 
-pub(crate) fn run() -> Result<()> {
+/// Tables of GraphLearn's format; with the interpreter `python`, whose environment has pandas and SciPy, CSV and Matrix
+/// Market beside them, in turns.
+pub(crate) fn run(python: Option<&str>) -> Result<()> {
     let folder = tempfile::tempdir()?;
+    readers(folder.path(), python)?;
     let (nodes, edges) = (folder.path().join("nodes"), folder.path().join("edges"));
     // Ids of nodes in no order.
     write(&nodes, "id:int64", NODES, |i| (i * 1_000_000_007 % NODES).to_string())?;
@@ -52,12 +57,54 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-fn write(
-    path: &std::path::Path,
-    header: &str,
-    rows: i64,
-    row: impl Fn(i64) -> String,
-) -> Result<()> {
+/// Prints the CPU time of a statement that reads the file `f`, in milliseconds.
+const PEER: &str = "import sys, time, pandas, scipy.io\nf = sys.argv[1]\nt = time.process_time()\n";
+
+fn readers(folder: &Path, python: Option<&str>) -> Result<()> {
+    const ROWS: i64 = 1_500_000;
+    let (csv, matrix) = (folder.join("edges.csv"), folder.join("m.mtx"));
+    write(&csv, "src_id,dst_id,weight,timestamp", ROWS, |i| {
+        let (src, dst) = (i * 2_654_435_761 % NODES, i * 40_503 % 999_983);
+        format!(
+            "{src},{dst},0.{:04},{}",
+            i * 7919 % 10_000,
+            1_300_000_000 + i * 104_729 % 400_000_000
+        )
+    })?;
+    let head = format!("%%MatrixMarket matrix coordinate real general\n{NODES} {NODES} {ROWS}");
+    write(&matrix, &head, ROWS, |i| {
+        let (row, column) = (1 + i * 2_654_435_761 % NODES, 1 + i * 40_503 % 999_983);
+        format!("{row} {column} {:E}", (i * 7919 % 1_000_003) as f64 / 1e6)
+    })?;
+    let names = Csv::default().with_weight("weight").with_timestamp("timestamp");
+    let decoder = Decoder::new().csv(names);
+    let read_csv = || read_edges(&csv, &decoder).map(|t| t.src.len());
+    let read_matrix = || load_matrix_market(&matrix, &Device::flex()).map(|g| g.total_edges());
+    let entries: [(&str, &Path, &str, &dyn Fn() -> Result<usize, DataError>); 2] = [
+        ("csv", &csv, "pandas.read_csv(f)", &read_csv),
+        ("matrix-market", &matrix, "scipy.io.mmread(f)", &read_matrix),
+    ];
+    for (op, path, statement, read) in entries {
+        let (mut ours, mut peer) = (Times::default(), f64::INFINITY);
+        for _ in 0..RUNS {
+            let mut rows = Ok(0);
+            ours.add(&Times::one(|| rows = read()), 1);
+            ensure!(rows? == ROWS as usize, "rows were lost");
+            if let Some(python) = python {
+                let code = format!("{PEER}{statement}\nprint((time.process_time() - t) * 1e3)");
+                let out = Command::new(python).args(["-c", &code]).arg(path).output()?;
+                let text = String::from_utf8_lossy(&out.stdout).into_owned();
+                let error = || String::from_utf8_lossy(&out.stderr).into_owned();
+                peer = peer.min(text.trim().parse::<f64>().with_context(error)?);
+            }
+        }
+        let more = [("peer_min_cpu_ms", json!(peer.is_finite().then_some(peer)))];
+        emit(Entry { group: "tables", graph: "million", op }, Some(&ours), &more);
+    }
+    Ok(())
+}
+
+fn write(path: &Path, header: &str, rows: i64, row: impl Fn(i64) -> String) -> Result<()> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     writeln!(file, "{header}")?;
     for i in 0..rows {
@@ -66,7 +113,7 @@ fn write(
     Ok(file.flush()?)
 }
 
-fn count_lines(path: &std::path::Path) -> Result<()> {
+fn count_lines(path: &Path) -> Result<()> {
     ensure!(Command::new("wc").arg("-l").arg(path).output()?.status.success(), "wc failed");
     Ok(())
 }
