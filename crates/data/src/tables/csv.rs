@@ -534,10 +534,10 @@ impl<'a> Rows<'a> {
         let mut records = Records { text: block, at: from, dialect: self.dialect };
         let mut buffers =
             RowBuffers { contents: vec![Content::default(); self.wanted.len()], unescaped: vec![] };
-        // As many rows as there are lines, if those at the beginning are like the others.
-        let sample = &block[from..block.len().min(from + (1 << 14))];
-        let lines_here = line_ends(sample) as usize + 1;
-        out.reserve(lines_here * (block.len() - from) / sample.len().max(1) + 1, self.decoder);
+        // As many rows as there are lines, if those at the beginning are like the others; each has a byte for each field.
+        let (sample, left) = (&block[from..block.len().min(from + (1 << 14))], block.len() - from);
+        let like_these = (line_ends(sample) as usize + 1) * left / sample.len().max(1) + 1;
+        out.reserve(like_these.min(left / self.width.max(1) + 1), self.decoder);
         let (mut counted, mut lines, mut texts) = (0, 0, vec![]);
         while out.problems.len() < most
             && let Some(start) = records.start()
