@@ -6,11 +6,11 @@ use burn_gnn_graph::Frame;
 
 use super::{AttrType, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
 use crate::files::decoder_error;
+use crate::narrow;
 
 impl Decoder {
     /// Attributes of a CSV or Parquet table that are numbers, by their names in its header: `[rows, columns]`, in f32,
-    /// in the order given (whole numbers beyond 2²⁴ are rounded). `frame` holds the nodes or edges that were read by
-    /// this decoder.
+    /// in the order given. `frame` holds the nodes or edges that were read by this decoder.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -28,10 +28,11 @@ impl Decoder {
     ///
     /// # Errors
     /// [`DataError::Decoder`]: no names, a name that is no column of attributes, an attribute that is no number, a
-    /// frame with another number of attributes. [`DataError::Graph`]: a frame without attributes.
+    /// frame with another number of attributes, a whole number that f32 cannot represent
+    /// ([`round_floats`](Self::round_floats) takes the nearest). [`DataError::Graph`]: a frame without attributes.
     ///
     /// # Cost
-    /// A copy of the columns on their device.
+    /// A copy of the columns on their device; whole numbers are looked at on the host.
     pub fn numbers<'a>(
         &self,
         frame: &Frame,
@@ -65,7 +66,16 @@ impl Decoder {
                 (Some(&Slot::Int(j)), Some(AttrType::Int)) => {
                     let all = frame.get_int::<2>(INT_ATTRS)?;
                     check(all.dims()[1], widths[1])?;
-                    all.narrow(1, j, 1).cast(FloatDType::F32)
+                    let column = all.narrow(1, j, 1);
+                    let data = column.clone().into_data();
+                    let lost = data.iter::<i64>().find(|&v| narrow::from_i64(v).is_err());
+                    if let Some(lost) = lost.filter(|_| !self.round_floats) {
+                        return Err(refuse(format!(
+                            "`{name}`: expected {}, found {lost}; `Decoder::round_floats` takes the nearest f32",
+                            narrow::REPRESENTABLE
+                        )));
+                    }
+                    column.cast(FloatDType::F32)
                 }
                 (_, found) => {
                     let found = found.map_or("none".into(), |found| format!("{found:?}"));
@@ -89,6 +99,23 @@ mod tests {
 
     use super::*;
     use crate::{Builder, Csv};
+
+    #[test]
+    fn whole_numbers_beyond_f32() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("items.csv");
+        std::fs::write(&path, "id,time\n7,16777216\n9,16777217\n").unwrap();
+        let items = Decoder::new().with_attributes([AttrType::Int]).csv(Csv::new(["time"]));
+        let g = Builder::new().node(&path, "item", items.clone()).build(&Device::flex()).unwrap();
+        let frame = g.nodes("item").unwrap();
+        let e = items.numbers(frame, ["time"]).unwrap_err().to_string();
+        assert!(
+            e.contains("`time`: expected a number that f32 can represent, found 16777217"),
+            "{e}"
+        );
+        let x = items.round_floats().numbers(frame, ["time"]).unwrap();
+        assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), [16_777_216.0; 2]);
+    }
 
     #[test]
     fn what_is_no_number_is_refused_by_name() {
