@@ -91,7 +91,15 @@ impl AttributedGraph {
         let nodes = graph.nodes_mut(..)?;
         self.nodes.insert(nodes, what, device)?;
         nodes.set_ids(ids)?;
-        self.edges.as_floats(WEIGHT).insert_rows(graph.edges_mut(0)?, &rows, what, device)?;
+        let wrong = |expected: String| {
+            crate::files::setting(WEIGHT, &expected, "a number that f32 cannot represent")
+        };
+        self.edges.as_floats(WEIGHT).map_err(wrong)?.insert_rows(
+            graph.edges_mut(0)?,
+            &rows,
+            what,
+            device,
+        )?;
         Ok(Ok(graph))
     }
 }

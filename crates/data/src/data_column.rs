@@ -143,10 +143,10 @@ impl DataColumn {
         Ok(())
     }
 
-    /// Whole numbers as floats.
-    pub(crate) fn into_floats(mut self) -> Self {
-        self.widen(true);
-        self
+    /// Whole numbers as floats; `Err` with what was expected where f32 cannot represent one.
+    pub(crate) fn into_floats(mut self) -> Result<Self, String> {
+        self.widen(true)?;
+        Ok(self)
     }
 
     /// The numbers of a column of single floats.
@@ -269,13 +269,14 @@ impl NamedColumns {
         }
     }
 
-    /// The column `name` as float32, whatever numbers it holds.
-    pub(crate) fn as_floats(mut self, name: &str) -> Self {
+    /// The column `name` as float32, whatever numbers it holds; `Err` with what was expected where f32 cannot represent
+    /// one.
+    pub(crate) fn as_floats(mut self, name: &str) -> Result<Self, String> {
         if let Some(&place) = self.places.get(name) {
             let column = &mut self.columns[place];
-            *column = std::mem::replace(column, DataColumn::new(String::new())).into_floats();
+            *column = std::mem::replace(column, DataColumn::new(String::new())).into_floats()?;
         }
-        self
+        Ok(self)
     }
 
     /// Inserts all columns into a frame.

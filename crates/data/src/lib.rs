@@ -47,8 +47,8 @@ mod matrix_market;
 mod metadata;
 #[cfg(test)]
 mod migration_tests;
-mod node_link;
 mod narrow;
+mod node_link;
 mod node_split;
 mod npy;
 mod npy_layout;

@@ -24,11 +24,11 @@ use std::sync::{Mutex, PoisonError};
 use burn::tensor::{Device, Tensor};
 use burn_gnn_data::datasets::{DataHome, Known};
 use burn_gnn_data::{
-    AttrType, Csv, Decoder, EdgeListFormat, Encoding, Npz, RdfOptions, ReadOptions, TimeUnit, Topology, load_chunked,
-    load_dataset, load_dgl_csv, load_edge_list, load_gnn_benchmark, load_graph, load_graphml,
-    load_knowledge_graph, load_matrix_market, load_node_link, load_ogb, load_ogb_graph,
-    load_tu_dataset, map_graph, read_edges_with, read_nodes_with, read_npy, read_rdf,
-    read_scipy_npz, read_torch, save_graph, write_atomic,
+    AttrType, Csv, Decoder, EdgeListFormat, Encoding, Npz, RdfOptions, ReadOptions, TimeUnit,
+    Topology, load_chunked, load_dataset, load_dgl_csv, load_edge_list, load_gnn_benchmark,
+    load_graph, load_graphml, load_knowledge_graph, load_matrix_market, load_node_link, load_ogb,
+    load_ogb_graph, load_tu_dataset, map_graph, read_edges_with, read_nodes_with, read_npy,
+    read_rdf, read_scipy_npz, read_torch, save_graph, write_atomic,
 };
 use burn_gnn_graph::{GlobalIds, Graph, Ids, NodeIds, Ragged};
 use burn_gnn_sampling::{FeatureSource, MappedRows, MemoryRows, write_rows};
