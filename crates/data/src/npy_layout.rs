@@ -68,7 +68,7 @@ struct SplitEntry {
 
 /// Reads a data set in the `.npy` + `metadata.json` layout.
 ///
-/// Edges and labels may be int32 or int64, dense features float32 or int8 (times `scale`), sparse
+/// Edges and labels may be of any type of whole numbers, dense features float32 or int8 (times `scale`), sparse
 /// features COO; element types come from the array headers. Every count in the description is compared
 /// with the arrays, every id with its range, and every size with the file's length before memory is
 /// taken. Labels of other node types than the target are checked and left out.

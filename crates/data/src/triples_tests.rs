@@ -173,7 +173,7 @@ fn refusals() {
     refused(
         |d, _| put(d, "train", "<f4", "(3, 2)", bytemuck::cast_slice(&[0f32; 6])),
         train,
-        "expected dtype int32 or int64",
+        "expected dtype int8 to int64 or uint8 to uint64",
     );
     let e = toy(|_, m| m["layout_version"] = json!(2)).unwrap_err();
     assert!(matches!(&e, DataError::Version { found, expected: 1, .. } if found == "2"), "{e:?}");

@@ -29,7 +29,7 @@ pub mod internal {
     pub use crate::counted::Counted;
     pub use crate::half_rows::widen_f16;
     pub use crate::mapped_file::MappedFile;
-    pub use crate::npy_header::EntryType;
+    pub use crate::npy_header::{ArrayHead, EntryType};
     pub use crate::open::{
         format_error, inside, io_error, open, open_with, read_bounded, read_error, read_file,
         reserve,

@@ -20,12 +20,80 @@ pub struct EntryType {
     pub kind: u8,
     /// The number; 0 where there is none.
     pub size: u64,
+    /// Whether the most significant byte comes first.
+    pub big_endian: bool,
+}
+
+impl EntryType {
+    /// Types of other forms, `<M8[ns]` for example, have the size 0.
+    fn parse(descr: &str) -> Self {
+        let plain = descr.strip_prefix(['<', '>', '|', '=']).filter(|d| d.is_ascii());
+        let kind = plain.and_then(|d| d.bytes().next()).unwrap_or(0);
+        let size = plain.and_then(|d| d.get(1..)?.parse().ok()).unwrap_or(0);
+        Self { kind, size, big_endian: descr.starts_with('>') }
+    }
+
+    /// Bytes of a whole number, with or without a sign; `None` for another type.
+    pub fn integer_bytes(self) -> Option<usize> {
+        match (self.kind, self.size) {
+            (b'i' | b'u', size @ (1 | 2 | 4 | 8)) => Some(size as usize),
+            _ => None,
+        }
+    }
+
+    /// Appends a whole number of every `stride` bytes, at their start. The error is the number that `T` cannot hold, and
+    /// its position.
+    pub fn integers<T: TryFrom<i128>>(
+        self,
+        bytes: &[u8],
+        stride: usize,
+        out: &mut Vec<T>,
+    ) -> Result<(), (usize, i128)> {
+        macro_rules! read {
+            ($t:ty, $from:ident) => {
+                bytes.chunks_exact(stride).enumerate().try_for_each(|(i, entry)| {
+                    let Some(&number) = entry.first_chunk() else { return Ok(()) };
+                    let number = i128::from(<$t>::$from(number));
+                    out.push(T::try_from(number).map_err(|_| (i, number))?);
+                    Ok(())
+                })
+            };
+        }
+        match (self.kind, self.size, self.big_endian) {
+            (b'i', 1, _) => read!(i8, from_le_bytes),
+            (b'u', 1, _) => read!(u8, from_le_bytes),
+            (b'i', 2, false) => read!(i16, from_le_bytes),
+            (b'i', 2, true) => read!(i16, from_be_bytes),
+            (b'u', 2, false) => read!(u16, from_le_bytes),
+            (b'u', 2, true) => read!(u16, from_be_bytes),
+            (b'i', 4, false) => read!(i32, from_le_bytes),
+            (b'i', 4, true) => read!(i32, from_be_bytes),
+            (b'u', 4, false) => read!(u32, from_le_bytes),
+            (b'u', 4, true) => read!(u32, from_be_bytes),
+            (b'i', 8, false) => read!(i64, from_le_bytes),
+            (b'i', 8, true) => read!(i64, from_be_bytes),
+            (b'u', 8, false) => read!(u64, from_le_bytes),
+            (b'u', 8, true) => read!(u64, from_be_bytes),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The head of an array in any byte order and any order of its axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayHead {
+    /// Type of an entry.
+    pub ty: EntryType,
+    /// Whether the first axis is the fastest (Fortran order), not the last.
+    pub fortran: bool,
+    /// Name of the type, shape and place of the data.
+    pub head: NpyHead,
 }
 
 /// Type, shape and place of the data of a `.npy` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHead {
-    /// Type of an entry as NumPy writes it, such as `<f4` or `|b1`; never big endian.
+    /// Type of an entry as NumPy writes it, such as `<f4` or `|b1`.
     pub descr: String,
     /// Lengths of the axes; empty for a single value. Their product fits in 64 bits, that in bytes may not.
     pub shape: Vec<usize>,
@@ -34,8 +102,8 @@ pub struct NpyHead {
 }
 
 impl NpyHead {
-    /// Reads the head of an array of plain entries in C order and little endian, and leaves `reader` at its data.
-    /// `path` names the file in errors. At most ten thousand bytes are read.
+    /// Reads the head of an array of plain entries in C order and little endian, whose data are used as they are, and
+    /// leaves `reader` at its data. `path` names the file in errors. At most ten thousand bytes are read.
     ///
     /// # Errors
     /// [`DataError::Io`]; [`DataError::Format`] for a header that is no header, an array of records or objects,
@@ -50,7 +118,18 @@ impl NpyHead {
     /// # Ok::<(), burn_gnn_files::DataError>(())
     /// ```
     pub fn read(path: impl AsRef<Path>, mut reader: impl Read) -> Result<Self, DataError> {
-        Ok(Self::typed(path.as_ref(), &mut reader)?.1)
+        let path = path.as_ref();
+        let ArrayHead { ty, fortran, head } = Self::any(path, &mut reader)?;
+        let (found, remedy) = match (fortran, ty.big_endian) {
+            (true, _) => ("Fortran order".to_owned(), "numpy.ascontiguousarray"),
+            (_, true) => {
+                (format!("dtype '{}'", cut(&head.descr)), "array.astype(dtype.newbyteorder('='))")
+            }
+            (false, false) => return Ok(head),
+        };
+        let why =
+            format!("expected C order and little endian, found {found}; save it with {remedy}");
+        Err(format_error(path, why))
     }
 
     /// The bytes before the data of an array in C order, padded as NumPy pads them.
@@ -74,31 +153,20 @@ impl NpyHead {
         bytes
     }
 
-    /// As [`read`](Self::read), with the type of an entry.
+    /// As [`read`](Self::read), of an array in any order.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As [`read`](Self::read), but for another order.
     #[doc(hidden)]
-    pub fn typed(path: &Path, reader: &mut impl Read) -> Result<(EntryType, Self), DataError> {
-        let wrong = |why: String| format_error(path, why);
+    pub fn any(path: &Path, reader: &mut impl Read) -> Result<ArrayHead, DataError> {
         let (preamble, start) = read_preamble(path, reader)?;
-        let fields = Parser { text: &preamble[start..], at: 0 }
-            .fields()
-            .map_err(|why| wrong(format!("header: expected a plain array, found {}", cut(&why))))?;
-        if fields.fortran {
-            let why = "expected C order, found Fortran order; save it with numpy.ascontiguousarray";
-            return Err(wrong(why.into()));
-        }
-        let descr = fields.descr;
-        if descr.starts_with('>') {
-            return Err(wrong(format!("expected little endian, found dtype '{}'", cut(&descr))));
-        }
-        let plain = descr.strip_prefix(['<', '|', '=']).filter(|d| d.is_ascii() && !d.is_empty());
-        let number = plain.and_then(|d| d[1..].parse().ok());
-        // Types of other forms, `<M8[ns]` for example, are refused by those who read them.
-        let ty =
-            EntryType { kind: plain.map_or(0, |d| d.as_bytes()[0]), size: number.unwrap_or(0) };
-        Ok((ty, Self { descr, shape: fields.shape, offset: preamble.len() }))
+        let Fields { descr, fortran, shape } =
+            Parser { text: &preamble[start..], at: 0 }.fields().map_err(|why| {
+                let why = format!("header: expected a plain array, found {}", cut(&why));
+                format_error(path, why)
+            })?;
+        let head = Self { descr, shape, offset: preamble.len() };
+        Ok(ArrayHead { ty: EntryType::parse(&head.descr), fortran, head })
     }
 }
 

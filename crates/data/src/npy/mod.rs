@@ -15,7 +15,7 @@ use burn_gnn_graph::Column;
 use bytemuck::Pod;
 use half::f16;
 
-use crate::files::{NpyHead, format_error, io_error, open, read_error};
+use crate::files::{ArrayHead, NpyHead, format_error, io_error, open, read_error};
 use crate::host_column::{column_of, unsupported};
 use crate::narrow;
 #[cfg(test)]
@@ -34,12 +34,20 @@ pub enum NpyValues {
     Bool(Vec<bool>),
     /// `int8`.
     I8(Vec<i8>),
-    /// `uint8`.
-    U8(Vec<u8>),
+    /// `int16`.
+    I16(Vec<i16>),
     /// `int32`.
     I32(Vec<i32>),
     /// `int64`.
     I64(Vec<i64>),
+    /// `uint8`.
+    U8(Vec<u8>),
+    /// `uint16`.
+    U16(Vec<u16>),
+    /// `uint32`.
+    U32(Vec<u32>),
+    /// `uint64`.
+    U64(Vec<u64>),
     /// `float16`.
     F16(Vec<f16>),
     /// `float32`.
@@ -50,6 +58,27 @@ pub enum NpyValues {
     Text(Vec<String>),
 }
 
+/// Runs `$body` with the numbers of `$values` as the vector `$v`, or `$text`.
+macro_rules! with_numbers {
+    ($values:expr, $v:ident => $body:expr, $text:expr) => {
+        match $values {
+            NpyValues::Bool($v) => $body,
+            NpyValues::I8($v) => $body,
+            NpyValues::I16($v) => $body,
+            NpyValues::I32($v) => $body,
+            NpyValues::I64($v) => $body,
+            NpyValues::U8($v) => $body,
+            NpyValues::U16($v) => $body,
+            NpyValues::U32($v) => $body,
+            NpyValues::U64($v) => $body,
+            NpyValues::F16($v) => $body,
+            NpyValues::F32($v) => $body,
+            NpyValues::F64($v) => $body,
+            NpyValues::Text(_) => $text,
+        }
+    };
+}
+
 /// An array of NumPy, in C order.
 #[derive(Clone, Debug)]
 pub struct NpyArray {
@@ -58,11 +87,14 @@ pub struct NpyArray {
     pub(crate) values: NpyValues,
 }
 
-/// Reads a `.npy` file: little endian, C order, of one of the types of [`NpyValues`].
+/// Reads a `.npy` file of one of the types of [`NpyValues`], of either byte order, and puts it into C order.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for a header that is no header, another order or type (objects, which are
-/// pickles, included), or another length than the shape asks for.
+/// [`DataError::Io`]; [`DataError::Format`] for a header that is no header, another type (objects, which are pickles,
+/// included), or another length than the shape asks for.
+///
+/// # Cost
+/// The array once; in Fortran order (`array.T`, `DataFrame.to_numpy()`) twice while it is read.
 pub fn read_npy(path: impl AsRef<Path>) -> Result<NpyArray, DataError> {
     NpyArray::read(path.as_ref())
 }
@@ -82,16 +114,15 @@ impl NpyArray {
         len: u64,
         stored: bool,
     ) -> Result<Self, DataError> {
-        let (ty, head) = NpyHead::typed(path, &mut reader)?;
+        let ArrayHead { ty, fortran, head } = NpyHead::any(path, &mut reader)?;
         let width = match (ty.kind, ty.size) {
-            (b'b' | b'i' | b'u', 1) => 1,
-            (b'f', 2) => 2,
-            (b'i' | b'f', 4) => 4,
-            (b'i' | b'f', 8) => 8,
+            (b'b', 1) => 1,
+            (b'i' | b'u', n @ (1 | 2 | 4 | 8)) | (b'f', n @ (2 | 4 | 8)) => n,
             (b'S', n @ 1..=MAX_TEXT) => n,
             (b'U', n @ 1..=MAX_TEXT) => 4 * n,
             _ => {
-                let expected = "bool, int8, uint8, int32, int64, float16, float32, float64 or text";
+                let expected =
+                    "bool, int8 to int64, uint8 to uint64, float16, float32, float64 or text";
                 return Err(format_error(
                     path,
                     format!("expected dtype {expected}, found '{}'", head.descr),
@@ -112,13 +143,23 @@ impl NpyArray {
                 ),
             ));
         }
-        let mut data = Data { path, reader, count: (declared / width) as usize, stored };
-        let values = match (ty.kind, width) {
+        let unit = match ty.kind {
+            b'S' => 1,
+            b'U' => 4,
+            _ => width as usize,
+        };
+        let swapped = if ty.big_endian { unit } else { 1 };
+        let mut data = Data { path, reader, count: (declared / width) as usize, stored, swapped };
+        let mut values = match (ty.kind, width) {
             (b'b', _) => NpyValues::Bool(data.bools()?),
             (b'i', 1) => NpyValues::I8(data.values()?),
-            (b'u', _) => NpyValues::U8(data.values()?),
+            (b'i', 2) => NpyValues::I16(data.values()?),
             (b'i', 4) => NpyValues::I32(data.values()?),
             (b'i', _) => NpyValues::I64(data.values()?),
+            (b'u', 1) => NpyValues::U8(data.values()?),
+            (b'u', 2) => NpyValues::U16(data.values()?),
+            (b'u', 4) => NpyValues::U32(data.values()?),
+            (b'u', _) => NpyValues::U64(data.values()?),
             (b'f', 2) => NpyValues::F16(data.values()?),
             (b'f', 4) => NpyValues::F32(data.values()?),
             (b'f', _) => NpyValues::F64(data.values()?),
@@ -127,6 +168,12 @@ impl NpyArray {
             ),
             _ => NpyValues::Text(data.texts(width as usize, utf32)?),
         };
+        if fortran && shape.iter().filter(|&&n| n > 1).count() > 1 {
+            match &mut values {
+                NpyValues::Text(v) => *v = c_order(v, &shape),
+                numbers => with_numbers!(numbers, v => *v = c_order(v, &shape), {}),
+            }
+        }
         Ok(Self { path: path.into(), shape, values })
     }
 
@@ -158,16 +205,30 @@ impl NpyArray {
         ))
     }
 
-    /// Integers of 32 or 64 bits.
+    /// Whole numbers of any type.
     ///
     /// # Errors
-    /// [`DataError::Format`] for another type.
+    /// [`DataError::Format`] for another type, and for a number of `uint64` above that of `int64`.
     pub fn into_i64(self) -> Result<Vec<i64>, DataError> {
-        match self.values {
-            NpyValues::I32(v) => Ok(v.into_iter().map(i64::from).collect()),
-            NpyValues::I64(v) => Ok(v),
-            _ => Err(self.wrong_dtype("int32 or int64")),
-        }
+        Ok(match self.values {
+            NpyValues::I8(v) => v.into_iter().map(i64::from).collect(),
+            NpyValues::I16(v) => v.into_iter().map(i64::from).collect(),
+            NpyValues::I32(v) => v.into_iter().map(i64::from).collect(),
+            NpyValues::I64(v) => v,
+            NpyValues::U8(v) => v.into_iter().map(i64::from).collect(),
+            NpyValues::U16(v) => v.into_iter().map(i64::from).collect(),
+            NpyValues::U32(v) => v.into_iter().map(i64::from).collect(),
+            NpyValues::U64(v) => {
+                let signed = |(i, x)| {
+                    i64::try_from(x).map_err(|_| {
+                        let why = format!("entry {i}: expected a number below 2^63, found {x}");
+                        format_error(&self.path, why)
+                    })
+                };
+                v.into_iter().enumerate().map(signed).collect::<Result<_, _>>()?
+            }
+            _ => return Err(self.wrong_dtype("int8 to int64 or uint8 to uint64")),
+        })
     }
 
     /// float32 only.
@@ -187,9 +248,13 @@ impl NpyArray {
         Ok(match self.values {
             NpyValues::Bool(v) => v.into_iter().map(|b| f32::from(u8::from(b))).collect(),
             NpyValues::I8(v) => v.into_iter().map(f32::from).collect(),
-            NpyValues::U8(v) => v.into_iter().map(f32::from).collect(),
+            NpyValues::I16(v) => v.into_iter().map(f32::from).collect(),
             NpyValues::I32(v) => narrow::array(&self.path, &v, |x| narrow::from_i64(i64::from(x)))?,
             NpyValues::I64(v) => narrow::array(&self.path, &v, narrow::from_i64)?,
+            NpyValues::U8(v) => v.into_iter().map(f32::from).collect(),
+            NpyValues::U16(v) => v.into_iter().map(f32::from).collect(),
+            NpyValues::U32(v) => narrow::array(&self.path, &v, |x| narrow::from_i64(i64::from(x)))?,
+            NpyValues::U64(v) => narrow::array(&self.path, &v, |x| narrow::from_i128(i128::from(x)))?,
             NpyValues::F16(v) => v.into_iter().map(f16::to_f32).collect(),
             NpyValues::F32(v) => v,
             NpyValues::F64(v) => narrow::array(&self.path, &v, narrow::from_f64)?,
@@ -211,17 +276,8 @@ impl NpyArray {
             return Err(format_error(&self.path, why));
         }
         let Self { path, shape, values } = self;
-        let data = match values {
-            NpyValues::Bool(v) => TensorData::new(v, shape),
-            NpyValues::I8(v) => TensorData::new(v, shape),
-            NpyValues::U8(v) => TensorData::new(v, shape),
-            NpyValues::I32(v) => TensorData::new(v, shape),
-            NpyValues::I64(v) => TensorData::new(v, shape),
-            NpyValues::F16(v) => TensorData::new(v, shape),
-            NpyValues::F32(v) => TensorData::new(v, shape),
-            NpyValues::F64(v) => TensorData::new(v, shape),
-            NpyValues::Text(_) => return Err(format_error(&path, "expected numbers, found texts")),
-        };
+        let texts = || Err(format_error(&path, "expected numbers, found texts"));
+        let data = with_numbers!(values, v => TensorData::new(v, shape), return texts());
         column_of(data, device)
             .map_err(|d| unsupported(path.display(), "array", format!("{d:?}"), device))
     }
@@ -234,15 +290,45 @@ impl NpyArray {
         match self.values {
             NpyValues::Bool(_) => "bool",
             NpyValues::I8(_) => "int8",
-            NpyValues::U8(_) => "uint8",
+            NpyValues::I16(_) => "int16",
             NpyValues::I32(_) => "int32",
             NpyValues::I64(_) => "int64",
+            NpyValues::U8(_) => "uint8",
+            NpyValues::U16(_) => "uint16",
+            NpyValues::U32(_) => "uint32",
+            NpyValues::U64(_) => "uint64",
             NpyValues::F16(_) => "float16",
             NpyValues::F32(_) => "float32",
             NpyValues::F64(_) => "float64",
             NpyValues::Text(_) => "text",
         }
     }
+}
+
+/// The entries with the last axis fastest, of those with the first axis fastest.
+fn c_order<T: Clone>(values: &[T], shape: &[usize]) -> Vec<T> {
+    let strides: Vec<usize> = shape
+        .iter()
+        .scan(1, |stride, &len| {
+            let this = *stride;
+            *stride *= len;
+            Some(this)
+        })
+        .collect();
+    let (mut out, mut index, mut at) = (Vec::with_capacity(values.len()), vec![0; shape.len()], 0);
+    while out.len() < values.len() {
+        out.push(values[at].clone());
+        for (i, (&len, &stride)) in index.iter_mut().zip(shape.iter().zip(&strides)).rev() {
+            *i += 1;
+            at += stride;
+            if *i < len {
+                break;
+            }
+            at -= len * stride;
+            *i = 0;
+        }
+    }
+    out
 }
 
 /// A text of UTF-32 in little endian; zeros at its end are none of it.
@@ -258,6 +344,8 @@ struct Data<'a, R> {
     /// Entries, of the size that the header says.
     count: usize,
     stored: bool,
+    /// Bytes that are stored in reverse; 1: none.
+    swapped: usize,
 }
 
 impl<R: Read> Data<'_, R> {
@@ -277,9 +365,11 @@ impl<R: Read> Data<'_, R> {
         while out.len() < count {
             let start = out.len();
             out.resize(start + STEP.min(count - start), T::zeroed());
-            self.reader
-                .read_exact(bytemuck::cast_slice_mut(&mut out[start..]))
-                .map_err(|e| read_error(self.path, e))?;
+            let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut out[start..]);
+            self.reader.read_exact(bytes).map_err(|e| read_error(self.path, e))?;
+            if self.swapped > 1 {
+                bytes.chunks_exact_mut(self.swapped).for_each(<[u8]>::reverse);
+            }
         }
         // What stands behind an entry of an archive (its checksum) is looked at when its end is met.
         match self.reader.read(&mut [0]) {

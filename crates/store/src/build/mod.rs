@@ -264,8 +264,8 @@ impl CscBuild {
     /// Reads the stream and writes the file.
     ///
     /// # Errors
-    /// [`StoreError::NodeOutOfRange`] for an endpoint that is no node; what the stream reports;
-    /// [`StoreError::Data`] for a disk that is full; [`StoreError::Resume`] where something else was begun;
+    /// [`StoreError::NodeOutOfRange`] for an endpoint that is no node, [`StoreError::Data`] where the stream names its
+    /// file; what the stream reports; [`StoreError::Data`] for a disk that is full; [`StoreError::Resume`] where something else was begun;
     /// [`StoreError::Busy`].
     ///
     /// # Cost
@@ -294,8 +294,14 @@ impl CscBuild {
             // Killed between the last byte and the end of the folder.
             Some(stats) => BuildStats { resumed: stats.read, ..stats },
             None => {
-                let (runs, bases, resumed) =
-                    self.sort(&settings, &mut edges, &mut journal, &done)?;
+                let sorted = self.sort(&settings, &mut edges, &mut journal, &done);
+                let (runs, bases, resumed) = sorted.map_err(|e| match e {
+                    StoreError::NodeOutOfRange { arg, .. } => {
+                        let path = edges.path(usize::from(arg == "dst"));
+                        path.map(|path| format(path, e.to_string())).unwrap_or(e)
+                    }
+                    e => e,
+                })?;
                 let stats = self.merge(&settings, &runs, &bases, &mut journal, &done)?;
                 journal.add(&Entry::Finished(stats))?;
                 BuildStats { resumed, ..stats }

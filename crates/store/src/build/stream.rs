@@ -3,6 +3,8 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
+use burn_gnn_files::internal::{ArrayHead, EntryType, NpyHead};
+
 use crate::error::{StoreError, format, io};
 
 /// Some edges, in the order of the stream. Lists of weights and times are empty where edges have none.
@@ -70,6 +72,12 @@ pub trait EdgeStream {
     fn total(&self) -> Option<u64> {
         None
     }
+
+    /// The file that an endpoint (0: sources, 1: destinations) comes from, where there is one: for errors alone.
+    fn path(&self, endpoint: usize) -> Option<&Path> {
+        let _ = endpoint;
+        None
+    }
 }
 
 impl<S: EdgeStream + ?Sized> EdgeStream for Box<S> {
@@ -81,6 +89,9 @@ impl<S: EdgeStream + ?Sized> EdgeStream for Box<S> {
     }
     fn total(&self) -> Option<u64> {
         (**self).total()
+    }
+    fn path(&self, endpoint: usize) -> Option<&Path> {
+        (**self).path(endpoint)
     }
 }
 
@@ -207,8 +218,8 @@ impl<R: BufRead> EdgeStream for TextEdges<R> {
     }
 }
 
-/// Edges of two `.npy` files of 64-bit or 32-bit integers, sources and destinations, or of one file of shape
-/// `[2, edges]`, as OGB has them.
+/// Edges of two `.npy` files of whole numbers of any type, sources and destinations, or of one file of shape
+/// `[2, edges]`, as OGB has them, in C or Fortran order (`edge_index.T`).
 #[derive(Debug)]
 pub struct NpyEdges {
     endpoints: [NpyEnd; 2],
@@ -221,16 +232,20 @@ pub struct NpyEdges {
 struct NpyEnd {
     path: PathBuf,
     file: std::fs::File,
+    /// Where its first number begins.
     offset: u64,
-    /// Bytes of a number.
-    width: usize,
+    ty: EntryType,
+    fortran: bool,
+    /// Bytes from one number to the next.
+    stride: usize,
 }
 
 impl NpyEdges {
     /// Of a file of sources and one of destinations.
     ///
     /// # Errors
-    /// [`StoreError::Data`] for files that cannot be read, of other dtypes, or of different lengths.
+    /// [`StoreError::Data`] for files that cannot be read, of other dtypes, or of different lengths. Reading returns it
+    /// for an id below 0 or above 2³²; it names the file.
     pub fn of_two(src: impl AsRef<Path>, dst: impl AsRef<Path>) -> Result<Self, StoreError> {
         let (src, shape) = NpyEnd::open(src.as_ref())?;
         let (dst, other) = NpyEnd::open(dst.as_ref())?;
@@ -249,12 +264,18 @@ impl NpyEdges {
     /// # Errors
     /// As [`of_two`](Self::of_two).
     pub fn of_one(path: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let (src, shape) = NpyEnd::open(path.as_ref())?;
+        let (mut src, shape) = NpyEnd::open(path.as_ref())?;
         let &[2, total] = &shape[..] else {
             return Err(format(&src.path, format!("expected shape [2, edges], found {shape:?}")));
         };
         let (mut dst, _) = NpyEnd::open(path.as_ref())?;
-        dst.offset += (total * dst.width) as u64;
+        if src.fortran {
+            // Pairs of source and destination.
+            dst.offset += dst.stride as u64;
+            (src.stride, dst.stride) = (2 * src.stride, 2 * dst.stride);
+        } else {
+            dst.offset += (total * dst.stride) as u64;
+        }
         Ok(Self { endpoints: [src, dst], total: total as u64, next: 0, bytes: vec![] })
     }
 }
@@ -264,16 +285,10 @@ impl NpyEnd {
         let (file, len) = burn_gnn_files::internal::open(path)?;
         let mut head = vec![0; len.min(1 << 16) as usize];
         crate::section_writer::read_at(&file, &mut head, 0).map_err(io(path))?;
-        let head = burn_gnn_files::NpyHead::read(path, &head[..])?;
-        let width: usize = match &*head.descr {
-            "<i8" | "<u8" => 8,
-            "<i4" | "<u4" => 4,
-            other => {
-                return Err(format(
-                    path,
-                    format!("expected dtype int64, uint64, int32 or uint32, found '{other}'"),
-                ));
-            }
+        let ArrayHead { ty, fortran, head } = NpyHead::any(path, &mut &head[..])?;
+        let Some(width) = ty.integer_bytes() else {
+            let expected = "int8 to int64 or uint8 to uint64";
+            return Err(format(path, format!("expected dtype {expected}, found '{}'", head.descr)));
         };
         let data = head
             .shape
@@ -290,7 +305,8 @@ impl NpyEnd {
                 ),
             ));
         }
-        Ok((Self { path: path.into(), file, offset: head.offset as u64, width }, head.shape))
+        let offset = head.offset as u64;
+        Ok((Self { path: path.into(), file, offset, ty, fortran, stride: width }, head.shape))
     }
     fn read(
         &self,
@@ -300,26 +316,23 @@ impl NpyEnd {
         bytes: &mut Vec<u8>,
         out: &mut Vec<u32>,
     ) -> Result<(), StoreError> {
-        let width = self.width;
-        bytes.resize(count * width, 0);
-        crate::section_writer::read_at(&self.file, bytes, self.offset + from * width as u64)
-            .map_err(io(&self.path))?;
-        let far = |i: usize, value| StoreError::NodeOutOfRange {
-            edge: from + i as u64,
-            arg,
-            bound: 1 << 32,
-            value,
-        };
-        if width == 4 {
-            out.extend(bytes.as_chunks().0.iter().map(|b| u32::from_le_bytes(*b)));
-            // A negative number is one of 2^31 and more, which is refused where there are fewer nodes.
-            return Ok(());
-        }
-        for (i, b) in bytes.as_chunks().0.iter().enumerate() {
-            let value = u64::from_le_bytes(*b);
-            out.push(u32::try_from(value).map_err(|_| far(i, value))?);
-        }
-        Ok(())
+        let stride = self.stride;
+        // The last number ends before the next one would begin.
+        let width = self.ty.integer_bytes().unwrap_or(stride);
+        bytes.clear();
+        bytes.resize(count * stride, 0);
+        let len = (count * stride).saturating_sub(stride - width);
+        crate::section_writer::read_at(
+            &self.file,
+            &mut bytes[..len],
+            self.offset + from * stride as u64,
+        )
+        .map_err(io(&self.path))?;
+        self.ty.integers(bytes, stride, out).map_err(|(i, found)| {
+            let edge = from + i as u64;
+            let why = format!("edge {edge}: expected `{arg}` in 0..{}, found {found}", 1u64 << 32);
+            format(&self.path, why)
+        })
     }
 }
 
@@ -333,16 +346,19 @@ impl EdgeStream for NpyEdges {
     }
     fn skip(&mut self, edges: u64) -> Result<(), StoreError> {
         if edges > self.total - self.next {
-            return Err(StoreError::source(format!(
-                "expected {edges} edges more, found {}",
-                self.total - self.next
-            )));
+            let found = self.total - self.next;
+            let why =
+                format!("expected {edges} edges more, as when the build began, found {found}");
+            return Err(format(&self.endpoints[0].path, why));
         }
         self.next += edges;
         Ok(())
     }
     fn total(&self) -> Option<u64> {
         Some(self.total)
+    }
+    fn path(&self, endpoint: usize) -> Option<&Path> {
+        self.endpoints.get(endpoint).map(|end| &*end.path)
     }
 }
 
@@ -367,6 +383,9 @@ impl<S: EdgeStream> EdgeStream for ReversedEdges<S> {
     }
     fn total(&self) -> Option<u64> {
         self.0.total()
+    }
+    fn path(&self, endpoint: usize) -> Option<&Path> {
+        self.0.path(1 - endpoint.min(1))
     }
 }
 

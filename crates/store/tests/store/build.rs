@@ -306,6 +306,22 @@ fn streams() {
     assert_eq!(indices(&mut || Box::new(NpyEdges::of_two(&src, &dst).unwrap())), of_text);
     let both = npy("both", &[2, 3], &[0, 2, 1, 1, 0, 1]);
     assert_eq!(indices(&mut || Box::new(NpyEdges::of_one(&both).unwrap())), of_text);
+    // `numpy.save(path, numpy.array([[0, 1], [2, 0], [1, 1]], descr).T)`: pairs, in Fortran order.
+    let transposed = |descr: &str, pairs: &[u8]| {
+        let text = format!("{{'descr': '{descr}', 'fortran_order': True, 'shape': (2, 3), }}\n");
+        let head = [b"\x93NUMPY\x01\x00", &[text.len() as u8, 0][..], text.as_bytes()].concat();
+        let path = dir.path().join("transposed");
+        std::fs::write(&path, [&head, pairs].concat()).unwrap();
+        path
+    };
+    for path in [
+        transposed("|u1", &[0, 1, 2, 0, 1, 1]),
+        transposed(">u2", &[0, 0, 0, 1, 0, 2, 0, 0, 0, 1, 0, 1]),
+        transposed("<i2", &[0, 0, 1, 0, 2, 0, 0, 0, 1, 0, 1, 0]),
+        transposed("<i8", bytemuck::cast_slice(&[0i64, 1, 2, 0, 1, 1])),
+    ] {
+        assert_eq!(indices(&mut || Box::new(NpyEdges::of_one(&path).unwrap())), of_text);
+    }
     let reversed = indices(&mut || Box::new(ReversedEdges(NpyEdges::of_one(&both).unwrap())));
     assert_eq!(reversed, (vec![1, 1, 0], vec![0, 1, 2]));
     let chained = || {
@@ -321,7 +337,11 @@ fn streams() {
     let e = CscBuild::new(&path, 4, 4)
         .run(NpyEdges::of_one(npy("far", &[2, 1], &[-1, 0])).unwrap())
         .unwrap_err();
-    assert!(matches!(e, StoreError::NodeOutOfRange { edge: 0, arg: "src", .. }), "{e}");
+    let far = "far: edge 0: expected `src` in 0..4294967296, found -1";
+    assert!(matches!(e, StoreError::Data(_)) && e.to_string().ends_with(far), "{e}");
+    let no_node = NpyEdges::of_one(npy("no-node", &[2, 2], &[0, 1, 1, 4])).unwrap();
+    let e = CscBuild::new(&path, 4, 4).run(no_node).unwrap_err().to_string();
+    assert!(e.contains("no-node: edge 1: `dst` must lie in 0..4, got 4"), "{e}");
     let e =
         CscBuild::new(&path, 4, 4).run(TextEdges::new("edges.txt", &b"0 1\n0 x"[..])).unwrap_err();
     assert!(e.to_string().starts_with("edges.txt:2:2: expected a node id"), "{e}");
