@@ -1,5 +1,6 @@
 //! Reads the tensors of files that `torch.save` wrote; runs nothing.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -10,36 +11,46 @@ use burn::tensor::TensorData;
 use burn_gnn_files::DataError;
 use zip::{CompressionMethod, ZipArchive};
 
-use crate::files::{cut, format_error, io_error, open, open_zip, reserve, zip_error};
+use crate::files::{cut, format_error, io_error, open, open_zip, read_file, reserve, zip_error};
 use crate::pickle::{Id, Pickle, StorageType, Value, View, Vocabulary};
 
 /// Containers inside containers.
 const MOST_DEEP: usize = 16;
 /// Spans of a pickle have 32 bits, half of them for text that is made.
 const MOST_PICKLE: u64 = 1 << 30;
+/// Parts of a key that is a tuple: edge types have three.
+const MOST_PARTS: usize = 8;
 /// Keys of storages are numbers.
 const MOST_KEY: usize = 64;
 /// What names, and views of one storage, may take beyond the length of the file.
 const FREE: u64 = 1 << 16;
 
+/// In the first bytes of a file of PyTorch before 1.6.
+const MAGIC: [u8; 10] = [0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
+/// First bytes of what `dgl.save_graphs` writes.
+const DGL_MAGIC: [u8; 8] = 0xDD2E_4FF0_46B4_A13F_u64.to_le_bytes();
+/// Bytes among which these are.
+const FIRST: u64 = 32;
+
 /// A tensor and its name. Tensors that are the same part of the same storage share their data.
 pub type NamedTensor = (String, Arc<TensorData>);
 
-/// Reads a file that `torch.save` wrote (PyTorch 1.6 and later): a tensor, or dictionaries, lists and tuples of
-/// tensors, nested. Their keys and positions, joined by dots, are the names: `conv1.weight` for a state dict,
-/// `model.conv1.weight` for a checkpoint `{"model": model.state_dict(), "epoch": 7}`. Numbers, texts and other values
-/// are left out.
+/// Reads a file that `torch.save` wrote: a tensor, or dictionaries, lists, tuples and sets of tensors, nested. Their
+/// keys and positions, joined by dots, are the names: `conv1.weight` for a state dict, `model.conv1.weight` for a
+/// checkpoint `{"model": model.state_dict(), "epoch": 7}`, `x.paper` and `edge_index.author:writes:paper` where keys
+/// are tuples. Numbers, texts, bytes, devices, sizes, dtypes and what is NumPy's are left out.
 ///
 /// A `.pt` file is a pickle, a program that may call any function of Python. Here it is read by a machine that knows
-/// tensors and containers and refuses every other name; nothing is run.
+/// tensors and containers and refuses every other name; nothing is run. So a `Data` object of PyTorch Geometric is an
+/// error: save `data.to_dict()`, which its own `data.pt` of version 2.4 and later holds.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for another file (one of PyTorch before 1.6 too), big endian numbers, a
-/// name that is no tensor or container (a whole module: save its `state_dict()`), damage, element types other than
-/// floats of 16 to 64 bits, integers and bool, and tensors that repeat elements (`expand`).
+/// [`DataError::Io`]; [`DataError::Format`] for another file, big endian numbers, a name that is no tensor or container
+/// (a whole module: save its `state_dict()`), damage, element types other than floats of 16 to 64 bits, integers and
+/// bool, and tensors that repeat elements (`expand`).
 ///
 /// # Cost
-/// The storages of the file, one at a time, beside the tensors.
+/// The storages of the file, one at a time, beside the tensors; the whole file where PyTorch before 1.6 wrote it.
 ///
 /// ```no_run
 /// for (name, data) in burn_gnn_data::read_torch("model.pt")? {
@@ -51,30 +62,109 @@ pub fn read_torch(path: impl AsRef<Path>) -> Result<Vec<NamedTensor>, DataError>
     let path = path.as_ref();
     let (file, len) = open(path)?;
     let mut file = BufReader::with_capacity(1 << 16, file);
-    let mut first = [0; 2];
-    let legacy = file.read_exact(&mut first).is_ok() && first[0] == 0x80;
-    if legacy {
-        let message = "expected a zip archive, found a pickle as PyTorch wrote it before version 1.6; save it again with a later one";
+    let mut first = vec![];
+    file.by_ref().take(FIRST).read_to_end(&mut first).map_err(|e| io_error(path, e))?;
+    if first.starts_with(&DGL_MAGIC) {
+        let message = "expected a file that `torch.save` wrote, found graphs of DGL (`dgl.save_graphs`); load them in \
+             Python and save their arrays as `.npy` for `load_chunked`, or as dictionaries of tensors by `torch.save`";
         return Err(format_error(path, message));
     }
     file.rewind().map_err(|e| io_error(path, e))?;
+    if first.first() == Some(&0x80) {
+        if !first.windows(MAGIC.len()).any(|part| part == MAGIC) {
+            let message = "expected a file that `torch.save` wrote, found another pickle; save its tensors by it";
+            return Err(format_error(path, message));
+        }
+        drop(file);
+        return read_before_1_6(path);
+    }
     let mut archive = Archive::new(path, file, len)?;
     let bytes = archive.read("data.pkl", MOST_PICKLE)?;
     if archive.has("byteorder") {
         let order = archive.read("byteorder", 16)?;
         if order != b"little" {
             let found = cut(&String::from_utf8_lossy(&order));
-            return Err(format_error(
-                path,
-                format!("expected little endian numbers, found byte order `{found}`"),
-            ));
+            return Err(big_endian(path, &format!("byte order `{found}`")));
         }
     }
     let pickle = Pickle::read(path, &bytes, Vocabulary::Torch)?;
-    let pickled = bytes.len() as u64;
+    tensors(path, len, &pickle, bytes.len() as u64, |key| {
+        archive.read(&format!("data/{key}"), u64::MAX).map(Cow::from)
+    })
+}
+
+fn big_endian(path: &Path, found: &str) -> DataError {
+    format_error(path, format!("expected little endian numbers, found {found}"))
+}
+
+/// Reads what PyTorch before 1.6 wrote: pickles of a magic number, a version, the system, the object, and the keys of
+/// storages in ascending order; then for each its number of elements and their bytes.
+fn read_before_1_6(path: &Path) -> Result<Vec<NamedTensor>, DataError> {
+    let bytes = read_file(path)?;
+    let mut at = 0;
+    let mut next = || {
+        // Longer pickles than are read end early, and are refused for it.
+        let rest = &bytes[at..bytes.len().min(at + MOST_PICKLE as usize - 1)];
+        let pickle = Pickle::read(path, rest, Vocabulary::Torch)?;
+        at += pickle.end;
+        Ok::<_, DataError>(pickle)
+    };
+    let (_magic, _version, system) = (next()?, next()?, next()?);
+    if let Ok(little) = system.entry(system.top(), "little_endian")
+        && matches!(system.get(little), Value::Bool(false))
+    {
+        return Err(big_endian(path, "a file of a big endian machine"));
+    }
+    let (pickle, keys) = (next()?, next()?);
+    let mut kinds = HashMap::new();
+    for (key, kind) in pickle.storages() {
+        if *kinds.entry(key).or_insert(kind) != kind {
+            let why = format!("storage `{}`: expected one element type, found two", cut(key));
+            return Err(format_error(path, why));
+        }
+    }
+    let mut places = HashMap::new();
+    for &key in keys.list(keys.top()).ok_or_else(|| keys.wrong("a list of keys", keys.top()))? {
+        let key = keys.text(key).ok_or_else(|| keys.wrong("a text as key", key))?;
+        let wrong = |why: String| format_error(path, format!("storage `{}`: {why}", cut(key)));
+        let kind =
+            kinds.get(key).ok_or_else(|| wrong("expected a tensor of it, found none".into()))?;
+        let (count, body) = bytes[at..]
+            .split_first_chunk()
+            .ok_or_else(|| wrong("expected its length, found the end of the file".into()))?;
+        let count = u64::from_le_bytes(*count);
+        let size = usize::try_from(count).ok().and_then(|n| n.checked_mul(kind.dtype().size()));
+        let Some(size) = size.filter(|&size| size <= body.len()) else {
+            return Err(wrong(format!(
+                "expected its {count} elements, found {} bytes up to the end of the file",
+                body.len()
+            )));
+        };
+        at += 8;
+        places.insert(key, at..at + size);
+        at += size;
+    }
+    let pickled = pickle.end as u64;
+    tensors(path, bytes.len() as u64, &pickle, pickled, |key| match places.get(key) {
+        Some(place) => Ok(Cow::from(&bytes[place.clone()])),
+        None => Err(format_error(
+            path,
+            format!("storage `{}`: expected its elements, found none", cut(key)),
+        )),
+    })
+}
+
+/// The tensors of a pickle of `pickled` bytes in a file of `len`, whose storages `storage` reads by their keys.
+fn tensors<'a>(
+    path: &Path,
+    len: u64,
+    pickle: &Pickle<'_>,
+    pickled: u64,
+    mut storage: impl FnMut(&str) -> Result<Cow<'a, [u8]>, DataError>,
+) -> Result<Vec<NamedTensor>, DataError> {
     let mut walk = Walk {
         path,
-        pickle: &pickle,
+        pickle,
         left: pickled.saturating_add(FREE),
         room: pickled.saturating_mul(16).saturating_add(FREE),
         found: vec![],
@@ -99,7 +189,7 @@ pub fn read_torch(path: impl AsRef<Path>) -> Result<Vec<NamedTensor>, DataError>
     let mut room = len.saturating_mul(4).saturating_add(FREE);
     let mut tensors: HashMap<u32, Arc<TensorData>> = HashMap::new();
     for (key, all) in by_key {
-        let storage = archive.read(&format!("data/{key}"), u64::MAX)?;
+        let storage = storage(key)?;
         let mut made: HashMap<(StorageType, View), Arc<TensorData>> = HashMap::new();
         for at in all {
             let (kind, view) = pickle.tensor(at)?;
@@ -214,12 +304,13 @@ impl Walk<'_> {
         if let Some(entries) = pickle.dict(id) {
             for &(key, value) in entries {
                 if self.holds(value)? {
-                    let key = match *pickle.get(key) {
-                        Value::Int(i) => i.to_string(),
-                        _ => pickle
-                            .text(key)
-                            .ok_or_else(|| pickle.wrong("a text or a number as key", key))?
-                            .to_owned(),
+                    let key = match pickle.get(key) {
+                        Value::Tuple(_) if pickle.items(key).len() <= MOST_PARTS => {
+                            let parts: Result<Vec<_>, _> =
+                                pickle.items(key).iter().map(|&part| self.key(part)).collect();
+                            parts?.join(":")
+                        }
+                        _ => self.key(key)?,
                     };
                     self.child(name, &key, value, depth)?;
                 }
@@ -232,6 +323,15 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+    /// A key of a dictionary, or a part of one that is a tuple.
+    fn key(&self, key: Id) -> Result<String, DataError> {
+        match *self.pickle.get(key) {
+            Value::Int(i) => Ok(i.to_string()),
+            _ => self.pickle.text(key).map(str::to_owned).ok_or_else(|| {
+                self.pickle.wrong("a text, a number or a tuple of these as key", key)
+            }),
+        }
     }
     fn child(&mut self, name: &str, key: &str, value: Id, depth: usize) -> Result<(), DataError> {
         self.room = self
@@ -362,6 +462,76 @@ mod tests {
         assert!(!Arc::ptr_eq(&of("views.all"), &of("views.turned")));
     }
 
+    fn stored(name: &str) -> Result<Vec<NamedTensor>, DataError> {
+        read_torch(Path::new("tests/data").join(name))
+    }
+
+    fn names(name: &str) -> Vec<String> {
+        stored(name).unwrap().into_iter().map(|t| t.0).collect()
+    }
+
+    #[test]
+    fn files_of_before_1_6() {
+        let path = Path::new("tests/data/legacy.pt");
+        let all = read_torch(path).unwrap();
+        let of = |name: &str| all.iter().find(|t| t.0 == name).unwrap().1.clone();
+        assert_eq!(names("legacy.pt"), ["model.weight", "model.bias", "again", "ids"]);
+        assert_eq!(of("model.weight").shape().as_slice(), [2, 3]);
+        assert_eq!(of("model.weight").as_slice::<f32>().unwrap(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+        assert_eq!(of("model.bias").as_slice::<f32>().unwrap(), [0.5, -1.0]);
+        assert_eq!(of("ids").as_slice::<i64>().unwrap(), [7, -1]);
+        assert!(Arc::ptr_eq(&of("model.weight"), &of("again")));
+        // Cut anywhere, it is an error: of the pickles, then of the storages.
+        let (whole, tmp) = (std::fs::read(path).unwrap(), tempfile::tempdir().unwrap());
+        for len in 1..whole.len() {
+            let path = tmp.path().join("cut.pt");
+            std::fs::write(&path, &whole[..len]).unwrap();
+            let e = read_torch(&path).unwrap_err();
+            assert!(matches!(e, DataError::Format { .. }), "{len}: {e}");
+        }
+        let at = whole.windows(13).position(|w| w == b"little_endian").unwrap();
+        let mut big = whole;
+        let truth = at + big[at..].iter().position(|&b| b == 0x88).unwrap();
+        big[truth] = 0x89;
+        let path = tmp.path().join("big.pt");
+        std::fs::write(&path, big).unwrap();
+        let e = read_torch(&path).unwrap_err().to_string();
+        assert!(e.contains("expected little endian numbers, found a file of a big endian"), "{e}");
+    }
+
+    #[test]
+    fn values_beside_tensors_are_left_out() {
+        let expected = ["counts.seen.0", "model.weight", "model.bias", "tensor"];
+        assert_eq!(names("extras.pt"), expected);
+    }
+
+    #[test]
+    fn dictionaries_and_objects_of_pytorch_geometric() {
+        let expected = ["0.paper.x", "0.paper:cites:paper.edge_index", "1.x"];
+        assert_eq!(names("pyg.pt"), expected);
+        let e = stored("pyg-object.pt").unwrap_err().to_string();
+        assert!(
+            e.contains("found an object of PyTorch Geometric")
+                && e.contains("save `data.to_dict()`"),
+            "{e}"
+        );
+    }
+
+    #[test]
+    fn other_files_say_what_to_do() {
+        let tmp = tempfile::tempdir().unwrap();
+        let refused = |bytes: &[u8], part: &str| {
+            let path = tmp.path().join("a.bin");
+            std::fs::write(&path, bytes).unwrap();
+            let e = read_torch(&path).unwrap_err();
+            assert!(matches!(e, DataError::Format { .. }) && e.to_string().contains(part), "{e}");
+        };
+        // The head of a file of `dgl.save_graphs`: magic, version 2, kind.
+        let head = [0x3f, 0xa1, 0xb4, 0x46, 0xf0, 0x4f, 0x2e, 0xdd, 2, 0, 0, 0, 0, 0, 0, 0, 2];
+        refused(&head, "found graphs of DGL (`dgl.save_graphs`); load them in Python");
+        refused(b"\x80\x02N.", "found another pickle");
+    }
+
     /// What becomes of a file of the archive; `None`: it is left out.
     type Change<'a> = &'a dyn Fn(&str, Vec<u8>) -> Option<Vec<u8>>;
 
@@ -402,9 +572,9 @@ mod tests {
             "found `os.system`, which is not run",
         );
         refused(
-            &with("data.pkl", b"\x80\x02cnumpy\nndarray\n."),
+            &with("data.pkl", b"\x80\x02cnumpy\nfromfile\n."),
             stored,
-            "found `numpy.ndarray`, which is not run",
+            "found `numpy.fromfile`, which is not run",
         );
         refused(&with("data.pkl", b"\x80\x02NQ."), stored, "expected the name of a storage");
     }

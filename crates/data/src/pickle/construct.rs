@@ -24,6 +24,11 @@ pub(crate) enum Known {
     OrderedDict,
     RebuildTensor,
     RebuildParameter,
+    Set,
+    /// Of values that nothing is read of, or of a class that is named and not called.
+    Other,
+    /// A class of PyTorch Geometric.
+    Pyg,
     Storage(StorageType),
 }
 
@@ -48,8 +53,27 @@ pub(super) fn known(vocabulary: Vocabulary, module: &str, name: &str) -> Step<Kn
 fn known_torch(module: &str, name: &str) -> Step<Known> {
     let known = match (module, name) {
         ("collections", "OrderedDict") => Some(Known::OrderedDict),
-        ("torch._utils", "_rebuild_tensor_v2") => Some(Known::RebuildTensor),
-        ("torch._utils", "_rebuild_parameter") => Some(Known::RebuildParameter),
+        ("collections", "defaultdict") => Some(Known::DefaultDict),
+        ("torch._utils", "_rebuild_tensor" | "_rebuild_tensor_v2") => Some(Known::RebuildTensor),
+        ("torch._utils", "_rebuild_parameter" | "_rebuild_parameter_with_state") => {
+            Some(Known::RebuildParameter)
+        }
+        ("__builtin__" | "builtins", "set" | "frozenset") => Some(Known::Set),
+        ("_codecs", "encode") => Some(Known::Encode),
+        (
+            "__builtin__" | "builtins",
+            "bool" | "bytearray" | "bytes" | "complex" | "dict" | "float" | "int" | "list"
+            | "object" | "range" | "slice" | "str" | "tuple",
+        )
+        | ("copy_reg" | "copyreg", "_reconstructor")
+        | ("argparse", "Namespace")
+        | ("pathlib", "Path" | "PosixPath" | "PurePosixPath" | "PureWindowsPath" | "WindowsPath")
+        | ("numpy", "dtype" | "ndarray")
+        | ("numpy.core.multiarray" | "numpy._core.multiarray", "_reconstruct" | "scalar")
+        | ("torch", "device" | "Size")
+        | ("torch.serialization", "_get_layout") => Some(Known::Other),
+        ("torch", dtype) if DTYPES.contains(&dtype) => Some(Known::Other),
+        (module, _) if module.split('.').next() == Some("torch_geometric") => Some(Known::Pyg),
         ("torch", storage) => StorageType::of(storage).map(Known::Storage),
         _ => None,
     };
@@ -58,6 +82,28 @@ fn known_torch(module: &str, name: &str) -> Step<Known> {
         format!("expected tensors in dictionaries, found `{module}.{name}`, which is not run; save `model.state_dict()` alone")
     })
 }
+
+/// Names of `torch.dtype`s.
+const DTYPES: [&str; 18] = [
+    "bfloat16",
+    "bool",
+    "complex128",
+    "complex32",
+    "complex64",
+    "float16",
+    "float32",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+];
 
 fn known_numpy(module: &str, name: &str) -> Step<Known> {
     Ok(match (module, name) {
@@ -101,8 +147,29 @@ impl Store<'_> {
                 Some(Value::Known(Known::CsrMatrix)),
                 Some(Value::Known(Known::ObjectType)),
             ) => Ok(Value::Matrix(None)),
-            (Known::DefaultDict, Some(Value::Known(Known::ListType)), _)
+            (Known::DefaultDict, None | Some(Value::Known(_) | Value::None), None)
             | (Known::OrderedDict, None, _) => Ok(Value::Dict(None)),
+            // As Python 2 writes one: a list of pairs.
+            (Known::OrderedDict, Some(Value::List(Some(at))), None) => {
+                let pair = |&id: &Id| match *self.get(id) {
+                    Value::List(Some(at)) => <[Id; 2]>::try_from(&*self.lists[at as usize]).ok(),
+                    _ => <[Id; 2]>::try_from(self.items(id)).ok(),
+                };
+                let pairs: Option<Vec<_>> = self.lists[at as usize]
+                    .iter()
+                    .map(|id| pair(id).map(|[k, v]| (k, v)))
+                    .collect();
+                self.dicts.push(pairs.ok_or("expected keys and values, found others")?);
+                Ok(Value::Dict(Some(self.dicts.len() as u32 - 1)))
+            }
+            (Known::Set, None, _) => Ok(Value::List(None)),
+            (Known::Set, Some(list @ Value::List(_)), None) => Ok(list),
+            (Known::Other, ..) => Ok(Value::Other),
+            (Known::Pyg, ..) => {
+                Err("expected tensors in dictionaries, found an object of PyTorch Geometric, \
+                 which is not run; save `data.to_dict()` by `torch.save`"
+                    .into())
+            }
             (Known::RebuildTensor, Some(Value::Storage(storage)), Some(Value::Int(offset))) => {
                 let (Some(&shape), Some(&strides)) = (arguments.get(2), arguments.get(3)) else {
                     return Err(
@@ -145,7 +212,7 @@ impl Store<'_> {
             },
             Value::Matrix(None) => Value::Matrix(Some(state)),
             // Attributes of an ordered dictionary: versions of modules.
-            dict @ Value::Dict(_) => dict,
+            kept @ (Value::Dict(_) | Value::Other) => kept,
             _ => return Err(
                 "expected an array, a dtype or a matrix to set the state of, found another value"
                     .into(),
@@ -155,17 +222,19 @@ impl Store<'_> {
         Ok(())
     }
 
-    /// The storage that a persistent id names: `("storage", type, key, device, number of elements)`.
+    /// The storage that a persistent id names: `("storage", type, key, device, number of elements)`, and before PyTorch
+    /// 1.6 what part it is of another one.
     pub(super) fn persistent(&mut self, id: Id) -> Step<Value> {
         let parts = self.items(id);
         let value = |i: usize| parts.get(i).map(|&id| *self.get(id));
-        match (value(0), value(1), value(2), value(4)) {
+        match (value(0), value(1), value(2), value(4), value(5)) {
             (
-                Some(Value::Text(what)),
+                Some(Value::Text(what) | Value::Bytes(what)),
                 Some(Value::Known(Known::Storage(kind))),
-                Some(Value::Text(key)),
+                Some(Value::Text(key) | Value::Bytes(key)),
                 Some(Value::Int(_)),
-            ) if self.part(what) == b"storage" => {
+                None | Some(Value::None),
+            ) if self.part(what) == b"storage" && std::str::from_utf8(self.part(key)).is_ok() => {
                 self.storages.push(Storage { kind, key });
                 Ok(Value::Storage(self.storages.len() as u32 - 1))
             }

@@ -1,4 +1,4 @@
-//! Runs the stack machine of pickles: the opcodes of protocols 0 to 4 that data need.
+//! Runs the stack machine of pickles: the opcodes of protocols 0 to 5 that data need.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,8 @@ impl<'a> Machine<'a> {
                 b'J' => self.int_of(4)?,
                 b'K' => self.int_of(1)?,
                 b'M' => self.int_of(2)?,
-                0x8a => self.long()?,
+                0x8a => self.long(1)?,
+                0x8b => self.long(4)?,
                 b'I' => {
                     let line = self.line()?;
                     match line {
@@ -66,11 +67,11 @@ impl<'a> Machine<'a> {
                     let line = self.line()?;
                     line.parse::<f64>()
                         .map_err(|_| format!("expected a float, found {:?}", cut(line)))?;
-                    self.push(Value::Float);
+                    self.push(Value::Other);
                 }
                 b'G' => {
                     self.take(8)?;
-                    self.push(Value::Float);
+                    self.push(Value::Other);
                 }
                 b'S' => {
                     let line = self.line()?;
@@ -80,7 +81,8 @@ impl<'a> Machine<'a> {
                 }
                 b'U' | b'C' => self.bytes(1)?,
                 b'T' | b'B' => self.bytes(4)?,
-                0x8e => self.bytes(8)?,
+                // Bytes that may be changed are bytes.
+                0x8e | 0x96 => self.bytes(8)?,
                 0x8c => self.text(1)?,
                 b'X' => self.text(4)?,
                 b'V' => {
@@ -89,13 +91,14 @@ impl<'a> Machine<'a> {
                     self.push(Value::Text(Span::new(self.at - 1 - len, len)));
                 }
                 b')' => self.stack.push(EMPTY_TUPLE),
-                b']' => self.push(Value::List(None)),
+                // A set is the list of what was put in.
+                b']' | 0x8f => self.push(Value::List(None)),
                 b'}' => self.push(Value::Dict(None)),
                 b't' => {
                     let items = self.since_mark()?;
                     self.tuple(&items);
                 }
-                b'l' => {
+                b'l' | 0x91 => {
                     let items = self.since_mark()?;
                     self.push(Value::List(None));
                     self.extend(&items)?;
@@ -118,7 +121,7 @@ impl<'a> Machine<'a> {
                     let item = self.pop()?;
                     self.extend(&[item])?;
                 }
-                b'e' => {
+                b'e' | 0x90 => {
                     let items = self.since_mark()?;
                     self.extend(&items)?;
                 }
@@ -243,12 +246,13 @@ impl<'a> Machine<'a> {
         self.push(Value::Int(value));
         Ok(())
     }
-    fn long(&mut self) -> Step {
-        let n = usize::from(self.byte()?);
+    /// A number behind that of its bytes, which has `width` bytes.
+    fn long(&mut self, width: usize) -> Step {
+        let n = self.length(width)?;
         let part = self.take(n)?;
-        // As a float, no number of anything: whoever needs one refuses it.
+        // No number of anything: whoever needs one refuses it.
         if n > 8 {
-            self.push(Value::Float);
+            self.push(Value::Other);
             return Ok(());
         }
         let mut b = [if part.last().is_some_and(|&top| top >= 0x80) { 0xff } else { 0 }; 8];

@@ -1,7 +1,7 @@
 //! Reads pickles of NumPy arrays, SciPy matrices, PyTorch tensors and containers; runs no code.
 //!
 //! A pickle is a program for a stack machine that may call any function of Python. This reader has the opcodes of
-//! protocols 0 to 4 that data need, and in place of functions a list of the constructors that such data name; whatever
+//! protocols 0 to 5 that data need, and in place of functions a list of the constructors that such data name; whatever
 //! else is named is refused. Values that several places of a pickle share are kept once, so that memory stays a small
 //! multiple of the file.
 
@@ -29,8 +29,8 @@ pub(crate) enum Value {
     None,
     Bool(bool),
     Int(i64),
-    /// A float; none of what is read is one.
-    Float,
+    /// A float, or another value that nothing is read of.
+    Other,
     /// Bytes of the file, or made of a text.
     Bytes(Span),
     /// Text in UTF-8.
@@ -192,6 +192,11 @@ impl Store<'_> {
             None
         }
     }
+    /// A text that was checked, or nothing.
+    #[cfg(feature = "torch")]
+    fn name(&self, span: Span) -> &str {
+        std::str::from_utf8(self.part(span)).unwrap_or_default()
+    }
     /// What a tuple holds; nothing for another value.
     fn items(&self, id: Id) -> &[Id] {
         if let Value::Tuple(span) = *self.get(id) { &self.items[span.range()] } else { &[] }
@@ -223,6 +228,9 @@ pub(crate) struct Pickle<'a> {
     path: &'a Path,
     store: Store<'a>,
     top: Id,
+    /// Where it ends in the bytes.
+    #[cfg_attr(not(feature = "torch"), allow(dead_code))]
+    pub(crate) end: usize,
 }
 
 impl<'a> Pickle<'a> {
@@ -235,7 +243,7 @@ impl<'a> Pickle<'a> {
         let mut m = Machine::new(bytes, vocabulary);
         let top =
             m.run().map_err(|why| format_error(path, format!("pickle, byte {}: {why}", m.at)))?;
-        Ok(Self { path, store: m.store, top })
+        Ok(Self { path, end: m.at, store: m.store, top })
     }
     /// What was pickled.
     pub(crate) fn top(&self) -> Id {
@@ -283,6 +291,7 @@ impl<'a> Pickle<'a> {
                     array.dtype
                 )
             }
+            Value::Other => "a float or another value".into(),
             other => format!("{other:?}"),
         };
         format_error(self.path, format!("expected {expected}, found {found}"))
@@ -343,11 +352,16 @@ impl<'a> Pickle<'a> {
             _ => None,
         }
     }
+    /// Key and element type of every storage that was named.
+    #[cfg(feature = "torch")]
+    pub(crate) fn storages(&self) -> impl Iterator<Item = (&str, StorageType)> {
+        self.store.storages.iter().map(|s| (self.store.name(s.key), s.kind))
+    }
     /// Key of the storage of tensor `at`.
     #[cfg(feature = "torch")]
     pub(crate) fn storage_key(&self, at: u32) -> &str {
         let storage = self.store.storages[self.store.tensors[at as usize].storage as usize];
-        std::str::from_utf8(self.store.part(storage.key)).unwrap_or_default()
+        self.store.name(storage.key)
     }
     /// Element type of tensor `at`, and which part of its storage it is.
     #[cfg(feature = "torch")]
