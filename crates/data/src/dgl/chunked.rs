@@ -385,7 +385,7 @@ fn array(json: &Path, format: &str, path: &Path, known: &str) -> Result<NpyArray
 impl ChunkedData {
     /// All pieces as one column.
     fn read(&self, json: &Path, device: &Device) -> Result<Column, DataError> {
-        let mut parts: Vec<Column> = vec![];
+        let (mut parts, mut without_rows): (Vec<Column>, _) = (vec![], None);
         for (path, &count) in self.files.iter().zip(&self.rows) {
             let array = match self.format.as_str() {
                 "csv" => {
@@ -416,6 +416,11 @@ impl ChunkedData {
                 )?;
             }
             let column = array.into_column(device)?;
+            if column.is_empty() {
+                // Its type and row shape say nothing: writers of Parquet know neither where there are no rows.
+                without_rows.get_or_insert(column);
+                continue;
+            }
             if let Some(first) = parts.first() {
                 let rows = |c: &Column| c.shape().as_slice()[1..].to_vec();
                 if (first.dtype(), rows(first)) != (column.dtype(), rows(&column)) {
@@ -432,7 +437,8 @@ impl ChunkedData {
             parts.push(column);
         }
         match parts.as_slice() {
-            [] => Err(format_error(json, "data: expected at least one file, found none")),
+            [] => without_rows
+                .ok_or_else(|| format_error(json, "data: expected at least one file, found none")),
             [one] => Ok(one.clone()),
             several => Ok(Column::cat(several)),
         }

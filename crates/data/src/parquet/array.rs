@@ -31,6 +31,9 @@ pub(crate) fn read_parquet_array(path: &Path) -> Result<NpyArray, DataError> {
         }
         groups.push((file.rows(group)?, columns));
     }
+    if groups.is_empty() {
+        groups.push((0, (0..names.len()).map(|c| file.no_rows(c)).collect::<Result<_, _>>()?));
+    }
     let rows: usize = groups.iter().map(|g| g.0).sum();
     let mut width = names.len();
     if file.is_list(0) {

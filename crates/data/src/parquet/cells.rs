@@ -3,7 +3,7 @@
 use parquet::data_type::ByteArray;
 
 /// Values without nulls.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum Values {
     Int(Vec<i64>),
     F32(Vec<f32>),
@@ -19,6 +19,14 @@ impl Values {
             Self::F32(v) => v.len(),
             Self::F64(v) => v.len(),
             Self::Text(v) => v.len(),
+        }
+    }
+    fn cell(&self, i: usize) -> Cell<'_> {
+        match self {
+            Self::Int(v) => Cell::Int(v[i]),
+            Self::F32(v) => Cell::F32(v[i]),
+            Self::F64(v) => Cell::F64(v[i]),
+            Self::Text(v) => Cell::Text(v[i].data()),
         }
     }
 }
@@ -41,24 +49,44 @@ pub(crate) enum Cell<'a> {
     F32(f32),
     F64(f64),
     Text(&'a [u8]),
+    List(ListCell<'a>),
+}
+
+/// The list of a row: some values of its column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ListCell<'a> {
+    values: &'a Values,
+    start: usize,
+    pub(crate) len: usize,
+}
+
+impl<'a> ListCell<'a> {
+    /// The values, one by one.
+    pub(crate) fn iter(self) -> impl Iterator<Item = Cell<'a>> {
+        (self.start..self.start + self.len).map(|i| self.values.cell(i))
+    }
 }
 
 impl Cells {
-    /// Row after row, for columns that are not lists.
+    /// Row after row.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Cell<'_>> {
         let mut next = 0;
-        let rows = self.present.as_ref().map_or(self.values.len(), Vec::len);
+        let rows = match (&self.lists, &self.present) {
+            (Some(lists), _) => lists.len(),
+            (None, Some(present)) => present.len(),
+            (None, None) => self.values.len(),
+        };
         (0..rows).map(move |row| {
+            if let Some(lists) = &self.lists {
+                let (start, len) = (next, lists[row] as usize);
+                next += len;
+                return Cell::List(ListCell { values: &self.values, start, len });
+            }
             if self.present.as_ref().is_some_and(|p| !p[row]) {
                 return Cell::Null;
             }
             next += 1;
-            match &self.values {
-                Values::Int(v) => Cell::Int(v[next - 1]),
-                Values::F32(v) => Cell::F32(v[next - 1]),
-                Values::F64(v) => Cell::F64(v[next - 1]),
-                Values::Text(v) => Cell::Text(v[next - 1].data()),
-            }
+            self.values.cell(next - 1)
         })
     }
 }
@@ -75,6 +103,7 @@ impl<'a> Cell<'a> {
             Self::F32(v) => write!(room, "{v}"),
             Self::F64(v) => write!(room, "{v}"),
             Self::Text(bytes) => return bytes,
+            Self::List(list) => write!(room, "a list of {}", list.len),
         };
         room.as_bytes()
     }

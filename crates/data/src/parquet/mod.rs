@@ -9,25 +9,27 @@ mod cells;
 mod pages;
 #[cfg(test)]
 mod tests;
+mod value_type;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn_gnn_files::DataError;
-use parquet::basic::{LogicalType, Repetition};
+use parquet::basic::{ConvertedType, LogicalType, Repetition};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::DataType;
+use parquet::data_type::{DataType, FixedLenByteArray};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::serialized_reader::SerializedPageReader;
-use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor};
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type};
 
 pub(crate) use array::read_parquet_array;
 pub(crate) use cells::{Cell, Cells, Values};
+use value_type::{ValueType, big_endian, decimals, nanoseconds, type_name, unsigned_32};
 
 use crate::decompression_limit::expansion_limit;
-use crate::files::{format_error, open, within_limit};
+use crate::files::{Expected, format_error, open, within_limit};
 
 /// Rows decoded at a time.
 const BATCH: usize = 1 << 13;
@@ -86,14 +88,19 @@ impl ParquetFile {
         self.metadata.file_metadata().schema_descr().columns()
     }
 
-    /// Names of the columns; those of nested ones with dots.
+    /// Names of the columns: that of the list for its elements, those of other nested ones with dots.
     pub(crate) fn names(&self) -> Vec<String> {
-        self.columns().iter().map(|c| c.path().string()).collect()
+        self.columns().iter().map(|c| self.name(c)).collect()
+    }
+
+    fn name(&self, column: &ColumnDescriptor) -> String {
+        let root = self.metadata.file_metadata().schema_descr().root_schema();
+        column_name(root, column.path().parts())
     }
 
     /// Whether a column holds texts.
     pub(crate) fn is_text(&self, column: usize) -> bool {
-        self.columns()[column].physical_type() == parquet::basic::Type::BYTE_ARRAY
+        matches!(ValueType::of(&self.columns()[column]), Ok(ValueType::Text))
     }
 
     /// Whether a column has a list in every row.
@@ -105,6 +112,18 @@ impl ParquetFile {
     pub(crate) fn note(&self, key: &str) -> Option<&str> {
         let notes = self.metadata.file_metadata().key_value_metadata()?;
         notes.iter().find(|n| n.key == key)?.value.as_deref()
+    }
+
+    /// The rows of a column before the first group.
+    pub(crate) fn no_rows(&self, column: usize) -> Result<Cells, DataError> {
+        let ty = ValueType::of(&self.columns()[column]).map_err(|e| self.refuse(column, e))?;
+        let lists = self.is_list(column).then(Vec::new);
+        Ok(Cells { values: ty.no_values(), present: None, lists })
+    }
+
+    /// The number of the first row of a group, from 1.
+    pub(crate) fn first_row(&self, group: usize) -> Result<usize, DataError> {
+        (0..group).try_fold(1usize, |sum, g| Ok(sum.saturating_add(self.rows(g)?)))
     }
 
     /// All values of a column in a group of rows.
@@ -122,63 +141,125 @@ impl ParquetFile {
             ));
         }
         let chunk = groups.column(column);
+        if rows == 0 {
+            return match chunk.num_values() {
+                // Writers give such a chunk places that are none.
+                0 => self.no_rows(column),
+                found => Err(format_error(
+                    &self.path,
+                    format!("row group {group}: expected no values in no rows, found {found}"),
+                )),
+            };
+        }
         pages::check(&self.path, self.len, chunk, self.max_expansion)?;
         // A handle of its own: reading moves the position of a shared one.
         let file = Arc::new(open(&self.path)?.0);
         let pages = SerializedPageReader::new(file, chunk, rows, None).map_err(wrong)?;
         let about = &self.columns()[column];
-        let signed =
-            !matches!(about.logical_type_ref(), Some(LogicalType::Integer(t)) if !t.is_signed);
-        let mut levels = Levels::new(about, rows);
+        let refused = |expected: Expected| self.refuse(column, expected);
+        let ty = ValueType::of(about).map_err(refused)?;
+        let mut levels = Levels::new(about, rows, self.first_row(group)?);
         let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
             ColumnReader::BoolColumnReader(r) => {
                 Values::Int(levels.all(r).map_err(wrong)?.into_iter().map(i64::from).collect())
             }
             ColumnReader::Int32ColumnReader(r) => {
-                let wide =
-                    |v: i32| if signed { i64::from(v) } else { i64::from(v.cast_unsigned()) };
-                Values::Int(levels.all(r).map_err(wrong)?.into_iter().map(wide).collect())
+                let values = levels.all(r).map_err(wrong)?;
+                match ty {
+                    ValueType::Unsigned(bits) => unsigned_32(values, bits).map_err(refused)?,
+                    ValueType::Decimal(scale) => {
+                        let whole = values.into_iter().map(|v| Ok(i128::from(v)));
+                        decimals(whole, scale).map_err(refused)?
+                    }
+                    _ => Values::Int(values.into_iter().map(i64::from).collect()),
+                }
             }
             ColumnReader::Int64ColumnReader(r) => {
                 let values = levels.all(r).map_err(wrong)?;
-                if !signed && values.iter().any(|&v| v < 0) {
-                    return Err(self.refuse(column, "numbers below 2^63"));
+                match ty {
+                    ValueType::Unsigned(_) if values.iter().any(|&v| v < 0) => {
+                        let expected =
+                            Expected::from("numbers below 2^63").or("cast it to int64 or text");
+                        return Err(refused(expected));
+                    }
+                    ValueType::Decimal(scale) => {
+                        let whole = values.into_iter().map(|v| Ok(i128::from(v)));
+                        decimals(whole, scale).map_err(refused)?
+                    }
+                    _ => Values::Int(values),
                 }
-                Values::Int(values)
+            }
+            ColumnReader::Int96ColumnReader(r) => {
+                nanoseconds(&levels.all(r).map_err(wrong)?).map_err(refused)?
             }
             ColumnReader::FloatColumnReader(r) => Values::F32(levels.all(r).map_err(wrong)?),
             ColumnReader::DoubleColumnReader(r) => Values::F64(levels.all(r).map_err(wrong)?),
-            ColumnReader::ByteArrayColumnReader(r) => Values::Text(levels.all(r).map_err(wrong)?),
-            ColumnReader::FixedLenByteArrayColumnReader(r)
-                if about.logical_type_ref() == Some(&LogicalType::Float16) =>
-            {
-                let bits = |v: parquet::data_type::FixedLenByteArray| {
-                    <[u8; 2]>::try_from(v.data()).map(half::f16::from_le_bytes)
-                };
-                let values: Result<Vec<_>, _> = levels
-                    .all(r)
-                    .map_err(wrong)?
-                    .into_iter()
-                    .map(|v| bits(v).map(half::f16::to_f32))
-                    .collect();
-                Values::F32(values.map_err(|_| self.refuse(column, "two bytes per value"))?)
+            ColumnReader::ByteArrayColumnReader(r) => {
+                let values = levels.all(r).map_err(wrong)?;
+                match ty {
+                    ValueType::Decimal(scale) => {
+                        let whole = values.iter().map(|v| big_endian(v.data()));
+                        decimals(whole, scale).map_err(refused)?
+                    }
+                    _ => Values::Text(values),
+                }
             }
-            ColumnReader::Int96ColumnReader(_) | ColumnReader::FixedLenByteArrayColumnReader(_) => {
-                return Err(self.refuse(column, "booleans, whole numbers, floats or texts"));
+            ColumnReader::FixedLenByteArrayColumnReader(r) => {
+                let values = levels.all(r).map_err(wrong)?;
+                match ty {
+                    ValueType::Decimal(scale) => {
+                        let whole = values.iter().map(|v| big_endian(v.data()));
+                        decimals(whole, scale).map_err(refused)?
+                    }
+                    _ => {
+                        let half = |v: &FixedLenByteArray| {
+                            let bits = <[u8; 2]>::try_from(v.data());
+                            bits.map(|bits| half::f16::from_le_bytes(bits).to_f32())
+                        };
+                        let values: Result<_, _> = values.iter().map(half).collect();
+                        Values::F32(values.map_err(|_| refused("two bytes per value".into()))?)
+                    }
+                }
             }
         };
-        levels.finish(values).map_err(|expected| self.refuse(column, &expected))
+        levels.finish(values).map_err(|expected| self.refuse(column, expected))
     }
 
     /// An error about a column.
-    pub(crate) fn refuse(&self, column: usize, expected: &str) -> DataError {
+    pub(crate) fn refuse(&self, column: usize, expected: impl Into<Expected>) -> DataError {
+        let Expected { what, remedy } = expected.into();
         let about = &self.columns()[column];
-        let found = format!("{:?}, {:?}", about.physical_type(), about.logical_type_ref());
-        format_error(
-            &self.path,
-            format!("column `{}`: expected {expected}, found {found}", about.path().string()),
-        )
+        let (name, found) = (self.name(about), type_name(about));
+        let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+        format_error(&self.path, format!("column `{name}`: expected {what}, found {found}{remedy}"))
     }
+}
+
+/// The name of a leaf: without what writers name the levels inside of a list (`list.element`, `bag.array_element`).
+fn column_name(root: &Type, parts: &[String]) -> String {
+    let mut node = root;
+    for (i, part) in parts.iter().enumerate() {
+        let Some(child) = node.get_fields().iter().find(|f| f.name() == part) else { break };
+        node = child;
+        let about = node.get_basic_info();
+        let list = about.converted_type() == ConvertedType::LIST
+            || about.logical_type_ref() == Some(&LogicalType::List)
+            || about.has_repetition() && about.repetition() == Repetition::REPEATED;
+        // A list of structures has a column for each of their fields.
+        if list && has_one_leaf(node) {
+            return parts[..=i].join(".");
+        }
+    }
+    parts.join(".")
+}
+
+fn has_one_leaf(node: &Type) -> bool {
+    let mut node = node;
+    while node.is_group() {
+        let [child] = node.get_fields() else { return false };
+        node = child;
+    }
+    true
 }
 
 fn wrong(path: &Path, e: &ParquetError) -> DataError {
@@ -205,6 +286,8 @@ fn guarded<T>(path: &Path, decode: impl FnOnce() -> Result<T, DataError>) -> Res
 /// Which rows have values, while a column is read.
 struct Levels {
     rows: usize,
+    /// The number of the first one, from 1.
+    first: usize,
     max: (i16, i16),
     /// Whether a value inside a list may be null.
     nullable: bool,
@@ -213,11 +296,12 @@ struct Levels {
 }
 
 impl Levels {
-    fn new(column: &ColumnDescriptor, rows: usize) -> Self {
+    fn new(column: &ColumnDescriptor, rows: usize, first: usize) -> Self {
         let about = column.self_type().get_basic_info();
         let nullable = about.has_repetition() && about.repetition() == Repetition::OPTIONAL;
         Self {
             rows,
+            first,
             max: (column.max_def_level(), column.max_rep_level()),
             nullable,
             defined: vec![],
@@ -271,7 +355,10 @@ impl Levels {
                         Some(length) if here(d) => *length += 1,
                         // An empty list, or none, is one entry without a value; so is a null inside a list.
                         Some(0) if *r == 0 && *d + i16::from(self.nullable) < defined => {}
-                        _ => return Err("lists without nulls".into()),
+                        _ => {
+                            let row = self.first + lengths.len() - 1;
+                            return Err(format!("lists without nulls in row {row}"));
+                        }
                     }
                 }
                 Ok(Cells { values, present: None, lists: Some(lengths) })

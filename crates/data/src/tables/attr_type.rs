@@ -26,6 +26,11 @@ use crate::files::decoder_error;
 pub enum AttrType {
     /// A number, f32.
     Float,
+    /// So many numbers, f32: a list in a Parquet file; in text joined by `,`, in brackets or not.
+    Vector {
+        /// How many, 1 to 2²⁰, in every row.
+        size: u32,
+    },
     /// A whole number, i64: a number, or with a dimension the key of a growing embedding.
     Int,
     /// A text as it stands; with a dimension its 63-bit hash is the key of a growing embedding.
@@ -60,6 +65,23 @@ pub enum AttrType {
 }
 
 impl AttrType {
+    /// A vector of `size` numbers, such as an embedding: a list column of a Parquet file, or numbers joined by `,` in a
+    /// text. It takes `size` columns of the floats. A list of another length and a null are errors of the reader.
+    ///
+    /// ```
+    /// use burn_gnn_data::{AttrType, Csv, Decoder, read_nodes};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("papers.csv");
+    /// std::fs::write(&path, "id,pages,embedding\n1,9,\"[0.5, 1, 2]\"\n2,8,\"3,4,5\"\n").unwrap();
+    /// let types = [AttrType::Float, AttrType::vector(3)];
+    /// let papers = Decoder::new().with_attributes(types).csv(Csv::new(["pages", "embedding"]));
+    /// let read = read_nodes(&path, &papers)?.columns.attributes;
+    /// assert_eq!(read.floats, [9.0, 0.5, 1.0, 2.0, 8.0, 3.0, 4.0, 5.0]);
+    /// # Ok::<(), burn_gnn_data::DataError>(())
+    /// ```
+    pub fn vector(size: u32) -> Self {
+        Self::Vector { size }
+    }
     /// A whole number that is hashed into one of `buckets` categories, GraphLearn's `("int", buckets)`: numbers below
     /// `buckets` may share a bucket (of 1000, 7 is in bucket 88). For numbers that are categories already use
     /// [`category`](Self::category).
@@ -177,6 +199,12 @@ impl AttrType {
         }
     }
     pub(crate) fn check(&self) -> Result<(), DataError> {
+        if let Self::Vector { size } = *self
+            && !(1..=MOST_NUMBERS).contains(&size)
+        {
+            let message = format!("expected 1 to {MOST_NUMBERS} numbers in a vector, got {size}");
+            return Err(decoder_error("attr_types", message));
+        }
         match self.rows() {
             Some(n) if n == 0 || n > MOST_BUCKETS as usize + 1 => {
                 let message = format!("expected 1 to {MOST_BUCKETS} buckets, got {n}");
@@ -189,6 +217,8 @@ impl AttrType {
 
 /// Buckets are node numbers of a relation when rows are summed.
 const MOST_BUCKETS: u32 = u32::MAX - 2;
+/// Numbers of a vector.
+const MOST_NUMBERS: u32 = 1 << 20;
 
 /// How descriptions write an attribute type.
 #[derive(Serialize, Deserialize)]
@@ -206,6 +236,8 @@ enum Form {
 struct Full {
     #[serde(rename = "type")]
     ty: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    size: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     buckets: Option<u64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -230,6 +262,11 @@ impl TryFrom<Form> for AttrType {
         };
         let mut out = Self::from_parts(&full.ty, full.buckets, full.multi)?;
         let refuse = |message: &str| Err(decoder_error("attr_types", message));
+        match (&mut out, full.size) {
+            (_, None) => {}
+            (Self::Float, Some(size)) => out = Self::Vector { size },
+            _ => return refuse("expected `size` of a float only, the numbers of a vector"),
+        }
         match (&mut out, full.hash, full.by) {
             (_, None, None) => {}
             (
@@ -261,6 +298,7 @@ impl From<AttrType> for Form {
         let full = |ty: &str, buckets: Option<u32>, multi, hash, by, missing_row| {
             Self::Full(Full {
                 ty: ty.into(),
+                size: None,
                 buckets: buckets.map(u64::from),
                 multi,
                 hash,
@@ -270,6 +308,15 @@ impl From<AttrType> for Form {
         };
         match t {
             AttrType::Float => Self::Name("float".into()),
+            AttrType::Vector { size } => Self::Full(Full {
+                ty: "float".into(),
+                size: Some(size),
+                buckets: None,
+                multi: false,
+                hash: None,
+                by: None,
+                missing_row: false,
+            }),
             AttrType::Int => Self::Name("int".into()),
             AttrType::Text => Self::Name("string".into()),
             AttrType::IntBuckets { buckets, by, missing_row } => {
@@ -297,6 +344,7 @@ mod tests {
             (r#""float""#, AttrType::Float),
             (r#"["float"]"#, AttrType::Float),
             (r#"["float", null]"#, AttrType::Float),
+            (r#"{"type": "float", "size": 3}"#, AttrType::vector(3)),
             (r#""string""#, AttrType::Text),
             (r#"["int", 1000]"#, AttrType::hashed_int(1000)),
             (r#"["string", 500]"#, AttrType::string_buckets(500)),
@@ -326,6 +374,7 @@ mod tests {
             (r#"["float", null, true]"#, "multi-value attribute must be string type."),
             (r#"["float", 10]"#, "got 10 buckets of float"),
             (r#"["string", 0]"#, "buckets, got 0"),
+            (r#"{"type": "int", "size": 3}"#, "expected `size` of a float only"),
             (r#"["int", 4294967295]"#, "buckets, got 4294967295"),
             (
                 r#"{"type": "int", "buckets": 9, "hash": "murmur_hash64a"}"#,

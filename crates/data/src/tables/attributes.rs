@@ -52,7 +52,10 @@ impl Attributes {
         for (t, slot) in decoder.attr_types.iter().zip(decoder.slots()) {
             let missing = t.missing_bucket();
             match slot {
-                Slot::Float(_) => self.floats.push(0.0),
+                Slot::Float(_) => {
+                    let count = if let AttrType::Vector { size } = t { *size as usize } else { 1 };
+                    self.floats.extend(std::iter::repeat_n(0.0, count));
+                }
                 Slot::Int(_) => self.ints.push(missing.unwrap_or(0)),
                 Slot::Text(j) => self.texts[j].push(""),
                 Slot::List(j) => self.lists[j].push(missing),
@@ -164,6 +167,22 @@ impl<'a> AttributeReader<'a> {
                     }
                     _ => e,
                 })?;
+            }
+            (AttrType::Vector { size }, _) => {
+                let wrong = || Expected::from(format!("{size} numbers joined by `,`"));
+                let inside = part.trim_ascii();
+                let bare = inside.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]"));
+                let before = out.floats.len();
+                for number in bare.unwrap_or(inside).split(|&b| b == b',') {
+                    let number = self.notation.float(number);
+                    if number == Err(NotF32::NoNumber) {
+                        return Err(wrong());
+                    }
+                    self.push_float(number, out)?;
+                }
+                if out.floats.len() - before != size as usize {
+                    return Err(wrong());
+                }
             }
             (AttrType::Text, Slot::Text(j)) => out.texts[j].push(text()?),
             (AttrType::TextBuckets { buckets, hash, .. }, _) => {

@@ -43,8 +43,9 @@ use crate::files::{Cut, Expected, Progress, decoder_error, format_error, table_e
 ///
 /// A Parquet file (feature `parquet`), detected from its first bytes, is read by the same names: its ids are texts if
 /// their column holds texts, whatever [`text_ids`](Self::text_ids) says, a null is an empty field, a time is a number
-/// in the unit of its column, and lines in errors are rows, counted from 1. Its columns must not be lists. What says how
-/// text is written, missing values included, does not apply to it.
+/// in the unit of its column, and lines in errors are rows, counted from 1. A list column of numbers is an attribute of
+/// the type [`AttrType::vector`](super::AttrType::vector), by the name of the list. What says how text is written,
+/// missing values included, does not apply to it.
 ///
 /// ```
 /// use burn_gnn_data::{AttrType, Csv, Decoder, read_nodes};

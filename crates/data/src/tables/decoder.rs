@@ -216,17 +216,18 @@ impl Decoder {
     /// The slots, and how many there are of each kind.
     pub(super) fn layout(&self) -> (Vec<Slot>, [usize; 4]) {
         let mut next = [0; 4];
-        let mut take = |kind: usize| {
-            next[kind] += 1;
-            next[kind] - 1
+        let mut take = |kind: usize, count: usize| {
+            next[kind] += count;
+            next[kind] - count
         };
         let slot = |t: &AttrType| match t {
-            AttrType::Float => Slot::Float(take(0)),
+            AttrType::Float => Slot::Float(take(0, 1)),
+            AttrType::Vector { size } => Slot::Float(take(0, *size as usize)),
             AttrType::Int | AttrType::IntBuckets { .. } | AttrType::TextBuckets { .. } => {
-                Slot::Int(take(1))
+                Slot::Int(take(1, 1))
             }
-            AttrType::Text => Slot::Text(take(2)),
-            AttrType::MultiText { .. } => Slot::List(take(3)),
+            AttrType::Text => Slot::Text(take(2, 1)),
+            AttrType::MultiText { .. } => Slot::List(take(3, 1)),
         };
         let slots = self.attr_types.iter().map(slot).collect();
         (slots, next)
@@ -275,7 +276,7 @@ impl Decoder {
 /// Where an attribute lies in [`Attributes`](super::Attributes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// Column of `floats`.
+    /// Column of `floats`; the first of a vector.
     Float(usize),
     /// Column of `ints`.
     Int(usize),

@@ -31,7 +31,7 @@ pub enum FeatureKind {
     DynamicBag,
 }
 
-/// One attribute in the output of an encoder.
+/// One attribute in the output of an encoder, or one number of a vector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeaturePart {
     /// Number of the attribute.
@@ -62,7 +62,7 @@ pub struct FeaturePart {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeatureSpec {
-    /// One part per attribute that is not excluded.
+    /// One part per attribute that is not excluded; of a vector one per number.
     pub parts: Vec<FeaturePart>,
 }
 
@@ -75,19 +75,22 @@ impl FeatureSpec {
 
 impl fmt::Display for FeatureSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |p: &FeaturePart| {
+        let attributes = || self.parts.chunk_by(|a, b| a.attribute == b.attribute);
+        let names = |parts: &[FeaturePart]| {
+            let (first, last) = (&parts[0], &parts[parts.len() - 1]);
             (
-                format!("attribute {}", p.attribute),
-                format!("columns {}..{}", p.columns.start, p.columns.end),
+                format!("attribute {}", first.attribute),
+                format!("columns {}..{}", first.columns.start, last.columns.end),
             )
         };
         let width = |text: fn((String, String)) -> String| {
-            self.parts.iter().map(|p| text(names(p)).len()).max().unwrap_or(0)
+            attributes().map(|parts| text(names(parts)).len()).max().unwrap_or(0)
         };
         let (first, second) = (width(|n| n.0), width(|n| n.1));
-        for p in &self.parts {
-            let (attribute, columns) = names(p);
-            let kind = match p.kind {
+        for parts in attributes() {
+            let (attribute, columns) = names(parts);
+            let kind = match parts[0].kind {
+                FeatureKind::Number if parts.len() > 1 => format!("{} numbers", parts.len()),
                 FeatureKind::Number => "number".to_owned(),
                 FeatureKind::Embedding { rows } => format!("embedding, {rows} rows"),
                 FeatureKind::Dynamic => "growing embedding".into(),
@@ -136,7 +139,9 @@ impl Decoder {
             let refuse = |message: String| decoder_error(format!("attr_dims[{i}]"), message);
             let dim = self.attr_dims.get(i).copied().flatten().filter(|&d| d > 0);
             let kind = match (t, dim) {
-                (AttrType::Float | AttrType::Int, None) => FeatureKind::Number,
+                (AttrType::Float | AttrType::Vector { .. } | AttrType::Int, None) => {
+                    FeatureKind::Number
+                }
                 (AttrType::Int | AttrType::Text, Some(_)) => FeatureKind::Dynamic,
                 (AttrType::MultiText { buckets: None, .. }, Some(_)) => FeatureKind::DynamicBag,
                 (AttrType::MultiText { .. }, Some(_)) => {
@@ -145,7 +150,7 @@ impl Decoder {
                 (AttrType::IntBuckets { .. } | AttrType::TextBuckets { .. }, Some(_)) => {
                     FeatureKind::Embedding { rows: t.rows().unwrap_or(0) }
                 }
-                (AttrType::Float, Some(d)) => {
+                (AttrType::Float | AttrType::Vector { .. }, Some(d)) => {
                     return Err(refuse(format!("expected none for a float, got {d}")));
                 }
                 (t, None) => {
@@ -155,14 +160,18 @@ impl Decoder {
                     )));
                 }
             };
-            let start = end;
-            end = start
-                .checked_add(dim.unwrap_or(1))
-                .filter(|&e| e <= u32::MAX as usize)
-                .ok_or_else(|| {
-                    refuse("expected fewer than 2^32 columns together, got more".into())
-                })?;
-            parts.push(FeaturePart { attribute: i, kind, slot, columns: start..end });
+            let count = if let AttrType::Vector { size } = t { *size as usize } else { 1 };
+            for k in 0..count {
+                let start = end;
+                end = start
+                    .checked_add(dim.unwrap_or(1))
+                    .filter(|&e| e <= u32::MAX as usize)
+                    .ok_or_else(|| {
+                        refuse("expected fewer than 2^32 columns together, got more".into())
+                    })?;
+                let slot = if let Slot::Float(j) = slot { Slot::Float(j + k) } else { slot };
+                parts.push(FeaturePart { attribute: i, kind, slot, columns: start..end });
+            }
         }
         Ok(FeatureSpec { parts })
     }

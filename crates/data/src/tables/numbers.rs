@@ -9,8 +9,8 @@ use crate::files::decoder_error;
 use crate::narrow;
 
 impl Decoder {
-    /// Attributes of a CSV or Parquet table that are numbers, by their names in its header: `[rows, columns]`, in f32,
-    /// in the order given. `frame` holds the nodes or edges that were read by this decoder.
+    /// Attributes of a CSV or Parquet table that are numbers or vectors of them, by their names in its header:
+    /// `[rows, columns]`, in f32, in the order given. `frame` holds the nodes or edges that were read by this decoder.
     ///
     /// ```
     /// use burn::tensor::{Device, Tensor};
@@ -58,10 +58,11 @@ impl Decoder {
                 )))
             };
             parts.push(match (slots.get(at), self.attr_types.get(at)) {
-                (Some(&Slot::Float(j)), _) => {
+                (Some(&Slot::Float(j)), ty) => {
                     let all = frame.get::<2>(FLOAT_ATTRS)?;
                     check(all.dims()[1], widths[0])?;
-                    all.narrow(1, j, 1).cast(FloatDType::F32)
+                    let count = if let Some(AttrType::Vector { size }) = ty { *size } else { 1 };
+                    all.narrow(1, j, count as usize).cast(FloatDType::F32)
                 }
                 (Some(&Slot::Int(j)), Some(AttrType::Int)) => {
                     let all = frame.get_int::<2>(INT_ATTRS)?;

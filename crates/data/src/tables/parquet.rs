@@ -44,8 +44,14 @@ pub(super) fn read_parquet(
     let (mut header, attributes) =
         csv.header(path, 0, names.iter().map(|name| name.as_bytes().into()), ids, decoder)?;
     header.text_ids = header.positions[..ids.len()].iter().map(|&c| file.is_text(c)).collect();
-    if let Some(&list) = header.positions.iter().chain(&attributes).find(|&&c| file.is_list(c)) {
-        return Err(file.refuse(list, "one value per row"));
+    let single = attributes
+        .iter()
+        .zip(&decoder.attr_types)
+        .filter(|(_, ty)| !matches!(ty, AttrType::Vector { .. }))
+        .map(|(c, _)| c);
+    if let Some(&list) = header.positions.iter().chain(single).find(|&&c| file.is_list(c)) {
+        let expected = Expected::from("one value per row");
+        return Err(file.refuse(list, expected.or("`AttrType::vector` reads lists of numbers")));
     }
     let rows = Rows {
         path,
@@ -56,17 +62,7 @@ pub(super) fn read_parquet(
         decoder,
         most: options.max_problems,
     };
-    let first: Vec<usize> = file
-        .groups()
-        .map(|g| file.rows(g))
-        .scan(0, |sum, rows| {
-            let first = *sum;
-            *sum += *rows.as_ref().unwrap_or(&0);
-            Some(rows.map(|_| first))
-        })
-        .collect::<Result<_, _>>()?;
-    let groups =
-        file.groups().into_par_iter().map(|g| rows.group(g, first[g])).collect::<Result<_, _>>()?;
+    let groups = file.groups().into_par_iter().map(|g| rows.group(g)).collect::<Result<_, _>>()?;
     bar.inc(std::fs::metadata(path).map_or(0, |m| m.len()));
     Ok((header, groups))
 }
@@ -83,8 +79,8 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Rows of a group, of which `before` rows of the file stand before.
-    fn group(&self, group: usize, before: usize) -> Result<Columns, DataError> {
+    fn group(&self, group: usize) -> Result<Columns, DataError> {
+        let first = self.file.first_row(group)? as u64;
         let read = |&c: &usize| self.file.read(group, c);
         let lead: Vec<_> = self.header.positions.iter().map(read).collect::<Result<_, _>>()?;
         let attributes: Vec<_> = self.attributes.iter().map(read).collect::<Result<_, _>>()?;
@@ -114,7 +110,7 @@ impl Rows<'_> {
                     });
                 }
             }
-            out.end_row(row, Some((before + number) as u64 + 1));
+            out.end_row(row, Some(first + number as u64));
         }
         Ok(out)
     }
@@ -134,6 +130,20 @@ impl Rows<'_> {
             }
             (AttrType::Int, Cell::Int(v)) => {
                 out.ints.push(v);
+                Ok(())
+            }
+            (&AttrType::Vector { size }, Cell::List(list)) => {
+                if list.len != size as usize {
+                    let plural = if size == 1 { "" } else { "s" };
+                    return Err(format!("a list of {size} number{plural}").into());
+                }
+                for number in list.iter() {
+                    let number = number.float();
+                    if number == Err(NotF32::NoNumber) {
+                        return Err("a list of numbers".into());
+                    }
+                    reader.push_float(number, out)?;
+                }
                 Ok(())
             }
             _ => reader.push(i, cell.text(room), out),
@@ -159,7 +169,7 @@ impl Field for Cell<'_> {
             Cell::F32(v) => Ok(v),
             Cell::F64(v) => narrow::from_f64(v),
             Cell::Text(text) => Notation::PLAIN.float(text),
-            Cell::Null => Err(NotF32::NoNumber),
+            Cell::Null | Cell::List(_) => Err(NotF32::NoNumber),
         }
     }
     fn bytes(&self) -> Option<&[u8]> {

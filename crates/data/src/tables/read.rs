@@ -90,6 +90,7 @@ pub(crate) fn read(
         pieces.par_iter().map(file).collect();
     drop(bar);
     let (mut all, mut problems) = (None::<(Header, Columns)>, vec![]);
+    let mut without_rows = None;
     let mut places = Places { files: vec![], csv: decoder.csv.clone() };
     for (piece, file) in pieces.into_iter().zip(files) {
         let (header, blocks) = match file {
@@ -99,6 +100,12 @@ pub(crate) fn read(
                 continue;
             }
         };
+        let more: usize = blocks.iter().map(|b| b.rows).sum();
+        if more == 0 {
+            // Its columns may have any type: writers of Parquet know none where there are no rows.
+            without_rows.get_or_insert(header);
+            continue;
+        }
         let (first, table) =
             all.get_or_insert_with(|| (header.clone(), Columns::empty(&header, decoder)));
         if first.text_ids != header.text_ids {
@@ -122,7 +129,6 @@ pub(crate) fn read(
         }
         let start = table.rows;
         places.files.push((piece, start, header.positions[..ids.len()].to_vec()));
-        let more: usize = blocks.iter().map(|b| b.rows).sum();
         within_limit(source.label().display(), "ids", (start + more) as u64)?;
         if start == 0 {
             table.reserve(more, decoder);
@@ -152,8 +158,9 @@ pub(crate) fn read(
     }
     problems.truncate(options.max_problems);
     join_problems(problems)?;
-    match all {
-        Some((_, table)) => Ok((table, places)),
+    let none = || without_rows.map(|header| Columns::empty(&header, decoder));
+    match all.map(|(_, table)| table).or_else(none) {
+        Some(table) => Ok((table, places)),
         // `pieces` is empty for a share of a source that holds no file.
         None => Err(no_files()),
     }

@@ -134,7 +134,7 @@ fn folder(dir: &Path) -> Result<Vec<PathBuf>, DataError> {
     let mut files = vec![];
     for entry in std::fs::read_dir(dir).map_err(|e| io_error(dir, e))? {
         let path = entry.map_err(|e| io_error(dir, e))?.path();
-        if path.file_name().is_some_and(|name| name == LOCK) {
+        if path.file_name().is_some_and(|name| is_no_part(&name.to_string_lossy())) {
             continue;
         }
         if path.is_dir() {
@@ -150,6 +150,13 @@ fn folder(dir: &Path) -> Result<Vec<PathBuf>, DataError> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Whether a file is none of the table that is in its folder: our lock, and what Hadoop, Spark and Dask write next to
+/// the parts.
+fn is_no_part(name: &str) -> bool {
+    let checksum = name.starts_with('.') && name.ends_with(".crc");
+    checksum || [LOCK, "_SUCCESS", "_metadata", "_common_metadata"].contains(&name)
 }
 
 /// Share `index` of `count` of the bytes behind the header, cut at line ends.
