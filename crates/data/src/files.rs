@@ -195,13 +195,52 @@ pub(crate) fn zip_error(path: &Path, e: zip::result::ZipError) -> DataError {
 /// Opens a zip archive that starts with its file. Where the start is searched for, zip 9.4 takes the second entry of
 /// some files of PyTorch for the first: those with ZIP64 records, which are as long as the header of an entry with a
 /// name of 30 bytes.
+///
+/// Each entry has its name twice, in the directory and where its bytes are; zip compares them not, Python does. So
+/// damage in the directory, which has no checksum, does not exchange entries.
 #[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
 pub(crate) fn open_zip<R: std::io::Read + std::io::Seek>(
     path: &Path,
-    reader: R,
+    mut reader: R,
 ) -> Result<zip::ZipArchive<R>, DataError> {
     let config = zip::read::Config { archive_offset: zip::read::ArchiveOffset::Known(0) };
-    zip::ZipArchive::with_config(config, reader).map_err(|e| zip_error(path, e))
+    let wrong = |e| zip_error(path, e);
+    let archive = zip::ZipArchive::with_config(config, &mut reader).map_err(wrong)?;
+    let entry = |i| archive.by_index_data(i).map(|e| (e.header_start(), e.name_raw().to_vec()));
+    let entries: Vec<(u64, Vec<u8>)> =
+        (0..archive.len()).map(entry).collect::<Result<_, _>>().map_err(wrong)?;
+    drop(archive);
+    for (start, name) in entries {
+        let found = local_name(&mut reader, start, name.len());
+        if found.map_err(|e| wrong(e.into()))?.as_ref() != Some(&name) {
+            let name = cut(&String::from_utf8_lossy(&name));
+            let why = format!(
+                "entry `{name}`: expected the same name in the directory and before its bytes, found two"
+            );
+            return Err(format_error(path, why));
+        }
+    }
+    zip::ZipArchive::with_config(config, reader).map_err(wrong)
+}
+
+/// The name in the header at `start`, if it has `len` bytes.
+#[cfg(any(feature = "download", feature = "npz", feature = "torch"))]
+fn local_name(
+    reader: &mut (impl std::io::Read + std::io::Seek),
+    start: u64,
+    len: usize,
+) -> std::io::Result<Option<Vec<u8>>> {
+    /// Bytes before the name, the last of which are its length and that of further fields.
+    const FIXED: usize = 30;
+    let mut head = [0; FIXED];
+    reader.seek(std::io::SeekFrom::Start(start))?;
+    reader.read_exact(&mut head)?;
+    if usize::from(u16::from_le_bytes([head[26], head[27]])) != len {
+        return Ok(None);
+    }
+    let mut name = vec![0; len];
+    reader.read_exact(&mut name)?;
+    Ok(Some(name))
 }
 
 /// Nodes of one type that any description may declare; beyond it, the files must hold data for them.

@@ -359,6 +359,41 @@ mod tests {
     }
 
     #[test]
+    fn names_of_the_directory_are_those_of_the_entries() {
+        let whole = npz_bytes(&[("src", i4(&[1, 2])), ("dst", i4(&[3, 4]))], false);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.npz");
+        std::fs::write(&path, &whole).unwrap();
+        assert_eq!(Npz::open(&path).unwrap().read("dst").unwrap().into_i64().unwrap(), [3, 4]);
+        // The names of the directory, the last two, exchanged.
+        let mut bytes = whole;
+        let all: Vec<usize> =
+            (0..bytes.len() - 7).filter(|&i| bytes[i..].starts_with(b".npy")).collect();
+        let [.., src, dst] = all[..] else { panic!("{all:?}") };
+        bytes[src - 3..src].copy_from_slice(b"dst");
+        bytes[dst - 3..dst].copy_from_slice(b"src");
+        std::fs::write(&path, bytes).unwrap();
+        let e = Npz::open(&path).unwrap_err().to_string();
+        assert!(e.contains("entry `dst.npy`: expected the same name in the directory"), "{e}");
+    }
+
+    #[test]
+    fn arrays_in_fortran_order() {
+        let mask = npy_bytes("|b1", true, "(2, 2)", &[1, 0, 0, 0]);
+        let labels = npy_bytes(">u2", false, "(2,)", &[1, 0, 0, 2]);
+        for compressed in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.npz");
+            let arrays = [("mask", mask.clone()), ("labels", labels.clone())];
+            std::fs::write(&path, npz_bytes(&arrays, compressed)).unwrap();
+            let mut file = Npz::open(&path).unwrap();
+            let mask = file.read("mask").unwrap();
+            assert_eq!(mask.values(), &NpyValues::Bool(vec![true, false, false, false]));
+            assert_eq!(file.read("labels").unwrap().into_i64().unwrap(), [256, 2]);
+        }
+    }
+
+    #[test]
     fn damage_is_seen_by_the_checksum() {
         let mut bytes = npz_bytes(&[("a", i4(&[1, 2, 3, 4]))], false);
         let at = bytes.windows(4).position(|w| w == 3i32.to_le_bytes()).unwrap();
