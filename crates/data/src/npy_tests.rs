@@ -336,6 +336,25 @@ fn counts_that_disagree() {
 }
 
 #[test]
+fn edges_in_other_orders_and_types() {
+    let e = "edges/a__s__a.npy";
+    let plain = toy(|d, _| put(d, e, "<i4", "(2, 1)", bytes(&[2i32, 0]))).unwrap();
+    let edges = |set: &Dataset| {
+        let r = set.graph.relation("s").unwrap();
+        (r.src().to_vec(), r.dst().to_vec())
+    };
+    assert_eq!(edges(&plain), (vec![2], vec![0]));
+    let other = |descr, fortran, data: &[u8]| {
+        let bytes = npy_bytes(descr, fortran, "(2, 1)", data);
+        let set = toy(|d, _| std::fs::write(d.join(e), &bytes).unwrap()).unwrap();
+        assert_eq!(edges(&set), edges(&plain), "{descr}");
+    };
+    other("<i4", true, bytes(&[2i32, 0]));
+    other(">u2", false, &[0, 2, 0, 0]);
+    other("|u1", true, &[2, 0]);
+}
+
+#[test]
 fn arrays_of_the_wrong_form() {
     let e = "edges/a__s__a.npy";
     format(

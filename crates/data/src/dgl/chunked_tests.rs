@@ -45,6 +45,58 @@ fn toy(device: &Device, edit: impl FnOnce(&Path, &mut Value)) -> Result<ChunkedD
     load_chunked(dir, device)
 }
 
+#[test]
+fn arrays_in_other_orders_and_types() {
+    let device = Device::flex();
+    let plain = toy(&device, |_, _| {}).unwrap().graph;
+    // `edge_index.T` big endian, features in Fortran order.
+    let other = toy(&device, |dir, _| {
+        let pairs = npy_bytes(">u2", true, "(2, 2)", &[0, 0, 0, 4, 0, 1, 0, 3]);
+        std::fs::write(dir.join("c.npy"), pairs).unwrap();
+        let rows = npy_bytes("<f4", true, "(2, 2)", bytemuck::cast_slice(&[0f32, 2., 1., 3.]));
+        std::fs::write(dir.join("f0.npy"), rows).unwrap();
+    });
+    let other = other.unwrap().graph;
+    assert_eq!(plain.relation("cites").unwrap(), other.relation("cites").unwrap());
+    let feat = |g: &burn_gnn_graph::Graph| {
+        g.nodes("paper").unwrap().get::<2>("feat").unwrap().into_data().try_to_vec::<f32>().unwrap()
+    };
+    assert_eq!(feat(&plain), feat(&other));
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn pieces_of_parquet_without_rows() {
+    use parquet::schema::parser::parse_message_type;
+    let empty = |path: &Path, schema: &str| {
+        let schema = std::sync::Arc::new(parse_message_type(schema).unwrap());
+        let file = std::fs::File::create(path).unwrap();
+        let writer =
+            parquet::file::writer::SerializedFileWriter::new(file, schema, Default::default());
+        writer.unwrap().close().unwrap();
+    };
+    let device = Device::flex();
+    let copy = |dir: &Path, name: &str| {
+        std::fs::copy(Path::new("tests/data").join(name), dir.join(name)).unwrap();
+    };
+    let c = toy(&device, |dir, meta| {
+        copy(dir, "pairs.parquet");
+        copy(dir, "cubes.parquet");
+        empty(&dir.join("no-pairs.parquet"), "message m { optional int64 a; optional int64 b; }");
+        empty(&dir.join("no-cubes.parquet"), "message m { optional int32 a; }");
+        meta["num_edges_per_chunk"][0] = json!([0, 3, 0]);
+        let pairs = ["no-pairs.parquet", "pairs.parquet", "no-pairs.parquet"];
+        meta["edges"]["author:writes:paper"] =
+            json!({"format": {"name": "parquet"}, "data": pairs});
+        let cubes = ["no-cubes.parquet", "cubes.parquet"];
+        meta["edge_data"]["author:writes:paper"] =
+            json!({"cube": {"format": {"name": "parquet"}, "data": cubes}});
+    });
+    let g = c.unwrap().graph;
+    assert_eq!(g.relation("writes").unwrap().num_edges(), 3);
+    assert_eq!(g.edges("writes").unwrap().column("cube").unwrap().shape().as_slice(), [3, 2, 2]);
+}
+
 #[cfg(feature = "parquet")]
 #[test]
 fn pieces_of_parquet() {

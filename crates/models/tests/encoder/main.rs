@@ -353,6 +353,31 @@ fn cora_out_of_tables_trains_to_the_same_losses() {
     assert!(losses[9] < losses[0]);
 }
 
+/// The numbers of a vector are features next to each other; its attribute is left out whole.
+#[test]
+fn vectors() {
+    let types = [Int, AttrType::vector(2), Float, AttrType::string_buckets(5)];
+    let d = decoder(types, &[0, 0, 0, 3]);
+    let device = Device::flex();
+    let g = graph(&d, &["7:1,2:0.5:a", "8:[3, 4]:1.5:b"], &device);
+    let f = g.nodes("a").unwrap();
+    let config = FeatureEncoderConfig::new(d.clone());
+    let spec = config.spec().unwrap();
+    assert_eq!(spec.width(), 7);
+    assert!(spec.to_string().contains("attribute 1  columns 1..3  2 numbers\n"), "{spec}");
+    let encoder = config.clone().init(&device);
+    let out = encoder.forward(&encoder.input(f).unwrap());
+    let numbers = out.narrow(1, 0, 4);
+    close(&values(&numbers), &[7.0, 1.0, 2.0, 0.5, 8.0, 3.0, 4.0, 1.5]);
+    let encoder = config.fit_numbers(f, &[0, 1]).unwrap().init(&device);
+    let out = encoder.forward(&encoder.input(f).unwrap()).narrow(1, 0, 4);
+    close(&values(&out), &[-1.0, -1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0]);
+    let embedded = decoder([AttrType::vector(2)], &[3]).feature_spec().unwrap_err().to_string();
+    assert!(embedded.contains("expected none for a float, got 3"), "{embedded}");
+    let none = decoder([AttrType::vector(0)], &[0]).feature_spec().unwrap_err().to_string();
+    assert!(none.contains("expected 1 to 1048576 numbers in a vector, got 0"), "{none}");
+}
+
 /// Attributes that are left out, between numbers, are read by nothing; what was saved before there was such a setting
 /// is read as before.
 #[test]
