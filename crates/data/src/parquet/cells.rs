@@ -68,15 +68,17 @@ impl<'a> ListCell<'a> {
 }
 
 impl Cells {
-    /// Row after row.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Cell<'_>> {
-        let mut next = 0;
-        let rows = match (&self.lists, &self.present) {
+    pub(crate) fn rows(&self) -> usize {
+        match (&self.lists, &self.present) {
             (Some(lists), _) => lists.len(),
             (None, Some(present)) => present.len(),
             (None, None) => self.values.len(),
-        };
-        (0..rows).map(move |row| {
+        }
+    }
+    /// Row after row.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Cell<'_>> {
+        let mut next = 0;
+        (0..self.rows()).map(move |row| {
             if let Some(lists) = &self.lists {
                 let (start, len) = (next, lists[row] as usize);
                 next += len;

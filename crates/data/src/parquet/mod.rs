@@ -33,6 +33,8 @@ use crate::files::{Expected, format_error, open, within_limit};
 
 /// Rows decoded at a time.
 const BATCH: usize = 1 << 13;
+/// Bytes to make room for before values are read, for each byte that they have in the file: rows may be claimed.
+const MOST_ROOM: usize = 4;
 /// Bytes that a value takes here.
 const CELL: u64 = 8;
 
@@ -158,7 +160,8 @@ impl ParquetFile {
         let about = &self.columns()[column];
         let refused = |expected: Expected| self.refuse(column, expected);
         let ty = ValueType::of(about).map_err(refused)?;
-        let mut levels = Levels::new(about, rows, self.first_row(group)?);
+        let stored = usize::try_from(chunk.compressed_size()).unwrap_or(0);
+        let mut levels = Levels::new(about, rows, self.first_row(group)?, stored);
         let values = match get_column_reader(chunk.column_descr_ptr(), Box::new(pages)) {
             ColumnReader::BoolColumnReader(r) => {
                 Values::Int(levels.all(r).map_err(wrong)?.into_iter().map(i64::from).collect())
@@ -293,10 +296,14 @@ struct Levels {
     nullable: bool,
     defined: Vec<i16>,
     repeated: Vec<i16>,
+    /// Which rows are not null, once one is.
+    present: Option<Vec<bool>>,
+    /// Bytes that the values have in the file.
+    stored: usize,
 }
 
 impl Levels {
-    fn new(column: &ColumnDescriptor, rows: usize, first: usize) -> Self {
+    fn new(column: &ColumnDescriptor, rows: usize, first: usize, stored: usize) -> Self {
         let about = column.self_type().get_basic_info();
         let nullable = about.has_repetition() && about.repetition() == Repetition::OPTIONAL;
         Self {
@@ -306,6 +313,8 @@ impl Levels {
             nullable,
             defined: vec![],
             repeated: vec![],
+            present: None,
+            stored,
         }
     }
 
@@ -313,16 +322,25 @@ impl Levels {
         &mut self,
         mut reader: ColumnReaderImpl<T>,
     ) -> Result<Vec<T::T>, ParquetError> {
-        let (mut values, mut done) = (vec![], 0);
+        let room = self.stored / size_of::<T::T>() * MOST_ROOM;
+        let (mut values, mut done) = (Vec::with_capacity(room.min(self.rows)), 0);
         while done < self.rows {
             let (defined, repeated) = (
                 (self.max.0 > 0).then_some(&mut self.defined),
                 (self.max.1 > 0).then_some(&mut self.repeated),
             );
-            let (records, ..) =
+            let (records, found, _) =
                 reader.read_records(BATCH.min(self.rows - done), defined, repeated, &mut values)?;
             if records == 0 {
                 return Err(ParquetError::General(format!("{} rows, found {done}", self.rows)));
+            }
+            if self.max.0 > 0 && self.max.1 == 0 {
+                // Of most columns no row is null, and nothing is kept.
+                if self.present.is_some() || found < records {
+                    let here = self.defined.iter().map(|&level| level == self.max.0);
+                    self.present.get_or_insert_with(|| vec![true; done]).extend(here);
+                }
+                self.defined.clear();
             }
             done += records;
         }
@@ -333,18 +351,16 @@ impl Levels {
     fn finish(self, values: Values) -> Result<Cells, String> {
         let (defined, repeated) = self.max;
         let here = |level: &i16| *level == defined;
-        let held =
-            if defined > 0 { self.defined.iter().filter(|l| here(l)).count() } else { self.rows };
+        let held = match (repeated, &self.present) {
+            (0, Some(present)) => present.iter().filter(|&&p| p).count(),
+            (0, None) => self.rows,
+            _ => self.defined.iter().filter(|l| here(l)).count(),
+        };
         if values.len() != held {
             return Err(format!("{held} values"));
         }
         match repeated {
-            0 if held == self.rows => Ok(Cells { values, present: None, lists: None }),
-            0 => Ok(Cells {
-                values,
-                present: Some(self.defined.iter().map(here).collect()),
-                lists: None,
-            }),
+            0 => Ok(Cells { values, present: self.present, lists: None }),
             1 => {
                 let mut lengths: Vec<u32> = Vec::with_capacity(self.rows);
                 for (d, r) in self.defined.iter().zip(&self.repeated) {

@@ -1,8 +1,11 @@
 //! Reads Parquet files: columns by name, typed values instead of text.
 
+use std::ops::Range;
 use std::path::Path;
 
 use burn_gnn_files::DataError;
+use burn_gnn_graph::Ids;
+use parquet::data_type::ByteArray;
 use rayon::prelude::*;
 
 use super::attr_type::AttrType;
@@ -10,13 +13,13 @@ use super::attributes::{AttributeReader, Attributes};
 use super::columns::{
     Columns, EMPTY_LABEL, EMPTY_NUMBER, Field, LeadingColumn, Notation, TEXT_LABELS,
 };
-use super::decoder::Decoder;
+use super::decoder::{Decoder, Slot};
 use super::header::Header;
 use super::options::ReadOptions;
 use super::source::Piece;
 use crate::files::{Cut, Expected, Progress, format_error};
 use crate::narrow::{self, NotF32};
-use crate::parquet::{Cell, ParquetFile};
+use crate::parquet::{Cell, Cells, ParquetFile, Values};
 
 /// A file; its groups of rows are decoded in parallel.
 pub(super) fn read_parquet(
@@ -80,10 +83,132 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn group(&self, group: usize) -> Result<Columns, DataError> {
-        let first = self.file.first_row(group)? as u64;
         let read = |&c: &usize| self.file.read(group, c);
-        let lead: Vec<_> = self.header.positions.iter().map(read).collect::<Result<_, _>>()?;
-        let attributes: Vec<_> = self.attributes.iter().map(read).collect::<Result<_, _>>()?;
+        let columns = || {
+            let lead = self.header.positions.par_iter().map(read).collect::<Result<_, _>>()?;
+            let attributes = self.attributes.par_iter().map(read).collect::<Result<_, _>>()?;
+            Ok::<(Vec<Cells>, Vec<Cells>), DataError>((lead, attributes))
+        };
+        let rows = self.file.rows(group)?;
+        let (lead, attributes) = columns()?;
+        let plain = |c: &Cells| c.present.is_none() && c.rows() == rows;
+        if !lead.iter().chain(&attributes).all(plain) {
+            return self.row_by_row(group, &lead, &attributes);
+        }
+        match self.by_column(rows, lead, &attributes) {
+            Some(columns) => Ok(columns),
+            None => {
+                let (lead, attributes) = columns()?;
+                self.row_by_row(group, &lead, &attributes)
+            }
+        }
+    }
+
+    /// Rows without nulls, one column after the other; `None` where a value is not what a column should have.
+    fn by_column(&self, rows: usize, lead: Vec<Cells>, attributes: &[Cells]) -> Option<Columns> {
+        let mut out = Columns::empty(self.header, self.decoder);
+        out.rows = rows;
+        let (table, mut lead) = (&mut out.table, lead.into_iter().map(|c| c.values));
+        for ids in &mut out.ids {
+            match (ids, lead.next()?) {
+                (Ids::Int(ids), Values::Int(v)) => *ids = v,
+                (Ids::Text(ids), Values::Text(v)) => {
+                    for t in &v {
+                        ids.push(text(t).filter(|t| !t.is_empty())?);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        if let Some(weights) = &mut table.weights {
+            *weights = vec![0.0; rows];
+            fill(&lead.next()?, 0..rows, 1, weights, 0, 1)?;
+        }
+        if let Some(texts) = &mut table.label_texts {
+            let Values::Text(v) = lead.next()? else { return None };
+            for t in &v {
+                texts.push(text(t)?);
+            }
+        }
+        for column in [&mut table.labels, &mut table.timestamps].into_iter().flatten() {
+            let Values::Int(v) = lead.next()? else { return None };
+            *column = v;
+        }
+        self.attributes_by_column(rows, attributes, &mut table.attributes)?;
+        Some(out)
+    }
+
+    fn attributes_by_column(
+        &self,
+        rows: usize,
+        columns: &[Cells],
+        out: &mut Attributes,
+    ) -> Option<()> {
+        /// Rows whose numbers of all columns are in the cache together.
+        const BLOCK: usize = 1 << 10;
+        let [floats, ints, _] = self.decoder.widths();
+        (out.floats, out.ints) = (vec![0.0; rows * floats], vec![0; rows * ints]);
+        let (reader, mut room) = (AttributeReader::new(self.decoder, Notation::PLAIN), String::new());
+        let (mut numbers, mut whole) = (vec![], vec![]);
+        for (i, (cells, slot)) in columns.iter().zip(self.decoder.slots()).enumerate() {
+            match (&self.decoder.attr_types[i], slot, &cells.values) {
+                (AttrType::Float, Slot::Float(at), values) => numbers.push((at, 1, values)),
+                (&AttrType::Vector { size }, Slot::Float(at), values) if cells.lists.is_some() => {
+                    if !cells.lists.iter().flatten().all(|&len| len == size) {
+                        return None;
+                    }
+                    numbers.push((at, size as usize, values));
+                }
+                (AttrType::Int, Slot::Int(at), Values::Int(v)) => whole.push((at, v)),
+                (_, slot, _) => {
+                    let mut one = Attributes::empty(self.decoder);
+                    for cell in cells.iter() {
+                        self.attribute(&reader, i, cell, &mut room, &mut one).ok()?;
+                    }
+                    match slot {
+                        Slot::Float(at) => {
+                            let size = one.floats.len().checked_div(rows)?;
+                            fill(
+                                &Values::F32(one.floats),
+                                0..rows,
+                                size,
+                                &mut out.floats,
+                                at,
+                                floats,
+                            )?;
+                        }
+                        Slot::Int(at) => {
+                            let to = out.ints.chunks_exact_mut(ints).zip(one.ints);
+                            to.for_each(|(row, v)| row[at] = v);
+                        }
+                        Slot::Text(at) => out.texts[at] = std::mem::take(one.texts.get_mut(at)?),
+                        Slot::List(at) => out.lists[at] = std::mem::take(one.lists.get_mut(at)?),
+                    }
+                }
+            }
+        }
+        for from in (0..rows).step_by(BLOCK) {
+            let range = from..rows.min(from + BLOCK);
+            for &(at, size, values) in &numbers {
+                let to = &mut out.floats[range.start * floats..range.end * floats];
+                fill(values, range.clone(), size, to, at, floats)?;
+            }
+            for &(at, values) in &whole {
+                let to = out.ints[range.start * ints..range.end * ints].chunks_exact_mut(ints);
+                to.zip(&values[range.clone()]).for_each(|(row, &v)| row[at] = v);
+            }
+        }
+        Some(())
+    }
+
+    /// Rows with nulls, or with something wrong, which is named.
+    fn row_by_row(
+        &self,
+        group: usize,
+        lead: &[Cells],
+        attributes: &[Cells],
+    ) -> Result<Columns, DataError> {
+        let first = self.file.first_row(group)? as u64;
         let mut lead: Vec<_> = lead.iter().map(|c| c.iter()).collect();
         let mut attributes: Vec<_> = attributes.iter().map(|c| c.iter()).collect();
         let (mut out, mut room) = (Columns::empty(self.header, self.decoder), String::new());
@@ -155,6 +280,39 @@ impl Rows<'_> {
 const FLOATS: &str = "the column holds floats: cast it to int64 where the file is written (pandas: `astype(\"Int64\")`)";
 /// What to do about times that are no whole numbers.
 const TIMES: &str = "cast the column to a timestamp or an int64 where the file is written";
+
+fn text(bytes: &ByteArray) -> Option<&str> {
+    std::str::from_utf8(bytes.data()).ok()
+}
+
+/// Writes the numbers of the rows `range` of a column, `size` each, into rows of `width` numbers from `at` on; `None`
+/// for one that is no f32.
+fn fill(
+    values: &Values,
+    range: Range<usize>,
+    size: usize,
+    out: &mut [f32],
+    at: usize,
+    width: usize,
+) -> Option<()> {
+    macro_rules! fill {
+        ($values:expr, $cell:expr) => {{
+            let rows = $values.get(range.start * size..range.end * size)?.chunks_exact(size);
+            for (row, numbers) in out.chunks_exact_mut(width).zip(rows) {
+                for (to, &number) in row[at..at + size].iter_mut().zip(numbers) {
+                    *to = $cell(number).float().ok()?;
+                }
+            }
+            Some(())
+        }};
+    }
+    match values {
+        Values::Int(v) => fill!(v, Cell::Int),
+        Values::F32(v) => fill!(v, Cell::F32),
+        Values::F64(v) => fill!(v, Cell::F64),
+        Values::Text(_) => None,
+    }
+}
 
 impl Field for Cell<'_> {
     fn is_empty(self) -> bool {
