@@ -152,15 +152,13 @@ impl Store<'_> {
             // As Python 2 writes one: a list of pairs.
             (Known::OrderedDict, Some(Value::List(Some(at))), None) => {
                 let pair = |&id: &Id| match *self.get(id) {
-                    Value::List(Some(at)) => <[Id; 2]>::try_from(&*self.lists[at as usize]).ok(),
+                    Value::List(Some(at)) => <[Id; 2]>::try_from(&*self.lists[at]).ok(),
                     _ => <[Id; 2]>::try_from(self.items(id)).ok(),
                 };
-                let pairs: Option<Vec<_>> = self.lists[at as usize]
-                    .iter()
-                    .map(|id| pair(id).map(|[k, v]| (k, v)))
-                    .collect();
-                self.dicts.push(pairs.ok_or("expected keys and values, found others")?);
-                Ok(Value::Dict(Some(self.dicts.len() as u32 - 1)))
+                let pairs: Option<Vec<_>> =
+                    self.lists[at].iter().map(|id| pair(id).map(|[k, v]| (k, v))).collect();
+                let pairs = pairs.ok_or("expected keys and values, found others")?;
+                Ok(Value::Dict(Some(self.dicts.push(pairs))))
             }
             (Known::Set, None, _) => Ok(Value::List(None)),
             (Known::Set, Some(list @ Value::List(_)), None) => Ok(list),
@@ -218,7 +216,7 @@ impl Store<'_> {
                     .into(),
             ),
         };
-        self.values[object as usize] = new;
+        self.values[object] = new;
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::blocks::Blocks;
 use super::construct::{Vocabulary, known};
 use super::{Id, Span, Store, Value};
 use crate::files::cut;
@@ -11,7 +12,10 @@ pub(super) struct Machine<'a> {
     pub(super) store: Store<'a>,
     stack: Vec<Id>,
     marks: Vec<Id>,
-    memo: HashMap<u32, Id>,
+    /// By keys in sequence, as picklers number them.
+    memo: Vec<Id>,
+    /// By other keys.
+    far: HashMap<u32, Id>,
     vocabulary: Vocabulary,
 }
 
@@ -20,15 +24,21 @@ const NONE: Id = 0;
 const FALSE: Id = 1;
 const TRUE: Id = 2;
 const EMPTY_TUPLE: Id = 3;
+/// Of the numbers of one byte.
+const NUMBERS: Id = 4;
 
 pub(super) type Step<T = ()> = Result<T, String>;
 
 impl<'a> Machine<'a> {
     pub(super) fn new(bytes: &'a [u8], vocabulary: Vocabulary) -> Self {
         let mut store = Store { bytes, ..Store::default() };
-        store.values =
-            vec![Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(Span::default())];
-        Self { at: 0, store, stack: vec![], marks: vec![], memo: HashMap::new(), vocabulary }
+        let shared =
+            [Value::None, Value::Bool(false), Value::Bool(true), Value::Tuple(Span::default())];
+        for value in shared.into_iter().chain((0..256).map(Value::Int)) {
+            store.values.push(value);
+        }
+        let (memo, far) = (vec![], HashMap::new());
+        Self { at: 0, store, stack: vec![], marks: vec![], memo, far, vocabulary }
     }
 
     pub(super) fn run(&mut self) -> Step<Id> {
@@ -47,7 +57,10 @@ impl<'a> Machine<'a> {
                 0x89 => self.stack.push(FALSE),
                 0x88 => self.stack.push(TRUE),
                 b'J' => self.int_of(4)?,
-                b'K' => self.int_of(1)?,
+                b'K' => {
+                    let number = self.byte()?;
+                    self.stack.push(NUMBERS + Id::from(number));
+                }
                 b'M' => self.int_of(2)?,
                 0x8a => self.long(1)?,
                 0x8b => self.long(4)?,
@@ -149,7 +162,7 @@ impl<'a> Machine<'a> {
                     self.memo(key, op == b'r')?;
                 }
                 0x94 => {
-                    let key = self.memo.len() as u32;
+                    let key = (self.memo.len() + self.far.len()) as u32;
                     self.memo(key, true)?;
                 }
                 b'c' => {
@@ -214,8 +227,8 @@ impl<'a> Machine<'a> {
             .map_err(|_| "expected a length that fits in memory".into())
     }
     pub(super) fn push(&mut self, value: Value) {
-        self.store.values.push(value);
-        self.stack.push(self.store.values.len() as Id - 1);
+        let at = self.store.values.push(value);
+        self.stack.push(at);
     }
     fn tuple(&mut self, items: &[Id]) {
         let tuple = self.store.tuple(items);
@@ -283,7 +296,7 @@ impl<'a> Machine<'a> {
     }
     fn extend(&mut self, items: &[Id]) -> Step {
         let list = self.peek()?;
-        match &mut self.store.values[list as usize] {
+        match &mut self.store.values[list] {
             Value::List(at) => {
                 entries(at, &mut self.store.lists).extend(items);
                 Ok(())
@@ -293,7 +306,7 @@ impl<'a> Machine<'a> {
     }
     fn insert(&mut self, items: &[(Id, Id)]) -> Step {
         let dict = self.peek()?;
-        match &mut self.store.values[dict as usize] {
+        match &mut self.store.values[dict] {
             Value::Dict(at) => {
                 entries(at, &mut self.store.dicts).extend(items);
                 Ok(())
@@ -303,10 +316,17 @@ impl<'a> Machine<'a> {
     }
     fn memo(&mut self, key: u32, put: bool) -> Step {
         if put {
-            let top = self.peek()?;
-            self.memo.insert(key, top);
+            let (top, next) = (self.peek()?, self.memo.len());
+            match self.memo.get_mut(key as usize) {
+                Some(place) => *place = top,
+                None if key as usize == next => self.memo.push(top),
+                None => {
+                    self.far.insert(key, top);
+                }
+            }
         } else {
-            self.stack.push(*self.memo.get(&key).ok_or_else(|| {
+            let found = self.memo.get(key as usize).or_else(|| self.far.get(&key));
+            self.stack.push(*found.ok_or_else(|| {
                 format!("expected a place of the memo that is filled, found {key}")
             })?);
         }
@@ -315,12 +335,9 @@ impl<'a> Machine<'a> {
 }
 
 /// What a container holds, which has a place among `all` once something is put in.
-fn entries<'s, T>(at: &mut Option<u32>, all: &'s mut Vec<Vec<T>>) -> &'s mut Vec<T> {
-    let at = *at.get_or_insert_with(|| {
-        all.push(vec![]);
-        all.len() as u32 - 1
-    });
-    &mut all[at as usize]
+fn entries<'s, T>(at: &mut Option<u32>, all: &'s mut Blocks<Vec<T>>) -> &'s mut Vec<T> {
+    let at = *at.get_or_insert_with(|| all.push(vec![]));
+    &mut all[at]
 }
 
 fn pairs(items: &[Id]) -> Step<Vec<(Id, Id)>> {

@@ -5,6 +5,7 @@
 //! else is named is refused. Values that several places of a pickle share are kept once, so that memory stays a small
 //! multiple of the file.
 
+mod blocks;
 mod construct;
 mod machine;
 
@@ -15,6 +16,7 @@ use burn_gnn_files::DataError;
 
 use crate::files::{cut, format_error};
 use crate::narrow;
+use blocks::Blocks;
 use construct::Known;
 pub(crate) use construct::Vocabulary;
 use machine::{Machine, Step};
@@ -166,10 +168,10 @@ struct Store<'a> {
     bytes: &'a [u8],
     /// Bytes that do not stand in the file as they are; their spans begin behind its end.
     made: Vec<u8>,
-    values: Vec<Value>,
+    values: Blocks<Value>,
     items: Vec<Id>,
-    lists: Vec<Vec<Id>>,
-    dicts: Vec<Vec<(Id, Id)>>,
+    lists: Blocks<Vec<Id>>,
+    dicts: Blocks<Vec<(Id, Id)>>,
     arrays: Vec<Array>,
     storages: Vec<Storage>,
     tensors: Vec<Strided>,
@@ -177,7 +179,7 @@ struct Store<'a> {
 
 impl Store<'_> {
     fn get(&self, id: Id) -> &Value {
-        &self.values[id as usize]
+        &self.values[id]
     }
     fn part(&self, span: Span) -> &[u8] {
         match (span.start as usize).checked_sub(self.bytes.len()) {
@@ -255,7 +257,7 @@ impl<'a> Pickle<'a> {
     /// What a list holds.
     pub(crate) fn list(&self, id: Id) -> Option<&[Id]> {
         match *self.get(id) {
-            Value::List(Some(at)) => Some(&self.store.lists[at as usize]),
+            Value::List(Some(at)) => Some(&self.store.lists[at]),
             Value::List(None) => Some(&[]),
             _ => None,
         }
@@ -267,7 +269,7 @@ impl<'a> Pickle<'a> {
     /// The entries of a dictionary.
     pub(crate) fn dict(&self, id: Id) -> Option<&[(Id, Id)]> {
         match *self.get(id) {
-            Value::Dict(Some(at)) => Some(&self.store.dicts[at as usize]),
+            Value::Dict(Some(at)) => Some(&self.store.dicts[at]),
             Value::Dict(None) => Some(&[]),
             _ => None,
         }

@@ -61,11 +61,12 @@ fn files_that_grow() {
     let tmp = tempfile::tempdir().unwrap();
     // One thread, as the limits are for any number of them.
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| {
+        pickles(tmp.path());
+        checkpoints(tmp.path());
+        tensor_headers(tmp.path());
         rdf(tmp.path());
         csv_files(tmp.path());
         compressed(tmp.path());
-        pickles(tmp.path());
-        checkpoints(tmp.path());
         descriptions(tmp.path());
     });
 }
@@ -253,12 +254,18 @@ fn compressed(dir: &Path) {
     assert!(text_of(e).contains("save it without compression"));
 }
 
+/// Of a pickle: its values, each of which may take a byte.
+const PICKLE: (usize, usize) = (1 << 20, 32);
+
 fn pickles(dir: &Path) {
     let home = DataHome::at(dir.join("home")).offline();
     sets::planetoid(&dir.join("home/cora"));
     let n = 4 << 20;
-    let programs: [(&str, Vec<u8>); 8] = [
+    let programs: [(&str, Vec<u8>); 11] = [
         ("lists", b"]".repeat(n)),
+        ("the memo", [b"N".to_vec(), b"\x94".repeat(n)].concat()),
+        ("lists of nothing", b"](e".repeat(n / 3)),
+        ("dictionaries of one", b"}NNs".repeat(n / 4)),
         ("dictionaries in the memo", b"}\x94".repeat(n / 2)),
         ("marks", b"(".repeat(n)),
         ("numbers in a list", [b"](K\x01".to_vec(), b"2".repeat(n), b"e.".to_vec()].concat()),
@@ -274,7 +281,7 @@ fn pickles(dir: &Path) {
         let bytes = [b"\x80\x02N".to_vec(), program].concat();
         put(dir, "home/cora/ind.cora.allx", &bytes);
         assert!(
-            bounded(what, bytes.len(), (1 << 20, 64), || Known::Cora.load_from(&home)).is_err(),
+            bounded(what, bytes.len(), PICKLE, || Known::Cora.load_from(&home)).is_err(),
             "{what}"
         );
     }
@@ -284,6 +291,33 @@ fn pickles(dir: &Path) {
     put(dir, "home/cora/ind.cora.graph", &bytes);
     bounded("neighbours", bytes.len(), (4 << 20, 64), || Known::Cora.load_from(&home)).unwrap();
 }
+
+/// Headers of many tensors of nothing.
+fn tensor_headers(dir: &Path) {
+    let file = dir.join("headers");
+    for (what, entry) in [
+        ("tensors of nothing", r#""{}":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}"#),
+        ("texts of nothing", r#""{}":"""#),
+    ] {
+        let entries: Vec<String> =
+            (0..50_000).map(|i| entry.replace("{}", &format!("{i:x}"))).collect();
+        let entries = entries.join(",");
+        let json = if what.starts_with("texts") {
+            format!(r#"{{"__metadata__":{{{entries}}}}}"#)
+        } else {
+            format!("{{{entries}}}")
+        };
+        let bytes = [&(json.len() as u64).to_le_bytes()[..], json.as_bytes()].concat();
+        std::fs::write(&file, &bytes).unwrap();
+        let rows = || MappedRows::open(&file);
+        assert!(bounded(what, bytes.len(), TENSOR_HEADER, rows).is_err());
+        let topology = || Topology::open(&file, Placement::Memory);
+        assert!(bounded(what, bytes.len(), TENSOR_HEADER, topology).is_err());
+    }
+}
+
+/// Of the header of a safetensors file: a map of its tensors by name.
+const TENSOR_HEADER: (usize, usize) = (1 << 20, 24);
 
 /// Checkpoints whose pickles say the same thing again and again, and storages that entries of the archive share.
 fn checkpoints(dir: &Path) {

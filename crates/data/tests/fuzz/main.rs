@@ -49,6 +49,8 @@ fn limit(reader: &str) -> (usize, usize) {
     match reader {
         // A tensor for every column and graph, a relation for every predicate.
         "dgl csv" | "tu" => (40 << 20, 64),
+        "planetoid" | "torch" | "torch before 1.6" => (8 << 20, 32),
+        "rows" | "topology" | "topology mapped" | "graph" | "mapped" => (8 << 20, 24),
         "rdf triples" | "rdf lenient" | "rdf turtle" | "rdf turtle lenient" | "entities" => {
             (64 << 20, 192)
         }
@@ -114,7 +116,7 @@ fn form(reader: &str, file: &Path) -> Form {
         ("nodes" | "edges", _) | (_, "tsv") => TABLE,
         ("rows" | "topology" | "topology mapped", _) | (_, "safetensors") => Form::Safetensors,
         ("planetoid", "index") => LIST,
-        ("planetoid", _) => Form::Pickle,
+        ("planetoid" | "torch before 1.6", _) => Form::Pickle,
         (_, "json") => Form::Json,
         ("parquet table" | "parquet array", _) => Form::Parquet,
         (_, "npy") => Form::Npy,
@@ -352,6 +354,8 @@ fn other_formats(dir: &Path, device: &Device) {
         include_bytes!("../../../models/tests/layers/pytorch/checkpoint.pt"),
     );
     fuzz("torch", std::slice::from_ref(&file), || read_torch(&file).is_ok());
+    let file = put(dir, "legacy.pt", include_bytes!("../data/legacy.pt"));
+    fuzz("torch before 1.6", std::slice::from_ref(&file), || read_torch(&file).is_ok());
     let file = put(dir, "edges.txt", "# a list\n7\t1000 0.5\n1000 8\t2\n\n% more\r\n-3 7 1e3\n");
     fuzz("list", std::slice::from_ref(&file), || {
         load_edge_list(&file, &EdgeListFormat::new().weighted().undirected(), device).is_ok()
