@@ -27,6 +27,26 @@ pub struct Layers;
 #[doc = include_str!("../../docs/models.md")]
 pub struct Models;
 
+/// Compiles the examples of the chapter on evaluation.
+#[doc = include_str!("../../docs/evaluation.md")]
+pub struct Evaluation;
+
+/// Compiles the examples of the chapter on learning curves.
+#[doc = include_str!("../../docs/learning-curves.md")]
+pub struct LearningCurves;
+
+/// Compiles the examples of the chapter on graph classification.
+#[doc = include_str!("../../docs/graph-classification.md")]
+pub struct GraphClassification;
+
+/// Compiles the examples of the chapter on debugging.
+#[doc = include_str!("../../docs/debugging.md")]
+pub struct Debugging;
+
+/// Compiles the examples of the questions and answers.
+#[doc = include_str!("../../docs/faq.md")]
+pub struct Faq;
+
 /// Compiles the examples of the chapter on mini-batches.
 #[doc = include_str!("../../docs/mini-batches.md")]
 pub struct MiniBatches;
