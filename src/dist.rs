@@ -10,6 +10,8 @@
 //! | [`PartitionBook`] | owners of nodes and edges; numberings |
 //! | [`ChunkedGraph`] | partitioning with features left in files |
 //!
+//! ![A graph in three parts](https://raw.githubusercontent.com/burn-gnn/burn-gnn/main/docs/img/partition.svg)
+//!
 //! | ranks | what |
 //! | --- | --- |
 //! | [`run_ranks`], [`launch`], `run_mpi` (feature `mpi`) | threads; threads or processes; processes |

@@ -20,7 +20,9 @@
 //! | other graphs | [`Graph::line_graph`], [`Graph::khop_graph`], [`knn_graph`], [`radius_graph`] ([`PointOptions`]) |
 //! | distances | [`UNREACHED`], [`double_radius_label`] |
 //!
-//! [`Drawing`] draws small graphs as SVG or as a web page. [`Stream`] has the keyed random numbers of this library.
+//! ![A crate, its keywords, authors and licences](https://raw.githubusercontent.com/burn-gnn/burn-gnn/main/docs/img/graph.svg)
+//!
+//! [`Drawing`] draws small graphs, as this one, as SVG or as a web page. [`Stream`] has the keyed random numbers of this library.
 //! [`GraphError`] is the error of all of them.
 
 #[doc(hidden)]

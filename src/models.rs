@@ -48,6 +48,8 @@
 //! | [`plan_full_batch`], [`plan_mini_batch`], [`plan_rgcn`], [`plan_rgcn_mini_batch`] ([`ModelSizes`], [`LayerRows`], [`BatchSizes`], [`MemoryPlan`]) | memory, predicted |
 //! | [`GradientSync`], [`NoSync`] | sums over ranks; one machine |
 //!
+//! ![Loss and accuracy over epochs](https://raw.githubusercontent.com/burn-gnn/burn-gnn/main/docs/img/learning-curve.svg)
+//!
 //! | losses and metrics | of |
 //! | --- | --- |
 //! | [`cross_entropy`], [`accuracy`], [`evaluate`] ([`Counts`]), [`majority_class`], [`top_k_accuracy`] | classes ([`SeedRows`]: which rows) |
