@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A crate with its keywords, authors and licences, and the crates that depend on it.
-fn neighbours_of_a_crate() -> Result<String, Box<dyn Error>> {
+pub(crate) fn neighbours_of_a_crate() -> Result<String, Box<dyn Error>> {
     let etypes = ["depends", "has_keyword", "written_by", "licensed_under"];
     let g = crates_graph().graph.edge_type_subgraph(etypes)?;
     // The first crate that six others depend on.
@@ -41,7 +41,7 @@ fn neighbours_of_a_crate() -> Result<String, Box<dyn Error>> {
 }
 
 /// Zachary's karate club in three parts.
-fn partition_of_the_club() -> Result<String, Box<dyn Error>> {
+pub(crate) fn partition_of_the_club() -> Result<String, Box<dyn Error>> {
     let g = karate_club().graph;
     let parts = partition_graph(&g, &PartitionConfig::new("karate", 3))?;
     let drawing = Drawing::new(&g)?

@@ -202,6 +202,21 @@ fn every_picture_is_small_and_shown() {
     assert!(pictures >= 3);
 }
 
+/// The example draws what is in `docs/img`: the same nodes, whatever the layout.
+#[test]
+fn pictures_are_drawn_by_their_example() {
+    use crate::pictures::{neighbours_of_a_crate, partition_of_the_club};
+    for (name, drawn) in [
+        ("graph.svg", neighbours_of_a_crate().unwrap()),
+        ("partition.svg", partition_of_the_club().unwrap()),
+    ] {
+        let nodes = |svg: &str| svg.matches("<circle").count();
+        let committed = read(&root().join("docs/img").join(name));
+        assert!(nodes(&drawn) > 10, "{name}: {}", nodes(&drawn));
+        assert_eq!(nodes(&drawn), nodes(&committed), "{name}: run the example `pictures` again");
+    }
+}
+
 /// Names that `pub use` of a crate exports.
 fn exported(source: &str) -> BTreeSet<&str> {
     let uses = source.split("\npub use ").skip(1).filter_map(|rest| rest.split(';').next());

@@ -2,6 +2,11 @@
 
 #[cfg(test)]
 mod book;
+// The example that draws the pictures needs a feature that no other example needs, so it is compiled here.
+#[cfg(test)]
+#[allow(dead_code)]
+#[path = "../../examples/pictures/main.rs"]
+mod pictures;
 
 /// Compiles the examples of the README.
 #[doc = include_str!("../../README.md")]
