@@ -1,81 +1,65 @@
 //! Graph neural networks for the [Burn](https://burn.dev) framework.
 //!
-//! This package re-exports the crates of the project, and connects `models` and `dist` in `ranks`:
+//! A GCN learns from two labelled members of Zachary's karate club which side the other 32 took:
 //!
-//! | module | what |
-//! | --- | --- |
-//! | [`graph`] | structure, typed ids, features of nodes and edges, graph transforms |
-//! | [`sampling`] | samplers, sources of feature rows, loaders |
-//! | [`data`] | readers of files, well-known data sets |
-//! | [`ops`] | message passing as Burn backend extensions, with hand-written gradients |
-//! | `dist` | partitioning, communicators, halo exchange (feature `dist`) |
-//! | [`models`] | layers, models, training |
-//! | `ranks` | models trained on ranks (feature `dist`) |
-//! | `store` | graphs and features larger than memory (feature `store`) |
+//! ```
+//! use burn::module::Module;
+//! use burn::optim::{AdamConfig, GradientsParams};
+//! use burn::tensor::{Device, Tensor};
+//! use burn_gnn::prelude::*;
+//!
+//! let device = Device::flex().autodiff();
+//! let club = burn_gnn::data::karate_club();
+//! let x = Tensor::<2>::eye(34, &device);
+//! let mut model = seeded(0, || GcnConfig::new(34, 2).init(&device));
+//! let mut optimizer = AdamConfig::new().init();
+//! for step in 0..50 {
+//!     let logits = model.forward(&club.graph.at_step(0, step), x.clone());
+//!     let loss = cross_entropy(logits, &club.labels, &[0, 33]);
+//!     let gradients = GradientsParams::from_grads(loss.backward(), &model);
+//!     model = optimizer.step(0.01, model, gradients);
+//! }
+//! let logits = model.valid().forward(&club.graph, x.inner());
+//! assert!(accuracy(logits, &club.labels, ..) > 0.9);
+//! ```
 //!
 //! The [book](https://github.com/burn-gnn/burn-gnn/blob/main/docs/SUMMARY.md) begins with installation and a first
 //! model; users of [Burn](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-burn.md),
 //! [PyG](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-pyg.md) and
-//! [DGL](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-dgl.md) have a chapter each.
+//! [DGL](https://github.com/burn-gnn/burn-gnn/blob/main/docs/coming-from-dgl.md) have a chapter each. Each module below
+//! begins with tables of its items by purpose; [`prelude`] has the most common ones.
 //!
-//! One aggregation with its gradient:
+//! | you want to | module |
+//! | --- | --- |
+//! | build a graph, transform it, draw it | [`graph`] |
+//! | read files and data sets, split nodes and edges | [`data`] |
+//! | use a layer or a model, train it, measure it | [`models`] |
+//! | train on sampled mini-batches | [`sampling`] |
+//! | write a layer or an operator | [`ops`] |
+//! | partition a graph, train on several ranks | `dist`, `ranks` (feature `dist`) |
+//! | train on a graph larger than memory | `store` (feature `store`) |
 //!
-//! ```
-//! use burn::tensor::{Device, Tensor};
-//! use burn_gnn::ops::copy_u_sum;
-//! use burn_gnn::prelude::*;
-//!
-//! let device = Device::flex().autodiff();
-//! // 0 -> 1, 2 -> 1
-//! let g = Graph::homogeneous(3, vec![0, 2], vec![1, 1])?;
-//! let x = Tensor::<2>::from_data([[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]], &device).require_grad();
-//! let y = copy_u_sum(g.relation("_E")?, x.clone());
-//! assert_eq!(y.clone().into_data_as::<f32>().as_slice::<f32>().unwrap(), [0.0, 0.0, 4.0, 6.0, 0.0, 0.0]);
-//! let grads = y.sum().backward();
-//! let dx = x.grad(&grads).unwrap();
-//! assert_eq!(dx.into_data_as::<f32>().as_slice::<f32>().unwrap(), [1.0, 1.0, 0.0, 0.0, 1.0, 1.0]);
-//! # Ok::<(), burn_gnn::graph::GraphError>(())
-//! ```
+//! A build has the CPU backend `flex` by default; the
+//! [cargo features](https://github.com/burn-gnn/burn-gnn/blob/main/docs/getting-started.md#features) add GPUs and file
+//! formats. Where the compiler reports ``no function or associated item named `flex` found``, the
+//! feature of a backend is missing.
 
 #![forbid(unsafe_code)]
 
 /// The version of Burn that these operators extend.
 pub use burn;
-// Modules, as the compiler calls a type of a crate that is exported as a whole `burn_gnn::burn_gnn_data::Builder`.
-/// Readers and writers of graphs and tables, known data sets, splits.
-pub mod data {
-    pub use burn_gnn_data::*;
-}
-/// Partitions, their files, and training and sampling on ranks.
+// Modules with globs: a crate that is exported as a whole appears in errors as `burn_gnn::burn_gnn_data::Builder`.
+pub mod data;
 #[cfg(feature = "dist")]
-pub mod dist {
-    pub use burn_gnn_dist::*;
-}
-/// Structure, typed ids, features of nodes and edges, graph transforms.
-pub mod graph {
-    #[doc(hidden)]
-    pub use burn_gnn_graph::internal;
-    pub use burn_gnn_graph::*;
-}
-/// Layers, models, training loops, losses and metrics, weights.
-pub mod models {
-    pub use burn_gnn_models::*;
-}
-/// Message-passing operators, and the view of a graph that layers take.
-pub mod ops {
-    pub use burn_gnn_ops::*;
-}
+pub mod dist;
+pub mod graph;
+pub mod models;
+pub mod ops;
 #[cfg(feature = "dist")]
 pub mod ranks;
-/// Samplers, loaders and sources of features.
-pub mod sampling {
-    pub use burn_gnn_sampling::*;
-}
-/// Graphs and features far larger than memory, in files.
+pub mod sampling;
 #[cfg(feature = "store")]
-pub mod store {
-    pub use burn_gnn_store::*;
-}
+pub mod store;
 mod version_info;
 
 pub use version_info::{VersionInfo, version_info};

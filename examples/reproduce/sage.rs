@@ -1,11 +1,11 @@
-//! Trains GraphSAGE by mini-batches of nodes, with the training loop written out to copy.
+//! Trains GraphSAGE on mini-batches with all neighbours of their nodes; the training loop is written out.
 //!
 //! `h_v' = relu( W_self h_v + W_neigh · mean over u in N(v) of h_u + b )` (Hamilton, Ying, Leskovec, NeurIPS 2017)
 //!
 //! ```sh
 //! cargo run --release --example reproduce -- sage                            # crates that depend on each other
 //! cargo run --release --example reproduce -- sage --data DIR --epochs 20  # Cora in the .npy layout
-//! cargo run --release --example reproduce -- sage --features plot -- --epochs 5 --plot curves.svg
+//! cargo run --release --features plot --example reproduce -- sage --epochs 5 --plot curves.svg
 //! ```
 //!
 //! A batch is the whole neighbourhood of its nodes, as far as the layers reach; all nodes together are judged layer by
@@ -34,7 +34,7 @@ use burn_gnn::models::{
 use burn_gnn::ops::{GraphView, LossReduction, Stream, cross_entropy_rows};
 use clap::Parser;
 
-/// Trains GraphSAGE on mini-batches of nodes.
+/// Trains GraphSAGE on mini-batches with all neighbours of their nodes.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by

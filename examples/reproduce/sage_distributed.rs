@@ -36,7 +36,7 @@ use burn_gnn::sampling::Loader;
 use clap::Parser;
 use serde_json::json;
 
-/// Trains GraphSAGE by mini-batches on a partitioned graph.
+/// Trains GraphSAGE on mini-batches of sampled neighbours, on a partitioned graph.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// `arxiv-like`, `cora-like` or `products-slice`.

@@ -27,7 +27,7 @@ use burn_gnn::sampling::{
 };
 use clap::Parser;
 
-/// Trains GraphSAGE by mini-batches.
+/// Trains GraphSAGE on mini-batches of sampled neighbours.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Data set in the .npy layout (metadata.json) or as tables; a generated graph by default.

@@ -1,4 +1,4 @@
-//! Checks the contents and the links of the book.
+//! Checks contents, links, snippets and pictures of the book.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,6 +30,36 @@ fn prose(text: &str) -> Vec<&str> {
         !fence && !in_code
     };
     text.lines().filter(|line| keep(line)).collect()
+}
+
+/// A code block: where it begins, what follows the three backticks, its lines.
+struct Code<'a> {
+    line: usize,
+    language: &'a str,
+    lines: Vec<&'a str>,
+}
+
+fn code_blocks(text: &str) -> Vec<Code<'_>> {
+    let mut blocks = vec![];
+    let mut open: Option<Code<'_>> = None;
+    for (i, line) in text.lines().enumerate() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(language), None) => {
+                open = Some(Code { line: i + 1, language: language.trim(), lines: vec![] });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some(code)) => code.lines.push(line),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a code block does not end");
+    blocks
+}
+
+/// The pages, the README and the list of examples, as paths from the root.
+fn texts() -> Vec<PathBuf> {
+    let pages = pages().into_iter().map(|page| Path::new("docs").join(page));
+    pages.chain(["README.md".into(), "examples/README.md".into()]).collect()
 }
 
 /// Targets of the links `[text](target)`, inline code left out.
@@ -83,28 +113,130 @@ fn the_snippets_of_every_page_are_compiled() {
     }
 }
 
+/// Where a link leads: a path from the root and an anchor; none where it leaves the repository.
+fn target(file: &Path, link: &str) -> Option<(PathBuf, Option<String>)> {
+    let (path, anchor) = match link.split_once('#') {
+        Some((path, anchor)) => (path, Some(anchor.to_owned())),
+        None => (link, None),
+    };
+    let path = match path.strip_prefix("https://github.com/burn-gnn/burn-gnn/blob/main/") {
+        Some(path) => path.into(),
+        None if path.contains("://") => return None,
+        None if path.is_empty() => file.to_owned(),
+        None => file.parent()?.join(path),
+    };
+    Some((path, anchor))
+}
+
+/// Pages of the book link to files outside of `docs/` by address: mdBook copies `docs/` alone.
 #[test]
-fn every_relative_link_leads_to_a_file_and_a_heading() {
-    let files =
-        pages().into_iter().map(|page| Path::new("docs").join(page)).chain(["README.md".into()]);
+fn every_link_into_the_repository_leads_to_a_file_and_a_heading() {
     let mut wrong = vec![];
-    for file in files {
-        let text = read(&root().join(&file));
-        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
-            let (path, anchor) = link
-                .split_once('#')
-                .map_or((&link[..], None), |(path, anchor)| (path, Some(anchor)));
-            let target =
-                if path.is_empty() { file.clone() } else { file.parent().unwrap().join(path) };
-            let target = root().join(target);
-            let found = target.exists()
-                && anchor.is_none_or(|anchor| anchors(&read(&target)).contains(anchor));
-            if !found {
+    for file in texts() {
+        for link in links(&read(&root().join(&file))) {
+            let Some((path, anchor)) = target(&file, &link) else { continue };
+            let leaves_the_book = file.starts_with("docs") && link.starts_with("..");
+            let path = root().join(path);
+            let found = path.exists() && anchor.is_none_or(|a| anchors(&read(&path)).contains(&a));
+            if !found || leaves_the_book {
                 wrong.push(format!("{}: {link}", file.display()));
             }
         }
     }
-    assert!(wrong.is_empty(), "links to no file or heading:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "links to no file or heading, or out of docs/:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn code_blocks_of_a_text() {
+    let text = "a\n```rust\nfn main() {}\n# hidden\n```\n# heading\n```sh\n# comment\n```\n";
+    let blocks = code_blocks(text);
+    let found: Vec<_> = blocks.iter().map(|b| (b.line, b.language, b.lines.len())).collect();
+    assert_eq!(found, [(2, "rust", 2), (7, "sh", 1)]);
+    assert_eq!(hidden_lines(&blocks[0]), 1);
+}
+
+/// Lines that rustdoc hides and GitHub shows.
+fn hidden_lines(code: &Code<'_>) -> usize {
+    code.lines.iter().filter(|line| line.starts_with("# ") || **line == "#").count()
+}
+
+/// A snippet can be pasted into `main.rs` as GitHub shows it: nothing is hidden, and it has a `main`.
+#[test]
+fn every_snippet_is_a_whole_program() {
+    let mut wrong = vec![];
+    for file in texts() {
+        let text = read(&root().join(&file));
+        for code in code_blocks(&text) {
+            if !code.language.starts_with("rust") || code.language.contains("ignore") {
+                continue;
+            }
+            let has_main = code.lines.iter().any(|line| line.starts_with("fn main() "));
+            if hidden_lines(&code) > 0 || !has_main {
+                wrong.push(format!("{}:{}", file.display(), code.line));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "snippets with hidden lines or without `main`:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// Made by `cargo run --release --features plot --example pictures`.
+#[test]
+fn every_picture_is_small_and_shown() {
+    let shown: String = texts().iter().map(|file| read(&root().join(file))).collect();
+    let files = fs::read_dir(root().join("docs/img")).unwrap();
+    let mut pictures = 0;
+    for path in files.map(|f| f.unwrap().path()) {
+        let (svg, name) = (read(&path), path.file_name().unwrap().to_str().unwrap());
+        assert!(svg.starts_with("<svg") && svg.len() < 60_000, "{name}: {} bytes", svg.len());
+        assert!(shown.contains(&format!("img/{name})")), "no page shows {name}");
+        pictures += 1;
+    }
+    assert!(pictures >= 3);
+}
+
+/// The example draws what is in `docs/img`: the same nodes, whatever the layout.
+#[test]
+fn pictures_are_drawn_by_their_example() {
+    use crate::pictures::{neighbours_of_a_crate, partition_of_the_club};
+    for (name, drawn) in [
+        ("graph.svg", neighbours_of_a_crate().unwrap()),
+        ("partition.svg", partition_of_the_club().unwrap()),
+    ] {
+        let nodes = |svg: &str| svg.matches("<circle").count();
+        let committed = read(&root().join("docs/img").join(name));
+        assert!(nodes(&drawn) > 10, "{name}: {}", nodes(&drawn));
+        assert_eq!(nodes(&drawn), nodes(&committed), "{name}: run the example `pictures` again");
+    }
+}
+
+/// Names that `pub use` of a crate exports.
+fn exported(source: &str) -> BTreeSet<&str> {
+    let uses = source.split("\npub use ").skip(1).filter_map(|rest| rest.split(';').next());
+    uses.filter_map(|path| Some(path.rsplit_once("::")?.1))
+        .flat_map(|names| names.split(|c: char| !c.is_alphanumeric() && c != '_'))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// The header of `burn_gnn::models` has a place for every layer, model and function; a config is found by its layer.
+#[test]
+fn the_tables_of_models_are_complete() {
+    let source = read(&root().join("crates/models/src/lib.rs"));
+    let header = read(&root().join("src/models.rs"));
+    let names = exported(&source);
+    assert!(names.len() > 100, "{names:?}");
+    let has = |name: &str| header.contains(&format!("[`{name}`]"));
+    let missing: Vec<_> =
+        names.iter().filter(|n| !has(n) && !n.strip_suffix("Config").is_some_and(has)).collect();
+    assert!(missing.is_empty(), "src/models.rs does not name {missing:?}");
 }
 
 /// The table of cargo features in the book has all of them, and no others.

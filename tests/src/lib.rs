@@ -2,6 +2,11 @@
 
 #[cfg(test)]
 mod book;
+// The example that draws the pictures needs a feature that no other example needs, so it is compiled here.
+#[cfg(test)]
+#[allow(dead_code)]
+#[path = "../../examples/pictures/main.rs"]
+mod pictures;
 
 /// Compiles the examples of the README.
 #[doc = include_str!("../../README.md")]
@@ -26,6 +31,26 @@ pub struct Layers;
 /// Compiles the examples of the chapter on models.
 #[doc = include_str!("../../docs/models.md")]
 pub struct Models;
+
+/// Compiles the examples of the chapter on evaluation.
+#[doc = include_str!("../../docs/evaluation.md")]
+pub struct Evaluation;
+
+/// Compiles the examples of the chapter on learning curves.
+#[doc = include_str!("../../docs/learning-curves.md")]
+pub struct LearningCurves;
+
+/// Compiles the examples of the chapter on graph classification.
+#[doc = include_str!("../../docs/graph-classification.md")]
+pub struct GraphClassification;
+
+/// Compiles the examples of the chapter on debugging.
+#[doc = include_str!("../../docs/debugging.md")]
+pub struct Debugging;
+
+/// Compiles the examples of the questions and answers.
+#[doc = include_str!("../../docs/faq.md")]
+pub struct Faq;
 
 /// Compiles the examples of the chapter on mini-batches.
 #[doc = include_str!("../../docs/mini-batches.md")]

@@ -9,7 +9,8 @@ use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, Prog
 use crate::counted::Counted;
 
 /// A bar with counts, rate and time left, on the standard error stream; nothing where that is no terminal. Removed when
-/// it and all readers that count for it ([`read`](Self::read)) are dropped.
+/// it and all readers that count for it ([`read`](Self::read)) are dropped, unless [`finish`](Self::finish) replaced it
+/// by a line of text.
 #[derive(Debug)]
 pub struct Progress(Arc<Bar>);
 
@@ -19,7 +20,9 @@ struct Bar(ProgressBar);
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        if !self.0.is_finished() {
+            self.0.finish_and_clear();
+        }
     }
 }
 
@@ -116,6 +119,13 @@ impl Progress {
     pub fn say(&self, what: impl Into<String>) {
         self.0.0.set_message(what.into());
     }
+    /// Replaces the bar by `summary`, one line that stays on the terminal.
+    pub fn finish(self, summary: impl Into<String>) {
+        let line =
+            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        self.0.0.set_style(line);
+        self.0.0.finish_with_message(summary.into());
+    }
     /// Runs `f`, which may print, without the bar.
     pub fn suspend<T>(&self, f: impl FnOnce() -> T) -> T {
         self.0.0.suspend(f)
@@ -184,6 +194,19 @@ mod tests {
         );
         drop(progress);
         assert!(drawn.0.lock().unwrap().ends_with("<cleared>"), "nothing stays");
+    }
+
+    #[test]
+    fn a_finished_bar_leaves_its_summary() {
+        let drawn = Drawn::default();
+        let target = ProgressDrawTarget::term_like_with_hz(Box::new(drawn.clone()), 255);
+        let progress = Progress::on(target, "training", "epochs", Some(2));
+        progress.inc(2);
+        progress.finish("trained 2 epochs");
+        let text = drawn.0.lock().unwrap().clone();
+        let last = text.rsplit("<cleared>").next().unwrap();
+        assert!(last.contains("trained 2 epochs") && !last.contains("/2 epochs"), "{text}");
+        assert!(!text.ends_with("<cleared>"), "the summary stays: {text}");
     }
 
     /// What a bar draws after so many steps.

@@ -7,15 +7,8 @@
 //! `Config` + `Module`, as in Burn, and dropout follows device and training flag, as in Burn. A model made in a
 //! [`seeded`] scope is a function of the seed, on every rank and thread.
 //!
-//! | for | there is |
-//! | --- | --- |
-//! | one relation | [`GcnConv`], [`SageConv`], [`GatConv`], [`Gatv2Conv`], [`TransformerConv`], [`GinConv`], [`GineConv`], [`EdgeConv`], [`PnaConv`], [`ResGatedGraphConv`] |
-//! | several hops | [`SgConv`], [`AppnpConv`], [`GatedGraphConv`] |
-//! | several types | [`RelGraphConv`], [`HeteroGraphConv`] of any [`Conv`], [`HgtConv`], [`HanConv`], [`TypedLinear`] |
-//! | edges and triples | [`EdgeWeightNorm`], [`LinkScorer`], ranked by [`rank_links`] |
-//! | attributes of tables | [`FeatureEncoder`] |
-//! | whole graphs and models | [`AttentionReadout`], [`JumpingKnowledge`] |
-//! | node classification | [`Gcn`], [`Sage`], [`Gat`], [`Gin`], [`Rgcn`], [`Hgt`], trained by [`train`](fn@train) or on blocks ([`NodeClassifier::logits_blocks`]), run over large graphs by [`infer`] |
+//! Tables of all layers, models and functions by purpose are in the documentation of `burn_gnn::models`, which exports
+//! this crate.
 //!
 //! Weights of DGL and PyTorch Geometric come in through a [`StateDict`].
 

@@ -491,6 +491,10 @@ fn training_learns_keeps_the_best_epoch_and_repeats() {
         assert_eq!(evaluate(&a.model, &task, &all, &NoSync).accuracy(), 1.0);
         let best = a.history.iter().map(|e| e.val_accuracy.unwrap()).fold(0.0, f64::max);
         assert_eq!(a.history[a.kept_epoch].val_accuracy.unwrap(), best);
+        let line = a.to_string();
+        let kept = format!("; kept epoch {} (validation {:.1} %)", a.kept_epoch, 100.0 * best);
+        assert!(line.starts_with("trained 60 epochs in ") && line.ends_with(&kept), "{line}");
+        assert!(line.contains(&format!(" s: {}; kept", a.history[59])), "{line}");
         for patience in [1, 2] {
             let short = run(Some(patience));
             let (epochs, kept) = (short.history.len(), short.kept_epoch);

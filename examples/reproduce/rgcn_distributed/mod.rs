@@ -39,7 +39,7 @@ use clap::Parser;
 use net::{Learned, Net};
 use task::{Task, inputs};
 
-/// Trains an R-GCN by mini-batches on a partitioned graph.
+/// Trains an R-GCN on mini-batches of sampled neighbours, on a partitioned graph.
 #[derive(Debug, Parser)]
 pub(crate) struct Args {
     /// Data set in the .npy layout (metadata.json) or as tables, or the name of a well-known set; the crates graph by

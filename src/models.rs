@@ -1,0 +1,76 @@
+//! Layers, models, training, losses and metrics, weights.
+//!
+//! Every layer and model is a `…Config` with an `init` and a Burn module, as in Burn: `GcnConvConfig::new(16,
+//! 8).init(&device)` makes a [`GcnConv`]. A model made in a [`seeded`] scope is a function of the seed. Dropout is in
+//! effect on autodiff devices only, in modules that are not frozen; whole models have it by default (0.5, [`Gat`] 0.6, [`Hgt`] 0.2, [`Rgcn`] none). The
+//! [chapter on layers](https://github.com/burn-gnn/burn-gnn/blob/main/docs/layers.md) has the formula of each layer and
+//! its name in PyG and DGL.
+//!
+//! | whole models | config | input |
+//! | --- | --- | --- |
+//! | [`Gcn`], [`Sage`], [`Gat`], [`Gin`] | [`GcnConfig`], [`SageConfig`], [`GatConfig`], [`GinConfig`] | one node type, one edge type; [`Gin`] classifies graphs too |
+//! | [`Rgcn`], [`Hgt`] | [`RgcnConfig`], [`HgtConfig`], an input per node type by [`TypeInput`] | several types |
+//!
+//! | layers on one edge type | reads |
+//! | --- | --- |
+//! | [`GcnConv`] ([`DegreeNorm`]), [`SageConv`] ([`SageAggregator`]), [`GinConv`], [`SgConv`], [`AppnpConv`] | edge weights |
+//! | [`GatConv`] | edge weights and edge features |
+//! | [`Gatv2Conv`], [`TransformerConv`], [`GineConv`], [`PnaConv`] ([`PnaAggregator`], [`PnaScaler`]), [`ResGatedGraphConv`] | edge features |
+//! | [`EdgeConv`] | neither |
+//!
+//! They implement the trait [`Conv`].
+//!
+//! | layers on several types | what |
+//! | --- | --- |
+//! | [`RelGraphConv`] ([`RelWeights`], [`RelNorm`]) | a weight matrix per relation |
+//! | [`HeteroGraphConv`] | any [`Conv`] per edge type |
+//! | [`HgtConv`], [`HanConv`] | attention over relations |
+//! | [`GatedGraphConv`] | GRU updates, a matrix per relation |
+//! | [`TypedLinear`], [`OneHotConv`] | a matrix per type; an R-GCN on nodes without features |
+//!
+//! They take and return [`NodeTensors`] (a [`TypeMap`]) and implement the trait [`HeteroConv`], [`TypedLinear`] and
+//! [`GatedGraphConv`] excepted.
+//!
+//! | around layers | what |
+//! | --- | --- |
+//! | [`NodeEmbedding`], [`FeatureEncoder`] ([`EncoderInput`]) | inputs: learned rows per node; columns of tables |
+//! | [`EdgeWeightNorm`], [`DropoutKey`] | normalised edge weights; dropout in custom layers |
+//! | [`JumpingKnowledge`] ([`Jumping`]), [`AttentionReadout`], [`Mlp`], [`LstmCell`] | outputs of all layers; one row per graph; perceptrons |
+//! | [`LinkScorer`] ([`LinkScore`]) | scores of triples: DistMult, ComplEx, TransE |
+//!
+//! | training | what |
+//! | --- | --- |
+//! | [`train`](fn@train) ([`TrainConfig`], [`Trained`], [`Epoch`]) | full-batch training with validation and early stopping |
+//! | [`NodeTask`], [`Rows`] | graph, features, and the nodes to learn from |
+//! | [`FusedAdam`], [`SparseAdam`] ([`EncoderRows`]) | optimizers: Adam in one pass; Adam of embedding rows |
+//! | [`infer`], [`InferenceConfig`] | all nodes, layer by layer in bounded memory |
+//! | [`plot`] | learning curves as SVG |
+//! | [`plan_full_batch`], [`plan_mini_batch`], [`plan_rgcn`], [`plan_rgcn_mini_batch`] ([`ModelSizes`], [`LayerRows`], [`BatchSizes`], [`MemoryPlan`]) | memory, predicted |
+//! | [`GradientSync`], [`NoSync`] | sums over ranks; one machine |
+//! | [`check_param_ids`] | an error where parameters share an id |
+//! | [`EdgeBlocks`] | edge weights and features of the blocks of a batch |
+//!
+//! ![Loss and accuracy over epochs](https://raw.githubusercontent.com/burn-gnn/burn-gnn/main/docs/img/learning-curve.svg)
+//!
+//! | losses and metrics | of |
+//! | --- | --- |
+//! | [`cross_entropy`], [`accuracy`], [`evaluate`] ([`Counts`]), [`majority_class`], [`top_k_accuracy`] | classes ([`SeedRows`]: which rows) |
+//! | [`predictions`], [`select_rows`] ([`RowId`]) | classes of logits; rows by ids |
+//! | [`roc_auc`], [`average_precision`] | scores of two classes, links |
+//! | [`rank_links`], [`filtered_ranks`] ([`TrueTails`], [`LinkMetrics`]) | rankings: MRR, hits |
+//!
+//! | for custom models | what |
+//! | --- | --- |
+//! | [`NodeClassifier`], [`Layerwise`] ([`LayerViews`], [`Whole`]) | traits that [`train`](fn@train) and [`infer`] need |
+//! | [`seeded`], [`next_stream`], [`to_dtype`] | initial weights: seeds, streams, element type |
+//! | [`ConvInput`], [`Endpoints`], [`Reduce`] | arguments of layers |
+//!
+//! | weights | what |
+//! | --- | --- |
+//! | [`save_weights`], [`load_weights`], [`resume_weights`] | files of this library; the last one with the ids that an optimizer's record has |
+//! | [`StateDict`], [`Framework`], [`Pretrained`] ([`ParamMapping`], [`Buffer`]) | weights of PyG and DGL, by name |
+//!
+//! [`ModelError`] is the error of all of them. The layers of whole models are [`RgcnLayers`], [`HgtLayers`],
+//! [`PnaTower`].
+
+pub use burn_gnn_models::*;
