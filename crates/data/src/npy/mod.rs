@@ -254,7 +254,9 @@ impl NpyArray {
             NpyValues::U8(v) => v.into_iter().map(f32::from).collect(),
             NpyValues::U16(v) => v.into_iter().map(f32::from).collect(),
             NpyValues::U32(v) => narrow::array(&self.path, &v, |x| narrow::from_i64(i64::from(x)))?,
-            NpyValues::U64(v) => narrow::array(&self.path, &v, |x| narrow::from_i128(i128::from(x)))?,
+            NpyValues::U64(v) => {
+                narrow::array(&self.path, &v, |x| narrow::from_i128(i128::from(x)))?
+            }
             NpyValues::F16(v) => v.into_iter().map(f16::to_f32).collect(),
             NpyValues::F32(v) => v,
             NpyValues::F64(v) => narrow::array(&self.path, &v, narrow::from_f64)?,

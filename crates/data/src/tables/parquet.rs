@@ -148,7 +148,8 @@ impl Rows<'_> {
         const BLOCK: usize = 1 << 10;
         let [floats, ints, _] = self.decoder.widths();
         (out.floats, out.ints) = (vec![0.0; rows * floats], vec![0; rows * ints]);
-        let (reader, mut room) = (AttributeReader::new(self.decoder, Notation::PLAIN), String::new());
+        let (reader, mut room) =
+            (AttributeReader::new(self.decoder, Notation::PLAIN), String::new());
         let (mut numbers, mut whole) = (vec![], vec![]);
         for (i, (cells, slot)) in columns.iter().zip(self.decoder.slots()).enumerate() {
             match (&self.decoder.attr_types[i], slot, &cells.values) {
