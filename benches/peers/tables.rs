@@ -80,7 +80,9 @@ fn readers(folder: &Path, python: Option<&str>) -> Result<()> {
     let decoder = Decoder::new().csv(names);
     let read_csv = || read_edges(&csv, &decoder).map(|t| t.src.len());
     let read_matrix = || load_matrix_market(&matrix, &Device::flex()).map(|g| g.total_edges());
-    let entries: [(&str, &Path, &str, &dyn Fn() -> Result<usize, DataError>); 2] = [
+    /// Reads a file and returns its number of rows.
+    type Read<'a> = &'a dyn Fn() -> Result<usize, DataError>;
+    let entries: [(&str, &Path, &str, Read<'_>); 2] = [
         ("csv", &csv, "pandas.read_csv(f)", &read_csv),
         ("matrix-market", &matrix, "scipy.io.mmread(f)", &read_matrix),
     ];

@@ -10,7 +10,7 @@
 use anyhow::{Result, ensure};
 use burn::tensor::Device;
 use burn_gnn::data::{
-    AttrType, Builder, Csv, Decoder, LABEL, RandomNodeSplit, ReadOptions, Share, Split, load_graph,
+    AttrType, Builder, Csv, Decoder, LABEL, RandomNodeSplit, ReadOptions, Split, load_graph,
     save_graph,
 };
 

@@ -94,7 +94,7 @@ impl AttributedGraph {
         let wrong = |expected: String| {
             crate::files::setting(WEIGHT, &expected, "a number that f32 cannot represent")
         };
-        self.edges.as_floats(WEIGHT).map_err(wrong)?.insert_rows(
+        self.edges.into_floats(WEIGHT).map_err(wrong)?.insert_rows(
             graph.edges_mut(0)?,
             &rows,
             what,

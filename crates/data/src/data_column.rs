@@ -271,7 +271,7 @@ impl NamedColumns {
 
     /// The column `name` as float32, whatever numbers it holds; `Err` with what was expected where f32 cannot represent
     /// one.
-    pub(crate) fn as_floats(mut self, name: &str) -> Result<Self, String> {
+    pub(crate) fn into_floats(mut self, name: &str) -> Result<Self, String> {
         if let Some(&place) = self.places.get(name) {
             let column = &mut self.columns[place];
             *column = std::mem::replace(column, DataColumn::new(String::new())).into_floats()?;

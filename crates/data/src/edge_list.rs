@@ -223,7 +223,7 @@ pub fn read_edge_list(
         )
         .in_file(path));
     }
-    let attributes = as_floats(attributes).map_err(|e| e.in_file(&path))?;
+    let attributes = into_floats(attributes).map_err(|e| e.in_file(&path))?;
     if let Some(weights) = attributes.columns().first() {
         let weights = weights.floats().ok_or_else(|| {
             setting("attributes", "`weight` as a number", "something else").in_file(path)
@@ -234,10 +234,10 @@ pub fn read_edge_list(
 }
 
 /// With weights as floats.
-fn as_floats(attributes: NamedColumns) -> Result<NamedColumns, DataError> {
+fn into_floats(attributes: NamedColumns) -> Result<NamedColumns, DataError> {
     let wrong =
         |expected: String| setting("attributes", &format!("`weight`: {expected}"), "another");
-    attributes.as_floats(WEIGHT).map_err(wrong)
+    attributes.into_floats(WEIGHT).map_err(wrong)
 }
 
 /// [`read_edge_list`] of a file that is known to be one, without attributes: another file says so.
@@ -374,7 +374,7 @@ fn assemble(
         let w = f32_column(w, [graph.relations()[0].num_edges()], device);
         graph.edges_mut(0)?.insert_column(WEIGHT, w)?;
     }
-    as_floats(attributes)?.insert(graph.edges_mut(0)?, "list of edges", device)?;
+    into_floats(attributes)?.insert(graph.edges_mut(0)?, "list of edges", device)?;
     if format.undirected { Ok(graph.add_reverse_edges(0)?) } else { Ok(graph) }
 }
 

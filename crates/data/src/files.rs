@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 
 pub(crate) use burn_gnn_files::internal::{
     ArrayHead, Counted, Cut, Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, cut,
-    cut_quoted, format_error, inside, io_error, open, read_bounded, read_error, remove_abandoned,
-    reserve, tensor_header,
+    cut_quoted, format_error, inside, io_error, open, read_bounded, read_error, read_file,
+    remove_abandoned, reserve, tensor_header,
 };
 pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 

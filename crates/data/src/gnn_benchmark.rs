@@ -196,7 +196,8 @@ mod tests {
 
     #[test]
     fn refusals() {
-        let refused = |edit: &dyn Fn(&mut Vec<(String, Vec<u8>)>), part: &str| {
+        type Arrays = Vec<(String, Vec<u8>)>;
+        let refused = |edit: &dyn Fn(&mut Arrays), part: &str| {
             let e = load(|arrays| edit(arrays)).unwrap_err().to_string();
             assert!(
                 e.contains("amazon_electronics_photo.npz") && e.contains(part),

@@ -284,7 +284,7 @@ impl<T: Value> Part<T> {
 /// The entry that a text begins with, as programs write them, and the text behind it: digits and single spaces. `None`:
 /// the line has another form.
 #[inline]
-fn short<'l, T: Value>(text: &'l [u8]) -> Option<(u32, u32, T, &'l [u8])> {
+fn short<T: Value>(text: &[u8]) -> Option<(u32, u32, T, &[u8])> {
     let (row, rest) = number(text)?;
     let (column, rest) = number(rest.strip_prefix(b" ")?)?;
     let (value, rest) = T::leading(rest)?;

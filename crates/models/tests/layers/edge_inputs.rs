@@ -127,18 +127,18 @@ fn weights_and_features_go_everywhere() {
             let features =
                 of(|edges, rows| edges.with_features(.., rows(matrix(device, "e", 8, 3))).unwrap());
             let gcn = GcnConfig::new(4, 2).with_hidden(5).with_dropout(0.0);
-            everywhere("gcn", gcn.init(device), &weight, device);
+            everywhere("gcn", gcn.init(device), weight, device);
             let sage = SageConfig::new(4, 2).with_hidden(5).with_dropout(0.0);
-            everywhere("sage", sage.init(device), &weight, device);
+            everywhere("sage", sage.init(device), weight, device);
             let gat = GatConfig::new(4, 2).with_d_head(3).with_num_heads(2);
             let gat = gat.with_dropout(0.0).with_attn_dropout(0.0);
-            everywhere("gat", gat.init(device), &weight, device);
+            everywhere("gat", gat.init(device), weight, device);
             let gin = GinConfig::new(4, 2).with_hidden(5).with_num_layers(2).with_dropout(0.0);
-            everywhere("gin", gin.init(device), &weight, device);
+            everywhere("gin", gin.init(device), weight, device);
             everywhere(
                 "gat with features",
                 gat.with_d_edge(Some(3)).init(device),
-                &features,
+                features,
                 device,
             );
         });

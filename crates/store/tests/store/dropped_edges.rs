@@ -66,7 +66,7 @@ fn kept(edges: &[(u32, u32)], of: Options) -> Vec<Kept> {
     let removes = matches!(of.loops, SelfLoops::Remove | SelfLoops::Replace);
     let adds = matches!(of.loops, SelfLoops::Add | SelfLoops::Replace);
     let stays = |(i, e): &(usize, &(u32, u32))| {
-        !(removes && e.0 == e.1) && !(of.simple && edges[..*i].contains(e))
+        !(removes && e.0 == e.1 || of.simple && edges[..*i].contains(e))
     };
     let mut out: Vec<Kept> = edges
         .iter()

@@ -69,7 +69,7 @@ fn rows_of(dir: &Path) -> Option<u64> {
 }
 
 fn numbering(dir: &Path, version: u64, count: u64) -> Written {
-    let ids = (0..count).map(|i| Ok(version << 32 | i.wrapping_mul(48_271) % 100_003));
+    let ids = (0..count).map(|i| Ok((version << 32) | (i.wrapping_mul(48_271) % 100_003)));
     RawNumbers::build(dir.join("ids"), 1 << 20, ids).map(drop)
 }
 
