@@ -218,7 +218,7 @@ fn refusals() {
         (meta(&|v| v["edge_type"][0] = "c:to:z".into()), "unknown node type `z`"),
         (
             meta(&|v| v["edges"]["a:self:a"]["data"][0] = "/etc/passwd".into()),
-            "expected a relative path inside the folder",
+            "expected a path inside the folder of the description",
         ),
         (
             meta(&|v| v["edges"]["a:self:a"]["format"]["name"] = "feather".into()),

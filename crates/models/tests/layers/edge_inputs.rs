@@ -169,7 +169,9 @@ fn models_refuse_what_their_layers_do_not_read() {
     let batch = sampler.sample([("_N", [4])], SampleKey::new(0)).unwrap();
     let e = infer(&gcn, &batch.blocks[0], x(), "_N", &InferenceConfig::new()).unwrap_err();
     assert!(e.to_string().contains("`g` must lie in whole graphs"), "{e}");
-    let short = g.edge_types().with_weight("_E", Tensor::<1>::ones([7], d)).unwrap();
-    let e = infer(&gcn, &short, x(), "_N", &InferenceConfig::new()).unwrap_err().to_string();
-    assert_eq!(e, "`edge weights of _N:_E:_N`: expected 8 (one per edge), got 7; give 8");
+    let e = g.edge_types().with_weight("_E", Tensor::<1>::ones([7], d)).unwrap_err().to_string();
+    assert_eq!(
+        e,
+        "`edge weight` of relation `_N:_E:_N`: expected length 8 (one per edge of the type), got 7; give 8 entries"
+    );
 }
