@@ -35,6 +35,10 @@ pub(crate) enum Undirected {
     None,
     All,
     /// By edge.
+    #[cfg_attr(
+        not(feature = "graphml"),
+        allow(dead_code, reason = "GraphML alone says it by edge")
+    )]
     Some(Vec<bool>),
 }
 

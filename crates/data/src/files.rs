@@ -11,10 +11,12 @@ use burn_gnn_graph::Relation;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+#[cfg(feature = "torch")]
+pub(crate) use burn_gnn_files::internal::read_file;
 pub(crate) use burn_gnn_files::internal::{
     ArrayHead, Counted, Cut, Hash, LOCK, MAX_HEADER, MappedFile, Progress, TensorViews, cut,
-    cut_quoted, format_error, inside, io_error, open, read_bounded, read_error, read_file,
-    remove_abandoned, reserve, tensor_header,
+    cut_quoted, format_error, inside, io_error, open, read_bounded, read_error, remove_abandoned,
+    reserve, tensor_header,
 };
 pub(crate) use burn_gnn_files::{NpyHead, create_dirs, lock_dir, sync_dir, write_atomic};
 

@@ -6,6 +6,7 @@ use burn::tensor::Device;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{Column, EdgeType, Frame, Graph, Ids, NodeIds};
 
+use super::attr_type::AttrType;
 use super::attributes::Attributes;
 use super::columns::TableColumns;
 use super::decoder::{Decoder, Slot};
@@ -253,12 +254,16 @@ fn insert(
         frame.insert_text(LABEL_TEXT, texts)?;
     }
     let [floats, ints, texts] = decoder.widths();
-    // Names of the attributes of one kind, in their order.
+    // Names of the attributes of one kind, in their order; the numbers of a vector are `name[0]`, `name[1]`, …
     let named = |column: Column, is_kind: fn(&Slot) -> bool| {
         let Some(csv) = &decoder.csv else { return Ok(column) };
         let slots = decoder.slots();
-        let names = csv.attributes.iter().zip(&slots).filter(|(_, slot)| is_kind(slot));
-        column.with_names(names.map(|(name, _)| name))
+        let kinds = csv.attributes.iter().zip(&decoder.attr_types).zip(&slots);
+        let names = kinds.filter(|(_, slot)| is_kind(slot)).flat_map(|((name, ty), _)| match ty {
+            AttrType::Vector { size } => (0..*size).map(|i| format!("{name}[{i}]")).collect(),
+            _ => vec![name.clone()],
+        });
+        column.with_names(names)
     };
     let Attributes { floats: f, ints: i, texts: t, lists } = attributes;
     if floats > 0 {

@@ -343,6 +343,10 @@ impl Csv {
 const MOST: usize = 100;
 
 /// The first fields of a row, as errors show them.
+#[cfg_attr(
+    not(any(feature = "rdf", feature = "yaml")),
+    allow(dead_code, reason = "read by formats that are features")
+)]
 pub(crate) fn joined<'a>(fields: impl Iterator<Item = &'a [u8]>, between: &str) -> String {
     fields.take(MOST).map(String::from_utf8_lossy).collect::<Vec<_>>().join(between)
 }

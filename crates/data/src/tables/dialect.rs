@@ -40,6 +40,10 @@ impl Dialect {
         Self { delimiter: delimiter.to_vec(), quote, escape, comment, class }
     }
     /// As in RFC 4180.
+    #[cfg_attr(
+        not(any(feature = "rdf", feature = "yaml")),
+        allow(dead_code, reason = "read by formats that are features")
+    )]
     pub(crate) fn plain(delimiter: u8) -> Self {
         Self::new(&[delimiter], Some(b'"'), None, None)
     }

@@ -11,6 +11,10 @@ mod blocks;
 mod builder;
 mod columns;
 mod csv;
+#[cfg_attr(
+    not(any(feature = "rdf", feature = "yaml")),
+    allow(dead_code, reason = "read by formats that are features")
+)]
 mod csv_text;
 mod decoder;
 mod dialect;
