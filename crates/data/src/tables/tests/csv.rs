@@ -284,9 +284,9 @@ fn errors_say_what_to_do() {
 #[test]
 fn attributes_keep_their_names() {
     let files = Files::new();
-    let path = files.put("p.csv", "id,title,price,stock,kind\n7,a,0.5,3,x\n9,b,2,4,y\n8,c,1,5,x\n");
-    let types = [Text, Float, Int, AttrType::string_buckets(9)];
-    let csv = Csv::new(["title", "price", "stock", "kind"]);
+    let path = files.put("p.csv", "id,title,price,stock,kind,size\n7,a,0.5,3,x,\"1,2\"\n9,b,2,4,y,\"3,4\"\n8,c,1,5,x,\"5,6\"\n");
+    let types = [Text, Float, Int, AttrType::string_buckets(9), AttrType::vector(2)];
+    let csv = Csv::new(["title", "price", "stock", "kind", "size"]);
     let decoder = Decoder::new().with_attributes(types).csv(csv);
     let e = files.put("e.csv", "src_id,dst_id\n7,9\n");
     let g = Builder::new()
@@ -302,7 +302,7 @@ fn attributes_keep_their_names() {
     for g in [&g, &back, &part, both.graph()] {
         let items = g.nodes("item").unwrap();
         for (column, names) in [
-            ("float_attrs", &["price"][..]),
+            ("float_attrs", &["price", "size[0]", "size[1]"][..]),
             ("int_attrs", &["stock", "kind"]),
             ("text_keys", &["title"]),
         ] {
