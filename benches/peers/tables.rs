@@ -1,5 +1,5 @@
-//! Measures reading tables of ten million weighted edges, beside `wc -l` on the same file, and CSV and Matrix Market files
-//! beside pandas and SciPy.
+//! Measures reading tables of ten million weighted edges, compared with `wc -l` on the same file, and CSV and Matrix Market files
+//! compared with pandas and SciPy.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +17,7 @@ const NODES: i64 = 1_000_003;
 const RUNS: usize = 3;
 
 /// Tables of GraphLearn's format; with the interpreter `python`, whose environment has pandas and SciPy, CSV and Matrix
-/// Market beside them, in turns.
+/// Market next to them, in turns.
 pub(crate) fn run(python: Option<&str>) -> Result<()> {
     let folder = tempfile::tempdir()?;
     readers(folder.path(), python)?;

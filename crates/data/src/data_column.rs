@@ -41,7 +41,7 @@ enum Values {
     None,
     Bool(Vec<bool>),
     Int(Vec<i64>),
-    /// Also whole numbers that a later cell turned out to stand beside fractions.
+    /// Also whole numbers of a column in which a later cell is a fraction.
     Float(Vec<f64>),
     Text(Texts),
 }

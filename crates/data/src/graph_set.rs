@@ -20,7 +20,7 @@ pub struct GraphSet {
     pub data: Frame,
 }
 
-/// Graphs, relations and columns of graphs that any files may ask for; beyond it there must be so many bytes for each,
+/// Graphs, relations and columns of graphs that any files may declare; above it there must be so many bytes for each,
 /// since one takes some hundred bytes whatever it holds, and the rows of `graphs.csv` times the columns of the others
 /// grow with the square of the files.
 const PARTS_FREE: u64 = 1 << 16;

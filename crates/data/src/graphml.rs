@@ -97,7 +97,7 @@ enum Within {
     Other,
 }
 
-/// Bytes of defaults that any file may ask for, and for each byte of it: a short key may stand for a value of every node.
+/// Bytes that default values may take for any file, and for each byte of it: a short key may give every node a value.
 const DEFAULTS_FREE: u64 = 1 << 20;
 const DEFAULTS_PER_BYTE: u64 = 4;
 
