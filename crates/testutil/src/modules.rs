@@ -1,20 +1,37 @@
-//! Reads which top-level modules of a crate use which: helpers live below those who use them.
+//! Reads which modules of a crate use which: modules are layered, at every level of folders.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The top-level modules of a crate, and which others each of them names in `use crate::…` or any other `crate::` path.
-/// Tests are left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use syn::visit::Visit;
+
+/// A module by its names from the root of the crate; the root is empty.
+type ModulePath = Vec<String>;
+
+/// The modules of a crate and the uses between them, without tests.
 pub(crate) struct Modules {
-    uses: BTreeMap<String, BTreeSet<String>>,
+    /// By the module that uses: modules in which the used items are defined.
+    uses: BTreeMap<ModulePath, BTreeSet<ModulePath>>,
+    /// A module and a name that it takes from the root of the crate, which re-exports it.
+    through_root: Vec<(String, String)>,
+}
+
+/// What one module declares, by name.
+#[derive(Default)]
+struct Scope {
+    items: BTreeSet<String>,
+    /// `use` declarations, by the name that they bind.
+    imports: BTreeMap<String, Vec<String>>,
+    globs: Vec<Vec<String>>,
+    /// Paths in `use` declarations, types, expressions and macros.
+    paths: Vec<Vec<String>>,
 }
 
 impl Modules {
-    /// Of the crate in the folder `package`.
+    /// Reads the crate in the folder `package`.
     ///
     /// # Panics
-    /// Its sources cannot be read.
+    /// Its sources cannot be read or parsed.
     pub(crate) fn of_package(package: impl AsRef<Path>) -> Self {
         let src = package.as_ref().join("src");
         let (mut files, mut folders) = (BTreeMap::new(), vec![src.clone()]);
@@ -25,101 +42,304 @@ impl Modules {
                     folders.push(path);
                 } else if path.extension().is_some_and(|e| e == "rs") {
                     let text = std::fs::read_to_string(&path).expect("a source in UTF-8");
-                    files.insert(
-                        path.strip_prefix(&src).expect("a file below the folder").to_owned(),
-                        text,
-                    );
+                    let name = path.strip_prefix(&src).expect("a file in the folder");
+                    files.insert(name.to_str().expect("a path in UTF-8").to_owned(), text);
                 }
             }
         }
         Self::of_files(&files)
     }
 
-    /// Of sources by their paths below `src`.
+    /// Reads sources by their paths in `src`.
     ///
     /// # Panics
-    /// There is no `lib.rs`.
-    pub(crate) fn of_files(files: &BTreeMap<PathBuf, String>) -> Self {
-        let root = code(&files[Path::new("lib.rs")]);
-        let names: BTreeSet<String> = declared(&root).collect();
-        // Names that the root of the crate exports, by the module that they come from.
-        let mut exported = BTreeMap::new();
-        for Import { head, leaf, .. } in imports(&root).filter(|i| names.contains(&i.head)) {
-            if leaf != "*" {
-                exported.insert(leaf, head);
-                continue;
-            }
-            let of_module = [format!("{head}.rs"), format!("{head}/mod.rs")]
-                .into_iter()
-                .find_map(|f| files.get(Path::new(&f)));
-            let text = code(of_module.expect("a file of a declared module"));
-            // What it takes from elsewhere is exported there.
-            let exports = imports(&text)
-                .filter(|i| i.is_public && !["crate", "super"].contains(&&*i.head))
-                .map(|i| i.leaf);
-            exported.extend(exports.chain(items(&text)).map(|leaf| (leaf, head.clone())));
+    /// A source cannot be parsed.
+    pub(crate) fn of_files(files: &BTreeMap<String, String>) -> Self {
+        let mut scopes: BTreeMap<ModulePath, Scope> = BTreeMap::new();
+        let mut of_tests = BTreeSet::new();
+        for (name, text) in files {
+            let file = syn::parse_file(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let mut reader =
+                Reader { module: module_of(name), scopes: &mut scopes, of_tests: &mut of_tests };
+            reader.scopes.entry(reader.module.clone()).or_default();
+            reader.visit_file(&file);
         }
-        let mut uses: BTreeMap<String, BTreeSet<String>> =
-            names.iter().map(|n| (n.clone(), BTreeSet::new())).collect();
-        for (path, text) in files {
-            let Some(first) = path.iter().next().and_then(|p| p.to_str()) else { continue };
-            let own = first.trim_end_matches(".rs");
-            let is_test = path
-                .iter()
-                .any(|p| p.to_str().is_some_and(|p| p.trim_end_matches(".rs").ends_with("tests")));
-            let Some(of_own) = uses.get_mut(own).filter(|_| !is_test) else { continue };
-            let text = code(text);
-            let top = path.components().count() == 1
-                || path.ends_with("mod.rs") && path.components().count() == 2;
-            for name in paths(&text, top) {
-                let module = if names.contains(&name) { Some(&name) } else { exported.get(&name) };
-                of_own.extend(module.filter(|m| *m != own).cloned());
-            }
+        scopes.retain(|module, _| !(1..=module.len()).any(|n| of_tests.contains(&module[..n])));
+        let (mut uses, mut through_root) = (BTreeMap::new(), vec![]);
+        for (module, scope) in &scopes {
+            let of_root = scope.paths.iter().filter_map(|path| {
+                let path = absolute(&scopes, module, path)?;
+                let name =
+                    path.first().filter(|name| !scopes.contains_key(&[(*name).clone()][..]))?;
+                let is_re_exported = !module.is_empty() && !scopes[&[][..]].items.contains(name);
+                let defined = definition(&scopes, &path, 0).map(|m| m.join("::"));
+                let from = defined.map_or("another crate".to_owned(), |m| format!("crate::{m}"));
+                is_re_exported
+                    .then(|| (module.join("::"), format!("crate::{name}, which is of {from}")))
+            });
+            through_root.extend(of_root.collect::<BTreeSet<_>>());
+            let used = scope.paths.iter().filter_map(|path| {
+                let path = absolute(&scopes, module, path)?;
+                let found = definition(&scopes, &path, 0)?;
+                (found != *module).then_some(found)
+            });
+            uses.insert(module.clone(), used.collect());
         }
-        Self { uses }
+        Self { uses, through_root }
     }
 
-    /// Every module with those that it uses.
-    pub(crate) fn uses(&self) -> &BTreeMap<String, BTreeSet<String>> {
-        &self.uses
+    /// The children of `folder`, each with those of them that it uses.
+    fn level(&self, folder: &[String]) -> BTreeMap<&str, BTreeSet<&str>> {
+        let child = |module: &'_ ModulePath| -> Option<usize> {
+            (module.len() > folder.len() && module.starts_with(folder)).then_some(folder.len())
+        };
+        let mut level: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (module, used) in &self.uses {
+            let Some(at) = child(module) else { continue };
+            let of_child = level.entry(&module[at]).or_default();
+            of_child.extend(
+                used.iter()
+                    .filter(|u| child(u).is_some())
+                    .map(|u| &*u[at])
+                    .filter(|u| *u != module[at]),
+            );
+        }
+        level
     }
 
-    /// With several modules as one of the name `name`.
-    #[must_use]
-    pub(crate) fn merged(self, name: &str, group: &[&str]) -> Self {
-        let rename = |m: String| if group.contains(&m.as_str()) { name.to_owned() } else { m };
-        let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (module, used) in self.uses {
-            let module = rename(module);
-            let used: Vec<String> = used.into_iter().map(rename).filter(|m| *m != module).collect();
-            uses.entry(module).or_default().extend(used);
+    /// The shortest circle in each folder whose children use each other, as paths.
+    pub(crate) fn circles(&self) -> Vec<Vec<String>> {
+        let folders: BTreeSet<&[String]> =
+            self.uses.keys().flat_map(|m| (0..m.len()).map(|n| &m[..n])).collect();
+        let mut found = vec![];
+        for folder in folders {
+            let level = self.level(folder);
+            let shortest = level.keys().filter_map(|start| circle_from(&level, start));
+            if let Some(circle) = shortest.min_by_key(Vec::len) {
+                let path = |name: &&str| {
+                    folder.iter().map(String::as_str).chain([*name]).collect::<Vec<_>>().join("::")
+                };
+                found.push(circle.iter().map(path).collect());
+            }
         }
-        Self { uses }
+        found
     }
 
-    /// Modules each of which uses the next, and the last the first; `None` where there is no such circle.
-    pub(crate) fn circle(&self) -> Option<Vec<&str>> {
-        fn visit<'a>(
-            m: &'a Modules,
-            at: &'a str,
-            done: &mut BTreeSet<&'a str>,
-            way: &mut Vec<&'a str>,
-        ) -> Option<Vec<&'a str>> {
-            if let Some(start) = way.iter().position(|w| *w == at) {
-                return Some(way[start..].to_vec());
+    /// Uses that lead up: of items that a parent defines, and of names that the root of the crate only re-exports.
+    pub(crate) fn uses_of_parents(&self) -> Vec<(String, String)> {
+        let mut found = self.through_root.clone();
+        for (module, used) in &self.uses {
+            for parent in used.iter().filter(|u| u.len() < module.len() && module.starts_with(u)) {
+                let parent = [&["crate".to_owned()], &parent[..]].concat();
+                found.push((module.join("::"), parent.join("::")));
             }
-            if done.contains(at) {
-                return None;
-            }
-            way.push(at);
-            let found =
-                m.uses.get(at).into_iter().flatten().find_map(|next| visit(m, next, done, way));
-            way.pop();
-            done.insert(at);
-            found
         }
-        let mut done = BTreeSet::new();
-        self.uses.keys().find_map(|m| visit(self, m, &mut done, &mut vec![]))
+        found
+    }
+}
+
+/// The shortest way from `start` back to itself.
+fn circle_from<'a>(
+    level: &BTreeMap<&'a str, BTreeSet<&'a str>>,
+    start: &'a str,
+) -> Option<Vec<&'a str>> {
+    let mut queue = std::collections::VecDeque::from([vec![start]]);
+    let mut seen = BTreeSet::new();
+    while let Some(way) = queue.pop_front() {
+        for next in level.get(way.last()?).into_iter().flatten() {
+            if *next == start {
+                return Some(way);
+            }
+            if seen.insert(*next) {
+                queue.push_back([&way[..], &[*next]].concat());
+            }
+        }
+    }
+    None
+}
+
+/// The module of a file: `a/b.rs` and `a/b/mod.rs` are `a::b`.
+fn module_of(file: &str) -> ModulePath {
+    let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
+    if path == "lib" { vec![] } else { path.split('/').map(str::to_owned).collect() }
+}
+
+/// A path as it is written in `module`, from the root of the crate; `None` for paths into other crates.
+fn absolute(
+    scopes: &BTreeMap<ModulePath, Scope>,
+    module: &[String],
+    path: &[String],
+) -> Option<ModulePath> {
+    match path.first()?.as_str() {
+        "crate" => Some(path[1..].to_vec()),
+        "self" => Some([module, &path[1..]].concat()),
+        "super" => {
+            let parent = module.split_last()?.1;
+            let rest = &path[1..];
+            if rest.first().is_some_and(|s| s == "super") {
+                absolute(scopes, parent, rest)
+            } else {
+                Some([parent, rest].concat())
+            }
+        }
+        child => {
+            let inner = [module, &[child.to_owned()]].concat();
+            scopes.contains_key(&inner).then(|| [module, path].concat())
+        }
+    }
+}
+
+/// The module in which the item at `path` is defined, through re-exports.
+fn definition(
+    scopes: &BTreeMap<ModulePath, Scope>,
+    path: &[String],
+    depth: usize,
+) -> Option<ModulePath> {
+    if depth > 8 {
+        return None;
+    }
+    let known = (0..=path.len()).rev().find(|&n| scopes.contains_key(&path[..n]))?;
+    let (module, rest) = path.split_at(known);
+    let scope = &scopes[module];
+    let Some(name) = rest.first() else { return Some(module.to_vec()) };
+    if scope.items.contains(name) {
+        return Some(module.to_vec());
+    }
+    if let Some(target) = scope.imports.get(name) {
+        let target = absolute(scopes, module, target)?;
+        return definition(scopes, &[&target[..], &rest[1..]].concat(), depth + 1);
+    }
+    scope.globs.iter().find_map(|glob| {
+        let target = absolute(scopes, module, glob)?;
+        definition(scopes, &[&target[..], rest].concat(), depth + 1)
+    })
+}
+
+/// Collects what a file declares and uses.
+struct Reader<'a> {
+    module: ModulePath,
+    scopes: &'a mut BTreeMap<ModulePath, Scope>,
+    of_tests: &'a mut BTreeSet<ModulePath>,
+}
+
+impl Reader<'_> {
+    fn scope(&mut self) -> &mut Scope {
+        self.scopes.entry(self.module.clone()).or_default()
+    }
+
+    fn read_use(&mut self, tree: &syn::UseTree, mut path: Vec<String>) {
+        match tree {
+            syn::UseTree::Path(next) => {
+                path.push(next.ident.to_string());
+                self.read_use(&next.tree, path);
+            }
+            syn::UseTree::Group(group) => {
+                for tree in &group.items {
+                    self.read_use(tree, path.clone());
+                }
+            }
+            syn::UseTree::Glob(_) => {
+                self.scope().globs.push(path.clone());
+                self.scope().paths.push(path);
+            }
+            syn::UseTree::Name(syn::UseName { ident }) => self.bind(path, ident, ident),
+            syn::UseTree::Rename(r) => self.bind(path, &r.ident, &r.rename),
+        }
+    }
+
+    fn bind(&mut self, mut path: Vec<String>, name: &syn::Ident, bound: &syn::Ident) {
+        if name == "self" {
+            let own = path.last().cloned().unwrap_or_default();
+            let bound = if bound == "self" { own } else { bound.to_string() };
+            self.scope().imports.insert(bound, path.clone());
+        } else {
+            path.push(name.to_string());
+            self.scope().imports.insert(bound.to_string(), path.clone());
+        }
+        self.scope().paths.push(path);
+    }
+
+    fn read_tokens(&mut self, tokens: proc_macro2::TokenStream) {
+        let mut path: Vec<String> = vec![];
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                proc_macro2::TokenTree::Ident(name) => {
+                    if colons < 2 {
+                        self.scope().paths.push(std::mem::take(&mut path));
+                    }
+                    path.push(name.to_string());
+                    colons = 0;
+                }
+                proc_macro2::TokenTree::Punct(p) if p.as_char() == ':' => colons += 1,
+                proc_macro2::TokenTree::Group(group) => self.read_tokens(group.stream()),
+                _ => colons = 0,
+            }
+        }
+        self.scope().paths.push(path);
+    }
+}
+
+fn is_of_tests(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|a| {
+        a.path().is_ident("test")
+            || a.path().is_ident("cfg")
+                && a.meta.require_list().is_ok_and(|l| {
+                    let condition = l.tokens.to_string();
+                    condition.contains("test") && !condition.contains("not")
+                })
+    })
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        use syn::Item;
+        let (attributes, name) = match item {
+            Item::Const(i) => (&i.attrs, Some(&i.ident)),
+            Item::Enum(i) => (&i.attrs, Some(&i.ident)),
+            Item::Fn(i) => (&i.attrs, Some(&i.sig.ident)),
+            Item::Macro(i) => (&i.attrs, i.ident.as_ref()),
+            Item::Mod(i) => (&i.attrs, None),
+            Item::Static(i) => (&i.attrs, Some(&i.ident)),
+            Item::Struct(i) => (&i.attrs, Some(&i.ident)),
+            Item::Trait(i) => (&i.attrs, Some(&i.ident)),
+            Item::Type(i) => (&i.attrs, Some(&i.ident)),
+            Item::Union(i) => (&i.attrs, Some(&i.ident)),
+            Item::Impl(i) => (&i.attrs, None),
+            Item::Use(i) => (&i.attrs, None),
+            _ => return syn::visit::visit_item(self, item),
+        };
+        if is_of_tests(attributes) {
+            if let Item::Mod(module) = item {
+                self.of_tests.insert([&self.module[..], &[module.ident.to_string()]].concat());
+            }
+            return;
+        }
+        if let Some(name) = name {
+            self.scope().items.insert(name.to_string());
+        }
+        match item {
+            Item::Use(i) => self.read_use(&i.tree, vec![]),
+            Item::Mod(i) if i.content.is_some() => {
+                self.module.push(i.ident.to_string());
+                self.scope();
+                syn::visit::visit_item_mod(self, i);
+                self.module.pop();
+            }
+            _ => syn::visit::visit_item(self, item),
+        }
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
+        if names.len() > 1 {
+            self.scope().paths.push(names);
+        }
+        syn::visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.read_tokens(call.tokens.clone());
     }
 }
 
@@ -149,131 +369,43 @@ pub(crate) fn code(text: &str) -> String {
     out
 }
 
-/// Names of the modules that a root declares.
-fn declared(root: &str) -> impl Iterator<Item = String> + '_ {
-    root.lines().filter_map(|l| {
-        l.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';').map(str::to_owned)
-    })
-}
-
-/// Names of the public items that a file defines.
-fn items(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.lines().filter_map(|l| {
-        let mut words = l.strip_prefix("pub ")?.split_whitespace();
-        let kind = words.next()?;
-        let is_item = ["fn", "struct", "enum", "trait", "type", "const", "static"].contains(&kind);
-        is_item.then(|| words.next().map(|n| n.chars().take_while(|c| is_name(*c)).collect()))?
-    })
-}
-
-/// A name that a file imports.
-struct Import {
-    /// First segment of the path; `crate` alone where the path starts at the root.
-    head: String,
-    /// The name, or `*`.
-    leaf: String,
-    /// Whether it is exported to other crates.
-    is_public: bool,
-}
-
-fn imports(text: &str) -> impl Iterator<Item = Import> + '_ {
-    text.split(';').flat_map(|statement| {
-        let at = statement
-            .rfind("use ")
-            .filter(|&at| at == 0 || !is_name(statement.as_bytes()[at - 1] as char));
-        let tree: String = at
-            .map_or("", |at| &statement[at + 4..])
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        let is_public = at.is_some_and(|at| statement[..at].trim_end().ends_with("pub"));
-        let head: String = tree.chars().take_while(|c| is_name(*c)).collect();
-        let ends = tree
-            .split([',', '{', '}'])
-            .map(str::trim)
-            .filter(|end| !end.is_empty() && !end.ends_with("::"));
-        let ends: Vec<String> =
-            ends.map(|end| end.rsplit([' ', ':']).next().unwrap_or(end).to_owned()).collect();
-        ends.into_iter().map(move |leaf| Import { head: head.clone(), leaf, is_public })
-    })
-}
-
-/// First segments of the paths from the root of the crate; those that start with `super` too in a file of a top-level
-/// module.
-fn paths(text: &str, top: bool) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let mut from = |start: &str| {
-        let Some(group) = start.strip_prefix('{') else {
-            found.insert(start.chars().take_while(|c| is_name(*c)).collect());
-            return;
-        };
-        let (mut depth, mut entry) = (0, String::new());
-        for c in group.chars() {
-            match c {
-                '{' => depth += 1,
-                '}' if depth == 0 => break,
-                '}' => depth -= 1,
-                ',' if depth == 0 => {
-                    found.insert(std::mem::take(&mut entry));
-                }
-                c if depth == 0 && is_name(c) && !entry.ends_with(' ') => entry.push(c),
-                // Of each entry the first segment.
-                _ if depth == 0 && !entry.is_empty() && !entry.ends_with(' ') => entry.push(' '),
-                _ => {}
-            }
-        }
-        found.insert(entry);
-    };
-    for (at, _) in text.match_indices("crate::") {
-        if !text[..at].ends_with(|c| is_name(c) || c == '$') {
-            from(&text[at + "crate::".len()..]);
-        }
-    }
-    if top {
-        for line in text.lines() {
-            if let Some((_, start)) = line
-                .split_once("use super::")
-                .filter(|(before, _)| before.is_empty() || before.starts_with("pub"))
-            {
-                from(start);
-            }
-        }
-    }
-    found.into_iter().map(|name| name.trim().to_owned()).collect()
-}
-
-fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// Crates in which no two modules use each other, directly or through others, and a use in each that shows that sources
-/// are read.
-const WITHOUT_CIRCLES: [(&str, &str, &str); 12] = [
-    ("structure", "relation", "shared_array"),
-    ("files", "mapped_file", "error"),
-    ("graph", "batch", "graph"),
-    ("sampling", "loading", "sampler"),
-    ("data", "store", "files"),
-    ("store", "cache", "rows"),
-    ("plan", "gspmm", "broadcast"),
-    ("cpu", "attention", "adjacency"),
-    ("cube", "walk", "layout"),
-    ("ops", "gspmm", "operator"),
-    ("dist", "tensor", "graph"),
-    ("models", "rgcn", "rel_graph_conv"),
+/// Crates whose modules are layered.
+const CRATES: [&str; 12] = [
+    "structure",
+    "files",
+    "graph",
+    "sampling",
+    "data",
+    "store",
+    "plan",
+    "cpu",
+    "cube",
+    "ops",
+    "dist",
+    "models",
 ];
 
 #[test]
-fn modules_go_round_in_no_circle() {
-    for (name, user, used) in WITHOUT_CIRCLES {
+fn no_two_modules_use_each_other() {
+    let mut found = vec![];
+    for name in CRATES {
         let modules = Modules::of_package(crate::folders::root().join("crates").join(name));
-        assert!(
-            modules.uses()[user].contains(used),
-            "sources of {name} are read: {:?}",
-            modules.uses()[user]
-        );
-        assert_eq!(modules.circle(), None, "{name}");
+        assert!(modules.uses.values().any(|used| !used.is_empty()), "sources of {name} are read");
+        found.extend(modules.circles().iter().map(|c| format!("{name}: {}", c.join(" -> "))));
     }
+    assert!(found.is_empty(), "{} circles:\n{}", found.len(), found.join("\n"));
+}
+
+/// Most items are imported from the module that defines them; few are defined in a parent.
+#[test]
+fn few_modules_use_their_parents() {
+    let mut found = vec![];
+    for name in CRATES {
+        let modules = Modules::of_package(crate::folders::root().join("crates").join(name));
+        let uses = modules.uses_of_parents();
+        found.extend(uses.iter().map(|(user, used)| format!("{name}: {user} -> {used}")));
+    }
+    assert!(found.len() <= 10, "{} uses of a parent:\n{}", found.len(), found.join("\n"));
 }
 
 /// The structure of graphs takes nothing from graphs with features, samplers, files and tensors.
@@ -305,38 +437,54 @@ fn structure_stands_alone() {
     }
 }
 
-/// What is read of sources: modules, exports by name and by glob, groups, and nothing of comments and tests.
+/// Paths, re-exports by name and by glob, groups, folders; comments and tests do not count.
 #[test]
 fn modules_of_sources() {
-    let files = |b: &str| {
+    let files = |b: &str, inner: &str| -> BTreeMap<String, String> {
         [
             ("lib.rs", "pub mod a;\nmod b;\n#[cfg(test)]\nmod spoil;\nmod c;\n\npub use a::Apple;\npub use c::*;\npub(crate) use b::{self as bee, pear as plum};\n"),
-            ("a.rs", "// crate::b is not used\nuse crate::{c::{x, y}, Cherry};\n#[cfg(test)]\nmod tests {\n    use crate::b::pear;\n}\n"),
+            ("a.rs", "// crate::b is not used\nuse crate::{c::{x, y}, Cherry};\npub struct Apple;\n#[cfg(test)]\nmod tests {\n    use crate::b::pear;\n}\n"),
             ("b/mod.rs", b),
             ("b/tests.rs", "use crate::a::Apple;"),
-            ("c/mod.rs", "mod inner;\npub struct Cherry;\npub use inner::{Core, Stone as Pit};\n"),
-            ("c/inner.rs", "use super::Cherry;\n"),
+            ("c/mod.rs", "mod inner;\nmod stone;\npub struct Cherry;\npub use inner::Core;\npub use stone::Stone as Pit;\n"),
+            ("c/inner.rs", inner),
+            ("c/stone.rs", "pub struct Stone;\nfn f() { println!(\"{}\", super::inner::CORES) }\n"),
             ("spoil.rs", "use crate::b::pear;"),
         ]
         .into_iter()
-        .map(|(path, text)| (std::path::PathBuf::from(path), text.to_owned()))
+        .map(|(path, text)| (path.to_owned(), text.to_owned()))
         .collect()
     };
-    let uses = |text: &str| -> Vec<String> {
-        Modules::of_files(&files(text)).uses()["b"].iter().cloned().collect()
+    let uses = |b: &str| -> Vec<String> {
+        let modules = Modules::of_files(&files(&format!("#[cfg(test)]\nmod tests;\n{b}"), ""));
+        modules.level(&[])["b"].iter().map(|u| (*u).to_owned()).collect()
     };
     assert_eq!(uses("fn f() { crate::Apple::new() }\n"), ["a"]);
     assert_eq!(uses("use crate::Pit;\n"), ["c"]);
     assert_eq!(uses("use crate::{\n    Apple,\n    c::{Core, Cherry},\n};\n"), ["a", "c"]);
-    assert_eq!(uses("pub use super::a;\nuse crate::plum;\n"), ["a"]);
-    assert!(uses("use other_crate::Apple;\nuse self::a::b;\n").is_empty());
-    let modules = Modules::of_files(&files("use crate::Apple;\n"));
-    assert_eq!(modules.uses().keys().collect::<Vec<_>>(), ["a", "b", "c"]);
-    assert_eq!((modules.uses()["a"].len(), modules.circle()), (1, None));
-    // Round in a circle, and not where its modules are one.
-    let mut round = files("use crate::Apple;\n");
-    *round.get_mut(std::path::Path::new("c/inner.rs")).unwrap() = "use crate::b::pear;".into();
-    let round = Modules::of_files(&round);
-    assert_eq!(round.circle(), Some(vec!["a", "c", "b"]));
-    assert_eq!(round.merged("all", &["a", "b", "c"]).circle(), None);
+    assert_eq!(uses("pub use super::a;\n"), ["a"]);
+    assert_eq!(uses("fn f() { vec![super::a::Apple] }\n"), ["a"]);
+    assert!(uses("use other_crate::Apple;\nuse self::tests::b;\n").is_empty());
+    // Circles at the root, in a folder, and a parent that defines what its child uses.
+    let circles = |b: &str, inner: &str| Modules::of_files(&files(b, inner)).circles();
+    assert!(circles("", "pub struct Core;\npub const CORES: u8 = 1;\n").is_empty());
+    assert_eq!(
+        circles("fn f() { crate::Apple::new() }\npub fn pear() {}\n", "use crate::plum;"),
+        [["a", "c", "b"]]
+    );
+    assert_eq!(
+        circles("", "use super::Pit;\npub const CORES: u8 = 1;\n"),
+        [["c::inner", "c::stone"]]
+    );
+    // `a` takes a name from the root as well.
+    let mut parents = Modules::of_files(&files("", "use crate::Cherry;\n")).uses_of_parents();
+    assert_eq!(
+        parents.remove(0),
+        ("a".to_owned(), "crate::Cherry, which is of crate::c".to_owned())
+    );
+    let owned = |user: &str, used: &str| (user.to_owned(), used.to_owned());
+    assert_eq!(
+        parents,
+        [owned("c::inner", "crate::Cherry, which is of crate::c"), owned("c::inner", "crate::c")]
+    );
 }
