@@ -14,7 +14,7 @@ out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 fail() { cat "$out"; exit 1; }
 # Graphs, topologies, rows of features, tables, single files; downloads and archives.
-run burn-gnn-data --lib "" faults_tests fetch_tests >"$out" || fail
+run burn-gnn-data --lib "" tests::faults fetch_tests >"$out" || fail
 # Weights.
 run burn-gnn-models --lib "" weights::tests::writers >>"$out" || fail
 # Graphs in files, rows, numberings, packed batches, parts.

@@ -6,7 +6,9 @@ use std::str::FromStr;
 use burn_gnn_files::DataError;
 
 use super::DataHome;
-use crate::{Dataset, crates_graph, karate_club};
+use crate::dataset::Dataset;
+use crate::datasets::crates_graph;
+use crate::datasets::karate::karate_club;
 
 /// A published data set for node classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -294,7 +296,7 @@ impl Known {
             #[cfg(not(feature = "npz"))]
             Self::Reddit => Err(crate::files::missing_feature(self.name(), "npz")),
             Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => {
-                read(&|dir| crate::ogb::load(dir, progress))
+                read(&|dir| crate::layouts::ogb::load(dir, progress))
             }
         };
         let mut set = set?;

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::fetch::fetch_files;
 use super::unpack::unpack;
 use super::{DataHome, Download, RemoteFile, fetch};
-use crate::npz_bytes;
+use crate::formats::npz::npz_bytes;
 use burn_gnn_testutil::faults::{draw, full_disk, kills, process, small_disk};
 
 /// The headers of a request, in small letters.

@@ -20,11 +20,13 @@
 //! ```
 
 mod catalog;
+pub(crate) mod crates_graph;
 mod data_home;
 #[cfg(feature = "download")]
 mod fetch;
 #[cfg(all(test, feature = "download"))]
 mod fetch_tests;
+pub(crate) mod karate;
 mod planetoid;
 #[cfg(test)]
 mod planetoid_tests;

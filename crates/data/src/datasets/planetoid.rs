@@ -6,9 +6,10 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Graph;
 
+use crate::arrays::pickle::{Id, Pickle, Value, Vocabulary};
+use crate::dataset::sparse::csr;
+use crate::dataset::{Dataset, Features, Split, described_class_names};
 use crate::files::{format_error, read_bounded, table_error};
-use crate::pickle::{Id, Pickle, Value, Vocabulary};
-use crate::{Dataset, Features, Split, csr, described_class_names};
 
 /// Validation nodes of the public split.
 const VALIDATION: usize = 500;
@@ -79,7 +80,7 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     test.sort_unstable();
     let val = (train..(train + VALIDATION).min(n)).map(|v| v as u32).collect();
     let split = Split { train: (0..train as u32).collect(), val, test };
-    crate::check_split(&path("y"), "public", &split, &node_labels)?;
+    crate::dataset::check_split(&path("y"), "public", &split, &node_labels)?;
     let class_names = described_class_names(&path("ally"), classes as u64, None, last)?;
     Ok(Dataset::homogeneous(name, graph, class_names, node_labels, features, split))
 }

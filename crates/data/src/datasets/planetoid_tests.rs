@@ -363,7 +363,7 @@ fn other_protocols() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn a_damaged_file_never_panics(d in crate::damage()) {
-        let _ = load(|dir| crate::spoil(dir, d));
+    fn a_damaged_file_never_panics(d in crate::files::corrupt_file::damage()) {
+        let _ = load(|dir| crate::files::corrupt_file::spoil(dir, d));
     }
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::NodeIds;
 
+use crate::dataset::{Dataset, Split, check_split};
 use crate::files::{open, table_error};
+use crate::formats::rdf::{RDF_NODE, RdfOptions, read_rdf};
 use crate::tables::{CsvFile, joined};
-use crate::{Dataset, RDF_NODE, RdfOptions, Split, check_split, read_rdf};
 
 /// Reads `<name>_stripped.nt.gz`, `completeDataset.tsv`, `trainingSet.tsv` and `testSet.tsv`.
 ///

@@ -5,8 +5,9 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 use burn_gnn_graph::Graph;
 
+use crate::dataset::{Dataset, Features, Split, described_class_names};
 use crate::files::{format_error, same_count};
-use crate::{Dataset, Features, Npz, Split, described_class_names, read_scipy_npz};
+use crate::formats::npz::{Npz, read_scipy_npz};
 
 /// Reads `reddit_data.npz` (`feature`, `label`, `node_types`: 1 trains, 2 validates, 3 tests) and `reddit_graph.npz`,
 /// an adjacency matrix in both directions.

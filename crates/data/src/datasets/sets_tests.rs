@@ -6,7 +6,8 @@ use std::path::Path;
 use burn_gnn_files::DataError;
 
 use super::{DataHome, Known};
-use crate::{npy_bytes, npz_bytes};
+use crate::arrays::npy::npy_bytes;
+use crate::formats::npz::npz_bytes;
 
 fn put(dir: &Path, name: &str, bytes: &[u8]) {
     std::fs::create_dir_all(dir.join(name).parent().unwrap()).unwrap();

@@ -4,8 +4,8 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::FileId;
 
 use super::{Cells, FileIds, Table};
+use crate::arrays::npy::{write_npy, write_npy_numbers, write_npy_texts};
 use crate::files::{create_dirs, format_error, io_error};
-use crate::npy::{write_npy, write_npy_numbers, write_npy_texts};
 
 pub(super) fn write(table: &Table<'_>) -> Result<(), DataError> {
     let unsafe_name = |name: &str| {

@@ -7,9 +7,9 @@ use super::columns::{DECIMAL, EMPTY_NUMBER, Notation, OTHER_ENCODING, ROUND, rem
 use super::decoder::{Decoder, Delimiter, Slot};
 use super::hash;
 use super::parse_number::parse_i64;
+use crate::columns::host_column::pick_rows;
+use crate::columns::narrow::{NotF32, rounded};
 use crate::files::Expected;
-use crate::host_column::pick_rows;
-use crate::narrow::{NotF32, rounded};
 
 /// Attributes of all rows, by kind, as GraphLearn keeps them; [`Decoder::slots`] says where each attribute is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -10,7 +10,7 @@ use burn_gnn_files::DataError;
 use rayon::prelude::*;
 
 use super::source::Piece;
-use crate::decompression_limit::{FREE, MAX_EXPANSION, expansion_limit};
+use crate::files::decompression_limit::{FREE, MAX_EXPANSION, expansion_limit};
 use crate::files::{
     Counted, MARK, Progress, format_error, io_error, open, reading_file, text_error,
 };

@@ -14,8 +14,8 @@ use super::options::{ReadOptions, UnknownNodes};
 use super::read::join_problems;
 use super::source::Source;
 use super::table::{NodeTable, read_edges_with, read_nodes_with, resolve};
+use crate::columns::host_column::{f32_column, i64_column};
 use crate::files::{duplicate, unknown_ntype};
-use crate::host_column::{f32_column, i64_column};
 
 /// Column of weights, `[rows]` f32.
 pub const WEIGHT: &str = "weight";

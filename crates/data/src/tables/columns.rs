@@ -9,9 +9,9 @@ use super::decoder::Decoder;
 use super::header::Header;
 use super::parse_number::{parse_f32, parse_i64};
 use super::time::TimeUnit;
+use crate::columns::host_column::pick_rows;
+use crate::columns::narrow::{NotF32, rounded};
 use crate::files::{Cut, Expected};
-use crate::host_column::pick_rows;
-use crate::narrow::{NotF32, rounded};
 
 /// The names of classes, by number, of the labels of a table ([`Decoder::text_labels`]): the texts that are not empty,
 /// each once, in ascending order of bytes. Of all rows: those of a subgraph may lack a class.

@@ -5,8 +5,8 @@ use burn_gnn_files::DataError;
 use burn_gnn_graph::Frame;
 
 use super::{AttrType, Decoder, FLOAT_ATTRS, INT_ATTRS, Slot};
+use crate::columns::narrow;
 use crate::files::decoder_error;
-use crate::narrow;
 
 impl Decoder {
     /// Attributes of a CSV or Parquet table that are numbers or vectors of them, by their names in its header:

@@ -1,6 +1,6 @@
 //! Defines the options for malformed rows, duplicate nodes and unknown nodes.
 
-use crate::decompression_limit::MAX_EXPANSION;
+use crate::files::decompression_limit::MAX_EXPANSION;
 
 /// What happens to a node id that an earlier row of its table has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

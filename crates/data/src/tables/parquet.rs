@@ -17,9 +17,9 @@ use super::decoder::{Decoder, Slot};
 use super::header::Header;
 use super::options::ReadOptions;
 use super::source::Piece;
+use crate::arrays::parquet::{Cell, Cells, ParquetFile, Values};
+use crate::columns::narrow::{self, NotF32};
 use crate::files::{Cut, Expected, Progress, format_error};
-use crate::narrow::{self, NotF32};
-use crate::parquet::{Cell, Cells, ParquetFile, Values};
 
 /// A file; its groups of rows are decoded in parallel.
 pub(super) fn read_parquet(

@@ -1,6 +1,6 @@
 //! Parses numbers in tables: base 10, with surrounding spaces, as GraphLearn does.
 
-use crate::narrow::{self, NotF32};
+use crate::columns::narrow::{self, NotF32};
 
 /// A whole number that fits 64 bits; an empty text is none.
 #[inline]

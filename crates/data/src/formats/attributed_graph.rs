@@ -1,0 +1,109 @@
+//! Assembles graphs whose nodes and edges have ids and attributes by name.
+
+use burn::tensor::Device;
+use burn_gnn_files::DataError;
+use burn_gnn_graph::{FileId, Graph, Ids, NodeIds, Texts};
+
+use crate::columns::data_column::NamedColumns;
+use crate::files::within_limit;
+use crate::tables::WEIGHT;
+
+/// Ids of nodes or endpoints, all numbers or all texts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IdColumn(Option<Ids>);
+
+impl IdColumn {
+    /// One more id; `Err` with what was expected.
+    pub(crate) fn push(&mut self, id: FileId<'_>) -> Result<(), String> {
+        match (&mut self.0, id) {
+            (None, FileId::Int(id)) => self.0 = Some(Ids::Int(vec![id])),
+            (None, FileId::Text(id)) => self.0 = Some(Ids::Text([id].into_iter().collect())),
+            (Some(Ids::Int(ids)), FileId::Int(id)) => ids.push(id),
+            (Some(Ids::Text(ids)), FileId::Text(id)) => ids.push(id),
+            _ => return Err("ids of one kind, numbers or texts".into()),
+        }
+        Ok(())
+    }
+    fn into_ids(self) -> Ids {
+        self.0.unwrap_or_else(|| Ids::Text(Texts::new()))
+    }
+}
+
+/// Which edges are in both directions.
+#[derive(Clone, Debug)]
+pub(crate) enum Undirected {
+    None,
+    All,
+    /// By edge.
+    #[cfg_attr(
+        not(feature = "graphml"),
+        allow(dead_code, reason = "GraphML alone says it by edge")
+    )]
+    Some(Vec<bool>),
+}
+
+/// What a file says.
+#[derive(Clone, Debug)]
+pub(crate) struct AttributedGraph {
+    pub(crate) ids: IdColumn,
+    pub(crate) nodes: NamedColumns,
+    pub(crate) src: IdColumn,
+    pub(crate) dst: IdColumn,
+    pub(crate) edges: NamedColumns,
+    pub(crate) undirected: Undirected,
+}
+
+impl AttributedGraph {
+    /// A homogeneous graph of nodes in their order, with `ids` and attributes as columns; the reverses of undirected edges,
+    /// loops excepted, follow all edges. `Err` of the second kind: what is wrong with the file. `what` names the format.
+    pub(crate) fn build(
+        self,
+        what: &str,
+        device: &Device,
+    ) -> Result<Result<Graph, String>, DataError> {
+        within_limit(what, "nodes", self.nodes.rows() as u64)?;
+        within_limit(what, "edges", self.edges.rows() as u64)?;
+        let ids = NodeIds::new(self.ids.into_ids());
+        if let Some((again, _)) = ids.repeated().next() {
+            let id = ids.ids().get(again);
+            return Ok(Err(format!("expected nodes of different ids, found `{id}` twice")));
+        }
+        let (from, to) = (self.src.into_ids(), self.dst.into_ids());
+        let numbers = |endpoints: &Ids| {
+            ids.numbers(endpoints, 1).map_err(|missing| {
+                let (edge, id) = (missing[0], endpoints.get(missing[0]));
+                format!("edge {}: expected the id of a node, found `{id}`", edge + 1)
+            })
+        };
+        let (mut src, mut dst) = match (numbers(&from), numbers(&to)) {
+            (Ok(src), Ok(dst)) => (src, dst),
+            (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
+        };
+        let reversed = |edge: usize| match &self.undirected {
+            Undirected::None => false,
+            Undirected::All => true,
+            Undirected::Some(each) => each[edge],
+        };
+        let back: Vec<u32> =
+            (0..src.len()).filter(|&e| src[e] != dst[e] && reversed(e)).map(|e| e as u32).collect();
+        let (sources, destinations): (Vec<u32>, Vec<u32>) =
+            back.iter().map(|&e| (dst[e as usize], src[e as usize])).unzip();
+        let rows: Vec<u32> = (0..src.len() as u32).chain(back).collect();
+        src.extend(sources);
+        dst.extend(destinations);
+        let mut graph = Graph::homogeneous(ids.len(), src, dst)?;
+        let nodes = graph.nodes_mut(..)?;
+        self.nodes.insert(nodes, what, device)?;
+        nodes.set_ids(ids)?;
+        let wrong = |expected: String| {
+            crate::files::setting(WEIGHT, &expected, "a number that f32 cannot represent")
+        };
+        self.edges.into_floats(WEIGHT).map_err(wrong)?.insert_rows(
+            graph.edges_mut(0)?,
+            &rows,
+            what,
+            device,
+        )?;
+        Ok(Ok(graph))
+    }
+}

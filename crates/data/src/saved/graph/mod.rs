@@ -1,0 +1,426 @@
+//! Saves and loads a graph as `graph.json` and `graph.safetensors`.
+
+mod description;
+mod extras;
+mod graph_file;
+mod tensor_file;
+mod tensor_writer;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use burn::tensor::{DType, Device};
+use burn_gnn_files::DataError;
+use burn_gnn_graph::GraphError;
+use burn_gnn_graph::{Column, EdgeType, Frame, Graph};
+use burn_gnn_sampling::MappedRows;
+use safetensors::Dtype;
+
+use description::{BOOL, ColumnEntry, DTYPES, Description, EdgeEntry, NodeEntry, edges_key};
+use extras::Extras;
+use tensor_file::{JSON, TensorFile, read_tensors};
+use tensor_writer::Stored;
+
+use crate::files::checksum::checksum;
+use crate::files::{
+    FormatVersion, Hash, MappedFile, create_dirs, format_error, io_error, lock_dir, read_json,
+    remove_abandoned, sync_dir, tensor_header, write_atomic,
+};
+
+// Tensors go to the file as they lie in memory, and safetensors is little endian.
+const _: () = assert!(
+    cfg!(target_endian = "little"),
+    "graph files are written on little endian machines only"
+);
+
+const TENSORS: &str = "graph.safetensors";
+/// The version that this program writes and reads. Descriptions of version 1 need no checksum.
+const VERSION: u32 = 2;
+
+fn dtype_name(dtype: DType) -> Option<(&'static str, Dtype)> {
+    let dtype = if dtype.is_bool() { BOOL } else { dtype };
+    DTYPES.iter().find(|d| d.1 == dtype).map(|d| (d.0, d.2))
+}
+
+/// Writes structure and features of a graph into folder `dir`, which is made if it does not exist.
+///
+/// `graph.safetensors` holds `edges/<src:relation:dst>/src` and `…/dst` (u32, in edge order), node columns as
+/// `node/<type>/<name>` and edge columns as `edge/<src:relation:dst>/<name>`, each in its own dtype (f64, f32, f16,
+/// bf16, i8 to i64, u8 to u64, bool); lists as `list/…/indptr` (u64) and `list/…/values` (i64), texts as `text/…/bytes`
+/// and `text/…/ends` (u64), ids from files as `ids/…` (i64, or bytes and ends of texts), global ids as `global_ids/…`
+/// (u64); `graph.json` lists types, counts and columns. It carries a fingerprint of counts and tensors and a checksum
+/// of itself, which [`load_graph`] compares.
+///
+/// A graph that is in the folder already is replaced in one step, by renaming the description: killed at any moment, on
+/// a full disk, or after a power failure, the folder holds the old graph or the new one, whole. Up to then the new
+/// tensors are beside the old ones, in `graph-<fingerprint>.safetensors`; where the process ended before they got their
+/// name, they are read from there.
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_data::{load_graph, save_graph};
+/// use burn_gnn_graph::Graph;
+/// # let dir = tempfile::tempdir().unwrap();
+/// let device = Device::flex();
+/// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+/// g.nodes_mut("_N")?.insert("h", Tensor::<2>::ones([3, 4], &device))?;
+/// save_graph(&g, &dir)?;
+/// let back = load_graph(&dir, &device)?;
+/// assert_eq!(back.relation("_E")?.dst(), [1, 2]);
+/// assert_eq!(back.nodes("_N")?.get::<2>("h")?.dims(), [3, 4]);
+/// # Ok::<(), burn_gnn_data::DataError>(())
+/// ```
+///
+/// # Errors
+/// [`DataError::Io`], also where another call writes to the folder; [`GraphError::ColumnMismatch`] for a column of a
+/// dtype (quantized) or rank (above [`Column::MAX_RANK`]) that the format does not hold. After an error the folder
+/// holds what it held before, unless only the last renaming failed: then it holds the new graph.
+///
+/// # Cost
+/// Structure, lists and texts go to the file as they lie in memory, columns in parts of some megabytes, which are
+/// copied to the host twice: for the fingerprint, which stands before them, and for the file. No memory grows with the
+/// graph.
+pub fn save_graph(graph: &Graph, dir: impl AsRef<Path>) -> Result<(), DataError> {
+    let dir = dir.as_ref();
+    create_dirs(dir).map_err(|e| io_error(dir, e))?;
+    let mut tensors = vec![];
+    for (t, r) in graph.schema().etypes().iter().zip(graph.relations()) {
+        tensors.extend(
+            [("src", r.src()), ("dst", r.dst())]
+                .map(|(end, ids)| Stored::numbers(edges_key(t, end), Dtype::U32, ids)),
+        );
+    }
+    let mut node_types = vec![];
+    for ((name, &count), frame) in
+        graph.schema().ntypes().iter().zip(graph.node_counts()).zip(graph.node_frames())
+    {
+        let columns = stored_columns(&format!("node/{name}"), frame, &mut tensors)?;
+        let extras = Extras::of(&format!("node/{name}"), frame, &mut tensors);
+        node_types.push(NodeEntry { name: name.clone(), count: count as u64, columns, extras });
+    }
+    let mut edge_types = vec![];
+    for ((t, r), frame) in
+        graph.schema().etypes().iter().zip(graph.relations()).zip(graph.edge_frames())
+    {
+        let columns = stored_columns(&format!("edge/{t}"), frame, &mut tensors)?;
+        let extras = Extras::of(&format!("edge/{t}"), frame, &mut tensors);
+        let (src, relation, dst) = (t.src.clone(), t.relation.clone(), t.dst.clone());
+        edge_types.push(EdgeEntry {
+            src,
+            relation,
+            dst,
+            count: r.num_edges() as u64,
+            columns,
+            extras,
+        });
+    }
+    let file = dir.join(TENSORS);
+    let fingerprint =
+        fingerprint_of(graph.node_counts(), &tensors).map_err(|e| io_error(&file, e))?;
+    // Large types first, so that each tensor lies at a multiple of its entries' size.
+    tensors.sort_by(|a, b| b.dtype.cmp(&a.dtype).then_with(|| a.key.cmp(&b.key)));
+    let head = tensor_header(
+        tensors.iter().map(|t| (&*t.key, t.dtype, &*t.shape)),
+        [("fingerprint", &*fingerprint)],
+    );
+    let json = dir.join(JSON);
+    let mut description = Description {
+        format_version: VERSION,
+        checksum: String::new(),
+        fingerprint,
+        node_types,
+        edge_types,
+    };
+    description.checksum = checksum(&description);
+    let text = serde_json::to_string_pretty(&description)
+        .map_err(|e| format_error(&json, e.to_string()))?;
+
+    let io = |e| io_error(dir, e);
+    let Some(_lock) = lock_dir(dir).map_err(io)? else { return Err(io(busy())) };
+    let new = dir.join(beside(&description.fingerprint));
+    // Up to its renaming, what the description in the folder needs may be beside; what else is there was never
+    // announced.
+    let clean = || match read_json::<Description>(&json) {
+        Ok(now) => remove_beside(dir, |name| name != beside(&now.fingerprint)),
+        Err(_) if !json.exists() => remove_beside(dir, |_| true),
+        Err(_) => {}
+    };
+    clean();
+    let content = |w: &mut dyn Write| {
+        w.write_all(&head)?;
+        tensors.iter().try_for_each(|t| t.each_part(|part| w.write_all(part)))
+    };
+    if let Err(e) =
+        write_atomic(&new, content).and_then(|()| write_atomic(&json, |w| writeln!(w, "{text}")))
+    {
+        clean();
+        return Err(e);
+    }
+    std::fs::rename(&new, &file).map_err(|e| io_error(&file, e))?;
+    remove_beside(dir, |_| true);
+    sync_dir(dir).map_err(io)
+}
+
+/// What the second of two calls that write to one folder says.
+fn busy() -> std::io::Error {
+    let message = "expected a folder that nobody else writes to, found another write at work; wait for it, or take another folder";
+    std::io::Error::new(std::io::ErrorKind::WouldBlock, message)
+}
+
+/// Name of the tensor file until the description of the same write is there.
+fn beside(fingerprint: &str) -> String {
+    format!("graph-{fingerprint}.safetensors")
+}
+
+/// Removes the files of [`beside`] that `unused` says are, and what killed processes left of them.
+fn remove_beside(dir: &Path, unused: impl Fn(&str) -> bool) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        // A temporary name is `.<name>.tmp` and random characters.
+        let (whole, is_temporary) = match name.strip_prefix('.').and_then(|n| n.split_once(".tmp"))
+        {
+            Some((of, _)) => (of, true),
+            None => (name, false),
+        };
+        if !whole
+            .strip_prefix("graph-")
+            .and_then(|n| n.strip_suffix(".safetensors"))
+            .is_some_and(is_fingerprint)
+        {
+            continue;
+        }
+        if is_temporary {
+            remove_abandoned(dir, &format!(".{whole}.tmp"));
+        } else if unused(name) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_fingerprint(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// Columns of a frame, appended to `out`, and their entries in the description.
+fn stored_columns<'a>(
+    prefix: &str,
+    frame: &'a Frame,
+    out: &mut Vec<Stored<'a>>,
+) -> Result<Vec<ColumnEntry>, DataError> {
+    let mut entries = vec![];
+    for (name, column) in frame.columns() {
+        let mismatch = |what, expected: &str, actual: String| {
+            DataError::Graph(GraphError::ColumnMismatch {
+                frame: frame.label().to_owned(),
+                name: name.to_owned(),
+                what,
+                expected: expected.to_owned(),
+                actual,
+            })
+        };
+        if column.shape().num_dims() > Column::MAX_RANK {
+            return Err(mismatch(
+                "shape",
+                "a rank of at most 5 to be saved",
+                format!("{:?}", column.shape().as_slice()),
+            ));
+        }
+        let Some((dtype, stored)) = dtype_name(column.dtype()) else {
+            return Err(mismatch(
+                "dtype",
+                "a float, integer or boolean type to be saved",
+                format!("{:?}", column.dtype()),
+            ));
+        };
+        let shape = column.shape().as_slice().iter().map(|&n| n as u64).collect();
+        let names = column.names().map(<[String]>::to_vec);
+        entries.push(ColumnEntry { name: name.to_owned(), dtype: dtype.to_owned(), shape, names });
+        out.push(Stored::column(format!("{prefix}/{name}"), stored, column));
+    }
+    Ok(entries)
+}
+
+/// [`description::fingerprint`] of tensors that are on their way to a file.
+fn fingerprint_of(counts: &[usize], tensors: &[Stored<'_>]) -> std::io::Result<String> {
+    let mut h = Hash::new();
+    counts.iter().for_each(|&n| h.word(n as u64));
+    for t in tensors {
+        h.bytes(t.key.as_bytes());
+        h.word(t.len());
+        t.each_part(|part| {
+            h.part(part);
+            Ok(())
+        })?;
+    }
+    Ok(h.text())
+}
+
+/// Reads a graph that [`save_graph`] wrote; columns go to `device`.
+///
+/// # Errors
+/// [`DataError::Io`] for a missing file; [`DataError::Version`]; [`DataError::Format`] for files that are truncated,
+/// hostile, do not belong together, disagree with each other, or have another content than was written, whatever the
+/// change; [`GraphError::NodeOutOfRange`] for an edge to a node that is not there; [`GraphError::ColumnMismatch`] for a
+/// dtype that `device` cannot hold. A node type of more than `2^26` nodes is refused ([`DataError::Format`]) if it has
+/// more than 16 nodes for each byte of the tensor file, since such a count is more likely damage than a set of isolated
+/// nodes.
+///
+/// # Cost
+/// Memory: the tensor file, and the graph made of it.
+pub fn load_graph(dir: impl AsRef<Path>, device: &Device) -> Result<Graph, DataError> {
+    open(dir.as_ref(), |json, tensors, d| {
+        let bytes = read_tensors(tensors)?;
+        let file = TensorFile::new(json, tensors, &bytes, &d.fingerprint, device)?;
+        let graph = file.graph(d, &mut |_, _, _| Ok(false)).map_err(|e| e.in_file(json))?;
+        file.verify(d)?;
+        Ok(graph)
+    })
+}
+
+/// Reads a graph by its description and the tensor file that belongs to it, again where another process replaced them
+/// meanwhile.
+fn open<T>(
+    dir: &Path,
+    read: impl Fn(&Path, &Path, &Description) -> Result<T, DataError>,
+) -> Result<T, DataError> {
+    /// Writes that may come in between.
+    const TRIES: usize = 3;
+    let json = dir.join(JSON);
+    let mut tries = 0;
+    loop {
+        let (d, sum) = describe(&json)?;
+        let new = dir.join(beside(&d.fingerprint));
+        let tensors =
+            if is_fingerprint(&d.fingerprint) && new.exists() { new } else { dir.join(TENSORS) };
+        let error = match (read(&json, &tensors, &d), sum) {
+            (Ok(_), sum) if sum != checksum(&d) => {
+                let found = checksum(&d);
+                let why = format!(
+                    "expected checksum {sum} as it says itself, found {found}; it was changed or damaged after it was written"
+                );
+                format_error(&json, why)
+            }
+            (Ok(read), _) => return Ok(read),
+            (Err(e), _) => e,
+        };
+        tries += 1;
+        let replaced = || {
+            describe(&json).is_ok_and(|now| now.0.fingerprint != d.fingerprint) || !tensors.exists()
+        };
+        if tries == TRIES || !replaced() {
+            return Err(error);
+        }
+    }
+}
+
+/// A graph whose rows of features stay in their file.
+#[derive(Debug)]
+pub struct MappedGraph {
+    /// Structure, ids, lists and every column that is not mapped.
+    pub graph: Graph,
+    /// Rows of nodes, by node type and column.
+    pub node_rows: BTreeMap<String, BTreeMap<String, MappedRows>>,
+    /// Rows of edges, by edge type and column.
+    pub edge_rows: BTreeMap<EdgeType, BTreeMap<String, MappedRows>>,
+}
+
+/// [`load_graph`] for features that memory does not hold, or need not: columns of rank 2 in f32, f16 or bf16 become
+/// [`MappedRows`] of the file, without a copy; the others and the structure are read.
+///
+/// The files must not be changed while they are mapped; [`save_graph`] into the same folder leaves them as they were.
+/// What happens otherwise is described at [`MappedRows`].
+///
+/// ```
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_data::{map_graph, save_graph};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_sampling::FeatureSource;
+/// # let dir = tempfile::tempdir().unwrap();
+/// let device = Device::flex();
+/// let mut g = Graph::homogeneous(3, vec![0, 1], vec![1, 2])?;
+/// g.nodes_mut("_N")?.insert("h", Tensor::<2>::from_data([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], &device))?;
+/// save_graph(&g, &dir)?;
+/// let mapped = map_graph(&dir, &device)?;
+/// assert_eq!(mapped.node_rows["_N"]["h"].gather(&[2, 0])?, [5.0, 6.0, 1.0, 2.0]);
+/// assert!(mapped.graph.nodes("_N")?.column("h").is_err());
+/// # Ok::<(), burn_gnn_data::DataError>(())
+/// ```
+///
+/// # Errors
+/// As [`load_graph`].
+///
+/// # Cost
+/// Reads the file once to compare its fingerprint; [`map_graph_with`] can leave that out.
+pub fn map_graph(dir: impl AsRef<Path>, device: &Device) -> Result<MappedGraph, DataError> {
+    map_graph_with(dir, device, MapOptions::default())
+}
+
+/// How [`map_graph_with`] opens a graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MapOptions {
+    skip_fingerprint: bool,
+}
+
+impl MapOptions {
+    /// Opens mapped rows without reading them, so that a change in them is not noticed. Lengths, structure and the
+    /// description are checked all the same.
+    #[must_use]
+    pub fn with_skip_fingerprint(mut self) -> Self {
+        self.skip_fingerprint = true;
+        self
+    }
+}
+
+/// [`map_graph`] with options.
+///
+/// # Errors
+/// As [`map_graph`].
+pub fn map_graph_with(
+    dir: impl AsRef<Path>,
+    device: &Device,
+    options: MapOptions,
+) -> Result<MappedGraph, DataError> {
+    open(dir.as_ref(), |json, tensors, d| {
+        let map = Arc::new(MappedFile::open(tensors)?);
+        let file = TensorFile::new(json, tensors, &map, &d.fingerprint, device)?;
+        let mut rows: BTreeMap<String, BTreeMap<String, MappedRows>> = BTreeMap::new();
+        let graph = file.graph(d, &mut |prefix, entry, view| {
+            let mapped = entry.shape.len() == 2
+                && matches!(view.dtype(), Dtype::F32 | Dtype::F16 | Dtype::BF16);
+            if mapped {
+                let of_type = rows.entry(prefix.to_owned()).or_default();
+                of_type.insert(entry.name.clone(), MappedRows::of_tensor(tensors, &map, view)?);
+            }
+            Ok(mapped)
+        });
+        let graph = graph.map_err(|e| e.in_file(json))?;
+        if !options.skip_fingerprint {
+            file.verify(d)?;
+        }
+        let node_rows = d
+            .node_types
+            .iter()
+            .filter_map(|n| Some((n.name.clone(), rows.remove(&format!("node/{}", n.name))?)))
+            .collect();
+        let edge_rows = d
+            .edge_types
+            .iter()
+            .map(EdgeEntry::etype)
+            .filter_map(|t| Some((t.clone(), rows.remove(&format!("edge/{t}"))?)))
+            .collect();
+        Ok(MappedGraph { graph, node_rows, edge_rows })
+    })
+}
+
+/// The description without its checksum, and that.
+fn describe(json: &Path) -> Result<(Description, String), DataError> {
+    read_json::<FormatVersion>(json)?.check(json, VERSION)?;
+    let mut d: Description = read_json(json)?;
+    let sum = std::mem::take(&mut d.checksum);
+    Ok((d, sum))
+}

@@ -1,0 +1,6 @@
+//! Random splits of nodes and of links into training, validation and test.
+
+pub(crate) mod link_split;
+#[cfg(test)]
+mod link_split_tests;
+pub(crate) mod node_split;

@@ -1,0 +1,4 @@
+//! Tests that use several readers.
+
+mod faults;
+mod migration;
