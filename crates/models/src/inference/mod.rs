@@ -1,7 +1,7 @@
 //! Infers all nodes of a graph layer by layer, in bounded memory.
 
 mod block;
-mod inputs;
+pub(crate) mod features;
 
 use burn::config::Config;
 use burn::module::Module;
@@ -10,9 +10,9 @@ use burn_gnn_files::internal::Progress;
 use burn_gnn_graph::{Graph, NodeKey};
 use burn_gnn_ops::{EdgeTypes, GraphView};
 
-use crate::{ModelError, NodeTensors};
+use crate::error::ModelError;
+use crate::layers::type_map::NodeTensors;
 use block::Blocks;
-pub(crate) use inputs::{check_types, feature, feature_of_size, one_input, only, only_type};
 
 /// A model as a chain of layers, each of which computes some nodes from the rows of all nodes before it: what [`infer`]
 /// runs.

@@ -4,8 +4,11 @@ use burn_gnn_graph::{Graph, NodeKey, Relation, Schema};
 use burn_gnn_sampling::{Block, NeighborSampler, SampleKey};
 
 use super::{BatchSizes, F32, MemoryPlan, layout_bytes, structure_bytes};
-use crate::type_map::TypeMap;
-use crate::{ModelError, RelWeights, RgcnConfig, TypeInput};
+use crate::encoders::type_input::TypeInput;
+use crate::error::ModelError;
+use crate::layers::heterogeneous::rel_weights::RelWeights;
+use crate::layers::type_map::TypeMap;
+use crate::networks::rgcn::RgcnConfig;
 
 /// Predicts the memory of training an [`Rgcn`](crate::Rgcn) on a whole typed graph, a step per epoch: full batch, f32
 /// features for all nodes of the types that have some, cross entropy on the nodes of type `target`,

@@ -15,7 +15,7 @@
 #[cfg(feature = "plot")]
 mod svg;
 
-use crate::Epoch;
+use crate::training::train::Epoch;
 #[cfg(feature = "plot")]
 pub use svg::write_svg;
 

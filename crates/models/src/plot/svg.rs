@@ -7,7 +7,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::{Panel, Series};
-use crate::ModelError;
+use crate::error::ModelError;
 
 const COLORS: [RGBColor; 4] =
     [RGBColor(31, 119, 180), RGBColor(214, 39, 40), RGBColor(44, 160, 44), RGBColor(148, 103, 189)];

@@ -18,7 +18,7 @@ use burn_gnn_files::internal::{cut, cut_quoted};
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
-use crate::ModelError;
+use crate::error::ModelError;
 pub use buffers::Buffer;
 pub use param_mapping::ParamMapping;
 use param_visitors::{Loader, Saver};

@@ -8,8 +8,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use super::StateDict;
 use super::param_mapping::{ParamMapping, Part, Place};
-use crate::ModelError;
-use crate::autodiff::leaf_like;
+use crate::error::ModelError;
+use crate::params::autodiff::leaf_like;
 
 /// Where a walk through a module stands: field names, and the types that hold them.
 #[derive(Default)]

@@ -1,0 +1,308 @@
+//! Defines `Conv`, the trait of layers on one relation, and its inputs.
+
+use burn::module::{Module, ModuleDisplay};
+use burn::nn::Linear;
+use burn::tensor::{Bool, Tensor, TensorData};
+use burn_gnn_graph::Relation;
+use burn_gnn_ops::{BinaryOp, ConvInput, Edges, Reduce, Side, gspmm, gspmm_copy};
+
+use crate::layers::dense::mlp::apply;
+
+/// Features of both endpoints of a relation, where the relation indexes them.
+#[derive(Clone, Debug)]
+pub struct Endpoints {
+    /// One row per source node, as [`Conv::project`] leaves them.
+    pub src: Tensor<2>,
+    /// One row per destination node, as they were given.
+    pub dst: Tensor<2>,
+    /// Whether both endpoints were given the same features: then destinations are the first of the sources.
+    pub shared: bool,
+}
+
+impl Endpoints {
+    /// What `project` makes of the features of destinations: the first of the projected sources where both endpoints
+    /// share features, which saves the product.
+    pub(crate) fn projected_dst(
+        &self,
+        src: &Tensor<2>,
+        project: impl FnOnce(Tensor<2>) -> Tensor<2>,
+    ) -> Tensor<2> {
+        if self.shared { first_rows(src, self.dst.dims()[0]) } else { project(self.dst.clone()) }
+    }
+}
+
+/// Whether a weight has fewer columns than rows: then it is multiplied before the halo exchange and the sum.
+pub(crate) fn multiplies_first(weight: &Tensor<2>) -> bool {
+    let [d_input, d_output] = weight.dims();
+    d_input > d_output
+}
+
+/// The first rows of a tensor.
+pub(crate) fn first_rows(x: &Tensor<2>, rows: usize) -> Tensor<2> {
+    if x.dims()[0] == rows { x.clone() } else { x.clone().slice_dim(0, 0..rows) }
+}
+
+/// A layer on one relation: `conv.forward(&edges, x)`, on a graph, a block and a partition alike.
+///
+/// The book: [layers](https://github.com/burn-gnn/burn-gnn/blob/main/docs/layers.md).
+///
+/// `edges` are the [`Edges`] of one type, `g.edge_type("writes")?`, or a view of one edge type, `&g`. Edge weights,
+/// edge features and the activation and dropout that follow are options of the edges; degrees, ids and keys of dropout
+/// come from their view. `x` is one tensor, or a pair `(source, destination)` where the relation joins two node types.
+/// Dropout is in effect on autodiff devices, in modules that are not frozen ([`DropoutKey`](burn_gnn_ops::DropoutKey)).
+///
+/// A custom layer implements [`aggregate`](Self::aggregate), and [`project`](Self::project) where it transforms sources
+/// before messages are made. [`HeteroGraphConv`](crate::HeteroGraphConv) is made of such layers, with one exchange of
+/// features for all of them.
+///
+/// ```
+/// use burn::module::Module;
+/// use burn::nn::{Linear, LinearConfig};
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::{Conv, Endpoints};
+/// use burn_gnn_ops::{Activation, Edges, GraphView, copy_u_mean};
+///
+/// /// `y[v] = W (x[v] + mean of x[u] over (u, v))`
+/// #[derive(Module, Debug)]
+/// struct MeanConv {
+///     linear: Linear,
+/// }
+///
+/// impl Conv for MeanConv {
+///     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+///         self.linear.forward(x.dst + copy_u_mean(edges.relation(), x.src))
+///     }
+/// }
+///
+/// let (g, device) = (Graph::homogeneous(3, vec![0, 1], vec![1, 2])?, Device::flex());
+/// let conv = MeanConv { linear: LinearConfig::new(4, 2).init(&device) };
+/// let y = conv.forward(&g, Tensor::ones([3, 4], &device));
+/// let relu = conv.forward(g.edge_type("_E")?.then(Activation::Relu), Tensor::ones([3, 4], &device));
+/// assert_eq!((y.dims(), relu.dims()), ([3, 2], [3, 2]));
+/// # Ok::<(), burn_gnn_graph::GraphError>(())
+/// ```
+pub trait Conv: Module + ModuleDisplay {
+    /// Name in the messages of panics and of exchanges between ranks.
+    const NAME: &'static str = "conv";
+    /// Whether the layer reads edge weights; where it does not, [`forward`](Self::forward) refuses them.
+    const READS_WEIGHT: bool = false;
+    /// Whether the layer reads edge features; where it does not, [`forward`](Self::forward) refuses them.
+    const READS_FEATURES: bool = false;
+    /// Whether [`aggregate`](Self::aggregate) itself applies the activation and dropout that the edges ask for
+    /// ([`Edges::finish`]); otherwise they follow in a pass of their own.
+    const FUSES_EPILOGUE: bool = false;
+
+    /// Feature sizes of sources and of destinations that the layer reads; none where it takes any, or reads none of
+    /// them. Others are refused, with the names of layer and edge type.
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        [None, None]
+    }
+
+    /// Transforms source features before messages are computed. Outside of
+    /// [`HeteroGraphConv`](crate::HeteroGraphConv) this runs before the halo exchange, where that reduces the
+    /// feature size.
+    fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
+        x
+    }
+
+    /// Features `[num_dst, d_output]` of destinations from those of both endpoints.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph.
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2>;
+
+    /// Features `[num_dst, d_output]` of destinations from those of the input nodes.
+    ///
+    /// # Panics
+    /// Shapes that disagree with the graph, or with [`input_sizes`](Self::input_sizes); one tensor for a relation
+    /// of two node types; edge weights or features that the layer does not read; a view of several edge types in
+    /// place of the edges of one.
+    #[track_caller]
+    fn forward<'a>(&self, edges: impl Into<Edges<'a>>, x: impl Into<ConvInput>) -> Tensor<2> {
+        let edges = edges.into();
+        let x = endpoints(self, &edges, x.into());
+        let y = self.aggregate(&edges, x);
+        if Self::FUSES_EPILOGUE { y } else { edges.finish(y, None) }
+    }
+}
+
+/// Refuses what a layer does not read of edges.
+#[track_caller]
+pub(crate) fn check_options<M: Conv>(edges: &Edges<'_>) {
+    let refuse = |what: &str| {
+        panic!(
+            "{}: expected no edge {what}, got some; remove them, this layer does not use them",
+            M::NAME
+        )
+    };
+    if !M::READS_WEIGHT && edges.weight().is_some() {
+        refuse("weights");
+    }
+    if !M::READS_FEATURES && edges.features().is_some() {
+        refuse("features");
+    }
+}
+
+/// Refuses features of another size than the layer reads.
+#[track_caller]
+pub(crate) fn check_size(
+    call: &str,
+    edges: &Edges<'_>,
+    what: &str,
+    expected: Option<usize>,
+    x: &Tensor<2>,
+) {
+    let size = x.dims()[1];
+    if let Some(expected) = expected.filter(|&d| d != size) {
+        panic!(
+            "{call}: edge type `{}`: expected {what} features of size {expected}, got {:?}",
+            edges.edge_type(),
+            x.dims()
+        );
+    }
+}
+
+/// [`check_size`] of sources and destinations.
+#[track_caller]
+pub(crate) fn check_sizes<M: Conv>(layer: &M, edges: &Edges<'_>, src: &Tensor<2>, dst: &Tensor<2>) {
+    let [of_src, of_dst] = layer.input_sizes();
+    check_size(M::NAME, edges, "source", of_src, src);
+    check_size(M::NAME, edges, "destination", of_dst, dst);
+}
+
+/// Features of both endpoints of a relation, sources projected before they travel.
+#[track_caller]
+pub(crate) fn endpoints<M: Conv>(layer: &M, edges: &Edges<'_>, x: ConvInput) -> Endpoints {
+    check_options::<M>(edges);
+    let (s, d) = edges.endpoints();
+    let (src, dst, shared) = match x {
+        ConvInput::Same(x) => {
+            let (call, name) = (M::NAME, edges.edge_type());
+            assert!(
+                s == d,
+                "{call}: edge type `{name}` joins two node types; give the features of both, `(src, dst)`"
+            );
+            check_sizes(layer, edges, &x, &x);
+            let (src, dst) = edges.view().with_dst_rows(d, x);
+            (src, dst, true)
+        }
+        ConvInput::Pair(src, dst) => {
+            check_sizes(layer, edges, &src, &dst);
+            (src, edges.dst_rows(dst), false)
+        }
+    };
+    let rows = Endpoints { src: edges.src_rows(M::NAME, layer.project(edges, src)), dst, shared };
+    let r = edges.relation();
+    for (what, expected, got) in
+        [("source", r.num_src(), &rows.src), ("destination", r.num_dst(), &rows.dst)]
+    {
+        assert!(
+            got.dims()[0] == expected,
+            "{}: edge type `{}`: expected {expected} rows of {what} features (one per node), got {}; \
+             in a mini-batch give the features of its input nodes, not those of the graph",
+            M::NAME,
+            edges.edge_type(),
+            got.dims()[0]
+        );
+    }
+    rows
+}
+
+/// Edge features and the layer that reads them first, both or neither.
+#[track_caller]
+pub(crate) fn edge_rows<'a>(
+    call: &str,
+    edges: &Edges<'_>,
+    layer: Option<&'a Linear>,
+) -> Option<(&'a Linear, Tensor<2>)> {
+    let f = edge_features(call, edges, layer.map(|layer| layer.weight.val().dims()[0]))?;
+    let (rows, edges) = (f.dims()[0], edges.relation().num_edges());
+    assert!(
+        rows == edges,
+        "{call}: edge features: expected {edges} rows (one per edge of the relation), got {rows}"
+    );
+    layer.map(|layer| (layer, f))
+}
+
+/// Edge features of a layer that reads some of size `d_edge`, or none.
+#[track_caller]
+pub(crate) fn edge_features(
+    call: &str,
+    edges: &Edges<'_>,
+    d_edge: Option<usize>,
+) -> Option<Tensor<2>> {
+    match (edges.features(), d_edge) {
+        (Some(f), None) => panic!(
+            "{call}: expected no edge features, got some of size {0}; describe the layer with `d_edge` {0}",
+            f.dims()[1]
+        ),
+        (None, Some(d)) => panic!(
+            "{call}: expected edge features of size {d} (`d_edge`), got none; give the edges some, `with_features`, `[num_edges, {d}]`"
+        ),
+        (f, _) => f,
+    }
+}
+
+/// Source features of in-edges, times edge weights where there are some, reduced.
+#[track_caller]
+pub(crate) fn reduce_sources(edges: &Edges<'_>, by: Reduce, x: Tensor<2>) -> Tensor<2> {
+    match edges.weight() {
+        Some(w) => gspmm(edges.relation(), BinaryOp::Mul, by, x, w),
+        None => gspmm_copy(edges.relation(), Side::Lhs, by, x),
+    }
+}
+
+/// The one input of layers that go several hops along one edge type, which must join nodes of one type.
+#[track_caller]
+pub(crate) fn hop_input(call: &str, edges: &Edges<'_>, x: ConvInput) -> Tensor<2> {
+    let (s, d) = edges.endpoints();
+    assert!(
+        s == d,
+        "{call}: edge type `{}` joins two node types; several hops need one",
+        edges.edge_type()
+    );
+    match x {
+        ConvInput::Same(x) => x,
+        ConvInput::Pair(..) => panic!("{call}: expected the features of one node type, got a pair"),
+    }
+}
+
+/// For layers that go several hops on one view: every input row must be a row that is computed.
+#[track_caller]
+pub(crate) fn check_computed(call: &str, computed: usize, x: &Tensor<2>) {
+    let rows = x.dims()[0];
+    assert!(
+        rows == computed,
+        "{call}: `x` has {rows} rows of which {computed} are computed; several hops need a whole graph, a partition or a block for each \
+         (`forward_hops`)"
+    );
+}
+
+/// `y` with destination features added, through `fc` where there is one.
+pub(crate) fn residual(
+    y: Tensor<2>,
+    wanted: bool,
+    fc: Option<&Linear>,
+    dst: Tensor<2>,
+) -> Tensor<2> {
+    match (wanted, fc) {
+        (_, Some(fc)) => y + apply(fc, dst),
+        (true, None) => y + dst,
+        (false, None) => y,
+    }
+}
+
+/// `y` with 0 at nodes without in-edges.
+pub(crate) fn where_reached(relation: &Relation, y: Tensor<2>) -> Tensor<2> {
+    let alone: Vec<bool> = relation.in_degrees().map(|d| d == 0).collect();
+    if !alone.contains(&true) {
+        return y;
+    }
+    let [rows, columns] = y.dims();
+    let mask = Tensor::<2, Bool>::from_data(
+        TensorData::new(alone, [rows, 1]),
+        &y.device().without_autodiff(),
+    );
+    y.mask_fill(mask.expand([rows, columns]), 0.0)
+}

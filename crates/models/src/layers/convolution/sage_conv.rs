@@ -1,0 +1,232 @@
+//! Implements the GraphSAGE layer.
+
+use burn::config::Config;
+use burn::module::{Module, Param};
+use burn::nn::{Initializer, Linear};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
+use burn_gnn_ops::{Activation, Edges, Reduce, matmul_rows, matmul_rows_onto};
+
+use crate::layers::conv::{Conv, Endpoints, multiplies_first, reduce_sources};
+use crate::layers::dense::lstm::{LstmCell, over_neighbours};
+use crate::layers::dense::mlp::{add_bias, apply_then};
+use crate::params::init;
+use crate::params::init::Init;
+use crate::pretrained::{Framework, ParamMapping, Pretrained};
+
+/// How [`SageConv`] aggregates the neighbours of a node.
+#[derive(Config, Debug, PartialEq, Eq, Copy)]
+pub enum SageAggregator {
+    /// Mean.
+    Mean,
+    /// Sum.
+    Sum,
+    /// Largest entry.
+    Max,
+    /// Mean of the neighbours and the node itself; no second weight.
+    Gcn,
+    /// Largest entry of `relu(x W_pool + b_pool)`.
+    Pool,
+    /// Last state of an LSTM that reads neighbours in the order of edge ids.
+    Lstm,
+}
+
+/// Describes a [`SageConv`].
+#[derive(Config, Debug)]
+pub struct SageConvConfig {
+    /// Feature size of source nodes.
+    pub d_input: usize,
+    /// Output feature size.
+    pub d_output: usize,
+    /// Feature size of destination nodes where it differs from that of source nodes.
+    pub d_dst: Option<usize>,
+    /// How neighbours are aggregated.
+    #[config(default = "SageAggregator::Mean")]
+    pub aggregator: SageAggregator,
+    /// Whether destination features are added, by a weight; never under gcn.
+    #[config(default = true)]
+    pub root_weight: bool,
+    /// Whether source features become `relu(x W_pool + b_pool)` before they are aggregated; always under pool.
+    #[config(default = false)]
+    pub project: bool,
+    /// Whether a bias is added.
+    #[config(default = true)]
+    pub bias: bool,
+    /// Whether each row of the result is divided by its length, as in the paper; an activation follows.
+    #[config(default = false)]
+    pub normalize: bool,
+    /// How weights are drawn; biases begin with 0.
+    #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
+    pub initializer: Initializer,
+}
+
+/// GraphSAGE, `y[v] = x[v] W_self + AGG(x[u] : (u, v)) W_neigh + b`.
+///
+/// ```text
+/// mean   AGG = 1 / deg(v) · Σ_(u,v,e) w_e · x[u]
+/// sum    AGG = Σ_(u,v,e) w_e · x[u]
+/// max    AGG = max over (u, v, e) of w_e · x[u]
+/// pool   AGG = max over (u, v, e) of w_e · relu(x[u] W_pool + b_pool)
+/// lstm   AGG = last state of an LSTM over x[u], edges in the order of their ids
+/// gcn    y[v] = (Σ_(u,v,e) w_e · x[u] + x[v]) / (deg(v) + 1) · W_neigh + b
+/// ```
+/// `deg` counts the edges of the relation (on a block those that were sampled), `w_e` is 1 without edge weights. With
+/// `normalize` `y[v] / max(|y[v]|, 1e-12)` with the Euclidean norm, so a row of zeros stays one.
+///
+/// # Shapes
+/// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, output `[num_dst, d_output]`.
+/// A node without in-edges gets its own term and the bias.
+///
+/// # Departures from the paper
+/// Neighbours are those of the relation (sample them with a sampler), features are divided by their L2 norm with
+/// `normalize` only, before the activation as in PyTorch Geometric, and the LSTM reads a fixed order where the paper
+/// shuffles: shuffle edges where that matters.
+///
+/// # Cost
+/// Under mean, sum and gcn `W_neigh` is multiplied first where that reduces the feature size; then the halo exchange
+/// and the sum move `d_output` features. The LSTM keeps four gates for every edge.
+///
+/// # Paper
+/// Hamilton, Ying, Leskovec, "Inductive representation learning on large graphs", NeurIPS 2017.
+#[derive(Module, Debug)]
+pub struct SageConv {
+    /// `[d_dst, d_output]` and the bias; none under gcn or without `root_weight`.
+    pub fc_self: Option<Linear>,
+    /// `[d_input, d_output]`.
+    pub fc_neigh: Linear,
+    /// Under pool or with `project`: `[d_input, d_input]` and its bias.
+    pub fc_pool: Option<Linear>,
+    /// Under lstm.
+    pub lstm: Option<LstmCell>,
+    /// `[d_output]`, where `fc_self` does not hold it.
+    pub bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    aggregator: SageAggregator,
+    #[module(skip)]
+    normalize: bool,
+}
+
+/// Features divided by their L2 norm.
+fn unit_rows(x: Tensor<2>) -> Tensor<2> {
+    // The bound and squares are out of reach of 16 bits.
+    let dtype = x.dtype();
+    let x = if matches!(dtype, DType::F16 | DType::BF16) { x.cast(FloatDType::F32) } else { x };
+    // Bounded before the root, which has no gradient at 0. A row of 0 has gradient 0, not one over the bound.
+    let squares = (x.clone() * x.clone()).sum_dim(1);
+    let flat = squares.clone().equal_elem(0.0).expand(x.shape());
+    let unit = (x / squares.clamp_min(1e-24).sqrt()).mask_fill(flat, 0.0);
+    if unit.dtype() == dtype { unit } else { unit.cast(FloatDType::from(dtype)) }
+}
+
+impl SageConvConfig {
+    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    pub fn init(&self, device: &Device) -> SageConv {
+        let (i, o) = (self.d_input, self.d_output);
+        let init = Init { initializer: &self.initializer, device };
+        let is = |a| self.aggregator == a;
+        let root = self.root_weight && !is(SageAggregator::Gcn);
+        SageConv {
+            fc_self: root.then(|| init.linear([self.d_dst.unwrap_or(i), o], self.bias)),
+            fc_neigh: init.linear([i, o], false),
+            fc_pool: (self.project || is(SageAggregator::Pool)).then(|| init.linear([i, i], true)),
+            lstm: is(SageAggregator::Lstm).then(|| LstmCell::new([i, i], device)),
+            bias: (self.bias && !root).then(|| init::zeros(o, device)),
+            aggregator: self.aggregator,
+            normalize: self.normalize,
+        }
+    }
+}
+
+impl SageConv {
+    /// Whether `fc_neigh` comes before the sum.
+    fn multiplies_first(&self) -> bool {
+        multiplies_first(&self.fc_neigh.weight.val())
+            && self.fc_pool.is_none()
+            && matches!(
+                self.aggregator,
+                SageAggregator::Mean | SageAggregator::Sum | SageAggregator::Gcn
+            )
+    }
+}
+
+impl Conv for SageConv {
+    const NAME: &'static str = "sage_conv";
+    const READS_WEIGHT: bool = true;
+    const FUSES_EPILOGUE: bool = true;
+
+    fn input_sizes(&self) -> [Option<usize>; 2] {
+        let size = |layer: &Linear| layer.weight.val().dims()[0];
+        let of_src = size(self.fc_pool.as_ref().unwrap_or(&self.fc_neigh));
+        // A row that is summed with those of its neighbours is of their size.
+        let summed = (self.aggregator == SageAggregator::Gcn).then_some(of_src);
+        [Some(of_src), self.fc_self.as_ref().map(size).or(summed)]
+    }
+
+    fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
+        match &self.fc_pool {
+            Some(pool) => apply_then(pool, x, Activation::Relu),
+            None if self.multiplies_first() => matmul_rows(x, self.fc_neigh.weight.val()),
+            None => x,
+        }
+    }
+
+    #[track_caller]
+    fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
+        let relation = edges.relation();
+        let reduce = |by, x| reduce_sources(edges, by, x);
+        let src = x.src.clone();
+        let h = match (self.aggregator, &self.lstm) {
+            (SageAggregator::Mean, _) => reduce(Reduce::Mean, src),
+            (SageAggregator::Sum, _) => reduce(Reduce::Sum, src),
+            (SageAggregator::Max | SageAggregator::Pool, _) => reduce(Reduce::Max, src),
+            (SageAggregator::Gcn, _) => {
+                let own = x.projected_dst(&src, |x| self.project(edges, x));
+                let (device, dtype) = (src.device(), src.dtype());
+                let shares: Vec<f64> =
+                    relation.in_degrees().map(|d| 1.0 / (f64::from(d) + 1.0)).collect();
+                let shares = TensorData::new(shares, [relation.num_dst(), 1]);
+                (reduce(Reduce::Sum, src) + own) * Tensor::<2>::from_data(shares, (&device, dtype))
+            }
+            (SageAggregator::Lstm, Some(cell)) => {
+                assert!(
+                    edges.weight().is_none(),
+                    "sage_conv: expected no edge weights with `SageAggregator::Lstm`, got some; remove them"
+                );
+                over_neighbours(cell, relation, src)
+            }
+            (SageAggregator::Lstm, None) => {
+                unreachable!("the lstm aggregator is made with its cell")
+            }
+        };
+        let h =
+            if self.multiplies_first() { h } else { matmul_rows(h, self.fc_neigh.weight.val()) };
+        let (h, bias) = match &self.fc_self {
+            Some(own) => (matmul_rows_onto(x.dst, own.weight.val(), h), &own.bias),
+            None => (h, &self.bias),
+        };
+        let bias = bias.as_ref().map(|b| b.val());
+        if self.normalize {
+            return edges.finish(unit_rows(add_bias(h, bias)), None);
+        }
+        edges.finish(h, bias)
+    }
+}
+
+impl Pretrained for SageConv {
+    /// Under lstm PyG's layer reads zeros after the neighbours of a node, up to the largest degree of the graph; this
+    /// one does not.
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        if let Some(rest) = path.strip_prefix("lstm.") {
+            let is_dgl = from == Framework::Dgl;
+            let prefix = if is_dgl { "lstm." } else { "aggr_module.lstm." };
+            return LstmCell::param_mapping(prefix, rest);
+        }
+        ParamMapping::same(match (from, path) {
+            (Framework::Pyg, "fc_neigh.weight") => "lin_l.weight",
+            (Framework::Pyg, "fc_self.weight") => "lin_r.weight",
+            (Framework::Pyg, "fc_self.bias" | "bias") => "lin_l.bias",
+            (Framework::Pyg, "fc_pool.weight") => "lin.weight",
+            (Framework::Pyg, "fc_pool.bias") => "lin.bias",
+            _ => path,
+        })
+    }
+}

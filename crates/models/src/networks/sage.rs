@@ -1,0 +1,106 @@
+//! Classifies nodes of homogeneous graphs with GraphSAGE.
+
+use burn::config::Config;
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use burn_gnn_ops::{Activation, GraphView};
+
+use crate::error::ModelError;
+use crate::layers::convolution::sage_conv::{SageAggregator, SageConv, SageConvConfig};
+use crate::layers::layer_views::LayerViews;
+use crate::networks::homogeneous::{LayerEpilogue, layer_sizes, one_type_model};
+use crate::params::init::panicking_init;
+use crate::pretrained::{
+    Buffer, Framework, ParamMapping, Pretrained, buffers_of_layers, in_layers,
+};
+
+/// Describes a [`Sage`].
+#[derive(Config, Debug)]
+pub struct SageConfig {
+    /// Input feature size.
+    pub d_input: usize,
+    /// Number of classes.
+    pub num_classes: usize,
+    /// Hidden size.
+    #[config(default = 64)]
+    pub hidden: usize,
+    /// Number of layers.
+    #[config(default = 2)]
+    pub num_layers: usize,
+    /// How neighbours are aggregated.
+    #[config(default = "SageAggregator::Mean")]
+    pub aggregator: SageAggregator,
+    /// Dropout before every layer but the first.
+    #[config(default = 0.5)]
+    pub dropout: f64,
+}
+
+/// `layers` GraphSAGE layers with ReLU and dropout between them (Hamilton, Ying, Leskovec, NeurIPS 2017).
+///
+/// ```
+/// use burn::module::Module;
+/// use burn::tensor::{Device, Tensor};
+/// use burn_gnn_graph::Graph;
+/// use burn_gnn_models::SageConfig;
+/// use burn_gnn_ops::GraphView;
+/// let device = Device::flex().autodiff();
+/// let g = Graph::homogeneous(3, vec![0, 2], vec![1, 1])?;
+/// let model = SageConfig::new(4, 2).with_hidden(16).with_dropout(0.5).init(&device);
+/// let logits = model.forward(&g.at_step(7, 0), Tensor::ones([3, 4], &device)); // dropout of step 0 of seed 7
+/// let predicted = model.valid().forward(&g, Tensor::ones([3, 4], &Device::flex())); // without dropout and gradients
+/// assert_eq!((logits.dims(), predicted.dims()), ([3, 2], [3, 2]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Module, Debug)]
+pub struct Sage {
+    /// The layers, input first.
+    pub layers: Vec<SageConv>,
+    epilogue: LayerEpilogue,
+}
+
+impl SageConfig {
+    /// Weights by Glorot's rule.
+    ///
+    /// # Errors
+    /// A size of 0, or dropout outside `0.0..1.0`.
+    pub fn try_init(&self, device: &Device) -> Result<Sage, ModelError> {
+        let sizes = [self.d_input, self.hidden, self.num_classes];
+        let layers = layer_sizes(sizes, self.num_layers, self.dropout)?
+            .into_iter()
+            .map(|[i, o]| SageConvConfig::new(i, o).with_aggregator(self.aggregator).init(device))
+            .collect();
+        let epilogue = LayerEpilogue::new(Activation::Relu, self.dropout, device);
+        Ok(Sage { layers, epilogue })
+    }
+}
+
+panicking_init!(SageConfig => Sage);
+
+impl Sage {
+    /// Layer `i` on view `i`.
+    #[track_caller]
+    fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
+        views.count("sage", self.layers.len());
+        self.epilogue.layers(&self.layers, views, x)
+    }
+
+    fn layer<G: GraphView + ?Sized>(&self, i: usize, g: &G, x: Tensor<2>) -> Tensor<2> {
+        self.epilogue.layer(&self.layers, i, g, x)
+    }
+
+    fn d_input(&self) -> usize {
+        self.layers[0].fc_neigh.weight.val().dims()[0]
+    }
+}
+
+one_type_model!(Sage, "sage");
+
+impl Pretrained for Sage {
+    /// PyG's `GraphSAGE`, and of DGL a model with its layers in a list `layers`.
+    fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
+        in_layers(&self.layers, from, path)
+    }
+    fn buffers(&self, from: Framework) -> Vec<Buffer> {
+        buffers_of_layers(&self.layers, from)
+    }
+}

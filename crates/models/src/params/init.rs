@@ -1,0 +1,154 @@
+//! Draws initial values of parameters.
+
+use burn::module::{Module, ModuleMapper, Param};
+use burn::nn::{Initializer, Linear};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
+use burn_gnn_ops::{Stream, glorot_uniform, next_stream, normal, uniform_rows};
+
+use crate::params::autodiff::leaf_like;
+
+/// How the weights of a layer are drawn, and where they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Init<'a> {
+    pub(crate) initializer: &'a Initializer,
+    pub(crate) device: &'a Device,
+}
+
+impl<'a> Init<'a> {
+    /// Glorot's rule.
+    pub(crate) fn glorot(device: &'a Device) -> Self {
+        Self { initializer: &Initializer::XavierUniform { gain: 1.0 }, device }
+    }
+
+    /// A weight by the next stream, so that it is a function of the seed of a [`seeded`](crate::seeded) scope; `fan` is
+    /// (in, out).
+    pub(crate) fn weight<const D: usize>(
+        &self,
+        shape: [usize; D],
+        (fan_in, fan_out): (usize, usize),
+    ) -> Param<Tensor<D>> {
+        let stream = || next_stream(self.device);
+        let uniform = |low, high| {
+            let bounds =
+                uniform_rows(stream(), None, shape[0], shape[1..].iter().product(), low, high);
+            TensorData::from_bytes(bounds.bytes().clone(), shape, DType::F64)
+        };
+        let of_deviation = |deviation: f64| {
+            let bound = 3f64.sqrt() * deviation;
+            uniform(-bound, bound)
+        };
+        let kaiming = |gain: f64, fan_out_only: bool| {
+            gain / (if fan_out_only { fan_out } else { fan_in }.max(1) as f64).sqrt()
+        };
+        let xavier = |gain: f64| gain * (2.0 / (fan_in + fan_out).max(1) as f64).sqrt();
+        let data = match *self.initializer {
+            Initializer::Constant { value } => TensorData::full(shape, value),
+            Initializer::Ones => TensorData::full(shape, 1.0),
+            Initializer::Zeros => TensorData::full(shape, 0.0),
+            Initializer::Uniform { min, max } => uniform(min, max),
+            Initializer::Normal { mean, std } => normal(stream(), mean, std, shape),
+            Initializer::KaimingUniform { gain, fan_out_only } => {
+                of_deviation(kaiming(gain, fan_out_only))
+            }
+            Initializer::KaimingNormal { gain, fan_out_only } => {
+                normal(stream(), 0.0, kaiming(gain, fan_out_only), shape)
+            }
+            Initializer::XavierUniform { gain: 1.0 } => {
+                glorot_uniform(stream(), fan_in, fan_out, shape)
+            }
+            Initializer::XavierUniform { gain } => of_deviation(xavier(gain)),
+            Initializer::XavierNormal { gain } => normal(stream(), 0.0, xavier(gain), shape),
+            Initializer::Orthogonal { gain } => orthogonal(stream(), gain, shape),
+        };
+        Param::from_tensor(Tensor::from_data(data, self.device))
+    }
+
+    /// A weight `[in, out]`.
+    pub(crate) fn matrix(&self, [d_input, d_output]: [usize; 2]) -> Param<Tensor<2>> {
+        self.weight([d_input, d_output], (d_input, d_output))
+    }
+
+    /// A linear map; its bias is 0.
+    pub(crate) fn linear(&self, [d_input, d_output]: [usize; 2], bias: bool) -> Linear {
+        let weight = self.matrix([d_input, d_output]);
+        Linear { weight, bias: bias.then(|| zeros(d_output, self.device)) }
+    }
+}
+
+/// Orthonormal rows, or columns where there are fewer of them, of the shape seen as a matrix of `shape[0]` rows, times
+/// `gain`: normal numbers, orthogonalised one vector after the other (Gram and Schmidt, twice for precision).
+fn orthogonal<const D: usize>(stream: Stream, gain: f64, shape: [usize; D]) -> TensorData {
+    let (rows, cols) = (shape[0], shape[1..].iter().product::<usize>());
+    let (count, length) = (rows.min(cols), rows.max(cols));
+    let mut vectors: Vec<Vec<f64>> = Vec::with_capacity(count);
+    for i in 0..count as u64 {
+        let mut v: Vec<f64> = (0..length as u64).map(|c| stream.normal(i, c)).collect();
+        for _ in 0..2 {
+            for u in &vectors {
+                let dot: f64 = u.iter().zip(&v).map(|(a, b)| a * b).sum();
+                v.iter_mut().zip(u).for_each(|(a, b)| *a -= dot * b);
+            }
+        }
+        let norm = v.iter().map(|a| a * a).sum::<f64>().sqrt();
+        v.iter_mut().for_each(|a| *a /= norm);
+        vectors.push(v);
+    }
+    let entry =
+        |r: usize, c: usize| gain * if rows <= cols { vectors[r][c] } else { vectors[c][r] };
+    let data: Vec<f64> = (0..rows * cols).map(|i| entry(i / cols, i % cols)).collect();
+    TensorData::new(data, shape)
+}
+
+/// Rows keyed by original ids (`None`: row numbers), uniform in `±sqrt(6 / (total + cols))`: Glorot's rule
+/// for a one-hot input of `total` columns, of which this rank may hold some rows only.
+pub(crate) fn rows(
+    stream: Stream,
+    ids: Option<&[u64]>,
+    shape: [usize; 2],
+    total: u64,
+    device: &Device,
+) -> Param<Tensor<2>> {
+    let [rows, cols] = shape;
+    let bound = (6.0 / (total + cols as u64).max(1) as f64).sqrt();
+    Param::from_tensor(Tensor::from_data(
+        uniform_rows(stream, ids, rows, cols, -bound, bound),
+        device,
+    ))
+}
+
+pub(crate) fn zeros(cols: usize, device: &Device) -> Param<Tensor<1>> {
+    Param::from_tensor(Tensor::zeros([cols], device))
+}
+
+struct Cast(FloatDType);
+
+impl ModuleMapper for Cast {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let dtype = self.0;
+        param.map(|t| leaf_like(&t, t.clone().without_autodiff().cast(dtype)))
+    }
+}
+
+/// The module with every float parameter in another precision. Device-wide default dtypes can be set
+/// once per process only (`Device::configure`); this works any time.
+pub fn to_dtype<M: Module>(module: M, dtype: FloatDType) -> M {
+    module.map(&mut Cast(dtype))
+}
+
+/// `init` of a config, which panics where its `try_init` errs.
+macro_rules! panicking_init {
+    ($config:ident => $module:ident) => {
+        impl $config {
+            /// [`try_init`](Self::try_init), panicking with its message.
+            ///
+            /// # Panics
+            /// As [`try_init`](Self::try_init) errs.
+            #[track_caller]
+            pub fn init(&self, device: &burn::tensor::Device) -> $module {
+                burn_gnn_graph::internal::OrPanic::or_panic(self.try_init(device))
+            }
+        }
+    };
+}
+
+pub(crate) use panicking_init;
