@@ -425,7 +425,8 @@ mod tests {
 
     use super::*;
 
-    const CHECKPOINT: &[u8] = include_bytes!("../../../models/tests/layers/pytorch/checkpoint.pt");
+    const CHECKPOINT: &[u8] =
+        include_bytes!("../../../models/tests/layers/pytorch/files/checkpoint.pt");
 
     /// The entries of a file that PyTorch wrote, changed and put into another.
     fn changed(

@@ -351,7 +351,7 @@ fn other_formats(dir: &Path, device: &Device) {
     let file = put(
         dir,
         "checkpoint.pt",
-        include_bytes!("../../../models/tests/layers/pytorch/checkpoint.pt"),
+        include_bytes!("../../../models/tests/layers/pytorch/files/checkpoint.pt"),
     );
     fuzz("torch", std::slice::from_ref(&file), || read_torch(&file).is_ok());
     let file = put(dir, "legacy.pt", include_bytes!("../data/legacy.pt"));

@@ -3,26 +3,11 @@
 
 #![allow(deprecated)] // `Device::ndarray`: Burn has deprecated the backend, users still ask for it
 
-mod blocks;
-mod caches;
-mod edge_inputs;
-mod empty;
+mod errors;
+mod fixtures;
 mod formulas;
-mod inference;
-mod initializers;
-mod learning;
-mod numbering;
-mod random;
-mod refusals;
-mod registry;
-mod seeds;
-mod storage;
-mod threads;
-mod training_state;
-mod types;
-mod views;
-mod weights;
-mod zero_variance;
+mod parameters;
+mod properties;
 
 use burn::module::Module;
 use burn::tensor::Tensor;

@@ -8,7 +8,7 @@ use burn_gnn_models::*;
 use burn_gnn_ops::Segments;
 
 use super::{drawn, linear, same};
-use crate::views::graph;
+use crate::fixtures::views::graph;
 use crate::{assert_close, devices, matrix, values};
 
 #[test]

@@ -9,7 +9,7 @@ use burn_gnn_models::*;
 use burn_gnn_ops::{Activation, GraphView};
 
 use super::{drawn, endpoints, linear, mlp, same, sigmoid, softmax_into};
-use crate::views::{View, graph};
+use crate::fixtures::views::{View, graph};
 use crate::{assert_close, devices, matrix, values};
 
 #[test]

@@ -6,7 +6,7 @@ use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
 
 use super::{drawn, endpoints, same};
-use crate::views::graph;
+use crate::fixtures::views::graph;
 use crate::{assert_close, devices, matrix, values};
 
 /// `Â` with weights, `[destinations, sources]`.
@@ -179,7 +179,7 @@ fn edge_weight_norm_refuses_what_it_cannot_divide() {
         1e-12,
     );
     // A block does not hold all edges out of its sources.
-    let block = crate::views::View::block(&g, &[2]);
+    let block = crate::fixtures::views::View::block(&g, &[2]);
     let refused = norm.forward(&block, Tensor::ones([1], &device)).unwrap_err().to_string();
     assert!(
         refused.starts_with("`norm` must lie in Right or None on a part of a graph"),

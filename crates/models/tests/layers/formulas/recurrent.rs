@@ -6,7 +6,7 @@ use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 
 use super::{drawn, endpoints, linear, same, sigmoid};
-use crate::views::graph;
+use crate::fixtures::views::graph;
 use crate::{devices, matrix};
 
 /// States of an LSTM after each row, by PyTorch's gates.

@@ -8,9 +8,9 @@ use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
 
-use crate::inference::typed_features;
-use crate::registry::{each_far_layer, each_layer, each_model, each_typed_model};
-use crate::views::graph;
+use crate::fixtures::registry::{each_far_layer, each_layer, each_model, each_typed_model};
+use crate::fixtures::views::graph;
+use crate::properties::inference::typed_features;
 use crate::{STEP, assert_close, devices, matrix, pass, typed, values};
 
 /// Whether a layer behaves otherwise in training.

@@ -8,7 +8,7 @@ use burn_gnn_ops::{Activation, EdgeTypes, GraphView};
 use burn_gnn_sampling::{Fanouts, NeighborSampler, SampleKey};
 use burn_gnn_testutil::panic_text;
 
-use crate::views::graph;
+use crate::fixtures::views::graph;
 use crate::{assert_close, devices, matrix, values};
 
 fn x(device: &Device) -> Tensor<2> {

@@ -7,10 +7,10 @@ use burn_gnn_ops::{Edges, GraphView};
 use burn_gnn_sampling::ToBlock;
 use burn_gnn_testutil::panic_text;
 
+use crate::fixtures::registry::each_layer;
+use crate::fixtures::views::{View, graph};
 use crate::formulas::two_types;
 use crate::matrix;
-use crate::registry::each_layer;
-use crate::views::{View, graph};
 
 #[test]
 fn refusals_of_layers() {
@@ -147,7 +147,7 @@ fn refusals_of_layers() {
 
 #[test]
 fn edge_features_that_are_missing_or_not_expected() {
-    let (d, g) = (&Device::flex(), crate::views::graph());
+    let (d, g) = (&Device::flex(), crate::fixtures::views::graph());
     let x = || matrix(d, "x", 6, 4).cast(FloatDType::F32);
     let edges = |rows| {
         g.edge_type("_E").unwrap().with_features(matrix(d, "e", rows, 3).cast(FloatDType::F32))

@@ -114,29 +114,31 @@ macro_rules! check {
 #[test]
 fn gin_layers() {
     let two = vec![3, 4, 2];
-    check!("pyg_gin_conv", GinConvConfig::new(two.clone()), [], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/convolution/gin_conv", GinConvConfig::new(two.clone()), [], |l, g, f| l
+        .forward(&g, x(f)));
     check!(
-        "pyg_gine_conv",
+        "pyg/convolution/gine_conv",
         GineConvConfig::new(3, two.clone()).with_d_edge(Some(2)),
         [],
         |l, g, f| l.forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f))
     );
-    check!("dgl_gin_conv", GinConvConfig::new(vec![]), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl/convolution/gin_conv", GinConvConfig::new(vec![]), [], |l, g, f| l
+        .forward(&g, x(f)));
     check!(
-        "dgl_gin_conv_mlp",
+        "dgl/convolution/gin_conv_mlp",
         GinConvConfig::new(two.clone()).with_learn_eps(true),
         [],
         |l, g, f| l.forward(&g, x(f))
     );
-    check!("dgl_gine_conv", GineConvConfig::new(3, vec![3, 2]), [], |l, g, f| l
+    check!("dgl/convolution/gine_conv", GineConvConfig::new(3, vec![3, 2]), [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
-    let state = file("pyg_gin_conv").at("state.");
+    let state = file("pyg/convolution/gin_conv").at("state.");
     assert_eq!(
         state.tensors().map(|(n, _)| n).collect::<Vec<_>>(),
         ["eps", "nn.0.bias", "nn.0.weight", "nn.2.bias", "nn.2.weight"]
     );
     // The list of an `MLP`, and an ε that is not that of the layer.
-    let all = file("pyg_gin_conv_eps");
+    let all = file("pyg/convolution/gin_conv_eps");
     let config = GinConvConfig::new(two);
     let refused = all.at("state.").load(config.init(&device()), Framework::Pyg).unwrap_err();
     assert!(
@@ -150,7 +152,12 @@ fn gin_layers() {
     for config in [config.clone().with_init_eps(0.5), config.with_learn_eps(true)] {
         let loaded = all.at("state.").load(config.init(&device()), Framework::Pyg).unwrap();
         let want: Vec<f64> = data(&all, "y").iter::<f64>().collect();
-        assert_close("pyg_gin_conv_eps", &values(&loaded.forward(&graph(), x(&all))), &want, 3e-5);
+        assert_close(
+            "pyg/convolution/gin_conv_eps",
+            &values(&loaded.forward(&graph(), x(&all))),
+            &want,
+            3e-5,
+        );
     }
 }
 
@@ -158,18 +165,19 @@ fn gin_layers() {
 fn attention_layers() {
     let gat = |d| GatConvConfig::new(d, 2, 2);
     let mean = |d| gat(d).with_residual_weight(true);
-    check!("pyg_gat_conv_mean", mean(3).with_concat(false), [], |l, g, f| l.forward(&g, x(f)));
-    check!("pyg_gat_conv_residual", mean(4), [], |l, g, f| l.forward(&g, x(f)));
-    check!("dgl_gat_conv", gat(3).with_residual(true), [], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/attention/gat_conv_mean", mean(3).with_concat(false), [], |l, g, f| l
+        .forward(&g, x(f)));
+    check!("pyg/attention/gat_conv_residual", mean(4), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl/attention/gat_conv", gat(3).with_residual(true), [], |l, g, f| l.forward(&g, x(f)));
     let v2 = Gatv2ConvConfig::new(3, 2, 2);
     let of_pyg = v2.clone().with_output_bias(true);
-    check!("pyg_gatv2_conv", of_pyg.clone(), [], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/attention/gatv2_conv", of_pyg.clone(), [], |l, g, f| l.forward(&g, x(f)));
     let shared = of_pyg.with_concat(false).with_share_weights(true).with_residual_weight(true);
-    check!("pyg_gatv2_conv_mean", shared.clone(), [], |l, g, f| l.forward(&g, x(f)));
-    check!("dgl_gatv2_conv", v2.clone().with_share_weights(true), [], |l, g, f| l
+    check!("pyg/attention/gatv2_conv_mean", shared.clone(), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl/attention/gatv2_conv", v2.clone().with_share_weights(true), [], |l, g, f| l
         .forward(&g, x(f)));
     // One weight cannot be two.
-    let two = file("pyg_gatv2_conv").at("state.");
+    let two = file("pyg/attention/gatv2_conv").at("state.");
     let one = v2.with_output_bias(true).with_share_weights(true).init(&device());
     let refused = two.load(one, Framework::Pyg).unwrap_err();
     assert!(
@@ -179,55 +187,59 @@ fn attention_layers() {
     );
 
     let gated = ResGatedGraphConvConfig::new(3, 2);
-    check!("pyg_res_gated_graph_conv", gated.clone(), [], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/attention/res_gated_graph_conv", gated.clone(), [], |l, g, f| l.forward(&g, x(f)));
     let gated = gated.with_root_weight(false).with_bias(false).with_d_edge(Some(2));
-    check!("pyg_res_gated_graph_conv_edges", gated, [], |l, g, f| l
+    check!("pyg/attention/res_gated_graph_conv_edges", gated, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     let transformer = TransformerConvConfig::new(3, 2, 2);
     let unread = ["lin_skip.weight", "lin_skip.bias"];
     let no_root = transformer.clone().with_root_weight(false);
-    check!("pyg_transformer_conv", no_root, unread, |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/attention/transformer_conv", no_root, unread, |l, g, f| l.forward(&g, x(f)));
     let bare = transformer.with_bias(false).with_beta(true).with_d_edge(Some(2));
-    check!("pyg_transformer_conv_bare", bare, [], |l, g, f| l
+    check!("pyg/attention/transformer_conv_bare", bare, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
 }
 
 #[test]
 fn other_layers_of_one_relation() {
-    check!("dgl_edge_conv", EdgeConvConfig::new(3, vec![2]), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl/convolution/edge_conv", EdgeConvConfig::new(3, vec![2]), [], |l, g, f| l
+        .forward(&g, x(f)));
     use PnaAggregator::{Max, Mean, Min, Var};
     let pna = PnaConvConfig::from_edges(&graph(), 3, 2).with_d_edge(Some(2)).with_mixing(true);
     let pna = pna.with_aggregators(vec![Mean, Min, Max, Var]);
     let unread = ["aggr_module.avg_deg_lin"];
-    check!("pyg_pna_conv", pna.clone(), unread, |l, g, f| l
+    check!("pyg/convolution/pna_conv", pna.clone(), unread, |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     let other = PnaConvConfig { delta: pna.delta + 0.1, ..pna };
-    let refused =
-        file("pyg_pna_conv").at("state.").load(other.init(&device()), Framework::Pyg).unwrap_err();
+    let refused = file("pyg/convolution/pna_conv")
+        .at("state.")
+        .load(other.init(&device()), Framework::Pyg)
+        .unwrap_err();
     assert!(matches!(refused, ModelError::WeightOption { option: "delta", .. }), "{refused}");
 
     let steps = GatedGraphConvConfig::new(4, 2);
     check!(
-        "pyg_gated_graph_conv",
+        "pyg/heterogeneous/gated_graph_conv",
         steps.clone().with_weight_per_step(true).with_bias(false),
         [],
         |l, g, f| l.forward(&g, x(f))[&g.schema().ntypes()[0]].clone()
     );
-    check!("dgl_gated_graph_conv", steps, [], |l, g, f| l.forward(&g, x(f))
+    check!("dgl/heterogeneous/gated_graph_conv", steps, [], |l, g, f| l.forward(&g, x(f))
         [&g.schema().ntypes()[0]]
         .clone());
 
     let sage = |a| SageConvConfig::new(3, 2).with_aggregator(a);
     check!(
-        "pyg_sage_conv_sum",
+        "pyg/sage/sage_conv_sum",
         sage(SageAggregator::Sum).with_root_weight(false),
         [],
         |l, g, f| l.forward(&g, x(f))
     );
-    check!("pyg_sage_conv_max", sage(SageAggregator::Max), [], |l, g, f| l.forward(&g, x(f)));
-    check!("pyg_sage_conv_pool", sage(SageAggregator::Pool), [], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/sage/sage_conv_max", sage(SageAggregator::Max), [], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/sage/sage_conv_pool", sage(SageAggregator::Pool), [], |l, g, f| l
+        .forward(&g, x(f)));
     let projected = sage(SageAggregator::Mean).with_project(true).with_bias(false);
-    check!("pyg_sage_conv_projected", projected, [], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/sage/sage_conv_projected", projected, [], |l, g, f| l.forward(&g, x(f)));
     // PyG's LSTM reads zeros behind the neighbours of a node, up to the largest degree: all have two here.
     let even = Graph::homogeneous(
         5,
@@ -236,24 +248,27 @@ fn other_layers_of_one_relation() {
     )
     .unwrap();
     let lstm = sage(SageAggregator::Lstm).init(&device());
-    check("pyg_sage_conv_lstm", lstm, &[], |l, f| vec![("y", l.forward(&even, x(f)))]);
-    check!("dgl_sage_conv_mean", sage(SageAggregator::Mean), [], |l, g, f| l.forward(&g, x(f)));
-    check!("dgl_sage_conv_gcn", sage(SageAggregator::Gcn), [], |l, g, f| l.forward(&g, x(f)));
-    check!("dgl_sage_conv_pool", sage(SageAggregator::Pool), [], |l, g, f| l.forward(&g, x(f)));
-    check!("dgl_sage_conv_lstm", sage(SageAggregator::Lstm), [], |l, g, f| l.forward(&g, x(f)));
+    check("pyg/sage/sage_conv_lstm", lstm, &[], |l, f| vec![("y", l.forward(&even, x(f)))]);
+    check!("dgl/sage/sage_conv_mean", sage(SageAggregator::Mean), [], |l, g, f| l
+        .forward(&g, x(f)));
+    check!("dgl/sage/sage_conv_gcn", sage(SageAggregator::Gcn), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl/sage/sage_conv_pool", sage(SageAggregator::Pool), [], |l, g, f| l
+        .forward(&g, x(f)));
+    check!("dgl/sage/sage_conv_lstm", sage(SageAggregator::Lstm), [], |l, g, f| l
+        .forward(&g, x(f)));
 }
 
 /// Edge features, towers, edge weights and norms of directed graphs.
 #[test]
 fn options_of_layers() {
     let gat = GatConvConfig::new(3, 2, 2).with_d_edge(Some(2));
-    check!("pyg_gat_conv_edges", gat, [], |l, g, f| l
+    check!("pyg/attention/gat_conv_edges", gat, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     let gatv2 = Gatv2ConvConfig::new(3, 2, 2).with_output_bias(true).with_d_edge(Some(2));
-    check!("pyg_gatv2_conv_edges", gatv2, [], |l, g, f| l
+    check!("pyg/attention/gatv2_conv_edges", gatv2, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
     check!(
-        "pyg_sage_conv_normalized",
+        "pyg/sage/sage_conv_normalized",
         SageConvConfig::new(3, 2).with_normalize(true),
         [],
         |l, g, f| l.forward(&g, x(f))
@@ -267,34 +282,39 @@ fn options_of_layers() {
     };
     let towers = |d| pna(d).with_towers(2).with_pre_layers(2).with_post_layers(2);
     let unread = ["aggr_module.avg_deg_lin"];
-    check!("pyg_pna_conv_towers", towers(3), unread, |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/convolution/pna_conv_towers", towers(3), unread, |l, g, f| l.forward(&g, x(f)));
     let divided = towers(4).with_divide_input(true).with_d_edge(Some(2));
-    check!("pyg_pna_conv_divided", divided, unread, |l, g, f| l
+    check!("pyg/convolution/pna_conv_divided", divided, unread, |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
 
     let both_in = DegreeNorm::BothIn;
-    check!("pyg_gcn_conv_directed", GcnConvConfig::new(3, 2).with_norm(both_in), [], |l, g, f| l
-        .forward(&g, x(f)));
+    check!(
+        "pyg/convolution/gcn_conv_directed",
+        GcnConvConfig::new(3, 2).with_norm(both_in),
+        [],
+        |l, g, f| l.forward(&g, x(f))
+    );
     let normed = |g: &Graph, f: &StateDict| {
         EdgeWeightNorm::new().with_norm(both_in).forward(g, w(f)).unwrap()
     };
     let plain = GcnConvConfig::new(3, 2).with_norm(DegreeNorm::None);
-    check!("pyg_gcn_conv_weighted", plain, [], |l, g, f| l
+    check!("pyg/convolution/gcn_conv_weighted", plain, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_weight(normed(&g, f)), x(f)));
     let sg = SgConvConfig::new(3, 2).with_hops(2);
     let of_pyg = sg.clone().with_norm(both_in).with_weighted_norm(true);
-    check!("pyg_sg_conv_weighted", of_pyg, [], |l, g, f| l
+    check!("pyg/convolution/sg_conv_weighted", of_pyg, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_weight(w(f)), x(f)));
-    check!("dgl_sg_conv", sg.clone().with_norm(both_in), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl/convolution/sg_conv", sg.clone().with_norm(both_in), [], |l, g, f| l
+        .forward(&g, x(f)));
     let of_dgl = sg.with_weighted_norm(true);
-    check!("dgl_sg_conv_weighted", of_dgl, [], |l, g, f| l
+    check!("dgl/convolution/sg_conv_weighted", of_dgl, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_weight(w(f)), x(f)));
 
     let gin = GinConvConfig::new(vec![3, 2]).with_aggregator(Reduce::Max);
-    check!("dgl_gin_conv_weighted", gin, [], |l, g, f| l
+    check!("dgl/convolution/gin_conv_weighted", gin, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_weight(w(f)), x(f)));
     let outer = GcnConvConfig::new(3, 2).with_weight(false);
-    check!("dgl_graph_conv_outer", outer, [], |l, g, f| l
+    check!("dgl/convolution/graph_conv_outer", outer, [], |l, g, f| l
         .with_weight(input(f, "weight"))
         .forward(&g, x(f)));
 }
@@ -302,18 +322,23 @@ fn options_of_layers() {
 /// Layers without options, PyG's standard deviation, and a name with a dot.
 #[test]
 fn defaults_of_layers() {
-    check!("pyg_sage_conv_mean", SageConvConfig::new(3, 2), [], |l, g, f| l.forward(&g, x(f)));
-    check!("pyg_transformer_conv_root", TransformerConvConfig::new(3, 2, 2), [], |l, g, f| l
-        .forward(&g, x(f)));
-    check!("dgl_gatv2_conv_two_weights", Gatv2ConvConfig::new(3, 2, 2), [], |l, g, f| l
+    check!("pyg/sage/sage_conv_mean", SageConvConfig::new(3, 2), [], |l, g, f| l.forward(&g, x(f)));
+    check!(
+        "pyg/attention/transformer_conv_root",
+        TransformerConvConfig::new(3, 2, 2),
+        [],
+        |l, g, f| l.forward(&g, x(f))
+    );
+    check!("dgl/attention/gatv2_conv_two_weights", Gatv2ConvConfig::new(3, 2, 2), [], |l, g, f| l
         .forward(&g, x(f)));
 
     let std = PnaConvConfig::from_edges(&graph(), 3, 2).with_mixing(true);
-    check!("pyg_pna_conv_std", std, ["aggr_module.avg_deg_lin"], |l, g, f| l.forward(&g, x(f)));
+    check!("pyg/convolution/pna_conv_std", std, ["aggr_module.avg_deg_lin"], |l, g, f| l
+        .forward(&g, x(f)));
     let of_dgl = |d, out| PnaConvConfig::new(d, out, 0.9).with_batch_norm(true).with_std_eps(1e-30);
-    check!("dgl_pna_conv", of_dgl(3, 3), [], |l, g, f| l.forward(&g, x(f)));
+    check!("dgl/convolution/pna_conv", of_dgl(3, 3), [], |l, g, f| l.forward(&g, x(f)));
     let towers = of_dgl(4, 2).with_towers(2).with_divide_input(true).with_d_edge(Some(2));
-    check!("dgl_pna_conv_towers", towers, [], |l, g, f| l
+    check!("dgl/convolution/pna_conv_towers", towers, [], |l, g, f| l
         .forward(g.edge_type("_E").unwrap().with_features(e(f)), x(f)));
 
     let builder = Graph::builder().nodes("a", 3).nodes("b", 2);
@@ -327,7 +352,7 @@ fn defaults_of_layers() {
         .with_bias(true)
         .with_gelu(true)
         .with_residual_weight(false);
-    let loaded = check("pyg_hgt_conv_dot", hgt.init(&device()), &[], |l, f| {
+    let loaded = check("pyg/heterogeneous/hgt_conv_dot", hgt.init(&device()), &[], |l, f| {
         let y = l.forward(&g, of_both_types(f));
         vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     });
@@ -441,7 +466,7 @@ fn pna_conv_of_dgl() {
         want.extend((0..D).map(|k| h[k].max(0.0) + 0.01 * h[k].min(0.0) + row(v)[k]));
     }
     // The variance of one message is 0 up to rounding, which a root makes larger.
-    assert_close("dgl_pna_conv", &got, &want, 1e-6);
+    assert_close("dgl/convolution/pna_conv", &got, &want, 1e-6);
 }
 
 #[test]
@@ -451,8 +476,13 @@ fn layers_of_several_types() {
     let run = |l: &RelGraphConv, f: &StateDict| {
         vec![("y", l.forward(&two, x(f)).into_values().swap_remove(0))]
     };
-    check("pyg_rgcn_conv", blocks.clone().with_norm(RelNorm::Right).init(&d), &[], run);
-    check("dgl_rel_graph_conv", blocks.with_norm(RelNorm::None).init(&d), &[], run);
+    check(
+        "pyg/heterogeneous/rgcn_conv",
+        blocks.clone().with_norm(RelNorm::Right).init(&d),
+        &[],
+        run,
+    );
+    check("dgl/heterogeneous/rel_graph_conv", blocks.with_norm(RelNorm::None).init(&d), &[], run);
 
     let hgt = HgtConvConfig::from_graph(&g, 4, 2, 2);
     let joined = |l: &HgtConv, f: &StateDict| {
@@ -469,13 +499,13 @@ fn layers_of_several_types() {
             ),
         )]
     };
-    check("dgl_hgt_conv", hgt.clone().with_layer_norm(true).init(&d), &[], joined);
+    check("dgl/heterogeneous/hgt_conv", hgt.clone().with_layer_norm(true).init(&d), &[], joined);
     let by_type = |l: &HgtConv, f: &StateDict| {
         let y = l.forward(&g, of_both_types(f));
         vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     };
     let of_pyg = hgt.with_bias(true).with_gelu(true).with_residual_weight(false);
-    check("pyg_hgt_conv", of_pyg.init(&d), &[], by_type);
+    check("pyg/heterogeneous/hgt_conv", of_pyg.init(&d), &[], by_type);
 
     let make = |width: usize| {
         HeteroGraphConvConfig::new().init(g.schema(), |_| SageConvConfig::new(width, 2).init(&d))
@@ -484,16 +514,18 @@ fn layers_of_several_types() {
         let y = l.forward(&g, of_both_types(f));
         vec![("y.b", y["b"].clone()), ("y.a", y["a"].clone())]
     };
-    check("pyg_hetero_conv", make(4), &[], run);
-    let state = file("dgl_hetero_graph_conv").at("state.");
+    check("pyg/heterogeneous/hetero_conv", make(4), &[], run);
+    let state = file("dgl/heterogeneous/hetero_graph_conv").at("state.");
     // `s` belongs to one edge type, so that either name stands for it: the short one is written.
     let short = state.renamed(|name| Some(name.replace("('a', 's', 'a')", "s"))).unwrap();
     let loaded = state.load(make(3), Framework::Dgl).unwrap();
-    for (role, y) in run(&loaded, &file("dgl_hetero_graph_conv")) {
+    for (role, y) in run(&loaded, &file("dgl/heterogeneous/hetero_graph_conv")) {
         assert_close(
             role,
             &values(&y),
-            &data(&file("dgl_hetero_graph_conv"), role).iter::<f64>().collect::<Vec<_>>(),
+            &data(&file("dgl/heterogeneous/hetero_graph_conv"), role)
+                .iter::<f64>()
+                .collect::<Vec<_>>(),
             3e-5,
         );
     }
@@ -548,7 +580,7 @@ fn models_of_several_types() {
 /// Two edge types of one relation name share a layer in DGL; each has its own here, with the same weights.
 #[test]
 fn shared_layers_are_saved_once_for_each_edge_type() {
-    let (g, all) = (hetero(), file("dgl_hetero_graph_conv_shared"));
+    let (g, all) = (hetero(), file("dgl/heterogeneous/hetero_graph_conv_shared"));
     let conv = HeteroGraphConvConfig::new()
         .init(g.schema(), |_| SageConvConfig::new(3, 2).init(&device()));
     let loaded = all.at("state.").load(conv, Framework::Dgl).unwrap();
@@ -577,23 +609,23 @@ fn models_of_pyg() {
     let g = graph();
     let both = Graph::homogeneous(5, [SRC, DST].concat(), [DST, SRC].concat()).unwrap();
     let gcn = GcnConfig::new(3, 2).with_hidden(4).init(&d);
-    check("pyg_gcn", gcn, &[], |m, f| vec![("y", m.forward(&both, x(f)))]);
+    check("pyg/networks/gcn", gcn, &[], |m, f| vec![("y", m.forward(&both, x(f)))]);
     let sage = SageConfig::new(3, 2).with_hidden(4).init(&d);
-    check("pyg_graph_sage", sage, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
+    check("pyg/networks/graph_sage", sage, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
     let gat =
         GatConfig::new(3, 2).with_d_head(2).with_num_heads(2).with_out_heads(2).with_relu(true);
-    check("pyg_gat", gat.init(&d), &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
+    check("pyg/networks/gat", gat.init(&d), &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
     let residual = gat.with_num_layers(3).with_residual_weight(true).init(&d);
-    check("pyg_gat_residual", residual, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
+    check("pyg/networks/gat_residual", residual, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
     let gin = GinConfig::new(3, 2)
         .with_hidden(4)
         .with_num_layers(2)
         .with_learn_eps(false)
         .with_heads(false)
         .init(&d);
-    let gin = check("pyg_gin", gin, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
+    let gin = check("pyg/networks/gin", gin, &[], |m, f| vec![("y", m.forward(&g, x(f)))]);
     // Layer by layer, and summed over a graph.
-    let f = file("pyg_gin");
+    let f = file("pyg/networks/gin");
     let layers = (0..2).fold(NodeTensors::from([("_N", x(&f))]), |h, i| gin.layer(i, &g, h));
     assert_close(
         "layers",
@@ -706,7 +738,7 @@ fn masks_and_counters_do_not_stop_a_file() {
 /// PyTorch wrote it in the format that it had before version 1.6.
 #[test]
 fn files_of_older_versions_are_read() {
-    let state = StateDict::from_file(format!("{FOLDER}/legacy.pt")).unwrap();
+    let state = StateDict::from_file(format!("{FOLDER}/files/legacy.pt")).unwrap();
     let conv = state
         .load(GcnConvConfig::new(2, 3).with_bias(false).init(&device()), Framework::Dgl)
         .unwrap();
@@ -723,7 +755,8 @@ fn files_that_are_no_state_dicts_are_refused() {
         ),
         ("expanded", "save `tensor.contiguous()`"),
     ] {
-        let refused = StateDict::from_file(format!("{FOLDER}/{name}.pt")).unwrap_err().to_string();
+        let refused =
+            StateDict::from_file(format!("{FOLDER}/files/{name}.pt")).unwrap_err().to_string();
         assert!(refused.contains(part) && refused.contains(&format!("{name}.pt")), "{refused}");
     }
     let missing = StateDict::from_file(format!("{FOLDER}/nowhere.pt")).unwrap_err().to_string();
@@ -771,7 +804,7 @@ fn a_model_of_several_layers() {
 /// Reading is part of the graph crate; names and element types arrive as they were.
 #[test]
 fn every_tensor_of_a_checkpoint() -> Result<(), burn_gnn_data::DataError> {
-    let all = burn_gnn_data::read_torch(format!("{FOLDER}/checkpoint.pt"))?;
+    let all = burn_gnn_data::read_torch(format!("{FOLDER}/files/checkpoint.pt"))?;
     let of = |name: &str| {
         all.iter()
             .find(|(n, _)| n == name)

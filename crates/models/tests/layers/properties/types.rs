@@ -6,7 +6,7 @@ use burn_gnn_graph::{EdgeType, Graph};
 use burn_gnn_models::*;
 use proptest::prelude::*;
 
-use crate::random::hetero;
+use crate::fixtures::random::hetero;
 use crate::{assert_close, devices, matrix, typed, values};
 
 /// `g` with node `i` of type `t` named `names[t][i]`, and edges in the order of their new sources.

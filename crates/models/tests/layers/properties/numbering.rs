@@ -7,9 +7,9 @@ use burn_gnn_models::to_dtype;
 use burn_gnn_ops::{GraphView, Segments};
 use proptest::prelude::*;
 
-use crate::random::homogeneous;
-use crate::registry::{each_far_layer, each_layer};
-use crate::views::{View, graph};
+use crate::fixtures::random::homogeneous;
+use crate::fixtures::registry::{each_far_layer, each_layer};
+use crate::fixtures::views::{View, graph};
 use crate::{STEP, assert_close, devices, matrix, pass, values};
 
 fn pick(x: &Tensor<2>, ids: &[u64]) -> Tensor<2> {

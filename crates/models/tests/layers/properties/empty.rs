@@ -6,9 +6,9 @@ use burn_gnn_graph::{EdgeType, Graph};
 use burn_gnn_models::*;
 use burn_gnn_ops::{GraphView, Reduce};
 
-use crate::numbering::Collect;
-use crate::registry::{each_far_layer, each_layer, each_model};
-use crate::views::{View, graph};
+use crate::fixtures::registry::{each_far_layer, each_layer, each_model};
+use crate::fixtures::views::{View, graph};
+use crate::properties::numbering::Collect;
 use crate::{STEP, devices, matrix, typed, values};
 
 /// Backends have loops of their own for f32.

@@ -7,8 +7,8 @@ use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
 use proptest::prelude::*;
 
-use crate::random::{hetero, homogeneous};
-use crate::registry::{each_model, each_typed_model};
+use crate::fixtures::random::{hetero, homogeneous};
+use crate::fixtures::registry::{each_model, each_typed_model};
 use crate::{assert_close, devices, matrix, values};
 
 /// Chunks of one node, of two, of few edges, and the whole type.
@@ -94,7 +94,7 @@ fn types_without_nodes_and_graphs_without_edges() {
 /// Gradients and dropout play no part: a model that is still tracked gives plain rows.
 #[test]
 fn a_tracked_model_leaves_no_graph_behind() {
-    let g = crate::views::graph();
+    let g = crate::fixtures::views::graph();
     let model = SageConfig::new(4, 2).init(&Device::flex().autodiff());
     let x = NodeTensors::from(matrix(&Device::flex(), "x", 6, 4).cast(FloatDType::F32));
     let y = infer(&model, &g, &x, "_N", &InferenceConfig::new().with_max_nodes(2)).unwrap();
@@ -124,7 +124,7 @@ impl Layerwise for Odd {
 
 #[test]
 fn refusals_name_what_does_not_fit() {
-    let (g, device) = (crate::views::graph(), Device::flex());
+    let (g, device) = (crate::fixtures::views::graph(), Device::flex());
     let (gcn, config) =
         (GcnConfig::new(4, 2).init(&device), InferenceConfig::new().with_max_nodes(2));
     let x = |rows, columns| Tensor::<2>::ones([rows, columns], &device);

@@ -8,8 +8,8 @@ use burn_gnn_graph::Graph;
 use burn_gnn_models::*;
 use burn_gnn_ops::GraphView;
 
-use crate::registry::{each_far_layer, each_layer};
-use crate::views::graph;
+use crate::fixtures::registry::{each_far_layer, each_layer};
+use crate::fixtures::views::graph;
 use crate::{STEP, devices, matrix, pass, values};
 
 fn two_in_a_row<M: Module>(

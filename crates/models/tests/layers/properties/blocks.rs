@@ -10,10 +10,10 @@ use burn_gnn_sampling::{Fanouts, MiniBatch, NeighborSampler, SampleKey};
 use burn_gnn_testutil::panic_text;
 use proptest::prelude::*;
 
-use crate::inference::typed_features;
-use crate::numbering::Collect;
-use crate::random::{hetero, homogeneous};
-use crate::registry::{each_model, each_typed_model};
+use crate::fixtures::random::{hetero, homogeneous};
+use crate::fixtures::registry::{each_model, each_typed_model};
+use crate::properties::inference::typed_features;
+use crate::properties::numbering::Collect;
 use crate::{STEP, assert_close, devices, matrix, values};
 
 fn f64s<M: Module>(model: M) -> M {
@@ -164,7 +164,7 @@ fn gradients<M: NodeClassifier>(
 fn gradients_on_blocks_are_those_of_the_graph() {
     for device in devices().map(Device::autodiff) {
         let plain = device.clone().without_autodiff();
-        let g = crate::views::graph();
+        let g = crate::fixtures::views::graph();
         let x = NodeTensors::from([("_N", Tensor::from_inner(matrix(&plain, "x", 6, 4)))]);
         macro_rules! check {
             ($name:expr, $layers:expr, $model:expr) => {
@@ -194,7 +194,7 @@ fn two_relations() -> Graph {
 fn layers_of_several_hops_take_a_block_for_each() {
     const HOPS: usize = 3;
     for device in &devices() {
-        let g = crate::views::graph();
+        let g = crate::fixtures::views::graph();
         let (x, w) = (matrix(device, "x", 6, 4), matrix(device, "w", 8, 1) + 1.5);
         let batch_of = |g: &Graph| batch(g, HOPS, None);
         let all = batch_of(&g);
@@ -263,7 +263,7 @@ fn layers_of_several_hops_take_a_block_for_each() {
 
 #[test]
 fn a_block_for_every_hop_is_asked_for() {
-    let (d, g) = (&Device::flex(), crate::views::graph());
+    let (d, g) = (&Device::flex(), crate::fixtures::views::graph());
     let batch = batch(&g, 2, None);
     let x = || pick(&matrix(d, "x", 6, 4), batch.input_nodes(0));
     let appnp = |hops| AppnpConvConfig::new().with_hops(hops).init(d);

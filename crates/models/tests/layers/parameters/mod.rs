@@ -1,0 +1,7 @@
+//! Initial values, storage and loading of parameters.
+
+mod checkpoints;
+mod initializers;
+mod seeds;
+mod storage;
+mod training_state;
