@@ -82,7 +82,7 @@ pub mod prelude {
     pub use burn_gnn_graph::Graph;
     pub use burn_gnn_models::{
         Conv, Gat, GatConfig, GatConv, GatConvConfig, Gcn, GcnConfig, GcnConv, GcnConvConfig, Gin,
-        GinConfig, HeteroConv, HeteroGraphConv, HeteroGraphConvConfig, InferenceConfig,
+        GinConfig, HeteroGraphConv, HeteroGraphConvConfig, HeteroLayer, InferenceConfig,
         NodeEmbedding, NodeTensors, RelGraphConv, RelGraphConvConfig, Rgcn, RgcnConfig, Sage,
         SageConfig, SageConv, SageConvConfig, TypeInput, accuracy, cross_entropy, infer,
         load_weights, save_weights, seeded,

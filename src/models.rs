@@ -28,7 +28,7 @@
 //! | [`GatedGraphConv`] | GRU updates, a matrix per relation |
 //! | [`TypedLinear`], [`OneHotConv`] | a matrix per type; an R-GCN on nodes without features |
 //!
-//! They take and return [`NodeTensors`] (a [`TypeMap`]) and implement the trait [`HeteroConv`], [`TypedLinear`] and
+//! They take and return [`NodeTensors`] (a [`TypeMap`]) and implement the trait [`HeteroLayer`], [`TypedLinear`] and
 //! [`GatedGraphConv`] excepted.
 //!
 //! | around layers | what |

@@ -51,7 +51,7 @@ pub use layers::dense::mlp::{Mlp, MlpConfig};
 pub use layers::heterogeneous::gated_graph_conv::{GatedGraphConv, GatedGraphConvConfig};
 pub use layers::heterogeneous::han_conv::{HanConv, HanConvConfig};
 pub use layers::heterogeneous::hetero_graph_conv::{HeteroGraphConv, HeteroGraphConvConfig};
-pub use layers::heterogeneous::hetero_layer::HeteroConv;
+pub use layers::heterogeneous::hetero_layer::HeteroLayer;
 pub use layers::heterogeneous::hgt_conv::{HgtConv, HgtConvConfig};
 pub use layers::heterogeneous::one_hot_conv::OneHotConv;
 pub use layers::heterogeneous::rel_graph_conv::{RelGraphConv, RelGraphConvConfig, RelNorm};

@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use burn_gnn_graph::{EdgeOrder, Graph, NodeOrder, Stream};
 use burn_gnn_models::{
-    Conv, DegreeNorm, GatConvConfig, GcnConv, GcnConvConfig, HeteroConv, HgtConvConfig,
+    Conv, DegreeNorm, GatConvConfig, GcnConv, GcnConvConfig, HeteroLayer, HgtConvConfig,
     NodeTensors, RelGraphConv, RelGraphConvConfig, RgcnConfig, Sage, SageConfig, SageConvConfig,
     TypeInput, seeded, to_dtype,
 };

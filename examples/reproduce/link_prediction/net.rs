@@ -7,7 +7,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use burn_gnn::data::Triple;
 use burn_gnn::graph::{Graph, Relation};
 use burn_gnn::models::{
-    DropoutKey, HeteroConv, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv,
+    DropoutKey, HeteroLayer, LinkScore, LinkScorer, LinkScorerConfig, NodeEmbedding, RelGraphConv,
     RelGraphConvConfig, RelNorm, RelWeights, select_rows,
 };
 use burn_gnn::ops::{

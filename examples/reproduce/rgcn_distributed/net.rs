@@ -6,7 +6,7 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, Gradients, Tensor};
 use burn_gnn::dist::{DistBatch, DistEmbedding, DistGraph, EmbeddingRows, Shard, SparseOptimizer};
 use burn_gnn::models::{
-    HeteroConv, NodeTensors, RelGraphConv, RelGraphConvConfig, TypeInput, next_stream,
+    HeteroLayer, NodeTensors, RelGraphConv, RelGraphConvConfig, TypeInput, next_stream,
 };
 use burn_gnn::ops::{Stream, glorot_uniform, matmul_rows};
 use burn_gnn::sampling::LoadedBatch;

@@ -12,7 +12,7 @@ use crate::encoders::type_input::{Inputs, TypeInput};
 use crate::error::ModelError;
 use crate::inference::Layerwise;
 use crate::layers::dense::mlp::{apply, gelu};
-use crate::layers::heterogeneous::hetero_layer::HeteroConv;
+use crate::layers::heterogeneous::hetero_layer::HeteroLayer;
 use crate::layers::heterogeneous::hgt_conv::{HgtConv, HgtConvConfig};
 use crate::layers::layer_views::LayerViews;
 use crate::layers::type_map::{NodeTensors, TypeMap};

@@ -10,7 +10,7 @@ use crate::encoders::node_embedding::NodeEmbedding;
 use crate::encoders::type_input::{Inputs, TypeInput};
 use crate::error::ModelError;
 use crate::inference::Layerwise;
-use crate::layers::heterogeneous::hetero_layer::HeteroConv;
+use crate::layers::heterogeneous::hetero_layer::HeteroLayer;
 use crate::layers::heterogeneous::one_hot_conv::OneHotConv;
 use crate::layers::heterogeneous::rel_graph_conv::{RelGraphConv, RelGraphConvConfig};
 use crate::layers::heterogeneous::rel_weights::RelWeights;

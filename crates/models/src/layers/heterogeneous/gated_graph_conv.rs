@@ -12,7 +12,9 @@ use burn_gnn_sampling::Block;
 use crate::error::ModelError;
 use crate::layers::conv::check_computed;
 use crate::layers::dense::mlp::{apply, sigmoid};
-use crate::layers::heterogeneous::hetero_layer::{HeteroConv, check_graph_types, check_num_etypes};
+use crate::layers::heterogeneous::hetero_layer::{
+    HeteroLayer, check_graph_types, check_num_etypes,
+};
 use crate::layers::heterogeneous::stacked_relations::{Incoming, Sorted};
 use crate::layers::layer_views::{LayerViews, Whole};
 use crate::layers::type_map::{NodeTensors, list_of};
@@ -110,7 +112,7 @@ impl GatedGraphConvConfig {
 
 panicking_init!(GatedGraphConvConfig => GatedGraphConv);
 
-impl HeteroConv for GatedGraphConv {
+impl HeteroLayer for GatedGraphConv {
     /// States after all steps.
     ///
     /// # Panics

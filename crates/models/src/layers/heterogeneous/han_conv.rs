@@ -11,7 +11,7 @@ use burn_gnn_ops::{DropoutKey, EdgeTypes, GatOptions, GraphView, div_by, gat_att
 use crate::error::ModelError;
 use crate::layers::attention::heads::{HeadScores, split};
 use crate::layers::dense::mlp::apply;
-use crate::layers::heterogeneous::hetero_layer::{HeteroConv, check_graph_types};
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, check_graph_types};
 use crate::layers::type_map::{NodeTensors, TypeMap, list_of, of_all_types};
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed, pyg_key};
@@ -137,7 +137,7 @@ impl HanConvConfig {
 
 panicking_init!(HanConvConfig => HanConv);
 
-impl HeteroConv for HanConv {
+impl HeteroLayer for HanConv {
     /// Rows of the node types that have incoming relations with edges, on a whole graph, with `local_scores` on any
     /// view.
     ///

@@ -7,7 +7,7 @@ use burn_gnn_graph::{EdgeType, Schema};
 use burn_gnn_ops::{EdgeTypes, Reduce, div_by};
 
 use crate::layers::conv::{Conv, Endpoints, check_options, check_sizes};
-use crate::layers::heterogeneous::hetero_layer::{HeteroConv, check_graph_types};
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, check_graph_types};
 use crate::layers::type_map::{NodeTensors, TypeMap, of_read_types};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed, pyg_key};
 
@@ -40,7 +40,7 @@ pub struct HeteroGraphConvConfig {
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{GcnConvConfig, HeteroConv, HeteroGraphConvConfig};
+/// use burn_gnn_models::{GcnConvConfig, HeteroLayer, HeteroGraphConvConfig};
 /// let device = Device::flex();
 /// let g = Graph::builder()
 ///     .edges(("user", "buys", "item"), vec![0, 1], vec![0, 0])
@@ -80,7 +80,7 @@ impl HeteroGraphConvConfig {
     }
 }
 
-impl<M: Conv> HeteroConv for HeteroGraphConv<M> {
+impl<M: Conv> HeteroLayer for HeteroGraphConv<M> {
     /// Features of every node type with an incoming relation.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! Defines `HeteroConv`, the trait of layers on all edge types of a graph.
+//! Defines `HeteroLayer`, the trait of layers on all edge types of a graph.
 
 use burn::module::{Module, ModuleDisplay};
 use burn_gnn_graph::{EdgeType, Schema};
@@ -23,10 +23,10 @@ use crate::layers::type_map::NodeTensors;
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{HeteroConv, HgtConvConfig, NodeTensors, RelGraphConvConfig};
+/// use burn_gnn_models::{HeteroLayer, HgtConvConfig, NodeTensors, RelGraphConvConfig};
 ///
 /// /// Two layers of any kind.
-/// fn twice(conv: [&impl HeteroConv; 2], g: &Graph, x: NodeTensors) -> NodeTensors {
+/// fn twice(conv: [&impl HeteroLayer; 2], g: &Graph, x: NodeTensors) -> NodeTensors {
 ///     conv[1].forward(g, conv[0].forward(g, x))
 /// }
 ///
@@ -42,7 +42,7 @@ use crate::layers::type_map::NodeTensors;
 /// assert_eq!((y[0]["paper"].dims(), y[1]["author"].dims()), ([2, 4], [2, 4]));
 /// # Ok::<(), burn_gnn_graph::GraphError>(())
 /// ```
-pub trait HeteroConv: Module + ModuleDisplay {
+pub trait HeteroLayer: Module + ModuleDisplay {
     /// Features of every node type that the layer computes, from those of the input nodes of every type.
     ///
     /// # Panics

@@ -13,7 +13,9 @@ use burn_gnn_ops::{
 use crate::error::ModelError;
 use crate::layers::attention::heads::split;
 use crate::layers::dense::mlp::{add_bias, gelu, normalise, sigmoid};
-use crate::layers::heterogeneous::hetero_layer::{HeteroConv, check_graph_types, check_num_etypes};
+use crate::layers::heterogeneous::hetero_layer::{
+    HeteroLayer, check_graph_types, check_num_etypes,
+};
 use crate::layers::heterogeneous::stacked_relations::{Incoming, Sorted, cat_rows};
 use crate::layers::type_map::{NodeTensors, of_all_types};
 use crate::params::init::{Init, panicking_init};
@@ -202,7 +204,7 @@ fn at<const D: usize, const E: usize>(stack: Tensor<D>, i: usize) -> Tensor<E> {
     stack.slice_dim(0, i..i + 1).squeeze_dim(0)
 }
 
-impl HeteroConv for HgtConv {
+impl HeteroLayer for HgtConv {
     /// Features of every node type from those of the input nodes of every type.
     ///
     /// # Panics

@@ -6,7 +6,7 @@ use burn_gnn_graph::row_index;
 use burn_gnn_ops::{EdgeTypes, RelationalWeight, relational_aggregate};
 
 use crate::layers::dense::mlp::add_bias;
-use crate::layers::heterogeneous::hetero_layer::{HeteroConv, check_num_etypes};
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, check_num_etypes};
 use crate::layers::heterogeneous::stacked_relations::{Incoming, Sorted, cat_rows};
 use crate::layers::type_map::{NodeTensors, of_all_types};
 use crate::params::init::{Init, zeros};
@@ -74,7 +74,7 @@ impl OneHotConv {
     }
 }
 
-impl HeteroConv for OneHotConv {
+impl HeteroLayer for OneHotConv {
     /// Rows of every node type from the rows of all nodes.
     ///
     /// # Panics

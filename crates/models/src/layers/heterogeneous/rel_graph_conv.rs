@@ -12,7 +12,9 @@ use burn_gnn_ops::{
 
 use crate::error::ModelError;
 use crate::layers::dense::mlp::{add_bias, normalise};
-use crate::layers::heterogeneous::hetero_layer::{HeteroConv, check_graph_types, check_num_etypes};
+use crate::layers::heterogeneous::hetero_layer::{
+    HeteroLayer, check_graph_types, check_num_etypes,
+};
 use crate::layers::heterogeneous::rel_weights::RelWeights;
 use crate::layers::heterogeneous::stacked_relations::{Incoming, Sorted, cat_rows};
 use crate::layers::type_map::{NodeTensors, of_all_types};
@@ -90,7 +92,7 @@ pub struct RelGraphConvConfig {
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_graph::Graph;
-/// use burn_gnn_models::{HeteroConv, RelGraphConvConfig};
+/// use burn_gnn_models::{HeteroLayer, RelGraphConvConfig};
 /// let device = Device::flex();
 /// let g = Graph::builder()
 ///     .edges(("author", "writes", "paper"), vec![0, 1], vec![0, 0])
@@ -148,7 +150,7 @@ impl RelGraphConvConfig {
 
 panicking_init!(RelGraphConvConfig => RelGraphConv);
 
-impl HeteroConv for RelGraphConv {
+impl HeteroLayer for RelGraphConv {
     /// Features of every node type from those of the input nodes of every type. Edge weights of some types
     /// ([`EdgeTypes::with_weight`]) multiply messages and do not enter degrees.
     ///
