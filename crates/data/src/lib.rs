@@ -37,9 +37,11 @@ pub use burn_gnn_files::{
 pub use arrays::npy::{NpyArray, NpyValues, read_npy, write_npy};
 #[cfg(feature = "torch")]
 pub use arrays::torch::{NamedTensor, read_torch};
+pub use dataset::features::Features;
 pub use dataset::graph_set::GraphSet;
 pub use dataset::id_converter::{IdConverter, TypeIds};
-pub use dataset::{Dataset, Features, Split};
+pub use dataset::node_dataset::Dataset;
+pub use dataset::split::Split;
 pub use datasets::crates_graph::crates_graph;
 pub use datasets::karate::karate_club;
 pub use formats::edge_list::{EdgeListFormat, load_edge_list, read_edge_list};

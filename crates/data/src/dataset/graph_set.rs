@@ -1,4 +1,4 @@
-//! Defines sets of many graphs.
+//! Sets of many graphs, for graph classification and regression.
 
 use std::path::Path;
 
@@ -7,26 +7,26 @@ use burn_gnn_graph::{Frame, Graph};
 
 use crate::files::format_error;
 
-/// Graphs of one set, and what is known of each as a whole.
+/// A set of graphs with labels and other columns of one row per graph.
 #[derive(Clone, Debug)]
 pub struct GraphSet {
-    /// Name of the set.
+    /// Name of the data set.
     pub name: String,
-    /// The graphs; all have the same types.
+    /// The graphs. All have the same node and edge types.
     pub graphs: Vec<Graph>,
-    /// Number of each graph in the files; 0 for the only one of a set without numbers.
+    /// Id of each graph in the files; 0 for a single graph without an id.
     pub graph_ids: Vec<i64>,
-    /// Columns of the graphs, one row per graph: labels and the like.
+    /// Columns with one row per graph, such as labels.
     pub data: Frame,
 }
 
-/// Graphs, relations and columns of graphs that any files may declare; above it there must be so many bytes for each,
-/// since one takes some hundred bytes whatever it holds, and the rows of `graphs.csv` times the columns of the others
-/// grow with the square of the files.
+/// Number of graphs × (types and columns) that is accepted for files of any size. Each relation or column of a graph
+/// takes a few hundred bytes even if it is empty, and graphs × columns can grow with the square of the file size.
 const PARTS_FREE: u64 = 1 << 16;
+/// Above [`PARTS_FREE`], one relation or column is accepted for every so many bytes of the files.
 const BYTES_PER_PART: u64 = 16;
 
-/// Refuses more graphs with `columns` types and columns each than `bytes` of files can be about.
+/// Returns an error if `graphs` graphs with `columns` types and columns each are too many for files of `bytes` bytes.
 pub(crate) fn check_parts(
     path: &Path,
     graphs: usize,
@@ -39,8 +39,8 @@ pub(crate) fn check_parts(
         return Ok(());
     }
     let why = format!(
-        "expected graphs with at most {most} types and columns in all for {bytes} bytes of files, found {graphs} graphs with \
-         {columns} each; join columns of one feature, or read the set in pieces"
+        "expected graphs with at most {most} types and columns in total for {bytes} bytes of files, found {graphs} graphs \
+         with {columns} each; join columns of one feature, or split the data set"
     );
     Err(format_error(path, why))
 }

@@ -17,16 +17,19 @@ use crate::files::{duplicate, unknown_ntype};
 /// ```
 /// use burn_gnn_data::IdConverter;
 /// use burn_gnn_graph::HomoId;
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let file = dir.path().join("metadata.json");
-/// # let json = r#"{"graph_name": "mag", "node_type": ["paper", "author"], "num_nodes_per_chunk": [[100, 100], [200]],
-/// #   "edge_type": ["author:writes:paper"], "num_edges_per_chunk": [[500]], "edges": {}}"#;
-/// # std::fs::write(&file, json).unwrap();
-/// let ids = IdConverter::from_metadata(&file)?; // of 200 papers and 200 authors
-/// assert_eq!((ids.ntype2id("author")?, ids.id2ntype(0)?), (1, "paper"));
-/// assert_eq!((ids.etype2id("author:writes:paper")?, ids.id2etype(0)?), (0, "author:writes:paper"));
-/// assert_eq!((ids.nodes().to_typed(HomoId(200))?, ids.nodes().to_homo("paper", 7)?), (("author", 0), HomoId(7)));
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let file = dir.path().join("metadata.json");
+///     let json = r#"{"graph_name": "mag", "node_type": ["paper", "author"], "num_nodes_per_chunk": [[100, 100], [200]],
+///       "edge_type": ["author:writes:paper"], "num_edges_per_chunk": [[500]], "edges": {}}"#;
+///     std::fs::write(&file, json).unwrap();
+///     let ids = IdConverter::from_metadata(&file)?; // of 200 papers and 200 authors
+///     assert_eq!((ids.ntype2id("author")?, ids.id2ntype(0)?), (1, "paper"));
+///     assert_eq!((ids.etype2id("author:writes:paper")?, ids.id2etype(0)?), (0, "author:writes:paper"));
+///     assert_eq!((ids.nodes().to_typed(HomoId(200))?, ids.nodes().to_homo("paper", 7)?), (("author", 0), HomoId(7)));
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdConverter {
@@ -83,11 +86,14 @@ impl IdConverter {
 /// ```
 /// use burn_gnn_data::TypeIds;
 /// use burn_gnn_graph::HomoId;
-/// let ids = TypeIds::new([("paper", 200), ("author", 200)])?;
-/// assert_eq!(ids.to_typed(HomoId(0))?, ("paper", 0));
-/// assert_eq!((ids.to_typed(HomoId(199))?, ids.to_typed(HomoId(200))?), (("paper", 199), ("author", 0)));
-/// assert_eq!(ids.to_homo("author", 1)?, HomoId(201));
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let ids = TypeIds::new([("paper", 200), ("author", 200)])?;
+///     assert_eq!(ids.to_typed(HomoId(0))?, ("paper", 0));
+///     assert_eq!((ids.to_typed(HomoId(199))?, ids.to_typed(HomoId(200))?), (("paper", 199), ("author", 0)));
+///     assert_eq!(ids.to_homo("author", 1)?, HomoId(201));
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeIds {

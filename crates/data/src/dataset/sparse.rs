@@ -1,15 +1,14 @@
-//! Checks sparse matrices in COO and CSR form and makes features of them.
+//! Validates sparse matrices in COO and CSR format and converts them to [`Features`].
 
 use std::path::Path;
 
 use burn_gnn_files::DataError;
 
-use crate::dataset::Features;
-use crate::dataset::feature_size;
+use crate::dataset::features::{Features, feature_size};
 use crate::files::format_error;
 use crate::files::ids_below;
 
-/// A matrix out of COO.
+/// Validates a COO matrix: `row` and `col` have one entry per value, and all ids are in range.
 pub(crate) fn coo(
     path: &Path,
     rows: usize,
@@ -31,7 +30,7 @@ pub(crate) fn coo(
     Ok(Features::Sparse { rows, cols, row, col, value })
 }
 
-/// A matrix out of CSR.
+/// Validates a CSR matrix: `indptr` has `rows + 1` entries that do not decrease, from 0 to the number of values.
 pub(crate) fn csr(
     path: &Path,
     rows: usize,

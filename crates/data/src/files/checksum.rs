@@ -1,13 +1,13 @@
-//! Hashes descriptions to detect damage.
+//! Checksums of JSON descriptions.
 
 use serde::Serialize;
 
-use crate::files::Hash;
+use burn_gnn_files::internal::Hash;
 
-/// A hash of a part of a description that can be written as JSON, whatever its spaces and line ends in the file.
+/// Hash of the canonical JSON of a part of a description. White space in the file does not change it.
 pub(crate) fn checksum(of: &impl Serialize) -> String {
     let mut h = Hash::new();
-    // Maps have texts for keys and nothing here fails to be written.
+    // Serialisation cannot fail: all map keys are strings.
     h.bytes(&serde_json::to_vec(of).unwrap_or_default());
     h.text()
 }

@@ -1,10 +1,10 @@
-//! Damages one file of a folder, for tests.
+//! Damages a random file of a folder, for tests of readers.
 
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-/// Which file, where in it, and what happens there.
+/// A change to one byte of one file: which file, which position, which change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Damage {
     file: prop::sample::Index,
@@ -34,7 +34,7 @@ pub(crate) fn spoil(dir: &Path, d: Damage) {
         1 => bytes[at] ^= 1 << (d.byte % 8),
         2 => bytes.truncate(at),
         3 => bytes.insert(at, d.byte),
-        // Digits are where sizes are.
+        // A digit may be part of a size.
         _ => bytes[at] = b'0' + d.byte % 10,
     }
     std::fs::write(path, bytes).unwrap();

@@ -1,11 +1,11 @@
-//! Bounds the expansion of compressed files.
+//! Limits the size of decompressed files, as a defence against decompression bombs.
 
-/// Bytes that a compressed file may expand to whatever its length.
+/// Bytes to which a compressed file of any length may expand.
 pub(crate) const FREE: u64 = 16 << 20;
-/// Bytes that a byte of a compressed file may expand to, unless a caller says otherwise.
+/// Default for the bytes to which each compressed byte may expand.
 pub(crate) const MAX_EXPANSION: u32 = 256;
 
-/// Bytes that `len` compressed ones may expand to.
+/// Bytes to which `len` compressed bytes may expand.
 pub(crate) fn expansion_limit(len: u64, max_expansion: u32) -> u64 {
     len.saturating_mul(u64::from(max_expansion)).saturating_add(FREE)
 }

@@ -30,20 +30,23 @@ use crate::tables::{parse_i64, text_of};
 /// ```
 /// use burn::tensor::Device;
 /// use burn_gnn_data::load_graphml;
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let path = dir.path().join("g.graphml");
-/// let text = r#"<?xml version='1.0' encoding='utf-8'?>
-/// <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-///   <key id="d0" for="edge" attr.name="weight" attr.type="double" />
-///   <graph edgedefault="undirected">
-///     <node id="a" /> <node id="b" />
-///     <edge source="b" target="a"> <data key="d0">0.5</data> </edge>
-///   </graph>
-/// </graphml>"#;
-/// std::fs::write(&path, text).unwrap();
-/// let g = load_graphml(&path, &Device::flex())?;
-/// assert_eq!((g.relation("_E")?.src(), g.edges("_E")?.get::<1>("weight")?.dims()), (&[1, 0][..], [2]));
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let path = dir.path().join("g.graphml");
+///     let text = r#"<?xml version='1.0' encoding='utf-8'?>
+///     <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+///       <key id="d0" for="edge" attr.name="weight" attr.type="double" />
+///       <graph edgedefault="undirected">
+///         <node id="a" /> <node id="b" />
+///         <edge source="b" target="a"> <data key="d0">0.5</data> </edge>
+///       </graph>
+///     </graphml>"#;
+///     std::fs::write(&path, text).unwrap();
+///     let g = load_graphml(&path, &Device::flex())?;
+///     assert_eq!((g.relation("_E")?.src(), g.edges("_E")?.get::<1>("weight")?.dims()), (&[1, 0][..], [2]));
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

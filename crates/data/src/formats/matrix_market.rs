@@ -93,13 +93,16 @@ impl MatrixMarketOptions {
 /// ```
 /// use burn::tensor::Device;
 /// use burn_gnn_data::load_matrix_market;
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let path = dir.path().join("a.mtx");
-/// std::fs::write(&path, "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n1 1 0.5\n3 1 2.0\n").unwrap();
-/// let g = load_matrix_market(&path, &Device::flex())?;
-/// let edges = g.relation(..)?;
-/// assert_eq!((edges.src(), edges.dst()), (&[0, 2, 0][..], &[0, 0, 2][..])); // numbers from 0 here, from 1 there
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let path = dir.path().join("a.mtx");
+///     std::fs::write(&path, "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n1 1 0.5\n3 1 2.0\n").unwrap();
+///     let g = load_matrix_market(&path, &Device::flex())?;
+///     let edges = g.relation(..)?;
+///     assert_eq!((edges.src(), edges.dst()), (&[0, 2, 0][..], &[0, 0, 2][..])); // numbers from 0 here, from 1 there
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

@@ -33,13 +33,16 @@ use crate::tables::text_of;
 /// ```
 /// use burn::tensor::Device;
 /// use burn_gnn_data::load_node_link;
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let path = dir.path().join("g.json");
-/// let text = r#"{"nodes": [{"id": "a", "x": [1, 2]}, {"id": "b", "x": [0.5, 1]}], "edges": [{"source": "b", "target": "a"}]}"#;
-/// std::fs::write(&path, text).unwrap();
-/// let g = load_node_link(&path, &Device::flex())?;
-/// assert_eq!((g.relation("_E")?.src(), g.nodes(..)?.get::<2>("x")?.dims()), (&[1, 0][..], [2, 2]));
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let path = dir.path().join("g.json");
+///     let text = r#"{"nodes": [{"id": "a", "x": [1, 2]}, {"id": "b", "x": [0.5, 1]}], "edges": [{"source": "b", "target": "a"}]}"#;
+///     std::fs::write(&path, text).unwrap();
+///     let g = load_node_link(&path, &Device::flex())?;
+///     assert_eq!((g.relation("_E")?.src(), g.nodes(..)?.get::<2>("x")?.dims()), (&[1, 0][..], [2, 2]));
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

@@ -22,9 +22,12 @@ use crate::tables::WEIGHT;
 ///
 /// ```no_run
 /// use burn_gnn_data::Npz;
-/// let mut file = Npz::open("reddit_data.npz")?;
-/// let labels = file.read("label")?.into_i64()?;
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let mut file = Npz::open("reddit_data.npz")?;
+///     let labels = file.read("label")?.into_i64()?;
+///     Ok(())
+/// }
 /// ```
 #[derive(Debug)]
 pub struct Npz {
@@ -173,8 +176,10 @@ fn transposed(m: Features) -> Features {
 /// `row -> column` for each entry, in the order of the file, with its value as the column [`WEIGHT`].
 ///
 /// ```no_run
-/// let g = burn_gnn_data::load_scipy_npz("adjacency.npz", &burn::tensor::Device::flex())?;
-/// # Ok::<(), burn_gnn_data::DataError>(())
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let g = burn_gnn_data::load_scipy_npz("adjacency.npz", &burn::tensor::Device::flex())?;
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

@@ -23,8 +23,7 @@ use burn_gnn_files::DataError;
 use crate::dataset::Dataset;
 use crate::files::{format_error, io_error};
 use crate::layouts::metadata::METADATA;
-use crate::layouts::npy_layout;
-use crate::layouts::tables_layout::{self, TABLES};
+use tables_layout::TABLES;
 
 /// Reads the data set in `dir`; the layout follows from the description found there.
 ///

@@ -263,7 +263,7 @@ fn counts_that_disagree() {
     format(
         |_, m| m["edge_types"][1]["count"] = json!(4),
         "edges/a__r__b.npy",
-        "number of edges: expected 4 as the description says, found 3",
+        "number of edges: expected 4 as declared, found 3",
     );
     format(|_, m| m["edge_types"][1]["count"] = json!(u64::MAX), "edges/a__r__b.npy", "found 3");
     format(|_, m| m["num_nodes"] = json!(6), m, "num_nodes: expected 6");
@@ -305,12 +305,12 @@ fn counts_that_disagree() {
             m["node_types"]["b"]["features"]["shape"] = json!([4_000_000_000u64, 4_000_000_000u64]);
         },
         "metadata.json",
-        "node type `b`: expected at most 67108864 nodes beside",
+        "node type `b`: expected at most 67108864 nodes for",
     );
     format(
         |_, m| m["node_types"]["b"]["count"] = json!(1 << 26),
         m,
-        "num_nodes: expected 5 as the description says, found 67108867",
+        "num_nodes: expected 5 as declared, found 67108867",
     );
     let wide = |n: u64| {
         move |_: &Path, m: &mut Value| m["node_types"]["a"]["features"]["shape"] = json!([3, n])

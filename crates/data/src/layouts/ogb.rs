@@ -72,10 +72,13 @@ pub struct OgbGraph {
 /// ```no_run
 /// use burn::tensor::Device;
 /// use burn_gnn_data::load_ogb_graph;
-/// let proteins = load_ogb_graph("ogbn_proteins", &Device::flex())?;
-/// let labels = proteins.graph.nodes("_N")?.get_int::<2>("y")?; // [132534, 112]
-/// let train = &proteins.splits["species"]["_N"].train;
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let proteins = load_ogb_graph("ogbn_proteins", &Device::flex())?;
+///     let labels = proteins.graph.nodes("_N")?.get_int::<2>("y")?; // [132534, 112]
+///     let train = &proteins.splits["species"]["_N"].train;
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors
@@ -665,11 +668,7 @@ mod tests {
             "edge.csv.gz:2: expected 2 numbers separated by commas, got \"3\"",
         );
         refused("raw/node-feat.csv.gz", "1,2\n3\n", "node-feat.csv.gz:2: expected 2 numbers");
-        refused(
-            "raw/node-feat.csv.gz",
-            "1,2\n",
-            "number of rows: expected 4 as the description says, found 1",
-        );
+        refused("raw/node-feat.csv.gz", "1,2\n", "number of rows: expected 4 as declared, found 1");
         refused("raw/num-node-list.csv.gz", "4\n5\n", "expected one graph, found 2");
         refused("raw/num-node-list.csv.gz", "-4\n", "expected a number of nodes, found -4");
         refused("raw/num-node-list.csv.gz", "900000000000\n", "exceed the limit");

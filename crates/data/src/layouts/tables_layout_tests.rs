@@ -9,7 +9,7 @@ use burn_gnn_testutil::data;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::datasets::crates_graph;
+use crate::crates_graph;
 use crate::files::corrupt_file::{damage, spoil};
 use crate::{AttrType, Dataset, Decoder, Features, load_dataset, read_edges, read_nodes};
 

@@ -30,15 +30,18 @@ use crate::layouts::matrix::{Matrix, Number, read_matrix};
 /// ```
 /// use burn::tensor::Device;
 /// use burn_gnn_data::load_tu_dataset;
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let dir = dir.path();
-/// std::fs::write(dir.join("TWO_A.txt"), "1, 2\n2, 1\n3, 4\n4, 3\n").unwrap();
-/// std::fs::write(dir.join("TWO_graph_indicator.txt"), "1\n1\n2\n2\n2\n").unwrap();
-/// std::fs::write(dir.join("TWO_graph_labels.txt"), "1\n-1\n").unwrap();
-/// let set = load_tu_dataset(dir, &Device::flex())?;
-/// assert_eq!((set.graphs[1].total_nodes(), set.graphs[1].relation("_E")?.dst()), (3, &[1, 0][..]));
-/// assert_eq!(set.data.to_ints("y")?, [1, 0]);
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let dir = dir.path();
+///     std::fs::write(dir.join("TWO_A.txt"), "1, 2\n2, 1\n3, 4\n4, 3\n").unwrap();
+///     std::fs::write(dir.join("TWO_graph_indicator.txt"), "1\n1\n2\n2\n2\n").unwrap();
+///     std::fs::write(dir.join("TWO_graph_labels.txt"), "1\n-1\n").unwrap();
+///     let set = load_tu_dataset(dir, &Device::flex())?;
+///     assert_eq!((set.graphs[1].total_nodes(), set.graphs[1].relation("_E")?.dst()), (3, &[1, 0][..]));
+///     assert_eq!(set.data.to_ints("y")?, [1, 0]);
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

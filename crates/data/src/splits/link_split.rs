@@ -1,4 +1,4 @@
-//! Splits edges into training, validation and test sets for link prediction, as PyG does.
+//! Splits edges into training, validation and test edges for link prediction, as PyG's `RandomLinkSplit` does.
 
 use burn_gnn_files::DataError;
 use burn_gnn_graph::{EdgeName, EdgeType, Graph, Relabel, Relation, Stream};
@@ -7,56 +7,62 @@ use burn_gnn_sampling::{NegativeSampler, SampleKey};
 use crate::files::duplicate;
 use crate::splits::node_split::{Share, shuffled, wrong};
 
-/// How edges are shared out for link prediction, with the rules of PyG's transform of this name.
+/// Random split of edges for link prediction, with the rules of PyG's transform of the same name.
 ///
-/// The pairs of nodes that edges of each type named join are put in a random order (a function of seed, type and the
-/// pair's first edge id) and cut into training, validation and test pairs. What is to be predicted does not carry
-/// messages:
+/// For each edge type to split, the connected pairs of nodes are shuffled (by seed, type and the first edge id of the
+/// pair) and cut into training, validation and test pairs. Validation and test edges never carry messages before they
+/// are predicted:
 ///
-/// | part | edges that carry messages | edges to predict |
+/// | part | message edges | supervision edges (PyG: `edge_label_index`) |
 /// | --- | --- | --- |
-/// | train | training edges (but for the disjoint share) | the same, or the disjoint share alone |
+/// | train | training edges without the disjoint share | training edges, or only the disjoint share |
 /// | validation | all training edges | validation edges |
 /// | test | training and validation edges | test edges |
 ///
-/// Parallel edges stay together: all edges of a pair fall into the part of the pair, where each is predicted, so counts
-/// and ratios are those of pairs. Edges of a reverse type follow those of their type, so that no part sees an edge from
-/// its other endpoint; edges of types that are not named stay in every part. In an undirected relation an edge and its
-/// reverse are one, which falls into one part and is predicted once, from the endpoint with the smaller id. Negatives
-/// are pairs without an edge in the **whole** relation, never self loops, all different over all three parts; of an
-/// undirected relation pairs without direction, from the smaller id to the larger.
+/// * **Parallel edges** are in the same part, and each of them is a supervision edge. Counts and ratios are numbers of
+///   pairs.
+/// * **Reverse types**: an edge of the reverse type is in the part of its forward edge, so that no part contains the
+///   reverse of an edge to predict.
+/// * **Undirected relations**: an edge and its reverse are one pair. It is a supervision edge once, from the endpoint
+///   with the smaller id.
+/// * **Other edge types** are message edges of every part.
+/// * **Negatives** are distinct pairs without an edge in the **whole** relation, over all three parts, and never self
+///   loops. In an undirected relation they are unordered pairs, from the smaller id to the larger.
 ///
 /// ```
 /// use burn_gnn_graph::Graph;
 /// use burn_gnn_data::RandomLinkSplit;
-/// let likes: Vec<u32> = (0..10).collect();
-/// let g = Graph::builder()
-///     .edges(("user", "likes", "item"), likes.clone(), likes.clone())
-///     .edges(("item", "liked by", "user"), likes.clone(), likes)
-///     .build()?;
-/// let how = RandomLinkSplit::new().with_val(2).with_test(3);
-/// let split = how.with_edges(("user", "likes", "item")).with_reverse(("item", "liked by", "user")).split(&g, 7)?;
-/// let test = &split.test.links[0];
-/// assert_eq!((test.edge_ids.len(), test.negative_src.len()), (3, 3));
-/// assert_eq!((split.train.graph.num_edges("liked by")?, split.test.graph.num_edges("likes")?), (5, 7));
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let likes: Vec<u32> = (0..10).collect();
+///     let g = Graph::builder()
+///         .edges(("user", "likes", "item"), likes.clone(), likes.clone())
+///         .edges(("item", "liked by", "user"), likes.clone(), likes)
+///         .build()?;
+///     let how = RandomLinkSplit::new().with_val(2).with_test(3);
+///     let split = how.with_edges(("user", "likes", "item")).with_reverse(("item", "liked by", "user")).split(&g, 7)?;
+///     let test = &split.test.links[0];
+///     assert_eq!((test.edge_ids.len(), test.negative_src.len()), (3, 3));
+///     assert_eq!((split.train.graph.num_edges("liked by")?, split.test.graph.num_edges("likes")?), (5, 7));
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RandomLinkSplit {
-    /// Validation edges, counted as pairs of nodes; a tenth by default.
+    /// Number or ratio of validation pairs. Default: 0.1.
     pub val: Share,
-    /// Test edges, counted as pairs of nodes; a fifth by default.
+    /// Number or ratio of test pairs. Default: 0.2.
     pub test: Share,
-    /// Whether each edge is stored in both directions in one relation.
+    /// Whether the relation stores each edge in both directions.
     pub is_undirected: bool,
-    /// Whether there are negatives to train with, too.
+    /// Whether negatives are drawn for training, too.
     pub add_negative_train_samples: bool,
-    /// Negatives for each edge to predict; 1 by default, rounded down over a part.
+    /// Negatives per supervision edge, rounded down for each part. Default: 1.
     pub neg_sampling_ratio: f64,
-    /// Share of the training edges, counted as pairs of nodes, that is predicted in training and carries no messages
-    /// there; 0 by default: all are predicted, and carry messages.
+    /// Number or ratio of the training pairs that are supervision edges only and carry no messages in training. With
+    /// 0, the default, all training edges are both.
     pub disjoint_train: Share,
-    /// The types to split, each with its reverse type; empty for the only type of a graph.
+    /// The edge types to split, each with its reverse type. May be empty if the graph has a single edge type.
     pub edge_types: Vec<(EdgeName, Option<EdgeName>)>,
 }
 
@@ -74,46 +80,47 @@ impl Default for RandomLinkSplit {
     }
 }
 
-/// A graph's edges shared out.
+/// Result of a [`RandomLinkSplit`].
 #[derive(Clone, Debug)]
 pub struct LinkSplit {
-    /// Training edges.
+    /// Training part.
     pub train: LinkPart,
-    /// Validation edges.
+    /// Validation part.
     pub val: LinkPart,
-    /// Test edges.
+    /// Test part.
     pub test: LinkPart,
 }
 
-/// One part of a split.
+/// One part of a [`LinkSplit`].
 #[derive(Clone, Debug)]
 pub struct LinkPart {
-    /// All nodes, and the edges that carry messages, in their order, with their features.
+    /// All nodes and the message edges, with their features, in the order of the original edges.
     pub graph: Graph,
-    /// What is to be predicted, for each type that was split, in their order.
+    /// Supervision edges and negatives for each edge type that was split, in the order of
+    /// [`edge_types`](RandomLinkSplit::edge_types).
     pub links: Vec<Links>,
 }
 
-/// Pairs of one edge type to predict.
+/// Supervision edges and negatives of one edge type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Links {
-    /// The type.
+    /// The edge type.
     pub etype: EdgeType,
-    /// Sources of the edges.
+    /// Sources of the supervision edges.
     pub src: Vec<u32>,
-    /// Destinations of the edges.
+    /// Destinations of the supervision edges.
     pub dst: Vec<u32>,
-    /// Their ids in the graph that was split, ascending.
+    /// Edge ids of the supervision edges in the original graph, ascending.
     pub edge_ids: Vec<u32>,
-    /// Sources of the pairs without an edge.
+    /// Sources of the negatives.
     pub negative_src: Vec<u32>,
-    /// Destinations of the pairs without an edge.
+    /// Destinations of the negatives.
     pub negative_dst: Vec<u32>,
 }
 
 impl Links {
-    /// Sources, destinations and labels of all pairs: edges with 1, then negatives with 0 (PyG: `edge_label_index`,
-    /// `edge_label`).
+    /// Sources, destinations and labels of all pairs: first the edges with label 1, then the negatives with label 0
+    /// (PyG: `edge_label_index`, `edge_label`).
     pub fn labelled(&self) -> (Vec<u32>, Vec<u32>, Vec<f32>) {
         let joined = |a: &[u32], b: &[u32]| [a, b].concat();
         let mut labels = vec![1.0; self.src.len()];
@@ -122,15 +129,19 @@ impl Links {
     }
 }
 
-/// Edge ids of one type, part by part, and its negatives.
-struct Cut {
+/// The split of one edge type.
+struct TypeSplit {
+    /// Number of the edge type.
     t: usize,
+    /// Number of its reverse type.
     reverse: Option<usize>,
-    /// Whether an edge stands for its reverse, too.
-    paired: bool,
+    /// Whether the relation stores both directions; `parts` then contain only edges from the smaller id.
+    is_undirected: bool,
+    /// Edge ids of training, validation and test.
     parts: [Vec<u32>; 3],
-    /// Of the training edges those that are predicted only; empty where all are.
+    /// Training edges that are supervision edges only. If empty, all training edges are supervision edges.
     disjoint: Vec<u32>,
+    /// Negatives of training, validation and test.
     negatives: [(Vec<u32>, Vec<u32>); 3],
 }
 
@@ -138,53 +149,53 @@ struct Cut {
 type Pairs = (Vec<u32>, Vec<u32>);
 
 impl RandomLinkSplit {
-    /// PyG's defaults: a tenth validates, a fifth tests, one negative for each edge.
+    /// PyG's defaults: 10 % validation edges, 20 % test edges, one negative per supervision edge.
     pub fn new() -> Self {
         Self::default()
     }
-    /// With another number (`500`) or share (`0.1`) of validation edges.
+    /// Sets the number (`500`) or ratio (`0.1`) of validation edges.
     #[must_use]
     pub fn with_val(mut self, val: impl Into<Share>) -> Self {
         self.val = val.into();
         self
     }
-    /// With another number or share of test edges.
+    /// Sets the number or ratio of test edges.
     #[must_use]
     pub fn with_test(mut self, test: impl Into<Share>) -> Self {
         self.test = test.into();
         self
     }
-    /// For relations that store each edge in both directions.
+    /// Declares that the relation stores each edge in both directions.
     #[must_use]
     pub fn undirected(mut self) -> Self {
         self.is_undirected = true;
         self
     }
-    /// Without negatives in training; those of validation and test stay.
+    /// Draws no negatives for training, only for validation and test.
     #[must_use]
     pub fn without_negative_train_samples(mut self) -> Self {
         self.add_negative_train_samples = false;
         self
     }
-    /// With another number of negatives for each edge.
+    /// Sets the number of negatives per supervision edge.
     #[must_use]
     pub fn with_neg_sampling_ratio(mut self, ratio: f64) -> Self {
         self.neg_sampling_ratio = ratio;
         self
     }
-    /// With a number or share of training edges that are predicted and carry no messages.
+    /// Sets the number or ratio of training edges that are supervision edges only.
     #[must_use]
     pub fn with_disjoint_train(mut self, share: impl Into<Share>) -> Self {
         self.disjoint_train = share.into();
         self
     }
-    /// Splits the edges of one more type, named by its triple or, where that is unique, by the relation alone.
+    /// Adds an edge type to split, named by its triple or, if that is unique, by its relation.
     #[must_use]
     pub fn with_edges(mut self, etype: impl Into<EdgeName>) -> Self {
         self.edge_types.push((etype.into(), None));
         self
     }
-    /// Says which type holds the reverses of the edges of the type named last.
+    /// Sets the reverse type of the edge type that was added last.
     #[must_use]
     pub fn with_reverse(mut self, etype: impl Into<EdgeName>) -> Self {
         if let Some(last) = self.edge_types.last_mut() {
@@ -193,21 +204,24 @@ impl RandomLinkSplit {
         self
     }
 
-    /// Shares out the edges of a graph. The same seed gives the same parts. `O(E log E)` per type.
+    /// Splits the edges of a graph. The same seed returns the same split.
     ///
     /// # Errors
-    /// Unknown types, a type named twice; [`DataError::Split`] for shares that leave no training edge, a ratio outside
-    /// its range, a relation declared undirected and has an edge without its reverse, a reverse type whose
-    /// edges are not the reverses, several types and none named, more negatives than there are pairs without an edge.
+    /// * An unknown edge type, or one that occurs twice.
+    /// * [`DataError::Split`] if no training edge remains; for a ratio outside its range; if the graph has several edge
+    ///   types and none is named; if an edge of an undirected relation has no reverse, or the edges of a reverse type
+    ///   are not the reversed edges; if there are fewer pairs without an edge than negatives.
+    ///
+    /// # Cost
+    /// `O(E log E)` per edge type.
     pub fn split(&self, graph: &Graph, seed: u64) -> Result<LinkSplit, DataError> {
-        let cuts = self
+        let splits = self
             .types(graph)?
             .into_iter()
-            .map(|(t, reverse)| self.cut(graph, t, reverse, seed))
+            .map(|(t, reverse)| self.split_type(graph, t, reverse, seed))
             .collect::<Result<Vec<_>, _>>()?;
         let part = |which: usize| -> Result<LinkPart, DataError> {
-            // Ids of an undirected relation are those of edges from the smaller endpoint; their reverses are added.
-            let kept = |c: &Cut| match which {
+            let message_edges = |c: &TypeSplit| match which {
                 0 => c.parts[0]
                     .iter()
                     .copied()
@@ -220,8 +234,8 @@ impl RandomLinkSplit {
                     both
                 }
             };
-            let graph_of_part = messages(graph, &cuts, kept)?;
-            let links = cuts.iter().map(|c| {
+            let graph_of_part = message_graph(graph, &splits, message_edges)?;
+            let links = splits.iter().map(|c| {
                 let edge_ids = if which == 0 && !c.disjoint.is_empty() {
                     c.disjoint.clone()
                 } else {
@@ -245,14 +259,14 @@ impl RandomLinkSplit {
         Ok(LinkSplit { train: part(0)?, val: part(1)?, test: part(2)? })
     }
 
-    /// Numbers of the types to split and of their reverses.
+    /// Numbers of the edge types to split and of their reverse types.
     fn types(&self, graph: &Graph) -> Result<Vec<(usize, Option<usize>)>, DataError> {
         if self.edge_types.is_empty() {
             return match graph.relations().len() {
                 1 => Ok(vec![(0, None)]),
                 n => Err(wrong(
                     "edge_types",
-                    format!("the types to split, as the graph has {n}, got none"),
+                    format!("the edge types to split, since the graph has {n}, got none"),
                 )),
             };
         }
@@ -272,23 +286,23 @@ impl RandomLinkSplit {
             .collect()
     }
 
-    fn cut(
+    fn split_type(
         &self,
         graph: &Graph,
         t: usize,
         reverse: Option<usize>,
         seed: u64,
-    ) -> Result<Cut, DataError> {
+    ) -> Result<TypeSplit, DataError> {
         let (r, name) = (&graph.relations()[t], &graph.schema().etypes()[t]);
         let (s, d) = graph.schema().endpoints(t);
-        let paired = self.is_undirected && reverse.is_none();
-        if paired && s != d {
+        let is_undirected = self.is_undirected && reverse.is_none();
+        if is_undirected && s != d {
             return Err(wrong(
                 "is_undirected",
-                format!("the reverse type of `{name}`, which joins two node types, got none"),
+                format!("the reverse type of `{name}`, which connects two node types, got none"),
             ));
         }
-        if paired {
+        if is_undirected {
             check_symmetric(r, name)?;
         }
         if let Some(back) = reverse {
@@ -307,18 +321,19 @@ impl RandomLinkSplit {
                 return Err(wrong(
                     "edge_types",
                     format!(
-                        "in `{found}` the reverse of every edge of `{name}` and no others, got other edges"
+                        "`{found}` to contain exactly the reversed edges of `{name}`, got other edges"
                     ),
                 ));
             }
         }
-        let stands = |&e: &u32| !paired || r.src()[e as usize] <= r.dst()[e as usize];
-        // Types with equal numbers of edges are split differently.
+        let represents_pair =
+            |&e: &u32| !is_undirected || r.src()[e as usize] <= r.dst()[e as usize];
+        // The name is part of the seed, so that types with equal numbers of edges get different splits.
         let seed =
             seed ^ u64::from(Stream::new(seed, &format!("link split/{name}"), 0).words(0, 0)[0]);
         let first = first_of_pairs(r);
         let is_first = |e: &u32| first[*e as usize] == *e;
-        let edges = || (0..r.num_edges() as u32).filter(stands);
+        let edges = || (0..r.num_edges() as u32).filter(represents_pair);
         let pairs = shuffled(edges().filter(is_first), seed);
         let n = pairs.len();
         let (val, test) = (self.val.of("val", n)?, self.test.of("test", n)?);
@@ -339,7 +354,7 @@ impl RandomLinkSplit {
                 format!("fewer than the {train} training pairs of `{name}`, got {disjoint}"),
             ));
         }
-        // Each edge goes where the first one of its pair goes.
+        // An edge is in the part of the first edge of its pair.
         const DISJOINT: u8 = 3;
         let mut part_of = vec![0u8; r.num_edges()];
         pairs[..disjoint].iter().for_each(|&e| part_of[e as usize] = DISJOINT);
@@ -355,24 +370,21 @@ impl RandomLinkSplit {
         }
         let predicted = if disjoint.is_empty() { &parts[0] } else { &disjoint };
         let predicted = [predicted, &parts[1], &parts[2]].map(Vec::len);
-        let negatives = self.negatives(graph, t, paired, predicted, seed)?;
-        Ok(Cut { t, reverse, paired, parts, disjoint, negatives })
+        let negatives = self.negatives(graph, t, is_undirected, predicted, seed)?;
+        Ok(TypeSplit { t, reverse, is_undirected, parts, disjoint, negatives })
     }
 
     fn negatives(
         &self,
         graph: &Graph,
         t: usize,
-        paired: bool,
+        is_undirected: bool,
         predicted: [usize; 3],
         seed: u64,
     ) -> Result<[Pairs; 3], DataError> {
         let ratio = self.neg_sampling_ratio;
         if !(0.0..=1e9).contains(&ratio) {
-            return Err(wrong(
-                "neg_sampling_ratio",
-                format!("a number that is not negative, got {ratio}"),
-            ));
+            return Err(wrong("neg_sampling_ratio", format!("a number in 0.0..=1e9, got {ratio}")));
         }
         let of = |n: usize| (n as f64 * ratio) as usize;
         let [train, val, test] = predicted;
@@ -385,7 +397,7 @@ impl RandomLinkSplit {
         let (s, d) = graph.schema().endpoints(t);
         let sampler = NegativeSampler::new(graph, t)?.with_unique(true);
         let sampler = if s == d { sampler.without_self_loops()? } else { sampler };
-        let sampler = if paired { sampler.undirected()? } else { sampler };
+        let sampler = if is_undirected { sampler.undirected()? } else { sampler };
         let drawn = sampler.global(total, SampleKey::new(seed))?;
         let enough = drawn.is_strict.iter().filter(|&&s| s).count();
         if enough < total {
@@ -404,7 +416,7 @@ impl RandomLinkSplit {
     }
 }
 
-/// Of each edge the first one from the same source to the same destination.
+/// For each edge, the id of the first edge with the same source and destination.
 fn first_of_pairs(r: &Relation) -> Vec<u32> {
     let pair = |e: &u32| (r.src()[*e as usize], r.dst()[*e as usize]);
     let mut order: Vec<u32> = (0..r.num_edges() as u32).collect();
@@ -416,7 +428,7 @@ fn first_of_pairs(r: &Relation) -> Vec<u32> {
     first
 }
 
-/// The pairs of nodes that edges join, sorted.
+/// Endpoints of all edges, sorted.
 fn pairs(u: &[u32], v: &[u32], without_loops: bool) -> Vec<(u32, u32)> {
     let mut all: Vec<(u32, u32)> = u
         .iter()
@@ -428,7 +440,7 @@ fn pairs(u: &[u32], v: &[u32], without_loops: bool) -> Vec<(u32, u32)> {
     all
 }
 
-/// Refuses a relation that does not hold the reverse of every edge, as often as the edge.
+/// Returns an error unless every edge occurs as often as its reverse.
 fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), DataError> {
     let (there, back) = (pairs(r.src(), r.dst(), true), pairs(r.dst(), r.src(), true));
     match there.iter().zip(&back).find(|(a, b)| a != b) {
@@ -438,30 +450,30 @@ fn check_symmetric(r: &Relation, name: &EdgeType) -> Result<(), DataError> {
             Err(wrong(
                 "is_undirected",
                 format!(
-                    "the reverse of every edge of `{name}`, got one between {u} and {v} in one direction only"
+                    "the reverse of every edge of `{name}`, got an edge between {u} and {v} in one direction only"
                 ),
             ))
         }
     }
 }
 
-/// The graph with the edges `kept` of each type that is split, and of its reverse.
-fn messages(
+/// The graph with the given edges of each type that is split, and with their reverses.
+fn message_graph(
     graph: &Graph,
-    cuts: &[Cut],
-    kept: impl Fn(&Cut) -> Vec<u32>,
+    splits: &[TypeSplit],
+    message_edges: impl Fn(&TypeSplit) -> Vec<u32>,
 ) -> Result<Graph, DataError> {
     let edges =
-        graph.relations().iter().enumerate().map(|(t, r)| match cuts.iter().find(|c| c.t == t) {
-            Some(c) => (t, kept(c)),
+        graph.relations().iter().enumerate().map(|(t, r)| match splits.iter().find(|c| c.t == t) {
+            Some(c) => (t, message_edges(c)),
             None => (t, (0..r.num_edges() as u32).collect()),
         });
     let mut out = graph.edge_subgraph(edges, Relabel::No)?.graph;
-    for c in cuts {
-        if c.paired {
+    for c in splits {
+        if c.is_undirected {
             out = out.add_reverse_edges(c.t)?;
         } else if let Some(back) = c.reverse {
-            // Their features are those of the edges.
+            // Reversed edges get the features of the forward edges.
             let mut both = out.with_relation(back, out.relations()[c.t].reverse());
             both.edges_mut(back)?.copy_rows(&out.edge_frames()[c.t])?;
             out = both;

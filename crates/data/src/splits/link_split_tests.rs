@@ -1,4 +1,4 @@
-//! Tests that link splits leak no edge, on random graphs.
+//! Property tests: no edge to predict leaks into the message edges of its part.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ fn parts(s: &LinkSplit) -> [&LinkPart; 3] {
     [&s.train, &s.val, &s.test]
 }
 
-/// Edge ids as a column, so that it shows which edge's features an edge has.
+/// Adds the edge ids as a feature column, which shows that features stay with their edges.
 fn with_ids(mut g: Graph) -> Graph {
     for t in 0..g.relations().len() {
         let ids: Vec<i64> = (0..g.relations()[t].num_edges() as i64).collect();
@@ -58,7 +58,7 @@ fn counts(pairs: &[(u32, u32)]) -> BTreeMap<(u32, u32), usize> {
     })
 }
 
-/// What a part predicts carries no message in it, by the pair of nodes: as (u, v) alone or in either direction.
+/// Whether no supervision edge (u, v) of a part is a message edge, in direction (u, v) or in both directions.
 fn hides_its_pairs(part: &LinkPart, i: usize, undirected: bool) -> bool {
     let messages: BTreeSet<(u32, u32)> = pairs(&part.graph.relations()[0]).into_iter().collect();
     predicted(part, i)
@@ -67,7 +67,7 @@ fn hides_its_pairs(part: &LinkPart, i: usize, undirected: bool) -> bool {
 }
 
 proptest! {
-    /// Directed, parallel edges and self loops among them.
+    /// Directed graphs with parallel edges and self loops.
     #[test]
     fn directed(n in 3u32..9, raw in prop::collection::vec((0u32..9, 0u32..9), 4..40), disjoint: bool, seed: u64) {
         let (src, dst): (Vec<u32>, Vec<u32>) = raw.iter().map(|&(u, v)| (u % n, v % n)).unzip();
@@ -79,7 +79,7 @@ proptest! {
         let disjoint = disjoint && distinct > 4;
         let how = if disjoint { how.with_disjoint_train(1) } else { how };
         let s = how.split(&g, seed).unwrap();
-        // Every edge is predicted once (with a disjoint share the rest of training carries messages only).
+        // Every edge is a supervision edge of one part, except training edges outside a disjoint share.
         let [train, val, test] = parts(&s).map(|p| p.links[0].edge_ids.clone());
         prop_assert_eq!(parts(&s).map(|p| counts(&predicted(p, 0)).len()), [if disjoint { 1 } else { distinct - 3 }, 1, 2]);
         prop_assert!(hides_its_pairs(&s.val, 0, false) && hides_its_pairs(&s.test, 0, false));
@@ -87,7 +87,7 @@ proptest! {
         let as_ids = |v: &[u32]| v.iter().map(|&e| i64::from(e)).collect::<BTreeSet<_>>();
         let set = |v: &[i64]| v.iter().copied().collect::<BTreeSet<_>>();
         prop_assert!(as_ids(&train).is_disjoint(&as_ids(&val)) && as_ids(&train).is_disjoint(&as_ids(&test)) && as_ids(&val).is_disjoint(&as_ids(&test)));
-        // Messages: training edges; the same with the disjoint ones; and with validation edges.
+        // Message edges: training edges without the disjoint share; all training edges; and also validation edges.
         let train_all: BTreeSet<i64> = set(&kept[1]);
         prop_assert_eq!(train_all.len(), all.len() - val.len() - test.len());
         prop_assert!(train_all.is_disjoint(&as_ids(&val)) && train_all.is_disjoint(&as_ids(&test)));
@@ -98,7 +98,7 @@ proptest! {
         } else {
             prop_assert_eq!(set(&kept[0]), as_ids(&train));
         }
-        // Features go with their edges, and order is kept.
+        // Features stay with their edges, in the original order.
         for (p, kept) in parts(&s).iter().zip(&kept) {
             let r = &p.graph.relations()[0];
             prop_assert!(kept.is_sorted());
@@ -110,7 +110,7 @@ proptest! {
         prop_assert_eq!(&again.test.links, &s.test.links);
     }
 
-    /// Undirected: an edge and its reverse go together, in messages and in what is predicted.
+    /// Undirected graphs: an edge and its reverse are in the same part.
     #[test]
     fn undirected(n in 3u32..9, raw in prop::collection::vec((0u32..9, 0u32..9), 5..30), seed: u64) {
         let (mut src, mut dst) = (vec![], vec![]);
@@ -127,25 +127,25 @@ proptest! {
         prop_assume!(counts(&pairs(&g.relations()[0])).keys().filter(|(u, v)| u <= v).count() >= 3);
         let how = RandomLinkSplit::new().undirected().with_val(1).with_test(1).with_neg_sampling_ratio(0.0);
         let s = how.split(&g, seed).unwrap();
-        let mut said: Pairs = parts(&s).iter().flat_map(|p| predicted(p, 0)).collect();
-        prop_assert!(said.iter().all(|(u, v)| u <= v));
-        prop_assert_eq!(said.len(), raw.len());
-        said.extend(said.clone().into_iter().filter(|(u, v)| u != v).map(|(u, v)| (v, u)));
-        said.sort_unstable();
-        prop_assert_eq!(&said, &pairs(&g.relations()[0]));
+        let mut all: Pairs = parts(&s).iter().flat_map(|p| predicted(p, 0)).collect();
+        prop_assert!(all.iter().all(|(u, v)| u <= v));
+        prop_assert_eq!(all.len(), raw.len());
+        all.extend(all.clone().into_iter().filter(|(u, v)| u != v).map(|(u, v)| (v, u)));
+        all.sort_unstable();
+        prop_assert_eq!(&all, &pairs(&g.relations()[0]));
         for p in parts(&s) {
             let found = pairs(&p.graph.relations()[0]);
             let reversed = { let mut t: Pairs = found.iter().map(|&(u, v)| (v, u)).collect(); t.sort_unstable(); t };
-            prop_assert_eq!(&found, &reversed, "messages go both ways");
+            prop_assert_eq!(&found, &reversed, "messages pass in both directions");
         }
         prop_assert!(hides_its_pairs(&s.val, 0, true) && hides_its_pairs(&s.test, 0, true));
     }
 
-    /// Two types and a reverse type: reverses follow, other types stay whole.
+    /// Edges of a reverse type are in the part of their forward edge; other types keep all edges in every part.
     #[test]
     fn reverse_types(raw in prop::collection::vec((0u32..5, 0u32..4), 6..30), seed: u64) {
         let (src, dst): (Vec<u32>, Vec<u32>) = raw.iter().copied().unzip();
-        // The reverses stand in another order.
+        // The reverse type stores its edges in another order.
         let (back_src, back_dst): (Vec<u32>, Vec<u32>) = raw.iter().rev().map(|&(u, v)| (v, u)).unzip();
         let b = Graph::builder().nodes("a", 5).nodes("b", 4).edges(("a", "r", "b"), src, dst).edges(("b", "s", "a"), back_src, back_dst);
         let g = with_ids(b.edges(("a", "t", "a"), vec![0, 1], vec![1, 2]).build().unwrap());
@@ -162,7 +162,7 @@ proptest! {
         }
     }
 
-    /// Negatives: none is an edge of the whole graph, none a self loop, all differ, as many as asked for.
+    /// Negatives are distinct, are not edges of the whole graph or self loops, and have the requested number.
     #[test]
     fn negatives_are_no_edges(raw in prop::collection::vec((0u32..12, 0u32..12), 5..30), train: bool, seed: u64) {
         let (src, dst): (Vec<u32>, Vec<u32>) = raw.iter().copied().unzip();
@@ -183,7 +183,7 @@ proptest! {
         prop_assert_eq!(labels, [vec![1.; val], vec![0.; val * 3 / 2]].concat());
     }
 
-    /// Undirected negatives: pairs without direction, each once over all parts, none with an edge in either direction.
+    /// Negatives of an undirected graph are distinct unordered pairs without an edge in either direction.
     #[test]
     fn undirected_negatives_are_pairs(raw in prop::collection::vec((0u32..12, 0u32..12), 5..30), seed: u64) {
         let both = || raw.iter().flat_map(|&(u, v)| [(u, v), (v, u)]).filter(|(u, v)| u != v);
@@ -199,7 +199,7 @@ proptest! {
     }
 }
 
-/// A path of four nodes has three pairs without an edge: one for each part, whatever the seed, and no fourth.
+/// A path of four nodes has three pairs without an edge: with any seed, each part gets one, and a fourth is an error.
 #[test]
 fn all_undirected_pairs_without_an_edge() {
     let g = Graph::homogeneous(4, vec![0, 1, 1, 2, 2, 3], vec![1, 0, 2, 1, 3, 2]).unwrap();
@@ -215,7 +215,7 @@ fn all_undirected_pairs_without_an_edge() {
     assert!(e.ends_with("at most 3 pairs without an edge of `_N:_E:_N`, got 6"), "{e}");
 }
 
-/// Counts are those of pairs; parallel edges of a pair are all in its part.
+/// Counts are numbers of pairs, and parallel edges are in the same part.
 #[test]
 fn parallel_edges_stay_together() {
     let g = Graph::homogeneous(8, vec![0, 2, 0, 4, 0, 6], vec![1, 3, 1, 5, 1, 7]).unwrap();
@@ -233,8 +233,8 @@ fn parallel_edges_stay_together() {
 }
 
 #[test]
-fn shares_are_even() {
-    // 1,000 seeds draw each of 10 edges for the test some 200 times; five deviations are 63.
+fn all_edges_are_equally_likely() {
+    // Over 1,000 seeds, each of 10 edges is a test edge about 200 times. The bound is five standard deviations.
     let g = Graph::homogeneous(20, (0..10).collect(), (10..20).collect()).unwrap();
     let mut drawn = [0i32; 10];
     for seed in 0..1000 {
@@ -246,7 +246,7 @@ fn shares_are_even() {
 }
 
 #[test]
-fn refusals() {
+fn errors_name_argument_and_bound() {
     let ring = |n: u32| {
         Graph::homogeneous(n as usize, (0..n).collect(), (0..n).map(|v| (v + 1) % n).collect())
             .unwrap()
@@ -280,12 +280,8 @@ fn refusals() {
         &ring(10),
         "`val`: expected at most 10, got 18446744073709551615",
     );
-    refused(
-        new().with_neg_sampling_ratio(-1.0),
-        &ring(10),
-        "a number that is not negative, got -1",
-    );
-    refused(new().undirected(), &ring(10), "got one between 0 and 1 in one direction only");
+    refused(new().with_neg_sampling_ratio(-1.0), &ring(10), "a number in 0.0..=1e9, got -1");
+    refused(new().undirected(), &ring(10), "got an edge between 0 and 1 in one direction only");
     refused(
         new().with_neg_sampling_ratio(4.0),
         &ring(4),
@@ -297,12 +293,12 @@ fn refusals() {
         vec![0, 1, 2],
     );
     let two = two.edges(("b", "t", "b"), vec![0], vec![0]).build().unwrap();
-    refused(new(), &two, "expected the types to split, as the graph has 3, got none");
+    refused(new(), &two, "expected the edge types to split, since the graph has 3, got none");
     let r = || new().with_edges(("a", "r", "b"));
     refused(
         r().undirected(),
         &two,
-        "the reverse type of `a:r:b`, which joins two node types, got none",
+        "the reverse type of `a:r:b`, which connects two node types, got none",
     );
     refused(
         r().with_reverse(("b", "t", "b")),
@@ -312,7 +308,7 @@ fn refusals() {
     refused(
         r().with_reverse(("b", "s", "a")),
         &two,
-        "the reverse of every edge of `a:r:b` and no others, got other edges",
+        "`b:s:a` to contain exactly the reversed edges of `a:r:b`, got other edges",
     );
     assert!(matches!(
         r().with_edges(("a", "r", "b")).split(&two, 1),

@@ -1,4 +1,4 @@
-//! Splits nodes into training, validation and test sets: by ratio, as PyG does, by masks, by tables.
+//! Splits nodes into training, validation and test nodes: by ratio, per class as PyG does, or by tables of ids.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use crate::dataset::Split;
 use crate::files::without_remedy;
 use crate::tables::{Decoder, Source, read_nodes, resolve};
 
-/// A number of nodes or edges, or a share of all of them, rounded to the nearest number: `3` and `0.1` where a call
-/// takes `impl Into<Share>`.
+/// A number of nodes or edges, as a count or as a ratio of all of them. Arguments of type `impl Into<Share>` take an
+/// integer (`3`) as a count and a float (`0.1`) as a ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Share {
-    /// This many.
+    /// An absolute number.
     Count(usize),
-    /// This part of all, `0.0..=1.0`.
+    /// A ratio in `0.0..=1.0`; the count is rounded to the nearest integer.
     Ratio(f64),
 }
 
 impl From<usize> for Share {
-    /// A count.
+    /// Converts to [`Share::Count`].
     fn from(count: usize) -> Self {
         Self::Count(count)
     }
 }
 
 impl From<f64> for Share {
-    /// A ratio.
+    /// Converts to [`Share::Ratio`].
     fn from(ratio: f64) -> Self {
         Self::Ratio(ratio)
     }
@@ -48,27 +48,28 @@ impl Share {
     }
 }
 
-/// How PyG's `RandomNodeSplit` shares nodes out. The part that is not named is drawn first.
+/// Rules for [`Split::random`], as in PyG's `RandomNodeSplit`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RandomNodeSplit {
-    /// `val` and `test` nodes are drawn, all others train (PyG: `train_rest`).
+    /// Draws `val` and `test` nodes; all other nodes are training nodes (PyG: `train_rest`).
     TrainRest {
         /// Validation nodes.
         val: Share,
         /// Test nodes.
         test: Share,
     },
-    /// `train_per_class` nodes of each class and `val` others are drawn, all others test (PyG: `test_rest`).
+    /// Draws `train_per_class` training nodes of each class and `val` other nodes; all remaining nodes are test nodes
+    /// (PyG: `test_rest`).
     TestRest {
-        /// Training nodes of each class; all of a class with fewer.
+        /// Training nodes of each class. All nodes of a smaller class are training nodes.
         train_per_class: usize,
         /// Validation nodes.
         val: Share,
     },
-    /// `train_per_class` nodes of each class, `val` and `test` others are drawn (PyG: `random`; 20, 500 and 1,000 are
-    /// the Planetoid numbers).
+    /// Draws `train_per_class` training nodes of each class, then `val` and `test` other nodes (PyG: `random`). The
+    /// splits of Planetoid use 20, 500 and 1,000.
     Random {
-        /// Training nodes of each class; all of a class with fewer.
+        /// Training nodes of each class. All nodes of a smaller class are training nodes.
         train_per_class: usize,
         /// Validation nodes.
         val: Share,
@@ -78,15 +79,15 @@ pub enum RandomNodeSplit {
 }
 
 impl RandomNodeSplit {
-    /// [`TrainRest`](Self::TrainRest), of counts (`500`) or ratios (`0.1`).
+    /// Creates [`TrainRest`](Self::TrainRest) from counts (`500`) or ratios (`0.1`).
     pub fn train_rest(val: impl Into<Share>, test: impl Into<Share>) -> Self {
         Self::TrainRest { val: val.into(), test: test.into() }
     }
-    /// [`TestRest`](Self::TestRest).
+    /// Creates [`TestRest`](Self::TestRest).
     pub fn test_rest(train_per_class: usize, val: impl Into<Share>) -> Self {
         Self::TestRest { train_per_class, val: val.into() }
     }
-    /// [`Random`](Self::Random).
+    /// Creates [`Random`](Self::Random).
     pub fn random(train_per_class: usize, val: impl Into<Share>, test: impl Into<Share>) -> Self {
         Self::Random { train_per_class, val: val.into(), test: test.into() }
     }
@@ -96,9 +97,9 @@ pub(crate) fn wrong(arg: &'static str, expected: String) -> DataError {
     DataError::Split { arg, message: format!("expected {expected}") }
 }
 
-/// `ids` in an order that is a function of (seed, id): the same nodes in another order come in the same order.
+/// Sorts `ids` by a hash of (seed, id). The result does not depend on the order of the input.
 pub(crate) fn shuffled(ids: impl IntoIterator<Item = u32>, seed: u64) -> Vec<u32> {
-    // Two rounds of the finaliser of SplitMix64 (Steele, Lea, Flood 2014); distinct ids have distinct keys.
+    // Two rounds of the finaliser of SplitMix64 (Steele, Lea, Flood 2014). It is a bijection, so there are no ties.
     let mix = |mut z: u64| {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -113,28 +114,32 @@ pub(crate) fn shuffled(ids: impl IntoIterator<Item = u32>, seed: u64) -> Vec<u32
 }
 
 impl Split {
-    /// Nodes with a label (not negative) shared out at random; each part ascending. The same seed gives the same parts.
+    /// Splits the labelled nodes at random. A negative label marks a node without a label. Each part is sorted by node
+    /// id, and the same seed returns the same split.
     ///
     /// ```
     /// use burn_gnn_data::{RandomNodeSplit, Split};
-    /// let labels = [0, 1, 0, 1, -1, 0, 1, 0];
-    /// let split = Split::random(&labels, RandomNodeSplit::random(1, 2, 3), 7)?;
-    /// assert_eq!((split.train.len(), split.val.len(), split.test.len()), (2, 2, 3));
-    /// # Ok::<(), burn_gnn_data::DataError>(())
+    ///
+    /// fn main() -> Result<(), burn_gnn_data::DataError> {
+    ///     let labels = [0, 1, 0, 1, -1, 0, 1, 0];
+    ///     let split = Split::random(&labels, RandomNodeSplit::random(1, 2, 3), 7)?;
+    ///     assert_eq!((split.train.len(), split.val.len(), split.test.len()), (2, 2, 3));
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors
-    /// [`DataError::Split`]: a ratio outside `0.0..=1.0`, or more nodes than there are.
+    /// [`DataError::Split`] for a ratio outside `0.0..=1.0`, or for more nodes than the graph has.
     pub fn random(labels: &[i64], how: RandomNodeSplit, seed: u64) -> Result<Self, DataError> {
         let labelled = (0..labels.len() as u32).filter(|&v| labels[v as usize] >= 0);
         let all = shuffled(labelled, seed);
         let n = all.len();
         let per_class = |count: usize| -> (Vec<u32>, Vec<u32>) {
-            let mut taken: BTreeMap<i64, usize> = BTreeMap::new();
+            let mut drawn: BTreeMap<i64, usize> = BTreeMap::new();
             all.iter().partition(|&&v| {
-                let taken = taken.entry(labels[v as usize]).or_default();
-                *taken += 1;
-                *taken <= count
+                let drawn = drawn.entry(labels[v as usize]).or_default();
+                *drawn += 1;
+                *drawn <= count
             })
         };
         let out = match how {
@@ -148,7 +153,7 @@ impl Split {
                 if val > rest.len() {
                     return Err(wrong(
                         "val",
-                        format!("at most the {} nodes that do not train, got {val}", rest.len()),
+                        format!("at most the {} nodes outside training, got {val}", rest.len()),
                     ));
                 }
                 let test = rest.split_off(val);
@@ -164,11 +169,12 @@ impl Split {
         Ok(out.sorted())
     }
 
-    /// Nodes with a label shared out by ratios of training, validation and test, which sum to 1 at most; training and
-    /// validation are rounded to the nearest number, and with a sum of 1 the rest tests.
+    /// Splits the labelled nodes at random by ratios for training, validation and test nodes. Counts are rounded to the
+    /// nearest integer. If the ratios sum to 1, every labelled node is in a part; if they sum to less, the remaining
+    /// nodes are in none.
     ///
     /// # Errors
-    /// [`DataError::Split`]: a ratio outside `0.0..=1.0`, or a sum above 1.
+    /// [`DataError::Split`] for a ratio outside `0.0..=1.0`, or for a sum above 1.
     pub fn by_ratio(
         labels: &[i64],
         [train, val, test]: [f64; 3],
@@ -195,26 +201,27 @@ impl Split {
         self
     }
 
-    /// The first nodes train, the next validate, then some test.
+    /// Cuts a list of nodes into parts of the given sizes, in this order.
     fn cut(mut nodes: Vec<u32>, [train, val, test]: [usize; 3]) -> Result<Self, DataError> {
-        let (rest, asked) = (nodes.len().saturating_sub(train), val.saturating_add(test));
-        if asked > rest {
+        let (rest, held_out) = (nodes.len().saturating_sub(train), val.saturating_add(test));
+        if held_out > rest {
             return Err(wrong(
                 "val and test",
-                format!("at most {rest} nodes together, got {asked}"),
+                format!("at most {rest} nodes together, got {held_out}"),
             ));
         }
-        nodes.truncate(train + asked);
+        nodes.truncate(train + held_out);
         let test = nodes.split_off(train + val);
         let val = nodes.split_off(train);
         Ok(Self { train: nodes, val, test })
     }
 
-    /// Tables of nodes as GraphLearn has them for training, validation and test: `id` and whatever `decoder` says; ids
-    /// are those of `nodes` ([`Frame::ids`](burn_gnn_graph::Frame::ids)).
+    /// Reads a split from node tables for training, validation and test, as GraphLearn stores it. `parts` are the tables
+    /// (`None`: no nodes), `decoder` describes their columns, and `nodes` maps the ids in the tables to node numbers
+    /// ([`Frame::ids`](burn_gnn_graph::Frame::ids)).
     ///
     /// # Errors
-    /// As [`read_nodes`]; an id that no node has.
+    /// Those of [`read_nodes`], and [`DataError::Table`] for an unknown id.
     pub fn from_tables(
         nodes: &NodeIds,
         parts: [Option<Source>; 3],
@@ -228,26 +235,6 @@ impl Split {
         };
         let [train, val, test] = parts;
         Ok(Self { train: part(train)?, val: part(val)?, test: part(test)? })
-    }
-
-    /// For each part, which of `num_nodes` nodes are in it, as PyG and DGL keep splits.
-    ///
-    /// # Panics
-    /// A node is not below `num_nodes`.
-    #[track_caller]
-    pub fn masks(&self, num_nodes: usize) -> [Vec<bool>; 3] {
-        [&self.train, &self.val, &self.test].map(|part| {
-            let mut mask = vec![false; num_nodes];
-            part.iter().for_each(|&v| mask[v as usize] = true);
-            mask
-        })
-    }
-    /// From masks of training, validation and test.
-    pub fn from_masks(masks: [&[bool]; 3]) -> Self {
-        let part =
-            |mask: &[bool]| mask.iter().enumerate().filter(|m| *m.1).map(|m| m.0 as u32).collect();
-        let [train, val, test] = masks.map(part);
-        Self { train, val, test }
     }
 }
 
@@ -303,8 +290,8 @@ mod tests {
         assert_eq!(all(&Split::by_ratio(&labels[..3], [1. / 3.; 3], 5).unwrap()), [0, 1, 2]);
         let how = RandomNodeSplit::TrainRest { val: Share::Ratio(0.1), test: Share::Ratio(0.25) };
         assert_eq!(Split::random(&labels, how, 0).unwrap().train.len(), 650);
-        // Every node is as likely as any other: 1,000 seeds draw each of 10 nodes some 500 times, five deviations are
-        // 79.
+        // All nodes are equally likely: over 1,000 seeds, each of 10 nodes is drawn about 500 times. The bound of 79 is
+        // five standard deviations.
         let mut drawn = [0i32; 10];
         for seed in 0..1000 {
             Split::by_ratio(&labels[..10], [0.5, 0.5, 0.0], seed)
@@ -317,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals() {
+    fn errors_name_argument_and_bound() {
         let labels = [0; 10];
         for (e, end) in [
             (
@@ -346,7 +333,7 @@ mod tests {
                     RandomNodeSplit::TestRest { train_per_class: 8, val: Share::Count(3) },
                     0,
                 ),
-                "the 2 nodes that do not train, got 3",
+                "the 2 nodes outside training, got 3",
             ),
             (
                 Split::random(

@@ -24,14 +24,17 @@ use lines::Edges;
 /// ```
 /// use burn::tensor::Device;
 /// use burn_gnn_data::{EdgeListFormat, load_edge_list};
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let path = dir.path().join("friends.txt");
-/// std::fs::write(&path, "# who knows whom\n7 1000 0.5\n1000 8 2\n").unwrap();
-/// let g = load_edge_list(&path, &EdgeListFormat::new().weighted().undirected(), &Device::flex())?;
-/// let r = g.relation("_E")?;
-/// assert_eq!((r.src(), r.dst()), (&[0, 2, 2, 1][..], &[2, 1, 0, 2][..])); // nodes by ascending id: 7, 8, 1000
-/// assert_eq!(g.nodes("_N")?.ids().unwrap().number(1000), Some(2));
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let path = dir.path().join("friends.txt");
+///     std::fs::write(&path, "# who knows whom\n7 1000 0.5\n1000 8 2\n").unwrap();
+///     let g = load_edge_list(&path, &EdgeListFormat::new().weighted().undirected(), &Device::flex())?;
+///     let r = g.relation("_E")?;
+///     assert_eq!((r.src(), r.dst()), (&[0, 2, 2, 1][..], &[2, 1, 0, 2][..])); // nodes by ascending id: 7, 8, 1000
+///     assert_eq!(g.nodes("_N")?.ids().unwrap().number(1000), Some(2));
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -92,13 +95,16 @@ impl EdgeListFormat {
     /// ```
     /// use burn::tensor::Device;
     /// use burn_gnn_data::{EdgeListFormat, load_edge_list};
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let path = dir.path().join("graph.edgelist");
-    /// std::fs::write(&path, "1 2 {'weight': 3, 'color': 'red'}\n2 3 {'weight': 0.5, 'color': 'blue'}\n").unwrap();
-    /// let g = load_edge_list(&path, &EdgeListFormat::networkx(), &Device::flex())?;
-    /// assert_eq!(g.edges("_E")?.get::<1>("weight")?.dims(), [2]);
-    /// assert_eq!(g.edges("_E")?.text("color")?.get(1), "blue");
-    /// # Ok::<(), burn_gnn_data::DataError>(())
+    ///
+    /// fn main() -> Result<(), burn_gnn_data::DataError> {
+    ///     let dir = tempfile::tempdir().unwrap();
+    ///     let path = dir.path().join("graph.edgelist");
+    ///     std::fs::write(&path, "1 2 {'weight': 3, 'color': 'red'}\n2 3 {'weight': 0.5, 'color': 'blue'}\n").unwrap();
+    ///     let g = load_edge_list(&path, &EdgeListFormat::networkx(), &Device::flex())?;
+    ///     assert_eq!(g.edges("_E")?.get::<1>("weight")?.dims(), [2]);
+    ///     assert_eq!(g.edges("_E")?.text("color")?.get(1), "blue");
+    ///     Ok(())
+    /// }
     /// ```
     pub fn networkx() -> Self {
         Self { attributes: true, ..Self::default() }

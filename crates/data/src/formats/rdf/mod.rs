@@ -50,16 +50,19 @@ pub const RDF_NODE: &str = "entity";
 ///
 /// ```
 /// use burn_gnn_data::{RdfOptions, read_rdf};
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let path = dir.path().join("staff.ttl");
-/// let text = "@prefix x: <http://x.org/#> . x:ann x:worksWith x:bo ; x:memberOf x:group1 . x:bo x:memberOf x:group2 .";
-/// std::fs::write(&path, text).unwrap();
-/// let staff = read_rdf(&path, &RdfOptions::new().without("http://x.org/#memberOf"))?;
-/// let g = staff.graph.with_inverse_relations("-inv")?;
-/// assert_eq!((g.num_nodes("entity")?, g.relation("worksWith")?.dst(), g.relation("worksWith-inv")?.dst()), (2, &[1][..], &[0][..]));
-/// assert_eq!(g.nodes("entity")?.ids().unwrap().number("http://x.org/#bo"), Some(1));
-/// assert_eq!(staff.removed[1], ["http://x.org/#bo", "http://x.org/#memberOf", "http://x.org/#group2"]); // the labels
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let path = dir.path().join("staff.ttl");
+///     let text = "@prefix x: <http://x.org/#> . x:ann x:worksWith x:bo ; x:memberOf x:group1 . x:bo x:memberOf x:group2 .";
+///     std::fs::write(&path, text).unwrap();
+///     let staff = read_rdf(&path, &RdfOptions::new().without("http://x.org/#memberOf"))?;
+///     let g = staff.graph.with_inverse_relations("-inv")?;
+///     assert_eq!((g.num_nodes("entity")?, g.relation("worksWith")?.dst(), g.relation("worksWith-inv")?.dst()), (2, &[1][..], &[0][..]));
+///     assert_eq!(g.nodes("entity")?.ids().unwrap().number("http://x.org/#bo"), Some(1));
+///     assert_eq!(staff.removed[1], ["http://x.org/#bo", "http://x.org/#memberOf", "http://x.org/#group2"]); // the labels
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

@@ -54,14 +54,17 @@ impl RdfOptions {
     ///
     /// ```
     /// use burn_gnn_data::{RdfOptions, read_rdf};
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let path = dir.path().join("prov.ttl");
-    /// std::fs::write(&path, "<#Agent> a <Class> .").unwrap();
-    /// let prov = read_rdf(&path, &RdfOptions::new().with_base("http://www.w3.org/ns/prov"))?;
-    /// let ids = prov.graph.nodes("entity")?.ids().unwrap();
-    /// assert_eq!(ids.number("http://www.w3.org/ns/prov#Agent"), Some(0));
-    /// assert_eq!(ids.number("http://www.w3.org/ns/Class"), Some(1));
-    /// # Ok::<(), burn_gnn_data::DataError>(())
+    ///
+    /// fn main() -> Result<(), burn_gnn_data::DataError> {
+    ///     let dir = tempfile::tempdir().unwrap();
+    ///     let path = dir.path().join("prov.ttl");
+    ///     std::fs::write(&path, "<#Agent> a <Class> .").unwrap();
+    ///     let prov = read_rdf(&path, &RdfOptions::new().with_base("http://www.w3.org/ns/prov"))?;
+    ///     let ids = prov.graph.nodes("entity")?.ids().unwrap();
+    ///     assert_eq!(ids.number("http://www.w3.org/ns/prov#Agent"), Some(0));
+    ///     assert_eq!(ids.number("http://www.w3.org/ns/Class"), Some(1));
+    ///     Ok(())
+    /// }
     /// ```
     #[must_use]
     pub fn with_base(mut self, iri: impl Into<String>) -> Self {

@@ -69,17 +69,20 @@ impl KnowledgeGraph {
     ///
     /// ```
     /// use burn_gnn_data::{KnowledgeGraph, Triple};
-    /// let names = |n: &[&str]| n.iter().map(|n| n.to_string()).collect();
-    /// let family = KnowledgeGraph {
-    ///     entities: names(&["Ann", "Bo"]),
-    ///     relations: names(&["parent of", "sibling of"]),
-    ///     train: vec![Triple { head: 0, relation: 0, tail: 1 }],
-    ///     ..KnowledgeGraph::default()
-    /// };
-    /// let g = family.train_graph()?;
-    /// assert_eq!((g.num_nodes("entity")?, g.relations().len()), (2, 4));
-    /// assert_eq!((g.relations()[0].src(), g.relations()[1].src()), (&[0][..], &[1][..]));
-    /// # Ok::<(), burn_gnn_data::DataError>(())
+    ///
+    /// fn main() -> Result<(), burn_gnn_data::DataError> {
+    ///     let names = |n: &[&str]| n.iter().map(|n| n.to_string()).collect();
+    ///     let family = KnowledgeGraph {
+    ///         entities: names(&["Ann", "Bo"]),
+    ///         relations: names(&["parent of", "sibling of"]),
+    ///         train: vec![Triple { head: 0, relation: 0, tail: 1 }],
+    ///         ..KnowledgeGraph::default()
+    ///     };
+    ///     let g = family.train_graph()?;
+    ///     assert_eq!((g.num_nodes("entity")?, g.relations().len()), (2, 4));
+    ///     assert_eq!((g.relations()[0].src(), g.relations()[1].src()), (&[0][..], &[1][..]));
+    ///     Ok(())
+    /// }
     /// ```
     ///
     /// # Errors
@@ -151,15 +154,18 @@ struct SplitEntry {
 ///
 /// ```
 /// use burn_gnn_data::{Triple, load_knowledge_graph};
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let dir = dir.path();
-/// std::fs::write(dir.join("train.txt"), "Ann\tparent of\tBo\nBo\tsibling of\tCy\n").unwrap();
-/// std::fs::write(dir.join("valid.txt"), "").unwrap();
-/// std::fs::write(dir.join("test.txt"), "Ann\tparent of\tCy\n").unwrap();
-/// let family = load_knowledge_graph(dir)?;
-/// assert_eq!(family.entities, ["Ann", "Bo", "Cy"]);
-/// assert_eq!(family.test, [Triple { head: 0, relation: 0, tail: 2 }]);
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let dir = dir.path();
+///     std::fs::write(dir.join("train.txt"), "Ann\tparent of\tBo\nBo\tsibling of\tCy\n").unwrap();
+///     std::fs::write(dir.join("valid.txt"), "").unwrap();
+///     std::fs::write(dir.join("test.txt"), "Ann\tparent of\tCy\n").unwrap();
+///     let family = load_knowledge_graph(dir)?;
+///     assert_eq!(family.entities, ["Ann", "Bo", "Cy"]);
+///     assert_eq!(family.test, [Triple { head: 0, relation: 0, tail: 2 }]);
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors

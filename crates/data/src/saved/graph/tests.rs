@@ -398,7 +398,7 @@ fn descriptions_that_disagree() {
     let e = refused(json(|d| d["node_types"][0]["count"] = json!(u64::MAX)), "exceed the limit");
     assert!(matches!(e.cause(), DataError::Graph(GraphError::TooLarge { .. })));
     let e = json(|d| d["node_types"][1]["count"] = json!(4_000_000_000u64));
-    format(e, j, "node type `b`: expected at most 67108864 nodes beside");
+    format(e, j, "node type `b`: expected at most 67108864 nodes for");
     let e = refused(
         json(|d| drop(d["node_types"].as_array_mut().unwrap().remove(1))),
         "unknown node type `b`",

@@ -60,15 +60,18 @@ struct Description {
 /// use burn_gnn_graph::Graph;
 /// use burn_gnn_sampling::Placement;
 /// use burn_gnn_sampling::{NeighborSampler, SampleKey};
-/// # let dir = tempfile::tempdir().unwrap();
-/// let file = dir.path().join("graph.topology");
-/// let g = Graph::homogeneous(4, vec![0, 1, 2, 2], vec![1, 2, 3, 0])?;
-/// Topology::write(&g, &file)?;
-/// let topology = Topology::open(&file, Placement::Mapped)?;
-/// assert_eq!(topology.graph().relation("_E")?.csc().indices(), [2, 0, 1, 2]);
-/// let batch = NeighborSampler::new(topology.graph(), [-1])?.sample([("_N", [3])], SampleKey::new(0))?;
-/// assert_eq!(batch.input_nodes(0), [3, 2]);
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let file = dir.path().join("graph.topology");
+///     let g = Graph::homogeneous(4, vec![0, 1, 2, 2], vec![1, 2, 3, 0])?;
+///     Topology::write(&g, &file)?;
+///     let topology = Topology::open(&file, Placement::Mapped)?;
+///     assert_eq!(topology.graph().relation("_E")?.csc().indices(), [2, 0, 1, 2]);
+///     let batch = NeighborSampler::new(topology.graph(), [-1])?.sample([("_N", [3])], SampleKey::new(0))?;
+///     assert_eq!(batch.input_nodes(0), [3, 2]);
+///     Ok(())
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct Topology {
