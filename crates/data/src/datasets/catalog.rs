@@ -1,70 +1,52 @@
-//! Lists the known data sets, their sources and licences.
+//! The list of known data sets with addresses, checksums and licences.
 
 use std::path::Path;
 use std::str::FromStr;
 
 use burn_gnn_files::DataError;
 
-use super::DataHome;
 use crate::dataset::Dataset;
-use crate::datasets::crates_graph;
+use crate::datasets::crates_graph::crates_graph;
+use crate::datasets::data_home::DataHome;
 use crate::datasets::karate::karate_club;
+use crate::datasets::planetoid;
+#[cfg(feature = "rdf")]
+use crate::datasets::rdf_datasets;
+#[cfg(feature = "npz")]
+use crate::datasets::reddit;
+use crate::datasets::remote_file::{DatasetInfo, RemoteFile};
 
 /// A published data set for node classification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Known {
-    /// Zachary's karate club; inside the library.
+    /// Zachary's karate club. Built into the library.
     Karate,
-    /// 712 crates that this library was built from, with authors, keywords and licences, 39 categories; inside the
+    /// 712 crates on which this library depends, with authors, keywords and licences, 39 categories. Built into the
     /// library.
     Crates,
-    /// 2,708 papers, 7 topics.
+    /// Citations of 2,708 papers, 7 topics.
     Cora,
-    /// 3,327 papers, 6 topics.
+    /// Citations of 3,327 papers, 6 topics.
     Citeseer,
-    /// 19,717 papers, 3 topics.
+    /// Citations of 19,717 papers, 3 topics.
     Pubmed,
     /// 8,285 entities of a research institute, 4 groups.
     Aifb,
-    /// 23,644 entities of chemistry, 2 classes.
+    /// 23,644 entities about molecules, 2 classes.
     Mutag,
-    /// 333,845 entities of geology, 2 classes.
+    /// 333,845 entities about rock units, 2 classes.
     Bgs,
-    /// 1,666,764 entities of a museum, 11 classes.
+    /// 1,666,764 entities about artefacts of a museum, 11 classes.
     Am,
     /// 232,965 posts, 114,615,892 edges, 41 communities.
     Reddit,
-    /// 169,343 papers, 40 fields.
+    /// Citations of 169,343 papers, 40 subject areas.
     OgbnArxiv,
-    /// 2,449,029 products, 47 kinds.
+    /// 2,449,029 products, 47 categories.
     OgbnProducts,
     /// 1,939,743 nodes of 4 types, 349 venues.
     OgbnMag,
-}
-
-/// A file of a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RemoteFile {
-    /// What must be in the folder of the set: a path in it.
-    pub name: &'static str,
-    /// Where the file, or the archive that holds it, is.
-    pub url: &'static str,
-    /// SHA-256 of what the address gives, in hexadecimal digits, where it is known.
-    pub sha256: Option<&'static str>,
-    /// Bytes that the file may have, and what an archive unpacks to: some times the published size. More is an error.
-    pub most: u64,
-}
-
-/// Where a set comes from, and under which terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DatasetInfo {
-    /// Terms as far as they are stated.
-    pub licence: &'static str,
-    /// Papers to cite.
-    pub citation: &'static str,
-    /// Files that make the set.
-    pub files: &'static [RemoteFile],
 }
 
 const fn file(
@@ -79,8 +61,8 @@ const fn file(
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// With the SHA-256 of `x`, `tx`, `allx`, `y`, `ty`, `ally`, `graph` and `test.index` in the repository of the authors;
-/// empty: not known.
+/// Files of a Planetoid data set, with the SHA-256 of `x`, `tx`, `allx`, `y`, `ty`, `ally`, `graph` and `test.index` in
+/// the authors' repository. An empty SHA-256 is not known.
 macro_rules! planetoid {
     ($name:literal, [$x:literal, $tx:literal, $allx:literal, $y:literal, $ty:literal, $ally:literal, $graph:literal, $test:literal]) => {{
         const FILES: &[RemoteFile] = &[
@@ -110,6 +92,7 @@ macro_rules! planetoid {
     };
 }
 
+/// Files of an RDF data set of the R-GCN paper, as DGL publishes it.
 macro_rules! entities {
     ($name:literal, $most:expr) => {{
         const URL: &str = concat!("https://data.dgl.ai/dataset/", $name, ".tgz");
@@ -123,6 +106,7 @@ macro_rules! entities {
     }};
 }
 
+/// Folders of a data set of the Open Graph Benchmark.
 macro_rules! ogb {
     ($name:literal, $sha256:literal, $most:expr) => {{
         const URL: &str =
@@ -187,7 +171,7 @@ const OGB: &str =
 const NO_LICENCE: &str = "none stated; for research";
 
 impl Known {
-    /// Every set.
+    /// All known data sets.
     pub const ALL: [Self; 13] = [
         Self::Karate,
         Self::Crates,
@@ -204,7 +188,7 @@ impl Known {
         Self::OgbnMag,
     ];
 
-    /// Name, also of the folder of the set.
+    /// Name of the data set and of its folder.
     pub fn name(self) -> &'static str {
         match self {
             Self::Karate => "karate",
@@ -223,7 +207,7 @@ impl Known {
         }
     }
 
-    /// Where it comes from.
+    /// Source, licence and citation.
     pub fn about(self) -> DatasetInfo {
         let (licence, citation, files): (_, _, &'static [RemoteFile]) = match self {
             Self::Karate => (
@@ -257,42 +241,45 @@ impl Known {
         DatasetInfo { licence, citation, files }
     }
 
-    /// [`load_from`](Self::load_from) the default home.
+    /// Loads the data set from the default folder, [`DataHome::new`].
     ///
     /// # Errors
-    /// As [`load_from`](Self::load_from).
+    /// Those of [`load_from`](Self::load_from).
     pub fn load(self) -> Result<Dataset, DataError> {
         self.load_from(&DataHome::new())
     }
 
-    /// Reads the set from its folder in `home`, fetching what is missing if `home` may.
+    /// Loads the data set from its folder in `home`. Missing files are downloaded unless `home` is
+    /// [`offline`](DataHome::offline).
     ///
     /// # Errors
-    /// [`DataError::DataMissing`], which says where to put which file, if something is not there and may not or cannot
-    /// be fetched; `DataError::Download` for a transfer that failed; the errors of the set's reader;
-    /// [`DataError::Feature`] for a set whose format is a cargo feature that is off.
+    /// * [`DataError::DataMissing`] if files are missing and downloads are disabled. It lists each file, its address and
+    ///   its folder.
+    /// * `DataError::Download` if a download fails.
+    /// * [`DataError::Feature`] if the cargo feature of the data set is not enabled.
+    /// * The errors of the reader of the format.
     pub fn load_from(self, home: &DataHome) -> Result<Dataset, DataError> {
         let progress = home.progress();
         let read = |load: &dyn Fn(&Path) -> Result<Dataset, DataError>| {
-            let dir = home.provide(self)?;
+            let dir = home.provide(self.name(), &self.about())?;
             load(&dir).map_err(|e| e.in_file(&dir))
         };
         let set = match self {
             Self::Karate => return Ok(karate_club()),
             Self::Crates => return Ok(crates_graph()),
             Self::Cora | Self::Citeseer | Self::Pubmed => {
-                read(&|dir| super::planetoid::load(dir, self.name()))
+                read(&|dir| planetoid::load(dir, self.name()))
             }
             #[cfg(feature = "rdf")]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => {
-                read(&|dir| super::rdf_datasets::load(dir, self.name(), progress))
+                read(&|dir| rdf_datasets::load(dir, self.name(), progress))
             }
             #[cfg(not(feature = "rdf"))]
             Self::Aifb | Self::Mutag | Self::Bgs | Self::Am => {
                 Err(crate::files::missing_feature(self.name(), "rdf"))
             }
             #[cfg(feature = "npz")]
-            Self::Reddit => read(&super::reddit::load),
+            Self::Reddit => read(&reddit::load),
             #[cfg(not(feature = "npz"))]
             Self::Reddit => Err(crate::files::missing_feature(self.name(), "npz")),
             Self::OgbnArxiv | Self::OgbnProducts | Self::OgbnMag => {
@@ -308,7 +295,7 @@ impl Known {
 impl FromStr for Known {
     type Err = DataError;
 
-    /// By [`name`](Self::name).
+    /// Finds a data set by its [`name`](Self::name).
     fn from_str(name: &str) -> Result<Self, DataError> {
         let found = Self::ALL.into_iter().find(|k| k.name() == name);
         let names: Vec<&str> = Self::ALL.iter().map(|k| k.name()).collect();

@@ -1,4 +1,4 @@
-//! Loads the built-in graph of Rust crates and their dependencies.
+//! The built-in graph of Rust crates and their dependencies.
 
 use std::path::Path;
 
@@ -29,20 +29,25 @@ tables!(
 );
 const DESCRIPTION: &str = include_str!("../../data/crates/tables.json");
 
-/// The crates that this library was built from: 712 crates, 738 keywords, 275 authors (hashes of names), 16 licences.
+/// A heterogeneous data set: 712 crates on which this library depends, 738 keywords, 275 authors (hashes of names) and
+/// 16 licences.
 ///
-/// Six relations, each in one direction: `depends`, `build_depends` and `dev_depends` between crates, `has_keyword`,
-/// `written_by` and `licensed_under` from a crate. The task is the category of a crate, the first one up to `::`; -1
-/// without one. Crates have 1,024 columns of features: how often a word of name or description falls into each. Split
-/// `name_hash`: 310 crates for training, 109 for validation, 97 for the test. Made by the example `crates_graph`; the
-/// same tables lie in `crates/data/data/crates`.
+/// * **Relations**, each in one direction: `depends`, `build_depends` and `dev_depends` between crates; `has_keyword`,
+///   `written_by` and `licensed_under` from a crate.
+/// * **Labels**: the first category of a crate, up to `::`; -1 for a crate without category.
+/// * **Features** of crates: counts of the words of name and description, hashed into 1,024 buckets.
+/// * **Split** `name_hash`: 310 training, 109 validation and 97 test crates.
+///
+/// The example `crates_graph` writes the tables, which are also in `crates/data/data/crates`.
 ///
 /// ```
-/// let set = burn_gnn_data::crates_graph();
-/// assert_eq!(set.graph.num_nodes("crate")?, 712);
-/// let both_ways = set.graph.with_inverse_relations("-inv")?;
-/// assert_eq!(both_ways.schema().etypes().len(), 12);
-/// # Ok::<(), burn_gnn_data::DataError>(())
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let set = burn_gnn_data::crates_graph();
+///     assert_eq!(set.graph.num_nodes("crate")?, 712);
+///     let both_ways = set.graph.with_inverse_relations("-inv")?;
+///     assert_eq!(both_ways.schema().etypes().len(), 12);
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Panics
@@ -52,6 +57,7 @@ pub fn crates_graph() -> Dataset {
         let found = TABLES.iter().find(|(name, _)| path.ends_with(name));
         Source::built_in(path, found.map_or(&[][..], |t| t.1))
     };
+    // A test loads the tables, so the `expect`s cannot fail.
     let set = serde_json::from_str(DESCRIPTION)
         .map(|d| tables_layout::assemble(Path::new("crates"), d, open));
     set.expect("the description is JSON").expect("the crates graph is a valid data set")

@@ -1,15 +1,17 @@
-//! Locates the folder of data sets.
+//! The folder in which data sets are stored.
 
 use std::path::{Path, PathBuf};
 
 use burn_gnn_files::DataError;
 
-use super::Known;
+#[cfg(feature = "download")]
+use crate::datasets::fetch::fetch_set;
+use crate::datasets::remote_file::DatasetInfo;
 
-/// Variable of the environment that names the folder of data sets.
+/// Environment variable with the path of the folder of data sets.
 const VARIABLE: &str = "BURN_GNN_DATA";
 
-/// A folder with a folder for each data set.
+/// Folder of data sets, with one subfolder per data set, and options for downloads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataHome {
     dir: PathBuf,
@@ -24,53 +26,57 @@ impl Default for DataHome {
 }
 
 impl DataHome {
-    /// The folder that `BURN_GNN_DATA` names, otherwise `burn-gnn` in the cache folder of the system (`~/.cache` on
-    /// Linux).
+    /// The default folder: the value of the environment variable `BURN_GNN_DATA`, or else `burn-gnn` in the cache folder
+    /// of the system (`~/.cache` on Linux).
     pub fn new() -> Self {
         let dir = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
         let cache = || dirs::cache_dir().unwrap_or_else(std::env::temp_dir).join("burn-gnn");
         Self::at(dir.unwrap_or_else(cache))
     }
-    /// This folder.
+    /// A given folder.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), download: cfg!(feature = "download"), progress: true }
     }
-    /// Fetches nothing: what is missing is an error.
+    /// Disables downloads: a missing file is an error.
     #[must_use]
     pub fn offline(mut self) -> Self {
         self.download = false;
         self
     }
-    /// With or without progress bars, and the terms of what is fetched, on the terminal.
+    /// Enables or disables progress bars and the note on licence and citation before a download. Enabled by default.
     #[must_use]
     pub fn with_progress(mut self, progress: bool) -> Self {
         self.progress = progress;
         self
     }
-    /// The folder.
+    /// Path of the folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-    /// Whether progress is shown.
+    /// Whether progress bars are enabled.
     pub fn progress(&self) -> bool {
         self.progress
     }
 
-    /// The folder of a set with all its files, after fetching what is missing.
-    pub(super) fn provide(&self, set: Known) -> Result<PathBuf, DataError> {
-        let dir = self.dir.join(set.name());
-        let files = set.about().files;
+    /// Downloads missing files of a data set and returns its folder.
+    pub(super) fn provide(
+        &self,
+        set: &'static str,
+        about: &DatasetInfo,
+    ) -> Result<PathBuf, DataError> {
+        let dir = self.dir.join(set);
+        let files = about.files;
         let missing = || files.iter().filter(|f| !dir.join(f.name).exists()).collect::<Vec<_>>();
         #[cfg(feature = "download")]
         if self.download && !missing().is_empty() {
-            super::fetch::fetch_set(self, set, &dir, &missing())?;
+            fetch_set(self.progress, set, about, &dir, &missing())?;
         }
         let missing = missing();
         if missing.is_empty() {
             return Ok(dir);
         }
         Err(DataError::DataMissing {
-            set: set.name(),
+            set,
             dir,
             files: missing.iter().map(|f| (f.name, f.url)).collect(),
             remedy: if cfg!(feature = "download") {

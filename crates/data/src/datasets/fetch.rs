@@ -1,4 +1,4 @@
-//! Downloads missing files.
+//! Downloads files and resumes interrupted downloads.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -10,56 +10,56 @@ use burn_gnn_files::internal::{abandoned, builder, folder, locked, prefix};
 use sha2::{Digest, Sha256};
 use ureq::http::{Response, StatusCode};
 
-use super::unpack::unpack;
-use super::{DataHome, Known, RemoteFile};
+use crate::datasets::remote_file::{DatasetInfo, RemoteFile};
+use crate::datasets::unpack::unpack;
 use crate::files::{
     Progress, create_dirs, cut, format_error, io_error, read_bounded, remove_abandoned, sync_dir,
 };
 
-/// Transfers that are started again where they broke off, before it is an error.
+/// Attempts per call. Each attempt resumes where the last one was interrupted.
 const TRIES: usize = 4;
-/// How long a server may take to answer, or to send the next bytes.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Longest mark and longest recorded sum that are read.
+/// Timeout for connecting, for the response, and for each read.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Largest accepted size of a validator file and of a checksum file in bytes.
 const SHORT: u64 = 4096;
 
-/// A transfer that [`fetch`] makes.
+/// A download for [`fetch`].
 #[derive(Clone, Copy, Debug)]
 pub struct Download<'a> {
-    /// Address. One that begins with `https` is never left for one that does not.
+    /// Address. A redirect from `https` to `http` is an error.
     pub url: &'a str,
-    /// SHA-256 in hexadecimal digits; `None`: not compared.
+    /// Expected SHA-256 in hexadecimal digits; `None` for no comparison.
     pub sha256: Option<&'a str>,
-    /// Whether a progress bar is drawn (on a terminal).
+    /// Whether a progress bar is drawn on a terminal.
     pub progress: bool,
 }
 
-/// Fetches a file to `path`, which is complete or not there.
+/// Downloads a file to `path`. The file appears there only when it is complete.
 ///
-/// Bytes go to a file of this call alone beside it, `.<name>.part` and six random characters, which is renamed when it
-/// is whole: of several calls and processes that fetch one file each gets it whole, and the last one wins. A transfer
-/// that breaks off is taken up where it did, in this call or in a later one (never in one beside it), if the server
-/// marks its files (`ETag` or `Last-Modified`) and the mark has not changed; otherwise it starts again.
+/// Each call writes to its own temporary file in the same folder, `.<name>.part` with six random characters, and renames
+/// it at the end. If several calls or processes download the same file, each of them completes and the last rename
+/// wins. An interrupted download is resumed, in this call or in a later one, if the server sends a validator (`ETag` or
+/// `Last-Modified`) and the validator has not changed. Otherwise it starts again.
 ///
 /// # Errors
-/// [`DataError::Download`] for an answer other than success, another length than the server says or another SHA-256,
-/// an HTML page where no SHA-256 asks for one, a body of unknown length (neither its length nor a SHA-256 is
-/// known), or a connection that breaks off again and again, which alone leaves what came for the next call;
-/// [`DataError::Io`] for the file.
+/// * [`DataError::Download`] for a response other than success; for a wrong length or SHA-256; for an HTML page, unless
+///   a SHA-256 is given; for a body whose end cannot be verified because neither length nor SHA-256 is known; and if the
+///   connection fails in every attempt. Only in the last case the received bytes are kept for the next call.
+/// * [`DataError::Io`] if the file cannot be written.
 pub fn fetch(download: Download<'_>, path: impl AsRef<Path>) -> Result<(), DataError> {
     let path = path.as_ref();
     receive(download, path, &Limits { most: u64::MAX, record: None })?.persist(path)
 }
 
-/// What a set asks of a transfer, beside what is in [`Download`].
+/// Further checks on a file of a data set.
 struct Limits {
-    /// Bytes that the file may have.
+    /// Largest accepted size in bytes.
     most: u64,
-    /// Holds the SHA-256 of the first download, where none is known.
+    /// File with the SHA-256 of the first download, for files without a known SHA-256.
     record: Option<PathBuf>,
 }
 
-/// Fetches a file into a part beside `path`.
+/// Downloads a file into a [`Part`] in the folder of `path`.
 fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part, DataError> {
     create_dirs(folder(path)).map_err(|e| io_error(folder(path), e))?;
     let recorded = match (&limits.record, download.sha256) {
@@ -70,9 +70,9 @@ fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part,
     let config = ureq::Agent::config_builder()
         .http_status_as_error(false)
         .https_only(download.url.starts_with("https://"))
-        .timeout_connect(Some(PATIENCE))
-        .timeout_recv_response(Some(PATIENCE))
-        .timeout_per_read(Some(PATIENCE))
+        .timeout_connect(Some(TIMEOUT))
+        .timeout_recv_response(Some(TIMEOUT))
+        .timeout_per_read(Some(TIMEOUT))
         .user_agent(concat!("burn-gnn/", env!("CARGO_PKG_VERSION")));
     let part = Part::open(path).map_err(|e| io_error(path, e))?;
     let transfer = Transfer {
@@ -97,7 +97,7 @@ fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part,
         }
     }
     let message = format!(
-        "{} ({TRIES} tries; the next call goes on where this one ended)",
+        "{} ({TRIES} attempts; the next call resumes the download)",
         failed.unwrap_or_default()
     );
     let error = transfer.error(message);
@@ -105,44 +105,45 @@ fn receive(download: Download<'_>, path: &Path, limits: &Limits) -> Result<Part,
     Err(error)
 }
 
-/// The beginning of a file, under a temporary name that no other call uses: it holds a lock on it. Removed unless it is
-/// kept or renamed.
+/// The first bytes of a download, in a temporary file that this call has locked. Dropping it removes the file unless
+/// it is kept or renamed.
 struct Part {
     file: File,
     path: PathBuf,
-    /// Holds the server's mark of the file that this is the beginning of.
-    mark: PathBuf,
+    /// File with the server's validator (`ETag` or `Last-Modified`) of the download.
+    validator: PathBuf,
     remove: bool,
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
         if self.remove {
-            // A part without a mark is removed by the next call, a mark without a part by nobody.
-            let _ = std::fs::remove_file(&self.mark);
+            // The validator goes first: the next call removes a part without validator, but no call would remove a
+            // validator without part.
+            let _ = std::fs::remove_file(&self.validator);
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 impl Part {
-    /// The longest part that an ended call left, or a new one. What else ended calls left is removed.
+    /// Opens the longest part that an earlier call left, or a new one, and removes all other parts of earlier calls.
     fn open(path: &Path) -> std::io::Result<Self> {
         let name = path.file_name().ok_or(std::io::ErrorKind::InvalidInput)?.to_string_lossy();
         let (prefix, dir) = (format!(".{name}.part"), folder(path));
-        let mark = |part: &Path| {
+        let validator = |part: &Path| {
             let random =
                 part.file_name().unwrap_or_default().to_string_lossy().replacen(&prefix, "", 1);
             dir.join(format!(".{name}.mark{random}"))
         };
         let (file, path) =
             locked(|| builder(&prefix).tempfile_in(dir))?.keep().map_err(|e| e.error)?;
-        let mut best = Self { mark: mark(&path), file, path, remove: true };
+        let mut best = Self { validator: validator(&path), file, path, remove: true };
         for (path, file) in abandoned(dir, &prefix) {
-            let other = Self { mark: mark(&path), file, path, remove: true };
+            let other = Self { validator: validator(&path), file, path, remove: true };
             if other.written() > best.written()
                 && same_owner(&other.file, &best.file)
-                && other.mark().is_some()
+                && other.validator().is_some()
             {
                 best = other;
             }
@@ -152,29 +153,31 @@ impl Part {
     fn written(&self) -> u64 {
         self.file.metadata().map_or(0, |m| m.len())
     }
-    fn mark(&self) -> Option<String> {
-        let is_file = std::fs::symlink_metadata(&self.mark).is_ok_and(|m| m.is_file());
-        let text = read_bounded(&self.mark, SHORT).ok().filter(|_| is_file)?;
+    fn validator(&self) -> Option<String> {
+        let is_file = std::fs::symlink_metadata(&self.validator).is_ok_and(|m| m.is_file());
+        let text = read_bounded(&self.validator, SHORT).ok().filter(|_| is_file)?;
         String::from_utf8(text).ok().filter(|t| !t.is_empty())
     }
-    fn set_mark(&self, mark: &str) -> std::io::Result<()> {
-        let _ = std::fs::remove_file(&self.mark);
-        // Fails where somebody put a link there.
-        File::options().write(true).create_new(true).open(&self.mark)?.write_all(mark.as_bytes())
+    fn set_validator(&self, validator: &str) -> std::io::Result<()> {
+        let _ = std::fs::remove_file(&self.validator);
+        // `create_new` does not follow a symbolic link that another user may have created meanwhile.
+        let mut file = File::options().write(true).create_new(true).open(&self.validator)?;
+        file.write_all(validator.as_bytes())
     }
-    /// For the next call.
+    /// Keeps the part for the next call.
     fn keep(mut self) {
-        self.remove = self.written() == 0 || self.mark().is_none();
+        self.remove = self.written() == 0 || self.validator().is_none();
     }
+    /// Renames the complete part to `path`.
     fn persist(mut self, path: &Path) -> Result<(), DataError> {
-        let _ = std::fs::remove_file(&self.mark);
+        let _ = std::fs::remove_file(&self.validator);
         std::fs::rename(&self.path, path).map_err(|e| io_error(path, e))?;
         self.remove = false;
         sync_dir(folder(path)).map_err(|e| io_error(path, e))
     }
 }
 
-/// Whether a part was written by whom this process writes as: what others put there is not gone on with.
+/// Whether two files belong to the same user. Parts of other users are not resumed: their content is not trusted.
 fn same_owner(a: &File, b: &File) -> bool {
     #[cfg(unix)]
     {
@@ -191,15 +194,16 @@ fn same_owner(a: &File, b: &File) -> bool {
 struct Transfer<'a> {
     download: Download<'a>,
     agent: ureq::Agent,
-    /// Where the file belongs.
+    /// Final path of the file, for errors.
     path: &'a Path,
     part: &'a Part,
     most: u64,
 }
 
 enum TransferError {
-    /// Another try will not help.
+    /// Another attempt would fail again.
     Final(DataError),
+    /// The connection failed; another attempt may succeed.
     Again(String),
 }
 
@@ -214,13 +218,14 @@ impl Transfer<'_> {
         DataError::Download { url: self.download.url.to_owned(), message }
     }
 
-    /// One request; the part is complete afterwards.
+    /// Sends one request and writes the response. After success the part is complete.
     fn once(&self) -> Result<(), TransferError> {
         let there = self.part.written();
-        let mark = self.part.mark().filter(|_| there > 0);
+        let validator = self.part.validator().filter(|_| there > 0);
         let mut request = self.agent.get(self.download.url);
-        if let Some(mark) = &mark {
-            request = request.header("Range", format!("bytes={there}-")).header("If-Range", mark);
+        if let Some(validator) = &validator {
+            let range = format!("bytes={there}-");
+            request = request.header("Range", range).header("If-Range", validator);
         }
         let response = request.call().map_err(|e| match e {
             ureq::Error::Io(_)
@@ -236,7 +241,7 @@ impl Transfer<'_> {
         };
         let (start, total) = match response.status() {
             StatusCode::OK => (0, header("Content-Length").and_then(|n| n.parse::<u64>().ok())),
-            StatusCode::PARTIAL_CONTENT if mark.is_some() => {
+            StatusCode::PARTIAL_CONTENT if validator.is_some() => {
                 let range = header("Content-Range").unwrap_or_default();
                 let (start, total) =
                     content_range(&range).filter(|r| r.0 == there).ok_or_else(|| {
@@ -247,8 +252,8 @@ impl Transfer<'_> {
                     })?;
                 (start, Some(total))
             }
-            // The part is as long as the file, or longer: start again.
-            StatusCode::RANGE_NOT_SATISFIABLE if mark.is_some() => {
+            // The part is not shorter than the file: start again.
+            StatusCode::RANGE_NOT_SATISFIABLE if validator.is_some() => {
                 self.part.file.set_len(0).map_err(|e| io_error(self.path, e))?;
                 return Err(TransferError::Again(
                     "expected more bytes, found the end of the file".into(),
@@ -265,8 +270,8 @@ impl Transfer<'_> {
             if kind.to_ascii_lowercase().starts_with("text/html") {
                 return Err(self.html(&format!("`Content-Type: {}`", cut(&kind))).into());
             }
-            // The client notices the end of a chunked body that is cut short; the end of one without length may be
-            // anywhere.
+            // The HTTP client detects a truncated chunked body. A body with neither chunks nor length can be truncated
+            // unnoticed.
             let chunked = header("Transfer-Encoding")
                 .is_some_and(|e| e.to_ascii_lowercase().contains("chunked"));
             if total.is_none() && !chunked {
@@ -277,11 +282,11 @@ impl Transfer<'_> {
         if let Some(total) = total.filter(|t| *t > self.most) {
             return Err(self.too_long(total).into());
         }
-        let new_mark = header("ETag")
+        let validator = header("ETag")
             .filter(|t| !t.starts_with("W/"))
             .or(header("Last-Modified"))
             .unwrap_or_default();
-        self.part.set_mark(&new_mark).map_err(|e| io_error(self.path, e))?;
+        self.part.set_validator(&validator).map_err(|e| io_error(self.path, e))?;
         let written = self.receive(response, start, total)?;
         match total {
             Some(total) if written < total => Err(TransferError::Again(format!(
@@ -295,13 +300,15 @@ impl Transfer<'_> {
     }
 
     fn html(&self, found: &str) -> DataError {
-        self.error(format!("expected a data file, found an HTML page ({found}); does a login page or a proxy answer for the server?"))
+        self.error(format!(
+            "expected a data file, found an HTML page ({found}); check for a login page or a proxy"
+        ))
     }
     fn too_long(&self, found: u64) -> DataError {
-        self.error(format!("expected at most {} bytes, some times the size of the published file, found {found} or more", self.most))
+        self.error(format!("expected at most {} bytes, a few times the size of the published file, found {found} or more", self.most))
     }
 
-    /// Writes the body behind `start` bytes of the part; the bytes there are then.
+    /// Writes the body after the first `start` bytes of the part and returns the new length.
     fn receive(
         &self,
         response: Response<ureq::Body>,
@@ -337,7 +344,7 @@ impl Transfer<'_> {
         Ok(written)
     }
 
-    /// Looks at the whole part; gives its SHA-256, empty where nobody asks for it.
+    /// Checks the complete part and returns its SHA-256, or an empty string if it is neither compared nor recorded.
     fn check(&self, limits: &Limits, is_recorded: bool) -> Result<String, DataError> {
         let failed = |e| io_error(self.path, e);
         let mut file = &self.part.file;
@@ -366,7 +373,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Records the SHA-256 of the first download, or compares it with that of a call that was faster.
+    /// Records the SHA-256 of the first download. If another call has recorded one meanwhile, compares it.
     fn record(&self, record: &Path, found: &str) -> Result<(), DataError> {
         let failed = |e| io_error(record, e);
         let (dir, prefix) = (folder(record), prefix(record).map_err(failed)?);
@@ -395,17 +402,17 @@ fn wrong_sum(expected: &str, found: &str, record: Option<&Path>, is_html: bool) 
     let page = if is_html { ", an HTML page" } else { "" };
     match record {
         None => {
-            format!("expected SHA-256 {expected}, found {found}{page}; the file was thrown away")
+            format!("expected SHA-256 {expected}, found {found}{page}; the download was discarded")
         }
         Some(record) => format!(
-            "expected SHA-256 {expected} of the first download, found {found}{page}; the file was thrown away; if its publisher replaced it, \
-             remove {}",
+            "expected SHA-256 {expected} of the first download, found {found}{page}; the download was discarded; if the publisher \
+             replaced the file, remove {}",
             record.display()
         ),
     }
 }
 
-/// A SHA-256 that [`Transfer::record`] wrote, as `sha256sum` does; `None` where there is no file.
+/// Reads a SHA-256 in the format of `sha256sum`, as [`Transfer::record`] writes it; `None` if the file does not exist.
 fn read_sum(record: &Path) -> Result<Option<String>, DataError> {
     if std::fs::symlink_metadata(record).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
         return Ok(None);
@@ -419,13 +426,13 @@ fn read_sum(record: &Path) -> Result<Option<String>, DataError> {
     Err(format_error(
         record,
         format!(
-            "expected a SHA-256 of 64 hexadecimal digits, found {:?}; remove the file to record it anew",
+            "expected a SHA-256 of 64 hexadecimal digits, found {:?}; remove the file to record it again",
             cut(sum)
         ),
     ))
 }
 
-/// Whether a file begins as an HTML page does.
+/// Whether a file starts like an HTML page.
 fn is_html(begin: &[u8]) -> bool {
     let text = String::from_utf8_lossy(begin)
         .trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n'])
@@ -433,7 +440,7 @@ fn is_html(begin: &[u8]) -> bool {
     ["<!doctype html", "<html"].iter().any(|tag| text.starts_with(tag))
 }
 
-/// Start and total of `bytes start-end/total`.
+/// Parses `bytes start-end/total` of a range that reaches the end; returns start and total.
 fn content_range(text: &str) -> Option<(u64, u64)> {
     let (range, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (start, end) = range.split_once('-')?;
@@ -442,27 +449,26 @@ fn content_range(text: &str) -> Option<(u64, u64)> {
     (start <= end && end.checked_add(1) == Some(total)).then_some((start, total))
 }
 
-/// Fetches the files of a set that are missing: each to its name, or, out of an archive, the whole folder.
+/// Downloads missing files of a data set: each to its name, or an archive that contains the whole folder.
 pub(super) fn fetch_set(
-    home: &DataHome,
-    set: Known,
+    progress: bool,
+    set: &str,
+    about: &DatasetInfo,
     dir: &Path,
     missing: &[&RemoteFile],
 ) -> Result<(), DataError> {
-    let about = set.about();
-    if home.progress() {
-        eprintln!("{}: licence: {}; please cite: {}", set.name(), about.licence, about.citation);
+    if progress {
+        eprintln!("{set}: licence: {}; please cite: {}", about.licence, about.citation);
     }
-    fetch_files(home, dir, missing)
+    fetch_files(progress, dir, missing)
 }
 
-/// [`fetch_set`] of any files.
+/// [`fetch_set`] without the note on licence and citation.
 pub(super) fn fetch_files(
-    home: &DataHome,
+    progress: bool,
     dir: &Path,
     missing: &[&RemoteFile],
 ) -> Result<(), DataError> {
-    let progress = home.progress();
     let archive = |f: &RemoteFile| {
         [".zip", ".tgz"].into_iter().find(|end| f.url.ends_with(end) && !f.name.ends_with(end))
     };
@@ -477,7 +483,7 @@ pub(super) fn fetch_files(
                 let file = dir.join(f.name);
                 receive(download, &file, &limits(&file))?.persist(&file)?
             }
-            // One archive holds them all.
+            // The archive of an earlier iteration contained this file.
             Some(_) if dir.join(f.name).exists() => {}
             Some(end) => {
                 let file = dir.with_extension(&end[1..]);

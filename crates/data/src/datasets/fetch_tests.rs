@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::fetch::fetch_files;
 use super::unpack::unpack;
-use super::{DataHome, Download, RemoteFile, fetch};
+use super::{Download, RemoteFile, fetch};
 use crate::formats::npz::npz_bytes;
 use burn_gnn_testutil::faults::{draw, full_disk, kills, process, small_disk};
 
@@ -282,7 +282,7 @@ fn bodies_that_are_not_the_file() {
     }
     let (url, _) = serve(plain("Content-Length: 42\r\n", PAGE));
     let e = get(&url, Some(&sha256(b"abc")), &dir.path().join("g")).unwrap_err().to_string();
-    assert!(e.contains(", an HTML page; the file was thrown away"), "{e}");
+    assert!(e.contains(", an HTML page; the download was discarded"), "{e}");
     assert_eq!(names(dir.path()), ["f"]);
 }
 
@@ -302,9 +302,7 @@ fn files_beyond_their_limit() {
         let tmp = tempfile::tempdir().unwrap();
         let url: &'static str = Box::leak(format!("{url}/f").into_boxed_str());
         let file = RemoteFile { name: "f", url, sha256: None, most: 100_000 };
-        let e = fetch_files(&DataHome::at(tmp.path()).with_progress(false), tmp.path(), &[&file])
-            .unwrap_err()
-            .to_string();
+        let e = fetch_files(false, tmp.path(), &[&file]).unwrap_err().to_string();
         assert!(e.contains("expected at most 100000 bytes"), "{e}");
         assert!(names(tmp.path()).is_empty(), "{:?}", names(tmp.path()));
     }
@@ -317,10 +315,10 @@ fn the_first_download_is_recorded() {
         send(request, stream, if i == 1 { b"other" } else { b"first" }, "\"a\"", usize::MAX)
     });
     let tmp = tempfile::tempdir().unwrap();
-    let (home, dir) = (DataHome::at(tmp.path()).with_progress(false), tmp.path().join("set"));
+    let dir = tmp.path().join("set");
     let url: &'static str = Box::leak(format!("{url}/f").into_boxed_str());
     let file = RemoteFile { name: "f", url, sha256: None, most: 10_000 };
-    let fetch = || fetch_files(&home, &dir, &[&file]);
+    let fetch = || fetch_files(false, &dir, &[&file]);
     fetch().unwrap();
     assert_eq!(
         std::fs::read_to_string(dir.join("f.sha256")).unwrap(),
@@ -355,9 +353,9 @@ fn other_sums_are_refused() {
     });
     let url: &'static str = Box::leak(format!("{url}/set.tgz").into_boxed_str());
     let tmp = tempfile::tempdir().unwrap();
-    let (home, dir) = (DataHome::at(tmp.path()).with_progress(false), tmp.path().join("set"));
+    let dir = tmp.path().join("set");
     let fetch = |sha256| {
-        fetch_files(&home, &dir, &[&RemoteFile { name: "raw", url, sha256, most: 10_000 }])
+        fetch_files(false, &dir, &[&RemoteFile { name: "raw", url, sha256, most: 10_000 }])
     };
     fetch(None).unwrap();
     assert_eq!(
@@ -375,8 +373,9 @@ fn other_sums_are_refused() {
     let known: &'static str = Box::leak(other.clone().into_boxed_str());
     let e = fetch(Some(known)).unwrap_err();
     assert!(
-        e.to_string()
-            .contains(&format!("expected SHA-256 {other}, found {sum}; the file was thrown away")),
+        e.to_string().contains(&format!(
+            "expected SHA-256 {other}, found {sum}; the download was discarded"
+        )),
         "{e}"
     );
     assert_eq!(names(tmp.path()), ["set.tgz.sha256"]);
@@ -420,9 +419,8 @@ fn fetch_many(url: &str, dir: &Path) -> Result<(), DataError> {
     let plain = RemoteFile { name: "f", url: url("f"), sha256: None, most };
     let packed =
         ["raw", "split"].map(|name| RemoteFile { name, url: url("set.tgz"), sha256: None, most });
-    let home = DataHome::at(dir).with_progress(false);
-    fetch_files(&home, &dir.join("plain"), &[&plain])?;
-    fetch_files(&home, &dir.join("set"), &[&packed[0], &packed[1]])
+    fetch_files(false, &dir.join("plain"), &[&plain])?;
+    fetch_files(false, &dir.join("set"), &[&packed[0], &packed[1]])
 }
 
 /// A server of a file and an archive that sends slowly and now and then hangs up.
@@ -580,9 +578,7 @@ fn downloads_on_a_full_disk() {
     // A file of a set, with the sum of its first download beside it.
     let set_url: &'static str = Box::leak(format!("{url}/f").into_boxed_str());
     let plain = RemoteFile { name: "f", url: set_url, sha256: None, most: 10_000_000 };
-    let fetch = |d: &Path| {
-        fetch_files(&DataHome::at(d).with_progress(false), d, &[&plain]).map_err(|e| e.to_string())
-    };
+    let fetch = |d: &Path| fetch_files(false, d, &[&plain]).map_err(|e| e.to_string());
     full_disk("file of a set", &disk, |_| {}, fetch, |d| version(&file(d)));
     // Room for the archive is not yet room for what is in it.
     let archive = tgz(&[("raw/a.csv", &[7; 300_000]), ("split/b.csv", &content())]);
@@ -592,9 +588,8 @@ fn downloads_on_a_full_disk() {
     let url: &'static str = Box::leak(format!("{url}/set.tgz").into_boxed_str());
     let packed =
         ["raw", "split"].map(|name| RemoteFile { name, url, sha256: None, most: 10_000_000 });
-    let home = |d: &Path| DataHome::at(d).with_progress(false);
     let fetch = |d: &Path| {
-        fetch_files(&home(d), &d.join("set"), &[&packed[0], &packed[1]]).map_err(|e| e.to_string())
+        fetch_files(false, &d.join("set"), &[&packed[0], &packed[1]]).map_err(|e| e.to_string())
     };
     let put =
         |d: &Path| std::fs::write(d.join("set.tgz.sha256"), format!("{sum}  set.tgz\n")).unwrap();
@@ -642,11 +637,11 @@ fn an_archive_becomes_the_folder_of_the_set() {
         let (url, log) =
             serve(move |_, request, stream| send(request, stream, &bytes, "\"a\"", usize::MAX));
         let tmp = tempfile::tempdir().unwrap();
-        let (home, dir) = (DataHome::at(tmp.path()).with_progress(false), tmp.path().join("set"));
+        let dir = tmp.path().join("set");
         let url: &'static str = Box::leak(format!("{url}/set.{end}").into_boxed_str());
         let files =
             ["raw", "split"].map(|name| RemoteFile { name, url, sha256: None, most: 10_000 });
-        fetch_files(&home, &dir, &[&files[0], &files[1]]).unwrap();
+        fetch_files(false, &dir, &[&files[0], &files[1]]).unwrap();
         assert_eq!(
             (
                 std::fs::read(dir.join("raw/a.csv")).unwrap(),
@@ -661,7 +656,7 @@ fn an_archive_becomes_the_folder_of_the_set() {
         // What somebody put there stays.
         std::fs::remove_dir_all(dir.join("split")).unwrap();
         std::fs::write(dir.join("raw/a.csv"), "mine").unwrap();
-        fetch_files(&home, &dir, &[&files[1]]).unwrap();
+        fetch_files(false, &dir, &[&files[1]]).unwrap();
         assert_eq!(
             (
                 std::fs::read(dir.join("raw/a.csv")).unwrap(),

@@ -1,11 +1,11 @@
-//! Loads the built-in karate club of Zachary.
+//! Zachary's karate club, built into the library.
 
 use burn_gnn_graph::Graph;
 
 use crate::dataset::{Dataset, Features, Split};
 
-/// Members that each member saw outside the club, with a higher number; Zachary (1977), figure 1,
-/// counted from 0. Node 0 is the instructor, Mr. Hi, and node 33 the officer, John A.
+/// Friends of each member with a higher number, counted from 0; Zachary (1977), figure 1. Node 0 is the instructor,
+/// Mr. Hi, and node 33 the officer, John A.
 const FRIENDS: [&[u32]; 34] = [
     &[1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 17, 19, 21, 31],
     &[2, 3, 7, 13, 17, 19, 21, 30],
@@ -43,15 +43,17 @@ const FRIENDS: [&[u32]; 34] = [
     &[],
 ];
 
-/// Members of Mr. Hi's club after the split; the others joined the officer's.
+/// Members of Mr. Hi's club after the split. All other members joined the officer's club.
 const MR_HI: [usize; 17] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19, 21];
 
-/// Zachary's karate club: 34 members, 78 friendships, and the club each went to when it split.
+/// Zachary's karate club: 34 members, 78 friendships, and the club that each member joined when the club split up.
 ///
-/// Friendships are unweighted and stored in both directions (156 edges); features are the identity
-/// matrix; class 0 is Mr. Hi's club, class 1 the officer's, 17 members each (member 8 went with the
-/// officer's faction but joined Mr. Hi's club, which is what the label says). Split `public` trains
-/// on the two leaders, nodes 0 and 33, and tests on the other 32; it has no validation nodes.
+/// * **Edges** are unweighted and stored in both directions, so there are 156.
+/// * **Features** are the identity matrix.
+/// * **Labels**: class 0 is Mr. Hi's club, class 1 the officer's, with 17 members each. Member 8 supported the officer
+///   but joined Mr. Hi's club; the label is the club.
+/// * **Split** `public`: the two leaders, nodes 0 and 33, are training nodes, the other 32 members are test nodes. There
+///   are no validation nodes.
 ///
 /// W. W. Zachary, An information flow model for conflict and fission in small groups, Journal of
 /// Anthropological Research 33 (1977).
@@ -89,13 +91,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_are_those_of_the_paper() {
+    fn counts_match_the_paper() {
         let club = karate_club();
         let r = &club.graph.relations()[0];
         assert_eq!((r.num_src(), r.num_edges()), (34, 2 * 78));
         let degrees: Vec<u32> = r.in_degrees().collect();
         assert_eq!((degrees[0], degrees[33], degrees[11]), (16, 17, 1));
-        // Degrees as networkx gives them.
+        // Degrees of `networkx.karate_club_graph()`.
         let expected = [
             16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2, 2, 2, 2, 3, 2, 2, 2, 5, 3, 3, 2, 4,
             3, 4, 4, 6, 12, 17,

@@ -1,11 +1,11 @@
-//! Loads well-known data sets, each by one call.
+//! Loads well-known data sets for node classification, and downloads them if necessary.
 //!
-//! [`Known::load`] looks into the folder of a [`DataHome`] and reads the published files there; what is not there is
-//! fetched first, with the feature `download`, from the official home of the set; its SHA-256 must be the known one or,
-//! where none is known, that of the first download, which is recorded beside it. [`karate_club`](crate::karate_club)
-//! and [`crates_graph`](crate::crates_graph) are inside the library.
+//! [`Known::load`] reads the published files of a data set from the folder of a [`DataHome`]. With the cargo feature
+//! `download` it first downloads missing files from the official address. The SHA-256 of a download must be the known
+//! one. If none is known, the SHA-256 of the first download is recorded next to the file, and later downloads must match
+//! it. [`karate_club`](crate::karate_club) and [`crates_graph`](crate::crates_graph) are built into the library.
 //!
-//! | set | task | files | feature |
+//! | data set | task | files | cargo feature |
 //! | --- | --- | --- | --- |
 //! | Cora, Citeseer, PubMed | topic of a paper | Planetoid: `ind.<name>.*` | |
 //! | AIFB, MUTAG, BGS, AM | class of an entity, R-GCN | N-Triples and tables of labels | `rdf` |
@@ -14,9 +14,12 @@
 //!
 //! ```no_run
 //! use burn_gnn_data::datasets::{DataHome, Known};
-//! let cora = Known::Cora.load()?; // $BURN_GNN_DATA/cora, or the cache folder of the system
-//! let mag = Known::OgbnMag.load_from(&DataHome::at("/data"))?; // /data/ogbn-mag
-//! # Ok::<(), burn_gnn_data::DataError>(())
+//!
+//! fn main() -> Result<(), burn_gnn_data::DataError> {
+//!     let cora = Known::Cora.load()?; // $BURN_GNN_DATA/cora, or the cache folder of the system
+//!     let mag = Known::OgbnMag.load_from(&DataHome::at("/data"))?; // /data/ogbn-mag
+//!     Ok(())
+//! }
 //! ```
 
 mod catalog;
@@ -34,12 +37,14 @@ mod planetoid_tests;
 mod rdf_datasets;
 #[cfg(feature = "npz")]
 mod reddit;
+mod remote_file;
 #[cfg(test)]
 mod sets_tests;
 #[cfg(feature = "download")]
 mod unpack;
 
-pub use catalog::{DatasetInfo, Known, RemoteFile};
+pub use catalog::Known;
 pub use data_home::DataHome;
 #[cfg(feature = "download")]
 pub use fetch::{Download, fetch};
+pub use remote_file::{DatasetInfo, RemoteFile};

@@ -1,4 +1,4 @@
-//! Loads Cora, Citeseer and PubMed from Planetoid's pickles, `ind.<name>.<part>`.
+//! Reads Cora, Citeseer and PubMed from the pickles of Planetoid, `ind.<name>.<part>`.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -13,28 +13,25 @@ use crate::files::{format_error, read_bounded, table_error};
 
 /// Validation nodes of the public split.
 const VALIDATION: usize = 500;
-/// Largest file that is read; PubMed's largest has 12 MB.
+/// Largest accepted file in bytes. The largest file of PubMed has 12 MB.
 const MOST: u64 = (1 << 30) - 1;
 
 /// Reads `ind.<name>.{x,tx,allx,y,ty,ally,graph,test.index}`.
 ///
-/// Nodes of `allx` come first, then the test nodes by `test.index`; those that lie in the range of test numbers and are
-/// none (15 of Citeseer) have neither words nor a label. The split is the public one: the nodes of `x` train, the next
-/// 500 validate.
+/// The first nodes are those of `allx`, followed by the test nodes at the ids in `test.index`. Ids between the test
+/// nodes that are not in `test.index` (15 in Citeseer) are nodes without features and label. The split is the public
+/// one: the nodes of `x` are training nodes, the next 500 are validation nodes.
 pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     let path = |part: &str| dir.join(format!("ind.{name}.{part}"));
     let index = test_index(&path("test.index"))?;
-    let matrix = |part: &str| of(&path(part), |p| sparse(p, &path(part)));
-    let labels = |part: &str| of(&path(part), |p| one_hot(p, p.top()));
+    let matrix = |part: &str| read_pickle(&path(part), |p| sparse(p, &path(part)));
+    let labels = |part: &str| read_pickle(&path(part), |p| one_hot(p, p.top()));
     let (all, tx) = (matrix("allx")?, matrix("tx")?);
     let (y, all_y, test_y) = (labels("y")?, labels("ally")?, labels("ty")?);
     let described = path("allx");
     let same = |part: &str, expected: usize, found: usize| {
         let why = || {
-            format!(
-                "expected {expected} rows beside those of `{}`, found {found}",
-                described.display()
-            )
+            format!("expected {expected} rows to match `{}`, found {found}", described.display())
         };
         if expected == found { Ok(()) } else { Err(format_error(&path(part), why())) }
     };
@@ -43,7 +40,8 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     same("ty", index.len(), test_y.0.len())?;
     let n = all.rows();
     let last = index.iter().copied().max().map_or(n, |m| m as usize + 1);
-    // A test number may lie outside of what there are features for by as many nodes as have none, no more.
+    // Limits the number of nodes without features: a single large id in `test.index` must not allocate memory for
+    // billions of nodes.
     let limit = n + 2 * index.len() + 64;
     if last > limit || index.iter().any(|&v| (v as usize) < n) {
         let found = index
@@ -74,7 +72,7 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     for (&v, &label) in index.iter().zip(&test_y.0) {
         node_labels[v as usize] = label;
     }
-    let graph = of(&path("graph"), |p| adjacency(p, last))?;
+    let graph = read_pickle(&path("graph"), |p| adjacency(p, last))?;
     let features = joined(all, tx, &index, last);
     let mut test = index;
     test.sort_unstable();
@@ -85,8 +83,8 @@ pub(super) fn load(dir: &Path, name: &str) -> Result<Dataset, DataError> {
     Ok(Dataset::homogeneous(name, graph, class_names, node_labels, features, split))
 }
 
-/// What a pickle in a file holds.
-fn of<T>(
+/// Reads a pickle and converts it.
+fn read_pickle<T>(
     path: &Path,
     read: impl FnOnce(&Pickle<'_>) -> Result<T, DataError>,
 ) -> Result<T, DataError> {
@@ -103,18 +101,18 @@ fn test_index(path: &Path) -> Result<Vec<u32>, DataError> {
             .parse()
             .ok()
             .filter(|&v| v < u32::MAX - 1)
-            .ok_or_else(|| wrong("the number of a node"))?;
-        if seen.insert(v) { Ok(v) } else { Err(wrong("a number that occurs once")) }
+            .ok_or_else(|| wrong("a node id"))?;
+        if seen.insert(v) { Ok(v) } else { Err(wrong("a node id that occurs once")) }
     };
     text.lines().enumerate().map(number).collect()
 }
 
-/// A CSR matrix.
+/// Converts a `scipy.sparse.csr_matrix`.
 fn sparse(p: &Pickle<'_>, path: &Path) -> Result<Features, DataError> {
     let Value::Matrix(Some(state)) = *p.get(p.top()) else {
         return Err(p.wrong("a CSR matrix of SciPy", p.top()));
     };
-    // SciPy renamed the attribute.
+    // Old versions of SciPy wrote `shape`.
     let shape = p.entry(state, "_shape").or_else(|_| p.entry(state, "shape"))?;
     let &[rows, cols] = p.items(shape) else {
         return Err(p.wrong("a shape of rows and columns", shape));
@@ -131,7 +129,7 @@ fn sparse(p: &Pickle<'_>, path: &Path) -> Result<Features, DataError> {
     )
 }
 
-/// The class of each row, -1 for a row of zeros, and the number of columns.
+/// Converts one-hot rows to classes, with -1 for a row of zeros. Returns the number of columns, too.
 fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), DataError> {
     let &[rows, cols] = p.shape(id)?.as_slice() else {
         return Err(p.wrong("an array of rows and columns", id));
@@ -149,8 +147,8 @@ fn one_hot(p: &Pickle<'_>, id: Id) -> Result<(Vec<i64>, usize), DataError> {
     Ok((values.chunks_exact(cols).map(class).collect::<Result<_, _>>()?, cols))
 }
 
-/// The graph of a dictionary of neighbours: every edge in both directions, once, without self loops, by source and
-/// destination.
+/// Builds the graph from a dictionary of neighbour lists. Every edge is stored once in each direction, sorted by source
+/// and destination. Self loops are dropped.
 fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, DataError> {
     let entries = p.dict(p.top()).ok_or_else(|| p.wrong("a dictionary of neighbours", p.top()))?;
     let node = |id: Id| -> Result<u32, DataError> {
@@ -158,16 +156,14 @@ fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, DataError> {
         u32::try_from(v)
             .ok()
             .filter(|&v| (v as usize) < nodes)
-            .ok_or_else(|| p.wrong(&format!("the number of a node in 0..{nodes}"), id))
+            .ok_or_else(|| p.wrong(&format!("a node id in 0..{nodes}"), id))
     };
     let (mut lists, mut count) = (HashSet::new(), 0);
     for &(_, neighbours) in entries {
         let list = p.list(neighbours).ok_or_else(|| p.wrong("a list of neighbours", neighbours))?;
-        // One list for many nodes would be many edges in a small file.
+        // A pickle can refer to one list many times, so a small file could describe very many edges.
         if !lists.insert(neighbours) {
-            return Err(
-                p.wrong("a list of neighbours for each node, not one for several", neighbours)
-            );
+            return Err(p.wrong("a separate list of neighbours for each node", neighbours));
         }
         count += 2 * list.len();
     }
@@ -188,14 +184,16 @@ fn adjacency(p: &Pickle<'_>, nodes: usize) -> Result<Graph, DataError> {
     Ok(Graph::homogeneous(nodes, src, dst)?)
 }
 
-/// Rows of `all`, then those of `test` at the numbers of `index`; entries sorted by row and column.
+/// Concatenates the rows of `all` and of `test`, whose row `i` becomes row `index[i]`. Entries are sorted by row and
+/// column.
 fn joined(all: Features, test: Features, index: &[u32], rows: usize) -> Features {
     let cols = all.cols();
     let mut entries = vec![];
     for (m, at) in [(all, None), (test, Some(index))] {
         if let Features::Sparse { row, col, value, .. } = m {
-            let place = |r: u32| at.map_or(r, |at| at[r as usize]);
-            entries.extend(row.into_iter().zip(col).zip(value).map(|((r, c), v)| (place(r), c, v)));
+            let target = |r: u32| at.map_or(r, |at| at[r as usize]);
+            entries
+                .extend(row.into_iter().zip(col).zip(value).map(|((r, c), v)| (target(r), c, v)));
         }
     }
     entries.sort_by_key(|e| (e.0, e.1));

@@ -285,9 +285,12 @@ fn refusals() {
     );
     refused(
         &|d| put(d, "graph", b"\x80\x02}K\x09]s."),
-        "expected the number of a node in 0..6, found the number 9",
+        "expected a node id in 0..6, found the number 9",
     );
-    refused(&|d| put(d, "graph", b"\x80\x02}(K\x00]q\x00K\x01h\x00u."), "not one for several");
+    refused(
+        &|d| put(d, "graph", b"\x80\x02}(K\x00]q\x00K\x01h\x00u."),
+        "a separate list of neighbours for each node",
+    );
     refused(&|d| put(d, "graph", b"e."), "expected a mark, found none");
     refused(
         &|d| put(d, "graph", b"h\x07."),
@@ -300,7 +303,7 @@ fn refusals() {
     );
     refused(
         &|d| put(d, "ally", &Pickler::new().array(&[1, 2], "i4", &[0; 8]).done()),
-        "ally: expected 3 rows beside those of",
+        "ally: expected 3 rows to match",
     );
     refused(
         &|d| put(d, "ally", &Pickler::new().array(&[3, 2], "f8", &[0; 48]).done()),
@@ -324,14 +327,11 @@ fn refusals() {
     refused(&|d| put(d, "allx", &short), "indptr: expected 4 entries for 3 rows, found 2");
     refused(
         &|d| put(d, "test.index", b"5\n5\n"),
-        "test.index:2:1: expected a number that occurs once, got \"5\"",
+        "test.index:2:1: expected a node id that occurs once, got \"5\"",
     );
-    refused(
-        &|d| put(d, "test.index", b"5\nx\n"),
-        "test.index:2:1: expected the number of a node, got \"x\"",
-    );
+    refused(&|d| put(d, "test.index", b"5\nx\n"), "test.index:2:1: expected a node id, got \"x\"");
     refused(&|d| put(d, "test.index", b"5\n1\n"), "expected numbers in 3..71, found 1");
-    refused(&|d| put(d, "test.index", b"5\n"), "tx: expected 1 rows beside those of");
+    refused(&|d| put(d, "test.index", b"5\n"), "tx: expected 1 rows to match");
     let e = refused(
         &|d| std::fs::remove_file(d.join("ind.cora.ty")).unwrap(),
         "ind.cora.ty (from https://github.com/kimiyoung/planetoid",

@@ -1,4 +1,4 @@
-//! Loads the data sets of R-GCN: RDF without the relation that reveals the class, and tables of labels.
+//! Reads the data sets of the R-GCN paper: RDF without the relation that reveals the class, and tables of labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,16 +13,16 @@ use crate::tables::{CsvFile, joined};
 
 /// Reads `<name>_stripped.nt.gz`, `completeDataset.tsv`, `trainingSet.tsv` and `testSet.tsv`.
 ///
-/// Classes are the labels of the complete set, sorted. Inverse relations are not stored.
+/// Classes are the sorted labels in `completeDataset.tsv`. Inverse relations are not stored.
 pub(super) fn load(dir: &Path, name: &str, progress: bool) -> Result<Dataset, DataError> {
     let (node, label) = match name {
-        // As the file spells it.
+        // The published file has this spelling.
         "am" => ("proxy", "label_cateogory"),
         "aifb" => ("person", "label_affiliation"),
         "mutag" => ("bond", "label_mutagenic"),
         _ => ("rock", "label_lithogenesis"),
     };
-    // Old files hold IRIs that today's rules refuse.
+    // The published files contain IRIs that are not valid.
     let options = RdfOptions::new().lenient().with_progress(progress);
     let rdf = read_rdf(dir.join(format!("{name}_stripped.nt.gz")), &options)?;
     let complete = dir.join("completeDataset.tsv");
@@ -62,10 +62,10 @@ pub(super) fn load(dir: &Path, name: &str, progress: bool) -> Result<Dataset, Da
     })
 }
 
-/// Two columns of a table with tabs, and the line of each row.
+/// Reads two columns of a tab-separated table, with the line number of each row.
 fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, DataError> {
     let mut file = CsvFile::new(path, b'\t', Box::new(open(path)?.0))?;
-    let place = |name: &str| {
+    let position = |name: &str| {
         let missing = || {
             table_error(
                 path,
@@ -77,15 +77,16 @@ fn table(path: &Path, columns: [&str; 2]) -> Result<Vec<(u64, [String; 2])>, Dat
         };
         file.head.iter().position(|h| h == name.as_bytes()).ok_or_else(missing)
     };
-    let (places, width) = ([place(columns[0])?, place(columns[1])?], file.head.len());
+    let (positions, width) = ([position(columns[0])?, position(columns[1])?], file.head.len());
     let mut out = vec![];
     while let Some((record, line)) = file.next(path)? {
         let cell = |i: usize| -> Result<String, DataError> {
             let raw = record
-                .get(places[i])
+                .get(positions[i])
                 .ok_or_else(|| table_error(path, line, 0, format!("{width} fields"), "fewer"))?;
-            let text = std::str::from_utf8(raw)
-                .map_err(|_| table_error(path, line, places[i] + 1, "UTF-8 text", "other bytes"))?;
+            let text = std::str::from_utf8(raw).map_err(|_| {
+                table_error(path, line, positions[i] + 1, "UTF-8 text", "other bytes")
+            })?;
             Ok(text.to_owned())
         };
         out.push((line, [cell(0)?, cell(1)?]));

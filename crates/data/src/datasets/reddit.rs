@@ -1,4 +1,4 @@
-//! Loads Reddit as DGL publishes it.
+//! Reads the data set Reddit in the files of DGL.
 
 use std::path::Path;
 
@@ -9,8 +9,10 @@ use crate::dataset::{Dataset, Features, Split, described_class_names};
 use crate::files::{format_error, same_count};
 use crate::formats::npz::{Npz, read_scipy_npz};
 
-/// Reads `reddit_data.npz` (`feature`, `label`, `node_types`: 1 trains, 2 validates, 3 tests) and `reddit_graph.npz`,
-/// an adjacency matrix in both directions.
+/// Reads `reddit_data.npz` and `reddit_graph.npz`.
+///
+/// The first file contains `feature`, `label` and `node_types` (1: training, 2: validation, 3: test), the second one the
+/// adjacency matrix with both directions of each edge.
 pub(super) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let path = dir.join("reddit_data.npz");
     let mut file = Npz::open(&path)?;
@@ -39,7 +41,7 @@ pub(super) fn load(dir: &Path) -> Result<Dataset, DataError> {
     if let Some(v) = labels.iter().position(|&l| l < 0) {
         return Err(format_error(
             &path.join("label"),
-            format!("node {v}: expected a class, not negative, found {}", labels[v]),
+            format!("node {v}: expected a class that is not negative, found {}", labels[v]),
         ));
     }
     let classes = labels.iter().max().map_or(0, |&m| m as u64 + 1);
@@ -47,7 +49,7 @@ pub(super) fn load(dir: &Path) -> Result<Dataset, DataError> {
     let matrix = dir.join("reddit_graph.npz");
     let Features::Sparse { rows: nodes, cols: other, row, col, .. } = read_scipy_npz(&matrix)?
     else {
-        unreachable!("a sparse matrix is read as one");
+        unreachable!("`read_scipy_npz` returns sparse features");
     };
     same_count(&matrix, "number of nodes", rows as u64, nodes)?;
     same_count(&matrix, "number of columns", rows as u64, other)?;

@@ -133,11 +133,11 @@ fn reddit() {
         );
     };
     put(&dir, "reddit_graph.npz", &graph(4));
-    refused("number of nodes: expected 3 as the description says, found 4");
+    refused("number of nodes: expected 3 as declared, found 4");
     put(&dir, "reddit_data.npz", &data(&[2, 0, 1], &[3, 1, 0]));
     refused("node 2: expected 1, 2 or 3, found 0");
     put(&dir, "reddit_data.npz", &data(&[2, 0, -1], &[3, 1, 2]));
-    refused("node 2: expected a class, not negative, found -1");
+    refused("node 2: expected a class that is not negative, found -1");
     put(&dir, "reddit_data.npz", &data(&[2, 0, 1_000_000], &[3, 1, 2]));
     refused("num_classes: expected at most 65536 for 3 nodes, found 1000001");
     put(&dir, "reddit_data.npz", &data(&[2, 0], &[3, 1, 2]));

@@ -1,4 +1,4 @@
-//! Unpacks archives.
+//! Unpacks zip and gzipped tar archives.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -11,17 +11,20 @@ use tempfile::TempDir;
 
 use crate::files::{cut, format_error, io_error, lock_dir, open_zip, sync_dir, zip_error};
 
-/// Bytes that an entry counts for beside its own, so that an archive of many empty files has an end.
+/// Bytes that each entry counts in addition to its content, so that the number of empty files is limited, too.
 const ENTRY: u64 = 512;
 
-/// Unpacks a zip archive or a gzipped tar archive, as its name says, into a folder beside `into` that then becomes
-/// `into`; where that is there already, into it, without what it has. Where an archive holds one folder and nothing
-/// else, that folder is taken. What appears in `into` is whole at once, also where several processes unpack. `unpacked`
-/// is called before: once the set is there nobody asks for its archive again, so that is where to remove it.
+/// Unpacks a zip archive (`.zip`) or a gzipped tar archive (any other name) into the folder `into`.
+///
+/// The archive is unpacked into a temporary folder next to `into`, which is then renamed. If `into` exists, entries that
+/// it does not have are renamed into it. If the archive contains a single folder, the content of that folder is used.
+/// Every file and folder in `into` is complete from the moment it appears, also if several processes unpack. `unpacked`
+/// is called before the rename; the caller may remove the archive there, because it is not needed any more.
 ///
 /// # Errors
-/// [`DataError::Io`]; [`DataError::Format`] for a damaged archive, one of more than `most` bytes, or one with names
-/// that lead out of the folder, or with links.
+/// * [`DataError::Io`] if files cannot be read or written.
+/// * [`DataError::Format`] for a damaged archive, for more than `most` bytes, for names outside the folder, and for
+///   links.
 pub(super) fn unpack(
     file: &File,
     archive: &Path,
@@ -31,7 +34,7 @@ pub(super) fn unpack(
 ) -> Result<(), DataError> {
     let parent = folder(into);
     let (temp, _lock) = temporary(into).map_err(|e| io_error(parent, e))?;
-    // Beside its lock, which does not become a file of the set.
+    // A subfolder, because the lock file of the temporary folder must not become a file of the data set.
     let content = temp.path().join("content");
     std::fs::create_dir(&content).map_err(|e| io_error(&content, e))?;
     let mut file = file;
@@ -51,7 +54,7 @@ pub(super) fn unpack(
         _ => content,
     };
     unpacked();
-    // What is there already was put there by somebody, and stays.
+    // Existing files stay: they may be the user's.
     if !appear(&inner, into)? {
         for entry in std::fs::read_dir(&inner).map_err(|e| io_error(&inner, e))? {
             let entry = entry.map_err(|e| io_error(&inner, e))?;
@@ -61,7 +64,7 @@ pub(super) fn unpack(
     sync_dir(into).and_then(|()| sync_dir(parent)).map_err(|e| io_error(into, e))
 }
 
-/// Forces the names in a folder and in those below it to disk, the innermost first; links are not followed.
+/// Syncs a folder and its subfolders to disk, the innermost first. Links are not followed.
 fn sync_folders(dir: &Path) -> std::io::Result<()> {
     let (mut folders, mut next) = (vec![dir.to_owned()], 0);
     while next < folders.len() {
@@ -76,7 +79,7 @@ fn sync_folders(dir: &Path) -> std::io::Result<()> {
     folders.iter().rev().try_for_each(sync_dir)
 }
 
-/// Renames a file or folder; `false` where there is one of that name, also one that appeared just now.
+/// Renames a file or folder. Returns `false` if the target exists, also if another process has just created it.
 fn appear(from: &Path, to: &Path) -> Result<bool, DataError> {
     if to.exists() {
         return Ok(false);
@@ -88,7 +91,7 @@ fn appear(from: &Path, to: &Path) -> Result<bool, DataError> {
     }
 }
 
-/// An empty folder beside `into`, with a lock that says that this process lives. Those of killed processes are removed.
+/// Creates a temporary folder next to `into` and locks it. Removes unlocked ones, which are of killed processes.
 fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
     let prefix = format!(".{}.unpack", into.file_name().unwrap_or_default().to_string_lossy());
     for entry in std::fs::read_dir(folder(into))?.flatten() {
@@ -103,7 +106,7 @@ fn temporary(into: &Path) -> std::io::Result<(TempDir, Option<DirLock>)> {
     }
     loop {
         let dir = tempfile::Builder::new().prefix(&prefix).tempdir_in(folder(into))?;
-        // Between its creation and the lock somebody may take it for left over.
+        // Another process may remove the folder before it is locked. Then the next iteration creates another one.
         match lock_dir(dir.path()) {
             Ok(Some(lock)) if dir.path().exists() => return Ok((dir, Some(lock))),
             Err(e) if dir.path().exists() => return Err(e),
@@ -157,15 +160,15 @@ enum EntryKind {
     Folder,
     File,
     Link,
-    /// Passed over.
+    /// Skipped.
     Other,
 }
 
-/// What comes out of an archive.
+/// Writes entries of an archive.
 struct Unpacked<'a> {
     archive: &'a Path,
     into: &'a Path,
-    /// Bytes that may still come.
+    /// Remaining bytes of `most`.
     left: u64,
     most: u64,
 }
@@ -178,7 +181,7 @@ impl Unpacked<'_> {
         let left = self.left.checked_sub(bytes);
         let more = || {
             self.wrong(format!(
-                "expected at most {} bytes when unpacked, some times the size of the published set, found more",
+                "expected at most {} unpacked bytes, a few times the size of the published data set, found more",
                 self.most
             ))
         };
@@ -209,7 +212,7 @@ impl Unpacked<'_> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(|e| io_error(parent, e))?;
         }
-        // The folder is this call's own: a name that is there already stands in the archive twice.
+        // The folder is new, so an existing file means that the archive contains the name twice.
         let mut file = File::create_new(path).map_err(|e| io_error(path, e))?;
         let copied = std::io::copy(&mut content.take(self.left.saturating_add(1)), &mut file);
         let copied = copied.map_err(|e| match e.get_ref() {

@@ -16,12 +16,15 @@ use crate::files::{NpyHead, format_error, write_atomic};
 /// ```
 /// use burn::tensor::{Device, Tensor};
 /// use burn_gnn_data::{NpyValues, read_npy, write_npy};
-/// # let dir = tempfile::tempdir().unwrap();
-/// let path = dir.path().join("embeddings.npy");
-/// write_npy(&path, Tensor::<2>::from_data([[0.5, 1.0], [1.5, 2.0]], &Device::flex()))?;
-/// let array = read_npy(&path)?;
-/// assert_eq!((array.shape(), array.values()), (&[2, 2][..], &NpyValues::F32(vec![0.5, 1.0, 1.5, 2.0])));
-/// # Ok::<(), burn_gnn_data::DataError>(())
+///
+/// fn main() -> Result<(), burn_gnn_data::DataError> {
+///     let dir = tempfile::tempdir().unwrap();
+///     let path = dir.path().join("embeddings.npy");
+///     write_npy(&path, Tensor::<2>::from_data([[0.5, 1.0], [1.5, 2.0]], &Device::flex()))?;
+///     let array = read_npy(&path)?;
+///     assert_eq!((array.shape(), array.values()), (&[2, 2][..], &NpyValues::F32(vec![0.5, 1.0, 1.5, 2.0])));
+///     Ok(())
+/// }
 /// ```
 ///
 /// # Errors
