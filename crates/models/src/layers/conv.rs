@@ -31,10 +31,21 @@ impl Endpoints {
     }
 }
 
-/// Whether a weight has fewer columns than rows: then it is multiplied before the halo exchange and the sum.
+/// Whether a weight reduces the feature size. Features are then multiplied before the halo exchange and the sum, which
+/// move and add fewer numbers.
 pub(crate) fn multiplies_first(weight: &Tensor<2>) -> bool {
     let [d_input, d_output] = weight.dims();
     d_input > d_output
+}
+
+/// Applies `layer` to sources before the halo exchange, if it reduces the feature size.
+pub(crate) fn project_before_exchange(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
+    if multiplies_first(&layer.weight.val()) { apply(layer, x) } else { x }
+}
+
+/// Applies `layer` to sources after the halo exchange, unless [`project_before_exchange`] has.
+pub(crate) fn project_after_exchange(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
+    if multiplies_first(&layer.weight.val()) { x } else { apply(layer, x) }
 }
 
 /// The first rows of a tensor.

@@ -113,7 +113,7 @@ impl HgtConfig {
         };
         let mut convs = (0..self.num_layers).map(conv).collect::<Result<Vec<_>, _>>()?;
         if let Some((first, rest)) = convs.split_first_mut() {
-            rest.iter_mut().for_each(|conv| conv.share(first));
+            rest.iter_mut().for_each(|conv| conv.share_relations(first));
         }
         let embedding = NodeEmbedding::new(g, &embedded, self.hidden, device)?;
         let head = Init::glorot(device).linear([self.hidden, self.num_classes], true);

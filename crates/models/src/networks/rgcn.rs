@@ -122,7 +122,7 @@ impl RgcnConfig {
             })
             .collect::<Result<_, _>>()?;
         if let Some((first, rest)) = convs.split_first_mut() {
-            rest.iter_mut().for_each(|conv| conv.share(first));
+            rest.iter_mut().for_each(|conv| conv.share_relations(first));
         }
         let columns = one_hot.as_ref().map_or(self.hidden, OneHotConv::row_columns);
         let embedding = NodeEmbedding::new(g, &embedded, columns, device)?;

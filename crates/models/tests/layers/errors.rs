@@ -32,7 +32,7 @@ fn refusals_of_layers() {
         Gatv2ConvConfig::new(3, 2, 1).with_share_weights(true).with_d_dst(Some(4)).try_init(d);
     assert_eq!(
         text(shared.unwrap_err()),
-        "`d_dst`: expected 3 (the weight of sources serves destinations too), got 4; give 3"
+        "`d_dst`: expected 3 (sources and destinations share a weight), got 4; give 3"
     );
     assert!(
         text(GinConvConfig::new(vec![3]).try_init(d).unwrap_err()).contains("`number of widths`")
@@ -282,7 +282,7 @@ fn norms_and_weights_that_a_graph_or_layer_does_not_have() {
     let own = panic_text(|| conv.with_weight(Tensor::ones([4, 2], d)));
     assert_eq!(
         own,
-        "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false"
+        "gcn_conv: this layer already has a weight; set `weight` to false in its config to pass one"
     );
 }
 
@@ -343,7 +343,7 @@ fn weights_that_one_rank_refuses() {
         (e.to_string(), view.exchanges.into_inner())
     };
     let negative = [1.0, 1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-    let want = "`weight of edge 2` must lie in numbers above 0, got -1".to_owned();
+    let want = "`weight of edge 2` must lie in numbers not below 0, got -1".to_owned();
     assert_eq!(refused(DegreeNorm::BothIn, &negative), (want.clone(), 1));
     assert_eq!(
         refused(DegreeNorm::BothIn, &negative[3..]),

@@ -4,12 +4,14 @@ use burn::config::Config;
 use burn::module::{Module, Param};
 use burn::nn::{Initializer, Linear};
 use burn::tensor::{Device, Tensor, activation};
-use burn_gnn_ops::{ConvInput, DropoutKey, Edges, attention, matmul_rows, u_add_v, u_mul_e_sum};
+use burn_gnn_ops::{ConvInput, DropoutKey, Edges, matmul_rows, u_add_v};
 
 use crate::error::ModelError;
-use crate::layers::attention::heads::{edge_shares, mean_heads, split};
-use crate::layers::conv::{Conv, Endpoints, edge_rows, endpoints, multiplies_first, residual};
-use crate::layers::dense::mlp::{add_bias, apply};
+use crate::layers::attention::heads::{AttentionConv, HeadOutput, attend, split};
+use crate::layers::conv::{
+    Conv, Endpoints, edge_rows, project_after_exchange, project_before_exchange,
+};
+use crate::layers::dense::mlp::apply;
 use crate::params::init;
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
@@ -23,74 +25,78 @@ pub struct Gatv2ConvConfig {
     pub d_head: usize,
     /// Number of heads.
     pub num_heads: usize,
-    /// Feature size of destination nodes where it differs from that of source nodes.
+    /// Feature size of destination nodes. `None`: `d_input`.
     pub d_dst: Option<usize>,
-    /// Feature size of edges in the attention scores, if there are any (`edge_dim` of PyTorch Geometric).
+    /// Feature size of edges, if attention scores depend on edge features (`edge_dim` of PyTorch Geometric).
     pub d_edge: Option<usize>,
     /// Whether source and destination share one weight.
     #[config(default = false)]
     pub share_weights: bool,
-    /// What LeakyReLU multiplies numbers below 0 by.
+    /// Slope of LeakyReLU for negative numbers.
     #[config(default = 0.2)]
     pub negative_slope: f64,
-    /// Probability that an attention weight is dropped.
+    /// Dropout probability of attention weights.
     #[config(default = 0.0)]
     pub dropout: f64,
-    /// Whether destination features are added to the result (residual), through a weight where feature sizes differ.
+    /// Whether destination features are added to the result (residual), multiplied by a weight if feature sizes differ.
     #[config(default = false)]
     pub residual: bool,
-    /// Whether destination features are added through a weight whatever their size, as in PyTorch Geometric.
+    /// Whether the residual always has a weight, as in PyTorch Geometric.
     #[config(default = false)]
     pub residual_weight: bool,
-    /// Whether heads are concatenated in the result (`num_heads · d_head` features) or averaged (`d_head`).
+    /// Whether heads are concatenated (`num_heads · d_head` output features) or averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether the products have biases.
     #[config(default = true)]
     pub bias: bool,
-    /// Whether a bias is added to the result, as in PyTorch Geometric; the residual has none then.
+    /// Whether a bias is added to the result, as in PyTorch Geometric. The residual then has no bias.
     #[config(default = false)]
     pub output_bias: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Dynamic graph attention. Per head, with `z[u] = x[u] W_src + b_src`, `t[v] = x[v] W_dst + b_dst`:
+/// Dynamic graph attention layer (GATv2): attention whose ranking of neighbours depends on the destination, which
+/// [`GatConv`](crate::GatConv) cannot express.
+///
+/// Per head, with `z[u] = x[u] W_src + b_src` and `t[v] = x[v] W_dst + b_dst`:
 ///
 /// ```text
-/// s[e] = a · leaky_relu(z[u] + t[v] + f[e] W_e)        the last with `d_edge`
+/// s[e] = a · leaky_relu(z[u] + t[v] + f[e] W_e)        the last term with `d_edge`
 /// y[v] = Σ_(u,v,e) m_e · softmax(s)[e] · z[u]         m_e: dropout
 /// ```
-/// plus `x[v]` or `x[v] W_res + b_res` with `residual`, plus `b` with `output_bias`.
+/// With `residual`, `x[v]` or `x[v] W_res + b_res` is added; with `output_bias`, `b` is added.
 ///
 /// # Shapes
-/// As [`GatConv`](crate::GatConv), without edge weights. A destination without in-edges gets 0 (and the residual and
-/// `b`).
+/// As in [`GatConv`](crate::GatConv), without edge weights. The output of a destination without in-edges is 0 plus the
+/// residual and `b`.
 ///
-/// # Departures from the paper
-/// Biases stand in the products, as in DGL; one behind the sum only with `output_bias`.
+/// # Differences from the paper and from other libraries
+/// The products have the biases, as in DGL. PyG has a bias of the result instead: set `output_bias`. The caller adds
+/// self loops, which PyG's layer adds by default.
 ///
 /// # Cost
-/// Scores are not sums of a number per endpoint, so one row of `num_heads · d_head` per edge is made (and kept for the
-/// gradient); softmax and weighted sum are one pass. The halo exchange moves `min(d_input, num_heads · d_head)`
-/// columns.
+/// A score is not a sum of one number per endpoint. One row of `num_heads · d_head` features per edge is therefore
+/// computed and kept for backward; softmax and weighted sum are one operator. The halo exchange moves
+/// `min(d_input, num_heads · d_head)` features.
 ///
 /// # Paper
 /// Brody, Alon, Yahav, "How attentive are graph attention networks?", ICLR 2022.
 #[derive(Module, Debug)]
 pub struct Gatv2Conv {
-    /// `[d_input, num_heads · d_head]`, of sources.
+    /// `W_src: [d_input, num_heads · d_head]` and `b_src`.
     pub fc_src: Linear,
-    /// `[d_dst, num_heads · d_head]`, of destinations; none where `fc_src` serves both.
+    /// `W_dst: [d_dst, num_heads · d_head]` and `b_dst`; `None` with `share_weights`.
     pub fc_dst: Option<Linear>,
-    /// `[1, heads, d_head]`.
+    /// `a: [1, heads, d_head]`.
     pub attn: Param<Tensor<3>>,
     /// `W_e: [d_edge, num_heads · d_head]`, no bias.
     pub lin_edge: Option<Linear>,
-    /// `[d_dst, num_heads · d_head]`, where a residual changes the feature size.
+    /// `W_res: [d_dst, num_heads · d_head]` and `b_res`, if the residual has a weight.
     pub res_fc: Option<Linear>,
-    /// `[num_heads · d_head]`, of the result.
+    /// `b: [num_heads · d_head]`, with `output_bias`.
     pub bias: Option<Param<Tensor<1>>>,
     key: DropoutKey,
     #[module(skip)]
@@ -98,17 +104,17 @@ pub struct Gatv2Conv {
 }
 
 impl Gatv2ConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// No heads or features, a dropout probability outside `0.0..1.0`, a slope that is not finite, one weight for
-    /// endpoints of different feature sizes.
+    /// `num_heads` or `d_head` is 0, `dropout` is not in `0.0..1.0`, `negative_slope` is not finite, or
+    /// `share_weights` with `d_dst` different from `d_input`.
     pub fn try_init(&self, device: &Device) -> Result<Gatv2Conv, ModelError> {
         ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
         let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
         if self.share_weights {
-            let why = "the weight of sources serves destinations too";
+            let why = "sources and destinations share a weight";
             ModelError::check_length("d_dst", why, self.d_input, d_dst)?;
         }
         let init = Init { initializer: &self.initializer, device };
@@ -130,7 +136,7 @@ impl Gatv2ConvConfig {
 panicking_init!(Gatv2ConvConfig => Gatv2Conv);
 
 impl Gatv2Conv {
-    /// [`forward`](Conv::forward) with the attention weights `m_e · α[e]`, `[num_edges, num_heads]`.
+    /// Computes [`forward`](Conv::forward) and returns the attention weights `m_e · α[e]`, `[num_edges, num_heads]`.
     ///
     /// # Panics
     /// As [`forward`](Conv::forward).
@@ -140,33 +146,25 @@ impl Gatv2Conv {
         edges: impl Into<Edges<'a>>,
         x: impl Into<ConvInput>,
     ) -> (Tensor<2>, Tensor<2>) {
-        let edges = edges.into();
-        let x = endpoints(self, &edges, x.into());
-        match self.attend(&edges, x, true) {
-            (y, Some(attention)) => (edges.finish(y, None), attention),
-            (_, None) => unreachable!("asked for"),
-        }
+        self.forward_and_weights(edges.into(), x.into())
     }
+}
 
+impl AttentionConv for Gatv2Conv {
     #[track_caller]
     fn attend(
         &self,
         edges: &Edges<'_>,
-        rows: Endpoints,
-        show: bool,
+        x: Endpoints,
+        returns_weights: bool,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let Gatv2ConvConfig { num_heads: heads, d_head, negative_slope: slope, dropout, .. } =
             self.config;
         let relation = edges.relation();
-        let product = |x: Tensor<2>| apply(&self.fc_src, x);
-        let z = if multiplies_first(&self.fc_src.weight.val()) {
-            rows.src.clone()
-        } else {
-            product(rows.src.clone())
-        };
+        let z = project_after_exchange(&self.fc_src, x.src.clone());
         let t = match &self.fc_dst {
-            Some(fc) => apply(fc, rows.dst.clone()),
-            None => rows.projected_dst(&z, product),
+            Some(fc) => apply(fc, x.dst.clone()),
+            None => x.projected_dst(&z, |x| apply(&self.fc_src, x)),
         };
         let (z, t) = (split(z, [heads, d_head]), split(t, [heads, d_head]));
         let both: Tensor<3> = u_add_v(relation, z.clone(), t);
@@ -178,32 +176,28 @@ impl Gatv2Conv {
             .sum_dim(2)
             .reshape([relation.num_edges(), heads]);
         let drop = self.key.of_edges(edges, dropout, &logits);
-        let (y, shares) = if show {
-            let shares = edge_shares(relation, logits, drop);
-            let y: Tensor<3> = u_mul_e_sum(relation, z, shares.clone().unsqueeze_dim::<3>(2));
-            (y, Some(shares))
-        } else {
-            (attention(relation, logits, z, drop.as_ref()), None)
+        let (sums, weights) = attend(relation, logits, z, drop, None, returns_weights);
+        let output = HeadOutput {
+            residual: self.config.residual,
+            res_fc: self.res_fc.as_ref(),
+            bias: self.bias.as_ref(),
+            concat: self.config.concat,
         };
-        let y = y.reshape([relation.num_dst(), heads * d_head]);
-        let y = residual(y, self.config.residual, self.res_fc.as_ref(), rows.dst);
-        let bias = self.bias.as_ref().map(|b| b.val());
-        let y = add_bias(y, bias);
-        (if self.config.concat { y } else { mean_heads(y, [heads, d_head]) }, shares)
+        (output.finish(edges, sums, x.dst), weights)
     }
 }
 
 impl Conv for Gatv2Conv {
     const NAME: &'static str = "gatv2_conv";
     const READS_FEATURES: bool = true;
+    const FUSES_EPILOGUE: bool = true;
 
     fn input_sizes(&self) -> [Option<usize>; 2] {
         [Some(self.config.d_input), Some(self.config.d_dst.unwrap_or(self.config.d_input))]
     }
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
-        let is_first = multiplies_first(&self.fc_src.weight.val());
-        if is_first { apply(&self.fc_src, x) } else { x }
+        project_before_exchange(&self.fc_src, x)
     }
 
     #[track_caller]
@@ -213,13 +207,13 @@ impl Conv for Gatv2Conv {
 }
 
 impl Pretrained for Gatv2Conv {
-    /// PyG's default has a bias of the result (`output_bias`), which it adds, with the residual, behind the mean of
-    /// heads: every head has them here.
+    /// PyG's layer has a bias of the result (`output_bias`). PyG adds bias and residual after the mean over heads; here
+    /// every head has a copy of both.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let (shared, heads) =
             (self.fc_dst.is_none(), if self.config.concat { 1 } else { self.config.num_heads });
         match (from, path.split_once('.')) {
-            // A weight shared by both endpoints has two names.
+            // A state dict contains a shared weight under two names.
             (Framework::Dgl, Some(("fc_src", field))) if shared => {
                 ParamMapping::same(path).also(format!("fc_dst.{field}"))
             }

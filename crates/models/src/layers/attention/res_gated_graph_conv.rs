@@ -20,9 +20,9 @@ pub struct ResGatedGraphConvConfig {
     pub d_input: usize,
     /// Output feature size.
     pub d_output: usize,
-    /// Feature size of destination nodes where it differs from that of source nodes.
+    /// Feature size of destination nodes. `None`: `d_input`.
     pub d_dst: Option<usize>,
-    /// Edge feature size, if edges have features.
+    /// Feature size of edges, if the layer reads edge features.
     pub d_edge: Option<usize>,
     /// Whether destination features are added, through a weight.
     #[config(default = true)]
@@ -30,7 +30,7 @@ pub struct ResGatedGraphConvConfig {
     /// Whether a bias is added to the result.
     #[config(default = true)]
     pub bias: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
@@ -84,7 +84,7 @@ pub struct ResGatedGraphConv {
 }
 
 impl ResGatedGraphConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
     /// No features.

@@ -25,11 +25,11 @@ pub struct TransformerConvConfig {
     pub d_head: usize,
     /// Number of heads.
     pub num_heads: usize,
-    /// Feature size of destination nodes where it differs from that of source nodes.
+    /// Feature size of destination nodes. `None`: `d_input`.
     pub d_dst: Option<usize>,
-    /// Edge feature size, if edges have features.
+    /// Feature size of edges, if the layer reads edge features.
     pub d_edge: Option<usize>,
-    /// Whether heads are concatenated in the result (`num_heads · d_head` features) or averaged (`d_head`).
+    /// Whether heads are concatenated (`num_heads · d_head` output features) or averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
     /// Whether destination features are added, through a weight.
@@ -41,10 +41,10 @@ pub struct TransformerConvConfig {
     /// Whether the sum with destination features is gated by `β`.
     #[config(default = false)]
     pub beta: bool,
-    /// Probability that an attention weight is dropped.
+    /// Dropout probability of attention weights.
     #[config(default = 0.0)]
     pub dropout: f64,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
@@ -92,7 +92,7 @@ pub struct TransformerConv {
 }
 
 impl TransformerConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
     /// No heads or features, a dropout probability outside `0.0..1.0`, a gate without a second side.

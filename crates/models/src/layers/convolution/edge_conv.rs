@@ -17,30 +17,33 @@ use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
 pub struct EdgeConvConfig {
     /// Input feature size.
     pub d_input: usize,
-    /// Output feature sizes of the layers of `h`, at least one.
+    /// Output feature sizes of the layers of `h`; at least one.
     pub widths: Vec<usize>,
-    /// How the edges of a node become one row.
+    /// How messages are aggregated.
     #[config(default = "Reduce::Max")]
     pub aggregator: Reduce,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Edge convolution, `y[v] = max over (u, v) of h((x[u] - x[v]) Θ + x[v] Φ + b)`.
+/// Edge convolution (EdgeConv): aggregates functions of the difference between a node and its neighbours, for point
+/// clouds and other graphs with positions.
 ///
-/// `h` is the identity for one width, otherwise ReLU and a perceptron through the other widths.
+/// `y[v] = max over (u, v) of h((x[u] - x[v]) Θ + x[v] Φ + b)`. With one entry in `widths`, `h` is the identity;
+/// otherwise it is ReLU and a perceptron with the other widths.
 ///
 /// # Shapes
-/// Source and destination features `[num_input, d_input]`, output `[num_dst, d_output]` with `d_output` the last
-/// feature size. A node without in-edges gets 0.
+/// Source and destination features `[num_input, d_input]`, output `[num_dst, d_output]` where `d_output` is the last of
+/// `widths`. The output of a node without in-edges is 0.
 ///
-/// # Departures from the paper
-/// With one layer there is no ReLU behind the sum, as in DGL: ReLU of a maximum is the maximum of ReLUs.
+/// # Differences from the paper and from other libraries
+/// With one width no ReLU follows, as in DGL: the caller can apply it to the result, because ReLU of a maximum is the
+/// maximum of ReLUs. PyG takes `h` as a user-defined module.
 ///
 /// # Cost
-/// The first layer is one product per node, `x Θ` for sources and `x (Φ - Θ) + b` for destinations. With one width the
-/// maximum runs over `x[u] Θ` alone and nothing is made per edge; otherwise one row per edge and layer.
+/// The first layer is computed per node: `x Θ` for sources, `x (Φ - Θ) + b` for destinations. With one width and a mean,
+/// maximum or minimum, nothing is allocated per edge; otherwise one row per edge and layer.
 ///
 /// # Paper
 /// Wang, Sun, Liu, Sarma, Bronstein, Solomon, "Dynamic graph CNN for learning on point clouds", ACM TOG 2019.
@@ -60,17 +63,17 @@ pub struct EdgeConv {
     pub theta: Linear,
     /// `Φ: [d_input, first feature size]` and a bias.
     pub phi: Linear,
-    /// The other layers of `h`.
+    /// The layers of `h` after the first.
     pub nn: Option<Mlp>,
     #[module(skip)]
     aggregator: Reduce,
 }
 
 impl EdgeConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// No feature sizes.
+    /// `widths` is empty.
     pub fn try_init(&self, device: &Device) -> Result<EdgeConv, ModelError> {
         let Some(&first) = self.widths.first() else {
             return Err(ModelError::out_of_range("number of widths", "1..", 0));
@@ -124,10 +127,10 @@ impl Conv for EdgeConv {
 }
 
 impl Pretrained for EdgeConv {
-    /// DGL's `Θ` is multiplied with `x[v] - x[u]`, the opposite of ours: its sign is changed.
+    /// DGL multiplies `Θ` by `x[v] - x[u]`, so its sign is inverted.
     ///
-    /// PyG's layer has one matrix for `[x[v], x[u] - x[v]]`, in a single map or a `Sequential` with ReLU between, and
-    /// one bias where ours (and DGL's) have two that add up.
+    /// PyG's layer has one matrix for `[x[v], x[u] - x[v]]`, in a `Linear` or a `Sequential` with ReLU between layers,
+    /// and one bias; this layer and DGL's have two biases, which are added.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if from == Framework::Dgl {
             let mapping = ParamMapping::same(path);

@@ -11,33 +11,36 @@ use crate::params::init;
 use crate::params::init::Init;
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
-/// How messages are normalised by degree; a degree of 0 counts as 1. Degrees are those of the whole graph
-/// ([`GraphView::in_degrees`](burn_gnn_ops::GraphView::in_degrees)).
+/// How a graph convolution normalises messages by degree.
+///
+/// Degrees are those of the whole graph ([`GraphView::in_degrees`](burn_gnn_ops::GraphView::in_degrees)), and a degree
+/// of 0 counts as 1.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum DegreeNorm {
     /// `l_u = r_v = 1`.
     None,
     /// `l_u = 1 / deg_out(u)`.
     Left,
-    /// The mean of the messages that `v` receives: `r_v = 1 / deg_in(v)`, and on a sampled block 1 by the number of
-    /// edges sampled for `v`, as in [`RelNorm::Right`](crate::RelNorm::Right).
+    /// The mean of the messages that `v` receives: `r_v = 1 / deg_in(v)`. On a sampled block, `r_v` is 1 divided by the
+    /// number of edges sampled for `v`, as in [`RelNorm::Right`](crate::RelNorm::Right).
     Right,
-    /// `l_u = deg_out(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as in DGL's `GraphConv`. Where edges run both ways these are
-    /// the degrees of the paper; on directed graphs PyTorch Geometric takes [`BothIn`](Self::BothIn).
+    /// `l_u = deg_out(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as in DGL's `GraphConv`. If every edge has a reverse edge, these
+    /// are the degrees of the paper. On directed graphs PyTorch Geometric uses [`BothIn`](Self::BothIn).
     Both,
     /// `l_u = deg_in(u)^-1/2`, `r_v = deg_in(v)^-1/2`, as `gcn_norm` of PyTorch Geometric. A node without in-edges has
-    /// `l_u = 0` there and here: it sends nothing (DGL's `SGConv` counts its degree as 1). With self loops there is no
+    /// `l_u = 0`, as in PyG: it sends nothing (DGL's `SGConv` counts its degree as 1). With self loops there is no
     /// such node.
     ///
-    /// For edge types on one node type. The view must know the in-degrees of its input rows
-    /// ([`Edges::input_in_degrees`]): a graph, a partition, a block of a graph that this machine holds. Inside
-    /// [`HeteroGraphConv`](crate::HeteroGraphConv) no partition, because features are scaled after the exchange
-    /// there. It costs one pass over the input rows.
+    /// Requires an edge type on one node type, and a view that knows the in-degrees of its input rows
+    /// ([`Edges::input_in_degrees`]): a graph, a partition, or a block of a graph in local memory. Partitions inside
+    /// [`HeteroGraphConv`](crate::HeteroGraphConv) are not supported, because it scales features after the exchange.
+    /// The cost is one pass over the input rows.
     BothIn,
 }
 
 impl DegreeNorm {
-    /// Input rows of the source type, times the factors that [`options`](Self::options) leaves to their owners.
+    /// Multiplies input features of the source type by the factors of [`BothIn`](Self::BothIn), which only the owner of a
+    /// node can compute. [`options`](Self::options) contains all other factors.
     #[track_caller]
     pub(crate) fn scale_input(self, edges: &Edges<'_>, call: &str, x: Tensor<2>) -> Tensor<2> {
         if self != Self::BothIn {
@@ -47,7 +50,7 @@ impl DegreeNorm {
         let Some(degrees) = edges.input_in_degrees() else {
             panic!(
                 "{call}: `DegreeNorm::BothIn` needs the in-degrees of all input rows over edge type `{name}`, which this view does not \
-                 know; use it on an edge type of one node type, on a graph, a partition or a block of a whole graph"
+                 have; use it on an edge type of one node type, on a graph, a partition or a block of a whole graph"
             )
         };
         let rows = x.dims()[0];
@@ -66,7 +69,7 @@ impl DegreeNorm {
         x * factors
     }
 
-    /// What an aggregation takes: factors of source and of destination rows.
+    /// Factors of source and destination features for the aggregation operator.
     pub(crate) fn options(self, edges: &Edges<'_>) -> AggregateOptions {
         let of = |of, power| Some(edges.degree_scale(of, power));
         let (source, destination) = match self {
@@ -74,7 +77,7 @@ impl DegreeNorm {
             Self::Left => (of(DegreesOf::Sources, -1.0), None),
             Self::Right => (None, of(DegreesOf::Messages, -1.0)),
             Self::Both => (of(DegreesOf::Sources, -0.5), of(DegreesOf::Destinations, -0.5)),
-            // Sources before they travel: their owners know their in-degrees.
+            // `scale_input` scales sources before the exchange.
             Self::BothIn => (None, of(DegreesOf::Destinations, -0.5)),
         };
         AggregateOptions { source, destination, ..Default::default() }
@@ -91,32 +94,36 @@ pub struct GcnConvConfig {
     /// Normalisation by degree.
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
-    /// Whether the layer has a weight; without one it takes that of the caller, or none.
+    /// Whether the layer has a weight. Otherwise the caller passes one ([`GcnConv::with_weight`]), or none is used.
     #[config(default = true)]
     pub weight: bool,
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Graph convolution, `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`.
+/// Graph convolution (GCN): sums neighbour features normalised by degree, then applies a linear map.
 ///
-/// `l` and `r` are set by [`DegreeNorm`]. Edge weights do not enter the degrees: to normalise by sums of weights, use
-/// [`EdgeWeightNorm`](crate::EdgeWeightNorm) with [`DegreeNorm::None`]. The caller must add self loops, as the
-/// paper does (`Graph::add_self_loops`).
-///
-/// `W` is the layer's own; without (`weight` false) that of [`with_weight`](Self::with_weight), or none: then
-/// `d_output` must be `d_input`.
+/// `y[v] = r_v · Σ_(u,v,e) l_u · w_e · x[u] W + b`, with `l` and `r` of [`DegreeNorm`] and `w` edge weights or 1.
 ///
 /// # Shapes
-/// `x: [num_input, d_input]`, `w: [num_edges]` in edge-id order, output `[num_dst, d_output]`.
-/// A destination without in-edges gets the bias.
+/// `x: [num_input, d_input]`, `w: [num_edges]` in the order of edge ids, output `[num_dst, d_output]`. The output of a
+/// destination without in-edges is the bias.
 ///
-/// Weights are multiplied before aggregation when that reduces the feature size, so the halo exchange and
-/// the sum move `min(d_input, d_output)` features.
+/// `W` is a parameter of the layer. With `weight` false, it is the weight of [`with_weight`](Self::with_weight), or
+/// there is none and `d_output` must equal `d_input`.
+///
+/// # Differences from the paper and from other libraries
+/// The caller adds self loops (`Graph::add_self_loops`), which PyG's layer adds by default. Degrees count edges, also
+/// with edge weights. To normalise by sums of weights as PyG does, use [`EdgeWeightNorm`](crate::EdgeWeightNorm) with
+/// [`DegreeNorm::None`].
+///
+/// # Cost
+/// Features are multiplied by `W` before the aggregation if that reduces the feature size, so that the halo exchange
+/// and the sum process `min(d_input, d_output)` features.
 ///
 /// # Paper
 /// Kipf and Welling, "Semi-supervised classification with graph convolutional networks", ICLR 2017.
@@ -136,16 +143,16 @@ pub struct GcnConvConfig {
 /// ```
 #[derive(Module, Debug)]
 pub struct GcnConv {
-    /// `[d_input, d_output]`, if it is the layer's own.
+    /// `W: [d_input, d_output]`, with `weight`.
     pub weight: Option<Param<Tensor<2>>>,
-    /// `[d_output]`.
+    /// `b: [d_output]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     norm: DegreeNorm,
 }
 
 impl GcnConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), bias 0.
     pub fn init(&self, device: &Device) -> GcnConv {
         let (i, o) = (self.d_input, self.d_output);
         let init = Init { initializer: &self.initializer, device };
@@ -159,24 +166,23 @@ impl GcnConvConfig {
 }
 
 impl GcnConv {
-    /// The layer with a weight `[d_input, d_output]` of the caller, for a layer without one (`weight` false); gradients
-    /// flow to it.
+    /// Returns this layer with a weight `[d_input, d_output]` that the caller owns. Gradients flow to the weight.
     ///
     /// # Panics
-    /// A layer with a weight of its own.
+    /// The layer has a weight (`weight` is not false).
     #[track_caller]
     #[must_use]
     pub fn with_weight(&self, weight: Tensor<2>) -> Self {
         assert!(
             self.weight.is_none(),
-            "gcn_conv: got a weight for a layer that has its own; describe it with `weight` false"
+            "gcn_conv: this layer already has a weight; set `weight` to false in its config to pass one"
         );
         Self { weight: Some(Param::initialized(ParamId::new(), weight)), ..self.clone() }
     }
 }
 
-/// Where the layer multiplies first, factors, bias and activation are part of the one pass over the edges; where it
-/// aggregates first, bias, activation and dropout are one pass over the product.
+/// If the layer multiplies before the aggregation, one operator over the edges applies factors, bias and activation. If
+/// it aggregates first, one operator over the product applies bias, activation and dropout.
 impl Conv for GcnConv {
     const NAME: &'static str = "gcn_conv";
     const READS_WEIGHT: bool = true;
@@ -200,7 +206,7 @@ impl Conv for GcnConv {
         let bias = self.bias.as_ref().map(|b| b.val());
         let options = self.norm.options(edges);
         let Endpoints { src, dst, .. } = x;
-        // Not read: features of destinations would wait for the end of the layer.
+        // Destination features are not read: free them before the aggregation allocates.
         drop(dst);
         match self.weight.as_ref().map(|w| w.val()).filter(|w| !multiplies_first(w)) {
             Some(weight) => {

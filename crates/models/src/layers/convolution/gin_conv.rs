@@ -8,39 +8,43 @@ use burn_gnn_ops::{Edges, Reduce};
 
 use crate::error::ModelError;
 use crate::layers::conv::{Conv, Endpoints, reduce_sources};
+use crate::layers::convolution::gin_update::{self, GinUpdate};
 use crate::layers::dense::mlp::Mlp;
 use crate::params::init::{Init, panicking_init};
-use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
+use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 
 /// Describes a [`GinConv`].
 #[derive(Config, Debug)]
 pub struct GinConvConfig {
-    /// Feature sizes of the perceptron, input first; empty for the identity.
+    /// Feature sizes of the perceptron, input first. Empty: the identity.
     pub widths: Vec<usize>,
     /// How neighbours are aggregated.
     #[config(default = "Reduce::Sum")]
     pub aggregator: Reduce,
-    /// First value of ε.
+    /// Initial value of ε.
     #[config(default = 0.0)]
     pub init_eps: f64,
     /// Whether ε is learned.
     #[config(default = false)]
     pub learn_eps: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Graph isomorphism convolution, `y[v] = MLP((1 + ε) · x[v] + AGG(w_e · x[u] : e = (u, v)))`, `w_e` 1 without edge
-/// weights.
+/// Graph isomorphism layer (GIN): adds the neighbours to a node and applies a perceptron, which distinguishes any two
+/// graphs that the Weisfeiler-Lehman test distinguishes.
+///
+/// `y[v] = MLP((1 + ε) · x[v] + AGG(w_e · x[u] : e = (u, v)))`, `w_e` the edge weights or 1.
 ///
 /// # Shapes
 /// Source and destination features `[num_input, d]` with the same `d`, `w: [num_edges]`, output `[num_dst, d_output]`
-/// with `d_output` the last feature size. A mean divides by the number of messages, whatever their weights. A node
-/// without in-edges gets `MLP((1 + ε) x[v])`.
+/// where `d_output` is the last of `widths`. A mean divides by the number of messages, not by the sum of their weights.
+/// The output of a node without in-edges is `MLP((1 + ε) x[v])`.
 ///
-/// # Departures from the paper
-/// No batch normalisation inside the perceptron: its statistics would depend on how a graph is cut.
+/// # Differences from the paper
+/// The perceptron has no batch normalisation, because its statistics would depend on the partition of a graph.
+/// [`Gin`](crate::Gin) can normalise between layers.
 ///
 /// # Paper
 /// Xu, Hu, Leskovec, Jegelka, "How powerful are graph neural networks?", ICLR 2019.
@@ -56,7 +60,7 @@ pub struct GinConvConfig {
 /// ```
 #[derive(Module, Debug)]
 pub struct GinConv {
-    /// None for the identity.
+    /// `None`: the identity.
     pub nn: Option<Mlp>,
     /// ε, `[1]`, if it is learned.
     pub eps: Option<Param<Tensor<1>>>,
@@ -66,94 +70,45 @@ pub struct GinConv {
     aggregator: Reduce,
 }
 
-/// The perceptron and ε of GIN layers.
-pub(crate) fn parts(
-    widths: &[usize],
-    (init_eps, learn_eps): (f64, bool),
-    init: Init<'_>,
-) -> Result<(Option<Mlp>, Option<Param<Tensor<1>>>), ModelError> {
-    ModelError::check_finite("init_eps", init_eps)?;
-    let nn = (!widths.is_empty()).then(|| Mlp::new(widths, true, init)).transpose()?;
-    Ok((nn, learn_eps.then(|| Param::from_tensor(Tensor::full([1], init_eps, init.device)))))
-}
-
-/// Feature size that the perceptron reads; none without one.
-pub(crate) fn input_size(nn: Option<&Mlp>) -> Option<usize> {
-    nn.and_then(|nn| nn.layers.first()).map(|layer| layer.weight.val().dims()[0])
-}
-
-/// `MLP((1 + ε) own + sum)`.
-pub(crate) fn combine(
-    nn: Option<&Mlp>,
-    eps: Option<&Param<Tensor<1>>>,
-    init_eps: f64,
-    own: Tensor<2>,
-    sum: Tensor<2>,
-) -> Tensor<2> {
-    let own = match eps {
-        Some(eps) => own * (eps.val() + 1.0).unsqueeze(),
-        None => own * (1.0 + init_eps),
-    };
-    match nn {
-        Some(nn) => nn.forward(own + sum),
-        None => own + sum,
-    }
-}
-
-/// Where the perceptron and ε of GIN layers are kept: a single map, a `Sequential` with ReLU between, or the list of an
-/// `MLP`.
-pub(crate) fn param_mapping(nn: Option<&Mlp>, from: Framework, path: &str) -> ParamMapping {
-    let (module, list) =
-        if from == Framework::Dgl { ("apply_func", "linears") } else { ("nn", "lins") };
-    match path.strip_prefix("nn.").and_then(indexed) {
-        Some(("layers", i, field)) => match nn.map(|nn| nn.layers.len()) {
-            Some(1) => ParamMapping::same(format!("{module}.{field}")),
-            _ => ParamMapping::same(format!("{module}.{}.{field}", 2 * i)),
-        }
-        .or(format!("{module}.{list}.{i}.{field}")),
-        _ => ParamMapping::same(path),
-    }
-}
-
-/// An ε that is not learned is a buffer in both frameworks.
-pub(crate) fn buffers(eps: Option<&Param<Tensor<1>>>, init_eps: f64) -> Vec<Buffer> {
-    if eps.is_some() { vec![] } else { vec![Buffer::option("eps", init_eps, "init_eps")] }
-}
-
 impl GinConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// One feature size only, or an ε that is not finite.
+    /// `widths` has one entry, or `init_eps` is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GinConv, ModelError> {
         let init = Init { initializer: &self.initializer, device };
-        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), init)?;
+        let (nn, eps) = gin_update::init(&self.widths, (self.init_eps, self.learn_eps), init)?;
         Ok(GinConv { nn, eps, init_eps: self.init_eps, aggregator: self.aggregator })
     }
 }
 
 panicking_init!(GinConvConfig => GinConv);
 
+impl GinConv {
+    fn as_update(&self) -> GinUpdate<'_> {
+        GinUpdate { nn: self.nn.as_ref(), eps: self.eps.as_ref(), init_eps: self.init_eps }
+    }
+}
+
 impl Conv for GinConv {
     const NAME: &'static str = "gin_conv";
     const READS_WEIGHT: bool = true;
 
     fn input_sizes(&self) -> [Option<usize>; 2] {
-        [input_size(self.nn.as_ref()); 2]
+        self.as_update().input_sizes()
     }
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
-        let sum = reduce_sources(edges, self.aggregator, x.src);
-        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, x.dst, sum)
+        self.as_update().forward(x.dst, reduce_sources(edges, self.aggregator, x.src))
     }
 }
 
 impl Pretrained for GinConv {
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        param_mapping(self.nn.as_ref(), from, path)
+        self.as_update().param_mapping(from, path)
     }
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
-        buffers(self.eps.as_ref(), self.init_eps)
+        self.as_update().buffers()
     }
 }

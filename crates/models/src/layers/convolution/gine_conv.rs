@@ -8,7 +8,7 @@ use burn_gnn_ops::{Edges, copy_e_sum, u_add_e};
 
 use crate::error::ModelError;
 use crate::layers::conv::{Conv, Endpoints};
-use crate::layers::convolution::gin_conv::{buffers, combine, input_size, param_mapping, parts};
+use crate::layers::convolution::gin_update::{self, GinUpdate};
 use crate::layers::dense::mlp::{Mlp, apply_some};
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
@@ -18,30 +18,32 @@ use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained};
 pub struct GineConvConfig {
     /// Node feature size.
     pub d_input: usize,
-    /// Feature sizes of the perceptron, `d_input` first; empty for the identity.
+    /// Feature sizes of the perceptron, `d_input` first. Empty: the identity.
     pub widths: Vec<usize>,
-    /// Edge feature size, projected to `d_input`; none: the same as the node feature size.
+    /// Feature size of edges, which are projected to `d_input`. `None`: `d_input`, without a projection.
     pub d_edge: Option<usize>,
-    /// First value of ε.
+    /// Initial value of ε.
     #[config(default = 0.0)]
     pub init_eps: f64,
     /// Whether ε is learned.
     #[config(default = false)]
     pub learn_eps: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Graph isomorphism convolution over edges with features, `y[v] = MLP((1 + ε) · x[v] + Σ_(u,v,e) relu(x[u] + f[e]))`,
-/// `f` projected by `f W_e + b_e` where it has other columns.
+/// Graph isomorphism layer with edge features (GINE): [`GinConv`](crate::GinConv) whose messages add the features of
+/// the edge, for example bond types of a molecule.
+///
+/// `y[v] = MLP((1 + ε) · x[v] + Σ_(u,v,e) relu(x[u] + f[e]))`; with `d_edge`, `f` is projected by `f W_e + b_e` first.
 ///
 /// # Shapes
-/// Source and destination features `[num_input, d_input]`, `f: [num_edges, d_edge]` in edge-id order, output
-/// `[num_dst, d_output]` with `d_output` the last feature size.
+/// Source and destination features `[num_input, d_input]`, `f: [num_edges, d_edge]` in the order of edge ids, output
+/// `[num_dst, d_output]` where `d_output` is the last of `widths`.
 ///
-/// # Departures from the paper
-/// No batch normalisation inside the perceptron.
+/// # Differences from the paper
+/// The perceptron has no batch normalisation.
 ///
 /// # Paper
 /// Hu, Liu, Gomes, Zitnik, Liang, Pande, Leskovec, "Strategies for pre-training graph neural networks", ICLR 2020.
@@ -59,28 +61,28 @@ pub struct GineConvConfig {
 /// ```
 #[derive(Module, Debug)]
 pub struct GineConv {
-    /// None for the identity.
+    /// `None`: the identity.
     pub nn: Option<Mlp>,
     /// ε, `[1]`, if it is learned.
     pub eps: Option<Param<Tensor<1>>>,
-    /// `[d_edge, d_input]`.
+    /// `W_e: [d_edge, d_input]` and `b_e`, with `d_edge`.
     pub lin: Option<Linear>,
     #[module(skip)]
     init_eps: f64,
 }
 
 impl GineConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// One width only, a first width that is not `d_input`, or an ε that is not finite.
+    /// `widths` has one entry or does not start with `d_input`, or `init_eps` is not finite.
     pub fn try_init(&self, device: &Device) -> Result<GineConv, ModelError> {
         if let Some(&first) = self.widths.first() {
             let why = "the perceptron reads sums of node features";
             ModelError::check_length("widths[0]", why, self.d_input, first)?;
         }
         let init = Init { initializer: &self.initializer, device };
-        let (nn, eps) = parts(&self.widths, (self.init_eps, self.learn_eps), init)?;
+        let (nn, eps) = gin_update::init(&self.widths, (self.init_eps, self.learn_eps), init)?;
         let lin = self.d_edge.map(|d| init.linear([d, self.d_input], true));
         Ok(GineConv { nn, eps, lin, init_eps: self.init_eps })
     }
@@ -88,33 +90,37 @@ impl GineConvConfig {
 
 panicking_init!(GineConvConfig => GineConv);
 
+impl GineConv {
+    fn as_update(&self) -> GinUpdate<'_> {
+        GinUpdate { nn: self.nn.as_ref(), eps: self.eps.as_ref(), init_eps: self.init_eps }
+    }
+}
+
 impl Conv for GineConv {
     const NAME: &'static str = "gine_conv";
     const READS_FEATURES: bool = true;
 
     fn input_sizes(&self) -> [Option<usize>; 2] {
-        [input_size(self.nn.as_ref()); 2]
+        self.as_update().input_sizes()
     }
 
     #[track_caller]
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
         let Some(features) = edges.features() else {
-            panic!(
-                "gine_conv: expected edge features, got none; give the edges some, `with_features`"
-            )
+            panic!("gine_conv: edge features are required; set them with `Edges::with_features`")
         };
         let features = apply_some(self.lin.as_ref(), features);
         let messages: Tensor<2> = u_add_e(edges.relation(), x.src, features);
         let sum = copy_e_sum(edges.relation(), activation::relu(messages));
-        combine(self.nn.as_ref(), self.eps.as_ref(), self.init_eps, x.dst, sum)
+        self.as_update().forward(x.dst, sum)
     }
 }
 
 impl Pretrained for GineConv {
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
-        param_mapping(self.nn.as_ref(), from, path)
+        self.as_update().param_mapping(from, path)
     }
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
-        buffers(self.eps.as_ref(), self.init_eps)
+        self.as_update().buffers()
     }
 }

@@ -53,7 +53,7 @@ pub struct PnaConvConfig {
     pub d_output: usize,
     /// `δ`, the mean of `ln(in-degree + 1)` over the nodes trained on; see [`from_edges`](Self::from_edges).
     pub delta: f64,
-    /// Edge feature size, if edges have features.
+    /// Feature size of edges, if the layer reads edge features.
     pub d_edge: Option<usize>,
     /// Whether another linear map follows, and one for edge features stands before, as in PyTorch Geometric, whose
     /// [`Std`](PnaAggregator::Std) is taken then.
@@ -92,7 +92,7 @@ pub struct PnaConvConfig {
         default = "vec![PnaScaler::Identity, PnaScaler::Amplification, PnaScaler::Attenuation]"
     )]
     pub scalers: Vec<PnaScaler>,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
@@ -169,7 +169,7 @@ impl PnaConvConfig {
         Self::new(d_input, d_output, sum / degrees.len().max(1) as f64)
     }
 
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
     /// No aggregator, scaler, tower or layer, a `δ` that is not a positive number (a graph without edges has none),

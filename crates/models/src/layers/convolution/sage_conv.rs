@@ -20,11 +20,11 @@ pub enum SageAggregator {
     Mean,
     /// Sum.
     Sum,
-    /// Largest entry.
+    /// Element-wise maximum.
     Max,
-    /// Mean of the neighbours and the node itself; no second weight.
+    /// Mean of the neighbours and the node itself, with one weight for both.
     Gcn,
-    /// Largest entry of `relu(x W_pool + b_pool)`.
+    /// Element-wise maximum of `relu(x W_pool + b_pool)`.
     Pool,
     /// Last state of an LSTM that reads neighbours in the order of edge ids.
     Lstm,
@@ -37,29 +37,32 @@ pub struct SageConvConfig {
     pub d_input: usize,
     /// Output feature size.
     pub d_output: usize,
-    /// Feature size of destination nodes where it differs from that of source nodes.
+    /// Feature size of destination nodes. `None`: `d_input`.
     pub d_dst: Option<usize>,
     /// How neighbours are aggregated.
     #[config(default = "SageAggregator::Mean")]
     pub aggregator: SageAggregator,
-    /// Whether destination features are added, by a weight; never under gcn.
+    /// Whether `x[v] W_self` is added. Ignored with [`SageAggregator::Gcn`].
     #[config(default = true)]
     pub root_weight: bool,
-    /// Whether source features become `relu(x W_pool + b_pool)` before they are aggregated; always under pool.
+    /// Whether source features are transformed to `relu(x W_pool + b_pool)` before the aggregation. Always true with
+    /// [`SageAggregator::Pool`].
     #[config(default = false)]
     pub project: bool,
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
-    /// Whether each row of the result is divided by its length, as in the paper; an activation follows.
+    /// Whether each row of the result is divided by its L2 norm, as in the paper, before the activation.
     #[config(default = false)]
     pub normalize: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// GraphSAGE, `y[v] = x[v] W_self + AGG(x[u] : (u, v)) W_neigh + b`.
+/// GraphSAGE layer: combines a node with an aggregate of its neighbours, by separate weights for both.
+///
+/// `y[v] = x[v] W_self + AGG(x[u] : (u, v)) W_neigh + b`:
 ///
 /// ```text
 /// mean   AGG = 1 / deg(v) · Σ_(u,v,e) w_e · x[u]
@@ -69,35 +72,35 @@ pub struct SageConvConfig {
 /// lstm   AGG = last state of an LSTM over x[u], edges in the order of their ids
 /// gcn    y[v] = (Σ_(u,v,e) w_e · x[u] + x[v]) / (deg(v) + 1) · W_neigh + b
 /// ```
-/// `deg` counts the edges of the relation (on a block those that were sampled), `w_e` is 1 without edge weights. With
-/// `normalize` `y[v] / max(|y[v]|, 1e-12)` with the Euclidean norm, so a row of zeros stays one.
+/// `deg` counts the edges of the relation (on a block, the sampled edges), and `w` are edge weights or 1. With
+/// `normalize`, `y[v]` is divided by `max(‖y[v]‖₂, 1e-12)`, so a row of zeros stays a row of zeros.
 ///
 /// # Shapes
 /// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `w: [num_edges]`, output `[num_dst, d_output]`.
-/// A node without in-edges gets its own term and the bias.
+/// The output of a node without in-edges is `x[v] W_self + b`.
 ///
-/// # Departures from the paper
-/// Neighbours are those of the relation (sample them with a sampler), features are divided by their L2 norm with
-/// `normalize` only, before the activation as in PyTorch Geometric, and the LSTM reads a fixed order where the paper
-/// shuffles: shuffle edges where that matters.
+/// # Differences from the paper and from other libraries
+/// The layer reads all edges of the relation; a sampler chooses neighbours. L2 normalisation is off by default and
+/// precedes the activation, as in PyTorch Geometric. The LSTM reads edges in a fixed order, where the paper shuffles
+/// them. PyG's LSTM also reads zeros after the neighbours of a node, up to the largest degree.
 ///
 /// # Cost
-/// Under mean, sum and gcn `W_neigh` is multiplied first where that reduces the feature size; then the halo exchange
-/// and the sum move `d_output` features. The LSTM keeps four gates for every edge.
+/// With mean, sum and gcn, features are multiplied by `W_neigh` before the aggregation if that reduces the feature size;
+/// the halo exchange and the sum then process `d_output` features. The LSTM keeps four gates for every edge.
 ///
 /// # Paper
 /// Hamilton, Ying, Leskovec, "Inductive representation learning on large graphs", NeurIPS 2017.
 #[derive(Module, Debug)]
 pub struct SageConv {
-    /// `[d_dst, d_output]` and the bias; none under gcn or without `root_weight`.
+    /// `W_self: [d_dst, d_output]` and `b`; `None` with gcn or without `root_weight`.
     pub fc_self: Option<Linear>,
-    /// `[d_input, d_output]`.
+    /// `W_neigh: [d_input, d_output]`.
     pub fc_neigh: Linear,
-    /// Under pool or with `project`: `[d_input, d_input]` and its bias.
+    /// `W_pool: [d_input, d_input]` and `b_pool`, with pool or `project`.
     pub fc_pool: Option<Linear>,
-    /// Under lstm.
+    /// The LSTM, with [`SageAggregator::Lstm`].
     pub lstm: Option<LstmCell>,
-    /// `[d_output]`, where `fc_self` does not hold it.
+    /// `b: [d_output]`, if there is no `fc_self` to contain it.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     aggregator: SageAggregator,
@@ -105,12 +108,13 @@ pub struct SageConv {
     normalize: bool,
 }
 
-/// Features divided by their L2 norm.
+/// Divides every row by its L2 norm.
 fn unit_rows(x: Tensor<2>) -> Tensor<2> {
-    // The bound and squares are out of reach of 16 bits.
+    // 16-bit types cannot represent the bound and the squares.
     let dtype = x.dtype();
     let x = if matches!(dtype, DType::F16 | DType::BF16) { x.cast(FloatDType::F32) } else { x };
-    // Bounded before the root, which has no gradient at 0. A row of 0 has gradient 0, not one over the bound.
+    // The bound precedes the root, whose derivative at 0 is infinite. The mask sets the gradient of a row of zeros to
+    // 0; without it, it would be 1 / bound.
     let squares = (x.clone() * x.clone()).sum_dim(1);
     let flat = squares.clone().equal_elem(0.0).expand(x.shape());
     let unit = (x / squares.clamp_min(1e-24).sqrt()).mask_fill(flat, 0.0);
@@ -118,7 +122,7 @@ fn unit_rows(x: Tensor<2>) -> Tensor<2> {
 }
 
 impl SageConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     pub fn init(&self, device: &Device) -> SageConv {
         let (i, o) = (self.d_input, self.d_output);
         let init = Init { initializer: &self.initializer, device };
@@ -137,7 +141,7 @@ impl SageConvConfig {
 }
 
 impl SageConv {
-    /// Whether `fc_neigh` comes before the sum.
+    /// Whether features are multiplied by `fc_neigh` before the aggregation.
     fn multiplies_first(&self) -> bool {
         multiplies_first(&self.fc_neigh.weight.val())
             && self.fc_pool.is_none()
@@ -156,9 +160,9 @@ impl Conv for SageConv {
     fn input_sizes(&self) -> [Option<usize>; 2] {
         let size = |layer: &Linear| layer.weight.val().dims()[0];
         let of_src = size(self.fc_pool.as_ref().unwrap_or(&self.fc_neigh));
-        // A row that is summed with those of its neighbours is of their size.
-        let summed = (self.aggregator == SageAggregator::Gcn).then_some(of_src);
-        [Some(of_src), self.fc_self.as_ref().map(size).or(summed)]
+        // gcn adds source and destination features, which must be of the same size.
+        let d_gcn = (self.aggregator == SageAggregator::Gcn).then_some(of_src);
+        [Some(of_src), self.fc_self.as_ref().map(size).or(d_gcn)]
     }
 
     fn project(&self, _edges: &Edges<'_>, x: Tensor<2>) -> Tensor<2> {
@@ -179,12 +183,12 @@ impl Conv for SageConv {
             (SageAggregator::Sum, _) => reduce(Reduce::Sum, src),
             (SageAggregator::Max | SageAggregator::Pool, _) => reduce(Reduce::Max, src),
             (SageAggregator::Gcn, _) => {
-                let own = x.projected_dst(&src, |x| self.project(edges, x));
+                let dst = x.projected_dst(&src, |x| self.project(edges, x));
                 let (device, dtype) = (src.device(), src.dtype());
-                let shares: Vec<f64> =
+                let factors: Vec<f64> =
                     relation.in_degrees().map(|d| 1.0 / (f64::from(d) + 1.0)).collect();
-                let shares = TensorData::new(shares, [relation.num_dst(), 1]);
-                (reduce(Reduce::Sum, src) + own) * Tensor::<2>::from_data(shares, (&device, dtype))
+                let factors = TensorData::new(factors, [relation.num_dst(), 1]);
+                (reduce(Reduce::Sum, src) + dst) * Tensor::<2>::from_data(factors, (&device, dtype))
             }
             (SageAggregator::Lstm, Some(cell)) => {
                 assert!(
@@ -194,13 +198,13 @@ impl Conv for SageConv {
                 over_neighbours(cell, relation, src)
             }
             (SageAggregator::Lstm, None) => {
-                unreachable!("the lstm aggregator is made with its cell")
+                unreachable!("`init` creates the LSTM")
             }
         };
         let h =
             if self.multiplies_first() { h } else { matmul_rows(h, self.fc_neigh.weight.val()) };
         let (h, bias) = match &self.fc_self {
-            Some(own) => (matmul_rows_onto(x.dst, own.weight.val(), h), &own.bias),
+            Some(fc) => (matmul_rows_onto(x.dst, fc.weight.val(), h), &fc.bias),
             None => (h, &self.bias),
         };
         let bias = bias.as_ref().map(|b| b.val());
@@ -212,8 +216,8 @@ impl Conv for SageConv {
 }
 
 impl Pretrained for SageConv {
-    /// Under lstm PyG's layer reads zeros after the neighbours of a node, up to the largest degree of the graph; this
-    /// one does not.
+    /// Loads PyG's LSTM weights too, although PyG's layer computes something else: it also reads zeros after the
+    /// neighbours of a node, up to the largest degree of the graph.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if let Some(rest) = path.strip_prefix("lstm.") {
             let is_dgl = from == Framework::Dgl;

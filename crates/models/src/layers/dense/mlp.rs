@@ -88,7 +88,7 @@ pub struct MlpConfig {
     /// Whether biases are added.
     #[config(default = true)]
     pub bias: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
@@ -108,7 +108,7 @@ pub struct Mlp {
 }
 
 impl MlpConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Initializes weights by Glorot, biases with 0.
     ///
     /// # Errors
     /// Fewer than two feature sizes.

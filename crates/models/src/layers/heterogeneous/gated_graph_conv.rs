@@ -12,10 +12,8 @@ use burn_gnn_sampling::Block;
 use crate::error::ModelError;
 use crate::layers::conv::check_computed;
 use crate::layers::dense::mlp::{apply, sigmoid};
-use crate::layers::heterogeneous::hetero_layer::{
-    HeteroLayer, check_graph_types, check_num_etypes,
-};
-use crate::layers::heterogeneous::stacked_relations::{Incoming, Sorted};
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes};
+use crate::layers::heterogeneous::stacked_relations::{IncomingRelations, StackedRelations};
 use crate::layers::layer_views::{LayerViews, Whole};
 use crate::layers::type_map::{NodeTensors, list_of};
 use crate::params::init::{Init, panicking_init};
@@ -24,7 +22,7 @@ use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed};
 /// Describes a [`GatedGraphConv`].
 #[derive(Config, Debug)]
 pub struct GatedGraphConvConfig {
-    /// Hidden size of states; smaller input is padded with zeros.
+    /// Hidden size of states. Input features of a smaller size are padded with zeros.
     pub hidden: usize,
     /// Number of steps (`num_layers` of PyTorch Geometric, `n_steps` of DGL).
     #[doc(alias = "num_layers")]
@@ -33,22 +31,24 @@ pub struct GatedGraphConvConfig {
     /// Number of edge types.
     #[config(default = 1)]
     pub num_etypes: usize,
-    /// The edge types in the order of the schema, so that a graph of others is refused;
-    /// [`from_graph`](Self::from_graph) knows them. Empty: any graph of `num_etypes` edge types.
+    /// The edge types, in the order of the schema, that graphs must have ([`from_graph`](Self::from_graph) sets them).
+    /// Empty: any `num_etypes` edge types.
     #[config(default = "vec![]")]
     pub etypes: Vec<EdgeType>,
-    /// Whether every step has weights of its own, as in PyTorch Geometric.
+    /// Whether every step has separate weights, as in PyTorch Geometric.
     #[config(default = false)]
     pub weight_per_step: bool,
     /// Whether messages have a bias, as in DGL.
     #[config(default = true)]
     pub bias: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Gated graph convolution. With `h⁰ = [x, 0]` and the same weights in every step (unless `weight_per_step`),
+/// Gated graph convolution: several steps of message passing that update node states by a gated recurrent unit.
+///
+/// With `h⁰ = [x, 0]` and the same weights in every step (unless `weight_per_step`):
 ///
 /// ```text
 /// a[v] = Σ_r Σ_(u,v) in r (hᵗ[u] W_r + b_r)
@@ -56,44 +56,44 @@ pub struct GatedGraphConvConfig {
 /// ```
 ///
 /// # Shapes
-/// A graph of one node type and any number of edge types; `x: [num_input, up to hidden]`, output `[num_dst, hidden]`.
-/// With more than one step all input rows must be computed rows, on a whole graph or a partition, or every step has a
-/// block ([`forward_blocks`](Self::forward_blocks)). A node without in-edges reads `a = 0`.
+/// A graph of one node type and any number of edge types; `x: [num_input, d]` with `d` at most `hidden`, output
+/// `[num_dst, hidden]`. More than one step needs a view that computes all its input rows (a whole graph or a partition),
+/// or a block per step ([`forward_blocks`](Self::forward_blocks)). A node without in-edges has `a = 0`.
 ///
-/// # Departures from the paper
-/// Edges run one way; the paper's second direction is an edge type (`Graph::with_inverse_relations`).
+/// # Differences from the paper and from other libraries
+/// Messages follow the direction of edges. The second direction of the paper is a separate edge type
+/// (`Graph::with_inverse_relations`). Defaults are those of DGL; PyG has `weight_per_step` and no `bias`.
 ///
 /// # Cost
-/// One [`relational_aggregate`] over all edge types and one exchange per step.
+/// One [`relational_aggregate`] over all edge types and one halo exchange per step.
 ///
 /// # Paper
 /// Li, Tarlow, Brockschmidt, Zemel, "Gated graph sequence neural networks", ICLR 2016.
 #[derive(Module, Debug)]
 pub struct GatedGraphConv {
-    /// `W_r: [hidden, hidden]` and `b_r`, per edge type; with `weight_per_step` those of the first step before those of
-    /// the next.
+    /// `W_r: [hidden, hidden]` and `b_r` per edge type; with `weight_per_step`, per step and edge type.
     pub linears: Vec<Linear>,
-    /// `[hidden, 3 · hidden]` and a bias: reset, update and new gate of messages.
+    /// `[hidden, 3 · hidden]` and a bias: input of the reset, update and new gate from messages.
     pub ih: Linear,
-    /// The same of states.
+    /// `[hidden, 3 · hidden]` and a bias: input of the same gates from states.
     pub hh: Linear,
     #[module(skip)]
     config: GatedGraphConvConfig,
     #[module(skip)]
-    sorted: Sorted,
+    relations: StackedRelations,
 }
 
 impl GatedGraphConvConfig {
-    /// A layer for all edge types of `g`.
+    /// Describes a layer for all edge types of `g`.
     pub fn from_graph<G: GraphView + ?Sized>(g: &G, hidden: usize, steps: usize) -> Self {
         let etypes = g.schema().etypes();
         Self::new(hidden, steps).with_num_etypes(etypes.len()).with_etypes(etypes.to_vec())
     }
 
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// No features.
+    /// `hidden` is 0.
     pub fn try_init(&self, device: &Device) -> Result<GatedGraphConv, ModelError> {
         ModelError::check_sizes(&[("hidden", self.hidden)], 0.0)?;
         let d = self.hidden;
@@ -105,7 +105,7 @@ impl GatedGraphConvConfig {
             ih: linear(3 * d, true),
             hh: linear(3 * d, true),
             config: self.clone(),
-            sorted: Sorted::default(),
+            relations: StackedRelations::default(),
         })
     }
 }
@@ -113,11 +113,11 @@ impl GatedGraphConvConfig {
 panicking_init!(GatedGraphConvConfig => GatedGraphConv);
 
 impl HeteroLayer for GatedGraphConv {
-    /// States after all steps.
+    /// Computes the states after all steps.
     ///
     /// # Panics
-    /// A graph of several node types, another number of edge types, a block under several steps, an input wider than
-    /// `hidden`, edge weights or features.
+    /// The graph has several node types or other edge types, the input is wider than `hidden`, a block is used for
+    /// several steps, or edges have weights or features.
     #[track_caller]
     fn forward<'a>(
         &self,
@@ -137,17 +137,18 @@ impl HeteroLayer for GatedGraphConv {
 }
 
 impl GatedGraphConv {
-    /// States of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), step `i` on block `i`; `x` are the rows of
-    /// its input nodes. With all neighbours these are the states of the graph.
+    /// Computes the states of the seeds of a [`MiniBatch`](burn_gnn_sampling::MiniBatch): step `i` runs on block `i`, and
+    /// `x` are the features of the input nodes. If the blocks contain all neighbours, the states equal those of the whole
+    /// graph.
     ///
     /// # Panics
-    /// Not one block per step; as [`forward`](Self::forward).
+    /// There is not one block per step; as [`forward`](Self::forward).
     #[track_caller]
     pub fn forward_blocks(&self, blocks: &[Block], x: Tensor<2>) -> Tensor<2> {
         self.over(blocks, x)
     }
 
-    /// Step `i` on view `i`.
+    /// Computes step `i` on view `i`.
     #[track_caller]
     fn over<V: LayerViews + ?Sized>(&self, views: &V, x: Tensor<2>) -> Tensor<2> {
         let GatedGraphConvConfig { steps, num_etypes, .. } = self.config;
@@ -162,7 +163,7 @@ impl GatedGraphConv {
         let h = if columns == d {
             x
         } else if rows == 0 {
-            // Concatenations of no rows leave the autodiff graph, products do not.
+            // `Tensor::cat` drops tensors without rows from the autodiff graph; a product does not.
             matmul_rows(x, Tensor::zeros([columns, d], (&device, dtype)))
         } else {
             Tensor::cat(vec![x, fill], 1)
@@ -173,21 +174,28 @@ impl GatedGraphConv {
         }
         let schema = views.view(0).schema();
         assert_eq!(schema.ntypes().len(), 1, "gated_graph_conv: node types of the graph");
-        check_graph_types("gated_graph_conv", schema, &[], &self.config.etypes);
-        check_num_etypes("`num_etypes`", schema, num_etypes);
+        let types = LayerTypes {
+            layer: "gated_graph_conv",
+            ntypes: &[],
+            etypes: &self.config.etypes,
+            num_ntypes: None,
+            num_etypes: Some(("`num_etypes`", num_etypes)),
+        };
+        types.check(schema);
         if count < steps {
             check_computed("gated_graph_conv", views.view(0).num_dst(0), &h);
         }
-        let sorted: Vec<_> = (0..count).map(|t| self.sorted.of(views.view(t))).collect();
-        let incoming: Vec<&Incoming> = sorted.iter().filter_map(|of| of[0].as_ref()).collect();
-        // Edge types with edges anywhere are those of the whole graph, the same on every view.
-        let Some(Incoming { etypes, .. }) = incoming.first() else {
+        let relations: Vec<_> = (0..count).map(|t| self.relations.of(views.view(t))).collect();
+        let incoming: Vec<&IncomingRelations> =
+            relations.iter().filter_map(|of| of[0].as_ref()).collect();
+        // Edge types with edges on any rank are the same on every view.
+        let Some(IncomingRelations { etypes, .. }) = incoming.first() else {
             return (0..steps).fold(h, |h, t| {
-                let own = views.view(t).dst_rows(0, h);
-                self.unit(Tensor::zeros([own.dims()[0], d], (&device, dtype)), own)
+                let dst = views.view(t).dst_rows(0, h);
+                self.unit(Tensor::zeros([dst.dims()[0], d], (&device, dtype)), dst)
             });
         };
-        // Every message brings its bias: as many as the node has in-edges of the type.
+        // A node adds the bias of an edge type once per in-edge of the type.
         let counts = |g: &V::View| {
             let counts: Vec<Vec<u32>> =
                 etypes.iter().map(|&r| g.relation(r).in_degrees().collect()).collect();
@@ -200,7 +208,7 @@ impl GatedGraphConv {
             )
         };
         let counts: Vec<_> = (0..count).map(|t| counts(views.view(t))).collect();
-        // Weight and bias of all messages into a node, for every step that has others than the one before.
+        // Weights and summed biases of the messages, for every step whose view or weights differ.
         let weights = self.linears.len() / num_etypes;
         let of_step = |t: usize| {
             let linears =
@@ -218,7 +226,7 @@ impl GatedGraphConv {
         let terms: Vec<_> = (0..count.max(weights)).map(of_step).collect();
         (0..steps).fold(h, |h, t| {
             let (g, (weight, bias)) = (views.view(t), &terms[t.min(terms.len() - 1)]);
-            let (h, own) = g.with_dst_rows(0, h);
+            let (h, dst) = g.with_dst_rows(0, h);
             let src = g.src_rows("gated_graph_conv", vec![h]).swap_remove(0);
             let a = relational_aggregate(
                 &incoming[t.min(count - 1)].index,
@@ -230,11 +238,11 @@ impl GatedGraphConv {
                 Some(bias) => a + bias.clone(),
                 None => a,
             };
-            self.unit(a, own)
+            self.unit(a, dst)
         })
     }
 
-    /// A gated recurrent unit (Cho et al., 2014) with PyTorch's gates: `r`, `z`, `n`.
+    /// Computes a gated recurrent unit (Cho et al., 2014) with the gates of PyTorch, in the order `r`, `z`, `n`.
     fn unit(&self, a: Tensor<2>, h: Tensor<2>) -> Tensor<2> {
         let d = h.dims()[1];
         let (a, b) = (apply(&self.ih, a), apply(&self.hh, h.clone()));
@@ -247,7 +255,8 @@ impl GatedGraphConv {
 }
 
 impl Pretrained for GatedGraphConv {
-    /// PyG's layer has a matrix for every step, all in one tensor, and no bias: take `weight_per_step` and no `bias`.
+    /// PyG's layer has a matrix for every step, all in one tensor, and no bias: set `weight_per_step` to true and `bias`
+    /// to false.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         let unit = if from == Framework::Dgl { "gru" } else { "rnn" };
         if let Some((part @ ("ih" | "hh"), field)) = path.split_once('.') {

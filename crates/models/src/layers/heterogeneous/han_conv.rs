@@ -11,8 +11,8 @@ use burn_gnn_ops::{DropoutKey, EdgeTypes, GatOptions, GraphView, div_by, gat_att
 use crate::error::ModelError;
 use crate::layers::attention::heads::{HeadScores, split};
 use crate::layers::dense::mlp::apply;
-use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, check_graph_types};
-use crate::layers::type_map::{NodeTensors, TypeMap, list_of, of_all_types};
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes};
+use crate::layers::type_map::{NodeTensors, TypeMap, list_of};
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed, pyg_key};
 
@@ -21,55 +21,59 @@ use crate::pretrained::{Framework, ParamMapping, Pretrained, indexed, pyg_key};
 pub struct HanConvConfig {
     /// Input feature size of every node type, by name.
     pub d_inputs: TypeMap<usize>,
-    /// Edge types of the graph; [`from_graph`](Self::from_graph) knows them.
+    /// Edge types of the graph ([`from_graph`](Self::from_graph) sets them).
     pub etypes: Vec<EdgeType>,
     /// Output feature size of each head.
     pub d_head: usize,
     /// Number of heads.
     pub num_heads: usize,
-    /// What LeakyReLU multiplies scores below 0 by.
+    /// Slope of LeakyReLU for negative scores.
     #[config(default = 0.2)]
     pub negative_slope: f64,
-    /// Probability that an attention weight is dropped.
+    /// Dropout probability of attention weights.
     #[config(default = 0.0)]
     pub dropout: f64,
-    /// Whether relations are weighed by the nodes that a view computes, as PyTorch Geometric does on mini-batches, and
-    /// not by all nodes of a type.
+    /// Whether scores of relations are averaged over the nodes that a view computes, as PyTorch Geometric does on
+    /// mini-batches, instead of over all nodes of a type.
     #[config(default = false)]
     pub local_scores: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Heterogeneous graph attention. With `z = x W_t + b_t` by the node's type, for every relation `r` into a node type
+/// Heterogeneous graph attention layer (HAN): attention over the neighbours of each relation, then attention over
+/// relations.
+///
+/// With `z = x W_t + b_t` by node type, for every relation `r` into a node type:
 ///
 /// ```text
 /// h_r[v] = relu( Σ_(u,v,e) in r softmax(leaky_relu(a_r · z[u] + c_r · z[v]))[e] · z[u] )      per head
 /// s_r    = Σ_v q · tanh(h_r[v] K + k)                    over all nodes of the type
 /// y[v]   = Σ_r softmax(s / nodes of the type)_r · h_r[v]
 /// ```
-/// Relations are the paper's meta-paths: give the graph one edge type for each.
+/// Relations are the meta-paths of the paper: add one edge type per meta-path to the graph.
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_inputs[t]]`, result `[num_dst of type t, num_heads · d_head]` for types in which a
-/// relation with edges ends.
+/// `x[t]: [num_input of type t, d_inputs[t]]`, result `[num_dst of type t, num_heads · d_head]` for node types with
+/// in-edges.
 ///
-/// # Departures from the paper
-/// Several node types, as in PyTorch Geometric; ReLU where the paper has ELU.
+/// # Differences from the paper and from other libraries
+/// Several node types, as in PyTorch Geometric. The activation is ReLU, where the paper has ELU. PyG averages scores over
+/// the nodes of a mini-batch; here this is an option (`local_scores`).
 ///
 /// # Parts of a graph
-/// `s_r` runs over all nodes of a type. A block or a partition computes only some of them. Where a node type has two
-/// relations or more there are two ways:
+/// `s_r` is a sum over all nodes of a type, but a block or a partition computes only some of them. For node types with
+/// several incoming relations:
 ///
-/// * exact: [`relation_scores`](Self::relation_scores) gives the part of the sum that a view has (on partitions, add up
-///   those of all ranks), and [`forward_with_scores`](Self::forward_with_scores) takes the whole sums.
-///   [`forward`](Self::forward) refuses such a view;
-/// * `local_scores`: sum and mean run over the nodes that the view computes, on any view. Then weights of relations
-///   depend on the batch or the partition, and the result of a node on what is computed with it.
+/// * Exact: [`relation_scores`](Self::relation_scores) computes the sum over the nodes of a view. Add the results of all
+///   ranks and pass them to [`forward_with_scores`](Self::forward_with_scores). [`forward`](Self::forward) returns an
+///   error on such a view.
+/// * `local_scores`: sum and mean are over the nodes that the view computes, on any view. The weights of relations, and
+///   with them the result of a node, then depend on the batch or the partition.
 ///
 /// # Cost
-/// One [`gat_attention`] per relation, one exchange of projected rows.
+/// One [`gat_attention`] per relation, one halo exchange of projected features.
 ///
 /// # Paper
 /// Wang, Ji, Shi, Wang, Cui, Yu, Ye, "Heterogeneous graph attention network", WWW 2019.
@@ -92,11 +96,11 @@ pub struct HanConv {
     schema: Schema,
 }
 
-/// Per node type what relations with edges into it give, in the order of the schema.
+/// By node type: the results of the relations with edges into it, in the order of the schema.
 type ByRelation = Vec<Vec<Tensor<2>>>;
 
 impl HanConvConfig {
-    /// A layer for all types of `g`.
+    /// Describes a layer for all types of `g`.
     pub fn from_graph<G: GraphView + ?Sized>(
         g: &G,
         d_inputs: impl Into<TypeMap<usize>>,
@@ -106,11 +110,11 @@ impl HanConvConfig {
         Self::new(d_inputs.into(), g.schema().etypes().to_vec(), d_head, num_heads)
     }
 
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, biases 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// No heads or features, an edge type given twice or with a node type that has no input size, dropout outside
-    /// `0.0..1.0`, a slope that is not finite.
+    /// `num_heads` or `d_head` is 0, `etypes` contains an edge type twice or one whose node types have no input size,
+    /// `dropout` is not in `0.0..1.0`, or `negative_slope` is not finite.
     pub fn try_init(&self, device: &Device) -> Result<HanConv, ModelError> {
         ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         ModelError::check_finite("negative_slope", self.negative_slope)?;
@@ -138,11 +142,11 @@ impl HanConvConfig {
 panicking_init!(HanConvConfig => HanConv);
 
 impl HeteroLayer for HanConv {
-    /// Rows of the node types that have incoming relations with edges, on a whole graph, with `local_scores` on any
-    /// view.
+    /// Computes features of the node types that have incoming relations with edges. Without `local_scores` the view must
+    /// be a whole graph.
     ///
     /// # Panics
-    /// As [`try_forward`](Self::try_forward) errs; shapes or numbers of types that disagree with the graph.
+    /// [`try_forward`](Self::try_forward) returns an error, or shapes or types differ from those of the graph.
     #[track_caller]
     fn forward<'a>(
         &self,
@@ -154,13 +158,13 @@ impl HeteroLayer for HanConv {
 }
 
 impl HanConv {
-    /// [`forward`](Self::forward) that returns its refusal of parts of a graph.
+    /// As [`forward`](Self::forward), but returns an error for a part of a graph.
     ///
     /// # Errors
-    /// A view that computes only some nodes of a type into which several relations lead, without `local_scores`.
+    /// `local_scores` is false, and the view computes only some nodes of a type with several incoming relations.
     ///
     /// # Panics
-    /// Shapes or numbers of types that disagree with the graph.
+    /// Shapes or types differ from those of the graph.
     #[track_caller]
     pub fn try_forward<'a>(
         &self,
@@ -191,11 +195,11 @@ impl HanConv {
         Ok(NodeTensors::from_list(g.schema(), over_relations(h, &scores, nodes)))
     }
 
-    /// `s_r` over the destination rows of this view, `[relations with edges into the type]` per node type; none where
-    /// fewer than two compete.
+    /// Computes `s_r` over the destination nodes of this view, `[relations with edges into the type]` per node type. Node
+    /// types with fewer than two such relations have no entry.
     ///
     /// # Panics
-    /// Shapes or numbers of types that disagree with the graph.
+    /// Shapes or types differ from those of the graph.
     #[track_caller]
     pub fn relation_scores<'a>(
         &self,
@@ -209,11 +213,12 @@ impl HanConv {
         )
     }
 
-    /// [`forward`](Self::forward) on any view, with `s_r` of the whole graph. Gradients flow through `scores` if it is
-    /// tracked.
+    /// Computes [`forward`](Self::forward) on any view from `s_r` of the whole graph. Gradients flow to `scores` if they
+    /// are tracked.
     ///
     /// # Panics
-    /// Scores that are missing or not as many as relations; shapes or numbers of types that disagree with the graph.
+    /// `scores` does not have one number per relation with edges into a type, or shapes or types differ from those of
+    /// the graph.
     #[track_caller]
     pub fn forward_with_scores<'a>(
         &self,
@@ -233,8 +238,14 @@ impl HanConv {
         edges.expect_bare("han_conv");
         let g = edges.view();
         let (schema, config) = (g.schema(), &self.config);
-        check_graph_types("han_conv", schema, self.schema.ntypes(), self.schema.etypes());
-        let x = of_all_types("han_conv", g, x, |t| self.proj[t].weight.val().dims()[0]);
+        let types = LayerTypes {
+            layer: "han_conv",
+            ntypes: self.schema.ntypes(),
+            etypes: self.schema.etypes(),
+            num_ntypes: None,
+            num_etypes: None,
+        };
+        let x = types.inputs(g, x, |t| self.proj[t].weight.val().dims()[0]);
         let z: Vec<Tensor<2>> =
             x.into_iter().zip(&self.proj).map(|(x, proj)| apply(proj, x)).collect();
         let src = g.src_rows("han_conv", z.clone());
@@ -271,7 +282,7 @@ impl HanConv {
     }
 }
 
-/// Sums over relations, weighed by scores over so many nodes of each type.
+/// Sums the results of relations by the softmax of their mean scores; `nodes` is the number of nodes by type.
 #[track_caller]
 fn over_relations(
     h: ByRelation,
@@ -289,24 +300,23 @@ fn over_relations(
             found,
             "han_conv: `scores[{t}]` holds one number per relation with edges into the type"
         );
-        let shares = activation::softmax(div_by(scores.clone()?, nodes(t).max(1) as f64), 0);
-        let weighed = h
+        let weights = activation::softmax(div_by(scores.clone()?, nodes(t).max(1) as f64), 0);
+        let weighted = h
             .into_iter()
             .enumerate()
-            .map(|(r, h)| h * shares.clone().slice_dim(0, r..r + 1).unsqueeze());
-        weighed.reduce(|a, b| a + b)
+            .map(|(r, h)| h * weights.clone().slice_dim(0, r..r + 1).unsqueeze());
+        weighted.reduce(|a, b| a + b)
     };
     h.into_iter().zip(scores).enumerate().map(join).collect()
 }
 
-/// Relations into a node type that have edges on any rank.
+/// Edge types into a node type that have edges on any rank.
 fn relations_into(g: &dyn GraphView, t: usize) -> impl Iterator<Item = usize> + '_ {
     g.schema().etypes_into(t).filter(|&r| g.total_edges(r) > 0)
 }
 
 impl Pretrained for HanConv {
-    /// PyG's names (`HANConv`), with `#` for a dot in the name of a type; DGL has no such layer. Types of the schema
-    /// that the other model lacks have no tensors there.
+    /// Names of PyG's `HANConv`, which replaces a dot in the name of a type by `#`. DGL has no such layer.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         let of_relation = |(part, r): (&str, &str)| {
             let r = r.parse::<usize>().ok().filter(|_| matches!(part, "lin_src" | "lin_dst"))?;

@@ -7,35 +7,40 @@ use burn_gnn_graph::{EdgeType, Schema};
 use burn_gnn_ops::{EdgeTypes, Reduce, div_by};
 
 use crate::layers::conv::{Conv, Endpoints, check_options, check_sizes};
-use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, check_graph_types};
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes, exchange};
 use crate::layers::type_map::{NodeTensors, TypeMap, of_read_types};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed, pyg_key};
 
 /// Describes a [`HeteroGraphConv`].
 #[derive(Config, Debug)]
 pub struct HeteroGraphConvConfig {
-    /// How the results of edge types are aggregated per destination node type.
+    /// How the results of edge types into one node type are aggregated.
     #[config(default = "Reduce::Sum")]
     pub aggregate: Reduce,
 }
 
-/// A separate layer for every edge type; results for one node type are aggregated:
-/// `y[v] = AGG over relations r into type(v) of conv_r(x)[v]`.
+/// Container of one layer per edge type, which aggregates their results per node type. It is PyG's `HeteroConv` and DGL's
+/// `HeteroGraphConv`.
+///
+/// `y[v] = AGG over relations r into type(v) of conv_r(x)[v]`
+///
+/// Layers are of any type that implements [`Conv`]: layers of this library, and custom layers with an
+/// `impl MessagePassing` ([`MessagePassing`](burn_gnn_ops::MessagePassing)).
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_t]` for every node type that a layer reads. All layers
-/// into a node type have the same output feature size. A node type without incoming relations has no result.
+/// `x[t]: [num_input of type t, d_t]` for every node type that a layer reads. All layers into a node type have the same
+/// output feature size. A node type without incoming relations has no result.
 ///
-/// # Semantics
-/// Every relation takes part for every node, those without edges too: a bias or an own term of its layer counts.
-/// Mean divides by the number of relations.
+/// # Corner cases
+/// Every relation contributes to every node of its destination type, even if it has no edges: a layer may add a bias or a
+/// term of the node itself. A mean divides by the number of relations.
 ///
-/// # Departures from DGL
-/// Layers are of one kind (or an enum that implements [`Conv`]); features of destinations need not be given
-/// to layers that do not read them.
+/// # Differences from DGL and PyG
+/// All layers have the same Rust type; for layers of different types, define an enum that implements [`Conv`]. Features
+/// of destinations may be omitted if no layer reads them.
 ///
 /// # Cost
-/// One exchange for all relations; each layer runs once.
+/// One halo exchange for all relations. Each layer runs once.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -66,7 +71,7 @@ pub struct HeteroGraphConv<M: Module> {
 }
 
 impl HeteroGraphConvConfig {
-    /// `make` gives the layer of each edge type.
+    /// Creates a container of the layers that `make` returns, one per edge type.
     pub fn init<M: Module>(
         &self,
         schema: &Schema,
@@ -81,23 +86,24 @@ impl HeteroGraphConvConfig {
 }
 
 impl<M: Conv> HeteroLayer for HeteroGraphConv<M> {
-    /// Features of every node type with an incoming relation.
+    /// Computes features of every node type with an incoming relation.
     ///
     /// # Panics
-    /// Shapes, or edge types, that disagree with the graph; edge weights or features that a layer does not read.
+    /// Shapes or edge types differ from those of the graph, or edges have weights or features that their layer does not
+    /// read.
     #[track_caller]
     fn forward<'a>(
         &self,
         edges: impl Into<EdgeTypes<'a>>,
         x: impl Into<NodeTensors>,
     ) -> NodeTensors {
-        self.results(edges, x).map(|_, results| join(results, self.aggregate))
+        self.results(edges, x).map(|_, results| aggregate(results, self.aggregate))
     }
 }
 
 impl<M: Conv> HeteroGraphConv<M> {
-    /// The results of the relations into every node type, relations in the order of the schema, before they are joined:
-    /// to stack them (`Tensor::stack`) or to join them in another way.
+    /// Computes the results of the relations into every node type, in the order of the schema, without aggregating them:
+    /// to stack them (`Tensor::stack`) or to aggregate them in another way.
     ///
     /// # Panics
     /// As [`forward`](Self::forward).
@@ -109,29 +115,36 @@ impl<M: Conv> HeteroGraphConv<M> {
     ) -> TypeMap<Vec<Tensor<2>>> {
         let edges = edges.into();
         let (g, schema) = (edges.view(), edges.view().schema());
-        check_graph_types("hetero_graph_conv", schema, &[], &self.etypes);
+        let types = LayerTypes {
+            layer: "hetero_graph_conv",
+            ntypes: &[],
+            etypes: &self.etypes,
+            num_ntypes: None,
+            num_etypes: None,
+        };
+        types.check(schema);
         let x: NodeTensors = x.into();
-        let given: Vec<String> = x.iter().map(|(ntype, _)| ntype.to_owned()).collect();
-        let x = of_read_types("hetero_graph_conv", g, x);
-        let types = x.len();
-        let (x, own): (Vec<_>, Vec<_>) =
-            x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
-        let src = g.src_rows("hetero_graph_conv", x);
+        let ntypes_of_x: Vec<String> = x.iter().map(|(ntype, _)| ntype.to_owned()).collect();
+        let x = of_read_types(types.layer, g, x);
+        let num_ntypes = x.len();
+        let [src, dst] = exchange(types.layer, g, x);
         let result = |r: usize| {
             let ((s, d), conv, edges) = (schema.endpoints(r), &self.mods[r], edges.at(r));
             check_options::<M>(&edges);
             let from = &schema.ntypes()[s];
-            // A layer that takes any size may read none of them.
+            // A layer that accepts any size may not read source features at all.
             assert!(
-                conv.input_sizes()[0].is_none() || given.len() == types || given.contains(from),
-                "hetero_graph_conv: edge type `{}`: expected features of its source type `{from}`, got those of {given:?}; \
+                conv.input_sizes()[0].is_none()
+                    || ntypes_of_x.len() == num_ntypes
+                    || ntypes_of_x.contains(from),
+                "hetero_graph_conv: edge type `{}`: expected features of its source type `{from}`, got those of {ntypes_of_x:?}; \
                  add them to `x`",
                 edges.edge_type()
             );
-            check_sizes(conv, &edges, &src[s], &own[d]);
+            check_sizes(conv, &edges, &src[s], &dst[d]);
             let rows = Endpoints {
                 src: conv.project(&edges, src[s].clone()),
-                dst: own[d].clone(),
+                dst: dst[d].clone(),
                 shared: s == d,
             };
             conv.aggregate(&edges, rows)
@@ -139,13 +152,13 @@ impl<M: Conv> HeteroGraphConv<M> {
         let into = |t: usize| schema.etypes_into(t).map(&result).collect::<Vec<_>>();
         TypeMap::from_list(
             schema,
-            (0..types).map(|t| Some(into(t)).filter(|results| !results.is_empty())),
+            (0..num_ntypes).map(|t| Some(into(t)).filter(|results| !results.is_empty())),
         )
     }
 }
 
-/// One result of several, at least one.
-fn join(results: Vec<Tensor<2>>, by: Reduce) -> Tensor<2> {
+/// Aggregates the results of one or more edge types.
+fn aggregate(results: Vec<Tensor<2>>, by: Reduce) -> Tensor<2> {
     let n = results.len() as f64;
     let all = results.into_iter().reduce(|a, b| match by {
         Reduce::Sum | Reduce::Mean => a + b,
@@ -155,13 +168,13 @@ fn join(results: Vec<Tensor<2>>, by: Reduce) -> Tensor<2> {
     match all {
         Some(sum) if by == Reduce::Mean => div_by(sum, n),
         Some(one) => one,
-        None => unreachable!("types without relations are left out"),
+        None => unreachable!("node types without incoming relations have no entry"),
     }
 }
 
 impl<M: Pretrained> Pretrained for HeteroGraphConv<M> {
-    /// DGL keys layers by canonical edge types or by relation names, under which edge types of one relation share a
-    /// layer. Each has its own here: they are read from the shared one, and written by canonical edge types.
+    /// DGL names layers by canonical edge type, or by relation if edge types of one relation share a layer. Here every
+    /// edge type has a layer: all of them are loaded from the shared one, and saved by canonical edge type.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         match indexed(path) {
             Some((_, i, rest)) if i < self.mods.len() => {
@@ -180,7 +193,7 @@ impl<M: Pretrained> Pretrained for HeteroGraphConv<M> {
 }
 
 impl<M: Module> HeteroGraphConv<M> {
-    /// What names of layer `i` may begin with; the first is written.
+    /// Prefixes of the names of layer `i`; the first one is used for saving.
     fn prefixes(&self, from: Framework, i: usize) -> [String; 2] {
         let EdgeType { src, relation, dst } = &self.etypes[i];
         match from {
@@ -191,7 +204,7 @@ impl<M: Module> HeteroGraphConv<M> {
                 let unique = self.etypes.iter().filter(|e| e.relation == *relation).count() == 1;
                 if unique { [short, canonical] } else { [canonical, short] }
             }
-            // The second before PyG 2.3.
+            // PyG before 2.3 writes the second prefix.
             Framework::Pyg => {
                 let types = [src, relation, dst].map(|t| pyg_key(t));
                 [format!("convs.<{}>.", types.join("___")), format!("convs.{}.", types.join("__"))]
@@ -200,7 +213,7 @@ impl<M: Module> HeteroGraphConv<M> {
     }
 }
 
-/// A text as Python shows it in a tuple.
+/// Formats a string as Python does in a tuple.
 fn python(text: &str) -> String {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     let escaped = text.replace('\\', "\\\\");

@@ -13,11 +13,11 @@ use burn_gnn_ops::{
 use crate::error::ModelError;
 use crate::layers::attention::heads::split;
 use crate::layers::dense::mlp::{add_bias, gelu, normalise, sigmoid};
-use crate::layers::heterogeneous::hetero_layer::{
-    HeteroLayer, check_graph_types, check_num_etypes,
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes};
+use crate::layers::heterogeneous::stacked_relations::{
+    IncomingRelations, StackedRelations, cat_rows,
 };
-use crate::layers::heterogeneous::stacked_relations::{Incoming, Sorted, cat_rows};
-use crate::layers::type_map::{NodeTensors, of_all_types};
+use crate::layers::type_map::NodeTensors;
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::{Framework, ParamMapping, Pretrained, pyg_key};
 
@@ -34,60 +34,62 @@ pub struct HgtConvConfig {
     pub num_ntypes: usize,
     /// Number of edge types of the schema.
     pub num_etypes: usize,
-    /// Relation of each edge type; edge types of one relation share weights. None: each has its own.
+    /// Relation of each edge type. Edge types of one relation share weights. `None`: every edge type is a relation.
     pub relations: Option<Vec<usize>>,
-    /// Dropout of the result before it is mixed with the input.
+    /// Dropout probability of the result, before it is mixed with the input.
     #[config(default = 0.2)]
     pub dropout: f64,
-    /// Whether rows are normalised at the end.
+    /// Whether layer normalisation is applied to the result.
     #[config(default = false)]
     pub layer_norm: bool,
     /// Whether keys, queries, values and results have biases, as in PyTorch Geometric.
     #[config(default = false)]
     pub bias: bool,
-    /// Whether GELU stands before `L`, as in the paper and in PyTorch Geometric.
+    /// Whether GELU is applied before `L`, as in the paper and in PyTorch Geometric.
     #[config(default = false)]
     pub gelu: bool,
-    /// Whether the input is mixed in through a weight where feature sizes differ; otherwise it is not where they
-    /// differ, as in PyTorch Geometric.
+    /// Whether the input is multiplied by a weight before it is mixed in, if feature sizes differ. Otherwise an input of
+    /// another size is not mixed in, as in PyTorch Geometric.
     #[config(default = true)]
     pub residual_weight: bool,
-    /// Names of the node types, which PyTorch Geometric's weights are found by; [`from_graph`](Self::from_graph) knows
-    /// them.
+    /// Names of the node types, which loading weights of PyTorch Geometric requires ([`from_graph`](Self::from_graph)
+    /// sets them).
     #[config(default = "vec![]")]
     pub ntypes: Vec<String>,
     /// The edge types, in the order of the schema.
     #[config(default = "vec![]")]
     pub etypes: Vec<EdgeType>,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Heterogeneous graph transformer. Per head, with `k, q, v = x K_t, x Q_t, x V_t` by the node's type `t` and for an
-/// edge of relation `r`:
+/// Heterogeneous graph transformer layer (HGT): dot-product attention over the neighbours of all edge types, with weights
+/// by node type and by relation.
+///
+/// Per head, with `k, q, v = x K_t, x Q_t, x V_t` by the node type `t` and for an edge of relation `r`:
 ///
 /// ```text
 /// s[e] = (k[u] A_r) · q[v] · μ_r / √d_head
 /// h[v] = Σ_(u,v,e) softmax(s)[e] · v[u] M_r            softmax over the in-edges of all relations
 /// y[v] = σ(skip_t) · h[v] L_t + (1 - σ(skip_t)) · x[v]
 /// ```
-/// with `x[v] W` in place of `x[v]` where feature sizes differ, and a layer norm at the end if asked for. `bias` adds a
-/// bias of the node's type to `k`, `q`, `v` and behind `L`, `gelu` applies GELU to `h`.
+/// If feature sizes differ, `x[v] W` replaces `x[v]`. With `layer_norm`, layer normalisation follows. `bias` adds a bias
+/// per node type to `k`, `q`, `v` and to the product with `L`; `gelu` applies GELU to `h`.
 ///
 /// # Shapes
 /// `x[t]: [num_input of type t, d_input]`, result `[num_dst of type t, num_heads · d_head]` per node type. A node
 /// without in-edges has `h = 0`.
 ///
-/// # Departures from the paper
-/// As in DGL, `μ` belongs to relations (the paper: to triples of node type, relation, node type; say so with edge
-/// types), there is no activation before `L` unless `gelu`, and no relative temporal encoding.
+/// # Differences from the paper and from other libraries
+/// As in DGL, `μ` belongs to relations; the paper has one per triple of node type, relation, node type, which edge types
+/// express. There is no activation before `L` unless `gelu` is set (PyG has it), and no relative temporal encoding.
 ///
 /// # Cost
-/// `K_t A_r μ_r / √d` and `V_t M_r` are composed to one matrix per edge type, so that a source row is multiplied once
-/// for each relation it sends in; per node type one dot product per edge and head, one softmax with weighted sum over
-/// all relations, nothing of the size edges × features. One exchange of input rows for all types. Edge types without
-/// edges anywhere are skipped on every rank.
+/// `K_t A_r μ_r / √d` and `V_t M_r` are multiplied to one matrix per edge type, so that a source row is multiplied once
+/// per relation. Each node type needs one dot product per edge and head, and one softmax with weighted sum over all
+/// relations; nothing of the size edges × features is allocated. One halo exchange moves input features of all types.
+/// Edge types without edges on any rank are skipped.
 ///
 /// # Paper
 /// Hu, Dong, Wang, Sun, "Heterogeneous graph transformer", WWW 2020.
@@ -125,11 +127,11 @@ pub struct HgtConv {
     #[module(skip)]
     config: HgtConvConfig,
     #[module(skip)]
-    sorted: Sorted,
+    relations: StackedRelations,
 }
 
 impl HgtConvConfig {
-    /// A layer for all types of `g`.
+    /// Describes a layer for all types of `g`.
     pub fn from_graph<G: GraphView + ?Sized>(
         g: &G,
         d_input: usize,
@@ -141,15 +143,15 @@ impl HgtConvConfig {
         sizes.with_ntypes(ntypes.to_vec()).with_etypes(etypes.to_vec())
     }
 
-    /// Relation of every edge type.
+    /// The relation of every edge type.
     fn relation_ids(&self) -> Vec<usize> {
         self.relations.clone().unwrap_or_else(|| (0..self.num_etypes).collect())
     }
 
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, `μ` and `skip` 1.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), `μ` and `skip` 1.
     ///
     /// # Errors
-    /// No heads or features, dropout outside `0.0..1.0`, not one relation per edge type.
+    /// `num_heads` or `d_head` is 0, `dropout` is not in `0.0..1.0`, or `relations` does not have `num_etypes` entries.
     pub fn try_init(&self, device: &Device) -> Result<HgtConv, ModelError> {
         ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         let relations = self.relation_ids();
@@ -184,31 +186,31 @@ impl HgtConvConfig {
             norm: self.layer_norm.then(|| LayerNormConfig::new(width).init(device)),
             key: DropoutKey::new(device),
             config: self.clone(),
-            sorted: Sorted::apart(),
+            relations: StackedRelations::per_relation(),
         })
     }
 }
 
 panicking_init!(HgtConvConfig => HgtConv);
 
-/// A matrix, and the bias behind it.
+/// A matrix and a bias.
 type Affine = (Tensor<2>, Option<Tensor<1>>);
 
-/// `x W + b`.
+/// Computes `x W + b`.
 fn affine(x: Tensor<2>, (weight, bias): Affine) -> Tensor<2> {
     add_bias(matmul_rows(x, weight), bias)
 }
 
-/// Matrix `i` of a stack.
+/// Returns matrix `i` of a stack.
 fn at<const D: usize, const E: usize>(stack: Tensor<D>, i: usize) -> Tensor<E> {
     stack.slice_dim(0, i..i + 1).squeeze_dim(0)
 }
 
 impl HeteroLayer for HgtConv {
-    /// Features of every node type from those of the input nodes of every type.
+    /// Computes features of every node type from features of every node type.
     ///
     /// # Panics
-    /// Shapes or numbers of types that disagree with the graph; edge weights or features.
+    /// Shapes or types differ from those of the graph, or edges have weights or features.
     #[track_caller]
     fn forward<'a>(
         &self,
@@ -218,18 +220,18 @@ impl HeteroLayer for HgtConv {
         let edges = edges.into();
         edges.expect_bare("hgt_conv");
         let g = edges.view();
-        let (schema, config) = (g.schema(), &self.config);
-        check_graph_types("hgt_conv", schema, &config.ntypes, &config.etypes);
-        check_num_etypes("`num_etypes`", schema, config.num_etypes);
-        assert_eq!(
-            schema.ntypes().len(),
-            config.num_ntypes,
-            "`num_ntypes` of the layer and node types of the graph"
-        );
-        let x = of_all_types("hgt_conv", g, x.into(), |_| config.d_input);
+        let config = &self.config;
+        let types = LayerTypes {
+            layer: "hgt_conv",
+            ntypes: &config.ntypes,
+            etypes: &config.etypes,
+            num_ntypes: Some(("`num_ntypes`", config.num_ntypes)),
+            num_etypes: Some(("`num_etypes`", config.num_etypes)),
+        };
+        let x = types.inputs(g, x.into(), |_| config.d_input);
         let src = g.src_rows("hgt_conv", x.clone());
         let [keys, values] = self.composed(g);
-        let sorted = self.sorted.of(&g);
+        let relations = self.relations.of(&g);
         let mix = sigmoid(self.skip.val());
         let finish = |(t, x): (usize, Tensor<2>)| {
             let x = g.dst_rows(t, x);
@@ -237,36 +239,36 @@ impl HeteroLayer for HgtConv {
             let (rows, device, dtype) = (x.dims()[0], x.device(), x.dtype());
             let width = config.num_heads * config.d_head;
             let zeros = || Tensor::zeros([rows, width], (&device, dtype));
-            let own = match &self.residual_w {
+            let residual = match &self.residual_w {
                 Some(w) => Some(matmul_rows(x.clone(), w.val())),
                 None => (config.d_input == width).then(|| x.clone()),
             };
             let layer = |stack: &Param<Tensor<3>>, bias: &Option<Param<Tensor<2>>>| -> Affine {
                 (at(stack.val(), t), bias.as_ref().map(|b| at(b.val(), t)))
             };
-            let h = match &sorted[t] {
+            let h = match &relations[t] {
                 Some(incoming) => {
                     let q = affine(x, layer(&self.linear_q, &self.bias_q));
                     let h = self.attend(g, incoming, &src, q, [&keys, &values]);
                     let h = if config.gelu { gelu(h) } else { h };
                     Some(affine(h, layer(&self.linear_a, &self.bias_a)))
                 }
-                // No message, of which the map leaves its bias.
+                // Without messages `h` is 0, and `h L` is the bias.
                 None => self.bias_a.as_ref().map(|b| add_bias(zeros(), Some(at(b.val(), t)))),
             };
             let h = h.map(|h| {
                 let dropout = self.key.of_outputs(g, t, config.dropout, &h);
                 bias_activation(h, None, Activation::None, dropout.as_ref())
             });
-            let y = match (h, own) {
-                (Some(h), Some(own)) => h * mix.clone() + own * (mix.neg() + 1.0),
+            let y = match (h, residual) {
+                (Some(h), Some(x)) => h * mix.clone() + x * (mix.neg() + 1.0),
                 (Some(h), None) => h,
-                (None, Some(own)) => own * (mix.neg() + 1.0),
+                (None, Some(x)) => x * (mix.neg() + 1.0),
                 (None, None) => zeros(),
             };
             normalise(self.norm.as_ref(), y)
         };
-        NodeTensors::from_list(schema, x.into_iter().enumerate().map(finish).map(Some))
+        NodeTensors::from_list(g.schema(), x.into_iter().enumerate().map(finish).map(Some))
     }
 }
 
@@ -275,13 +277,13 @@ impl HgtConv {
         self.config.num_etypes
     }
 
-    /// Lets this layer share sorted relations with another.
-    pub(crate) fn share(&mut self, other: &Self) {
-        self.sorted = other.sorted.clone();
+    /// Shares the stacked relations of another layer, so that they are computed once per model.
+    pub(crate) fn share_relations(&mut self, other: &Self) {
+        self.relations = other.relations.clone();
     }
 
-    /// `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, num_heads · d_head]` for every edge type, and the same of
-    /// their biases.
+    /// Computes `K_t A_r μ_r / √d_head` and `V_t M_r`, `[d_input, num_heads · d_head]`, and the products of their biases,
+    /// for every edge type.
     fn composed(&self, g: &dyn GraphView) -> [Vec<Affine>; 2] {
         let HgtConvConfig { num_heads: heads, d_head, .. } = self.config;
         let stack = |per_head: &[Param<Tensor<3>>]| {
@@ -314,11 +316,11 @@ impl HgtConv {
         [compose(&self.linear_k, &self.bias_k, &att), compose(&self.linear_v, &self.bias_v, &msg)]
     }
 
-    /// Attention over all relations into one node type, `[num_dst, num_heads · d_head]`.
+    /// Computes attention over all relations into one node type, `[num_dst, num_heads · d_head]`.
     fn attend(
         &self,
         g: &dyn GraphView,
-        incoming: &Incoming,
+        incoming: &IncomingRelations,
         src: &[Tensor<2>],
         q: Tensor<2>,
         [keys, values]: [&[Affine]; 2],
@@ -337,9 +339,9 @@ impl HgtConv {
 }
 
 impl Pretrained for HgtConv {
-    /// PyG's layer (`HGTConv` of 2.4 and later) has a `bias` and `gelu`, no `residual_weight`, and tensors by type:
-    /// make the layer [`from_graph`](HgtConvConfig::from_graph). A dot in the name of a type is `#` there. Node types
-    /// and relations of DGL, and edge types of PyG (its `metadata`), must stand in the order of the schema.
+    /// PyG's layer (`HGTConv` of 2.4 and later) has `bias` and `gelu`, no `residual_weight`, and tensors named by type, so
+    /// describe the layer by [`from_graph`](HgtConvConfig::from_graph). PyG replaces a dot in the name of a type by `#`.
+    /// Node types and relations of DGL, and edge types of PyG (its `metadata`), must be in the order of the schema.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if from == Framework::Pyg {
             return self.of_pyg(path);

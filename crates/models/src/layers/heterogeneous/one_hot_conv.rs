@@ -1,4 +1,4 @@
-//! Implements the relational graph convolution of one-hot input.
+//! Implements the relational graph convolution on one-hot features.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -6,23 +6,27 @@ use burn_gnn_graph::row_index;
 use burn_gnn_ops::{EdgeTypes, RelationalWeight, relational_aggregate};
 
 use crate::layers::dense::mlp::add_bias;
-use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, check_num_etypes};
-use crate::layers::heterogeneous::stacked_relations::{Incoming, Sorted, cat_rows};
-use crate::layers::type_map::{NodeTensors, of_all_types};
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes};
+use crate::layers::heterogeneous::stacked_relations::{
+    IncomingRelations, StackedRelations, cat_rows,
+};
+use crate::layers::type_map::NodeTensors;
 use crate::params::init::{Init, zeros};
 
-/// First layer of an R-GCN whose nodes have no features,
-/// `y[v] = Σ_r 1/|N_r(v)| Σ_(u in N_r(v)) Σ_b a[r, b] V_b[u] + V_0[v] + c`.
+/// First layer of an R-GCN on nodes without features: the input of every node is its one-hot vector.
 ///
-/// This is [`RelGraphConv`](crate::RelGraphConv) with bases on the one-hot vectors of nodes, `W_r = Σ_b a[r, b] V_b`
-/// with a row per node, without the one-hot vectors. The rows `V` are not part of the layer, as they belong to the rank
-/// that owns the node; `V_0` is left out without own terms.
+/// `y[v] = Σ_r 1/|N_r(v)| Σ_(u in N_r(v)) Σ_b a[r, b] V_b[u] + V_0[v] + c`
+///
+/// This equals [`RelGraphConv`](crate::RelGraphConv) with bases on one-hot vectors, where `W_r = Σ_b a[r, b] V_b` has one
+/// row per node, but the one-hot vectors are never built. The rows `V` are not parameters of this layer but of a
+/// [`NodeEmbedding`](crate::NodeEmbedding), because a row belongs to the rank that owns the node. Without self loops
+/// there is no `V_0`.
 ///
 /// # Shapes
-/// Rows of a node: `hidden · bases` columns (all bases of a column side by side) and, with own terms, `hidden` more.
-/// The result has `hidden` columns.
+/// The row of a node has `hidden · bases` columns, ordered by hidden feature and then by basis, and `hidden` more columns
+/// for `V_0`. The result has `hidden` columns.
 ///
-/// It is made as the first layer of an [`Rgcn`](crate::Rgcn):
+/// [`RgcnConfig`](crate::RgcnConfig) creates it as the first layer of an [`Rgcn`](crate::Rgcn):
 ///
 /// ```
 /// use burn::tensor::Device;
@@ -38,7 +42,7 @@ use crate::params::init::{Init, zeros};
 /// ```
 ///
 /// # Cost
-/// `2 · hidden · bases` operations per edge; one exchange of rows.
+/// `2 · hidden · bases` operations per edge; one halo exchange of rows.
 ///
 /// # Paper
 /// Schlichtkrull et al., ESWC 2018, section 4.1: the input of the first layer is a one-hot vector per node.
@@ -49,36 +53,37 @@ pub struct OneHotConv {
     /// `[hidden]`.
     pub bias: Param<Tensor<1>>,
     #[module(skip)]
-    own: bool,
+    self_loop: bool,
     #[module(skip)]
-    sorted: Sorted,
+    relations: StackedRelations,
 }
 
 impl OneHotConv {
-    /// Coefficients by Glorot's rule, bias 0.
+    /// Initializes coefficients by Glorot, the bias with 0.
     pub(crate) fn new(
         relations: usize,
         bases: usize,
         hidden: usize,
-        own: bool,
+        self_loop: bool,
         device: &Device,
     ) -> Self {
         let coeff = Init::glorot(device).matrix([relations, bases]);
-        Self { coeff, bias: zeros(hidden, device), own, sorted: Sorted::default() }
+        let relations = StackedRelations::default();
+        Self { coeff, bias: zeros(hidden, device), self_loop, relations }
     }
 
-    /// Feature size of a node.
+    /// Number of learned numbers per node, the size of its row in the embedding.
     pub fn row_columns(&self) -> usize {
         let ([_, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
-        hidden * bases + if self.own { hidden } else { 0 }
+        hidden * bases + if self.self_loop { hidden } else { 0 }
     }
 }
 
 impl HeteroLayer for OneHotConv {
-    /// Rows of every node type from the rows of all nodes.
+    /// Computes features of every node type from the embedding rows of all nodes.
     ///
     /// # Panics
-    /// Shapes or numbers of types that disagree with the graph.
+    /// Shapes or numbers of types differ from those of the graph, or edges have weights or features.
     #[track_caller]
     fn forward<'a>(
         &self,
@@ -88,22 +93,28 @@ impl HeteroLayer for OneHotConv {
         let edges = edges.into();
         edges.expect_bare("one_hot_conv");
         let g = edges.view();
-        let rows = of_all_types("one_hot_conv", g, x.into(), |_| self.row_columns());
         let ([relations, bases], [hidden]) = (self.coeff.val().dims(), self.bias.val().dims());
-        check_num_etypes("relations", g.schema(), relations);
-        let sent = hidden * bases;
+        let types = LayerTypes {
+            layer: "one_hot_conv",
+            ntypes: &[],
+            etypes: &[],
+            num_ntypes: None,
+            num_etypes: Some(("relations", relations)),
+        };
+        let rows = types.inputs(g, x.into(), |_| self.row_columns());
+        let neighbor_columns = hidden * bases;
         let src = g.src_rows(
-            "one_hot_conv",
-            rows.iter().map(|x| x.clone().slice([0..x.dims()[0], 0..sent])).collect(),
+            types.layer,
+            rows.iter().map(|x| x.clone().slice([0..x.dims()[0], 0..neighbor_columns])).collect(),
         );
-        let sorted = self.sorted.of(&g);
+        let stacked = self.relations.of(&g);
         let weights = |etypes: &[usize]| {
             let (coeff, n) = (self.coeff.val(), etypes.len());
             let ids = row_index(etypes.iter().copied(), &coeff.device());
             let coeff = coeff.select(0, ids).reshape([n, 1, bases, 1]);
             RelationalWeight::BlockDiagonal(coeff.expand([n, hidden, bases, 1]))
         };
-        let sum = |Incoming { etypes, tables, index }: &Incoming| {
+        let sum = |IncomingRelations { etypes, tables, index }: &IncomingRelations| {
             relational_aggregate(
                 &index.mean(),
                 cat_rows(tables.iter().map(|&t| src[t].clone())),
@@ -111,14 +122,14 @@ impl HeteroLayer for OneHotConv {
                 None,
             )
         };
-        let finish = |(t, (incoming, x)): (usize, (&Option<Incoming>, Tensor<2>))| {
+        let finish = |(t, (incoming, x)): (usize, (&Option<IncomingRelations>, Tensor<2>))| {
             let (device, dtype) = (x.device(), x.dtype());
-            let own = self.own.then(|| {
+            let self_term = self.self_loop.then(|| {
                 let n = x.dims()[0];
-                g.dst_rows(t, x.slice([0..n, sent..sent + hidden]))
+                g.dst_rows(t, x.slice([0..n, neighbor_columns..neighbor_columns + hidden]))
             });
-            let y = match (incoming.as_ref().map(sum), own) {
-                (Some(sum), Some(own)) => sum + own,
+            let y = match (incoming.as_ref().map(sum), self_term) {
+                (Some(sum), Some(self_term)) => sum + self_term,
                 (Some(y), None) | (None, Some(y)) => y,
                 (None, None) => Tensor::zeros([g.num_dst(t), hidden], (&device, dtype)),
             };
@@ -126,7 +137,7 @@ impl HeteroLayer for OneHotConv {
         };
         NodeTensors::from_list(
             g.schema(),
-            sorted.iter().zip(rows).enumerate().map(finish).map(Some),
+            stacked.iter().zip(rows).enumerate().map(finish).map(Some),
         )
     }
 }

@@ -12,24 +12,24 @@ use burn_gnn_ops::{
 
 use crate::error::ModelError;
 use crate::layers::dense::mlp::{add_bias, normalise};
-use crate::layers::heterogeneous::hetero_layer::{
-    HeteroLayer, check_graph_types, check_num_etypes,
-};
+use crate::layers::heterogeneous::hetero_layer::{HeteroLayer, LayerTypes, exchange};
 use crate::layers::heterogeneous::rel_weights::RelWeights;
-use crate::layers::heterogeneous::stacked_relations::{Incoming, Sorted, cat_rows};
-use crate::layers::type_map::{NodeTensors, of_all_types};
+use crate::layers::heterogeneous::stacked_relations::{
+    IncomingRelations, StackedRelations, cat_rows,
+};
+use crate::layers::type_map::NodeTensors;
 use crate::params::init;
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::{Framework, ParamMapping, Pretrained};
 
-/// How messages of one relation are normalised.
+/// How [`RelGraphConv`] normalises the messages of one relation.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum RelNorm {
-    /// The mean of the messages that `v` receives in the relation, as in the paper:
-    /// `1 / in-degree of v in the relation`, and on a sampled block 1 by the number of edges sampled for `v`, as in
+    /// The mean of the messages that `v` receives in the relation, as in the paper: `1 / in-degree of v in the
+    /// relation`. On a sampled block it is 1 divided by the number of edges sampled for `v`, as in
     /// [`DegreeNorm::Right`](crate::DegreeNorm::Right).
     Right,
-    /// None: plain sums.
+    /// No normalisation: sums.
     None,
 }
 
@@ -42,8 +42,8 @@ pub struct RelGraphConvConfig {
     pub d_output: usize,
     /// Number of edge types of the schema.
     pub num_relations: usize,
-    /// The edge types in the order of the schema, so that a graph of others is refused;
-    /// [`from_graph`](Self::from_graph) knows them. Empty: any graph of `num_relations` edge types.
+    /// The edge types, in the order of the schema, that graphs must have ([`from_graph`](Self::from_graph) sets them).
+    /// Empty: any `num_relations` edge types.
     #[config(default = "vec![]")]
     pub etypes: Vec<EdgeType>,
     /// How relations share weights.
@@ -52,38 +52,40 @@ pub struct RelGraphConvConfig {
     /// Normalisation of messages.
     #[config(default = "RelNorm::Right")]
     pub norm: RelNorm,
-    /// Whether a node's own row takes part, by one weight shared by all types.
+    /// Whether `x[v] W_0` is added, with one weight for all node types.
     #[config(default = true)]
     pub self_loop: bool,
-    /// Whether sums of messages are normalised over their features, before bias and self loop.
+    /// Whether layer normalisation is applied to the sums of messages, before self loop and bias.
     #[config(default = false)]
     pub layer_norm: bool,
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Relational graph convolution, `y[v] = Σ_r Σ_(u,v,e) in r c_e · x[u] W_r + x[v] W_0 + b`.
+/// Relational graph convolution (R-GCN): sums neighbour features with a separate weight matrix for each edge type.
 ///
-/// With `layer_norm` the double sum is normalised over its features (Ba, Kiros, Hinton, 2016) before the rest is added.
-/// `c_e` is `1 / in-degree of v in r` ([`RelNorm::Right`]) or 1, times the edge's weight where weights
-/// are given. The caller must add inverse relations (`Graph::with_inverse_relations`).
+/// `y[v] = Σ_r Σ_(u,v,e) in r c_e · x[u] W_r + x[v] W_0 + b`
+///
+/// `c_e` is `1 / in-degree of v in r` ([`RelNorm::Right`]) or 1, multiplied by the edge weight if there is one. With
+/// `layer_norm`, layer normalisation (Ba, Kiros, Hinton, 2016) is applied to the double sum before the other terms are
+/// added. Add inverse relations to the graph (`Graph::with_inverse_relations`), as the paper does.
 ///
 /// # Shapes
-/// `x[t]: [num_input of type t, d_input]`; the result has one `[num_dst of type t, d_output]` per node type.
-/// A node that no relation reaches gets its own term and the bias.
+/// `x[t]: [num_input of type t, d_input]`; the result has one `[num_dst of type t, d_output]` per node type. The output
+/// of a node without in-edges is `x[v] W_0 + b`.
 ///
-/// # Departures from the paper
-/// None in the formula. Blocks of the block-diagonal form follow DGL: consecutive features.
+/// # Differences from the paper and from other libraries
+/// None in the formula. Blocks of block-diagonal weights are consecutive features, as in DGL. DGL and PyG take one
+/// tensor for all nodes and the edge type of every edge; this layer takes one tensor per node type.
 ///
 /// # Cost
-/// One [`relational_aggregate`] per node type over all relations into it; one halo exchange per
-/// layer for all node types. The edges are sorted by relation at the first call with a graph; the layer
-/// (and its clones) keeps that for the two graphs seen last. A relation without edges anywhere is skipped
-/// on every rank.
+/// One [`relational_aggregate`] per node type over all relations into it, and one halo exchange per layer for all node
+/// types. The first call with a graph sorts its edges by relation. The layer and its clones keep the result for the last
+/// two graphs. Relations without edges on any rank are skipped.
 ///
 /// # Paper
 /// Schlichtkrull, Kipf, Bloem, van den Berg, Titov, Welling, "Modeling relational data with graph
@@ -109,29 +111,29 @@ pub struct RelGraphConv {
     pub weight: Param<Tensor<3>>,
     /// Bases only: `[R, B]`.
     pub coeff: Option<Param<Tensor<2>>>,
-    /// `[d_input, d_output]`.
+    /// `W_0: [d_input, d_output]`, with `self_loop`.
     pub loop_weight: Option<Param<Tensor<2>>>,
-    /// `[d_output]` each.
+    /// Over `d_output` features, with `layer_norm`.
     pub layer_norm: Option<LayerNorm>,
-    /// `[d_output]`.
+    /// `b: [d_output]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     config: RelGraphConvConfig,
     #[module(skip)]
-    sorted: Sorted,
+    relations: StackedRelations,
 }
 
 impl RelGraphConvConfig {
-    /// A layer for all edge types of `g`.
+    /// Describes a layer for all edge types of `g`.
     pub fn from_graph<G: GraphView + ?Sized>(g: &G, d_input: usize, d_output: usize) -> Self {
         let etypes = g.schema().etypes();
         Self::new(d_input, d_output, etypes.len()).with_etypes(etypes.to_vec())
     }
 
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), bias 0.
     ///
     /// # Errors
-    /// No bases or blocks, or blocks that do not divide both feature sizes.
+    /// The number of bases or blocks is 0, or blocks do not divide both feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<RelGraphConv, ModelError> {
         let (r, i, o) = (self.num_relations, self.d_input, self.d_output);
         let init = Init { initializer: &self.initializer, device };
@@ -143,7 +145,7 @@ impl RelGraphConvConfig {
             layer_norm: self.layer_norm.then(|| LayerNormConfig::new(o).init(device)),
             bias: self.bias.then(|| init::zeros(o, device)),
             config: self.clone(),
-            sorted: Sorted::default(),
+            relations: StackedRelations::default(),
         })
     }
 }
@@ -151,11 +153,11 @@ impl RelGraphConvConfig {
 panicking_init!(RelGraphConvConfig => RelGraphConv);
 
 impl HeteroLayer for RelGraphConv {
-    /// Features of every node type from those of the input nodes of every type. Edge weights of some types
-    /// ([`EdgeTypes::with_weight`]) multiply messages and do not enter degrees.
+    /// Computes features of every node type from features of every node type. Edge weights
+    /// ([`EdgeTypes::with_weight`]) multiply messages; degrees count edges.
     ///
     /// # Panics
-    /// Shapes or edge types that disagree with the graph; edge features.
+    /// Shapes or edge types differ from those of the graph, or edges have features.
     #[track_caller]
     fn forward<'a>(
         &self,
@@ -164,37 +166,39 @@ impl HeteroLayer for RelGraphConv {
     ) -> NodeTensors {
         let edges = edges.into();
         let (g, edge_weights) = (edges.view(), edges.weights());
-        let schema = g.schema();
-        check_graph_types("rel_graph_conv", schema, &[], &self.config.etypes);
-        check_num_etypes("`num_relations`", schema, self.config.num_relations);
-        let RelGraphConvConfig { d_input, d_output, .. } = self.config;
-        let x = of_all_types("rel_graph_conv", g, x.into(), |_| d_input);
-        let (x, own): (Vec<_>, Vec<_>) =
-            x.into_iter().enumerate().map(|(t, x)| g.with_dst_rows(t, x)).unzip();
-        let src = g.src_rows("rel_graph_conv", x);
-        let sorted = self.sorted.of(&g);
-        // Without columns there is nothing to sum.
+        let RelGraphConvConfig { d_input, d_output, num_relations, ref etypes, .. } = self.config;
+        let types = LayerTypes {
+            layer: "rel_graph_conv",
+            ntypes: &[],
+            etypes,
+            num_ntypes: None,
+            num_etypes: Some(("`num_relations`", num_relations)),
+        };
+        let x = types.inputs(g, x.into(), |_| d_input);
+        let [src, dst] = exchange(types.layer, g, x);
+        let relations = self.relations.of(&g);
+        // With a feature size of 0 there are no sums.
         let mut weights =
-            if d_input > 0 && d_output > 0 { self.weights_by_dst(&sorted) } else { vec![] }
+            if d_input > 0 && d_output > 0 { self.weights_by_dst(&relations) } else { vec![] }
                 .into_iter();
-        let sums = sorted.iter().map(|incoming| {
+        let sums = relations.iter().map(|incoming| {
             let incoming = incoming.as_ref()?;
             Some(self.aggregate(g, incoming, weights.next()?, &src, edge_weights))
         });
-        let finish = |(t, (sum, own)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
-            let (device, dtype) = (own.device(), own.dtype());
+        let finish = |(t, (sum, dst)): (usize, (Option<Tensor<2>>, Tensor<2>))| {
+            let (device, dtype) = (dst.device(), dst.dtype());
             let zeros = || Tensor::zeros([g.num_dst(t), d_output], (&device, dtype));
             let norm = self.layer_norm.as_ref();
             let sum = sum.or_else(|| norm.map(|_| zeros())).map(|sum| normalise(norm, sum));
             let y = match (sum, &self.loop_weight) {
-                (Some(sum), Some(w)) => matmul_rows_onto(own, w.val(), sum),
-                (None, Some(w)) => matmul_rows(own, w.val()),
+                (Some(sum), Some(w)) => matmul_rows_onto(dst, w.val(), sum),
+                (None, Some(w)) => matmul_rows(dst, w.val()),
                 (Some(sum), None) => sum,
                 (None, None) => zeros(),
             };
             add_bias(y, self.bias.as_ref().map(|b| b.val()))
         };
-        NodeTensors::from_list(schema, sums.zip(own).enumerate().map(finish).map(Some))
+        NodeTensors::from_list(g.schema(), sums.zip(dst).enumerate().map(finish).map(Some))
     }
 }
 
@@ -203,16 +207,16 @@ impl RelGraphConv {
         self.config.num_relations
     }
 
-    /// All messages into one node type.
+    /// Sums all messages into one node type.
     fn aggregate(
         &self,
         g: &dyn GraphView,
-        incoming: &Incoming,
+        incoming: &IncomingRelations,
         weight: RelationalWeight,
         src: &[Tensor<2>],
         edge_weights: &[Option<Tensor<1>>],
     ) -> Tensor<2> {
-        let Incoming { etypes, tables, index } = incoming;
+        let IncomingRelations { etypes, tables, index } = incoming;
         let x = cat_rows(tables.iter().map(|&t| src[t].clone()));
         let weight_of = |r: usize| edge_weights.get(r).cloned().flatten();
         let norm = etypes.iter().any(|&r| weight_of(r).is_some()).then(|| {
@@ -227,44 +231,48 @@ impl RelGraphConv {
         relational_aggregate(&index, x, weight, norm)
     }
 
-    /// The weights of the relations into each node type that has some, in the order of types.
-    fn weights_by_dst(&self, sorted: &[Option<Incoming>]) -> Vec<RelationalWeight> {
+    /// Weights of the relations into each node type with incoming relations, in the order of node types.
+    fn weights_by_dst(&self, relations: &[Option<IncomingRelations>]) -> Vec<RelationalWeight> {
         let weight = self.weight.val();
         match (self.config.weights, &self.coeff) {
             (RelWeights::BlockDiagonal(b), _) => {
                 let [_, i, o] = weight.dims();
-                let parts = by_dst(weight.reshape([self.config.num_relations, b, i, o]), sorted);
+                let blocks = weight.reshape([self.config.num_relations, b, i, o]);
+                let parts = by_dst(blocks, relations);
                 parts.into_iter().map(RelationalWeight::BlockDiagonal).collect()
             }
             (_, Some(coeff)) => {
-                let parts = by_dst(coeff.val(), sorted);
+                let parts = by_dst(coeff.val(), relations);
                 parts
                     .into_iter()
                     .map(|coeff| RelationalWeight::Basis { bases: weight.clone(), coeff })
                     .collect()
             }
-            _ => by_dst(weight, sorted).into_iter().map(RelationalWeight::Full).collect(),
+            _ => by_dst(weight, relations).into_iter().map(RelationalWeight::Full).collect(),
         }
     }
 
-    /// Lets this layer share sorted relations with another.
-    pub(crate) fn share(&mut self, other: &Self) {
-        self.sorted = other.sorted.clone();
+    /// Shares the stacked relations of another layer, so that they are computed once per model.
+    pub(crate) fn share_relations(&mut self, other: &Self) {
+        self.relations = other.relations.clone();
     }
 }
 
-/// Rows of relations, grouped by destination node type: one gradient for all types, however many there are.
-fn by_dst<const D: usize>(rows: Tensor<D>, sorted: &[Option<Incoming>]) -> Vec<Tensor<D>> {
+/// Splits a tensor with one row per relation by destination node type. Backward allocates one gradient for all types.
+fn by_dst<const D: usize>(
+    rows: Tensor<D>,
+    relations: &[Option<IncomingRelations>],
+) -> Vec<Tensor<D>> {
     let (mut order, mut bounds) = (vec![], vec![0]);
-    for Incoming { etypes, .. } in sorted.iter().flatten() {
+    for IncomingRelations { etypes, .. } in relations.iter().flatten() {
         order.extend(etypes.iter().copied());
         bounds.push(order.len());
     }
     if order.is_empty() {
         return vec![];
     }
-    let as_they_are = order.len() == rows.dims()[0] && order.is_sorted();
-    let rows = if as_they_are {
+    let is_in_order = order.len() == rows.dims()[0] && order.is_sorted();
+    let rows = if is_in_order {
         rows
     } else {
         rows.clone().select(0, row_index(order.into_iter(), &rows.device().without_autodiff()))
@@ -273,8 +281,8 @@ fn by_dst<const D: usize>(rows: Tensor<D>, sorted: &[Option<Incoming>]) -> Vec<T
 }
 
 impl Pretrained for RelGraphConv {
-    /// Relations of the state dict must stand in the order of the schema's edge types. Blocks are one row of
-    /// all their entries in DGL, an axis of their own in PyG.
+    /// Relations of the state dict must be in the order of the edge types of the schema. DGL stores all blocks of a
+    /// relation in one row; PyG has a separate axis for blocks.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if let ("weight", RelWeights::BlockDiagonal(b)) = (path, self.config.weights) {
             let [_, i, o] = self.weight.val().dims();

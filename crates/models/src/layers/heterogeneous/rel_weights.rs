@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use crate::error::ModelError;
 use crate::params::init::Init;
 
-/// How the weights of relations (or other types) are tied.
+/// How relations (or other types) share weights, which limits the number of parameters.
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum RelWeights {
     /// One matrix per relation.
@@ -18,11 +18,11 @@ pub enum RelWeights {
     BlockDiagonal(usize),
 }
 
-/// Matrices, and coefficients of bases.
+/// Matrices, and the coefficients of bases.
 pub(crate) type Weights = (Param<Tensor<3>>, Option<Param<Tensor<2>>>);
 
 impl RelWeights {
-    /// Weights for `r` types: `[r, i, o]`; bases `[B, i, o]` and coefficients `[r, B]`; blocks
+    /// Initializes weights for `r` types: `[r, i, o]`; bases `[B, i, o]` with coefficients `[r, B]`; blocks
     /// `[r · B, i / B, o / B]`.
     pub(crate) fn init(self, [r, i, o]: [usize; 3], init: Init<'_>) -> Result<Weights, ModelError> {
         let weight3 = |shape: [usize; 3]| init.weight(shape, (shape[1], shape[2]));

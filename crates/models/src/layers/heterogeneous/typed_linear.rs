@@ -23,19 +23,20 @@ pub struct TypedLinearConfig {
     /// How types share weights.
     #[config(default = "RelWeights::Full")]
     pub weights: RelWeights,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// A linear map that depends on the type of the row, `y[i] = x[i] W_type(i)`.
+/// Linear layer with one weight per type, for features of several node or edge types in one tensor:
+/// `y[i] = x[i] W_type(i)`.
 ///
 /// # Shapes
 /// `x: [rows, d_input]`, one type per row (see [`TypeIndex`]), output `[rows, d_output]`.
 ///
 /// # Cost
-/// One [`gather_mm`]: no matrix is copied for a row. Bases are composed to one matrix per type before, blocks are
-/// laid out on the diagonal of one.
+/// One [`gather_mm`], which copies no matrix per row. Bases are first combined to one matrix per type; blocks are copied
+/// to the diagonal of a full matrix.
 ///
 /// # Source
 /// `TypedLinear` of DGL; bases and blocks are those of Schlichtkrull et al., ESWC 2018.
@@ -62,10 +63,10 @@ pub struct TypedLinear {
 }
 
 impl TypedLinearConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default).
     ///
     /// # Errors
-    /// No bases or blocks, or blocks that do not divide both feature sizes.
+    /// The number of bases or blocks is 0, or blocks do not divide both feature sizes.
     pub fn try_init(&self, device: &Device) -> Result<TypedLinear, ModelError> {
         let shape = [self.num_types, self.d_input, self.d_output];
         let init = Init { initializer: &self.initializer, device };
@@ -77,16 +78,16 @@ impl TypedLinearConfig {
 panicking_init!(TypedLinearConfig => TypedLinear);
 
 impl TypedLinear {
-    /// Every row times the matrix of its type.
+    /// Multiplies every row by the matrix of its type.
     ///
     /// # Panics
-    /// Not one type per row, another number of types, or another feature size.
+    /// `types` does not have one entry per row or has another number of types, or `x` has another feature size.
     #[track_caller]
     pub fn forward(&self, x: Tensor<2>, types: &TypeIndex) -> Tensor<2> {
         gather_mm(x, self.matrices(), types)
     }
 
-    /// The matrix of each type, `[T, d_input, d_output]`.
+    /// Returns the matrix of each type, `[T, d_input, d_output]`.
     pub fn matrices(&self) -> Tensor<3> {
         let weight = self.weight.val();
         let ([_, i, o], types) = (weight.dims(), self.num_types);
@@ -111,7 +112,7 @@ impl Pretrained for TypedLinear {
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         let [_, i, o] = self.weight.val().dims();
         match (path, self.weights) {
-            // All blocks of a type are one row there.
+            // DGL stores all blocks of a type in one row.
             ("weight", RelWeights::BlockDiagonal(b)) => {
                 ParamMapping::same("W").shaped([self.num_types, b * i * o])
             }

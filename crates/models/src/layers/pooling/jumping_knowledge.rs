@@ -67,7 +67,7 @@ pub struct JumpingKnowledge {
 }
 
 impl JumpingKnowledgeConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Initializes weights by Glorot, biases with 0.
     ///
     /// # Errors
     /// An LSTM without states (`num_layers · d / 2 = 0`).

@@ -47,7 +47,7 @@ pub struct AttentionReadout {
 }
 
 impl AttentionReadoutConfig {
-    /// Weights by Glorot's rule, biases 0.
+    /// Initializes weights by Glorot, biases with 0.
     pub fn init(&self, device: &Device) -> AttentionReadout {
         let linear = |o| Init::glorot(device).linear([self.d_input, o], true);
         AttentionReadout { gate_nn: linear(1), feat_nn: self.d_output.map(linear) }

@@ -18,40 +18,41 @@ pub struct AppnpConvConfig {
     #[doc(alias = "K")]
     #[config(default = 10)]
     pub hops: usize,
-    /// Probability to go back to the start, the weight of the input in every hop.
+    /// Teleport probability: the weight of the input in every hop.
     #[config(default = 0.1)]
     pub alpha: f64,
-    /// Probability that an edge is left out of a hop.
+    /// Dropout probability of edges, drawn again in every hop.
     #[config(default = 0.0)]
     pub dropout: f64,
-    /// What messages are normalised by. DGL's `APPNPConv` has `Both`, PyTorch Geometric [`DegreeNorm::BothIn`].
+    /// Normalisation by degree. DGL's `APPNPConv` uses `Both`, PyTorch Geometric [`DegreeNorm::BothIn`].
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
-    /// Whether the degrees of `norm` are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL
-    /// and PyTorch Geometric; otherwise edge weights multiply messages and degrees count edges.
+    /// Whether degrees are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL and PyTorch
+    /// Geometric. Otherwise edge weights multiply messages and degrees count edges.
     #[config(default = false)]
     pub weighted_norm: bool,
 }
 
-/// Propagation by personalised PageRank, without parameters:
+/// APPNP: propagates predictions over several hops by personalised PageRank. It has no parameters; a perceptron before
+/// it does the learning.
 ///
 /// ```text
 /// z⁰ = x,    zᵏ⁺¹[v] = (1 - α) · Σ_(u,v,e) w_e · zᵏ[u] / sqrt(deg_out(u) deg_in(v)) + α · x[v],    y = z^hops
 /// ```
-/// Degrees are those of the whole graph. `norm` takes others ([`DegreeNorm`]), `weighted_norm` sums of edge weights in
-/// their place, where weights are given.
+/// Degrees are those of the whole graph. `norm` selects another normalisation ([`DegreeNorm`]). With `weighted_norm`,
+/// degrees are sums of edge weights if there are edge weights.
 ///
 /// # Shapes
-/// `x: [num_input, d]` (predictions of a perceptron), `w: [num_edges]`, output `[num_dst, d]`. With more than one hop
-/// all input rows must be computed rows, on a whole graph or a partition, or every hop has a block
-/// ([`forward_hops`](Self::forward_hops)). A node without in-edges gets `α x[v]`.
+/// `x: [num_input, d]` (predictions of a perceptron), `w: [num_edges]`, output `[num_dst, d]`. More than one hop needs a
+/// view that computes all its input rows (a whole graph or a partition), or a block per hop
+/// ([`forward_hops`](Self::forward_hops)). The output of a node without in-edges is `α x[v]`.
 ///
-/// # Departures from the paper
-/// None; the caller must add self loops, as the paper does (`Graph::add_self_loops`). Edges are dropped as in DGL, in
-/// every hop again.
+/// # Differences from the paper and from other libraries
+/// The caller adds self loops (`Graph::add_self_loops`), which PyG's layer adds by default. Dropout of edges is drawn
+/// again in every hop, as in DGL.
 ///
 /// # Cost
-/// One pass over the edges and one exchange per hop. `weighted_norm` normalises weights in every call.
+/// One pass over the edges and one halo exchange per hop. `weighted_norm` normalises weights in every call.
 ///
 /// # Paper
 /// Klicpera, Bojchevski, Günnemann, "Predict then propagate", ICLR 2019.
@@ -63,11 +64,11 @@ pub struct AppnpConv {
 }
 
 impl AppnpConvConfig {
-    /// A layer; without parameters, yet with a key of its own for dropout, which the device's generator draws outside
-    /// of [`seeded`](crate::seeded).
+    /// Initializes a layer. It has no parameters, but a key for dropout, which the generator of the device draws unless
+    /// the call is in a [`seeded`](crate::seeded) scope.
     ///
     /// # Errors
-    /// `alpha` outside `0.0..=1.0`, dropout outside `0.0..1.0`.
+    /// `alpha` is not in `0.0..=1.0`, or `dropout` is not in `0.0..1.0`.
     pub fn try_init(&self, device: &Device) -> Result<AppnpConv, ModelError> {
         ModelError::check_sizes(&[], self.dropout)?;
         let in_range = (0.0..=1.0).contains(&self.alpha);
@@ -79,13 +80,13 @@ impl AppnpConvConfig {
 panicking_init!(AppnpConvConfig => AppnpConv);
 
 impl AppnpConv {
-    /// [`forward`](Conv::forward) with the edges of every hop: hop `i` runs on `hops[i]`, as on the blocks of a
-    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch), whose input nodes have the features `x`. With all neighbours of as
-    /// many hops the result is that of the graph. One entry serves all hops. What follows the layer is asked of the
-    /// last entry.
+    /// Computes [`forward`](Conv::forward) on separate edges for every hop: hop `i` runs on `hops[i]`, for example on the
+    /// blocks of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), where `x` are the features of its input nodes. If the
+    /// blocks contain all neighbours, the result equals that of the whole graph. A single entry is used for all hops.
+    /// Activation and dropout of the last entry are applied to the result.
     ///
     /// # Panics
-    /// Neither one entry nor one per hop; as [`forward`](Conv::forward).
+    /// `hops` has neither one entry nor one per hop; as [`forward`](Conv::forward).
     #[track_caller]
     pub fn forward_hops(&self, hops: &[Edges<'_>], x: impl Into<ConvInput>) -> Tensor<2> {
         hops.iter().for_each(check_options::<Self>);
@@ -108,8 +109,8 @@ impl AppnpConv {
         rest.last().unwrap_or(first).finish(z, None)
     }
 
-    /// Hop `k`, from scaled sources and the input of the destinations.
-    fn hop(&self, k: usize, hop: &Hop<'_, '_>, src: Tensor<2>, own: Tensor<2>) -> Tensor<2> {
+    /// Computes hop `k` from scaled sources and the input features `x` of destinations.
+    fn hop(&self, k: usize, hop: &Hop<'_, '_>, src: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
         let (relation, alpha) = (hop.edges.relation(), self.config.alpha);
         let weight = match self.key.at(k).of_edges(hop.edges, self.config.dropout, &src) {
             Some(EdgeDropout { prob, stream, ids }) => {
@@ -120,11 +121,11 @@ impl AppnpConv {
             }
             None => hop.weight.clone(),
         };
-        weighted_aggregate(relation, src, weight, None, &hop.options) * (1.0 - alpha) + own * alpha
+        weighted_aggregate(relation, src, weight, None, &hop.options) * (1.0 - alpha) + x * alpha
     }
 }
 
-/// Several hops are several exchanges, so [`aggregate`](Conv::aggregate) serves one hop alone.
+/// Every hop needs a halo exchange, so [`aggregate`](Conv::aggregate), which has one, supports a single hop.
 impl Conv for AppnpConv {
     const NAME: &'static str = "appnp_conv";
     const READS_WEIGHT: bool = true;

@@ -10,23 +10,31 @@ use burn_gnn_ops::{
 use crate::error::ModelError;
 use crate::layers::convolution::gcn_conv::DegreeNorm;
 
-/// Edge weights divided by sums of edge weights, for [`GcnConv`](crate::GcnConv) with [`DegreeNorm::None`].
+/// Normalises edge weights by sums of edge weights, the weighted form of [`DegreeNorm`]. Use the result with
+/// [`GcnConv`](crate::GcnConv) and [`DegreeNorm::None`].
 ///
 /// ```text
 /// both      w_e / sqrt(Σ w out of u · Σ w into v)
-/// both in   w_e / sqrt(Σ w into u · Σ w into v), 0 where no edge leads into u
+/// both in   w_e / sqrt(Σ w into u · Σ w into v), 0 if u has no in-edges
 /// right     w_e / Σ w into v
 /// left      w_e / Σ w out of u
 /// none      w_e
 /// ```
 ///
+/// # Corner cases
+/// Weights must not be negative. If a sum is 0, that is if all its weights are 0, the normalised weight of its edges is 0
+/// with gradient 0.
+///
+/// # Differences from other libraries
+/// PyG's `gcn_norm` adds self loops; this function does not. DGL's `EdgeWeightNorm` rejects weights of 0. In a
+/// mini-batch both sum over the sampled edges. Here the weights of the whole graph are normalised before sampling and
+/// selected by edge id.
+///
 /// # Source
-/// `EdgeWeightNorm` of DGL, and for "both in" `gcn_norm` of PyTorch Geometric without the self loops that it adds; with
-/// weights of 1, the normalisations of [`DegreeNorm`]. Both take sums over all edges of a node, in a mini-batch over
-/// those that were sampled; here weights of the whole graph are normalised before it is sampled, and taken by edge ids.
+/// `EdgeWeightNorm` of DGL, and for "both in" `gcn_norm` of PyTorch Geometric.
 #[derive(Config, Debug)]
 pub struct EdgeWeightNorm {
-    /// What is divided by.
+    /// Sums to divide by.
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
     /// Added to every sum.
@@ -35,23 +43,24 @@ pub struct EdgeWeightNorm {
 }
 
 impl EdgeWeightNorm {
-    /// Normalised weights `[num_edges]` of the edges of one type.
+    /// Normalises the weights `[num_edges]` of the edges of one type.
     ///
     /// # Gradients
-    /// Through the weight and through the sums.
+    /// Gradients flow through the weight itself and through the sums.
     ///
     /// # Errors
-    /// Not one weight per edge; a weight that is not positive (its sum may be 0, and the root of a negative sum is no
-    /// number); sums over edges out of a node where this view does not hold all of them (a block or a partition:
-    /// normalise weights of the whole graph before it is cut), over edges into a source where it does not (a block);
-    /// "both in" on an edge type of two node types.
+    /// * `weight` does not have one entry per edge, or an entry is negative or NaN.
+    /// * A sum over out-edges, and the view does not contain all out-edges of its nodes (a block or a partition), or a sum
+    ///   over in-edges of sources, and the view does not contain them (a block). Normalise the weights of the whole graph
+    ///   before it is partitioned or sampled.
+    /// * [`DegreeNorm::BothIn`] on an edge type of two node types.
     ///
     /// # Cost
-    /// Three passes over the weights, which are copied to the host to be checked. "Both in" has one exchange, which all
-    /// ranks make, also one that returns an error; the sources that other ranks read of it are NaN then.
+    /// Three passes over the weights, which are copied to the host for validation. [`DegreeNorm::BothIn`] makes one halo
+    /// exchange. All ranks take part in it, even a rank that returns an error; other ranks then read NaN from that rank.
     ///
     /// # Panics
-    /// A view of several edge types in place of the edges of one.
+    /// `edges` is a view of several edge types.
     #[track_caller]
     pub fn forward<'a>(
         &self,
@@ -69,7 +78,7 @@ impl EdgeWeightNorm {
         let on = (&weight.device().without_autodiff(), weight.dtype());
         if let Err(e) = self.check(edges, &weight) {
             if in_at_src {
-                // What is wrong here may be right on other ranks, which are in the exchange.
+                // Other ranks may have valid weights and wait in the exchange.
                 edges.src_rows("edge_weight_norm", Tensor::full([computed, 1], f64::NAN, on));
             }
             return Err(e);
@@ -81,20 +90,24 @@ impl EdgeWeightNorm {
             DegreeNorm::Both => (true, true, -0.5),
             DegreeNorm::BothIn => (false, true, -0.5),
         };
-        let factor = |sum: Tensor<1>| (sum + self.eps).powf_scalar(power);
+        let factor = |sum: Tensor<1>| {
+            let sum = sum + self.eps;
+            let is_zero = sum.clone().equal_elem(0.0);
+            sum.mask_fill(is_zero.clone(), 1.0).powf_scalar(power).mask_fill(is_zero, 0.0)
+        };
         let mut out = weight.clone();
         if by_src {
             out = out * copy_u(relation, factor(copy_e_sum(&relation.reverse(), weight.clone())));
         }
         if in_at_src {
-            // A sum of no weights becomes 1 before the root and 0 behind it.
-            let none: Vec<f64> =
-                relation.in_degrees().map(|n| f64::from(u8::from(n == 0))).collect();
-            let none = Tensor::<1>::from_data(TensorData::new(none, [computed]), on);
-            let own =
-                factor(copy_e_sum(relation, weight.clone()) + none.clone()) * (none.neg() + 1.0);
-            let all = edges.src_rows("edge_weight_norm", own.unsqueeze_dim(1));
-            out = out * copy_u(relation, all.squeeze_dim::<1>(1));
+            // The factor of a node without in-edges is 0, also if `eps` is not.
+            let has_in_edges: Vec<f64> =
+                relation.in_degrees().map(|n| f64::from(u8::from(n > 0))).collect();
+            let has_in_edges =
+                Tensor::<1>::from_data(TensorData::new(has_in_edges, [computed]), on);
+            let factors = factor(copy_e_sum(relation, weight.clone())) * has_in_edges;
+            let factors = edges.src_rows("edge_weight_norm", factors.unsqueeze_dim(1));
+            out = out * copy_u(relation, factors.squeeze_dim::<1>(1));
         }
         if by_dst {
             out = out * copy_v(relation, factor(copy_e_sum(relation, weight)));
@@ -102,17 +115,16 @@ impl EdgeWeightNorm {
         Ok(out)
     }
 
-    /// What may be wrong on one rank and right on another.
+    /// Validates what may differ between ranks.
     fn check(&self, edges: &Edges<'_>, weight: &Tensor<1>) -> Result<(), ModelError> {
         let (relation, g) = (edges.relation(), edges.view());
         let why = "one per edge of the relation";
         ModelError::check_length("weight", why, relation.num_edges(), weight.dims()[0])?;
         let values = weight.clone().detach().into_data();
-        if let Some((e, w)) =
-            values.iter::<f64>().enumerate().find(|(_, w)| w.is_nan() || *w <= 0.0)
+        if let Some((e, w)) = values.iter::<f64>().enumerate().find(|(_, w)| w.is_nan() || *w < 0.0)
         {
             let arg = format!("weight of edge {e}");
-            return Err(ModelError::out_of_range(arg, "numbers above 0", w));
+            return Err(ModelError::out_of_range(arg, "numbers not below 0", w));
         }
         let of_all_sources =
             || g.original_ids(edges.endpoints().0).is_none_or(|ids| ids.len() == edges.num_dst());
@@ -129,17 +141,19 @@ impl EdgeWeightNorm {
     }
 }
 
-/// One hop of a layer of several: its edges, the weights they have now, and what is left to normalise by degrees.
+/// One hop of a layer with several hops.
 #[derive(Clone)]
 pub(crate) struct Hop<'h, 'a> {
     pub(crate) edges: &'h Edges<'a>,
+    /// Edge weights, normalised with `weighted_norm`.
     pub(crate) weight: Option<Tensor<1>>,
+    /// Normalisation by degree; `None` if `weight` is normalised.
     pub(crate) norm: DegreeNorm,
     pub(crate) options: AggregateOptions,
 }
 
-/// Each of `count` hops, on edges of its own or on the same; where degrees are sums of weights (`weighted`), weights
-/// are normalised and nothing is left for degrees.
+/// Prepares `count` hops on separate edges, or on the same edges if `edges` has one entry. With `weighted`, edge weights
+/// are normalised by sums of weights instead of degrees.
 #[track_caller]
 pub(crate) fn hops_of<'h, 'a>(
     call: &str,
@@ -154,7 +168,7 @@ pub(crate) fn hops_of<'h, 'a>(
     );
     let hop = |edges: &'h Edges<'a>| {
         let (weight, norm) = match edges.weight() {
-            // Sums of weights in the precision of the weights.
+            // TF32 or half precision would change the sums of weights.
             Some(w) if weighted => {
                 let w = with_precision(Precision::Full, || {
                     EdgeWeightNorm::new().with_norm(norm).forward(edges, w)
@@ -165,12 +179,12 @@ pub(crate) fn hops_of<'h, 'a>(
         };
         Hop { edges, weight, norm, options: norm.options(edges) }
     };
-    // Edges that serve all hops are normalised once.
-    let own: Vec<_> = edges.iter().take(count).map(hop).collect();
-    (0..count).map(|k| own[k.min(found - 1)].clone()).collect()
+    // Edges that all hops share are normalised once.
+    let hops: Vec<_> = edges.iter().take(count).map(hop).collect();
+    (0..count).map(|k| hops[k.min(found - 1)].clone()).collect()
 }
 
-/// The only hop of a layer of `count` that is called where relations share an exchange.
+/// Prepares the hop of a layer that runs inside `HeteroGraphConv`, which has one exchange and hence supports one hop.
 #[track_caller]
 pub(crate) fn only_hop<'h, 'a>(
     call: &str,
@@ -180,7 +194,7 @@ pub(crate) fn only_hop<'h, 'a>(
 ) -> Hop<'h, 'a> {
     assert!(
         count == 1,
-        "{call}: expected 1 hop where relations share an exchange, got {count}; call `forward`"
+        "{call}: expected 1 hop inside `HeteroGraphConv`, which exchanges features once, got {count}; call `forward`"
     );
     hops_of(call, 1, std::slice::from_ref(edges), norm).swap_remove(0)
 }

@@ -25,39 +25,41 @@ pub struct SgConvConfig {
     #[doc(alias = "K")]
     #[config(default = 1)]
     pub hops: usize,
-    /// What messages are normalised by. DGL's `SGConv` has [`DegreeNorm::BothIn`], with edge weights `Both`; PyTorch
-    /// Geometric `BothIn`.
+    /// Normalisation by degree. DGL's `SGConv` uses [`DegreeNorm::BothIn`], and `Both` with edge weights; PyTorch
+    /// Geometric uses `BothIn`.
     #[config(default = "DegreeNorm::Both")]
     pub norm: DegreeNorm,
-    /// Whether the degrees of `norm` are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL
-    /// and PyTorch Geometric; otherwise edge weights multiply messages and degrees count edges.
+    /// Whether degrees are sums of edge weights ([`EdgeWeightNorm`](crate::EdgeWeightNorm)), as in DGL and PyTorch
+    /// Geometric. Otherwise edge weights multiply messages and degrees count edges.
     #[config(default = false)]
     pub weighted_norm: bool,
     /// Whether a bias is added.
     #[config(default = true)]
     pub bias: bool,
-    /// How weights are drawn; biases begin with 0.
+    /// Initializer of weights. Biases start at 0.
     #[config(default = "Initializer::XavierUniform { gain: 1.0 }")]
     pub initializer: Initializer,
 }
 
-/// Simplified graph convolution, `y = Âᵏ x W + b` with `Â[u, v] = w_e / sqrt(deg_out(u) deg_in(v))`.
+/// Simplified graph convolution (SGC): one linear map after several hops of normalised sums, a GCN without activations
+/// between its layers.
 ///
-/// Degrees are those of the whole graph. `norm` takes others ([`DegreeNorm`]), `weighted_norm` sums of edge weights in
-/// their place, where weights are given.
+/// `y = Âᵏ x W + b` with `Â[u, v] = w_e / sqrt(deg_out(u) deg_in(v))`. Degrees are those of the whole graph. `norm`
+/// selects another normalisation ([`DegreeNorm`]). With `weighted_norm`, degrees are sums of edge weights if there are
+/// edge weights.
 ///
 /// # Shapes
-/// `x: [num_input, d_input]`, `w: [num_edges]`, output `[num_dst, d_output]`. With more than one hop all input rows
-/// must be computed rows, on a whole graph or a partition, or every hop has a block
-/// ([`forward_hops`](Self::forward_hops)).
+/// `x: [num_input, d_input]`, `w: [num_edges]`, output `[num_dst, d_output]`. More than one hop needs a view that
+/// computes all its input rows (a whole graph or a partition), or a block per hop ([`forward_hops`](Self::forward_hops)).
 ///
-/// # Departures from the paper
-/// None; the caller must add self loops, as the paper does (`Graph::add_self_loops`).
+/// # Differences from the paper and from other libraries
+/// The caller adds self loops (`Graph::add_self_loops`), which PyG's layer adds by default. There is no cache of `Âᵏ x`
+/// (`cached` in both libraries).
 ///
 /// # Cost
-/// One pass over the edges and one exchange per hop, with `min(d_input, d_output)` features. `Âᵏ x` does not change
-/// during training: who trains long computes it once (a layer of no hops is then a linear map). `weighted_norm`
-/// normalises weights in every call.
+/// One pass over the edges and one halo exchange per hop, with `min(d_input, d_output)` features. `Âᵏ x` does not change
+/// during training; for long training compute it once, and train a layer with 0 hops, which is a linear map.
+/// `weighted_norm` normalises weights in every call.
 ///
 /// # Paper
 /// Wu, Zhang, de Souza, Fifty, Yu, Weinberger, "Simplifying graph convolutional networks", ICML 2019.
@@ -73,9 +75,9 @@ pub struct SgConvConfig {
 /// ```
 #[derive(Module, Debug)]
 pub struct SgConv {
-    /// `[d_input, d_output]`.
+    /// `W: [d_input, d_output]`.
     pub weight: Param<Tensor<2>>,
-    /// `[d_output]`.
+    /// `b: [d_output]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     hops: usize,
@@ -84,7 +86,7 @@ pub struct SgConv {
 }
 
 impl SgConvConfig {
-    /// Weights by [`initializer`](Self::initializer), Glorot's rule by default, bias 0.
+    /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), bias 0.
     pub fn init(&self, device: &Device) -> SgConv {
         let init = Init { initializer: &self.initializer, device };
         let weight = init.matrix([self.d_input, self.d_output]);
@@ -94,12 +96,13 @@ impl SgConvConfig {
 }
 
 impl SgConv {
-    /// [`forward`](Conv::forward) with the edges of every hop: hop `i` runs on `hops[i]`, as on the blocks of a
-    /// [`MiniBatch`](burn_gnn_sampling::MiniBatch), whose input nodes have the features `x`. With all neighbours the
-    /// result is that of the graph. One entry serves all hops. What follows the layer is asked of the last entry.
+    /// Computes [`forward`](Conv::forward) on separate edges for every hop: hop `i` runs on `hops[i]`, for example on the
+    /// blocks of a [`MiniBatch`](burn_gnn_sampling::MiniBatch), where `x` are the features of its input nodes. If the
+    /// blocks contain all neighbours, the result equals that of the whole graph. A single entry is used for all hops.
+    /// Activation and dropout of the last entry are applied to the result.
     ///
     /// # Panics
-    /// Neither one entry nor one per hop; as [`forward`](Conv::forward).
+    /// `hops` has neither one entry nor one per hop; as [`forward`](Conv::forward).
     #[track_caller]
     pub fn forward_hops(&self, hops: &[Edges<'_>], x: impl Into<ConvInput>) -> Tensor<2> {
         hops.iter().for_each(check_options::<Self>);
@@ -133,7 +136,7 @@ impl SgConv {
     }
 }
 
-/// Several hops are several exchanges, so [`aggregate`](Conv::aggregate) serves one hop alone.
+/// Every hop needs a halo exchange, so [`aggregate`](Conv::aggregate), which has one, supports a single hop.
 impl Conv for SgConv {
     const NAME: &'static str = "sg_conv";
     const READS_WEIGHT: bool = true;
@@ -147,7 +150,7 @@ impl Conv for SgConv {
     fn aggregate(&self, edges: &Edges<'_>, x: Endpoints) -> Tensor<2> {
         let Hop { weight, norm, options, .. } = only_hop(Self::NAME, self.hops, edges, self.norm);
         let Endpoints { src, dst, .. } = x;
-        // Not read: features of destinations would wait for the end of the layer.
+        // Destination features are not read: free them before the aggregation allocates.
         drop(dst);
         let src = norm.scale_input(edges, Self::NAME, src);
         let y = weighted_aggregate(edges.relation(), src, weight, None, &options);

@@ -164,7 +164,7 @@ fn edge_weight_norm_refuses_what_it_cannot_divide() {
     );
     assert_eq!(
         refuse(vec![1.0, 1.0, -2.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
-        "`weight of edge 2` must lie in numbers above 0, got -2"
+        "`weight of edge 2` must lie in numbers not below 0, got -2"
     );
     // Ones: the normalisation by degree.
     let ones = Tensor::<1>::ones([8], (&device, DType::F64));
