@@ -7,7 +7,7 @@ use burn::tensor::{DType, Tensor};
 use burn_gnn_graph::internal::OrPanic;
 use burn_gnn_ops::{LossReduction, cross_entropy_rows};
 
-use crate::metrics::classification::rows::Rows;
+use crate::metrics::rows::Rows;
 
 /// Rows of a loss: a list of them, or `..` for all.
 pub trait SeedRows {

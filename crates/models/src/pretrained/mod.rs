@@ -3,6 +3,7 @@
 mod buffers;
 mod param_mapping;
 mod param_visitors;
+pub(crate) mod weight_files;
 
 use std::collections::BTreeMap;
 use std::io::Read;

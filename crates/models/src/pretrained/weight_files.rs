@@ -121,11 +121,11 @@ mod tests {
     use burn_gnn_testutil::faults::{files, full_disk, killed, small_disk, write_until_killed};
 
     use super::*;
-    use crate::training::fused_adam::FusedAdamConfig;
-    use crate::training::gradient_sync::{GradientSync, NoSync};
     use crate::layers::dense::mlp::{Mlp, MlpConfig};
     use crate::networks::sage::SageConfig;
     use crate::params::param_ids::check_param_ids;
+    use crate::training::fused_adam::FusedAdamConfig;
+    use crate::training::gradient_sync::{GradientSync, NoSync};
     use burn_gnn_ops::seeded;
 
     #[test]

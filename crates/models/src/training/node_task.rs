@@ -1,6 +1,6 @@
 //! Describes node classification on a graph, or on one rank's part of it.
 
-use burn::tensor::{Bool, Tensor};
+use burn::tensor::Bool;
 use burn_gnn_graph::Frame;
 use burn_gnn_ops::GraphView;
 

@@ -17,7 +17,7 @@ use crate::inference::features::feature_of_size;
 use crate::layers::layer_views::{LayerViews, Whole};
 use crate::layers::type_map::NodeTensors;
 use crate::metrics::classification::Counts;
-use crate::metrics::classification::rows::Rows;
+use crate::metrics::rows::Rows;
 use crate::params::param_ids::check_param_ids;
 use crate::training::fused_adam::FusedAdamConfig;
 use crate::training::gradient_sync::GradientSync;

@@ -24,7 +24,7 @@ pub struct ResGatedGraphConvConfig {
     pub d_dst: Option<usize>,
     /// Feature size of edges, if the layer reads edge features.
     pub d_edge: Option<usize>,
-    /// Whether destination features are added, through a weight.
+    /// Whether `x[v] W_r` is added.
     #[config(default = true)]
     pub root_weight: bool,
     /// Whether a bias is added to the result.
@@ -35,25 +35,26 @@ pub struct ResGatedGraphConvConfig {
     pub initializer: Initializer,
 }
 
-/// Residual gated graph convolution: every feature of a message has a gate of its own.
+/// Residual gated graph convolution (GatedGCN): every feature of a message is multiplied by a gate that depends on both
+/// endpoints.
 ///
 /// ```text
 /// η[e] = σ([x[v], f[e]] W_k + b_k + [x[u], f[e]] W_q + b_q)
 /// y[v] = Σ_(u,v,e) η[e] ⊙ ([x[u], f[e]] W_v + b_v) + x[v] W_r + b
 /// ```
 ///
-/// without `f` where edges have no features.
+/// Without edge features, `f` is omitted.
 ///
 /// # Shapes
 /// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `f: [num_edges, d_edge]`, output
-/// `[num_dst, d_output]`. A node without in-edges has its own term and the bias.
+/// `[num_dst, d_output]`. The output of a node without in-edges is `x[v] W_r + b`.
 ///
 /// # Departures from the paper
-/// As in PyTorch Geometric: products have biases, destination features are added through a weight, and there is no
-/// batch norm, no activation and no state of edges behind it.
+/// As in PyTorch Geometric: products have biases, destination features are multiplied by a weight before they are added,
+/// and neither batch normalisation, nor an activation, nor a state of edges follows.
 ///
 /// # Cost
-/// Gates take edges × `d_output`, with edge features twice; the exchange moves input features.
+/// Gates take memory of edges × `d_output`, twice that with edge features. The halo exchange moves input features.
 ///
 /// # Paper
 /// Bresson, Laurent, "Residual gated graph ConvNets", 2017.
@@ -77,7 +78,7 @@ pub struct ResGatedGraphConv {
     pub lin_value: Linear,
     /// `W_r: [d_dst, d_output]`.
     pub lin_skip: Option<Linear>,
-    /// `[d_output]`.
+    /// `b: [d_output]`.
     pub bias: Option<Param<Tensor<1>>>,
     #[module(skip)]
     config: ResGatedGraphConvConfig,
@@ -87,7 +88,7 @@ impl ResGatedGraphConvConfig {
     /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// No features.
+    /// `d_output` is 0.
     pub fn try_init(&self, device: &Device) -> Result<ResGatedGraphConv, ModelError> {
         ModelError::check_sizes(&[("d_output", self.d_output)], 0.0)?;
         let (d_dst, d_edge) = (self.d_dst.unwrap_or(self.d_input), self.d_edge.unwrap_or(0));
@@ -106,7 +107,7 @@ impl ResGatedGraphConvConfig {
 
 panicking_init!(ResGatedGraphConvConfig => ResGatedGraphConv);
 
-/// `x W + b` with the rows of `W` that belong to features of nodes, which come first.
+/// Computes `x W + b` with the rows of `W` for node features, which are the first rows.
 fn of_nodes(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
     let ([_, d], weight) = (x.dims(), layer.weight.val());
     if weight.dims()[0] == d {
@@ -116,7 +117,7 @@ fn of_nodes(layer: &Linear, x: Tensor<2>) -> Tensor<2> {
     add_bias(y, layer.bias.as_ref().map(|b| b.val()))
 }
 
-/// The rows of `W` that belong to features of edges.
+/// Returns the rows of `W` for edge features.
 fn edge_weight(layer: &Linear, d_edge: usize) -> Tensor<2> {
     let weight = layer.weight.val();
     let [d, _] = weight.dims();
@@ -147,7 +148,7 @@ impl Conv for ResGatedGraphConv {
         let query = of_nodes(&self.lin_query, rows.src.clone());
         let value = of_nodes(&self.lin_value, rows.src);
         let logits: Tensor<2> = u_add_v(relation, query, key);
-        // One product for both terms of the gate.
+        // Edge features contribute to both terms of the gate: one product with the sum of both weights.
         let logits = match &f {
             Some(f) => {
                 let weight = of_edges(&self.lin_key) + of_edges(&self.lin_query);
@@ -167,7 +168,7 @@ impl Conv for ResGatedGraphConv {
 }
 
 impl Pretrained for ResGatedGraphConv {
-    /// PyTorch Geometric's names.
+    /// Names of PyTorch Geometric. DGL has no such layer.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         ParamMapping::same(path)
     }

@@ -10,7 +10,7 @@ use burn_gnn_ops::{
 };
 
 use crate::error::ModelError;
-use crate::layers::attention::heads::{edge_shares, mean_heads, split};
+use crate::layers::attention::heads::{attention_weights, mean_heads, split};
 use crate::layers::conv::{Conv, Endpoints, edge_rows};
 use crate::layers::dense::mlp::{apply, sigmoid};
 use crate::params::init::{Init, panicking_init};
@@ -32,13 +32,13 @@ pub struct TransformerConvConfig {
     /// Whether heads are concatenated (`num_heads · d_head` output features) or averaged (`d_head`).
     #[config(default = true)]
     pub concat: bool,
-    /// Whether destination features are added, through a weight.
+    /// Whether `x[v] W_r` is added.
     #[config(default = true)]
     pub root_weight: bool,
-    /// Whether keys, queries, values and added destination features have biases.
+    /// Whether keys, queries, values and the added destination features have biases.
     #[config(default = true)]
     pub bias: bool,
-    /// Whether the sum with destination features is gated by `β`.
+    /// Whether a gate `β` weights the sum with destination features.
     #[config(default = false)]
     pub beta: bool,
     /// Dropout probability of attention weights.
@@ -49,7 +49,9 @@ pub struct TransformerConvConfig {
     pub initializer: Initializer,
 }
 
-/// Graph transformer. Per head, with `q, k, v = x W_q, x W_k, x W_v` and `g = f W_e`:
+/// Graph transformer layer: scaled dot-product attention of a node over its neighbours.
+///
+/// Per head, with `q, k, v = x W_q, x W_k, x W_v` and `g = f W_e`:
 ///
 /// ```text
 /// α[e] = softmax of q[v] · (k[u] + g[e]) / √d_head over the in-edges of v
@@ -60,15 +62,14 @@ pub struct TransformerConvConfig {
 ///
 /// # Shapes
 /// Sources `[num_input, d_input]`, destinations `[num_input, d_dst]`, `f: [num_edges, d_edge]`, output
-/// `[num_dst, num_heads · d_head]`, or `[num_dst, d_head]` where heads are averaged. A node without in-edges has
-/// `h = 0`.
+/// `[num_dst, num_heads · d_head]`, or `[num_dst, d_head]` if heads are averaged. A node without in-edges has `h = 0`.
 ///
-/// # Departures from the paper
-/// As in PyTorch Geometric: no layer norm and no activation behind the gate.
+/// # Differences from the paper
+/// As in PyTorch Geometric, no layer normalisation and no activation follow the gate.
 ///
 /// # Cost
-/// Without edge features one dot product per edge and head and one attention, nothing of the size edges × features.
-/// With edge features their products take that size. The exchange moves input features.
+/// Without edge features, one dot product per edge and head and one attention; nothing of the size edges × features is
+/// allocated. With edge features, their projections take that size. The halo exchange moves input features.
 ///
 /// # Paper
 /// Shi, Huang, Feng, Zhong, Wang, Sun, "Masked label prediction", IJCAI 2021.
@@ -82,9 +83,9 @@ pub struct TransformerConv {
     pub lin_value: Linear,
     /// `W_e: [d_edge, num_heads · d_head]`.
     pub lin_edge: Option<Linear>,
-    /// `W_r`, to the feature size of the result, and a bias.
+    /// `W_r`, from `d_dst` to the output feature size, and a bias.
     pub lin_skip: Option<Linear>,
-    /// `w: [3 · width, 1]`.
+    /// `w: [3 · output feature size, 1]`.
     pub lin_beta: Option<Linear>,
     key: DropoutKey,
     #[module(skip)]
@@ -95,11 +96,11 @@ impl TransformerConvConfig {
     /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// No heads or features, a dropout probability outside `0.0..1.0`, a gate without a second side.
+    /// `num_heads` or `d_head` is 0, `dropout` is not in `0.0..1.0`, or `beta` is set without `root_weight`.
     pub fn try_init(&self, device: &Device) -> Result<TransformerConv, ModelError> {
         ModelError::check_heads(self.num_heads, self.d_head, self.dropout)?;
         if self.beta && !self.root_weight {
-            let range = "false where `root_weight` is false (there is nothing to weigh against)";
+            let range = "false without `root_weight`, because the gate needs both terms";
             return Err(ModelError::out_of_range("beta", range, true));
         }
         let (width, d_dst) = (self.num_heads * self.d_head, self.d_dst.unwrap_or(self.d_input));
@@ -149,9 +150,12 @@ impl Conv for TransformerConv {
             Some((lin, f)) => {
                 let f = split(matmul_rows(f, lin.weight.val()), [heads, d_head]);
                 let logits: Tensor<3> = logits + e_dot_v(relation, f.clone(), q);
-                let shares =
-                    edge_shares(relation, logits.reshape([relation.num_edges(), heads]), drop)
-                        .unsqueeze_dim::<3>(2);
+                let shares = attention_weights(
+                    relation,
+                    logits.reshape([relation.num_edges(), heads]),
+                    drop,
+                )
+                .unsqueeze_dim::<3>(2);
                 let nodes: Tensor<3> = u_mul_e_sum(relation, v, shares.clone());
                 nodes + copy_e_sum(relation, f * shares)
             }
@@ -163,7 +167,7 @@ impl Conv for TransformerConv {
         match &self.lin_beta {
             Some(gate) => {
                 let [_, width] = h.dims();
-                // [h, r, h - r] w without the row of three.
+                // `[h, r, h - r] w` without the concatenation.
                 let w = |i: usize| gate.weight.val().slice_dim(0, i * width..(i + 1) * width);
                 let both =
                     matmul_rows_onto(h.clone(), w(0) + w(2), matmul_rows(r.clone(), w(1) - w(2)));
@@ -176,11 +180,11 @@ impl Conv for TransformerConv {
 }
 
 impl Pretrained for TransformerConv {
-    /// PyTorch Geometric's names.
+    /// Names of PyTorch Geometric. DGL has no such layer.
     fn param_mapping(&self, _from: Framework, path: &str) -> ParamMapping {
         ParamMapping::same(path)
     }
-    /// PyG has `lin_skip` without `root_weight` too, and does not use it.
+    /// PyG creates `lin_skip` even without `root_weight`, and does not use it then.
     fn buffers(&self, _from: Framework) -> Vec<Buffer> {
         if self.lin_skip.is_some() {
             return vec![];

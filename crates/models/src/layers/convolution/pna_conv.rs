@@ -15,25 +15,25 @@ use crate::layers::dense::mlp::{add_bias, apply, apply_some, normalised, root};
 use crate::params::init::{Init, panicking_init};
 use crate::pretrained::{Buffer, Framework, ParamMapping, Pretrained, indexed};
 
-/// One way in which [`PnaConv`] sums up messages.
+/// An aggregator of [`PnaConv`].
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum PnaAggregator {
     /// Sum.
     Sum,
     /// Mean.
     Mean,
-    /// Largest entry.
+    /// Element-wise maximum.
     Max,
-    /// Smallest entry.
+    /// Element-wise minimum.
     Min,
     /// `relu(mean m² - (mean m)²)`.
     Var,
     /// `sqrt(Var + ε)` with the `ε` of [`PnaConvConfig::std_eps`]. With [`PnaConvConfig::mixing`], as in PyTorch
-    /// Geometric, `sqrt(Var)` where `Var > ε`, else 0 with gradient 0.
+    /// Geometric, `sqrt(Var)` if `Var > ε`, otherwise 0 with gradient 0.
     Std,
 }
 
-/// One way in which [`PnaConv`] scales by degree, `d` at least 1.
+/// A factor by which [`PnaConv`] scales aggregates, a function of the degree `d` (at least 1).
 #[derive(Config, Debug, PartialEq, Eq, Copy)]
 pub enum PnaScaler {
     /// 1.
@@ -51,43 +51,42 @@ pub struct PnaConvConfig {
     pub d_input: usize,
     /// Output feature size.
     pub d_output: usize,
-    /// `δ`, the mean of `ln(in-degree + 1)` over the nodes trained on; see [`from_edges`](Self::from_edges).
+    /// `δ`, the mean of `ln(in-degree + 1)` over the nodes of the training graph ([`from_edges`](Self::from_edges)).
     pub delta: f64,
     /// Feature size of edges, if the layer reads edge features.
     pub d_edge: Option<usize>,
-    /// Whether another linear map follows, and one for edge features stands before, as in PyTorch Geometric, whose
-    /// [`Std`](PnaAggregator::Std) is taken then.
+    /// Whether a linear layer encodes edge features and another one follows the towers, as in PyTorch Geometric. This
+    /// also selects PyG's [`Std`](PnaAggregator::Std).
     #[config(default = false)]
     pub mixing: bool,
-    /// Number of towers: layers beside one another, of which each makes `d_output / towers` features of the result.
+    /// Number of towers: parallel layers that each compute `d_output / towers` features of the result.
     #[config(default = 1)]
     pub towers: usize,
-    /// Whether each tower reads a separate slice of `d_input / towers` input features, as in DGL, or all of them.
+    /// Whether each tower reads a separate slice of `d_input / towers` input features, as in DGL, instead of all.
     #[config(default = false)]
     pub divide_input: bool,
-    /// Linear maps before the sums, with ReLU between them.
+    /// Number of linear layers before the aggregation, with ReLU between them.
     #[config(default = 1)]
     pub pre_layers: usize,
-    /// Linear maps behind the sums, with ReLU between them.
+    /// Number of linear layers after the aggregation, with ReLU between them.
     #[config(default = 1)]
     pub post_layers: usize,
     /// Whether, as in DGL, the result of a tower is divided by the square root of the number of nodes of the graph and
-    /// normalised over the batch; a linear map with LeakyReLU follows, and the rows themselves are added where they are
-    /// as wide. Not with `mixing`.
+    /// batch normalised, and a linear layer with LeakyReLU and a residual follow. Excludes `mixing`.
     #[config(default = false)]
     pub batch_norm: bool,
-    /// With `batch_norm`: whether the input is added where feature sizes agree.
+    /// With `batch_norm`: whether the input is added if feature sizes are equal.
     #[config(default = true)]
     pub residual: bool,
-    /// `ε` of the standard deviation, above 0; DGL has `1e-30`, PyTorch Geometric `1e-5`.
+    /// `ε` of the standard deviation, above 0. DGL uses `1e-30`, PyTorch Geometric `1e-5`.
     #[config(default = 1e-5)]
     pub std_eps: f64,
-    /// How messages are summed up.
+    /// Aggregators of messages.
     #[config(
         default = "vec![PnaAggregator::Mean, PnaAggregator::Max, PnaAggregator::Min, PnaAggregator::Std]"
     )]
     pub aggregators: Vec<PnaAggregator>,
-    /// How sums are scaled.
+    /// Scalers of aggregates.
     #[config(
         default = "vec![PnaScaler::Identity, PnaScaler::Amplification, PnaScaler::Attenuation]"
     )]
@@ -97,38 +96,45 @@ pub struct PnaConvConfig {
     pub initializer: Initializer,
 }
 
-/// Principal neighbourhood aggregation. For every tower,
+/// Principal neighbourhood aggregation (PNA): combines several aggregators, each scaled by functions of the degree, for
+/// graphs where one aggregator cannot distinguish neighbourhoods.
+///
+/// For every tower:
 ///
 /// ```text
 /// m[e] = pre(x[v] W_1 + x[u] W_2 + f[e] W_3 + b)
 /// y[v] = post([x[v], every scaler(deg(v)) · every aggregator(m over in-edges)] W + c)
 /// ```
-/// the aggregators of the first scaler before those of the next; `pre` and `post` are ReLU and a linear map for every
-/// layer after the first. Results of towers are concatenated. With `mixing`, `f[e] W_e + b_e` in place of `f[e]` for
-/// all towers, and `W_m` and `b_m` behind the concatenation. With `batch_norm`, `leaky_relu(Y W_m + b_m) + x[v]` of the
-/// concatenation `Y` of `norm(y[v] / sqrt(n))` for `n` nodes of the graph, slope 0.01, the last term where it is as
-/// wide.
+/// Aggregates of the first scaler precede those of the second. `pre` and `post` are ReLU and a linear layer for every
+/// layer after the first. Results of towers are concatenated.
+///
+/// With `mixing`, all towers read `f[e] W_e + b_e` instead of `f[e]`, and the concatenation is multiplied by `W_m` and
+/// gets the bias `b_m`. With `batch_norm`, the result is `leaky_relu(Y W_m + b_m) + x[v]` where `Y` is the concatenation
+/// of `norm(y[v] / sqrt(n))`, `n` is the number of nodes of the graph, and the slope is 0.01; `x[v]` is added if feature
+/// sizes are equal.
 ///
 /// # Shapes
-/// Source and destination features `[num_input, d_input]`, `f: [num_edges, d_edge]`, output `[num_dst, d_output]`. A
-/// node without in-edges has zeros for all aggregators.
+/// Source and destination features `[num_input, d_input]`, `f: [num_edges, d_edge]`, output `[num_dst, d_output]`. All
+/// aggregates of a node without in-edges are 0.
 ///
-/// # Departures from the paper
-/// The paper's layer mixes towers: take `mixing`, as PyTorch Geometric does, or `batch_norm`, as DGL does. Batch
-/// normalisation takes the rows that a view computes in training, and the running means otherwise, as in [`Gin`](crate::Gin). On a batch of graphs DGL divides by the nodes of each graph.
+/// # Differences from the paper and from other libraries
+/// The layer of the paper mixes towers: set `mixing` (PyTorch Geometric) or `batch_norm` (DGL). In training, batch
+/// normalisation uses the statistics of the rows that a view computes, otherwise running means, as in
+/// [`Gin`](crate::Gin). On a batch of graphs DGL divides by the number of nodes of each graph; this layer divides by that
+/// of the batch.
 ///
 /// # Cost
-/// With one layer before the sums `m` is linear, so what belongs to `v` is added behind them (variances do not see it)
-/// and without edge features nothing is made per edge; with several, one row per edge and layer. One pass over the
-/// edges per tower and aggregator, two for the variance.
+/// With one layer before the aggregation, `m` is linear: the term of `v` is added after the aggregation (variances do not
+/// depend on it), and without edge features nothing is allocated per edge. With several layers, one row per edge and
+/// layer is allocated. One pass over the edges per tower and aggregator, two for the variance.
 ///
 /// # Paper
 /// Corso, Cavalleri, Beaini, Liò, Veličković, "Principal neighbourhood aggregation for graph nets", NeurIPS 2020.
 #[derive(Module, Debug)]
 pub struct PnaConv {
-    /// At least one.
+    /// The towers, at least one.
     pub towers: Vec<PnaTower>,
-    /// With `mixing`: `W_e: [d_edge, d]` and `b_e`, `d` the features that a tower reads.
+    /// With `mixing`: `W_e: [d_edge, d]` and `b_e`, where `d` is the input feature size of a tower.
     pub edge_encoder: Option<Linear>,
     /// With `mixing` or `batch_norm`: `W_m: [d_output, d_output]` and `b_m`.
     pub lin: Option<Linear>,
@@ -136,31 +142,31 @@ pub struct PnaConv {
     config: PnaConvConfig,
 }
 
-/// One tower of a [`PnaConv`]; `d` is the number of input features that it reads.
+/// One tower of a [`PnaConv`], with `d` input features.
 #[derive(Module, Debug)]
 pub struct PnaTower {
     /// `W_1: [d, d]` and `b`.
     pub pre_dst: Linear,
     /// `W_2: [d, d]`.
     pub pre_src: Linear,
-    /// `W_3: [d_edge, d]`, with `mixing` `[d, d]`.
+    /// `W_3: [d_edge, d]`; `[d, d]` with `mixing`.
     pub pre_edge: Option<Linear>,
-    /// `[d, d]` and a bias, for every layer before the sums but the first.
+    /// `[d, d]` and a bias, for every layer of `pre` after the first.
     pub pre_more: Vec<Linear>,
     /// `W: [(1 + aggregators · scalers) · d, d_output / towers]` and `c`.
     pub post: Linear,
-    /// Square and with a bias, for every layer behind the sums but the first.
+    /// `[d_output / towers, d_output / towers]` and a bias, for every layer of `post` after the first.
     pub post_more: Vec<Linear>,
-    /// With `batch_norm`.
+    /// Batch normalisation, with `batch_norm`.
     pub norm: Option<BatchNorm>,
 }
 
 impl PnaConvConfig {
-    /// With `δ` from the in-degrees of the edges of a graph. Take the whole graph: a partition knows its own nodes
-    /// only.
+    /// Describes a layer with `δ` computed from in-degrees. Use the edges of the whole graph, because a partition has
+    /// only the degrees of its own nodes.
     ///
     /// # Panics
-    /// A view of several edge types in place of the edges of one.
+    /// `edges` is a view of several edge types.
     #[track_caller]
     pub fn from_edges<'a>(edges: impl Into<Edges<'a>>, d_input: usize, d_output: usize) -> Self {
         let edges = edges.into();
@@ -172,8 +178,8 @@ impl PnaConvConfig {
     /// Initializes a layer: weights by [`initializer`](Self::initializer) (Glorot by default), biases 0.
     ///
     /// # Errors
-    /// No aggregator, scaler, tower or layer, a `δ` that is not a positive number (a graph without edges has none),
-    /// feature sizes that towers do not divide, a `std_eps` that is not above 0, `mixing` with `batch_norm`.
+    /// There is no aggregator, scaler, tower or layer; `delta` is not a positive number (as on a graph without edges);
+    /// `towers` does not divide feature sizes; `std_eps` is not above 0; or `mixing` and `batch_norm` are both set.
     pub fn try_init(&self, device: &Device) -> Result<PnaConv, ModelError> {
         let sizes = [
             ("aggregators", self.aggregators.len()),
@@ -188,7 +194,7 @@ impl PnaConvConfig {
             ModelError::check_range(arg, "numbers above 0", value, is_positive)?;
         }
         if self.mixing && self.batch_norm {
-            let range = "`false` with `batch_norm`, which has a map of its own";
+            let range = "`false` with `batch_norm`, which has a separate linear layer";
             return Err(ModelError::out_of_range("mixing", range, true));
         }
         let towers = ("towers", self.towers);
@@ -199,7 +205,7 @@ impl PnaConvConfig {
         let d = if self.divide_input { self.d_input / self.towers } else { self.d_input };
         let out = self.d_output / self.towers;
         let init = Init { initializer: &self.initializer, device };
-        let parts = 1 + self.aggregators.len() * self.scalers.len();
+        let inputs = 1 + self.aggregators.len() * self.scalers.len();
         let more =
             |layers: usize, d: usize| (1..layers).map(|_| init.linear([d, d], true)).collect();
         let tower = |_| PnaTower {
@@ -207,7 +213,7 @@ impl PnaConvConfig {
             pre_src: init.linear([d, d], false),
             pre_edge: self.d_edge.map(|e| init.linear([if self.mixing { d } else { e }, d], false)),
             pre_more: more(self.pre_layers, d),
-            post: init.linear([parts * d, out], true),
+            post: init.linear([inputs * d, out], true),
             post_more: more(self.post_layers, out),
             norm: self.batch_norm.then(|| BatchNormConfig::new(out).init(device)),
         };
@@ -256,7 +262,7 @@ impl Conv for PnaConv {
             let Some(norm) = &tower.norm else { return y };
             normalised(norm, div_by(y, (nodes as f64).sqrt()))
         };
-        let y = beside(self.towers.iter().enumerate().map(tower).collect());
+        let y = concat_columns(self.towers.iter().enumerate().map(tower).collect());
         match &self.lin {
             Some(lin) if self.config.batch_norm => {
                 let y = activation::leaky_relu(apply(lin, y), 0.01);
@@ -268,8 +274,8 @@ impl Conv for PnaConv {
     }
 }
 
-/// Some features of `x`. Slices of no rows leave the autodiff graph, and with it the halo exchange, in which a rank
-/// without nodes takes part too; products do not.
+/// Selects columns of `x`. A slice of a tensor without rows leaves the autodiff graph, and a rank without nodes would then
+/// skip the halo exchange in backward; a product with zeros stays in the graph.
 fn columns(x: &Tensor<2>, range: Range<usize>) -> Tensor<2> {
     let [rows, all] = x.dims();
     if rows > 0 {
@@ -278,8 +284,8 @@ fn columns(x: &Tensor<2>, range: Range<usize>) -> Tensor<2> {
     matmul_rows(x.clone(), Tensor::zeros([all, range.len()], (&x.device(), x.dtype())))
 }
 
-/// The columns of all tensors, of which there is one at least, also of no rows.
-fn beside(mut all: Vec<Tensor<2>>) -> Tensor<2> {
+/// Concatenates columns of one or more tensors, and keeps tensors without rows in the autodiff graph.
+fn concat_columns(mut all: Vec<Tensor<2>>) -> Tensor<2> {
     let [rows, d] = all[0].dims();
     let n = all.len();
     if n == 1 {
@@ -288,12 +294,15 @@ fn beside(mut all: Vec<Tensor<2>>) -> Tensor<2> {
     if rows > 0 {
         return Tensor::cat(all, 1);
     }
-    let sum = all.into_iter().reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("one at least"));
+    let sum = all
+        .into_iter()
+        .reduce(|a, b| a + b)
+        .unwrap_or_else(|| unreachable!("there is at least one tensor"));
     let none = Tensor::zeros([d, n * d], (&sum.device(), sum.dtype()));
     matmul_rows(sum, none)
 }
 
-/// The layers after the first.
+/// Applies ReLU and a linear layer, for every layer after the first.
 fn more(layers: &[Linear], x: Tensor<2>) -> Tensor<2> {
     layers.iter().fold(x, |x, layer| apply(layer, activation::relu(x)))
 }
@@ -309,20 +318,20 @@ impl PnaTower {
         config: &PnaConvConfig,
     ) -> Tensor<2> {
         let src = matmul_rows(src, self.pre_src.weight.val());
-        let own = apply(&self.pre_dst, dst.clone());
+        let dst_term = apply(&self.pre_dst, dst.clone());
         let edge =
             edge.zip(self.pre_edge.as_ref()).map(|(f, pre)| matmul_rows(f, pre.weight.val()));
-        let (side, m, own) = match edge {
+        let (side, m, dst_term) = match edge {
             _ if !self.pre_more.is_empty() => {
-                let both: Tensor<2> = u_add_v(relation, src, own);
+                let both: Tensor<2> = u_add_v(relation, src, dst_term);
                 let all = match edge {
                     Some(f) => both + f,
                     None => both,
                 };
                 (Side::Rhs, more(&self.pre_more, all), None)
             }
-            Some(f) => (Side::Rhs, u_add_e(relation, src, f), Some(own)),
-            None => (Side::Lhs, src, Some(own)),
+            Some(f) => (Side::Rhs, u_add_e(relation, src, f), Some(dst_term)),
+            None => (Side::Lhs, src, Some(dst_term)),
         };
         let reduce = |by, m: Tensor<2>| gspmm_copy(relation, side, by, m);
         let (device, dtype) = (m.device().without_autodiff(), m.dtype());
@@ -335,22 +344,22 @@ impl PnaTower {
             let mean = reduce(Reduce::Mean, m.clone());
             reduce(Reduce::Mean, m.clone() * m.clone()) - mean.clone() * mean
         };
-        // What belongs to the destination of a linear message.
-        let plus_own = |y: Tensor<2>| match &own {
-            Some(own) => y + own.clone(),
+        // Adds the term of the destination, which a linear message does not contain.
+        let with_dst_term = |y: Tensor<2>| match &dst_term {
+            Some(term) => y + term.clone(),
             None => y,
         };
         let reduced = |by: &PnaAggregator| {
             let y = match by {
-                PnaAggregator::Sum => match &own {
-                    Some(own) => reduce(Reduce::Sum, m.clone()) + own.clone() * column(&|d| d),
+                PnaAggregator::Sum => match &dst_term {
+                    Some(term) => reduce(Reduce::Sum, m.clone()) + term.clone() * column(&|d| d),
                     None => reduce(Reduce::Sum, m.clone()),
                 },
-                PnaAggregator::Mean => plus_own(reduce(Reduce::Mean, m.clone())),
-                PnaAggregator::Max => plus_own(reduce(Reduce::Max, m.clone())),
-                PnaAggregator::Min => plus_own(reduce(Reduce::Min, m.clone())),
+                PnaAggregator::Mean => with_dst_term(reduce(Reduce::Mean, m.clone())),
+                PnaAggregator::Max => with_dst_term(reduce(Reduce::Max, m.clone())),
+                PnaAggregator::Min => with_dst_term(reduce(Reduce::Min, m.clone())),
                 PnaAggregator::Var => var().clamp_min(0.0),
-                // Below a threshold PyG has 0, so that the root is never taken where it has no derivative.
+                // PyG returns 0 below a threshold, so that the derivative of the root stays finite.
                 PnaAggregator::Std if config.mixing => {
                     let var = var();
                     let flat = var.clone().lower_equal_elem(config.std_eps);
@@ -374,22 +383,21 @@ impl PnaTower {
                 None => y.clone(),
             }));
         }
-        // The product of [part, part, ..], part by part: no row of all of them.
+        // A sum of products with slices of the weight, without the concatenation of all aggregates.
         let weight = self.post.weight.val();
         let terms = parts
             .into_iter()
             .enumerate()
             .map(|(i, x)| matmul_rows(x, weight.clone().slice_dim(0, i * d..(i + 1) * d)));
-        let y = terms
-            .reduce(|a, b| a + b)
-            .unwrap_or_else(|| unreachable!("destination rows are a part"));
+        let y =
+            terms.reduce(|a, b| a + b).unwrap_or_else(|| unreachable!("`parts` contains `dst`"));
         more(&self.post_more, add_bias(y, self.post.bias.as_ref().map(|b| b.val())))
     }
 }
 
 impl Pretrained for PnaConv {
-    /// PyG's layer takes `mixing`, with which [`PnaAggregator::Std`] is PyG's. DGL's, which has one layer before and
-    /// one after the sums, takes `batch_norm`, `divide_input` and a `std_eps` of `1e-30`; δ is not in its file.
+    /// Set `mixing` for PyG's layer. For DGL's layer, which has one layer before and one after the aggregation, set
+    /// `batch_norm`, `divide_input` and a `std_eps` of `1e-30`; its state dict does not contain δ.
     fn param_mapping(&self, from: Framework, path: &str) -> ParamMapping {
         if let (Framework::Dgl, Some(field)) = (from, path.strip_prefix("lin.")) {
             return ParamMapping::same(format!("mixing_layer.0.{field}"));
@@ -401,14 +409,14 @@ impl Pretrained for PnaConv {
         let Some((t, tower, (part, field))) = of_tower else { return ParamMapping::same(path) };
         let [d, _] = tower.pre_src.weight.val().dims();
         let all = 2 * d + tower.pre_edge.as_ref().map_or(0, |pre| pre.weight.val().dims()[0]);
-        // Rows of destinations are the first in PyG, those of sources in DGL.
+        // The first rows of the weight belong to destinations in PyG, to sources in DGL.
         let (before, after, [dst, src]) = match from {
             Framework::Pyg => {
                 (format!("pre_nns.{t}.0"), format!("post_nns.{t}.0"), [0..d, d..2 * d])
             }
             Framework::Dgl => (format!("towers.{t}.M"), format!("towers.{t}.U"), [d..2 * d, 0..d]),
         };
-        // Layers are entries of a `Sequential` with ReLU between them.
+        // A `Sequential` counts the ReLU between layers.
         let later = |field: &str| {
             let (layer, field) = field.split_once('.')?;
             Some(format!("{}.{field}", 2 * (layer.parse::<usize>().ok()? + 1)))
@@ -431,7 +439,7 @@ impl Pretrained for PnaConv {
             Framework::Dgl => vec![],
             Framework::Pyg => vec![
                 Buffer::option("aggr_module.avg_deg_log", self.config.delta, "delta"),
-                // Of scalers that are not here.
+                // PyG stores it for scalers that this layer does not have.
                 Buffer::unread("aggr_module.avg_deg_lin").zeros([1]),
             ],
         }
