@@ -3,7 +3,7 @@
 use burn::tensor::{Device, TensorData};
 use burn_gnn_graph::{Column, ColumnKind};
 
-use crate::DistError;
+use crate::error::DistError;
 
 /// A column of stored or received rows.
 pub(crate) fn column(name: &str, data: TensorData, device: &Device) -> Result<Column, DistError> {

@@ -6,7 +6,7 @@ use burn_gnn_files::DataError;
 use burn_gnn_files::internal::cut_quoted;
 use burn_gnn_graph::GraphError;
 
-use crate::Failure;
+use crate::comm::Failure;
 
 /// What can be wrong with a partitioning, its files or a distributed run.
 ///

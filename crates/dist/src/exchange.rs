@@ -2,7 +2,8 @@
 
 use bytemuck::Pod;
 
-use crate::{Communicator, DistError, Failure};
+use crate::comm::{Communicator, Failure};
+use crate::error::DistError;
 
 /// A message under way: lists, each behind its length.
 #[derive(Clone, Default)]
@@ -183,7 +184,7 @@ pub(crate) fn digest(values: impl IntoIterator<Item = u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_ranks;
+    use crate::comm::run_ranks;
 
     #[test]
     fn lists_come_back() {

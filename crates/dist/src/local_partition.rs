@@ -8,13 +8,14 @@ use burn_gnn_graph::{EdgeKey, Frame, HomoId, NodeKey, Relation, Schema, of_etype
 use burn_gnn_ops::GraphView;
 
 use crate::column::column;
+use crate::comm::{Communicator, Failure};
+use crate::error::DistError;
 use crate::exchange::{Pack, Unpack};
-use crate::partition::Features;
-use crate::partition_book::{etype_number, ntype_number};
+use crate::halo::{HaloPlan, TypeHalo, halo_exchange};
+use crate::partition::Partition;
+use crate::partition::part::partition::Features;
+use crate::partition_book::{PartitionBook, etype_number, ntype_number};
 use crate::trainer_rank::{TrainerRank, wrong_rank};
-use crate::{
-    Communicator, DistError, Failure, HaloPlan, Partition, PartitionBook, TypeHalo, halo_exchange,
-};
 
 /// A part with its communicator: layers compute the nodes it owns, from rows that it owns or fetches.
 ///

@@ -6,7 +6,7 @@ use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Tensor, TensorData};
 
-use crate::{Communicator, Failure};
+use crate::comm::{Communicator, Failure};
 
 /// How gradients are summed; see [`all_reduce_gradients_with`].
 #[derive(Clone, Copy, Debug, PartialEq)]

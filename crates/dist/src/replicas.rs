@@ -6,7 +6,8 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Bool, Int, Tensor, TensorData};
 use twox_hash::XxHash3_64;
 
-use crate::{Communicator, DistError, Failure};
+use crate::comm::{Communicator, Failure};
+use crate::error::DistError;
 
 /// The module of rank 0 on every rank: each float, int and bool parameter takes the bits that rank 0 has, as torch's
 /// `DistributedDataParallel` does when it is made. Collective.

@@ -2,8 +2,9 @@
 
 use burn_gnn_graph::{EdgeKey, NodeKey};
 
+use crate::error::DistError;
 use crate::exchange::{Pack, agree, exchange};
-use crate::{DistError, DistGraph, PartitionPolicy};
+use crate::graph::{DistGraph, PartitionPolicy};
 
 /// Who takes which seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

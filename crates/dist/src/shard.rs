@@ -6,7 +6,8 @@ use std::path::Path;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
-use crate::{DistElement, DistError};
+use crate::element::DistElement;
+use crate::error::DistError;
 
 /// What keeps rows on every rank and can be part of a [`Checkpoint`](crate::Checkpoint).
 pub trait Shard {

@@ -1,6 +1,7 @@
 //! Maps ranks to parts and trainers.
 
-use crate::{Communicator, DistError};
+use crate::comm::Communicator;
+use crate::error::DistError;
 
 /// The error of a rank that cannot take a part of a graph that was cut for `trainers` trainers each.
 pub(crate) fn wrong_rank(

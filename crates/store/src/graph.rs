@@ -8,7 +8,7 @@ use burn_gnn_files::write_atomic;
 use burn_gnn_graph::{EdgeType, Graph, GraphError, Relation, Schema};
 use serde::{Deserialize, Serialize};
 
-use crate::StoredCsc;
+use crate::csc::StoredCsc;
 use crate::error::{StoreError, format};
 
 /// The description of a stored graph, in its folder.

@@ -14,15 +14,17 @@ mod error;
 #[cfg(feature = "sampling")]
 mod graph;
 mod io;
-mod numbering;
 mod partition;
-mod plan;
+mod raw_ids;
 mod renumber;
 mod rows;
 mod section_writer;
 mod sections;
 
-pub use build::*;
+pub use build::{
+    BuildPlan, BuildStats, ChainedEdges, CscBuild, EdgeChunk, EdgeIter, EdgeResults, EdgeStream,
+    NpyEdges, ReversedEdges, SelfLoops, TextEdges,
+};
 #[cfg(feature = "sampling")]
 pub use cache::PackedBatches;
 pub use cache::{CacheStats, CachedRows, PackedRows, PlannedBatch, PlannedRows};
@@ -30,12 +32,15 @@ pub use csc::StoredCsc;
 pub use error::StoreError;
 #[cfg(feature = "sampling")]
 pub use graph::StoredGraph;
-pub use numbering::{NumberedEdges, RawId, RawNumbers, text_id};
-#[doc(hidden)]
-pub use partition::Relations;
 pub use partition::{Assignment, GraphFiles, StoredPart, StoredParts, StreamCut, StreamMethod};
-pub use plan::BuildPlan;
+pub use raw_ids::{NumberedEdges, RawId, RawNumbers, text_id};
 #[cfg(feature = "sampling")]
 pub use renumber::RenumberedRows;
 pub use renumber::{RenumberedEdges, Renumbering};
 pub use rows::{RowFormat, RowWriter, StoredRows};
+
+#[doc(hidden)]
+pub mod internal {
+    //! What only the packages of this project use.
+    pub use crate::partition::RelationFiles;
+}

@@ -12,9 +12,10 @@ use burn_gnn_files::internal::cut;
 use burn_gnn_sampling::LoaderState;
 use serde::{Deserialize, Serialize};
 
+use crate::error::DistError;
 use crate::exchange::{agree, broken, digest};
+use crate::graph::DistGraph;
 use crate::shard::{Shard, ShardReader, ShardWriter};
-use crate::{DistError, DistGraph};
 
 const FORMAT_VERSION: u32 = 2;
 const MANIFEST: &str = "checkpoint.json";

@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Communicator, Failure, run_ranks};
+use super::communicator::{Communicator, Failure};
+use super::local::run_ranks;
 
 /// Environment variables with the rank of a process: of Open MPI, PMIx (Slurm's `srun --mpi=pmix`) and PMI (MPICH,
 /// Intel MPI, Slurm's `--mpi=pmi2`).

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Communicator, Failure};
+use super::communicator::{Communicator, Failure};
 
 /// What a rank lays down for the others.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Communicator, Failure};
+use super::communicator::{Communicator, Failure};
 
 /// Calls, bytes and time of a [`Metered`] communicator and its duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

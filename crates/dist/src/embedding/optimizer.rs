@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-use super::EmbeddingElement;
-use crate::DistError;
+use super::element::EmbeddingElement;
+use crate::error::DistError;
 use crate::shard::{ShardReader, ShardWriter};
 use crate::tensor::Pushed;
 

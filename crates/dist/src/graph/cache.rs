@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
 
-use super::fetch::RowBytes;
+use super::row_bytes::RowBytes;
 
 /// Hits, misses and size of a [`FeatureCache`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Gathers features by type-wise id.
 
 use std::borrow::Cow;
-use std::fmt::Debug;
 use std::sync::{Arc, PoisonError};
 
 use burn::tensor::kind::Basic;
@@ -10,12 +9,15 @@ use burn_gnn_graph::{Column, EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::hot_order;
 
 use super::cache::FeatureCache;
-use super::fetch::{OwnRows, RowBytes, fetch, fetch_one};
-use super::{Counters, DistGraph, PartitionPolicy, Wanted};
-use crate::DistError;
+use super::dist_graph::DistGraph;
+use super::fetch::{Counters, Wanted, fetch, fetch_one};
+use super::own_rows::{ChangingRows, OwnRows};
+use super::policy::PartitionPolicy;
+use super::row_bytes::RowBytes;
 use crate::column::column;
+use crate::error::DistError;
 use crate::exchange::agree;
-use crate::partition::Features;
+use crate::partition::part::partition::Features;
 
 /// The nodes or edges of one type; see [`DistGraph::nodes`].
 ///
@@ -38,15 +40,6 @@ pub struct FeatureData<'a> {
 
 /// A type, a column of it, and type-wise ids.
 pub(crate) type WantedRows<'a> = (PartitionPolicy, &'a str, &'a [u64]);
-
-/// Own rows of a column that change while it is read: those of a [`DistTensor`](crate::DistTensor).
-pub(crate) trait ChangingRows: Debug + Send + Sync {
-    fn dtype(&self) -> DType;
-    /// Shape of a row.
-    fn row_shape(&self) -> &[usize];
-    /// Calls `to` once with the bytes of all own rows.
-    fn lend(&self, to: &mut dyn FnMut(&[u8]));
-}
 
 /// Where the rows of a column are.
 #[derive(Clone)]

@@ -1,120 +1,20 @@
 //! Fetches rows by id from the ranks that own them.
 
-use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use burn::tensor::Bytes;
 use burn_gnn_graph::prefetch;
 use bytemuck::NoUninit;
 
 use super::cache::FeatureCache;
-use super::data::ChangingRows;
+use super::own_rows::{OwnRows, Source};
 use super::owners::Owners;
+use super::row_bytes::RowBytes;
+use crate::comm::{Communicator, Failure};
+use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, ask, digest};
-use crate::{Communicator, DistError, Failure};
-
-/// Writes the bytes of an own row.
-type WriteRow<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
-
-/// Own rows of a table.
-pub(crate) enum OwnRows<'a> {
-    /// Concatenated.
-    Stored(&'a [u8]),
-    /// Concatenated, and borrowed only while they are copied: a lock guards them, and other threads, which ranks may
-    /// wait for, must be able to take it while ranks wait for each other here.
-    Lent(Arc<dyn ChangingRows>),
-    /// Written on request.
-    Made(Box<WriteRow<'a>>),
-}
-
-/// [`OwnRows`] while they are copied.
-#[derive(Clone, Copy)]
-enum Source<'a> {
-    Bytes(&'a [u8]),
-    Made(&'a WriteRow<'a>),
-}
-
-impl OwnRows<'_> {
-    fn with<R>(&self, f: impl FnOnce(Source<'_>) -> R) -> R {
-        match self {
-            Self::Stored(bytes) => f(Source::Bytes(bytes)),
-            Self::Made(write) => f(Source::Made(&**write)),
-            Self::Lent(rows) => {
-                let (mut f, mut out) = (Some(f), None);
-                rows.lend(&mut |bytes| out = f.take().map(|f| f(Source::Bytes(bytes))));
-                out.unwrap_or_else(|| unreachable!("rows are lent once"))
-            }
-        }
-    }
-}
 
 /// How many own rows ahead of the copy memory is prefetched.
 const AHEAD: usize = 8;
-
-/// The bytes of rows, in memory that a tensor of any element type can take over: one of bytes would have to be copied.
-#[derive(Debug)]
-pub(crate) enum RowBytes {
-    /// Of rows that are whole words long.
-    Words(Vec<u64>),
-    /// Of other rows.
-    Bytes(Vec<u8>),
-}
-
-impl RowBytes {
-    /// Room for so many rows; nothing is filled with zeros.
-    fn with_room(rows: usize, row_bytes: usize) -> Self {
-        if row_bytes.is_multiple_of(8) {
-            Self::Words(Vec::with_capacity(rows * (row_bytes / 8)))
-        } else {
-            Self::Bytes(Vec::with_capacity(rows * row_bytes))
-        }
-    }
-    /// Appends a row.
-    fn push(&mut self, row: &[u8]) {
-        match self {
-            Self::Words(words) => {
-                words.extend(row.as_chunks().0.iter().map(|&word| u64::from_ne_bytes(word)))
-            }
-            Self::Bytes(bytes) => bytes.extend_from_slice(row),
-        }
-    }
-    /// A row that is written later.
-    fn push_later(&mut self, row_bytes: usize) -> &mut [u8] {
-        let len = self.len();
-        match self {
-            Self::Words(words) => words.resize(words.len() + row_bytes / 8, 0),
-            Self::Bytes(bytes) => bytes.resize(len + row_bytes, 0),
-        }
-        &mut self[len..]
-    }
-    /// Without a copy, if rows are whole words long.
-    pub(crate) fn into_bytes(self) -> Bytes {
-        match self {
-            Self::Words(words) => Bytes::from_elems(words),
-            Self::Bytes(bytes) => Bytes::from_bytes_vec(bytes),
-        }
-    }
-}
-
-impl Deref for RowBytes {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Words(words) => bytemuck::cast_slice(words),
-            Self::Bytes(bytes) => bytes,
-        }
-    }
-}
-
-impl DerefMut for RowBytes {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        match self {
-            Self::Words(words) => bytemuck::cast_slice_mut(words),
-            Self::Bytes(bytes) => bytes,
-        }
-    }
-}
 
 /// Rows of one table that a rank asks for; tables are the same on all ranks, ids are not.
 pub(crate) struct Wanted<'a> {

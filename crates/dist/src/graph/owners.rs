@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use burn_gnn_graph::GraphError;
 
+use crate::comm::Failure;
+use crate::error::DistError;
 use crate::exchange::Unpack;
-use crate::partition_book::Numbering;
+use crate::partition_book::{Numbering, PartitionBook};
 use crate::trainer_rank::TrainerRank;
-use crate::{DistError, Failure, PartitionBook};
 
 /// Who has the rows of each type. Ids have places (see [`Numbering`]), and who has rows has a range of places per type.
 #[derive(Debug)]

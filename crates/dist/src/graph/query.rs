@@ -3,9 +3,10 @@
 use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 use bytemuck::Pod;
 
-use super::fetch::fetch_one;
-use super::{Counters, DistGraph, Owners, Wanted};
-use crate::DistError;
+use super::dist_graph::DistGraph;
+use super::fetch::{Counters, Wanted, fetch_one};
+use super::owners::Owners;
+use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, agree, ask};
 
 /// Edges into some nodes, by type-wise ids; see [`DistGraph::in_subgraph`].

@@ -14,7 +14,7 @@ use burn::tensor::Slice;
 
 use super::backend::{HaloBackend, Segment, cut, empty, top};
 use super::encoding::HaloCall;
-use super::plan::HaloPlan;
+use super::routes::HaloPlan;
 
 /// Every node is compute bound: running a forward again during backward would make a collective call
 /// out of turn.

@@ -16,9 +16,8 @@ use burn_gnn_graph::row_index_data;
 use std::sync::Arc;
 
 use super::encoding::{HaloCall, travel};
-use super::plan::HaloPlan;
-use crate::Failure;
-use crate::comm::unwind;
+use super::routes::HaloPlan;
+use crate::comm::{Failure, unwind};
 
 /// Where the halo rows of one node type lie in the received values.
 #[derive(Clone, Copy, Debug)]

@@ -7,9 +7,8 @@ use burn::tensor::{DType, Element, TensorData};
 use bytemuck::Pod;
 use half::{bf16, f16};
 
-use super::plan::HaloPlan;
-use crate::Failure;
-use crate::comm::unwind;
+use super::routes::HaloPlan;
+use crate::comm::{Failure, unwind};
 
 /// One exchange: its name, which node types travel and how wide their rows are.
 #[derive(Clone, Debug)]

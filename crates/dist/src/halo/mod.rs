@@ -10,7 +10,7 @@ mod backend;
 #[cfg(feature = "cube")]
 mod cube;
 mod encoding;
-mod plan;
+mod routes;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,7 @@ use burn::tensor::Tensor;
 
 pub use backend::{HaloBackend, Segment};
 pub use encoding::HaloCall;
-pub use plan::{HaloPlan, TypeHalo};
+pub use routes::{HaloPlan, TypeHalo};
 
 /// Brings the halo rows of every node type from their owners: `out[t] = [x[t] ; halo rows of type t]`.
 ///

@@ -11,9 +11,9 @@ use burn_gnn_sampling::{
 };
 use hashbrown::HashMap;
 
-use super::RankSampler;
-use crate::graph::WantedRows;
-use crate::{DistError, DistGraph, FeatureCache, PartitionPolicy};
+use super::rank_sampler::RankSampler;
+use crate::error::DistError;
+use crate::graph::{DistGraph, FeatureCache, PartitionPolicy, WantedRows};
 
 /// Columns by type and name.
 type Columns = Vec<(PartitionPolicy, String)>;

@@ -3,9 +3,10 @@
 use burn_gnn_graph::{EdgeKey, GraphError, NodeKey};
 use burn_gnn_sampling::{SeedKind, Seeds};
 
+use crate::error::DistError;
 use crate::exchange::{agree, digest, same};
-use crate::graph::Owners;
-use crate::{DistError, DistGraph, PartitionPolicy, SeedSplit};
+use crate::graph::{DistGraph, Owners, PartitionPolicy};
+use crate::seed_split::SeedSplit;
 
 /// Stands for a seed that another rank takes.
 pub(crate) const ELSEWHERE: u64 = u64::MAX;

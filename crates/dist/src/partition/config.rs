@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use burn_gnn_graph::{Graph, GraphError};
 
-use crate::DistError;
+use crate::error::DistError;
 
 /// Nodes and edges from which progress is drawn.
 const LONG: usize = 1 << 20;

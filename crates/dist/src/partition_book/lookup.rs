@@ -3,7 +3,7 @@
 use burn_gnn_graph::{HomoId, TypedId};
 use rayon::prelude::*;
 
-use crate::DistError;
+use crate::error::DistError;
 
 /// Ids from which lookups are shared out among threads.
 const PARALLEL_FROM: usize = 1 << 14;

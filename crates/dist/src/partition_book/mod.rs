@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use burn_gnn_graph::{EdgeKey, EdgeType, HomoId, NodeKey, Schema, TypedId};
 
-use crate::DistError;
+use crate::error::DistError;
 pub(crate) use burn_gnn_graph::internal::{etype_number, ntype_number};
 pub use lookup::Lookup;
 pub(crate) use numbering::{ByPart, Numbering};

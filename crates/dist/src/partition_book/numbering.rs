@@ -5,7 +5,7 @@ use std::ops::Range;
 use burn_gnn_graph::{HomoId, TypedId};
 use rayon::prelude::*;
 
-use crate::DistError;
+use crate::error::DistError;
 
 /// Ids of one type part by part, inside a part in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]

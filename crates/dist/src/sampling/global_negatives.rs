@@ -4,8 +4,10 @@ use burn_gnn_graph::internal::room;
 use burn_gnn_sampling::internal::{Draws, FreePairs};
 use burn_gnn_sampling::{NegativeSampler, Negatives, SampleKey};
 
+use crate::comm::Communicator;
+use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, agree, ask};
-use crate::{Communicator, DistError, DistGraph};
+use crate::graph::DistGraph;
 
 /// Draws what [`NegativeSampler::global`] draws on one machine, each pair by its position in the batch of all ranks.
 /// Ids are those of the input graph.

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use burn_gnn_graph::EdgeKey;
 use burn_gnn_sampling::{HeteroLinkBatch, SampleKey, Sampler, SeedKind, SeedLinks, Seeds};
 
+use super::batch::DistBatch;
+use super::dist_sampler::DistSampler;
 use super::link::{DistLinkSampler, LinkSeeds, sample_links};
-use super::{DistBatch, DistSampler};
+use crate::comm::Communicator;
+use crate::error::DistError;
 use crate::exchange::agree;
-use crate::loading::{SeedLists, in_order};
-use crate::{Communicator, DistError, DistGraph, RankSampler};
+use crate::graph::DistGraph;
+use crate::loading::{RankSampler, SeedLists, in_order};
 
 /// [`HeteroLinkSampler`](burn_gnn_sampling::HeteroLinkSampler) over a partitioned graph: a [`DistLinkSampler`] per edge
 /// type, whose pairs one batch of blocks computes. The edges that any of them excludes pass no messages for any, on all

@@ -4,8 +4,8 @@ use burn_gnn_graph::Schema;
 use burn_gnn_sampling::SampleKey;
 use burn_gnn_sampling::internal::SeedTrees;
 
-use super::DistSampler;
-use crate::DistError;
+use super::dist_sampler::DistSampler;
+use crate::error::DistError;
 use crate::exchange::{Pack, Unpack};
 
 /// What goes with sources that the asking rank does not know yet.

@@ -9,10 +9,12 @@ use burn_gnn_graph::{Relation, Schema};
 use burn_gnn_sampling::{BatchGraphInfo, Block, MiniBatch, SampleKey};
 use hashbrown::HashMap;
 
+use super::batch::DistBatch;
+use super::dist_sampler::DistSampler;
 use super::hop_answers::{Degrees, Facts, Kind, degrees_of, joins_two};
-use super::{DistBatch, DistSampler};
+use crate::comm::Failure;
+use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, agree, ask};
-use crate::{DistError, Failure};
 
 /// No row has this number.
 const NONE: u32 = u32::MAX;

@@ -9,11 +9,14 @@ use burn_gnn_sampling::{
     SeedKind, SeedLinks, Seeds,
 };
 
+use super::batch::DistBatch;
+use super::dist_sampler::DistSampler;
 use super::global_negatives::GlobalNegatives;
-use super::{DistBatch, DistSampler};
+use crate::comm::Communicator;
+use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, agree, ask};
-use crate::loading::in_order;
-use crate::{DistError, DistGraph, PartitionPolicy, RankSampler};
+use crate::graph::{DistGraph, PartitionPolicy};
+use crate::loading::{RankSampler, in_order};
 
 /// How many negatives of each positive pair, the nodes drawn by type-wise id, and whether each pair is strict.
 type Drawn = (usize, Vec<u64>, Vec<bool>);
@@ -210,7 +213,7 @@ impl DistLinkSampler {
     }
     /// The same sampler over another communicator of the same ranks.
     #[must_use]
-    pub fn with_communicator(mut self, comm: Arc<dyn crate::Communicator>) -> Self {
+    pub fn with_communicator(mut self, comm: Arc<dyn Communicator>) -> Self {
         self.sampler = self.sampler.with_communicator(comm);
         self
     }
@@ -494,7 +497,7 @@ impl RankSampler for DistLinkSampler {
     fn graph(&self) -> &DistGraph {
         self.sampler.graph()
     }
-    fn with_communicator(self, comm: Arc<dyn crate::Communicator>) -> Self {
+    fn with_communicator(self, comm: Arc<dyn Communicator>) -> Self {
         Self::with_communicator(self, comm)
     }
 }

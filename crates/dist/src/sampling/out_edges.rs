@@ -1,7 +1,8 @@
 //! Collects out-edges of own nodes, with times, from the owners of their destinations.
 
+use crate::error::DistError;
 use crate::exchange::{Pack, exchange};
-use crate::{DistError, DistGraph};
+use crate::graph::DistGraph;
 
 /// Out-edges of own nodes of one relation, node by node, those of a node by time.
 #[derive(Debug)]

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, PoisonError};
 
+use super::dist_tensor::DistTensor;
+use crate::element::DistElement;
+use crate::error::DistError;
 use crate::exchange::{agree, digest, same};
 use crate::graph::DataSpace;
-use crate::{DistElement, DistError, DistTensor};
 
 impl DataSpace<'_> {
     /// Makes the rows of a [`DistTensor`] or [`DistEmbedding`](crate::DistEmbedding) a feature column, which

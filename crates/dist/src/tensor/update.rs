@@ -2,9 +2,11 @@
 
 use std::sync::PoisonError;
 
-use super::{DistElement, DistTensor};
+use super::dist_tensor::DistTensor;
+use crate::comm::Failure;
+use crate::element::DistElement;
+use crate::error::DistError;
 use crate::exchange::{Pack, Unpack, agree, exchange};
-use crate::{DistError, Failure};
 
 /// Values for own rows that one rank sent: rows, and numbers row after row.
 pub(crate) type Pushed<E> = (Vec<u32>, Vec<E>);

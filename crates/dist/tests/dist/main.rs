@@ -6,31 +6,22 @@
 #[macro_use]
 mod list;
 
-mod chunked;
+mod batches;
 mod collectives;
 mod comm;
 mod dist_graph;
 mod exchange;
-mod faults;
-mod fuzz;
-mod golden;
 mod graphs;
-mod links;
-mod loaders;
-mod minibatch;
-mod options;
-mod partition;
+mod partitioning;
 mod ranks;
-mod refusals;
 mod replicas;
-mod sampling;
-mod stress;
+mod robustness;
 mod tensors;
-mod times;
 mod traffic;
-mod trainers;
 mod training;
-mod verify;
+
+use batches::{links, loaders, minibatch, sampling, times, trainers};
+use partitioning::{chunked, errors, partition};
 
 macro_rules! on_threads {
     ($($module:ident { $($test:ident: $ranks:expr,)* })*) => {

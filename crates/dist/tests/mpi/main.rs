@@ -11,32 +11,22 @@
 #[path = "../dist/list.rs"]
 mod list;
 
+#[path = "../dist/batches/mod.rs"]
+mod batches;
 #[path = "../dist/collectives.rs"]
 mod collectives;
 #[path = "../dist/dist_graph.rs"]
 mod dist_graph;
 #[path = "../dist/graphs.rs"]
 mod graphs;
-#[path = "../dist/links.rs"]
-mod links;
-#[path = "../dist/loaders.rs"]
-mod loaders;
-#[path = "../dist/minibatch.rs"]
-mod minibatch;
 #[path = "../dist/ranks.rs"]
 mod ranks;
 #[path = "../dist/replicas.rs"]
 mod replicas;
-#[path = "../dist/sampling.rs"]
-mod sampling;
 #[path = "../dist/tensors.rs"]
 mod tensors;
-#[path = "../dist/times.rs"]
-mod times;
 #[path = "../dist/traffic.rs"]
 mod traffic;
-#[path = "../dist/trainers.rs"]
-mod trainers;
 #[path = "../dist/training.rs"]
 mod training;
 
@@ -44,6 +34,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use batches::{links, loaders, minibatch, sampling, times, trainers};
 use burn_gnn_dist::{Communicator, Failure, MpiRanks};
 
 fn main() -> ExitCode {

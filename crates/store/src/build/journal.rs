@@ -9,9 +9,23 @@ use burn_gnn_files::{DirLock, create_dirs, lock_dir, sync_dir};
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
-use super::BuildStats;
 use super::settings::Settings;
 use crate::error::{StoreError, format, io};
+
+/// What a build did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildStats {
+    /// Edges of the stream.
+    pub read: u64,
+    /// Edges of the result.
+    pub edges: u64,
+    /// Bytes of the result.
+    pub bytes: u64,
+    /// Bytes of the runs, which are gone.
+    pub temporary: u64,
+    /// Edges that were on disk already, of a build that was killed.
+    pub resumed: u64,
+}
 
 /// One step that is on disk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,7 @@
 //! Puts the edges of a bucket into the order of destinations.
 
-use super::SelfLoops;
 use super::runs::Run;
-use super::settings::{Columns, Settings};
+use super::settings::{Columns, SelfLoops, Settings};
 use crate::error::StoreError;
 use crate::section_writer::SectionWriter;
 

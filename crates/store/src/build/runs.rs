@@ -303,7 +303,7 @@ fn punch(_: &File, _: u64) {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::SelfLoops;
+    use crate::build::settings::SelfLoops;
 
     /// Damage to edges, also of a bucket that is read in parts, and to the table of buckets is found, in a file
     /// that is kept open or not.

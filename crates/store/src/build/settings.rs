@@ -2,7 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SelfLoops;
+/// What becomes of edges from a node to itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SelfLoops {
+    /// They are edges like any other.
+    #[default]
+    Keep,
+    /// They are dropped.
+    Remove,
+    /// Every node gets one more, the last of its row, with weight 1; its edge id is that of its node behind the
+    /// edges of the stream.
+    Add,
+    /// They are dropped, then every node gets one.
+    Replace,
+}
 
 /// What is kept of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,10 +4,11 @@ use std::sync::mpsc::sync_channel;
 
 use burn_gnn_files::internal::Progress;
 
+use super::csc_build::CscBuild;
 use super::journal::{Entry, Journal};
 use super::runs::{Run, RunEdges, Sorted};
 use super::settings::Settings;
-use super::{CscBuild, EdgeChunk, EdgeStream};
+use super::stream::{EdgeChunk, EdgeStream};
 use crate::error::{StoreError, format};
 
 /// The most edges of a stream, so that their ids and those of added loops are numbers of 64 bits.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use hashbrown::HashMap;
 
-use super::{NO_SLOT, Policy, Step};
+use super::policy::{NO_SLOT, Policy, Step};
 use crate::io::SECTOR;
 
 /// No batch that is known.

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{NO_SLOT, Policy, Step};
+use super::policy::{NO_SLOT, Policy, Step};
 
 /// Slots in the order of their last use, as a list through arrays.
 #[derive(Debug)]

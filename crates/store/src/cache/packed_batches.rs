@@ -7,9 +7,9 @@ use std::sync::mpsc::sync_channel;
 use burn_gnn_sampling::{MiniBatch, NeighborSampler};
 use burn_gnn_structure::GraphError;
 
-use super::ahead::Ahead;
-use super::packed::ReadRows;
-use super::{PackedRows, PlannedBatch};
+use super::packed_rows::{PackedRows, ReadRows};
+use super::planned_rows::PlannedBatch;
+use super::prefetch_queue::PrefetchQueue;
 use crate::error::{StoreError, format};
 use crate::rows::StoredRows;
 
@@ -130,7 +130,7 @@ impl PackedBatches {
                 }
             }
         });
-        let mut rows = Some(Ahead::new(next, vec![reader]));
+        let mut rows = Some(PrefetchQueue::new(next, vec![reader]));
         let mut steps = first..;
         std::iter::from_fn(move || {
             let read = rows.as_mut()?.next()?;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Mutex;
 
-use super::Request;
+use super::request::Request;
 
 /// Threads that wait at a time.
 const THREADS: usize = 16;

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 
 use io_uring::{IoUring, opcode, types};
 
-use super::Request;
+use super::request::Request;
 use super::threads::whole;
 
 /// Requests under way at a time.

@@ -6,7 +6,7 @@ use burn_gnn_structure::internal::{OrPanic, check_ids, setting};
 use burn_gnn_structure::{EdgeReader, NodeKey, Schema};
 use twox_hash::XxHash3_64;
 
-use super::graph_files::{GraphFiles, Relations};
+use super::relation_files::{GraphFiles, RelationFiles};
 use super::row_stream::each_node;
 use crate::error::StoreError;
 
@@ -84,7 +84,7 @@ impl Assignment {
         if self.edges == 0 { 0.0 } else { self.cut as f64 / self.edges as f64 }
     }
     /// Whether this is of the nodes of a graph.
-    pub(super) fn check(&self, of: &Relations<'_>) -> Result<(), StoreError> {
+    pub(super) fn check(&self, of: &RelationFiles<'_>) -> Result<(), StoreError> {
         let names = of.schema.ntypes();
         if self.types.ntypes() != names {
             let (expected, found) = (
@@ -116,7 +116,7 @@ impl Assignment {
         Ok(if edges == 0 { 0.0 } else { cut as f64 / edges as f64 })
     }
     /// Number of edges between parts.
-    pub(super) fn count_cut(&self, of: &Relations<'_>) -> Result<u64, StoreError> {
+    pub(super) fn count_cut(&self, of: &RelationFiles<'_>) -> Result<u64, StoreError> {
         let mut cut = 0;
         each_node(of, |t, v, edges| {
             let own = self.part_of[t][v as usize];
@@ -127,7 +127,7 @@ impl Assignment {
         Ok(cut)
     }
     /// A hash of the assignment and of the graph's types and sizes.
-    pub(super) fn fingerprint(&self, of: &Relations<'_>) -> u64 {
+    pub(super) fn fingerprint(&self, of: &RelationFiles<'_>) -> u64 {
         let mut hash = XxHash3_64::new();
         hash.write(&(self.parts as u64).to_le_bytes());
         for (etype, csc) in of.schema.etypes().iter().zip(&of.files) {

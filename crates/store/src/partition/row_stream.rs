@@ -4,8 +4,8 @@ use std::iter::Peekable;
 
 use burn_gnn_structure::EdgeReader;
 
-use super::graph_files::Relations;
-use crate::StoredCsc;
+use super::relation_files::RelationFiles;
+use crate::csc::StoredCsc;
 use crate::error::StoreError;
 
 /// Rows whose offsets are read at a time, and the most edges that all streams together hold. A row of more edges is
@@ -102,7 +102,7 @@ impl<N: Iterator<Item = u32>> InEdges<'_, '_, N> {
 
 /// Calls `f` with every node of every type that edges lead to, by type and id, and its in-edges of all relations.
 pub(super) fn each_node(
-    of: &Relations<'_>,
+    of: &RelationFiles<'_>,
     mut f: impl FnMut(usize, u32, &InEdges<'_, '_, std::ops::Range<u32>>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     for (t, &n) in of.counts.iter().enumerate() {

@@ -2,10 +2,12 @@
 
 use burn_gnn_structure::{EdgeReader, Schema};
 
-use super::graph_files::{GraphFiles, Relations};
+use super::files::NONE;
+use super::relation_files::{GraphFiles, RelationFiles};
 use super::row_stream::rows_of;
-use super::{NONE, StoredPart, StoredParts};
-use crate::StoredCsc;
+use super::stored_part::StoredPart;
+use super::stored_parts::StoredParts;
+use crate::csc::StoredCsc;
 use crate::error::{StoreError, format};
 
 impl StoredParts {
@@ -35,7 +37,7 @@ impl StoredParts {
     }
 
     /// The part that every node is inner in, by type.
-    fn owners(&self, whole: &Relations<'_>) -> Result<Vec<Vec<u32>>, StoreError> {
+    fn owners(&self, whole: &RelationFiles<'_>) -> Result<Vec<Vec<u32>>, StoreError> {
         let names = whole.schema.ntypes();
         let mut part_of: Vec<Vec<u32>> = whole.counts.iter().map(|&n| vec![NONE; n]).collect();
         let mut fingerprint = None;
@@ -103,7 +105,7 @@ fn more(csc: &StoredCsc, row: std::ops::Range<u64>) -> Result<More, StoreError> 
 /// Compares one part; its edges.
 fn verify_part(
     part: &StoredPart,
-    whole: &Relations<'_>,
+    whole: &RelationFiles<'_>,
     part_of: &[Vec<u32>],
 ) -> Result<u64, StoreError> {
     let wrong = |why: String| format(part.path(), why);

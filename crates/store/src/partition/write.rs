@@ -6,14 +6,15 @@ use std::path::Path;
 use burn_gnn_files::{create_dirs, sync_dir};
 use burn_gnn_structure::EdgeReader;
 
-use super::graph_files::Relations;
-use super::row_stream::rows_of;
-use super::{
-    Assignment, FINGERPRINT, GraphFiles, HALO, INNER, KIND, NONE, NodeCounts, OWNERS, STARTS,
-    StoredParts, TYPES, Types, edges_path, nodes_path,
+use super::assignment::Assignment;
+use super::files::{
+    FINGERPRINT, HALO, INNER, KIND, NONE, NodeCounts, OWNERS, STARTS, TYPES, Types, edges_path,
+    nodes_path,
 };
-use crate::StoredCsc;
-use crate::csc::{EDGE_IDS, INDPTR, KIND as CSC, SOURCES, TIMES, WEIGHTS};
+use super::relation_files::{GraphFiles, RelationFiles};
+use super::row_stream::rows_of;
+use super::stored_parts::StoredParts;
+use crate::csc::{EDGE_IDS, INDPTR, KIND as CSC, SOURCES, StoredCsc, TIMES, WEIGHTS};
 use crate::error::{StoreError, format, io};
 use crate::section_writer::{SectionWriter, replace};
 use crate::sections::Header;
@@ -75,7 +76,7 @@ impl Assignment {
 
 struct PartWriter<'a> {
     cut: &'a Assignment,
-    of: &'a Relations<'a>,
+    of: &'a RelationFiles<'a>,
     dir: &'a Path,
     fingerprint: u64,
     /// Local id of every node in the part that is being written, or `NONE`.
@@ -240,7 +241,7 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CscBuild, EdgeIter};
+    use crate::build::{CscBuild, EdgeIter};
 
     /// Parts of two cuts under one fingerprint: what `verify` finds of nodes and edges itself.
     #[test]

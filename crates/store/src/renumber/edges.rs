@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Renumbering;
+use super::renumbering::Renumbering;
 use crate::build::{EdgeChunk, EdgeStream};
 use crate::error::StoreError;
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use burn_gnn_graph::{EdgeReader, Graph, GraphError, NodeKey, Relation};
 use burn_gnn_structure::internal::{check_len, prefetch, setting};
 
-use super::Renumbering;
+use super::renumbering::Renumbering;
+use crate::csc::StoredCsc;
 use crate::error::StoreError;
-use crate::{StoredCsc, StoredGraph};
+use crate::graph::StoredGraph;
 
 /// Sources that are prefetched ahead.
 const AHEAD: usize = 24;

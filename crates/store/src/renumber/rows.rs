@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn_gnn_structure::internal::check_len;
 
-use super::Renumbering;
+use super::renumbering::Renumbering;
 use crate::error::StoreError;
 use crate::rows::{RowWriter, StoredRows};
 

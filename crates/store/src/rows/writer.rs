@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ROWS, RowFormat, header};
+use super::format::RowFormat;
+use super::header::{ROWS, header};
 use crate::error::{StoreError, format as wrong};
 use crate::section_writer::SectionWriter;
 

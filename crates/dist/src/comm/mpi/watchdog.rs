@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mpi::request::{Request, StaticScope};
 use mpi::traits::{Communicator as _, CommunicatorCollectives as _, Destination as _, Source as _};
 
-use super::{Handle, fail};
+use super::handle::{Handle, fail};
 
 /// Between two signs of life of a rank.
 const BEAT: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@ use burn_gnn_graph::{Graph, GraphError};
 use metis::Idx;
 use rayon::prelude::*;
 
-use crate::DistError;
+use crate::error::DistError;
 
 /// Neighbours of a chunk of work.
 const CHUNK: usize = 1 << 15;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use burn_gnn_graph::Graph;
 
-use crate::partition::PartitionConfig;
+use crate::partition::config::PartitionConfig;
 
 /// Each class costs METIS time and cut: the smallest share one beyond so many.
 const MOST: usize = 15;

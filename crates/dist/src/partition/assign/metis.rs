@@ -7,8 +7,8 @@ use metis::{Graph, Idx, NOPTIONS, Real};
 
 use super::adjacency::{Merged, fits};
 use super::classes::Classes;
-use crate::DistError;
-use crate::partition::{MetisEffort, Objective, PartitionConfig};
+use crate::error::DistError;
+use crate::partition::config::{MetisEffort, Objective, PartitionConfig};
 
 /// METIS draws from one generator per process, so two runs at once would disturb each other's.
 static METIS: Mutex<()> = Mutex::new(());

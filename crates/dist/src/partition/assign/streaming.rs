@@ -6,7 +6,7 @@ use burn_gnn_sampling::Traversal;
 use super::adjacency::Adjacency;
 use super::balance::{Counts, Loads, NONE, SLACK, better};
 use super::classes::Classes;
-use crate::partition::PartitionConfig;
+use crate::partition::config::PartitionConfig;
 
 /// Nodes between two drawings of progress, at least.
 const STEP: usize = 1 << 14;

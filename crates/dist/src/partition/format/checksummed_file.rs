@@ -1,0 +1,110 @@
+//! Writes and reads files whose names and checksums are in the metadata file.
+
+use std::hash::Hasher;
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+
+use burn_gnn_data::{AtomicFile, read_file};
+use burn_gnn_files::DataError;
+use burn_gnn_files::internal::cut;
+use twox_hash::XxHash3_64;
+
+use crate::error::DistError;
+
+/// Writes a file [`beside`] `path` and forces it to disk; returns the checksum of what `content` wrote.
+pub(crate) fn write_summed(
+    path: &Path,
+    content: impl FnOnce(&mut ChecksumWriter) -> io::Result<()>,
+) -> Result<String, DistError> {
+    let write = || {
+        let mut w = ChecksumWriter {
+            inner: AtomicFile::create(path)?,
+            hash: XxHash3_64::new(),
+            written: 0,
+        };
+        content(&mut w)?;
+        let sum = text(w.hash.finish());
+        w.inner.commit_as(&beside(path, &sum))?;
+        Ok(sum)
+    };
+    write().map_err(DistError::io(path))
+}
+
+/// Where the content of a file lies until the metadata that names its checksum is there, and the file can be replaced:
+/// its name with the checksum in it.
+pub(crate) fn beside(path: &Path, sum: &str) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let end = path.extension().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{stem}-{}.{end}", sum.trim_start_matches("xxh3:")))
+}
+
+/// Whether a text is a checksum as [`write_summed`] returns it.
+pub(crate) fn is_sum(sum: &str) -> bool {
+    sum.strip_prefix("xxh3:")
+        .is_some_and(|h| h.len() == 16 && h.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// Counts and sums what passes through.
+pub(crate) struct ChecksumWriter {
+    inner: AtomicFile,
+    hash: XxHash3_64,
+    written: u64,
+}
+
+impl Write for ChecksumWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.inner.write(bytes)?;
+        self.hash.write(&bytes[..n]);
+        self.written += n as u64;
+        Ok(n)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// A checksum as metadata hold it.
+pub(crate) fn text(hash: u64) -> String {
+    format!("xxh3:{hash:016x}")
+}
+
+/// The bytes of a file that the metadata names; its checksum is not compared yet.
+pub(crate) fn read_summed(
+    json: &Path,
+    name: &str,
+    sum: &str,
+) -> Result<(PathBuf, Vec<u8>), DistError> {
+    let path = inside(json, name)?;
+    // Where a write ended before its files got their names.
+    let new = beside(&path, sum);
+    if is_sum(sum) && new.try_exists().map_err(DistError::io(&new))? {
+        match read_file(&new) {
+            // Another process may have given it its name meanwhile.
+            Err(DataError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+            read => return Ok((new, read.map_err(DistError::of_file)?)),
+        }
+    }
+    let bytes = read_file(&path).map_err(DistError::of_file)?;
+    Ok((path, bytes))
+}
+
+/// Refuses bytes that are not those that were written.
+pub(crate) fn check_sum(path: &Path, bytes: &[u8], expected: &str) -> Result<(), DistError> {
+    let found = text(XxHash3_64::oneshot(bytes));
+    if found == expected {
+        return Ok(());
+    }
+    Err(DistError::Checksum { path: path.into(), expected: cut(expected), found })
+}
+
+/// The path of a file that the metadata names, which must stay in its folder.
+pub(crate) fn inside(json: &Path, name: &str) -> Result<PathBuf, DistError> {
+    let relative = Path::new(name);
+    if name.is_empty() || !relative.components().all(|c| matches!(c, Component::Normal(_))) {
+        return Err(DistError::format(
+            json,
+            format!("file name {name:?} must be relative and stay inside the folder"),
+        ));
+    }
+    Ok(json.parent().unwrap_or(Path::new("")).join(relative))
+}

@@ -1,0 +1,6 @@
+//! Reads and checks parts from untrusted files.
+
+mod attributes;
+mod book;
+pub(crate) mod parts;
+mod tensors;
